@@ -1,0 +1,1 @@
+"""The built-in catalogue: one module a check, below its family."""

@@ -1,0 +1,25 @@
+"""A failed row remap: the GPU has no spare rows left and must be replaced, not reset."""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.gpu import Gpu
+
+
+class Params(NamedTuple):
+    max_uncorrectable_rows: int = 8
+
+
+@check(
+    title="No GPU memory row remap has failed",
+    severity="critical",
+    since="0.1",
+    remedy="Drain the node and replace the GPU.",
+    references=("NVIDIA GPU Memory Error Management, section Row Remapping",),
+)
+def row_remap(gpu: Gpu, params: Params) -> Findings:
+    rows = need(gpu.row_remap)
+    if rows.failed:
+        yield fail("row remap failed", code="failed", found="failed", wanted="none failed")
+    if rows.uncorrectable > params.max_uncorrectable_rows:
+        yield warn("many rows remapped", code="many", found=rows.uncorrectable, wanted=f"<= {params.max_uncorrectable_rows}")

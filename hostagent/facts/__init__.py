@@ -1,0 +1,1 @@
+"""Typed facts about a host: frozen dataclasses, one module a family. No I/O, no judgement."""

@@ -1,0 +1,69 @@
+"""The NVIDIA driver: what is loaded, what is on disk, who put it there."""
+
+from dataclasses import dataclass
+
+from hostagent.facts.unread import Unread
+
+
+@dataclass(frozen=True)
+class Library:
+    """A driver library the dynamic linker finds."""
+
+    soname: str  # libnvidia-ml.so.1
+    path: str  # /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.580.159.03, links resolved
+    version: str  # "" when the file name carries none
+    package: str | Unread  # owning package, "" when no package owns it
+
+
+@dataclass(frozen=True)
+class DkmsBuild:
+    """One version of the nvidia source in the DKMS tree."""
+
+    module: str  # nvidia, nvidia-open
+    version: str
+    kernels: tuple[str, ...]  # kernels with a built module
+    failed: bool  # the last make.log ended in an error and the build produced nothing for its kernel
+    failed_kernel: str
+    error: str  # first error line of make.log, "" when there is none
+
+
+@dataclass(frozen=True)
+class DeviceNode:
+    """One character device below /dev that belongs to the driver."""
+
+    path: str
+    major: int
+    minor: int
+    mode: int  # permission bits
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True)
+class Driver:
+    """The driver stack of one host."""
+
+    loaded: bool | Unread  # /sys/module/nvidia/initstate is live
+    loaded_version: str | Unread  # /sys/module/nvidia/version
+    loaded_srcversion: str | Unread
+    flavour: str | Unread  # of the loaded module: open, proprietary (/proc/driver/nvidia/version)
+    proc_version: str | Unread  # version by /proc/driver/nvidia/version
+    refcount: int | Unread  # users of the loaded module
+    firmware_path: str | Unread  # /sys/module/firmware_class/parameters/path, "" when unset
+    parameters: tuple[tuple[str, str], ...] | Unread  # /proc/driver/nvidia/params
+    module_options: tuple[tuple[str, str], ...] | Unread  # nvidia options of /etc/modprobe.d: (name, value)
+    libraries: tuple[Library, ...] | Unread  # libnvidia-ml.so.1 and libcuda.so.1, one for each path found
+    gsp_firmware: tuple[tuple[str, tuple[str, ...]], ...] | Unread  # (version, file names) below /lib/firmware/nvidia
+    dkms: tuple[DkmsBuild, ...] | Unread
+    runfile_traces: tuple[str, ...] | Unread  # files only the .run installer leaves
+    container_driver: bool | Unread  # a driver container (GPU Operator) owns the driver
+    container_driver_evidence: tuple[str, ...] | Unread
+    device_nodes: tuple[DeviceNode, ...] | Unread
+    char_links: tuple[str, ...] | Unread  # names below /dev/char that point at driver nodes: "195:0"
+    char_majors: tuple[tuple[str, int], ...] | Unread  # /proc/devices: (nvidia-uvm, 511)
+    persistenced_socket: bool | Unread
+    nvml_state: str | Unread  # "ok", or NVML's error name in lower case with dashes: driver-not-loaded
+    nvml_error_code: int | Unread  # 0, 9, 12, 18 …: nvml.h, nvmlReturn_t
+    nvml_driver_version: str | Unread
+    cuda_driver_version: str | Unread  # highest CUDA the driver runs: "13.0"
+    cuda_toolkit_version: str | Unread  # /usr/local/cuda/version.json, "" when there is none

@@ -1,0 +1,172 @@
+"""GPUs and NVSwitches: PCI, /proc/driver/nvidia and NVML joined by PCI address."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hostagent.facts.unread import Unread
+
+
+@dataclass(frozen=True)
+class RowRemap:
+    """nvmlDeviceGetRemappedRows: counts of rows, and the two flags."""
+
+    correctable: int
+    uncorrectable: int
+    pending: bool
+    failed: bool
+
+
+@dataclass(frozen=True)
+class Mig:
+    """nvmlDeviceGetMigMode: True is enabled."""
+
+    current: bool
+    pending: bool
+
+
+@dataclass(frozen=True)
+class Ecc:
+    """nvmlDeviceGetEccMode and the error counters; counts since the module was loaded (volatile) and for life (aggregate)."""
+
+    enabled: bool | Unread
+    pending: bool | Unread
+    volatile_uncorrectable: int | Unread
+    aggregate_uncorrectable: int | Unread
+    sram_threshold_exceeded: bool | Unread
+
+
+@dataclass(frozen=True)
+class RetiredPages:
+    """nvmlDeviceGetRetiredPages by cause, and whether a retirement waits for a reset. Before Ampere only."""
+
+    single_bit: int
+    double_bit: int
+    pending: bool
+
+
+@dataclass(frozen=True)
+class NvLink:
+    """One link of nvmlDeviceGetNvLinkState."""
+
+    index: int
+    active: bool | Unread
+    errors: int | Unread  # replay + recovery + CRC counters
+
+
+@dataclass(frozen=True)
+class FabricInfo:
+    """nvmlDeviceGetGpuFabricInfoV (nvml.h): state 0 not-supported, 1 not-started, 2 in-progress, 3 completed."""
+
+    state: str
+    status: int  # nvmlReturn_t of the registration
+    clique_id: int
+    cluster_uuid: str
+    health: tuple[tuple[str, str], ...]  # (field of the health mask, "true" | "false" | "not-supported")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One NVIDIA GPU, keyed by PCI address. A GPU that only some of PCI, /proc and NVML know is still one Gpu."""
+
+    __subject__: ClassVar[str] = "pci"
+    pci: str  # 0000:1b:00.0
+    on_pci: bool | Unread
+    in_proc: bool | Unread  # /proc/driver/nvidia/gpus/<pci>
+    in_nvml: bool | Unread
+    device_id: str | Unread  # 0x2330
+    subsystem_id: str | Unread
+    bound_to: str | Unread  # nvidia, nouveau, vfio-pci; "" when no driver is bound
+    numa_node: int | Unread  # -1 when the firmware does not say
+    local_cpus: str | Unread  # cpulist
+    config_readable: bool | Unread  # False: PCI configuration reads all ones, the device fell off the bus
+    link_speed: str | Unread  # sysfs words: "32.0 GT/s PCIe", "Unknown"
+    link_speed_max: str | Unread
+    link_width: int | Unread  # lanes; 63 and 255 are what a dead link shows
+    link_width_max: int | Unread
+    index: int | Unread  # NVML's index: not stable over boots
+    minor: int | Unread  # /dev/nvidia<minor>
+    name: str | Unread
+    uuid: str | Unread
+    proc_uuid: str | Unread  # by /proc: "GPU-????????-…" when the GPU was never initialised
+    proc_firmware: str | Unread  # "GPU Firmware" of /proc: version, or N/A
+    excluded: bool | Unread
+    lost: bool | Unread  # NVML said GPU is lost (15) to some call
+    reset_required: bool | Unread  # NVML said a reset is required (16) to some call
+    nvml_detail: str | Unread  # which call said so
+    memory_bytes: int | Unread
+    compute_capability: str | Unread  # "9.0"
+    ecc: Ecc | Unread
+    row_remap: RowRemap | Unread
+    retired_pages: RetiredPages | Unread
+    mig: Mig | Unread
+    persistence: bool | Unread
+    compute_mode: str | Unread  # default, exclusive-thread, prohibited, exclusive-process
+    temperature_celsius: int | Unread
+    temperature_slowdown_celsius: int | Unread
+    power_limit_milliwatts: int | Unread  # enforced
+    power_limit_default_milliwatts: int | Unread
+    clock_event_reasons: tuple[str, ...] | Unread  # names: hw-thermal-slowdown, hw-power-brake, sw-power-cap …
+    nvlinks: tuple[NvLink, ...] | Unread  # () when the card has none
+    fabric: FabricInfo | Unread
+    inforom_valid: bool | Unread
+    recovery_action: str | Unread  # none, gpu-reset, node-reboot, drain-p2p, drain-and-reset
+    vbios: str | Unread
+
+
+@dataclass(frozen=True)
+class OtherAccelerator:
+    """A GPU of another vendor: named, not judged."""
+
+    pci: str
+    vendor_id: str
+    device_id: str
+
+
+@dataclass(frozen=True)
+class NvSwitch:
+    """An NVSwitch: a PCI function of NVIDIA's with class 0680."""
+
+    pci: str
+    device_id: str
+    bound_to: str | Unread
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """What an NVLink fabric needs on this host: NVSwitches, the fabric manager, IMEX, NVLSM."""
+
+    nvswitches: tuple[NvSwitch, ...] | Unread  # on PCI
+    driver_nvswitches: tuple[str, ...] | Unread  # PCI addresses in /proc/driver/nvidia-nvswitch/devices
+    nvlink5_managers: tuple[str, ...] | Unread  # HCAs whose VPD says SW_MNG: NVLink 5 needs nvlsm
+    manager_log_tail: str | Unread
+    manager_log_errors: tuple[str, ...] | Unread  # lines of the tail that say error or fatal, newest last
+    imex_nodes: tuple[str, ...] | Unread  # addresses of /etc/nvidia-imex/nodes_config.cfg
+    imex_channels: tuple[str, ...] | Unread  # names below /dev/nvidia-caps-imex-channels
+
+
+@dataclass(frozen=True)
+class Xid:
+    """One Xid line of the kernel log since boot."""
+
+    pci: str  # as our addresses: 0000:1b:00.0
+    code: int
+    line: str
+
+
+@dataclass(frozen=True)
+class GpuEvents:
+    """What the kernel log of this boot says about GPUs."""
+
+    xids: tuple[Xid, ...] | Unread  # oldest first
+    init_failures: tuple[str, ...] | Unread  # RmInitAdapter, GSP and WPR2 lines
+    log_complete: bool | Unread
+
+
+@dataclass(frozen=True)
+class Accelerators:
+    """Counts and names over the whole host that no single GPU knows."""
+
+    nvml_count: int | Unread
+    proc_count: int | Unread
+    pci_count: int | Unread
+    others: tuple[OtherAccelerator, ...] | Unread

@@ -1,0 +1,28 @@
+"""HostFacts: every fact of one host, by type."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from hostagent.facts.unread import Unread
+
+
+def subject_key(kind: Any) -> str:
+    """The field that names one subject among several (``Gpu``: pci), or "" when a host has one of `kind`."""
+    return str(getattr(kind, "__subject__", ""))
+
+
+class HostFacts:
+    """Facts by type: one instance of most types, a tuple of each subject type. What was not read is ``Unread``."""
+
+    __slots__ = ("_values", "kind")
+
+    def __init__(self, values: Mapping[type, Any], kind: Literal["live", "host-root", "image", "replay"] = "live") -> None:
+        self._values = dict(values)
+        self.kind = kind
+
+    def of(self, kind: type) -> Any:
+        """The fact, the tuple of subjects, or why there is none."""
+        return self._values.get(kind, Unread("not-recorded", f"{kind.__name__} was not collected"))
+
+    def kinds(self) -> tuple[type, ...]:
+        return tuple(self._values)

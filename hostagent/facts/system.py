@@ -1,0 +1,112 @@
+"""The operating system, the kernel, and the parts of the host that are not NVIDIA's."""
+
+from dataclasses import dataclass
+
+from hostagent.facts.unread import Unread
+
+
+@dataclass(frozen=True)
+class Os:
+    """The distribution. ``id``, ``version_id``, ``variant_id`` are os-release's words (os-release(5))."""
+
+    id: str | Unread
+    version_id: str | Unread
+    id_like: tuple[str, ...] | Unread
+    pretty_name: str | Unread
+    arch: str | Unread  # uname -m: x86_64, aarch64; of an image: from its ELF loader
+    managed_by: str | Unread  # who owns the OS image ("Container-Optimized OS"), "" when nobody does
+    selinux: str | Unread  # enforcing, permissive, disabled
+    selinux_container_devices: bool | Unread  # the boolean container_use_devices
+
+
+@dataclass(frozen=True)
+class InstalledKernel:
+    """One directory of /lib/modules, with the nvidia module it has for a boot into that kernel."""
+
+    release: str
+    nvidia_path: str | Unread  # path of nvidia.ko* from modules.dep, "" when there is none
+    nvidia_version: str | Unread
+    nvidia_license: str | Unread  # "Dual MIT/GPL" is the open module, "NVIDIA" the proprietary one
+    nvidia_vermagic: str | Unread
+    nvidia_srcversion: str | Unread
+    nvidia_signer: str | Unread  # "" when the module carries no signature
+    headers: bool | Unread  # build/Makefile resolves
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The running kernel, or of an image the target kernel, and what it is told to load."""
+
+    release: str | Unread  # uname -r; of an image the target kernel
+    installed: tuple[InstalledKernel, ...] | Unread  # oldest first, in package version order
+    next_release: str | Unread  # the kernel the next boot takes: default boot entry, else the newest
+    loaded_modules: tuple[str, ...] | Unread  # names of /sys/module entries that are loadable modules
+    cmdline: str | Unread
+    secure_boot: bool | Unread
+    module_signatures_enforced: bool | Unread  # lockdown, or module.sig_enforce
+    nouveau_blacklisted: bool | Unread
+    nouveau_blacklist_mtime: float | Unread  # seconds since the epoch, of the newest such file
+    initramfs_mtime: float | Unread  # of the initramfs of `release`
+    peermem_loaded: bool | Unread
+    log: "tuple[str, ...] | Unread"  # kernel log lines that name NVRM, nvidia, nouveau or a module key; newest last
+    log_complete: bool | Unread  # the log reaches back to the boot
+
+
+@dataclass(frozen=True)
+class Filesystem:
+    """statvfs of one mount that an installation or a job fills."""
+
+    path: str
+    total_bytes: int
+    free_bytes: int  # for an unprivileged user
+    free_inodes: int | Unread
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One systemd unit as the files and the process list show it; nothing is asked of systemd over D-Bus."""
+
+    name: str
+    exists: bool
+    enabled: bool | Unread  # as ``systemctl is-enabled``: a wants/requires link, or an alias, exists
+    masked: bool | Unread
+    active: bool | Unread  # its cgroup has a process, or its runtime state says so
+    text: str | Unread  # unit file with its drop-ins appended, in systemd's order
+
+
+@dataclass(frozen=True)
+class Services:
+    """The units this project knows of, by name without the suffix unless it is not ``.service``."""
+
+    units: tuple[Unit, ...] | Unread
+
+
+@dataclass(frozen=True)
+class Process:
+    """A daemon that matters here (runtimes, kubelet, NVIDIA's daemons, time daemons)."""
+
+    pid: int
+    name: str
+    argv: tuple[str, ...]
+    started_at: float  # seconds since the epoch
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a job or an installation needs from the host around the GPU."""
+
+    hostname: str | Unread
+    boot_id: str | Unread
+    now: float | Unread  # seconds since the epoch, when the facts were read
+    filesystems: tuple[Filesystem, ...] | Unread
+    memlock_bytes: int | Unread  # RLIMIT_MEMLOCK a runtime's containers start with; -1 is unlimited
+    memlock_origin: str | Unread
+    shm_bytes: int | Unread  # size of /dev/shm
+    clock_synchronised: bool | Unread  # adjtimex: STA_UNSYNC not set
+    time_daemon: str | Unread  # name of the running time daemon, "" for none
+    reboot_required: bool | Unread  # the distribution's own mark
+    reboot_reasons: tuple[str, ...] | Unread
+    package_lock_holder: str | Unread  # "" when free, else "dpkg (pid 123)"
+    cloud_init_running: bool | Unread
+    processes: tuple[Process, ...] | Unread
+    listening_sockets: tuple[str, ...] | Unread  # paths of listening unix sockets

@@ -1,0 +1,20 @@
+"""The NVIDIA Container Toolkit."""
+
+from dataclasses import dataclass
+
+from hostagent.facts.packages import Package
+from hostagent.facts.unread import Unread
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """Packages, binaries and configuration of the toolkit on the host."""
+
+    packages: tuple[Package, ...] | Unread  # of the four; () when none is installed
+    version: str | Unread  # lowest upstream version of the packages, else of the binary
+    binaries: tuple[tuple[str, bool], ...] | Unread  # (path, executable) of those that exist
+    binary_version: str | Unread  # `nvidia-ctk --version`, only where no package says it
+    config_path: str | Unread
+    config_error: str | Unread  # "" when config.toml parses
+    mode: str | Unread  # nvidia-container-runtime.mode: auto, legacy, cdi, jit-cdi, csv
+    operator_version: str | Unread  # of /usr/local/nvidia/toolkit (GPU Operator), "" when that is not there

@@ -1,0 +1,80 @@
+"""``Unread``: "could not read" as a value that can never be mistaken for an answer."""
+
+from typing import Any, Literal, NoReturn, TypeVar
+
+Why = Literal[
+    "absent",  # asked, and it is not there
+    "not-supported",  # asked, and this hardware or driver does not have it
+    "not-running",  # asked of an image, which has no running kernel or services
+    "denied",  # the permission to look is missing
+    "timeout",  # the answer did not come within its deadline
+    "error",  # the answer came and could not be understood, or the read failed
+    "not-recorded",  # the tape does not know this question
+]
+
+#: These mean "does not apply here" and skip a check; every other reason makes it unknown.
+NOT_APPLICABLE: frozenset[str] = frozenset({"absent", "not-supported", "not-running"})
+
+T = TypeVar("T")
+
+
+class UnreadError(Exception):
+    """An ``Unread`` was used as if it were a value."""
+
+    def __init__(self, unread: "Unread") -> None:
+        super().__init__(f"{unread.why}: {unread.detail}")
+        self.unread = unread
+
+
+class Unread:
+    """Why a fact could not be read. Poisoned: every use as a value raises ``UnreadError``.
+
+    >>> Unread("denied", "open /dev/kmsg")
+    Unread('denied', 'open /dev/kmsg')
+    >>> Unread("absent") == Unread("absent")
+    True
+    >>> Unread("absent", "none") == 0
+    Traceback (most recent call last):
+    hostagent.facts.unread.UnreadError: absent: none
+    """
+
+    __slots__ = ("detail", "why")
+
+    def __init__(self, why: Why, detail: str = "") -> None:
+        self.why: Why = why
+        self.detail = detail
+
+    def __repr__(self) -> str:
+        return f"Unread({self.why!r}, {self.detail!r})"
+
+    def __hash__(self) -> int:
+        return hash((self.why, self.detail))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Unread):
+            return (self.why, self.detail) == (other.why, other.detail)
+        raise UnreadError(self)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def _poisoned(self, *_: Any) -> NoReturn:
+        raise UnreadError(self)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """``gpu.row_remap.failed`` without `need` is the same mistake as ``bool(gpu.row_remap)``."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnreadError(self)
+
+    __bool__ = __len__ = __contains__ = __iter__ = __getitem__ = _poisoned
+    __lt__ = __le__ = __gt__ = __ge__ = _poisoned
+    __int__ = __float__ = __index__ = __add__ = __sub__ = _poisoned
+    __str__ = __format__ = __call__ = _poisoned
+
+
+def need(value: "T | Unread") -> T:
+    """The value, or ``UnreadError``: the check then is unknown or skipped, never passing."""
+    if isinstance(value, Unread):
+        raise UnreadError(value)
+    return value

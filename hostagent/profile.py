@@ -1,0 +1,225 @@
+"""Desired state: built-in profiles, a site file, ``--profile``; each value knows where it came from."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from hostagent.errors import HostagentError
+from hostagent.shape import ShapeError, build, plain
+
+SCHEMA_VERSION = 1
+SITE_FILE = "/etc/hostagent/profile.yaml"
+BUILT_IN = os.path.join(os.path.dirname(__file__), "profiles")
+MAX_BYTES = 256 * 1024
+
+Owner = Literal["host", "container"]
+
+
+@dataclass(frozen=True)
+class DriverPolicy:
+    """Versions are constraints as `hostagent.facts.version.satisfies` reads them."""
+
+    owner: Owner
+    version: str
+    install: str
+    flavour: Literal["any", "open", "proprietary"]
+
+
+@dataclass(frozen=True)
+class CudaPolicy:
+    """``toolkit`` is a constraint on the CUDA toolkit; empty asks for none."""
+
+    toolkit: str
+
+
+@dataclass(frozen=True)
+class ToolkitPolicy:
+    """The NVIDIA Container Toolkit: accepted versions, and the one that is installed."""
+
+    owner: Owner
+    version: str
+    install: str
+
+
+@dataclass(frozen=True)
+class GpuPolicy:
+    """What the GPUs of a ready host are."""
+
+    required: bool
+    count: int
+    product: str
+    ecc: Literal["any", "enabled", "disabled"]
+    mig: Literal["any", "enabled", "disabled"]
+    persistence: bool
+
+
+@dataclass(frozen=True)
+class RuntimePolicy:
+    """How containers get GPUs on a ready host."""
+
+    kind: Literal["any", "none", "containerd", "docker", "crio"]
+    access: Literal["either", "handler", "cdi"]
+    default_runtime: str
+
+
+@dataclass(frozen=True)
+class RdmaPolicy:
+    """``peermem``: nvidia_peermem must be loaded."""
+
+    peermem: bool
+
+
+@dataclass(frozen=True)
+class ImexPolicy:
+    """``required``: IMEX must be configured and running."""
+
+    required: bool
+
+
+@dataclass(frozen=True)
+class ReportPolicy:
+    """``valid_for_s``: seconds until a verdict is stale."""
+
+    valid_for_s: int
+
+
+@dataclass(frozen=True)
+class CheckPolicy:
+    """What a profile says of one check. ``off`` is the reason it is turned off for; ``""`` leaves it on."""
+
+    off: str = ""
+    severity: Literal["", "critical", "warning", "info"] = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One host's desired state, merged. Build it with `load`."""
+
+    schema_version: int
+    name: str
+    description: str
+    extends: str
+    catalogues: tuple[str, ...]
+    driver: DriverPolicy
+    cuda: CudaPolicy
+    toolkit: ToolkitPolicy
+    nvml: Literal["required", "optional"]
+    gpus: GpuPolicy
+    runtime: RuntimePolicy
+    rdma: RdmaPolicy
+    imex: ImexPolicy
+    report: ReportPolicy
+    checks: Mapping[str, CheckPolicy]
+
+
+class Loaded(NamedTuple):
+    """A profile and, for each dotted path that some layer set, the layer that set it last."""
+
+    profile: Profile
+    origins: Mapping[str, str]
+
+    @property
+    def digest(self) -> str:
+        """First 16 hex digits of the SHA-256 of the effective values."""
+        import hashlib
+        import json
+
+        return hashlib.sha256(json.dumps(plain(self.profile), sort_keys=True).encode()).hexdigest()[:16]
+
+    def origin(self, path: str) -> str:
+        """The layer that set `path`, or the nearest enclosing path that a layer set."""
+        while path and path not in self.origins:
+            path = path.rpartition(".")[0]
+        return self.origins.get(path, "default")
+
+
+def names() -> tuple[str, ...]:
+    """The built-in profiles."""
+    return tuple(sorted(name[:-5] for name in os.listdir(BUILT_IN) if name.endswith(".yaml")))
+
+
+def load(name: str = "", *, site_file: str = SITE_FILE, overlay: Mapping[str, Any] | None = None) -> Loaded:
+    """Default profile, then what `name` (built-in name or path) extends, then it, then the site file.
+
+    Without `name` the site file may choose the profile by its own ``extends``. Raises ``HostagentError``.
+    """
+    layers: list[tuple[str, dict[str, Any]]] = []
+    site = _read(site_file) if os.path.lexists(site_file) else {}
+    chosen = name or str(site.get("extends") or "default")
+    for label, data in _chain(chosen, ()):
+        layers.append((label, data))
+    if site:
+        layers.append((site_file, {key: value for key, value in site.items() if key not in ("name", "extends")}))
+    if overlay:
+        layers.append(("overlay", dict(overlay)))
+    merged: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for label, data in layers:
+        _merge(merged, data, label, origins, "")
+    return Loaded(_built(merged, chosen), origins)
+
+
+def validate(path: str) -> Loaded:
+    """Load one file as `load` would, without the site file: for ``profile validate``."""
+    return load(path, site_file=os.devnull + ".none")
+
+
+def _chain(name: str, seen: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+    if name in seen:
+        raise HostagentError(f"profile {name!r} extends itself through {' -> '.join(seen)}", "Break the circle")
+    built_in = os.path.join(BUILT_IN, f"{name}.yaml")
+    is_file = os.sep in name or name.endswith((".yaml", ".yml"))
+    if not is_file and name not in names():
+        raise HostagentError(
+            f"found no profile {name!r}, wanted a file or one of {', '.join(names())}",
+            "Run 'hostagent profile list'",
+        )
+    data = _read(name if is_file else built_in)
+    parent = data.get("extends", "default" if name != "default" else "")
+    if parent:
+        yield from _chain(str(parent), (*seen, name))
+    yield name, data
+
+
+def _read(path: str) -> dict[str, Any]:
+    from hostagent.yamlfile import YamlError, load_yaml
+
+    next_step = "See 'hostagent schema profile' and 'hostagent profile show default'"
+    try:
+        data = load_yaml(path, MAX_BYTES)
+    except YamlError as error:
+        raise HostagentError(f"profile {path}: {error}", next_step) from error
+    if not isinstance(data, dict):
+        raise HostagentError(f"profile {path}: found {type(data).__name__}, wanted a mapping", next_step)
+    version = data.get("schema_version", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION or isinstance(version, bool):
+        raise HostagentError(f"profile {path}: schema_version is {version!r}, wanted {SCHEMA_VERSION}", next_step)
+    try:
+        build(Profile, data, f"profile {path}", missing=lambda _: None)
+    except ShapeError as error:
+        raise HostagentError(str(error), next_step) from error
+    return data
+
+
+def _merge(into: dict[str, Any], data: Mapping[str, Any], label: str, origins: dict[str, str], prefix: str) -> None:
+    for key, value in data.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, dict):
+            _merge(into.setdefault(key, {}), value, label, origins, f"{path}.")
+        else:
+            into[key] = value
+            origins[path] = label
+
+
+def _built(merged: dict[str, Any], name: str) -> Profile:
+    from hostagent.facts.version import ConstraintError, parse_constraint
+
+    try:
+        profile: Profile = build(Profile, merged, f"profile {name}")
+        for constraint in (profile.driver.version, profile.toolkit.version, profile.cuda.toolkit):
+            parse_constraint(constraint)
+    except (ShapeError, ConstraintError) as error:
+        raise HostagentError(str(error), "See 'hostagent schema profile' and 'hostagent profile show default'") from error
+    return profile

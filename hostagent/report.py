@@ -1,0 +1,129 @@
+"""The report: judgements, verdicts, coverage. Its JSON is API: versioned, only ever extended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+SCHEMA_VERSION = 1
+
+Outcome = Literal["pass", "warn", "fail", "unknown", "skip", "off"]
+Verdict = Literal["ready", "degraded", "not_ready", "unknown"]
+Severity = Literal["critical", "warning", "info"]
+#: Worst first: how a list of judgements is sorted for a reader.
+OUTCOMES: tuple[Outcome, ...] = ("fail", "warn", "unknown", "pass", "skip", "off")
+PLACEABLE: tuple[Verdict, ...] = ("ready", "degraded")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One outcome of one check, on one subject or on the whole host (subject "")."""
+
+    id: str
+    outcome: Outcome
+    severity: Severity
+    scope: Literal["node", "fabric"]
+    subject: str
+    code: str
+    message: str
+    found: str
+    wanted: str
+    remediation: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Checks, each counted once: unknown when any of its judgements is, else judged, skipped or off."""
+
+    judged: int
+    unknown: int
+    skipped: int
+    off: int
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """May this host take a single-node job; may it be one node of several."""
+
+    single_node: Verdict
+    multi_node: Verdict
+
+
+@dataclass(frozen=True)
+class HostIdentity:
+    """What was judged."""
+
+    hostname: str
+    os: str
+    kernel: str
+    arch: str
+
+
+@dataclass(frozen=True)
+class ProfileIdentity:
+    """What it was judged by. ``origin``: the layer that set each effective value."""
+
+    name: str
+    hash: str
+    origin: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Who judged."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage."""
+
+    schema_version: int
+    tool: Tool
+    observed_at: float
+    valid_until: float
+    boot_id: str
+    evidence: Literal["live", "host-root", "image", "replay"]
+    partial: bool
+    host: HostIdentity
+    profile: ProfileIdentity
+    verdict: Verdicts
+    findings: tuple[Judgement, ...]
+    coverage: Coverage
+    facts: Mapping[str, Any]
+    timings_ms: Mapping[str, float]
+
+
+def verdicts(judgements: tuple[Judgement, ...]) -> Verdicts:
+    """Outcome and severity meet here and nowhere else. ``multi_node`` needs ``single_node``."""
+    node = _verdict([one for one in judgements if one.scope == "node"])
+    return Verdicts(single_node=node, multi_node=_verdict(list(judgements)))
+
+
+def _verdict(judgements: list[Judgement]) -> Verdict:
+    seen = {(one.severity, one.outcome) for one in judgements}
+    if ("critical", "fail") in seen:
+        return "not_ready"
+    if ("critical", "unknown") in seen or not judgements:
+        return "unknown"
+    degrading = {("critical", "warn"), ("warning", "warn"), ("warning", "fail"), ("warning", "unknown")}
+    return "degraded" if seen & degrading else "ready"
+
+
+def coverage(judgements: tuple[Judgement, ...]) -> Coverage:
+    """Count each check once, by the least certain of its judgements."""
+    by_check: dict[str, set[Outcome]] = {}
+    for one in judgements:
+        by_check.setdefault(one.id, set()).add(one.outcome)
+    kinds = [_counted(outcomes) for outcomes in by_check.values()]
+    return Coverage(*(kinds.count(kind) for kind in ("judged", "unknown", "skipped", "off")))
+
+
+def _counted(outcomes: set[Outcome]) -> str:
+    if "unknown" in outcomes:
+        return "unknown"
+    if outcomes & {"pass", "warn", "fail"}:
+        return "judged"
+    return "off" if "off" in outcomes else "skipped"

@@ -1,0 +1,186 @@
+"""Questions and answers between collectors and a host.
+
+Every question is ``ask(method, *arguments)``; every answer is JSON (or bytes) or an ``Unread``. So a tape is a
+mapping from questions to answers, and live, image, recorded and replayed hosts differ only in their backend.
+"""
+
+from typing import Any, Literal, NamedTuple, Protocol
+
+from hostagent.facts.unread import Unread
+
+#: bytes for file contents; else what JSON can hold.
+Answer = Any
+
+Kind = Literal["live", "host-root", "image", "replay"]
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+class Backend(Protocol):
+    """Answers questions about one host. Never raises for a fault of the host: that is an ``Unread``."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    def ask(self, method: str, *arguments: str) -> "Answer | Unread": ...
+
+    def close(self) -> None: ...
+
+
+class Stat(NamedTuple):
+    """stat(2) with links resolved. ``kind``: file, dir, char, block, fifo, socket."""
+
+    kind: str
+    mode: int  # permission bits
+    uid: int
+    gid: int
+    size: int  # bytes
+    mtime: float  # seconds since the epoch
+    major: int  # of a device
+    minor: int
+
+
+class Disk(NamedTuple):
+    """statvfs(3), for an unprivileged user."""
+
+    total_bytes: int
+    free_bytes: int
+    free_inodes: int
+    mount_id: int  # f_fsid: equal for two paths on one filesystem
+
+
+class Completed(NamedTuple):
+    """A command that ended within its deadline."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class Source:
+    """The questions, typed. Paths are absolute paths of the judged host, whatever root it is mounted at."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    @property
+    def kind(self) -> Kind:
+        """What is judged; a replayed tape says the kind of host it was recorded on."""
+        return self._backend.kind
+
+    def close(self) -> None:
+        """End the worker. The source answers nothing afterwards."""
+        self._backend.close()
+
+    def read(self, path: str, limit: int = MIB) -> "bytes | Unread":
+        """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut."""
+        answer = self._backend.ask("read", path, *([] if limit == MIB else [str(limit)]))
+        return answer if isinstance(answer, bytes | Unread) else _unexpected("read", path, answer)
+
+    def text(self, path: str, limit: int = MIB) -> "str | Unread":
+        """`read`, decoded: UTF-8, with undecodable bytes kept visible as U+FFFD."""
+        answer = self.read(path, limit)
+        return answer if isinstance(answer, Unread) else answer.decode("utf-8", "replace")
+
+    def tail(self, path: str, limit: int = 256 * KIB) -> "str | Unread":
+        """The last `limit` bytes of a regular file of any size, from the first whole line."""
+        answer = self._backend.ask("tail", path, str(limit))
+        if isinstance(answer, bytes):
+            return answer.decode("utf-8", "replace")
+        return answer if isinstance(answer, Unread) else _unexpected("tail", path, answer)
+
+    def listdir(self, path: str) -> "tuple[str, ...] | Unread":
+        """Names in a directory, sorted."""
+        answer = self._backend.ask("list", path)
+        if isinstance(answer, list) and all(isinstance(name, str) for name in answer):
+            return tuple(answer)
+        return answer if isinstance(answer, Unread) else _unexpected("list", path, answer)
+
+    def stat(self, path: str) -> "Stat | Unread":
+        answer = self._backend.ask("stat", path)
+        return answer if isinstance(answer, Unread) else _shaped(Stat, "stat", path, answer)
+
+    def readlink(self, path: str) -> "str | Unread":
+        """The text of a symbolic link, unresolved. Not a link: absent."""
+        answer = self._backend.ask("readlink", path)
+        return answer if isinstance(answer, str | Unread) else _unexpected("readlink", path, answer)
+
+    def realpath(self, path: str) -> "str | Unread":
+        """`path` with every link resolved inside the host's root, as a path of the host."""
+        answer = self._backend.ask("realpath", path)
+        return answer if isinstance(answer, str | Unread) else _unexpected("realpath", path, answer)
+
+    def statvfs(self, path: str) -> "Disk | Unread":
+        answer = self._backend.ask("statvfs", path)
+        return answer if isinstance(answer, Unread) else _shaped(Disk, "statvfs", path, answer)
+
+    def run(self, *argv: str) -> "Completed | Unread":
+        """Run a program of the host. Last resort: no shell, LC_ALL=C, capped output, a deadline of its own."""
+        answer = self._backend.ask("run", *argv)
+        return answer if isinstance(answer, Unread) else _shaped(Completed, "run", " ".join(argv), answer)
+
+    def host(self) -> "dict[str, Any] | Unread":
+        """Who and when: keys hostname, release, machine, boot_id, now, uid."""
+        return self._object("host")
+
+    def os_release(self) -> "dict[str, Any] | Unread":
+        """os-release by the distro library: its keys in lower case."""
+        return self._object("os_release")
+
+    def processes(self) -> "list[dict[str, Any]] | Unread":
+        """Daemons that matter here: pid, name, argv, started_at. By psutil."""
+        return self._objects("processes")
+
+    def sockets(self) -> "list[dict[str, Any]] | Unread":
+        """Listening unix sockets: path. By psutil."""
+        return self._objects("sockets")
+
+    def kernel_log(self) -> "dict[str, Any] | Unread":
+        """Kernel messages of this boot that name the GPU driver: lines (oldest first), complete (bool)."""
+        return self._object("kernel_log")
+
+    def adjtimex(self) -> "int | Unread":
+        """The status word of adjtimex(2); bit 0x40 is STA_UNSYNC."""
+        answer = self._backend.ask("adjtimex")
+        return answer if isinstance(answer, int | Unread) else _unexpected("adjtimex", "", answer)
+
+    def lock_holder(self, path: str) -> "int | Unread":
+        """Process id that holds a POSIX lock on `path` (F_GETLK); 0 when nobody does."""
+        answer = self._backend.ask("lock_holder", path)
+        return answer if isinstance(answer, int | Unread) else _unexpected("lock_holder", path, answer)
+
+    def nvml(self, call: str, *arguments: str) -> "Answer | Unread":
+        """One NVML answer, already JSON; see `hostagent.source.nvml`. An NVML error is an ``Unread`` whose detail starts
+        with the error's number: ``15 GPU is lost``.
+        """
+        return self._backend.ask("nvml", call, *arguments)
+
+    def _object(self, method: str) -> "dict[str, Any] | Unread":
+        answer = self._backend.ask(method)
+        return answer if isinstance(answer, dict | Unread) else _unexpected(method, "", answer)
+
+    def _objects(self, method: str) -> "list[dict[str, Any]] | Unread":
+        answer = self._backend.ask(method)
+        if isinstance(answer, list) and all(isinstance(row, dict) for row in answer):
+            return answer
+        return answer if isinstance(answer, Unread) else _unexpected(method, "", answer)
+
+
+def _unexpected(method: str, argument: str, answer: Answer) -> Unread:
+    """A tape can hold anything: a wrong shape is an error, not a crash."""
+    return Unread("error", f"{method} {argument}: answer of type {type(answer).__name__}".replace("  ", " "))
+
+
+def _shaped(shape: Any, method: str, argument: str, answer: Answer) -> Any:
+    """`answer`, a mapping with just the fields of a NamedTuple and their types, as that NamedTuple."""
+    if isinstance(answer, shape):
+        return answer
+    wanted = shape.__annotations__
+    if not isinstance(answer, dict) or set(answer) != set(wanted):
+        return _unexpected(method, argument, answer)
+    for name, kind in wanted.items():
+        accepted = (int, float) if kind is float else kind
+        if not isinstance(answer[name], accepted) or isinstance(answer[name], bool):
+            return Unread("error", f"{method} {argument}: field {name} has type {type(answer[name]).__name__}")
+    return shape(**answer)
