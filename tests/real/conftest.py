@@ -1,0 +1,24 @@
+"""Tests against real programs: what they need, and what happens where it is missing."""
+
+import os
+import shutil
+
+import pytest
+
+#: Programs that an installer script of this directory leaves outside the tree, to be fetched or built once.
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hostagent-tests")
+
+
+def need_real(program: str, how: str) -> str:
+    """The path of a real program: an absolute path, a name on PATH, or a path below `CACHE`.
+
+    Where it is missing the test skips and says `how` to get it; with HOSTAGENT_REQUIRE_REAL=1 it fails instead, so
+    that a build machine can never skip in silence.
+    """
+    found = program if os.path.isabs(program) else shutil.which(program) or os.path.join(CACHE, program)
+    if os.path.exists(found):
+        return found
+    reason = f"found no {program}; to enable this test run: {how}"
+    if os.environ.get("HOSTAGENT_REQUIRE_REAL") == "1":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
