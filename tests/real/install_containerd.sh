@@ -1,0 +1,58 @@
+#!/bin/bash
+# Leaves containerd 1.6 and 1.7 (Debian's packages, unpacked, not installed) and 2.x (built from its Go module) as
+# CACHE/containerd-{1.6,1.7,2.1}/containerd for tests/real/test_containerd.py. Run again it does nothing.
+set -euo pipefail
+cd "$(dirname "$0")"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/hostagent-tests
+mkdir -p "$cache"
+exec 9>"$cache/containerd.lock"
+flock 9
+
+# from_debian VERSION SUITE: the package of that suite, through apt directories of our own and the machine's own mirror.
+from_debian() {
+  local target="$cache/containerd-$1" mirror work
+  [ -x "$target/containerd" ] && return
+  mirror=$(grep -rhoE '[a-z+]+://[^] ]+/debian/?([[:space:]]|$)' /etc/apt/sources.list.d /etc/apt/sources.list 2>/dev/null |
+    head -n1 | tr -d '[:space:]') || true
+  [ -n "$mirror" ] || { echo "found no Debian mirror in apt's sources, wanted one to fetch containerd $1 from" >&2; return 1; }
+  work=$(mktemp -d)
+  mkdir -p "$work"/{etc/apt.conf.d,etc/preferences.d,state/lists/partial,cache/archives/partial,root}
+  chmod 755 "$work"
+  printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$mirror" "$2" >"$work/etc/sources.list"
+  cat >"$work/apt.conf" <<CONF
+Dir::Etc "$work/etc";
+Dir::Etc::sourceparts "-";
+Dir::State "$work/state";
+Dir::State::status "$work/state/status";
+Dir::Cache "$work/cache";
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+CONF
+  : >"$work/state/status"
+  (
+    cd "$work"
+    export APT_CONFIG="$work/apt.conf"
+    apt-get -qq update
+    apt-get -qq download containerd
+    dpkg -x containerd_*.deb root
+  )
+  install -D -m 755 "$work/root/usr/bin/containerd" "$target/containerd"
+  rm -rf "$work"
+}
+
+# from_go VERSION MODULE: built at the versions that MODULE's go.sum pins; built again when go.sum changes.
+from_go() {
+  local target="$cache/containerd-$1" key
+  key=$(sha256sum "$2/go.sum" | cut -c1-16)
+  [ -x "$target/containerd" ] && [ "$(cat "$target/key" 2>/dev/null)" = "$key" ] && return
+  mkdir -p "$target"
+  (cd "$2" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X $3.Version=$4" -o "$target/containerd" "$5")
+  echo "$key" >"$target/key"
+}
+
+module=github.com/containerd/containerd/v2
+pinned=$(awk -v module="$module" '$1 == module || $2 == module { for (i = 1; i < NF; i++) if ($i == module) { print $(i + 1); exit } }' go/containerd/go.mod)
+from_debian 1.6 bookworm
+from_debian 1.7 trixie
+from_go 2.1 go/containerd "$module/version" "${pinned#v}" "$module/cmd/containerd"
+for version in 1.6 1.7 2.1; do "$cache/containerd-$version/containerd" --version; done
