@@ -7,12 +7,12 @@ from hostagent.facts.unread import Unread
 
 @dataclass(frozen=True)
 class CdiSpec:
-    """One specification file in a CDI directory that names an nvidia.com kind, or that cannot be parsed."""
+    """One specification file in a CDI directory that names a kind of nvidia.com, or that names nvidia and is no specification."""
 
     path: str
-    error: str  # "" when it parses and is a CDI specification
+    error: str  # why the CDI library refuses the file, "" when it takes it
     cdi_version: str
-    kind: str  # nvidia.com/gpu
+    kind: str  # nvidia.com/gpu, management.nvidia.com/gpu …
     devices: tuple[str, ...]  # names: 0, GPU-…, all, 0:1
     library_versions: tuple[str, ...]  # versions of libcuda.so.* and libnvidia-ml.so.* it mounts
     missing_paths: tuple[str, ...] | Unread  # host paths it names that do not exist
@@ -25,6 +25,9 @@ class Cdi:
     """All specifications, in the order in which the runtime reads the directories (the later wins)."""
 
     specs: tuple[CdiSpec, ...] | Unread
-    duplicates: tuple[str, ...] | Unread  # "nvidia.com/gpu=0 in A and B"
-    refresh_result: str | Unread  # result of the last nvidia-cdi-refresh run: success, failed, "" unknown to systemd
-    refresh_cycle: bool | Unread  # the installed unit orders itself After=multi-user.target
+    devices: tuple[str, ...] | Unread  # names that a runtime resolves, qualified: nvidia.com/gpu=0
+    duplicates: tuple[str, ...] | Unread  # "nvidia.com/gpu=0 in A and B": of one directory, so that neither is taken
+    generated: bool | Unread  # a specification lies in /var/run/cdi, which is remade at each boot; not-running in an image
+    refresh_result: str | Unread  # success when `generated`, else systemd's Result of the last nvidia-cdi-refresh run
+    refresh_after_target: bool | Unread  # the installed refresh unit orders itself After=multi-user.target
+    refresh_cycles: tuple[str, ...] | Unread  # units that this makes wait for themselves: docker.service

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, UnreadError, need
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,7 @@ class Os:
     version_id: str | Unread
     id_like: tuple[str, ...] | Unread
     pretty_name: str | Unread
+    variant_id: str | Unread  # "" when os-release has none
     arch: str | Unread  # uname -m: x86_64, aarch64; of an image: from its ELF loader
     managed_by: str | Unread  # who owns the OS image ("Container-Optimized OS"), "" when nobody does
     selinux: str | Unread  # enforcing, permissive, disabled
@@ -54,12 +55,13 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Filesystem:
-    """statvfs of one mount that an installation or a job fills."""
+    """statvfs of one filesystem that an installation or a job fills."""
 
-    path: str
-    total_bytes: int
-    free_bytes: int  # for an unprivileged user
-    free_inodes: int | Unread
+    path: str  # the first of `holds`
+    holds: tuple[str, ...]  # which of /, /usr, /var and /boot lie on it
+    total_bytes: int | Unread
+    free_bytes: int | Unread  # for an unprivileged user
+    free_inodes: int | Unread  # not-supported where the filesystem does not count them (btrfs, vfat)
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,10 @@ class Unit:
 
     name: str
     exists: bool
-    enabled: bool | Unread  # as ``systemctl is-enabled``: a wants/requires link, or an alias, exists
+    state: str | Unread  # the word of ``systemctl is-enabled``: enabled, disabled, static, masked, linked, alias …
+    enabled: bool | Unread  # the state is enabled or enabled-runtime, or a vendor's wants link starts the unit
     masked: bool | Unread
-    active: bool | Unread  # its cgroup has a process, or its runtime state says so
+    active: bool | Unread  # its cgroup has a process; without systemd, its daemon is in the process list
     text: str | Unread  # unit file with its drop-ins appended, in systemd's order
 
 
@@ -79,6 +82,13 @@ class Services:
     """The units this project knows of, by name without the suffix unless it is not ``.service``."""
 
     units: tuple[Unit, ...] | Unread
+
+    def unit(self, name: str) -> Unit:
+        """The unit called `name`; raises ``UnreadError`` where it was not looked for."""
+        for unit in need(self.units):
+            if unit.name == name:
+                return unit
+        raise UnreadError(Unread("not-recorded", f"the unit {name} was not looked for"))
 
 
 @dataclass(frozen=True)
@@ -99,14 +109,14 @@ class Machine:
     boot_id: str | Unread
     now: float | Unread  # seconds since the epoch, when the facts were read
     filesystems: tuple[Filesystem, ...] | Unread
-    memlock_bytes: int | Unread  # RLIMIT_MEMLOCK a runtime's containers start with; -1 is unlimited
-    memlock_origin: str | Unread
+    memlock_bytes: int | Unread  # RLIMIT_MEMLOCK a runtime's containers inherit; -1 is unlimited
+    memlock_origin: str | Unread  # the process or the setting that says so
     shm_bytes: int | Unread  # size of /dev/shm
     clock_synchronised: bool | Unread  # adjtimex: STA_UNSYNC not set
     time_daemon: str | Unread  # name of the running time daemon, "" for none
-    reboot_required: bool | Unread  # the distribution's own mark
+    reboot_required: bool | Unread  # the distribution's own mark; not-supported where it leaves none (RHEL family)
     reboot_reasons: tuple[str, ...] | Unread
-    package_lock_holder: str | Unread  # "" when free, else "dpkg (pid 123)"
+    package_lock_holder: str | Unread  # "" when free, else "apt-get (pid 123)"
     cloud_init_running: bool | Unread
     processes: tuple[Process, ...] | Unread
     listening_sockets: tuple[str, ...] | Unread  # paths of listening unix sockets
