@@ -1,0 +1,5 @@
+"""``python -m hostagent``."""
+
+from hostagent.cli import main
+
+main()

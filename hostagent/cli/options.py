@@ -1,0 +1,66 @@
+"""Options that several commands share."""
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from hostagent.app import Evidence
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_DIRECTORY = click.Path(exists=True, file_okay=False, readable=True)
+
+_EVIDENCE = (
+    click.option("--host-root", type=_DIRECTORY, help="A live host whose / is mounted at DIR.", metavar="DIR"),
+    click.option("--root", type=_DIRECTORY, help="An image tree at DIR that is not running.", metavar="DIR"),
+    click.option("--kernel", default="", help="The kernel the image will boot (with --root).", metavar="RELEASE"),
+    click.option("--from", "snapshot", type=click.Path(exists=True), help="A recorded host: snapshot file or directory.", metavar="FILE"),
+    click.option(
+        "--deadline",
+        "deadline_s",
+        type=click.FloatRange(min=0.1, max=3600),
+        default=30,
+        show_default=True,
+        help="Seconds for the whole run.",
+        metavar="S",
+    ),
+)
+
+
+def evidence_options(command: Command) -> Command:
+    """Adds the evidence options; the command gets them as keywords for `evidence`."""
+    for option in reversed(_EVIDENCE):
+        command = option(command)
+    return command
+
+
+def evidence(host_root: str | None, root: str | None, kernel: str, snapshot: str | None, deadline_s: float) -> Evidence:
+    """At most one place to read; raises ``click.UsageError``."""
+    named = [f"--{flag}" for flag, value in (("host-root", host_root), ("root", root), ("from", snapshot)) if value]
+    if len(named) > 1:
+        raise click.UsageError(f"found {' and '.join(named)}, wanted at most one place to read a host from")
+    if kernel and not root:
+        raise click.UsageError("found --kernel without --root: a live host says itself which kernel it runs")
+    return Evidence(host_root or "", root or "", kernel, snapshot or "", deadline_s)
+
+
+def colour_wanted(path: str) -> bool:
+    """Colour only on a terminal, and never against NO_COLOR."""
+    import sys
+
+    return not path and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def write(text: str, path: str) -> None:
+    """To standard output, or whole into a file."""
+    if not path:
+        click.echo(text, nl=not text.endswith("\n"))
+        return
+    from hostagent.sinks.deliver import deliver
+
+    try:
+        deliver(text if text.endswith("\n") else text + "\n", path)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from error

@@ -1,0 +1,65 @@
+"""``hostagent profile``: list, show, validate."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from hostagent import catalogue, profile
+from hostagent.evaluate import params
+from hostagent.shape import plain
+
+
+@click.group("profile", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """List, show and validate profiles."""
+
+
+@command.command("list")
+def list_profiles() -> None:
+    """List the built-in profiles."""
+    rows = [(name, profile.load(name, site_file="").profile.description) for name in profile.names()]
+    width = max(len(name) for name, _ in rows)
+    for name, description in rows:
+        click.echo(f"{name:<{width}}  {description}")
+    click.echo(f"\nA site file {profile.SITE_FILE} is laid over the chosen profile.")
+
+
+@command.command("show")
+@click.argument("name", default="")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output.")
+def show_profile(name: str, form: str) -> None:
+    """Print every effective value of NAME (default: what 'check' would use) and where it comes from."""
+    loaded = profile.load(name)
+    values = dict(_leaves(plain(loaded.profile), ""))
+    if form == "json":
+        click.echo(json.dumps({"profile": plain(loaded.profile), "hash": loaded.digest, "origin": dict(loaded.origins)}, indent=1))
+        return
+    width = max(len(path) for path in values)
+    shown = {path: json.dumps(value, ensure_ascii=False) for path, value in values.items()}
+    middle = min(40, max(len(text) for text in shown.values()))
+    for path, text in shown.items():
+        click.echo(f"{path:<{width}}  {text:<{middle}}  # {loaded.origin(path)}")
+
+
+@command.command("validate")
+@click.argument("path", type=click.Path(exists=True))
+def validate_profile(path: str) -> None:
+    """Check a profile file: keys, types, constraints, and that every check it names exists."""
+    loaded = profile.validate(path)
+    checks = catalogue.load(loaded.profile.catalogues)
+    catalogue.refuse_unknown_ids(checks, loaded.profile)
+    for one in checks:
+        policy = loaded.profile.checks.get(one.id)
+        if policy and policy.params:
+            params(one, policy)
+    click.echo(f"{path}: valid, profile {loaded.profile.name}, hash {loaded.digest}")
+
+
+def _leaves(value: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, item in value.items():
+        if isinstance(item, dict) and item:
+            yield from _leaves(item, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", item

@@ -1,0 +1,100 @@
+"""``hostagent snapshot``: save, show, diff, adopt."""
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from hostagent import app, profile, snapshot
+from hostagent.cli.options import evidence, evidence_options, write
+from hostagent.errors import HostagentError
+from hostagent.source import tape
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+_MIN_KEY_BYTES = 16
+
+
+@click.group("snapshot", context_settings=_SETTINGS)
+def command() -> None:
+    """Record, show, compare and adopt hosts."""
+
+
+@command.command("save")
+@click.argument("path", metavar="FILE")
+@click.option("--no-redact", is_flag=True, help="Keep host names, addresses, ids and secrets in the file.")
+@click.option("--key-file", type=click.Path(exists=True, dir_okay=False), help="Redact under this key: files of one key can be compared.")
+@evidence_options
+def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None:
+    """Record everything the checks read into FILE (mode 0600), redacted.
+
+    'hostagent check --from FILE' then gives the same report anywhere.
+    """
+    place = evidence(**where)
+    key = _key(key_file)
+    loaded = profile.load()
+    recorded = snapshot.record(app.backend(place, loaded.profile.nvml), key, redact=not no_redact)
+    from hostagent.sinks.deliver import deliver
+
+    try:
+        deliver(tape.dumps(recorded), path, mode=0o600)
+    except OSError as error:
+        raise HostagentError(
+            f"cannot write {path}: {(error.strerror or str(error)).lower()}", "Name a file in a writable directory"
+        ) from error
+    click.echo(f"{path}: {len(recorded.answers)} answers, {'not redacted' if no_redact else 'redacted'}", err=True)
+
+
+@command.command("show")
+@click.argument("path", metavar="FILE")
+@click.argument("question", default="")
+@click.option("--list", "list_questions", is_flag=True, help="List the questions.")
+def show(path: str, question: str, list_questions: bool) -> None:
+    """Print what FILE is, its questions, or the answer to one QUESTION ('read /proc/version')."""
+    recorded = tape.load(path)
+    if question:
+        if question not in recorded.answers:
+            raise HostagentError(f"{path} does not know the question {question!r}", f"Run 'hostagent snapshot show --list {path}'")
+        write(snapshot.shown(recorded.answers[question]), "")
+        return
+    for line in snapshot.summary(recorded):
+        click.echo(line)
+    if list_questions:
+        click.echo("\n".join(recorded.answers))
+
+
+@command.command("diff")
+@click.argument("left", metavar="A")
+@click.argument("right", metavar="B")
+def diff(left: str, right: str) -> None:
+    """Compare two snapshots answer by answer. Exit 0 equal, 1 different, 2 usage."""
+    lines = list(snapshot.differences(tape.load(left), tape.load(right)))
+    for line in lines:
+        click.echo(line)
+    sys.exit(1 if lines else 0)
+
+
+@command.command("adopt")
+@click.argument("path", metavar="FILE")
+@click.argument("directory", metavar="DIR")
+@click.option("--profile", "profile_name", default="default", show_default=True, help="The profile the test judges by.", metavar="P")
+def adopt(path: str, directory: str, profile_name: str) -> None:
+    """Turn FILE into a test: DIR/tape.json and DIR/expect.yaml with today's verdict. Read the verdict before you commit it."""
+    recorded = tape.load(path)
+    expected = snapshot.adopt(recorded, tape.dumps(recorded), directory, profile.load(profile_name, site_file=""))
+    click.echo(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
+    for outcome in ("fail", "warn", "unknown"):
+        for check_id in expected[outcome]:
+            click.echo(f"  {outcome:<7} {check_id}")
+
+
+def _key(path: str | None) -> bytes:
+    if not path:
+        return os.urandom(32)
+    with open(path, "rb") as stream:
+        key = stream.read(4096)
+    if len(key) < _MIN_KEY_BYTES:
+        raise HostagentError(
+            f"{path} holds {len(key)} bytes, wanted at least {_MIN_KEY_BYTES}", "Make one: 'head -c 32 /dev/urandom > FILE'"
+        )
+    return key

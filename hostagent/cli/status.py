@@ -1,0 +1,51 @@
+"""``hostagent status``: reads one file, imports no collector."""
+
+import json
+import sys
+import time
+
+import click
+
+from hostagent import state
+
+_SCOPES = {"single": "single_node", "multi": "multi_node"}
+
+
+@click.command("status", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--scope", type=click.Choice(list(_SCOPES)), default="single", show_default=True, help="The verdict that sets the exit code.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output.")
+@click.option("--state-file", default=state.PATH, show_default=True, help="Where the verdict is kept.", metavar="FILE")
+def command(scope: str, form: str, state_file: str) -> None:
+    """Print the last verdict of this host, without a new run.
+
+    Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too.
+    """
+    now = time.time()
+    found = state.read(state_file, now)
+    placeable = found.placeable(_SCOPES[scope])
+    if form == "json":
+        click.echo(json.dumps({**found.data, "problem": found.problem, "placeable": placeable}, indent=1))
+    else:
+        click.echo("\n".join(_lines(found, now)))
+    sys.exit(0 if placeable else 1)
+
+
+def _lines(found: state.State, now: float) -> list[str]:
+    if not found.data:
+        return [f"UNKNOWN: {found.problem}", "Run 'hostagent check' as root to judge this host."]
+    data, verdict = found.data, found.data["verdict"]
+    head = "STALE" if found.problem else verdict["single_node"].replace("_", " ").upper()
+    lines = [f"{head}: single-node {_words(verdict['single_node'])}, multi-node {_words(verdict['multi_node'])}"]
+    if found.problem:
+        lines.append(f"  {found.problem}: run 'hostagent check' again")
+    observed, expiry = now - data["observed_at"], data["valid_until"] - now
+    lines.append(f"  judged {observed:.0f} s ago by profile {data['profile']['name']}, valid for another {max(0, expiry):.0f} s")
+    lines.append(f"  boot id {data['boot_id']}")
+    for one in data["reasons"]:
+        subject = f" [{one['subject']}]" if one["subject"] else ""
+        lines.append(f"  {one['outcome']:<7} {one['id']}{subject}: {one['message']}")
+    return lines
+
+
+def _words(verdict: str) -> str:
+    return verdict.replace("_", " ")

@@ -1,0 +1,139 @@
+"""Files, directories and links: never blocking, never larger than asked, every fault a value."""
+
+import errno
+import os
+import stat
+from typing import Any
+
+from hostagent.facts.unread import Unread, Why
+from hostagent.source.base import KIB, MIB, Answer
+from hostagent.source.paths import Root
+
+_KINDS = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "dir",
+    stat.S_IFCHR: "char",
+    stat.S_IFBLK: "block",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFLNK: "link",
+}
+_WHY: dict[int, Why] = {
+    errno.ENOENT: "absent",
+    errno.ENOTDIR: "absent",
+    errno.EACCES: "denied",
+    errno.EPERM: "denied",
+    # what a sysfs attribute answers when the device has no such thing
+    errno.ENODEV: "not-supported",
+    errno.ENXIO: "not-supported",
+    errno.EOPNOTSUPP: "not-supported",
+    errno.ETIMEDOUT: "timeout",
+}
+
+
+def unread(error: OSError, path: str) -> Unread:
+    """The value of an operating system error, with the host's path in it."""
+    why = _WHY.get(error.errno or 0, "error")
+    return Unread(why, f"{path}: {(error.strerror or 'unknown error').lower()}")
+
+
+class Files:
+    """Answers ``read tail list stat readlink realpath statvfs`` below one root."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    def read(self, path: str, limit: str = str(MIB)) -> Answer:
+        return self._open_and(path, lambda descriptor, size: _whole(descriptor, path, int(limit), size))
+
+    def tail(self, path: str, limit: str = str(256 * KIB)) -> Answer:
+        return self._open_and(path, lambda descriptor, size: _last(descriptor, int(limit), size))
+
+    def _open_and(self, path: str, reader: Any) -> Answer:
+        try:
+            located = self._root.locate(path)
+            # Looked at before it is opened: opening a device can do things, opening a FIFO can wait.
+            kind = _KINDS.get(stat.S_IFMT(os.stat(located).st_mode), "unknown")
+            if kind != "file":
+                return Unread("error", f"{path} is a {kind}, wanted a file")
+            descriptor = os.open(located, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+            try:
+                opened = os.fstat(descriptor)
+                if not stat.S_ISREG(opened.st_mode):
+                    return Unread("error", f"{path} changed while it was read")
+                return reader(descriptor, opened.st_size)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            return unread(error, path)
+        except ValueError as error:  # a path with a null byte, from evidence that names paths
+            return Unread("error", f"{path!r}: {error}")
+
+    def list(self, path: str) -> Answer:
+        try:
+            names = os.listdir(self._root.locate(path))
+        except OSError as error:
+            return unread(error, path)
+        return sorted(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in names)
+
+    def stat(self, path: str) -> Answer:
+        try:
+            found = os.stat(self._root.locate(path))
+        except (OSError, ValueError) as error:
+            return unread(error, path) if isinstance(error, OSError) else Unread("error", f"{path!r}: {error}")
+        return {
+            "kind": _KINDS.get(stat.S_IFMT(found.st_mode), "unknown"),
+            "mode": stat.S_IMODE(found.st_mode),
+            "uid": found.st_uid,
+            "gid": found.st_gid,
+            "size": found.st_size,
+            "mtime": found.st_mtime,
+            "major": os.major(found.st_rdev),
+            "minor": os.minor(found.st_rdev),
+        }
+
+    def readlink(self, path: str) -> Answer:
+        try:
+            return os.readlink(self._root.locate(path, follow=False))
+        except OSError as error:
+            return Unread("absent", f"{path} is no link") if error.errno == errno.EINVAL else unread(error, path)
+
+    def realpath(self, path: str) -> Answer:
+        try:
+            located = self._root.locate(path)
+            return self._root.inside(os.path.realpath(located, strict=True) if self._root.path == "/" else _existing(located))
+        except OSError as error:
+            return unread(error, path)
+
+    def statvfs(self, path: str) -> Answer:
+        try:
+            found = os.statvfs(self._root.locate(path))
+        except OSError as error:
+            return unread(error, path)
+        return {
+            "total_bytes": found.f_blocks * found.f_frsize,
+            "free_bytes": found.f_bavail * found.f_frsize,
+            "free_inodes": found.f_favail,
+            "mount_id": found.f_fsid,
+        }
+
+
+def _existing(located: str) -> str:
+    os.lstat(located)
+    return located
+
+
+def _whole(descriptor: int, path: str, limit: int, size: int) -> Answer:
+    if size > limit:
+        return Unread("error", f"{path} has {size} bytes, wanted at most {limit}")
+    chunks: list[bytes] = []
+    left = limit + 1
+    while left > 0 and (chunk := os.read(descriptor, min(left, MIB))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return Unread("error", f"{path} has more than {limit} bytes") if left <= 0 else b"".join(chunks)
+
+
+def _last(descriptor: int, limit: int, size: int) -> Answer:
+    data = os.pread(descriptor, limit, max(0, size - limit))
+    return data.partition(b"\n")[2] if size > limit else data

@@ -1,0 +1,84 @@
+"""Kernel messages of this boot: /dev/kmsg, and the journal where the ring buffer is denied or has wrapped."""
+
+import errno
+import os
+import re
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from hostagent.facts.unread import Unread
+from hostagent.source.base import Answer
+from hostagent.source.files import unread
+from hostagent.source.paths import Root
+
+#: Lines worth keeping; the first message of every boot shows that the log is complete.
+_FIRST = "Linux version "
+PATTERN = f"{_FIRST}|NVRM|nvidia|nouveau|[Kk]ey was rejected|module verification|gsp_|fallen off the bus"
+_KEEP = re.compile(PATTERN)
+_MAX_BYTES = 64 * 1024 * 1024
+_MAX_S = 2.0
+
+
+def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
+    """``{"lines": [...], "complete": bool}``; `run` starts journalctl when the ring buffer does not suffice."""
+    ring = _ring(root)
+    if isinstance(ring, dict) and ring["complete"]:
+        return ring
+    answer = run("journalctl", "-k", "-b", "0", "--no-pager", "-q", "-o", "cat", "-g", PATTERN)
+    if not isinstance(answer, Unread) and answer["exit_code"] == 0:
+        journal = _kept(answer["stdout"].splitlines())
+        if journal["complete"] or isinstance(ring, Unread):
+            return journal
+    return ring
+
+
+def _ring(root: Root) -> Answer:
+    try:
+        descriptor = os.open(root.locate("/dev/kmsg"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError as error:
+        return unread(error, "/dev/kmsg")
+    try:
+        return _kept(parse_records(_all(descriptor)))
+    except OSError as error:
+        return unread(error, "/dev/kmsg")
+    finally:
+        os.close(descriptor)
+
+
+def _all(descriptor: int) -> str:
+    """Every record there is now. One read(2) of the device gives one record; EPIPE means some were overwritten."""
+    chunks: list[bytes] = []
+    size, ends = 0, time.monotonic() + _MAX_S
+    while size < _MAX_BYTES and time.monotonic() < ends:
+        try:
+            chunk = os.read(descriptor, 65536)
+        except BlockingIOError:
+            break
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                continue
+            raise
+        if not chunk:
+            break
+        chunks.append(chunk)
+        size += len(chunk)
+    return b"".join(chunks).decode("utf-8", "replace")
+
+
+def parse_records(text: str) -> Iterable[str]:
+    """The messages of /dev/kmsg records (Linux kernel, Documentation/ABI/testing/dev-kmsg).
+
+    >>> list(parse_records("6,339,5140900,-;NVRM: loading\\n SUBSYSTEM=pci\\n4,340,5690716,-;done\\n"))
+    ['NVRM: loading', 'done']
+    """
+    for line in text.split("\n"):
+        prefix, semicolon, message = line.partition(";")
+        if semicolon and prefix[:1].isdigit():
+            yield message
+
+
+def _kept(messages: Iterable[str]) -> dict[str, Any]:
+    lines = [message for message in messages if _KEEP.search(message)]
+    complete = any(line.startswith(_FIRST) for line in lines)
+    return {"lines": [line for line in lines if not line.startswith(_FIRST)], "complete": complete}

@@ -1,0 +1,147 @@
+"""The backend of a real host: this machine, a live host mounted at a directory, or an image tree."""
+
+import contextlib
+import os
+import time
+from typing import Any
+
+from hostagent.facts.unread import Unread
+from hostagent.source.base import Answer, Kind
+from hostagent.source.files import Files, unread
+from hostagent.source.paths import Root
+from hostagent.source.worker import Worker
+
+#: Seconds one program may run.
+PROGRAM_TIMEOUT_S = 5.0
+#: What an image has only once it runs.
+_RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
+#: What may block in the kernel when the driver hangs, and so is read by the worker.
+_WORKER_PATHS = ("/proc/driver/nvidia", "/proc/driver/nvidia-nvswitch")
+#: Programs of this machine that can read an image tree, and the flag that names it.
+_READS_A_ROOT = {"rpm": "--root"}
+
+
+class LiveBackend:
+    """Asks the kernel, the file system, NVML. Below a root other than ``/`` nothing outside it is read."""
+
+    def __init__(
+        self, root: str = "/", kind: Kind = "live", *, deadline_s: float = 30, nvml_optional: bool = False, kernel: str = ""
+    ) -> None:
+        self._kind = kind
+        self._root = Root(root)
+        self._files = Files(self._root)
+        self._kernel = kernel
+        self._deadline_s = deadline_s
+        self._ends = time.monotonic() + deadline_s
+        # The worker first: it reads while everything else is collected, and is forked before any thread.
+        self._worker = Worker(self._root.path, nvml_optional) if kind != "image" else None
+        if self._worker:
+            self._worker.start()
+
+    @property
+    def kind(self) -> Kind:
+        return self._kind
+
+    def close(self) -> None:
+        if self._worker:
+            self._worker.close()
+
+    def ask(self, method: str, *arguments: str) -> "Answer | Unread":
+        if time.monotonic() > self._ends:
+            return Unread("timeout", f"the deadline of {self._deadline_s:g} s for the whole run has passed")
+        path = arguments[0] if arguments else ""
+        if self._kind == "image" and (method == "nvml" or _below(path, _RUNTIME_ONLY)):
+            return Unread("not-running", f"{path or method}: an image has no running kernel")
+        if self._worker and (method == "nvml" or (method in ("read", "list") and _below(path, _WORKER_PATHS))):
+            return self._worker.ask(method, *arguments)
+        if method in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs"):
+            return getattr(self._files, method)(*arguments)
+        return getattr(self, f"_{method}")(*arguments)
+
+    def _run(self, *argv: str) -> Answer:
+        from hostagent.source.programs import run
+
+        timeout_s = max(0.1, min(PROGRAM_TIMEOUT_S, self._ends - time.monotonic()))
+        if self._kind == "image":
+            flag = _READS_A_ROOT.get(argv[0])
+            if not flag:
+                return Unread("not-running", f"{argv[0]} is not run in an image")
+            return run((argv[0], flag, self._root.path, *argv[1:]), timeout_s)
+        return run(argv, timeout_s, self._root.path)
+
+    def _host(self) -> Answer:
+        answer: dict[str, Any] = {"now": time.time(), "uid": os.geteuid(), "hostname": self._hostname()}
+        if self._kind == "image":
+            return {**answer, "release": self._kernel} if self._kernel else answer
+        for key, path in (("release", "osrelease"), ("machine", "arch"), ("boot_id", "random/boot_id")):
+            text = self._files.read(f"/proc/sys/kernel/{path}")
+            if isinstance(text, bytes):
+                answer[key] = text.decode("utf-8", "replace").strip()
+        # /proc/sys/kernel/arch came with Linux 6.1
+        return {"machine": os.uname().machine, **answer}
+
+    def _hostname(self) -> str:
+        """Below another root uname(2) would name the container."""
+        if self._kind == "live":
+            return os.uname().nodename
+        text = self._files.read("/etc/hostname")
+        return text.decode("utf-8", "replace").strip() if isinstance(text, bytes) else ""
+
+    def _os_release(self) -> Answer:
+        import distro
+
+        path = next((path for path in ("/etc/os-release", "/usr/lib/os-release") if isinstance(self._files.read(path), bytes)), "")
+        if not path:
+            return self._files.read("/etc/os-release")
+        found = distro.LinuxDistribution(
+            include_lsb=False, include_uname=False, os_release_file=self._root.locate(path), distro_release_file="/nonexistent"
+        )
+        return dict(found.os_release_info())
+
+    def _processes(self) -> Answer:
+        from hostagent.source.daemons import processes
+
+        return self._running("processes") or processes(self._root)
+
+    def _sockets(self) -> Answer:
+        from hostagent.source.daemons import sockets
+
+        return self._running("sockets") or sockets(self._root)
+
+    def _kernel_log(self) -> Answer:
+        from hostagent.source.kernellog import kernel_log
+
+        return self._running("kernel log") or kernel_log(self._root, lambda *argv: self._run(*argv))
+
+    def _running(self, what: str) -> "Unread | None":
+        return Unread("not-running", f"{what}: an image has none") if self._kind == "image" else None
+
+    def _adjtimex(self) -> Answer:
+        import ctypes
+
+        if self._kind == "image":
+            return Unread("not-running", "adjtimex: an image has no clock")
+        # struct timex: modes (0 reads and sets nothing), four longs, then the status word (adjtimex(2))
+        buffer = (ctypes.c_long * 32)()
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.adjtimex(ctypes.byref(buffer)) < 0:
+            return unread(OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno())), "adjtimex")
+        return int(buffer[5] & 0xFFFFFFFF)
+
+    def _lock_holder(self, path: str) -> Answer:
+        import fcntl
+        import struct
+
+        try:
+            descriptor = os.open(self._root.locate(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            return unread(error, path)
+        with contextlib.closing(os.fdopen(descriptor, "rb")):
+            layout = "hhqqi4x"  # struct flock on 64-bit Linux (fcntl(2))
+            asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind, _, _, _, pid = struct.unpack(layout, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+        return 0 if kind == fcntl.F_UNLCK else int(pid)
+
+
+def _below(path: str, prefixes: tuple[str, ...]) -> bool:
+    return any(path == prefix or path.startswith(prefix + "/") for prefix in prefixes)

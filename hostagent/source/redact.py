@@ -1,0 +1,77 @@
+"""Redaction: identities leave a tape, their shape and their equality stay."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_HEX = "[0-9a-fA-F]"
+_UUID = re.compile(rf"(?<![0-9a-fA-F]){_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}(?![0-9a-fA-F])")
+_MAC = re.compile(rf"(?<![0-9a-fA-F:]){_HEX}{{2}}(?::{_HEX}{{2}}){{5}}(?![0-9a-fA-F:])")
+_LONG_HEX = re.compile(rf"(?<![0-9a-zA-Z]){_HEX}{{32}}(?![0-9a-zA-Z])")  # machine ids
+_IPV4 = re.compile(r"(?<![\d.])(?!0\.|127\.|255\.)(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
+_IPV6 = re.compile(rf"(?<![0-9a-fA-F:])(?:{_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}(?![0-9a-fA-F:])")
+_HOME = re.compile(r"(?<=/home/)[^/\s\"':,]+")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s@:]+:[^/\s@]+(?=@)")
+_SECRET = re.compile(r"(?i)((?:token|password|passwd|secret|api_?key|auth|identitytoken|private_?key)[\"']?\s*[:=]\s*[\"']?)([^\s\"',;}]+)")
+#: A dotted quad that is a version, not an address: kernels and packages have those, four fields below 256 too.
+_VERSION_CONTEXT = re.compile(r"(?i)(?:version|linux|kernel|release|~|-|\+|_)\s*$")
+
+
+class Redactor:
+    """Replaces identities under one key: two tapes redacted with one key can be compared, with two keys not."""
+
+    def __init__(self, key: bytes, names: "tuple[str, ...]" = ()) -> None:
+        self._key = key
+        wanted = sorted((name for name in names if len(name) > 2), key=len, reverse=True)
+        alternatives = "|".join(re.escape(name) for name in wanted)
+        self._names = re.compile(rf"(?<![\w.-])(?:{alternatives})(?![\w-])") if alternatives else None
+
+    def text(self, text: str) -> str:
+        """`text` without host names, addresses, ids and secrets.
+
+        >>> redactor = Redactor(b"key", ("gpu-17",))
+        >>> redactor.text("gpu-17 has 02:42:ac:11:00:02")
+        'host-9f0c2c has 4d:84:67:aa:62:2f'
+        """
+        text = _SECRET.sub(lambda found: f"{found[1]}<removed>", text)
+        text = _CREDENTIALS.sub("<removed>", text)
+        for pattern, replacement in self._patterns():
+            text = pattern.sub(replacement, text)
+        return text
+
+    def _patterns(self) -> "list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]":
+        shaped = [(pattern, self._same_shape) for pattern in (_UUID, _MAC, _LONG_HEX, _IPV6)]
+        named = [(self._names, lambda found: f"host-{self._digest(found[0])[:6]}")] if self._names else []
+        return [*shaped, (_IPV4, self._address), (_HOME, lambda found: f"user-{self._digest(found[0])[:6]}"), *named]
+
+    def _digest(self, text: str) -> str:
+        return hmac.new(self._key, text.lower().encode(), hashlib.sha256).hexdigest()
+
+    def _same_shape(self, found: "re.Match[str]") -> str:
+        """Digits of the digest in the places of the hexadecimal digits. All zeros and all ones mean something: kept."""
+        digits = [char for char in found[0].lower() if char in "0123456789abcdef"]
+        if set(digits) in ({"0"}, {"f"}):
+            return found[0]
+        digest = iter(self._digest(found[0]) * (1 + len(digits) // 64))
+        return "".join(next(digest) if char.lower() in "0123456789abcdef" else char for char in found[0])
+
+    def _address(self, found: "re.Match[str]") -> str:
+        if _VERSION_CONTEXT.search(found.string[max(0, found.start() - 12) : found.start()]):
+            return found[0]
+        digest = bytes.fromhex(self._digest(found[0]))
+        return f"10.{digest[0]}.{digest[1]}.{digest[2]}"
+
+    def answers(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """Every answer, and every question that names what an answer names."""
+        return {self.text(key): self._value(value) for key, value in answers.items()}
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict) and set(value) == {"base64"}:
+            return value  # binary evidence (linker cache, firmware variables) is not text: its readers keep what they need
+        if isinstance(value, dict):
+            return {key: self._value(item) for key, item in value.items()}
+        return [self._value(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,142 @@
+"""Tapes: the raw answers of one host in one file, recorded, written, read and replayed."""
+
+import base64
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from hostagent.errors import HostagentError
+from hostagent.facts.unread import Unread, Why
+from hostagent.source.base import MIB, Answer, Backend, Kind
+
+SCHEMA_VERSION = 1
+MAX_BYTES = 128 * MIB
+
+
+@dataclass(frozen=True)
+class Tape:
+    """Questions (``read /proc/version``) and what the host answered, with who recorded it and when."""
+
+    schema_version: int
+    recorded_by: str  # hostagent and its version
+    recorded_at: float  # seconds since the epoch
+    kind: Literal["live", "host-root", "image", "replay"]
+    redacted: bool
+    answers: Mapping[str, Any]  # encoded: see `encode`
+
+
+class RecordingBackend:
+    """Passes every question on and keeps the answer."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.answers: dict[str, Any] = {}
+
+    @property
+    def kind(self) -> Kind:
+        return self._backend.kind
+
+    def ask(self, method: str, *arguments: str) -> "Answer | Unread":
+        answer = self._backend.ask(method, *arguments)
+        self.answers[question(method, *arguments)] = encode(answer)
+        return answer
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+class ReplayBackend:
+    """Answers from a tape. A question the tape does not know is not-recorded, never absent."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    @property
+    def kind(self) -> Kind:
+        return self._tape.kind
+
+    def ask(self, method: str, *arguments: str) -> "Answer | Unread":
+        key = question(method, *arguments)
+        if key not in self._tape.answers:
+            return Unread("not-recorded", f"the snapshot does not know '{key}'")
+        return decode(self._tape.answers[key], key)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def question(method: str, *arguments: str) -> str:
+    """
+    The key of a question on a tape.
+
+    >>> question("read", "/proc/version")
+    'read /proc/version'
+    """
+    return " ".join((method, *arguments))
+
+
+def encode(answer: "Answer | Unread") -> Any:
+    """An answer as JSON: bytes are ``{"text": …}`` where they are UTF-8, else ``{"base64": …}``; values ``{"json": …}``."""
+    if isinstance(answer, Unread):
+        return {"unread": answer.why, "detail": answer.detail}
+    if isinstance(answer, bytes):
+        try:
+            return {"text": answer.decode("utf-8")}
+        except UnicodeDecodeError:
+            return {"base64": base64.b64encode(answer).decode("ascii")}
+    return {"json": answer}
+
+
+def decode(encoded: Any, key: str) -> "Answer | Unread":
+    """The reverse of `encode`; what is not an encoded answer is an error, not a crash."""
+    match encoded:
+        case {"unread": str(why), "detail": str(detail), **rest} if not rest and why in get_args(Why):
+            return Unread(why, detail)
+        case {"text": str(text), **rest} if not rest:
+            return text.encode("utf-8", "replace")
+        case {"base64": str(text), **rest} if not rest:
+            try:
+                return base64.b64decode(text, validate=True)
+            except ValueError:
+                return Unread("error", f"the snapshot's answer to '{key}' is not base64")
+        case {"json": value, **rest} if not rest:
+            return value
+    return Unread("error", f"the snapshot's answer to '{key}' has no known form")
+
+
+def dumps(tape: Tape) -> str:
+    """One JSON document, keys in order: two tapes can be compared line by line."""
+    head = {name: getattr(tape, name) for name in ("schema_version", "recorded_by", "recorded_at", "kind", "redacted")}
+    return json.dumps({**head, "answers": dict(sorted(tape.answers.items()))}, indent=1, ensure_ascii=False) + "\n"
+
+
+def load(path: str) -> Tape:
+    """The tape in `path`, or in ``tape.json`` of that directory. Raises ``HostagentError``."""
+    from hostagent.shape import ShapeError, build
+
+    path = os.path.join(path, "tape.json") if os.path.isdir(path) else path
+    next_step = "Record one with 'hostagent snapshot save FILE'"
+    try:
+        data = json.loads(_text(path))
+        if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
+            raise HostagentError(f"{path} is no snapshot of schema_version {SCHEMA_VERSION}", next_step)
+        tape: Tape = build(Tape, data, f"snapshot {path}")
+    except OSError as error:
+        raise HostagentError(f"cannot read the snapshot {path}: {(error.strerror or str(error)).lower()}", next_step) from error
+    except ShapeError as error:
+        raise HostagentError(str(error), next_step) from error
+    except (ValueError, RecursionError) as error:
+        raise HostagentError(f"{path} is no snapshot: {str(error) or type(error).__name__}", next_step) from error
+    return tape
+
+
+def _text(path: str) -> str:
+    from hostagent.source.files import Files
+    from hostagent.source.paths import Root
+
+    data = Files(Root()).read(os.path.abspath(path), str(MAX_BYTES))
+    if isinstance(data, Unread):
+        raise HostagentError(f"cannot read the snapshot {path}: {data.detail}", "Record one with 'hostagent snapshot save FILE'")
+    return str(data.decode("utf-8"))
