@@ -14,7 +14,7 @@ from hostagent.profile import Loaded
 from hostagent.report import SCHEMA_VERSION, HostIdentity, ProfileIdentity, Report, Tool, coverage, verdicts
 from hostagent.reportfacts import report_facts
 from hostagent.source import Source
-from hostagent.source.base import Backend
+from hostagent.source.base import Backend, Kind
 
 
 class Evidence(NamedTuple):
@@ -37,7 +37,7 @@ def backend(evidence: Evidence, profile_nvml: str) -> Backend:
 
     if evidence.root:
         return LiveBackend(evidence.root, "image", deadline_s=evidence.deadline_s, kernel=evidence.kernel)
-    kind = "host-root" if evidence.host_root else "live"
+    kind: Kind = "host-root" if evidence.host_root else "live"
     optional = profile_nvml == "optional"
     return LiveBackend(evidence.host_root or "/", kind, deadline_s=evidence.deadline_s, nvml_optional=optional)
 

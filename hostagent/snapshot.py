@@ -46,8 +46,7 @@ def differences(left: Tape, right: Tape) -> Iterator[str]:
 
 
 def _answer_differences(before: Any, after: Any) -> Iterator[str]:
-    lines = [shown(value).splitlines() for value in (before, after)]
-    for line in difflib.unified_diff(*lines, n=0, lineterm=""):
+    for line in difflib.unified_diff(shown(before).splitlines(), shown(after).splitlines(), n=0, lineterm=""):
         if not line.startswith(("---", "+++", "@@")):
             yield f"  {line}"
 

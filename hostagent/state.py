@@ -3,9 +3,9 @@
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report
+from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report, Verdict
 
 PATH = "/run/hostagent/state.json"
 _MAX_BYTES = 1024 * 1024
@@ -58,11 +58,13 @@ def read(path: str, now: float) -> State:
         if data["schema_version"] != SCHEMA_VERSION:
             return State({}, f"{path} has schema_version {data['schema_version']!r}, wanted {SCHEMA_VERSION}")
         valid_until, verdict = float(data["valid_until"]), data["verdict"]
-        if not all(isinstance(verdict[scope], str) for scope in ("single_node", "multi_node")):
-            raise TypeError("a verdict is no text")
-        float(data["observed_at"]), str(data["boot_id"]), list(data["reasons"])
+        placeable = {str(verdict[scope]) for scope in ("single_node", "multi_node")}
+        damaged = not placeable <= set(get_args(Verdict)) or not isinstance(data["reasons"], list)
+        float(data["observed_at"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         return State({}, f"{path} is damaged ({type(error).__name__}: {error})")
+    if damaged:
+        return State({}, f"{path} is damaged (no verdict in it)")
     if data["boot_id"] != _boot_id():
         return State(data, "the verdict is from another boot")
     if now > valid_until:

@@ -111,7 +111,7 @@ class LiveBackend:
     def _kernel_log(self) -> Answer:
         from hostagent.source.kernellog import kernel_log
 
-        return self._running("kernel log") or kernel_log(self._root, lambda *argv: self._run(*argv))
+        return self._running("kernel log") or kernel_log(self._root, self._run)
 
     def _running(self, what: str) -> "Unread | None":
         return Unread("not-running", f"{what}: an image has none") if self._kind == "image" else None
