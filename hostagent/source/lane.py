@@ -1,0 +1,171 @@
+"""The worker's own side: what it asks, in which order, and how it lives. Everything here runs in the forked child."""
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
+
+from hostagent.facts.unread import Unread
+from hostagent.source.base import Answer
+from hostagent.source.files import Files
+from hostagent.source.paths import Root
+from hostagent.source.worker import CALL_S, METHODS
+
+#: The kernel driver's own directories. A read below them takes the driver's locks.
+DIRECTORIES = ("/proc/driver/nvidia", "/proc/driver/nvidia-nvswitch")
+_MODULE = "/sys/module/nvidia"
+#: More than any host has; a bound on a tree that somebody else made.
+_MAX_ENTRIES = 4096
+_MAX_DEPTH = 8
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+
+
+class Lane:
+    """One pipe to the parent: every call is announced, made, and answered."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+
+    def ask(self, question: tuple[str, ...], label: str, call: Callable[[], Any], allowed_s: float = CALL_S) -> Any:
+        self._send("begin", question, label, time.monotonic(), allowed_s)
+        answer = call()
+        if question:
+            self._send("answer", question, _encoded(answer))
+        return answer
+
+    def done(self, *methods: str, rest: "Answer | Unread" = None) -> None:
+        """These methods are complete; what of theirs was asked and not answered is `rest`, or absent."""
+        self._send("done", methods, _encoded(rest))
+
+    def _send(self, *event: Any) -> None:
+        data = json.dumps(event).encode() + b"\n"
+        while data:
+            data = data[os.write(self._pipe, data) :]
+
+
+def run_worker(pipe: int, parent: int, root: str, nvml_optional: bool) -> NoReturn:
+    """The whole life of the forked child: it ends here whatever happens, and never returns into the parent's code."""
+    try:
+        _settle(pipe, parent)
+        lane = Lane(3)
+        try:
+            _read_all(lane, Root(root), nvml_optional)
+        except Exception as error:  # a bug here is an answer too
+            lane.done(*METHODS, rest=Unread("error", f"the worker crashed: {type(error).__name__}: {error}"))
+    finally:
+        os._exit(0)
+
+
+def _settle(pipe: int, parent: int) -> None:
+    """Own as little as possible: only the pipe, no terminal, no handlers of the parent, no life after the parent."""
+    import ctypes
+
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends the worker
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)  # it died between fork and prctl
+    null = os.open(os.devnull, os.O_RDWR)
+    kept = os.dup(pipe)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.dup2(kept, 3, inheritable=False)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+
+
+def _read_all(lane: Lane, root: Root, nvml_optional: bool) -> None:
+    from hostagent.source import nvml
+
+    holder = lane.ask((), "the lock on /sys/module/nvidia", partial(_lock, root), 2 * CALL_S)
+    if holder:
+        lane.done(*METHODS, rest=Unread("timeout", f"another hostagent's worker ({holder}) is still reading NVML"))
+        return
+    files = Files(root)
+    left = [_MAX_ENTRIES]
+    for directory in DIRECTORIES:
+        _walk(lane, files, directory, _MAX_DEPTH, left)
+    lane.done("read", "list")
+    unread = nvml.gate(files, root)
+    if unread is None:
+        unread = nvml.answer_all(lane, files, root)
+    if unread is not None and nvml_optional and unread.why in ("absent", "denied"):
+        unread = Unread("not-supported", f"NVML is optional in this profile: {unread.detail}")
+    lane.done("nvml", rest=unread)
+    nvml.shut_down()
+
+
+def _walk(lane: Lane, files: Files, directory: str, depth: int, left: list[int]) -> None:
+    """List `directory` and read its files first, then go down."""
+    names = lane.ask(("list", directory), f"list {directory}", partial(files.list, directory))
+    if isinstance(names, Unread) or not depth:
+        return
+    below: list[str] = []
+    for name in names:
+        path = f"{directory}/{name}"
+        left[0] -= 1
+        if left[0] < 0:
+            return
+        found = files.stat(path)
+        if isinstance(found, dict) and found["kind"] == "dir":
+            below.append(path)
+        elif _is_wanted(path):
+            lane.ask(("read", path), f"read {path}", partial(files.read, path))
+    for path in below:
+        _walk(lane, files, path, depth - 1, left)
+
+
+def _is_wanted(path: str) -> bool:
+    """Not all of it: ``suspend`` and ``power`` are of no use here, and reading takes locks."""
+    parts = path.removeprefix(DIRECTORIES[0]).split("/")[1:]
+    return (
+        path.startswith((f"{DIRECTORIES[0]}/capabilities/", f"{DIRECTORIES[1]}/"))
+        or parts in (["version"], ["params"], ["registry"])
+        or (len(parts) == 3 and parts[0] == "gpus" and parts[2] == "information")
+    )
+
+
+def _lock(root: Root) -> str:
+    """Empty once this process is the only worker on the machine; else who is.
+
+    The lock is a flock on the module's directory in sysfs, opened for reading: nothing is created, every container
+    that mounts the host's /sys meets it, root is not needed, the kernel drops it when the process ends, however it
+    ends, and a process that SIGKILL cannot end (it hangs in the driver) keeps it, which is the point.
+    """
+    import fcntl
+
+    try:
+        descriptor = os.open(root.locate(_MODULE), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return ""  # no module, so nothing here can hang
+    ends = time.monotonic() + CALL_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() > ends:
+                return _holder(os.fstat(descriptor).st_ino)
+            time.sleep(0.02)
+        else:
+            return ""
+
+
+def _holder(inode: int) -> str:
+    """``pid 123`` by /proc/locks (proc_locks(5)), which hides processes of other pid namespaces."""
+    with contextlib.suppress(OSError), open("/proc/locks", encoding="ascii", errors="replace") as locks:
+        for line in locks:
+            words = line.split()
+            if len(words) > 5 and words[1] == "FLOCK" and words[5].endswith(f":{inode}") and words[4] not in ("0", "-1"):
+                return f"pid {words[4]}"
+    return "in another container"
+
+
+def _encoded(answer: Any) -> dict[str, Any]:
+    if isinstance(answer, Unread):
+        return {"unread": [answer.why, answer.detail]}
+    return {"bytes": answer.decode("latin-1")} if isinstance(answer, bytes) else {"value": answer}

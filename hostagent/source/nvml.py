@@ -1,0 +1,292 @@
+"""NVML: when it may be called, how its library is found, and the table of questions. Runs in the worker only.
+
+Questions, as ``source.nvml(…)`` asks them and a tape records them (``nvml device 0 name``)::
+
+    init                       true
+    driver_version             "580.95.05"
+    cuda_version               13000
+    nvml_version               "13.580.95.05"
+    device_count               8
+    device INDEX NAME          NAME is one of DEVICE below; INDEX counts from "0" and is not stable over boots
+
+An NVML error is an ``Unread`` whose detail starts with nvmlReturn_t's number: ``15 GPU is lost (nvmlDeviceGetName)``.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import stat
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from hostagent.facts.unread import Unread, Why
+from hostagent.source.base import Answer
+from hostagent.source.files import Files, unread
+from hostagent.source.lane import Lane
+from hostagent.source.paths import Root
+from hostagent.source.worker import CALL_S, FIRST_INIT_S, LOAD_S
+
+CONTROL = "/dev/nvidiactl"
+PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
+LIBRARY = "libnvidia-ml.so.1"
+#: Where hosts keep it, most usual first; the last ones belong to driver containers and to GKE.
+LIBRARY_DIRECTORIES = (
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu/nvidia/current",
+    "/usr/lib/aarch64-linux-gnu/nvidia/current",
+    "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
+    "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
+    "/run/nvidia/driver/usr/lib64",
+    "/home/kubernetes/bin/nvidia/lib64",
+)
+#: nvmlReturn_t that is not simply an error. 25 (argument version mismatch) is one: this program passed a wrong struct.
+_WHY: dict[int, Why] = {
+    3: "not-supported",
+    13: "not-supported",  # this driver's library is older than the question
+    4: "denied",
+    9: "absent",
+    12: "absent",
+    10: "timeout",
+}
+_INVALID_ARGUMENT, _NOT_SUPPORTED, _CORRUPTED_INFOROM = 2, 3, 14
+_UNCORRECTED, _VOLATILE, _AGGREGATE = 1, 0, 1
+_RECOVERY_ACTION_FIELD = 230
+
+
+class Question(NamedTuple):
+    name: str
+    function: str  # of NVML: what a person searches for
+    read: Callable[[Any, Any], Answer]  # (pynvml, device handle)
+
+
+def gate(files: Files, root: Root) -> "Unread | None":
+    """Why NVML must not be called; None when it may. Initialising it without a loaded module creates device nodes and
+    runs nvidia-modprobe, which loads the module: a check must do neither.
+    """
+    state = files.read("/sys/module/nvidia/initstate")
+    if isinstance(state, Unread):
+        return Unread("absent", "the nvidia module is not loaded") if state.why == "absent" else state
+    if state.strip() != b"live":
+        return Unread("absent", f"the nvidia module is not live: {state.decode('ascii', 'replace').strip()}")
+    return _usable(root.locate(CONTROL))
+
+
+def _usable(path: str) -> "Unread | None":
+    """A control device that exists and that this process may open."""
+    try:
+        if not stat.S_ISCHR(os.stat(path).st_mode):
+            return Unread("absent", f"{CONTROL} is no character device")
+        os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return Unread("absent", f"no {CONTROL}")
+        if error.errno in (errno.EPERM, errno.EACCES):  # NVML would say "unknown error" (999)
+            return unread(error, CONTROL)
+    return None
+
+
+def answer_all(lane: Lane, files: Files, root: Root) -> "Unread | None":
+    """Ask the whole table. Returns why nothing could be asked, if so."""
+    socket = files.stat(PERSISTENCE_SOCKET)
+    awake = isinstance(socket, dict) and socket["kind"] == "socket"
+    first_s = CALL_S if awake else FIRST_INIT_S
+    pynvml = lane.ask((), "loading the NVML binding", _binding, LOAD_S)
+    problem: Unread | None = lane.ask((), f"loading {LIBRARY}", partial(_load, pynvml, root), LOAD_S)
+    if problem is None:
+        ask = partial(_asked, pynvml)
+        started = lane.ask(("nvml", "init"), "nvmlInit", partial(ask, "nvmlInit", pynvml.nvmlInitWithFlags, 0), first_s)
+        problem = started if isinstance(started, Unread) else None
+    if problem is not None:
+        return problem
+    for name, function in _SYSTEM:
+        lane.ask(("nvml", name), function, partial(ask, function, getattr(pynvml, function)))
+    count = lane.ask(("nvml", "device_count"), "nvmlDeviceGetCount", partial(ask, "nvmlDeviceGetCount", pynvml.nvmlDeviceGetCount))
+    handles: dict[int, Any] = {}
+    for index in range(0 if isinstance(count, Unread) else count):
+        label = f"nvmlDeviceGetHandleByIndex {index}"  # the call that wakes this GPU
+        lane.ask(("nvml", "device", str(index), "handle"), label, partial(_handle, pynvml, index, handles), first_s)
+    for question in DEVICE:
+        for index, handle in handles.items():
+            call = partial(ask, question.function, question.read, pynvml, handle)
+            lane.ask(("nvml", "device", str(index), question.name), f"{question.function} {index}", call)
+    return None
+
+
+def shut_down() -> None:
+    """An NVML that is left open keeps the kernel module in use until the process ends."""
+    import sys
+
+    pynvml = sys.modules.get("pynvml")
+    if pynvml is not None:
+        with contextlib.suppress(pynvml.NVMLError):
+            pynvml.nvmlShutdown()
+
+
+def _binding() -> Any:
+    import pynvml
+
+    return pynvml
+
+
+def _load(pynvml: Any, root: Root) -> "Unread | None":
+    """Give pynvml the host's library: it loads one by name only when it has none.
+
+    Below another root the process moves there, so that the library finds the host's devices and its own parts; what
+    both C libraries need is loaded before. Without the capability the library alone is taken from below the root.
+    """
+    if root.path != "/":
+        for needed in ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"):
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(needed)
+        try:
+            os.chroot(root.path)
+            os.chdir("/")
+            root = Root("/")
+        except PermissionError:
+            # The library will open /dev as this process sees it, and create what it misses there.
+            problem = _usable(CONTROL)
+            if problem is not None:
+                return problem
+    names = [LIBRARY] if root.path == "/" else []
+    return _first_library(pynvml, [*names, *(root.locate(f"{directory}/{LIBRARY}") for directory in LIBRARY_DIRECTORIES)])
+
+
+def _first_library(pynvml: Any, paths: list[str]) -> "Unread | None":
+    problem = Unread("absent", f"12 no {LIBRARY} in the library directories")
+    for path in paths:
+        if path != LIBRARY and not os.path.exists(path):
+            continue
+        try:
+            pynvml.nvmlLib = ctypes.CDLL(path)
+        except OSError as error:
+            if path != LIBRARY or "No such file" not in str(error):
+                problem = Unread("error", f"12 {error}")
+        else:
+            return None
+    return problem
+
+
+def _asked(pynvml: Any, function: str, call: Callable[..., Answer], *arguments: Any) -> "Answer | Unread":
+    try:
+        answer = call(*arguments)
+    except pynvml.NVMLError as error:
+        return Unread(_WHY.get(error.value, "error"), f"{error.value} {error} ({function})")
+    except Exception as error:  # the binding's own failures: text that is not UTF-8, a function that it lacks
+        return Unread("error", f"{function}: {type(error).__name__}: {error}")
+    return True if answer is None else answer
+
+
+def _handle(pynvml: Any, index: int, handles: dict[int, Any]) -> "Answer | Unread":
+    handle = _asked(pynvml, "nvmlDeviceGetHandleByIndex", pynvml.nvmlDeviceGetHandleByIndex, index)
+    if isinstance(handle, Unread):
+        return handle
+    handles[index] = handle
+    return True
+
+
+def _pci(pynvml: Any, device: Any) -> Answer:
+    info = pynvml.nvmlDeviceGetPciInfo(device)
+    address = info.busId.decode("ascii") if isinstance(info.busId, bytes) else info.busId
+    return {"bus_id": address, "device_id": info.pciDeviceId, "subsystem_id": info.pciSubSystemId}
+
+
+def _sram(pynvml: Any, device: Any) -> Answer:
+    status = pynvml.c_nvmlEccSramErrorStatus_v1_t()  # sets its own version; without it the answer is error 25
+    pynvml.nvmlDeviceGetSramEccErrorStatus(device, ctypes.byref(status))
+    names = ("aggregateUncParity", "aggregateUncSecDed", "volatileUncParity", "volatileUncSecDed")
+    return {"threshold_exceeded": bool(status.bThresholdExceeded), **{name: getattr(status, name) for name in names}}
+
+
+def _fabric(pynvml: Any, device: Any) -> Answer:
+    info = pynvml.c_nvmlGpuFabricInfo_v2_t()
+    pynvml.nvmlDeviceGetGpuFabricInfoV(device, ctypes.byref(info))
+    uuid = bytes(info.clusterUuid).hex()
+    return {"state": info.state, "status": info.status, "clique_id": info.cliqueId, "cluster_uuid": uuid, "health_mask": info.healthMask}
+
+
+def _links(pynvml: Any, device: Any) -> list[list[int]]:
+    """[link, 1 when active] of each link that the GPU has."""
+    links = []
+    for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+        try:
+            links.append([link, pynvml.nvmlDeviceGetNvLinkState(device, link)])
+        except pynvml.NVMLError as error:
+            if error.value not in (_INVALID_ARGUMENT, _NOT_SUPPORTED):
+                raise
+    return links
+
+
+def _link_errors(pynvml: Any, device: Any) -> Answer:
+    """[link, replay + recovery + CRC errors] of each link that the GPU has."""
+    counters = (pynvml.NVML_NVLINK_ERROR_DL_REPLAY, pynvml.NVML_NVLINK_ERROR_DL_RECOVERY, pynvml.NVML_NVLINK_ERROR_DL_CRC_FLIT)
+    count = pynvml.nvmlDeviceGetNvLinkErrorCounter
+    return [[link, sum(count(device, link, counter) for counter in counters)] for link, _ in _links(pynvml, device)]
+
+
+def _inforom(pynvml: Any, device: Any) -> Answer:
+    try:
+        pynvml.nvmlDeviceValidateInforom(device)
+    except pynvml.NVMLError as error:
+        if error.value != _CORRUPTED_INFOROM:
+            raise
+        return False
+    return True
+
+
+def _recovery_action(pynvml: Any, device: Any) -> Answer:
+    field = pynvml.nvmlDeviceGetFieldValues(device, [_RECOVERY_ACTION_FIELD])[0]
+    if field.nvmlReturn:  # an older driver calls a field that it does not know an invalid argument
+        raise pynvml.NVMLError(_NOT_SUPPORTED if field.nvmlReturn == _INVALID_ARGUMENT else field.nvmlReturn)
+    return field.value.uiVal
+
+
+def _retired(cause: int) -> Callable[[Any, Any], Answer]:
+    return lambda n, d: len(n.nvmlDeviceGetRetiredPages(d, cause))
+
+
+def _errors(counter: int) -> Callable[[Any, Any], Answer]:
+    return lambda n, d: n.nvmlDeviceGetTotalEccErrors(d, _UNCORRECTED, counter)
+
+
+_SYSTEM = (
+    ("driver_version", "nvmlSystemGetDriverVersion"),
+    ("cuda_version", "nvmlSystemGetCudaDriverVersion"),
+    ("nvml_version", "nvmlSystemGetNVMLVersion"),
+)
+
+#: Asked one after the other, of every GPU in turn: what tells which GPU it is comes first, what reads hardware last,
+#: so that a hang costs as little as it can.
+DEVICE = (
+    Question("pci", "nvmlDeviceGetPciInfo", _pci),
+    Question("name", "nvmlDeviceGetName", lambda n, d: n.nvmlDeviceGetName(d)),
+    Question("uuid", "nvmlDeviceGetUUID", lambda n, d: n.nvmlDeviceGetUUID(d)),
+    Question("minor", "nvmlDeviceGetMinorNumber", lambda n, d: n.nvmlDeviceGetMinorNumber(d)),
+    Question("memory", "nvmlDeviceGetMemoryInfo", lambda n, d: n.nvmlDeviceGetMemoryInfo(d).total),
+    Question("compute_capability", "nvmlDeviceGetCudaComputeCapability", lambda n, d: list(n.nvmlDeviceGetCudaComputeCapability(d))),
+    Question("mig", "nvmlDeviceGetMigMode", lambda n, d: list(n.nvmlDeviceGetMigMode(d))),
+    Question("persistence", "nvmlDeviceGetPersistenceMode", lambda n, d: n.nvmlDeviceGetPersistenceMode(d)),
+    Question("compute_mode", "nvmlDeviceGetComputeMode", lambda n, d: n.nvmlDeviceGetComputeMode(d)),
+    Question("ecc_mode", "nvmlDeviceGetEccMode", lambda n, d: list(n.nvmlDeviceGetEccMode(d))),
+    Question("row_remap", "nvmlDeviceGetRemappedRows", lambda n, d: list(n.nvmlDeviceGetRemappedRows(d))),
+    Question("recovery_action", "nvmlDeviceGetFieldValues", _recovery_action),
+    Question("ecc_volatile", "nvmlDeviceGetTotalEccErrors", _errors(_VOLATILE)),
+    Question("ecc_aggregate", "nvmlDeviceGetTotalEccErrors", _errors(_AGGREGATE)),
+    Question("ecc_sram", "nvmlDeviceGetSramEccErrorStatus", _sram),
+    Question("retired_single_bit", "nvmlDeviceGetRetiredPages", _retired(0)),
+    Question("retired_double_bit", "nvmlDeviceGetRetiredPages", _retired(1)),
+    Question("retired_pending", "nvmlDeviceGetRetiredPagesPendingStatus", lambda n, d: n.nvmlDeviceGetRetiredPagesPendingStatus(d)),
+    Question("temperature", "nvmlDeviceGetTemperature", lambda n, d: n.nvmlDeviceGetTemperature(d, 0)),
+    Question("temperature_slowdown", "nvmlDeviceGetTemperatureThreshold", lambda n, d: n.nvmlDeviceGetTemperatureThreshold(d, 1)),
+    Question("power_limit", "nvmlDeviceGetEnforcedPowerLimit", lambda n, d: n.nvmlDeviceGetEnforcedPowerLimit(d)),
+    Question("power_limit_default", "nvmlDeviceGetPowerManagementDefaultLimit", lambda n, d: n.nvmlDeviceGetPowerManagementDefaultLimit(d)),
+    Question("clock_events", "nvmlDeviceGetCurrentClocksEventReasons", lambda n, d: n.nvmlDeviceGetCurrentClocksEventReasons(d)),
+    Question("vbios", "nvmlDeviceGetVbiosVersion", lambda n, d: n.nvmlDeviceGetVbiosVersion(d)),
+    Question("fabric", "nvmlDeviceGetGpuFabricInfoV", _fabric),
+    Question("nvlink", "nvmlDeviceGetNvLinkState", _links),
+    Question("nvlink_errors", "nvmlDeviceGetNvLinkErrorCounter", _link_errors),
+    Question("inforom", "nvmlDeviceValidateInforom", _inforom),
+)
