@@ -137,29 +137,40 @@ class Fabric:
 
     nvswitches: tuple[NvSwitch, ...] | Unread  # on PCI
     driver_nvswitches: tuple[str, ...] | Unread  # PCI addresses in /proc/driver/nvidia-nvswitch/devices
-    nvlink5_managers: tuple[str, ...] | Unread  # HCAs whose VPD says SW_MNG: NVLink 5 needs nvlsm
-    manager_log_tail: str | Unread
-    manager_log_errors: tuple[str, ...] | Unread  # lines of the tail that say error or fatal, newest last
+    nvlink5_managers: tuple[str, ...] | Unread  # HCAs whose VPD says SW_MNG: bridges to NVLink 5 switches, which PCI does not show
+    manager_log_errors: tuple[str, ...] | Unread  # ERROR and FATAL lines since the manager's last start, newest last
     imex_nodes: tuple[str, ...] | Unread  # addresses of /etc/nvidia-imex/nodes_config.cfg
-    imex_channels: tuple[str, ...] | Unread  # names below /dev/nvidia-caps-imex-channels
+    imex_channels: tuple[str, ...] | Unread  # names below /dev/nvidia-caps-imex-channels, () when there are none
 
 
 @dataclass(frozen=True)
 class Xid:
-    """One Xid line of the kernel log since boot."""
+    """The Xid (of a GPU) or SXid (of an NVSwitch) lines of one device with one code."""
 
-    pci: str  # as our addresses: 0000:1b:00.0
-    code: int
-    line: str
+    pci: str  # as our addresses: 0000:1b:00.0; "" when the line has none that can be read
+    code: int  # 0 when the line has none that can be read
+    line: str  # the newest
+    count: int  # how many lines
+
+
+@dataclass(frozen=True)
+class InitFailure:
+    """The kernel log's lines about a GPU that could not be initialised, by device and kind."""
+
+    pci: str  # "" when the line does not name the GPU
+    kind: str  # adapter (RmInitAdapter), gsp, wpr2, firmware (a firmware file that could not be loaded)
+    line: str  # the newest
+    count: int
 
 
 @dataclass(frozen=True)
 class GpuEvents:
-    """What the kernel log of this boot says about GPUs."""
+    """What the kernel log of this boot says about GPUs and NVSwitches, in the order in which it began."""
 
-    xids: tuple[Xid, ...] | Unread  # oldest first
-    init_failures: tuple[str, ...] | Unread  # RmInitAdapter, GSP and WPR2 lines
-    log_complete: bool | Unread
+    xids: tuple[Xid, ...] | Unread  # a GPU that fell off the bus is logged without an Xid at times: it counts as 79
+    sxids: tuple[Xid, ...] | Unread
+    init_failures: tuple[InitFailure, ...] | Unread
+    log_complete: bool | Unread  # the log reaches back to the boot
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,122 @@
+"""What NVIDIA's Xid codes mean, and what to do.
+
+Source: NVIDIA, "Analyzing Xid Errors with the Xid Catalog" (Ampere and newer) and "GPU Memory Error Management",
+read 2026-11. The words are ours. Codes that the catalog marks as unused are left out.
+
+``kind`` says how this project weighs a code:
+
+- ``critical``: the GPU or its link must be reset, or the host rebooted or serviced, before it is trusted again;
+- ``warning``: the GPU goes on, but the event is worth an administrator's eye;
+- ``application``: the program on the GPU is the usual cause, and the program alone is hurt;
+- ``notice``: nothing happened to the GPU.
+"""
+
+from typing import Literal, NamedTuple
+
+Kind = Literal["critical", "warning", "application", "notice"]
+
+_RESET = "Drain the node and reset the GPU; replace it if this comes back."
+_NVLINK = "Drain the node and reset the GPU and its NVLink peers; if this comes back, check the baseboard, bridge or cable."
+_SOFTWARE = "Drain the node, collect nvidia-bug-report, then reset the GPU; update the driver if this comes back."
+_PROGRAM = "Look at the program that ran; test the GPU with 'dcgmi diag -r 3' only if several programs hit this."
+_WATCH = "Watch the GPU; ask its vendor if this comes back."
+_SUPPORT = "Collect nvidia-bug-report and ask the vendor."
+
+
+class XidMeaning(NamedTuple):
+    """One row of the catalogue."""
+
+    code: int
+    kind: Kind
+    meaning: str
+    action: str
+
+
+_ROWS: tuple[tuple[int, Kind, str, str], ...] = (
+    (8, "application", "the GPU stopped processing", _PROGRAM),
+    (11, "application", "invalid or corrupted push buffer", _PROGRAM),
+    (13, "application", "graphics engine exception, as from an access out of bounds", _PROGRAM),
+    (25, "application", "illegal push buffer", _PROGRAM),
+    (31, "application", "memory page fault, as from an illegal address", _PROGRAM),
+    (32, "application", "invalid or corrupted push buffer", _PROGRAM),
+    (37, "application", "unknown method reached the context switch firmware", _PROGRAM),
+    (38, "warning", "watchdog of the context switch firmware ran out", _WATCH),
+    (39, "application", "copy engine exception", _PROGRAM),
+    (40, "application", "copy engine exception", _PROGRAM),
+    (41, "application", "copy engine exception", _PROGRAM),
+    (43, "application", "the GPU stopped processing for one program", _PROGRAM),
+    (44, "warning", "graphics engine fault during a context switch", _WATCH),
+    (45, "application", "work was removed from the GPU after another fault, or as its program ended", _PROGRAM),
+    (46, "critical", "the GPU stopped processing", _RESET),
+    (48, "critical", "uncorrectable (double-bit) ECC error", _RESET),
+    (54, "critical", "auxiliary power is not connected to the board", "Check the power cables of the board."),
+    (60, "application", "video processor exception", _PROGRAM),
+    (62, "critical", "the GPU's internal controller halted", _RESET),
+    (63, "warning", "a memory row was remapped or a page retired", "Reset the GPU when the node is next idle."),
+    (64, "critical", "a memory row could not be remapped or a page not be retired", _RESET),
+    (66, "warning", "illegal register access by the driver", _WATCH),
+    (67, "warning", "illegal register access by the driver", _WATCH),
+    (68, "application", "video decoder exception", _PROGRAM),
+    (69, "application", "graphics engine class error", _PROGRAM),
+    (74, "critical", "NVLink error", _NVLINK),
+    (78, "warning", "a vGPU could not start", "Install a vGPU guest driver that suits the host's."),
+    (79, "critical", "the GPU fell off the bus", "Drain the node, power-cycle it; reseat or replace the GPU if this comes back."),
+    (80, "application", "corrupted data was sent to the GPU", _PROGRAM),
+    (92, "warning", "many single-bit ECC errors", _WATCH),
+    (93, "warning", "the InfoROM was written more often than it bears", _WATCH),
+    (94, "warning", "memory error, contained in one program", "Restart the program; reset the GPU when the node is next idle."),
+    (95, "critical", "memory error that was not contained", _RESET),
+    (106, "notice", "test message", ""),
+    (107, "notice", "test message", ""),
+    (109, "critical", "context switch ran out of time", _RESET),
+    (110, "critical", "security fault", _SOFTWARE),
+    (119, "critical", "the GPU's system processor (GSP) did not answer in time", _SOFTWARE),
+    (120, "critical", "error in the GPU's system processor (GSP)", _SOFTWARE),
+    (121, "warning", "error on the chip-to-chip link", _WATCH),
+    (136, "critical", "NVLink training failed", _NVLINK),
+    (137, "application", "NVLink privilege error: a peer's memory was accessed without right", _PROGRAM),
+    (140, "critical", "unrecovered ECC error", _RESET),
+    (141, "warning", "CUDA fast path error", _WATCH),
+    (143, "critical", "the GPU could not be initialised", _RESET),
+    (144, "critical", "NVLink error (SAW)", _NVLINK),
+    (145, "critical", "NVLink error (RLW)", _NVLINK),
+    (146, "critical", "NVLink error (TLW)", _NVLINK),
+    (147, "critical", "NVLink error (TREX)", _NVLINK),
+    (148, "critical", "NVLink error (NVLPW)", _NVLINK),
+    (149, "critical", "NVLink error (NETIR)", _NVLINK),
+    (150, "critical", "NVLink error (MSE)", _NVLINK),
+    (151, "critical", "key rotation error of confidential computing", "Restart the virtual machine."),
+    (154, "critical", "the driver asks for a recovery", "Do what the line says: reset the GPU or reboot the node."),
+    (155, "critical", "NVLink error found by software", _NVLINK),
+    (156, "critical", "a part of the GPU was retired", "Drain the node and reset the GPU."),
+    (157, "warning", "a part of the GPU could not be retired", _SUPPORT),
+    (158, "critical", "fatal timeout in the GPU", _RESET),
+    (160, "warning", "a memory channel was retired", _WATCH),
+    (161, "warning", "a memory channel could not be retired", _SUPPORT),
+    (162, "notice", "power smoothing is engaged again", ""),
+    (163, "warning", "power smoothing is disengaged", _WATCH),
+    (164, "warning", "power smoothing hardware is near the end of its life", _WATCH),
+    (165, "warning", "power smoothing hardware is at the end of its life", _SUPPORT),
+    (167, "critical", "fatal PCIe timeout", "Drain the node and reboot it; check the slot and riser if this comes back."),
+    (168, "critical", "errors in protected memory reduce the GPU's memory", _RESET),
+    (169, "critical", "the GPU's security controller halted", _RESET),
+    (171, "critical", "uncorrectable DRAM error: the particulars of an Xid 48", _RESET),
+    (172, "critical", "uncorrectable SRAM error: the particulars of an Xid 48", _RESET),
+)
+
+#: The units of one kind have codes side by side: copy engines, video encoders and decoders, JPEG decoders.
+_PROGRAM_ENGINES = (*range(70, 73), *range(75, 78), *range(82, 87), 88, 89, *range(96, 106), *range(126, 136), 139)
+
+CATALOGUE: dict[int, XidMeaning] = {
+    **{code: XidMeaning(code, "application", "exception in a copy or media engine", _PROGRAM) for code in _PROGRAM_ENGINES},
+    **{row[0]: XidMeaning(*row) for row in _ROWS},
+}
+
+
+def meaning(code: int) -> XidMeaning:
+    """What a code means; one that the catalogue does not know is a warning.
+
+    >>> meaning(79).meaning, meaning(9999).kind
+    ('the GPU fell off the bus', 'warning')
+    """
+    return CATALOGUE.get(code) or XidMeaning(code, "warning", "unknown Xid", _SUPPORT)
