@@ -1,0 +1,55 @@
+# Everything a newcomer needs: make check, make test. 'make help' lists the rest.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+.DEFAULT_GOAL := help
+.PHONY: help check test lint bench docs schemas hosts lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+check: $(VENV)/.installed  ## install into .venv and judge this machine; succeeds whenever a verdict was reached
+	@$(BIN)/hostagent check; code=$$?; [ $$code -le 1 ] || exit $$code
+
+test: $(VENV)/.tests  ## install everything the tests need, run all of them and the linters
+	bash tests/real/install.sh
+	$(MAKE) --no-print-directory lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(VENV)/.tests  ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.tests  ## measure time, memory and processes against a peer and a floor
+	$(BIN)/python tests/bench/run.py
+
+docs: $(VENV)/.tests  ## write the page of every check
+	$(BIN)/python -m hostagent.docs
+
+hosts: $(VENV)/.tests  ## rebuild and record the simulated hosts (root, gcc)
+	$(BIN)/python -m tests.trees.record
+
+lock: $(VENV)/.tests  ## pin the test tools with their hashes
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra dev --allow-unsafe pyproject.toml -o requirements.txt
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "Error: this Python cannot make virtual environments. Install it: 'apt-get install python3-venv' (Debian, Ubuntu) or 'dnf install python3' (RHEL)." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "Error: found $$($(PYTHON) --version), wanted Python 3.10 or newer: 'make PYTHON=python3.11 $(MAKECMDGOALS)'." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.tests: $(VENV)/bin/python pyproject.toml requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@ $(VENV)/.installed
