@@ -1,11 +1,166 @@
-"""STUB: to be written."""
+"""What a job or an installation needs from the host around the GPU: space, limits, clock, pending reboots, locks."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from hostagent.collect.locks import package_lock_holder
+from hostagent.collect.memlock import read_memlock
+from hostagent.facts.system import Filesystem, Machine, Process, Services
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
 
+_LOOKED_AT = ("/", "/usr", "/var", "/boot")
+#: Filesystems that make inodes as they need them and report none.
+_NO_INODE_COUNT = frozenset({"btrfs", "vfat", "exfat", "ntfs3", "9p", "virtiofs", "overlay", "fuse"})
+_STA_UNSYNC = 0x40  # adjtimex(2)
+TIME_DAEMONS = (
+    "chronyd", "ntpd", "ntpsec", "systemd-timesyncd", "openntpd", "ptp4l", "phc2sys", "vmtoolsd", "VBoxService",
+)  # fmt: skip
+#: Marks of a wanted reboot: Debian family and Amazon Linux; SUSE.
+_REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required", "/run/reboot-needed")
+#: Files of the package managers that set those marks.
+_MARKING_MANAGERS = ("/var/lib/dpkg/status", "/usr/bin/zypper")
 
-def read_machine(source: Source, known: Callable[[type], Any]) -> Any:
-    return Unread("not-recorded", "read_machine is not written yet")
+
+def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
+    host = source.host()
+    processes = read_processes(source)
+    memlock = read_memlock(source, known(Services), processes)
+    required, reasons = _reboot(source)
+    return Machine(
+        hostname=_host_word(host, "hostname"),
+        boot_id=_host_word(host, "boot_id"),
+        now=_now(host),
+        filesystems=_filesystems(source),
+        memlock_bytes=memlock if isinstance(memlock, Unread) else memlock.limit_bytes,
+        memlock_origin=memlock if isinstance(memlock, Unread) else memlock.origin,
+        shm_bytes=_shm(source),
+        clock_synchronised=_clock(source),
+        time_daemon=_time_daemon(processes),
+        reboot_required=required,
+        reboot_reasons=reasons,
+        package_lock_holder=package_lock_holder(source),
+        cloud_init_running=_cloud_init(source),
+        processes=processes,
+        listening_sockets=_sockets(source),
+    )
+
+
+def _host_word(host: "dict[str, Any] | Unread", key: str) -> "str | Unread":
+    if isinstance(host, Unread):
+        return host
+    value = host.get(key)
+    if value in (None, ""):
+        return Unread("not-running" if key == "boot_id" else "absent", f"the host does not say its {key}")
+    return value if isinstance(value, str) else Unread("error", f"{key} is a {type(value).__name__}")
+
+
+def _now(host: "dict[str, Any] | Unread") -> "float | Unread":
+    if isinstance(host, Unread):
+        return host
+    value = host.get("now")
+    return float(value) if isinstance(value, int | float) else Unread("error", f"now is a {type(value).__name__}")
+
+
+def read_processes(source: Source) -> "tuple[Process, ...] | Unread":
+    rows = source.processes()
+    if isinstance(rows, Unread):
+        return rows
+    found = []
+    for row in rows:
+        pid, name, argv, started = (row.get(key) for key in ("pid", "name", "argv", "started_at"))
+        if not (isinstance(pid, int) and isinstance(name, str) and isinstance(argv, list | tuple) and isinstance(started, int | float)):
+            return Unread("error", f"a process without pid, name, argv or started_at: {str(row)[:80]}")
+        found.append(Process(pid, name, tuple(str(part) for part in argv), float(started)))
+    return tuple(found)
+
+
+def _sockets(source: Source) -> "tuple[str, ...] | Unread":
+    rows = source.sockets()
+    return rows if isinstance(rows, Unread) else tuple(str(row.get("path", "")) for row in rows)
+
+
+def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
+    """One for each filesystem behind `_LOOKED_AT`. A directory that is not there (/boot in a container) is left out."""
+    found: dict[object, Filesystem] = {}
+    for path in _LOOKED_AT:
+        disk = source.statvfs(path)
+        if isinstance(disk, Unread):
+            if disk.why != "absent":
+                found[path] = Filesystem(path, (path,), disk, disk, disk)
+            continue
+        key = (disk.mount_id, disk.total_bytes)  # some filesystems give the id 0
+        first = found.get(key)
+        if first:
+            found[key] = replace(first, holds=(*first.holds, path))
+        else:
+            inodes = disk.free_inodes or _no_inodes(source, path)
+            found[key] = Filesystem(path, (path,), disk.total_bytes, disk.free_bytes, inodes)
+    return tuple(found.values()) or Unread("absent", "none of " + ", ".join(_LOOKED_AT))
+
+
+def _no_inodes(source: Source, path: str) -> "int | Unread":
+    """0 free inodes: full, or a filesystem that does not count them."""
+    mounts = source.text("/proc/1/mounts")
+    if isinstance(mounts, Unread):
+        return Unread("error", f"{path} reports 0 free inodes and its filesystem type cannot be read ({mounts.why})")
+    kind = parse_filesystem_type(mounts, path)
+    if kind.split(".")[0] in _NO_INODE_COUNT:
+        return Unread("not-supported", f"{kind} does not count inodes")
+    return 0
+
+
+def parse_filesystem_type(mounts: str, path: str) -> str:
+    r"""The type of the filesystem that holds `path`, by /proc/mounts; "" when no line covers it.
+
+    >>> parse_filesystem_type("/dev/a / ext4 rw 0 0\n/dev/b /boot vfat rw 0 0\n", "/boot/efi")
+    'vfat'
+    """
+    best = ("", "")
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) >= 3 and (path == fields[1] or path.startswith(fields[1].rstrip("/") + "/")) and len(fields[1]) >= len(best[0]):
+            best = (fields[1], fields[2])
+    return best[1]
+
+
+def _shm(source: Source) -> "int | Unread":
+    disk = source.statvfs("/dev/shm")  # noqa: S108  the path is what is judged
+    return disk if isinstance(disk, Unread) else disk.total_bytes
+
+
+def _clock(source: Source) -> "bool | Unread":
+    status = source.adjtimex()
+    return status if isinstance(status, Unread) else not status & _STA_UNSYNC
+
+
+def _time_daemon(processes: "tuple[Process, ...] | Unread") -> "str | Unread":
+    if isinstance(processes, Unread):
+        return processes
+    return next((one.name for one in processes if one.name in TIME_DAEMONS), "")
+
+
+def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
+    """The mark, and the packages that set it."""
+    for mark in _REBOOT_MARKS:
+        found = source.stat(mark)
+        if not isinstance(found, Unread):
+            packages = source.text(f"{mark}.pkgs")
+            if isinstance(packages, Unread):
+                return True, () if packages.why == "absent" else packages
+            return True, tuple(dict.fromkeys(packages.split()))
+        if found.why != "absent":
+            return found, found
+    if any(not isinstance(source.stat(path), Unread) for path in _MARKING_MANAGERS):
+        return False, ()
+    unmarked = Unread("not-supported", "this distribution leaves no mark when an update needs a reboot")
+    return unmarked, unmarked
+
+
+def _cloud_init(source: Source) -> "bool | Unread":
+    """As ``cloud-init status``: it runs from the first stage on until it writes its result."""
+    names = source.listdir("/run/cloud-init")
+    if isinstance(names, Unread):
+        return False if names.why == "absent" else names
+    return "result.json" not in names and "disabled" not in names and bool({"enabled", "status.json"} & set(names))

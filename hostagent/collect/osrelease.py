@@ -1,11 +1,126 @@
-"""STUB: to be written."""
+"""The distribution, who owns its image, its architecture and SELinux."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from hostagent.facts.system import Os
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.os import MANAGED_IDS, MANAGED_PATHS, MANAGED_VARIANTS
 from hostagent.source import Source
 
+_MIB = 1024 * 1024
+#: Programs that every tree has, small ones first; their ELF header names the machine.
+_ELF_FILES = ("/lib/ld-linux-aarch64.so.1", "/lib64/ld-linux-x86-64.so.2", "/bin/sh", "/sbin/init", "/bin/busybox")
+#: e_machine of the ELF header (elf.h), as `uname -m` says it.
+_ELF_MACHINES = {3: "i686", 21: "ppc64le", 22: "s390x", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 
-def read_os(source: Source, known: Callable[[type], Any]) -> Any:
-    return Unread("not-recorded", "read_os is not written yet")
+
+def read_os(source: Source, known: Callable[[type], Any]) -> Os:
+    release = source.os_release()
+    id_ = _word(release, "id")
+    variant = _word(release, "variant_id", "")
+    like = _word(release, "id_like", "")
+    return Os(
+        id=id_,
+        version_id=_word(release, "version_id"),
+        id_like=like if isinstance(like, Unread) else tuple(like.split()),
+        pretty_name=_word(release, "pretty_name"),
+        variant_id=variant,
+        arch=_arch(source),
+        managed_by=_managed_by(source, id_, variant),
+        selinux=_selinux(source),
+        selinux_container_devices=_boolean(source.text("/sys/fs/selinux/booleans/container_use_devices")),
+    )
+
+
+def _word(release: "Mapping[str, Any] | Unread", key: str, default: str | None = None) -> "str | Unread":
+    if isinstance(release, Unread):
+        return release
+    value = release.get(key, default)
+    if value is None:
+        return Unread("absent", f"os-release has no {key.upper()}")
+    return value if isinstance(value, str) else Unread("error", f"os-release: {key.upper()} is a {type(value).__name__}")
+
+
+def _managed_by(source: Source, id_: "str | Unread", variant: "str | Unread") -> "str | Unread":
+    for word, table in ((id_, MANAGED_IDS), (variant, MANAGED_VARIANTS)):
+        if not isinstance(word, Unread) and word in table:
+            return table[word]
+    doubt: Unread | None = None
+    for path, owner in MANAGED_PATHS:
+        found = source.stat(path)
+        if not isinstance(found, Unread):
+            return owner
+        if found.why not in ("absent", "not-running"):
+            doubt = found
+    if doubt is None and isinstance(id_, Unread) and id_.why != "absent":
+        doubt = id_
+    return "" if doubt is None else doubt
+
+
+def _arch(source: Source) -> "str | Unread":
+    host = source.host()
+    if isinstance(host, Unread):
+        return host
+    if isinstance(host.get("machine"), str):
+        return str(host["machine"])
+    for path in _ELF_FILES:
+        data = source.read(path, 4 * _MIB)
+        if not isinstance(data, Unread):
+            return parse_elf_machine(data)
+        if data.why != "absent":
+            return data
+    return Unread("absent", f"none of {', '.join(_ELF_FILES)}")
+
+
+def parse_elf_machine(data: bytes) -> "str | Unread":
+    """The architecture of a program, as ``uname -m`` says it.
+
+    >>> parse_elf_machine(bytes.fromhex("7f454c46020101000000000000000000" "0300" "3e00"))
+    'x86_64'
+    >>> parse_elf_machine(b"#!/bin/sh")
+    Unread('error', 'not an ELF file')
+    """
+    if len(data) < 20 or data[:4] != b"\x7fELF":
+        return Unread("error", "not an ELF file")
+    machine = int.from_bytes(data[18:20], "big" if data[5] == 2 else "little")
+    return _ELF_MACHINES.get(machine, Unread("error", f"ELF machine {machine}"))
+
+
+def _selinux(source: Source) -> "str | Unread":
+    """The running state; of an image the one it is configured to boot with."""
+    enforce = source.text("/sys/fs/selinux/enforce")
+    if not isinstance(enforce, Unread):
+        word = enforce.strip()
+        return {"1": "enforcing", "0": "permissive"}.get(word, Unread("error", f"/sys/fs/selinux/enforce says {word[:20]!r}"))
+    if enforce.why == "absent":
+        return "disabled"
+    if enforce.why != "not-running":
+        return enforce
+    config = source.text("/etc/selinux/config")
+    if isinstance(config, Unread):
+        return "disabled" if config.why == "absent" else config
+    return parse_selinux_config(config)
+
+
+def parse_selinux_config(text: str) -> "str | Unread":
+    r"""The mode in /etc/selinux/config.
+
+    >>> parse_selinux_config("# SELINUX= can take one of\nSELINUX=enforcing\nSELINUXTYPE=targeted\n")
+    'enforcing'
+    """
+    for line in text.splitlines():
+        key, _, value = line.strip().partition("=")
+        if key.strip() == "SELINUX":
+            word = value.strip().lower()
+            wanted = ("enforcing", "permissive", "disabled")
+            return word if word in wanted else Unread("error", f"/etc/selinux/config: SELINUX={word[:20]}")
+    return Unread("error", "/etc/selinux/config does not set SELINUX")
+
+
+def _boolean(text: "str | Unread") -> "bool | Unread":
+    """A selinuxfs boolean: current and pending value, ``1 1``."""
+    if isinstance(text, Unread):
+        return text
+    current = text.split()[:1]
+    return {"1": True, "0": False}.get("".join(current), Unread("error", f"container_use_devices says {text[:20]!r}"))

@@ -1,0 +1,54 @@
+"""Who holds the package manager's lock."""
+
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+
+#: Files that dpkg, apt and rpm lock with fcntl(2) while they work.
+_LOCKED_FILES = (
+    "/var/lib/dpkg/lock-frontend",
+    "/var/lib/dpkg/lock",
+    "/var/lib/rpm/.rpm.lock",
+    "/usr/lib/sysimage/rpm/.rpm.lock",
+)
+#: Files that hold the process id of yum, dnf and zypper while they work.
+_PID_FILES = (
+    "/run/yum.pid",
+    "/run/zypp.pid",
+    "/var/lib/dnf/rpmdb_lock.pid",
+    "/var/cache/dnf/download_lock.pid",
+    "/var/cache/dnf/metadata_lock.pid",
+)
+
+
+def package_lock_holder(source: Source) -> "str | Unread":
+    """``""`` when free, else "apt-get (pid 123)". A lock that may not be looked at leaves the question open."""
+    doubt: Unread | None = None
+    looked = False
+    for path in (*_LOCKED_FILES, *_PID_FILES):
+        pid = source.lock_holder(path) if path in _LOCKED_FILES else _named(source, path)
+        if isinstance(pid, Unread):
+            if pid.why not in ("absent", "not-running"):
+                doubt = doubt if doubt is not None else pid
+            continue
+        looked = True
+        if pid:
+            return f"{_name(source, pid)} (pid {pid})"
+    if doubt is not None:
+        return doubt
+    return "" if looked else Unread("absent", "no lock file of dpkg or rpm")
+
+
+def _named(source: Source, path: str) -> "int | Unread":
+    """The living process that a pid file names; 0 when it has ended."""
+    text = source.text(path, 4096)
+    if isinstance(text, Unread):
+        return text
+    word = text.strip()
+    if not (word.isascii() and word.isdigit() and len(word) < 10):
+        return Unread("error", f"{path}: found {word[:20]!r}, wanted a process id")
+    return int(word) if _name(source, int(word)) in ("yum", "dnf", "zypper", "python3", "packagekitd", "Zypp-main") else 0
+
+
+def _name(source: Source, pid: int) -> str:
+    name = source.text(f"/proc/{pid}/comm")
+    return "a process" if isinstance(name, Unread) else name.strip()

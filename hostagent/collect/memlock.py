@@ -1,0 +1,116 @@
+"""How much memory containers may lock: RDMA registers the buffers of a collective, and registered memory is locked.
+
+A container inherits RLIMIT_MEMLOCK from its runtime. The running runtime's own limit is what the next container gets; where
+it does not run, its unit says what it will get, then the default of systemd's manager.
+"""
+
+import re
+from typing import NamedTuple
+
+from hostagent.facts.system import Process, Services, Unit
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+
+_UNITS = ("containerd", "docker", "crio", "k3s", "k3s-agent", "rke2-server", "rke2-agent", "kubelet")
+_PROCESSES = ("containerd", "dockerd", "crio", "k3s-server", "k3s-agent", "k3s", "kubelet", "slurmd")
+_MANAGER_DIRECTORIES = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd")
+_UNITS_OF_SIZE = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5, "E": 1024**6}
+
+
+class Memlock(NamedTuple):
+    """``limit_bytes``: -1 is unlimited."""
+
+    limit_bytes: int
+    origin: str
+
+
+def read_memlock(source: Source, services: "Services | Unread", processes: "tuple[Process, ...] | Unread") -> "Memlock | Unread":
+    if isinstance(processes, Unread):
+        if processes.why != "not-running":
+            return processes
+    else:
+        running = [one for one in processes if one.name in _PROCESSES]
+        for process in sorted(running, key=lambda one: _PROCESSES.index(one.name)):
+            text = source.text(f"/proc/{process.pid}/limits")
+            limit = text if isinstance(text, Unread) else parse_limits(text)
+            return limit if isinstance(limit, Unread) else Memlock(limit, f"{process.name} (pid {process.pid})")
+    if isinstance(services, Unread):
+        return services
+    if isinstance(services.units, Unread):
+        return services.units
+    present = [unit for unit in services.units if unit.name in _UNITS and unit.exists]
+    if not present:
+        return Unread("absent", "no container runtime and no kubelet is installed as a systemd unit")
+    return _of_units(source, present)
+
+
+def _of_units(source: Source, present: list[Unit]) -> "Memlock | Unread":
+    """The limit of the first of `present` that sets one, else the manager's default."""
+    for unit in present:
+        if isinstance(unit.text, Unread):
+            return unit.text
+        limit = parse_memlock(unit.text, "LimitMEMLOCK")
+        if isinstance(limit, Unread):
+            return limit
+        if limit is not None:
+            return Memlock(limit, f"LimitMEMLOCK of {unit.name}.service")
+    default = _manager_default(source)
+    if default is None:
+        return Unread("not-running", f"{present[0].name}.service sets no LimitMEMLOCK: the kernel's default counts, once it runs")
+    return default if isinstance(default, Unread) else Memlock(default, "DefaultLimitMEMLOCK of systemd")
+
+
+def _manager_default(source: Source) -> "int | Unread | None":
+    """DefaultLimitMEMLOCK of system.conf and its drop-ins, systemd-system.conf(5); None where nothing sets it."""
+    texts = []
+    for directory in _MANAGER_DIRECTORIES:
+        main = source.text(f"{directory}/system.conf")
+        if not isinstance(main, Unread):
+            texts.append(main)
+            break
+    drop_ins: dict[str, str] = {}
+    for directory in reversed(_MANAGER_DIRECTORIES):
+        names = source.listdir(f"{directory}/system.conf.d")
+        for name in () if isinstance(names, Unread) else names:
+            if name.endswith(".conf"):
+                drop_ins[name] = f"{directory}/system.conf.d/{name}"
+    for name in sorted(drop_ins):
+        text = source.text(drop_ins[name])
+        if isinstance(text, Unread):
+            return text
+        texts.append(text)
+    return parse_memlock("\n".join(texts), "DefaultLimitMEMLOCK")
+
+
+def parse_memlock(text: str, key: str) -> "int | Unread | None":
+    r"""The soft limit that the last ``key=`` line sets, in bytes; -1 for infinity, None where no line sets it.
+
+    >>> parse_memlock("[Service]\nLimitMEMLOCK=infinity\n", "LimitMEMLOCK"), parse_memlock("LimitMEMLOCK=8M:1G", "LimitMEMLOCK")
+    (-1, 8388608)
+    """
+    value = ""
+    for line in text.splitlines():
+        name, _, rest = line.strip().partition("=")
+        if name.strip() == key:
+            value = rest.strip()
+    if not value:
+        return None
+    soft = value.partition(":")[0].strip()
+    if soft == "infinity":
+        return -1
+    match = re.fullmatch(r"([0-9]{1,18})([KMGTPE]?)", soft)
+    if not match:
+        return Unread("error", f"{key}: found {value[:40]!r}, wanted a size or infinity")
+    return int(match[1]) * _UNITS_OF_SIZE[match[2]]
+
+
+def parse_limits(text: str) -> "int | Unread":
+    """The soft limit of locked memory in /proc/<pid>/limits; -1 for unlimited.
+
+    >>> parse_limits("Max locked memory         8388608              8388608              bytes     ")
+    8388608
+    """
+    match = re.search(r"^Max locked memory +([0-9]{1,20}|unlimited) ", text, re.MULTILINE)
+    if not match:
+        return Unread("error", "limits: no line 'Max locked memory'")
+    return -1 if match[1] == "unlimited" else int(match[1])

@@ -1,0 +1,76 @@
+"""Distributions NVIDIA publishes driver packages for, and systems whose owner must change them.
+
+Sources: NVIDIA's network repository tree for CUDA and drivers and NVIDIA Driver Installation Guide (distributions, read
+2026-08); os-release(5) identifiers and marker files of each vendor (read 2026-08).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Distribution(NamedTuple):
+    """One os-release ID: the versions, or for a family the major versions, that have a repository."""
+
+    id: str
+    versions: tuple[str, ...]
+    by_major: bool  # 9.4 counts as 9
+
+
+DISTRIBUTIONS = (
+    Distribution("ubuntu", ("22.04", "24.04", "26.04"), by_major=False),
+    Distribution("debian", ("12", "13"), by_major=True),
+    Distribution("rhel", ("8", "9", "10"), by_major=True),
+    Distribution("rocky", ("8", "9", "10"), by_major=True),
+    Distribution("almalinux", ("8", "9", "10"), by_major=True),
+    Distribution("amzn", ("2023",), by_major=True),
+    Distribution("sles", ("15",), by_major=True),
+    Distribution("azurelinux", ("3",), by_major=True),
+)
+
+#: `uname -m` of the architectures the Linux driver exists for, with the repository's word.
+ARCHITECTURES: Mapping[str, str] = {"x86_64": "x86_64", "aarch64": "sbsa"}
+
+#: os-release ID of a system that is replaced as a whole, and its name.
+MANAGED_IDS: Mapping[str, str] = {
+    "cos": "Container-Optimized OS",
+    "bottlerocket": "Bottlerocket",
+    "talos": "Talos Linux",
+    "flatcar": "Flatcar Container Linux",
+    "rhcos": "Red Hat CoreOS",
+    "scos": "CentOS Stream CoreOS",
+    "ubuntu-core": "Ubuntu Core",
+    "sl-micro": "SUSE Linux Micro",
+    "sle-micro": "SUSE Linux Enterprise Micro",
+}
+
+#: os-release VARIANT_ID that says the same of an ordinary ID.
+MANAGED_VARIANTS: Mapping[str, str] = {"coreos": "CoreOS"}
+
+#: A path whose existence shows who owns the driver or the image, the first that exists counts.
+MANAGED_PATHS = (
+    ("/etc/dgx-release", "DGX OS"),
+    ("/etc/eks/nvidia-kmod-load.sh", "the EKS accelerated AMI"),
+    ("/home/kubernetes", "GKE"),
+    ("/opt/azure/containers", "AKS"),
+    ("/dev/dxg", "Windows (WSL)"),
+    ("/etc/nv_tegra_release", "Jetson Linux"),
+    ("/run/ostree-booted", "an ostree deployment"),
+    ("/sysroot/ostree/repo", "an ostree deployment"),
+)
+
+
+def repository(id_: str, version_id: str) -> bool:
+    """Whether NVIDIA has a repository for this os-release ID and VERSION_ID.
+
+    >>> repository("rocky", "9.4"), repository("ubuntu", "24.10"), repository("debian", "12")
+    (True, False, True)
+    """
+    for one in DISTRIBUTIONS:
+        if one.id == id_:
+            return (version_id.split(".", maxsplit=1)[0] if one.by_major else version_id) in one.versions
+    return False
+
+
+def versions(id_: str) -> tuple[str, ...]:
+    """The versions of this distribution that have a repository, () for another distribution."""
+    return next((one.versions for one in DISTRIBUTIONS if one.id == id_), ())
