@@ -1,0 +1,188 @@
+"""A report as a tired reader wants it: the verdict and its reason, then what is wrong, equal findings as one entry."""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from hostagent.report import Judgement, Report, Verdict
+from hostagent.visible import visible
+
+WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
+_SEVERITIES = ("critical", "warning", "info")
+#: Sections whose entries are told with all details.
+FULL = ("FAILED", "WARNINGS", "COULD NOT READ", "WORTH KNOWING")
+_WRONG = ("fail", "warn", "unknown")
+_EVIDENCE = {
+    "host-root": "a live host mounted below another root",
+    "image": "an image that is not running",
+    "replay": "a snapshot",
+}
+
+
+class Entry(NamedTuple):
+    """One thing to tell: a finding and every subject it holds for, or one reason and every check it stopped."""
+
+    finding: Judgement
+    subjects: tuple[str, ...]
+    of: int  # subjects the check judged
+    ids: tuple[str, ...]
+
+
+class Section(NamedTuple):
+    """Entries under one heading, worst first."""
+
+    title: str
+    entries: tuple[Entry, ...]
+
+
+def verdict_lines(report: Report) -> tuple[tuple[Verdict, str], ...]:
+    """(verdict, sentence): one when both scopes agree, else one a scope."""
+    single, multi = report.verdict.single_node, report.verdict.multi_node
+    if single == multi:
+        return ((single, f"{WORDS[single]} for single-node and multi-node jobs{_because(report.findings, single)}"),)
+    node = [one for one in report.findings if one.scope == "node"]
+    return (
+        (single, f"{WORDS[single]} for single-node jobs{_because(node, single)}"),
+        (multi, f"{WORDS[multi]} for multi-node jobs{_because(report.findings, multi)}"),
+    )
+
+
+def _because(findings: Iterable[Judgement], verdict: Verdict) -> str:
+    if verdict == "ready":
+        return ""
+    if verdict == "degraded":
+        return f": {_checks(one for one in findings if one.severity != 'info' and one.outcome in _WRONG)} to look at"
+    outcome, phrase = ("fail", "failed") if verdict == "not_ready" else ("unknown", "could not be judged")
+    blocking = [one for one in findings if (one.severity, one.outcome) == ("critical", outcome)]
+    return f": {_checks(blocking, 'critical ')} {phrase}" if blocking else ": nothing was judged"
+
+
+def _checks(findings: Iterable[Judgement], kind: str = "") -> str:
+    count = len({one.id for one in findings})
+    return f"{count} {kind}check{'' if count == 1 else 's'}"
+
+
+def host_line(report: Report) -> str:
+    host = report.host
+    parts = [host.hostname, host.os, f"kernel {host.kernel}" if host.kernel else "", host.arch, f"profile {report.profile.name}"]
+    return ", ".join(visible(part) for part in parts if part)
+
+
+def remarks(report: Report) -> tuple[str, ...]:
+    """What a reader must know before believing the verdict."""
+    lines = []
+    if report.evidence in _EVIDENCE:
+        lines.append(f"judged from {_EVIDENCE[report.evidence]}")
+    if report.partial:
+        lines.append("partial: only the checks that were asked for")
+    return tuple(lines)
+
+
+def sections(report: Report) -> tuple[Section, ...]:
+    """What is wrong, in reading order; sections without entries are left out."""
+    findings = report.findings
+    counting = [one for one in findings if one.severity != "info"]
+    found = (
+        Section("FAILED", _grouped(findings, [one for one in counting if one.outcome == "fail"])),
+        Section("WARNINGS", _grouped(findings, [one for one in counting if one.outcome == "warn"])),
+        Section("COULD NOT READ", _by_reason(findings, [one for one in findings if one.outcome == "unknown"])),
+        Section(
+            "WORTH KNOWING", _grouped(findings, [one for one in findings if one.severity == "info" and one.outcome in ("fail", "warn")])
+        ),
+        Section("TURNED OFF", _by_reason(findings, [one for one in findings if one.outcome == "off"])),
+    )
+    return tuple(section for section in found if section.entries)
+
+
+def rest(report: Report) -> tuple[Section, ...]:
+    """What a reader sees only on request: what passed and what did not apply."""
+    passed = Section("PASSED", _grouped(report.findings, [one for one in report.findings if one.outcome == "pass"]))
+    skipped = Section("DID NOT APPLY", _by_reason(report.findings, [one for one in report.findings if one.outcome == "skip"]))
+    return tuple(section for section in (passed, skipped) if section.entries)
+
+
+def _grouped(everything: Iterable[Judgement], chosen: Iterable[Judgement]) -> tuple[Entry, ...]:
+    """Findings that differ in their subject alone become one entry."""
+    judged = _subjects(everything)
+    groups: dict[tuple[str, ...], list[Judgement]] = {}
+    for one in chosen:
+        groups.setdefault((one.id, one.code, one.message, one.found, one.wanted, one.remediation, *one.evidence), []).append(one)
+    entries = [
+        Entry(same[0], tuple(one.subject for one in same if one.subject), len(judged[same[0].id]), (same[0].id,))
+        for same in groups.values()
+    ]
+    return tuple(sorted(entries, key=_worst_first))
+
+
+def _by_reason(everything: Iterable[Judgement], chosen: Iterable[Judgement]) -> tuple[Entry, ...]:
+    """One unreadable file stops many checks: the reason is told once, with the checks beside it, worst first."""
+    groups: dict[str, list[Judgement]] = {}
+    for one in sorted(chosen, key=_severity):
+        groups.setdefault(one.message, []).append(one)
+    judged = _subjects(everything)
+    entries = []
+    for same in groups.values():
+        ids = tuple(dict.fromkeys(one.id for one in same))
+        subjects = tuple(dict.fromkeys(one.subject for one in same if one.subject))
+        entries.append(Entry(same[0], subjects, len(set().union(*(judged[name] for name in ids)) - {""}), ids))
+    return tuple(sorted(entries, key=_worst_first))
+
+
+def _subjects(everything: Iterable[Judgement]) -> dict[str, set[str]]:
+    """By check, what it judged."""
+    subjects: dict[str, set[str]] = {}
+    for one in everything:
+        subjects.setdefault(one.id, set()).add(one.subject)
+    return subjects
+
+
+def _severity(one: Judgement) -> int:
+    return _SEVERITIES.index(one.severity)
+
+
+def _worst_first(entry: Entry) -> tuple[int, str, tuple[str, ...]]:
+    return (_severity(entry.finding), entry.finding.id, entry.subjects)
+
+
+def subjects_phrase(entry: Entry) -> str:
+    """``0000:1b:00.0``, ``3 of 8: …``, ``all 8: …``; "" for the whole host."""
+    names = tuple(visible(name) for name in entry.subjects)
+    if len(names) <= 1:
+        return names[0] if names else ""
+    return f"{'all' if len(names) == entry.of else f'{len(names)} of'} {entry.of}: {', '.join(names)}"
+
+
+def checks_phrase(entry: Entry) -> str:
+    """The check, or how many there are."""
+    return entry.ids[0] if len(entry.ids) == 1 else f"{len(entry.ids)} checks"
+
+
+def details(entry: Entry) -> tuple[tuple[str, str], ...]:
+    """(label, text) of what an entry has to say beside its message."""
+    checks = ", ".join(entry.ids) if len(entry.ids) > 1 else ""
+    rows = (("checks", checks), ("where", subjects_phrase(entry)), ("found", entry.finding.found), ("wanted", entry.finding.wanted))
+    return tuple((label, text) for label, text in rows if text)
+
+
+def brief(entry: Entry) -> str:
+    """An entry on one line: a pass by its check, anything else by its reason."""
+    where = subjects_phrase(entry)
+    if entry.finding.outcome == "pass":
+        return f"{entry.finding.id} ({where})" if where else entry.finding.id
+    return f"{visible(entry.finding.message)}: {', '.join(entry.ids)}"
+
+
+def summary(report: Report) -> str:
+    """``checks: 61 judged, 4 could not judge, 30 did not apply, 0 off; 0.12 s``."""
+    told = report.coverage
+    counts = f"checks: {told.judged} judged, {told.unknown} could not judge, {told.skipped} did not apply, {told.off} off"
+    took = report.timings_ms.get("total")
+    return counts if took is None else f"{counts}; {took / 1000:.2f} s"
+
+
+def moment(seconds: float) -> str:
+    """A time as everybody reads it; a tape can hold any number."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds} s since 1970"

@@ -1,0 +1,24 @@
+"""The report as JSON: one document that validates against ``hostagent schema report``."""
+
+import json
+import math
+from typing import Any
+
+from hostagent.report import Report
+from hostagent.shape import plain
+
+
+def render_json(report: Report) -> str:
+    """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema."""
+    return json.dumps(_lawful(plain(report)), indent=2, allow_nan=False) + "\n"
+
+
+def _lawful(value: Any) -> Any:
+    """JSON has no NaN and no infinity, and readers refuse half of a surrogate pair."""
+    if isinstance(value, dict):
+        return {_lawful(key): _lawful(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_lawful(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"unread": "error", "detail": f"found {value}, wanted a number"}
+    return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value

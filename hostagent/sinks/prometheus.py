@@ -1,0 +1,78 @@
+"""The report as a textfile for the node exporter: no timestamps, no label of the node's own, bounded label values."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hostagent.report import PLACEABLE, Report, Verdict
+from hostagent.visible import visible
+
+_VERDICTS: tuple[Verdict, ...] = ("ready", "degraded", "not_ready", "unknown")
+
+Sample = tuple[Mapping[str, str], float]
+
+
+def render_prometheus(report: Report) -> str:
+    """Text exposition format. A scope is ready (1) when its verdict lets a job be placed: ready or degraded."""
+    scopes = (("single_node", report.verdict.single_node), ("multi_node", report.verdict.multi_node))
+    told = report.coverage
+    coverage = (("judged", told.judged), ("unknown", told.unknown), ("skipped", told.skipped), ("off", told.off))
+    profile = {"name": report.profile.name, "hash": report.profile.hash}
+    families = [
+        _family("build_info", "The agent that wrote this file.", [({"version": report.tool.version}, 1)]),
+        _family("profile_info", "The profile the host was judged by.", [(profile, 1)]),
+        _family("inventory_info", "Versions the host has; empty where unread.", [(_inventory(report.facts), 1)]),
+        _family("ready", "Whether a job may be placed.", [({"scope": name}, verdict in PLACEABLE) for name, verdict in scopes]),
+        _family(
+            "verdict",
+            "The verdict of each scope, one of which is 1.",
+            [({"scope": name, "verdict": word}, word == verdict) for name, verdict in scopes for word in _VERDICTS],
+        ),
+        _family("check_judgements", "Judgements of each check by outcome; several where it judges several devices.", _judgements(report)),
+        _family("checks", "Checks by what came of them.", [({"state": name}, count) for name, count in coverage]),
+        _family("report_partial", "Whether only some checks were asked for.", [({}, report.partial)]),
+        _family("last_run_timestamp_seconds", "When the host was read.", [({}, report.observed_at)]),
+        _family("valid_until_timestamp_seconds", "When the verdict becomes stale.", [({}, report.valid_until)]),
+    ]
+    if "total" in report.timings_ms:
+        families.append(_family("run_duration_seconds", "How long the run took.", [({}, report.timings_ms["total"] / 1000)]))
+    return "".join(families)
+
+
+def _judgements(report: Report) -> list[Sample]:
+    counts = Counter((one.id, one.severity, one.scope, one.outcome) for one in report.findings)
+    return [
+        ({"check": name, "severity": severity, "scope": scope, "outcome": outcome}, count)
+        for (name, severity, scope, outcome), count in sorted(counts.items())
+    ]
+
+
+def _inventory(facts: Mapping[str, Any]) -> dict[str, str]:
+    paths = {"driver": ("driver", "loaded"), "toolkit": ("toolkit", "version")}
+    found = {name: _text(facts.get(part), field) for name, (part, field) in paths.items()}
+    gpus = facts.get("gpus")
+    names = {_text(gpu, "name") for gpu in gpus} if isinstance(gpus, list) else set()
+    return {**found, "gpu": ", ".join(sorted(names - {""}))}
+
+
+def _text(fact: Any, field: str) -> str:
+    value = fact.get(field) if isinstance(fact, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _family(name: str, meaning: str, samples: Iterable[Sample]) -> str:
+    head = f"# HELP hostagent_{name} {meaning}\n# TYPE hostagent_{name} gauge\n"
+    return head + "".join(f"hostagent_{name}{_labels(labels)} {_number(value)}\n" for labels, value in samples)
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return f"{{{pairs}}}" if pairs else ""
+
+
+def _escaped(value: str) -> str:
+    return visible(value).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if isinstance(value, int) or value.is_integer() else repr(value)
