@@ -1,0 +1,93 @@
+"""Pages about checks, made from the checks' own data: what ``checks show`` prints and what ``checks/docs`` holds."""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+from hostagent.check import Check
+from hostagent.facts.host import subject_key
+from hostagent.profile import Profile
+
+_MEANS = {
+    "critical": "critical: a failure makes the host not ready",
+    "warning": "warning: a failure makes the host degraded",
+    "info": "info: worth knowing, never counts against the host",
+}
+_SCOPES = {"node": "node: counts for every job", "fabric": "fabric: counts for multi-node jobs"}
+
+
+def render_page(one: Check) -> str:
+    """One check as Markdown."""
+    parts = [f"# {one.id}", f"**{one.title}.**", inspect.cleandoc(one.doc), _table(_properties(one))]
+    parts += ["## Remedy", one.remedy]
+    if one.params is not None:
+        parts += ["## Parameters", _parameters(one)]
+    if one.owns:
+        parts += ["## Owned absence", _owned(one)]
+    if one.references:
+        parts += ["## References", "\n".join(f"- {reference}" for reference in one.references)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def render_index(checks: Iterable[Check], folder: str) -> str:
+    """A table a family; pages are linked in `folder`."""
+    parts = []
+    for family, members in groupby(sorted(checks, key=lambda one: one.id), _family):
+        rows = "\n".join(f"| [{one.id}]({folder}/{one.id}.md) | {_cell(one.title)} | {one.severity} | {one.scope} |" for one in members)
+        parts.append(f"## {family}\n\n| check | holds when | severity | scope |\n| --- | --- | --- | --- |\n{rows}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _family(one: Check) -> str:
+    return one.id.rpartition(".")[0]
+
+
+def _properties(one: Check) -> dict[str, str]:
+    return {
+        "severity": _MEANS[one.severity],
+        "scope": _SCOPES[one.scope],
+        "judged": _judged(one),
+        "reads": ", ".join(_inputs(one)) or "nothing",
+        "since": one.since,
+    }
+
+
+def _judged(one: Check) -> str:
+    subjects = [kind.__name__ for _, kind in one.inputs if subject_key(kind) and kind is not one.params]
+    return f"once for each {subjects[0]}" if subjects else "once for the host"
+
+
+def _inputs(one: Check) -> list[str]:
+    named = []
+    for _, kind in one.inputs:
+        element = kind.__args__[0] if getattr(kind, "__origin__", None) is tuple else kind
+        if element is Profile:
+            named.append("the profile")
+        elif element is not one.params:
+            named.append(f"all of {element.__name__}" if element is not kind else str(element.__name__))
+    return named
+
+
+def _table(properties: Mapping[str, str]) -> str:
+    rows = "\n".join(f"| {name} | {_cell(value)} |" for name, value in properties.items())
+    return f"| | |\n| --- | --- |\n{rows}"
+
+
+def _parameters(one: Check) -> str:
+    defaults = one.params()
+    rows = "\n".join(f"| `{name}` | {_cell(_shown(getattr(defaults, name)))} |" for name in one.params._fields)
+    return f"A profile sets them under `checks: {{{one.id}: {{params: …}}}}`.\n\n| parameter | default |\n| --- | --- |\n{rows}"
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"`{value}`"
+
+
+def _owned(one: Check) -> str:
+    fields = ", ".join(f"`{path}`" for path in one.owns)
+    return f"This check fails where {fields} is absent; every other check that needs it does not apply then."
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

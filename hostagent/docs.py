@@ -1,0 +1,43 @@
+"""Writes the pages of our catalogue into a checkout: ``python -m hostagent.docs``. A test holds them against drift."""
+
+import os
+import sys
+
+from hostagent.catalogue import OURS, load
+from hostagent.catalogue_pages import render_index, render_page
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FOLDER = "checks/docs"
+INDEX = "checks/README.md"
+_INTRODUCTION = """\
+# The catalogue
+
+Made by `make docs` from the checks themselves; edit those, not this page. Each check is one module below
+`hostagent_checks/<family>/`, found by its place alone. How to add one: [CONTRIBUTING.md](../CONTRIBUTING.md).
+
+{count} checks. A check passes when the condition beside it holds; a value that cannot be read never passes it.
+"""
+
+
+def pages() -> dict[str, str]:
+    """Path below the checkout and content of every generated file."""
+    checks = load([OURS])
+    index = _INTRODUCTION.format(count=len(checks)) + "\n" + render_index(checks, "docs")
+    return {INDEX: index, **{f"{FOLDER}/{one.id}.md": render_page(one) for one in checks}}
+
+
+def main() -> None:
+    wanted = pages()
+    folder = os.path.join(ROOT, FOLDER)
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(folder):
+        if f"{FOLDER}/{name}" not in wanted:
+            os.remove(os.path.join(folder, name))
+    for path, content in wanted.items():
+        with open(os.path.join(ROOT, path), "w", encoding="utf-8") as stream:
+            stream.write(content)
+    sys.stdout.write(f"{len(wanted)} pages below {os.path.join(ROOT, 'checks')}\n")
+
+
+if __name__ == "__main__":
+    main()
