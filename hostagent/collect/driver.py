@@ -1,11 +1,240 @@
-"""STUB: to be written."""
+"""The driver stack: the loaded module, its libraries, firmware, device nodes, and who brought it."""
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+from hostagent.collect.devices import read_char_links, read_majors, read_nodes
+from hostagent.collect.dkms import read_dkms
+from hostagent.collect.libraries import read_libraries
+from hostagent.collect.modprobe import parse_options, read_modprobe
+from hostagent.facts.driver import Driver
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.driver import nvml_name
 from hostagent.source import Source
 
+_MODULE = "/sys/module/nvidia"
+#: What only the .run installer leaves. Its log stays after a clean removal, so it is not among them.
+_RUNFILE = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer", "/var/lib/nvidia/log")
+_DRIVER_ROOT = "/run/nvidia/driver"
+_VERSION = re.compile(
+    r"^NVRM version:\s+NVIDIA UNIX\s+(Open )?(?:Kernel Module for (\S+)|(\S+) Kernel Module)\s+(\d{2,}(?:\.\d+){1,2})(?=\s|$)", re.MULTILINE
+)
 
-def read_driver(source: Source, known: Callable[[type], Any]) -> Any:
-    return Unread("not-recorded", "read_driver is not written yet")
+
+class ProcVersion(NamedTuple):
+    version: str
+    flavour: Literal["open", "proprietary"]
+
+
+def read_driver(source: Source, known: Callable[[type], Any]) -> Driver:
+    """`Driver` of this host. What waits for the worker (/proc/driver/nvidia, NVML) is asked last."""
+    return Driver(**_of_files(source, known), **_of_module(source), **_of_worker(source))
+
+
+def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
+    files = read_modprobe(source)
+    options = files if isinstance(files, Unread) else tuple(option for file in files for option in parse_options(file.text, "nvidia"))
+    evidence = _container(source)
+    return {
+        "firmware_path": _firmware_path(source),
+        "module_options": options,
+        "libraries": read_libraries(source, known),
+        "gsp_firmware": _gsp_firmware(source),
+        "dkms": read_dkms(source),
+        "runfile_traces": _existing(source, _RUNFILE),
+        "container_driver": evidence if isinstance(evidence, Unread) else bool(evidence),
+        "container_driver_evidence": evidence,
+        "persistenced_socket": _socket(source, "/run/nvidia-persistenced/socket"),
+        "cuda_toolkit_version": _cuda_toolkit(source),
+    }
+
+
+def _of_module(source: Source) -> dict[str, Any]:
+    majors = read_majors(source)
+    return {
+        "loaded": _loaded(source),
+        "loaded_version": _line(source, f"{_MODULE}/version"),
+        "loaded_srcversion": _line(source, f"{_MODULE}/srcversion"),
+        "refcount": _number(source, f"{_MODULE}/refcnt"),
+        "device_nodes": read_nodes(source),
+        "char_majors": majors,
+        "char_links": read_char_links(source, majors),
+    }
+
+
+def _of_worker(source: Source) -> dict[str, Any]:
+    proc = source.text("/proc/driver/nvidia/version")
+    version = proc if isinstance(proc, Unread) else parse_proc_version(proc)
+    parameters = source.text("/proc/driver/nvidia/params")
+    state, code = _nvml(source)
+    nvml_version = source.nvml("driver_version")
+    return {
+        "flavour": version if isinstance(version, Unread) else version.flavour,
+        "proc_version": version if isinstance(version, Unread) else version.version,
+        "parameters": parameters if isinstance(parameters, Unread) else parse_params(parameters),
+        "nvml_state": state,
+        "nvml_error_code": code,
+        "nvml_driver_version": nvml_version if isinstance(nvml_version, str | Unread) else _wrong("driver_version", nvml_version),
+        "cuda_driver_version": _cuda_driver(source),
+    }
+
+
+def parse_proc_version(text: str) -> "ProcVersion | Unread":
+    r"""
+    /proc/driver/nvidia/version: version and flavour of the loaded module.
+
+    >>> parse_proc_version("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.142  Release Build  (root@host)\nGCC version:\n")
+    ProcVersion(version='580.142', flavour='open')
+    >>> parse_proc_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.216.03  Fri Oct 25 22:43:06 UTC 2024\n")
+    ProcVersion(version='535.216.03', flavour='proprietary')
+    """
+    match = _VERSION.search(text[:4096])
+    if not match:
+        return Unread("error", f"/proc/driver/nvidia/version: no driver version in {text[:80]!r}")
+    return ProcVersion(match[4], "open" if match[1] else "proprietary")
+
+
+def parse_params(text: str) -> tuple[tuple[str, str], ...]:
+    r"""
+    /proc/driver/nvidia/params, without the quotes around texts.
+
+    >>> parse_params('ModifyDeviceFiles: 1\nDeviceFileMode: 438\nCoherentGPUMemoryMode: "driver"\n')
+    (('ModifyDeviceFiles', '1'), ('DeviceFileMode', '438'), ('CoherentGPUMemoryMode', 'driver'))
+    """
+    pairs = (line.partition(":") for line in text.splitlines())
+    return tuple((name.strip(), value.strip().strip('"')) for name, colon, value in pairs if colon)
+
+
+def _line(source: Source, path: str) -> "str | Unread":
+    text = source.text(path)
+    return text if isinstance(text, Unread) else text.strip()
+
+
+def _number(source: Source, path: str) -> "int | Unread":
+    text = _line(source, path)
+    if isinstance(text, Unread):
+        return text
+    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else Unread("error", f"{path}: found {text[:40]!r}, wanted a number")
+
+
+def _loaded(source: Source) -> "bool | Unread":
+    state = _line(source, f"{_MODULE}/initstate")
+    if not isinstance(state, Unread):
+        return state == "live"
+    if state.why != "absent":
+        return state
+    modules = source.listdir("/sys/module")
+    return Unread("error", "/sys is not mounted") if isinstance(modules, Unread) and modules.why == "absent" else False
+
+
+def _firmware_path(source: Source) -> "str | Unread":
+    text = _line(source, "/sys/module/firmware_class/parameters/path")
+    return "" if isinstance(text, Unread) and text.why == "absent" else text
+
+
+def _existing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unread":
+    found: list[str] = []
+    for path in paths:
+        stat = source.stat(path)
+        if not isinstance(stat, Unread):
+            found.append(path)
+        elif stat.why not in ("absent", "not-running"):
+            return stat
+    return tuple(found)
+
+
+def _gsp_firmware(source: Source) -> "tuple[tuple[str, tuple[str, ...]], ...] | Unread":
+    """Versions with a GSP image, in the kernel's own directory and in the one its path parameter names."""
+    extra = _firmware_path(source)
+    roots = ["/lib/firmware", *([extra] if isinstance(extra, str) and extra.startswith("/") else [])]
+    found: dict[str, tuple[str, ...]] = {}
+    for root in roots:
+        versions = source.listdir(f"{root}/nvidia")
+        if isinstance(versions, Unread):
+            if versions.why not in ("absent", "not-running"):
+                return versions
+            continue
+        for version in versions:
+            names = source.listdir(f"{root}/nvidia/{version}") if re.fullmatch(r"\d+(\.\d+)+", version) else ()
+            if isinstance(names, Unread):
+                return names
+            if images := tuple(name for name in names if name.startswith("gsp_")):
+                found.setdefault(version, images)
+    return tuple(sorted(found.items()))
+
+
+def _container(source: Source) -> "tuple[str, ...] | Unread":
+    """Evidence of a running driver container: its root is mounted, or it says that it is ready. A link is the host's own."""
+    evidence: list[str] = []
+    if isinstance(source.readlink(_DRIVER_ROOT), Unread):
+        names = source.listdir(_DRIVER_ROOT)
+        if isinstance(names, Unread) and names.why not in ("absent", "not-running"):
+            return names
+        if not isinstance(names, Unread) and "usr" in names:
+            evidence.append(f"{_DRIVER_ROOT} holds a root file system")
+    path = "/run/nvidia/validations/.driver-ctr-ready"
+    if not isinstance(source.stat(path), Unread):
+        evidence.append(path)
+    firmware = _firmware_path(source)
+    if isinstance(firmware, str) and firmware.startswith(_DRIVER_ROOT):
+        evidence.append(f"firmware_class.path is {firmware}")
+    return tuple(evidence)
+
+
+def _socket(source: Source, path: str) -> "bool | Unread":
+    stat = source.stat(path)
+    if isinstance(stat, Unread):
+        return False if stat.why == "absent" else stat
+    return stat.kind == "socket"
+
+
+def _cuda_toolkit(source: Source) -> "str | Unread":
+    text = source.text("/usr/local/cuda/version.json")
+    if not isinstance(text, Unread):
+        return parse_cuda_version(text)
+    if text.why != "absent":
+        return text
+    old = source.text("/usr/local/cuda/version.txt")  # before CUDA 11
+    if isinstance(old, Unread):
+        return "" if old.why == "absent" else old
+    match = re.match(r"CUDA Version (\d+(?:\.\d+)+)", old)
+    return match[1] if match else Unread("error", f"/usr/local/cuda/version.txt: found {old[:40]!r}")
+
+
+def parse_cuda_version(text: str) -> "str | Unread":
+    """
+    The toolkit's version in its version.json.
+
+    >>> parse_cuda_version('{"cuda": {"name": "CUDA SDK", "version": "13.0.1"}}')
+    '13.0.1'
+    """
+    import json
+
+    try:
+        version = json.loads(text)["cuda"]["version"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return Unread("error", f"/usr/local/cuda/version.json: {type(error).__name__} {error}")
+    return version if isinstance(version, str) else _wrong("version.json", version)
+
+
+def _nvml(source: Source) -> "tuple[str | Unread, int | Unread]":
+    """State and error code of NVML's initialisation; a refusal that NVML did not speak itself has neither."""
+    answer = source.nvml("init")
+    if not isinstance(answer, Unread):
+        return "ok", 0
+    match = re.match(r"([0-9]{1,4})\b", answer.detail)
+    return (nvml_name(int(match[1])), int(match[1])) if match else (answer, answer)
+
+
+def _cuda_driver(source: Source) -> "str | Unread":
+    answer = source.nvml("cuda_version")
+    if isinstance(answer, Unread):
+        return answer
+    if not isinstance(answer, int) or isinstance(answer, bool):
+        return _wrong("cuda_version", answer)
+    return f"{answer // 1000}.{answer % 1000 // 10}"  # 13000 is 13.0
+
+
+def _wrong(what: str, answer: object) -> Unread:
+    return Unread("error", f"{what}: answer of type {type(answer).__name__}")

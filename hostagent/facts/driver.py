@@ -7,11 +7,12 @@ from hostagent.facts.unread import Unread
 
 @dataclass(frozen=True)
 class Library:
-    """A driver library the dynamic linker finds."""
+    """A driver library of the host's own architecture."""
 
     soname: str  # libnvidia-ml.so.1
     path: str  # /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.580.159.03, links resolved
     version: str  # "" when the file name carries none
+    cached: bool  # the dynamic linker finds it by its cache; else it only lies in a library directory
     package: str | Unread  # owning package, "" when no package owns it
 
 
@@ -25,6 +26,7 @@ class DkmsBuild:
     failed: bool  # the last make.log ended in an error and the build produced nothing for its kernel
     failed_kernel: str
     error: str  # first error line of make.log, "" when there is none
+    log: str  # path of that make.log, "" when there is none
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,14 @@ class Driver:
     firmware_path: str | Unread  # /sys/module/firmware_class/parameters/path, "" when unset
     parameters: tuple[tuple[str, str], ...] | Unread  # /proc/driver/nvidia/params
     module_options: tuple[tuple[str, str], ...] | Unread  # nvidia options of /etc/modprobe.d: (name, value)
-    libraries: tuple[Library, ...] | Unread  # libnvidia-ml.so.1 and libcuda.so.1, one for each path found
+    libraries: tuple[Library, ...] | Unread  # libnvidia-ml.so.1 and libcuda.so.1, one a file, in the linker's order
     gsp_firmware: tuple[tuple[str, tuple[str, ...]], ...] | Unread  # (version, file names) below /lib/firmware/nvidia
     dkms: tuple[DkmsBuild, ...] | Unread
     runfile_traces: tuple[str, ...] | Unread  # files only the .run installer leaves
     container_driver: bool | Unread  # a driver container (GPU Operator) owns the driver
     container_driver_evidence: tuple[str, ...] | Unread
     device_nodes: tuple[DeviceNode, ...] | Unread
-    char_links: tuple[str, ...] | Unread  # names below /dev/char that point at driver nodes: "195:0"
+    char_links: tuple[str, ...] | Unread  # names below /dev/char of the driver's majors: "195:0"
     char_majors: tuple[tuple[str, int], ...] | Unread  # /proc/devices: (nvidia-uvm, 511)
     persistenced_socket: bool | Unread
     nvml_state: str | Unread  # "ok", or NVML's error name in lower case with dashes: driver-not-loaded
@@ -67,3 +69,9 @@ class Driver:
     nvml_driver_version: str | Unread
     cuda_driver_version: str | Unread  # highest CUDA the driver runs: "13.0"
     cuda_toolkit_version: str | Unread  # /usr/local/cuda/version.json, "" when there is none
+
+    def library(self, soname: str) -> "Library | Unread":
+        """The file a program gets for `soname`; absent when the host has none."""
+        if isinstance(self.libraries, Unread):
+            return self.libraries
+        return next((one for one in self.libraries if one.soname == soname), Unread("absent", f"the host has no {soname}"))

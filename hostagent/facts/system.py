@@ -22,35 +22,50 @@ class Os:
 
 @dataclass(frozen=True)
 class InstalledKernel:
-    """One directory of /lib/modules, with the nvidia module it has for a boot into that kernel."""
+    """One kernel below /lib/modules, with the nvidia module that a boot into it loads.
+
+    What is inside the module file is read for the running and the next kernel alone; of others it is not-recorded.
+    """
 
     release: str
-    nvidia_path: str | Unread  # path of nvidia.ko* from modules.dep, "" when there is none
-    nvidia_version: str | Unread
+    nvidia_path: str | Unread  # path of nvidia.ko* by modules.dep, "" when modprobe would find none
+    nvidia_version: str | Unread  # absent when there is no module, as for the next four
     nvidia_license: str | Unread  # "Dual MIT/GPL" is the open module, "NVIDIA" the proprietary one
     nvidia_vermagic: str | Unread
     nvidia_srcversion: str | Unread
-    nvidia_signer: str | Unread  # "" when the module carries no signature
+    nvidia_signer: str | Unread  # "" when the module carries no signature, "unnamed" when that names nobody
+    nouveau: bool | Unread  # the kernel has a nouveau module
+    indexed_at: float | Unread  # seconds since the epoch: mtime of modules.dep, the last change of its modules
     headers: bool | Unread  # build/Makefile resolves
+    initramfs: str | Unread  # its path, "" when there is none
+    initramfs_mtime: float | Unread  # seconds since the epoch
 
 
 @dataclass(frozen=True)
 class Kernel:
     """The running kernel, or of an image the target kernel, and what it is told to load."""
 
-    release: str | Unread  # uname -r; of an image the target kernel
+    release: str | Unread  # uname -r; of an image the one named by --kernel, else that of the next boot
     installed: tuple[InstalledKernel, ...] | Unread  # oldest first, in package version order
     next_release: str | Unread  # the kernel the next boot takes: default boot entry, else the newest
+    booted_at: float | Unread  # seconds since the epoch
     loaded_modules: tuple[str, ...] | Unread  # names of /sys/module entries that are loadable modules
     cmdline: str | Unread
     secure_boot: bool | Unread
     module_signatures_enforced: bool | Unread  # lockdown, or module.sig_enforce
-    nouveau_blacklisted: bool | Unread
-    nouveau_blacklist_mtime: float | Unread  # seconds since the epoch, of the newest such file
-    initramfs_mtime: float | Unread  # of the initramfs of `release`
-    peermem_loaded: bool | Unread
-    log: "tuple[str, ...] | Unread"  # kernel log lines that name NVRM, nvidia, nouveau or a module key; newest last
+    nouveau_blacklisted: bool | Unread  # by modprobe.d, or by the kernel command line
+    nouveau_blacklist_mtime: float | Unread  # seconds since the epoch, of the newest such file; absent without one
+    log: tuple[str, ...] | Unread  # kernel log lines of this boot that name the GPU driver or a module key; newest last
     log_complete: bool | Unread  # the log reaches back to the boot
+
+    def at(self, release: "str | Unread") -> "InstalledKernel | Unread":
+        """The installed kernel of that release; absent when there is no such one."""
+        if isinstance(release, Unread):
+            return release
+        if isinstance(self.installed, Unread):
+            return self.installed
+        absent = Unread("absent", f"/lib/modules has no kernel {release}")
+        return next((one for one in self.installed if one.release == release), absent)
 
 
 @dataclass(frozen=True)

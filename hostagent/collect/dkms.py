@@ -1,0 +1,67 @@
+"""The DKMS tree of the nvidia modules: which kernels are built, and how the last build failed."""
+
+import re
+
+from hostagent.collect.bootentry import newest_first
+from hostagent.facts.driver import DkmsBuild
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+from hostagent.source.base import MIB
+
+_TREE = "/var/lib/dkms"
+#: Modules of other products that DKMS builds under names that begin with nvidia.
+_OTHERS = ("nvidia-fs", "nvidia-peermem", "nvidia-peer-memory")
+_HEADER = re.compile(r"make\.log for (\S+) for kernel (\S+)")
+_ERROR = re.compile(
+    r"(?:^|[\s:])(?:fatal )?error:|\*\*\* |^ERROR|: not found$|command not found|No such file or directory|cannot find", re.IGNORECASE
+)
+
+
+def read_dkms(source: Source) -> "tuple[DkmsBuild, ...] | Unread":
+    """Every version of every nvidia module in the tree; () without one."""
+    modules = source.listdir(_TREE)
+    if isinstance(modules, Unread):
+        return () if modules.why == "absent" else modules
+    found: list[DkmsBuild] = []
+    for module in modules:
+        if module.startswith("nvidia") and module not in _OTHERS:
+            versions = source.listdir(f"{_TREE}/{module}")
+            if isinstance(versions, Unread):
+                return versions
+            found += [_build(source, module, version) for version in newest_first(versions) if version[:1].isdigit()]
+    return tuple(found)
+
+
+def _build(source: Source, module: str, version: str) -> DkmsBuild:
+    directory = f"{_TREE}/{module}/{version}"
+    names = source.listdir(directory)
+    candidates = () if isinstance(names, Unread) else tuple(name for name in names if name not in ("build", "source"))
+    kernels = tuple(reversed(newest_first(name for name in candidates if _is_built(source, f"{directory}/{name}"))))
+    path = f"{directory}/build/make.log"
+    text = source.text(path, 8 * MIB)
+    if isinstance(text, Unread):
+        text = source.tail(path) if text.why == "error" else ""
+    kernel, error = parse_make_log(text) if isinstance(text, str) else ("", "")
+    failed = bool(kernel or error) and kernel not in kernels
+    return DkmsBuild(module, version, kernels, failed, kernel if failed else "", error if failed else "", path if failed else "")
+
+
+def _is_built(source: Source, directory: str) -> bool:
+    architectures = source.listdir(directory)
+    if isinstance(architectures, Unread):
+        return False
+    listings = (source.listdir(f"{directory}/{name}/module") for name in architectures)
+    return any(".ko" in name for names in listings if not isinstance(names, Unread) for name in names)
+
+
+def parse_make_log(text: str) -> tuple[str, str]:
+    r"""
+    The kernel that a DKMS make.log is about, and its first error line ("" for none).
+
+    >>> parse_make_log("DKMS make.log for nvidia-580.142 for kernel 6.8.0-45-generic (x86_64)\nmake -j8\n"
+    ...                "nvidia/nv-mmap.c:142:5: error: implicit declaration of function 'vm_flags_set'\n")
+    ('6.8.0-45-generic', "nvidia/nv-mmap.c:142:5: error: implicit declaration of function 'vm_flags_set'")
+    """
+    header = _HEADER.search(text[:4096])
+    error = next((line.strip()[:300] for line in text.splitlines() if _ERROR.search(line[:1000])), "")
+    return (header[2] if header else ""), error

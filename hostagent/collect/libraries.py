@@ -1,0 +1,90 @@
+"""The driver's user libraries: what the dynamic linker finds, and other copies in the library directories."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hostagent.collect.ldcache import parse_ldcache
+from hostagent.facts.driver import Library
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+from hostagent.source.base import MIB
+
+SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
+#: Debian's multiarch, the 64-bit directory of the others, what people add, Debian's alternatives, and where a driver
+#: container and Google's installer put theirs.
+_DIRECTORIES = (
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/usr/local/lib64",
+    "/usr/lib/x86_64-linux-gnu/nvidia/current",
+    "/usr/lib/aarch64-linux-gnu/nvidia/current",
+    "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
+    "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
+    "/run/nvidia/driver/usr/lib64",
+    "/home/kubernetes/bin/nvidia/lib64",
+)
+_FILE = re.compile(r"lib(cuda|nvidia-ml)\.so\.(\d+(?:\.\d+){1,3})")
+
+
+def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Library, ...] | Unread":
+    """First what the linker's cache has, in its order, then other versioned files. One entry a file."""
+    cache = source.read("/etc/ld.so.cache", 16 * MIB)
+    entries = cache if isinstance(cache, Unread) else parse_ldcache(cache, SONAMES)
+    if isinstance(entries, Unread):
+        if entries.why != "absent":
+            return entries
+        entries = ()  # musl, or an image whose cache is made at boot
+    found: dict[str, tuple[str, bool]] = {}
+    for entry in entries:
+        path = source.realpath(entry.path)
+        if not isinstance(path, Unread):
+            found.setdefault(path, (entry.soname, True))
+        elif path.why != "absent":
+            return path
+    for directory in _DIRECTORIES:
+        _add_directory(source, directory, found)
+    owners = _owners(source, known, tuple(found))
+    return tuple(
+        Library(soname, path, parse_version(path), cached, owners if isinstance(owners, Unread) else owners.get(path, ""))
+        for path, (soname, cached) in found.items()
+    )
+
+
+def _add_directory(source: Source, directory: str, found: "dict[str, tuple[str, bool]]") -> None:
+    names = source.listdir(directory)
+    if isinstance(names, Unread):
+        return  # most hosts have two or three of them
+    for name in names:
+        match = _FILE.fullmatch(name)
+        if match:
+            path = source.realpath(f"{directory}/{name}")
+            if not isinstance(path, Unread):
+                found.setdefault(path, (f"lib{match[1]}.so.1", False))
+
+
+def parse_version(path: str) -> str:
+    """
+    The version in a library's file name, "" when it has none.
+
+    >>> parse_version("/usr/lib64/libnvidia-ml.so.580.159.03"), parse_version("/usr/lib64/libcuda.so.580.142")
+    ('580.159.03', '580.142')
+    """
+    match = _FILE.fullmatch(path.rpartition("/")[2])
+    return match[2] if match else ""
+
+
+def _owners(source: Source, known: Callable[[type], Any], paths: "tuple[str, ...]") -> "Mapping[str, str] | Unread":
+    """Package by path; a path that no package owns is not in it."""
+    if not paths:
+        return {}
+    from hostagent.collect import packages
+
+    owners = getattr(packages, "owners", None)
+    if owners is None:
+        return Unread("error", "the package database cannot name the owner of a file")
+    answer: Mapping[str, str] | Unread = owners(source, known(Packages), paths)
+    return answer

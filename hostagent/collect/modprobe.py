@@ -1,0 +1,86 @@
+"""modprobe's configuration: the directories and file order of modprobe.d(5)."""
+
+import re
+from typing import NamedTuple
+
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+
+#: A file in an earlier directory hides one of the same name in a later one.
+DIRECTORIES = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
+_NEVER_LOADED = re.compile(
+    r"^[ \t]*(?:blacklist[ \t]+nouveau|alias[ \t]+nouveau[ \t]+off|install[ \t]+nouveau[ \t]+\S*(?:true|false))\b", re.MULTILINE
+)
+
+
+class ConfigFile(NamedTuple):
+    path: str
+    text: str
+
+
+def read_modprobe(source: Source) -> "tuple[ConfigFile, ...] | Unread":
+    """Every file in force that names nvidia or nouveau. One that cannot be read makes the whole unread: it may say anything."""
+    chosen: dict[str, str] = {}
+    for directory in DIRECTORIES:
+        names = source.listdir(directory)
+        if isinstance(names, Unread):
+            if names.why not in ("absent", "not-running"):
+                return names
+            continue
+        for name in names:
+            if name.endswith(".conf"):
+                chosen.setdefault(name, f"{directory}/{name}")
+    files: list[ConfigFile] = []
+    for name in sorted(chosen):
+        text = source.text(chosen[name])
+        if isinstance(text, Unread):
+            if text.why != "absent":  # a dangling link is no file to modprobe either
+                return text
+        elif "nvidia" in text or "nouveau" in text:
+            files.append(ConfigFile(chosen[name], text))
+    return tuple(files)
+
+
+def blacklists_nouveau(text: str) -> bool:
+    r"""
+    Whether a modprobe.d file keeps nouveau from being loaded.
+
+    >>> blacklists_nouveau("blacklist nouveau\noptions nouveau modeset=0\n"), blacklists_nouveau("# blacklist nouveau\n")
+    (True, False)
+    """
+    return bool(_NEVER_LOADED.search(text))
+
+
+def cmdline_blacklists_nouveau(cmdline: str) -> bool:
+    """
+    Whether the kernel command line keeps nouveau from being loaded.
+
+    >>> cmdline_blacklists_nouveau("ro quiet rd.driver.blacklist=nouveau,nova_core modprobe.blacklist=nouveau,nova_core")
+    True
+    >>> cmdline_blacklists_nouveau("ro quiet nouveau.config=NvGspRm=1")
+    False
+    """
+    words = [word.partition("=") for word in cmdline.split()]
+    return any(
+        key in ("modprobe.blacklist", "module_blacklist", "rd.driver.blacklist", "rdblacklist") and "nouveau" in value.split(",")
+        for key, _, value in words
+    )
+
+
+def parse_options(text: str, module: str) -> tuple[tuple[str, str], ...]:
+    r"""
+    The ``options`` of one module.
+
+    >>> parse_options("options nvidia NVreg_EnableGpuFirmware=0 NVreg_TemporaryFilePath=/var\noptions nvidia-drm modeset=1", "nvidia")
+    (('NVreg_EnableGpuFirmware', '0'), ('NVreg_TemporaryFilePath', '/var'))
+    """
+    found: list[tuple[str, str]] = []
+    for line in text.replace("\\\n", " ").splitlines():
+        words = line.split()
+        if len(words) > 2 and words[0] == "options" and words[1].replace("-", "_") == module.replace("-", "_"):
+            for word in words[2:]:
+                if word.startswith("#"):
+                    break
+                name, _, value = word.partition("=")
+                found.append((name, value))
+    return tuple(found)

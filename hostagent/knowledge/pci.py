@@ -1,0 +1,77 @@
+"""GPU architectures by PCI device id, and which flavours of the kernel module can drive them.
+
+Sources: the list of devices with the feature ``kernelopen`` in supported-gpus.json of the Linux driver 580.82.07 (as
+awslabs/amazon-eks-ami carries it, nvidia-open-supported-devices-580.txt, read 2026-11-21): every id of it lies in a range
+below that the open module can drive, and a test holds that; the id blocks of the chips from the PCI ID database; flavours
+from NVIDIA's Driver Installation Guide, section Kernel Modules: the open module needs Turing or newer, Grace Hopper and
+Blackwell have no proprietary one. Ranges, not single ids, so that a card that is newer than the list is still known.
+"""
+
+from typing import Literal, NamedTuple
+
+Flavour = Literal["open", "proprietary"]
+
+
+class Chips(NamedTuple):
+    first: int
+    last: int
+    architecture: str
+
+
+RANGES = (
+    Chips(0x1340, 0x147F, "maxwell"),  # GM107, GM108, GM204, GM206
+    Chips(0x15F0, 0x15FF, "pascal"),  # GP100
+    Chips(0x17C0, 0x17FF, "maxwell"),  # GM200
+    Chips(0x1B00, 0x1D7F, "pascal"),  # GP102 to GP108
+    Chips(0x1D80, 0x1DFF, "volta"),  # GV100
+    Chips(0x1E00, 0x1FFF, "turing"),  # TU102, TU104, TU106, TU117
+    Chips(0x2080, 0x20FF, "ampere"),  # GA100
+    Chips(0x2180, 0x21FF, "turing"),  # TU116
+    Chips(0x2200, 0x22FF, "ampere"),  # GA102
+    Chips(0x2300, 0x233F, "hopper"),  # GH100
+    Chips(0x2340, 0x237F, "grace-hopper"),
+    Chips(0x2400, 0x25FF, "ampere"),  # GA103 to GA107
+    Chips(0x2680, 0x28FF, "ada"),  # AD102 to AD107
+    Chips(0x2900, 0x293F, "blackwell"),  # GB100
+    Chips(0x2940, 0x297F, "grace-blackwell"),
+    Chips(0x2980, 0x29FF, "blackwell"),
+    Chips(0x2B80, 0x2DFF, "blackwell"),  # GB202, GB203, GB206, GB207
+    Chips(0x2F00, 0x2F7F, "blackwell"),  # GB205
+    Chips(0x3180, 0x31BF, "blackwell"),  # GB110
+    Chips(0x31C0, 0x31FF, "grace-blackwell"),
+)
+
+#: What can drive an architecture. Mixed hosts need a flavour that every GPU of theirs has.
+FLAVOURS: tuple[tuple[str, tuple[Flavour, ...]], ...] = (
+    ("maxwell", ("proprietary",)),
+    ("pascal", ("proprietary",)),
+    ("volta", ("proprietary",)),
+    ("turing", ("open", "proprietary")),
+    ("ampere", ("open", "proprietary")),
+    ("ada", ("open", "proprietary")),
+    ("hopper", ("open", "proprietary")),
+    ("grace-hopper", ("open",)),
+    ("blackwell", ("open",)),
+    ("grace-blackwell", ("open",)),
+)
+
+#: GPU memory is coherent with the CPU's, and becomes NUMA nodes unless the driver is told otherwise.
+COHERENT = ("grace-hopper", "grace-blackwell")
+
+
+def architecture(device_id: str) -> str:
+    """The architecture of a PCI device id, "" when it is not known.
+
+    >>> architecture("0x2330"), architecture("0x1db6"), architecture("0x9999")
+    ('hopper', 'volta', '')
+    """
+    try:
+        number = int(device_id, 16)
+    except ValueError:
+        return ""
+    return next((chips.architecture for chips in RANGES if chips.first <= number <= chips.last), "")
+
+
+def flavours(device_id: str) -> "tuple[Flavour, ...]":
+    """The flavours of the kernel module that can drive a GPU, () when its id is not known."""
+    return dict(FLAVOURS).get(architecture(device_id), ())
