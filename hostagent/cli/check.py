@@ -10,6 +10,7 @@ import click
 from hostagent import app, profile, state
 from hostagent.cli.options import colour_wanted, evidence, evidence_options, write
 from hostagent.report import PLACEABLE, Report
+from hostagent.sinks import FORMATS, Format, render
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 
@@ -31,7 +32,7 @@ _SCOPES = {"single": "single_node", "multi": "multi_node"}
 @click.option("--only", multiple=True, help="Only this check or family; may be given several times. Writes no state.", metavar="ID")
 @click.option("-v", "--verbose", is_flag=True, help="Text: also list what passed and what did not apply.")
 @evidence_options
-def command(profile_name: str, scope: str, form: str, output: str, only: tuple[str, ...], verbose: bool, **where: Any) -> None:
+def command(profile_name: str, scope: str, form: Format, output: str, only: tuple[str, ...], verbose: bool, **where: Any) -> None:
     """Judge a host: is it ready for GPU jobs, and if not, why.
 
     Exit 0: ready or degraded. 1: not ready, or not enough could be read. 2: usage, or hostagent could not run.
@@ -39,21 +40,11 @@ def command(profile_name: str, scope: str, form: str, output: str, only: tuple[s
     place = evidence(**where)
     loaded = profile.load(profile_name)
     report = app.examine(app.backend(place, loaded.profile.nvml), loaded, only)
-    write(_rendered(report, form, output, verbose), output)
+    width = shutil.get_terminal_size((100, 24)).columns
+    write(render(report, form, colour=colour_wanted(output), width=width, verbose=verbose), output)
     if report.evidence == "live" and not report.partial and os.geteuid() == 0:
         _remember(report)
     sys.exit(0 if getattr(report.verdict, _SCOPES[scope]) in PLACEABLE else 1)
-
-
-def _rendered(report: Report, form: str, output: str, verbose: bool) -> str:
-    if form == "text":
-        from hostagent.sinks import text
-
-        return text.render(report, colour=colour_wanted(output), width=shutil.get_terminal_size((100, 24)).columns, verbose=verbose)
-    import importlib
-
-    rendered: str = importlib.import_module(f"hostagent.sinks.{form}").render(report)
-    return rendered
 
 
 def _remember(report: Report) -> None:

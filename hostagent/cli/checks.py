@@ -52,7 +52,7 @@ def _list_installed() -> None:
 @_PROFILE
 def show_check(check_id: str, profile_name: str) -> None:
     """Explain one check: what it means, what it reads, what to do, which numbers a profile may change."""
-    from hostagent.docs import render_page
+    from hostagent.catalogue_pages import render_page
 
     checks = {one.id: one for one in catalogue.load(profile.load(profile_name).profile.catalogues)}
     if check_id not in checks:

@@ -4,11 +4,11 @@ import json
 
 import click
 
-from hostagent import schemas
+from hostagent.schemas import names, published
 
 
 @click.command("schema", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("name", type=click.Choice(sorted(schemas.SCHEMAS)))
+@click.argument("name", type=click.Choice(names()))
 def command(name: str) -> None:
     """Print the JSON Schema (2020-12) of a document hostagent reads or writes."""
-    click.echo(json.dumps(schemas.SCHEMAS[name](), indent=1))
+    click.echo(json.dumps(published(name), indent=1))

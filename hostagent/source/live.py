@@ -14,6 +14,7 @@ from hostagent.source.worker import Worker
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0
 #: What an image has only once it runs.
+_RUNNING_ONLY = frozenset({"nvml", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 #: What may block in the kernel when the driver hangs, and so is read by the worker.
 _WORKER_PATHS = ("/proc/driver/nvidia", "/proc/driver/nvidia-nvswitch")
@@ -50,7 +51,7 @@ class LiveBackend:
         if time.monotonic() > self._ends:
             return Unread("timeout", f"the deadline of {self._deadline_s:g} s for the whole run has passed")
         path = arguments[0] if arguments else ""
-        if self._kind == "image" and (method == "nvml" or _below(path, _RUNTIME_ONLY)):
+        if self._kind == "image" and (method in _RUNNING_ONLY or _below(path, _RUNTIME_ONLY)):
             return Unread("not-running", f"{path or method}: an image has no running kernel")
         if self._worker and (method == "nvml" or (method in ("read", "list") and _below(path, _WORKER_PATHS))):
             return self._worker.ask(method, *arguments)
@@ -101,26 +102,21 @@ class LiveBackend:
     def _processes(self) -> Answer:
         from hostagent.source.daemons import processes
 
-        return self._running("processes") or processes(self._root)
+        return processes(self._root)
 
     def _sockets(self) -> Answer:
         from hostagent.source.daemons import sockets
 
-        return self._running("sockets") or sockets(self._root)
+        return sockets(self._root)
 
     def _kernel_log(self) -> Answer:
         from hostagent.source.kernellog import kernel_log
 
-        return self._running("kernel log") or kernel_log(self._root, self._run)
-
-    def _running(self, what: str) -> "Unread | None":
-        return Unread("not-running", f"{what}: an image has none") if self._kind == "image" else None
+        return kernel_log(self._root, self._run)
 
     def _adjtimex(self) -> Answer:
         import ctypes
 
-        if self._kind == "image":
-            return Unread("not-running", "adjtimex: an image has no clock")
         # struct timex: modes (0 reads and sets nothing), four longs, then the status word (adjtimex(2))
         buffer = (ctypes.c_long * 32)()
         libc = ctypes.CDLL(None, use_errno=True)

@@ -1,5 +1,6 @@
 """Redaction: identities leave a tape, their shape and their equality stay."""
 
+import base64
 import hashlib
 import hmac
 import re
@@ -10,7 +11,8 @@ _HEX = "[0-9a-fA-F]"
 _UUID = re.compile(rf"(?<![0-9a-fA-F]){_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}(?![0-9a-fA-F])")
 _MAC = re.compile(rf"(?<![0-9a-fA-F:]){_HEX}{{2}}(?::{_HEX}{{2}}){{5}}(?![0-9a-fA-F:])")
 _LONG_HEX = re.compile(rf"(?<![0-9a-zA-Z]){_HEX}{{32}}(?![0-9a-zA-Z])")  # machine ids
-_IPV4 = re.compile(r"(?<![\d.])(?!0\.|127\.|255\.)(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d\d|\d)"  # no leading zero: 580.159.03.1 is a version
+_IPV4 = re.compile(rf"(?<![\d.])(?!0\.|127\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?![\d.])")
 _IPV6 = re.compile(rf"(?<![0-9a-fA-F:])(?:{_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}(?![0-9a-fA-F:])")
 _HOME = re.compile(r"(?<=/home/)[^/\s\"':,]+")
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@:]+:[^/\s@]+(?=@)")
@@ -67,11 +69,16 @@ class Redactor:
         """Every answer, and every question that names what an answer names."""
         return {self.text(key): self._value(value) for key, value in answers.items()}
 
+    def _binary(self, encoded: str) -> str:
+        """Text in another encoding is binary too; real binary evidence (linker cache) holds no identities to replace."""
+        text = base64.b64decode(encoded).decode("latin-1")
+        return base64.b64encode(self.text(text).encode("latin-1")).decode("ascii")
+
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict) and set(value) == {"base64"}:
-            return value  # binary evidence (linker cache, firmware variables) is not text: its readers keep what they need
+            return {"base64": self._binary(value["base64"])}
         if isinstance(value, dict):
             return {key: self._value(item) for key, item in value.items()}
         return [self._value(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,168 @@
+"""Measures the product against a peer and a floor in one run: ``make bench``.
+
+Peer: one trivial check of gpucm (``health_checks check-storage disk-usage``), from PyPI. Floor: ``import click``.
+Medians over alternating rounds, so that a busy machine hits all commands alike. Prints a table, asserts nothing.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.real.conftest import CACHE  # noqa: E402
+
+PEER = "gpucm==0.0.2"
+HOST = ROOT / "tests/hosts/hgx-h100-ubuntu2404"
+HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
+COUNT_PROCESSES = """
+import os, sys
+counted = {"programs": 0, "forks": 0}
+def hook(event, arguments):
+    if event == "subprocess.Popen": counted["programs"] += 1
+    if event == "os.fork": counted["forks"] += 1
+sys.addaudithook(hook)
+from hostagent.cli import main
+sys.argv = ["hostagent", *sys.argv[2:]]
+try:
+    main()
+finally:
+    with open(os.environ["COUNTED"], "w") as stream:
+        stream.write(f"{counted['programs']} {counted['forks']}")
+"""
+
+
+class Sample(NamedTuple):
+    """One run: seconds, seconds, MiB."""
+
+    wall_s: float
+    cpu_s: float
+    rss_mib: float
+
+
+def sample(argv: list[str]) -> Sample:
+    """Run once; peak memory is the process's own (this measuring process is smaller than all it measures)."""
+    started = time.perf_counter()
+    pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in (0, 1, 2)])
+    _, status, usage = os.wait4(pid, 0)
+    wall = time.perf_counter() - started
+    if os.waitstatus_to_exitcode(status) not in (0, 1):
+        raise SystemExit(f"{' '.join(argv)} ended with {os.waitstatus_to_exitcode(status)}")
+    return Sample(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def peer() -> list[str]:
+    """The peer's check, installed once in an environment of its own outside the tree."""
+    home = Path(CACHE) / PEER
+    program = home / "bin/health_checks"
+    if not program.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        subprocess.run([str(home / "bin/pip"), "install", "--quiet", PEER], check=True)
+        subprocess.run([str(home / "bin/python"), "-m", "compileall", "-q", str(home / "lib")], check=False)
+    thresholds = ["--usage-critical-threshold", "99", "--usage-warning-threshold", "98"]
+    return [str(program), "check-storage", "disk-usage", "cluster", "app", "--log-folder", tempfile.mkdtemp(), "-v", "/", *thresholds]
+
+
+def worker_rss_mib(argv: list[str]) -> float:
+    """Peak memory of the worker process: what the kernel says of the child while it lives, looked at every half millisecond."""
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peak = 0.0
+    while process.poll() is None:
+        try:
+            for child in psutil.Process(process.pid).children():
+                peak = max(peak, child.memory_info().rss / 1024**2)
+        except psutil.Error:
+            break
+        time.sleep(0.0005)
+    process.wait()
+    return peak
+
+
+def processes(arguments: list[str]) -> tuple[int, int]:
+    """Programs started and forks made by one run."""
+    with tempfile.NamedTemporaryFile() as counted:
+        environment = {**os.environ, "COUNTED": counted.name}
+        subprocess.run(
+            [sys.executable, "-c", COUNT_PROCESSES, "hostagent", *arguments],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
+        programs, forks = Path(counted.name).read_text(encoding="ascii").split()
+    return int(programs), int(forks)
+
+
+def commands(tree: Path | None) -> dict[str, list[str]]:
+    """What is measured, by the name in the table."""
+    python = sys.executable
+    measured = {
+        "python -c 'import click'": [python, "-c", "import click"],
+        "gpucm, one disk check": peer(),
+        "hostagent status": [HOSTAGENT, "status"],
+        "hostagent check, this machine": [HOSTAGENT, "check", "--profile", "default"],
+        "hostagent check, replayed 8-GPU host": [HOSTAGENT, "check", "--profile", "default", "--from", str(HOST)],
+    }
+    if tree:
+        measured["hostagent check, stub-NVML 8-GPU host"] = [HOSTAGENT, "check", "--profile", "default", "--host-root", str(tree)]
+    return measured
+
+
+def stub_host(directory: str) -> Path | None:
+    """The tree the recorded 8-GPU host was recorded from, with the stub NVML library: needs root for its device nodes."""
+    if os.geteuid() != 0:
+        return None
+    from tests.trees.scenarios import build
+
+    tree = Path(directory) / "host"
+    build("hgx-h100-ubuntu2404", tree)
+    return tree
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", type=Path, help="write the figures there too")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        measured = commands(stub_host(directory))
+        samples: dict[str, list[Sample]] = {name: [] for name in measured}
+        for argv in measured.values():
+            sample(argv)  # warm the page cache and the .pyc files
+        for _ in range(options.rounds):
+            for name, argv in measured.items():
+                samples[name].append(sample(argv))
+        medians = {name: Sample(*(statistics.median(column) for column in zip(*rows, strict=True))) for name, rows in samples.items()}
+        extra = {name: processes(argv[1:]) for name, argv in measured.items() if argv[0] == HOSTAGENT}
+        worker = {name: worker_rss_mib(argv) for name, argv in measured.items() if "check" in argv}
+    report(medians, extra, worker, options.rounds)
+    if options.json:
+        options.json.write_text(json.dumps({name: one._asdict() for name, one in medians.items()}, indent=1), encoding="ascii")
+
+
+def report(medians: dict[str, Sample], extra: dict[str, tuple[int, int]], worker: dict[str, float], rounds: int) -> None:
+    floor, one_check = medians["python -c 'import click'"], medians["gpucm, one disk check"]
+    print(f"medians of {rounds} rounds\n")
+    print(
+        f"{'command':<40} {'wall ms':>8} {'cpu ms':>7} {'MiB':>6} {'x click':>8} {'x gpucm':>8} {'programs':>9} {'forks':>6} {'worker MiB':>11}"
+    )
+    for name, one in medians.items():
+        programs, forks = extra.get(name, ("", ""))
+        beside = f"{worker[name]:.1f}" if name in worker else ""
+        print(
+            f"{name:<40} {one.wall_s * 1000:>8.0f} {one.cpu_s * 1000:>7.0f} {one.rss_mib:>6.1f} "
+            f"{one.wall_s / floor.wall_s:>8.2f} {one.wall_s / one_check.wall_s:>8.2f} {programs:>9} {forks:>6} {beside:>11}"
+        )
+
+
+if __name__ == "__main__":
+    main()

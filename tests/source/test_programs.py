@@ -1,0 +1,60 @@
+"""Programs of the host: answers, deadlines, output limits, and no child left behind."""
+
+import os
+import time
+
+import psutil
+import pytest
+
+from hostagent.facts.unread import Unread
+from hostagent.source.programs import run
+
+
+def test_an_answer_has_its_exit_code_and_both_outputs():
+    answer = run(("/bin/sh", "-c", "echo out; echo err >&2; exit 3"), 5)
+    assert answer == {"exit_code": 3, "stdout": "out\n", "stderr": "err\n"}
+
+
+def test_the_environment_is_fixed():
+    assert "LC_ALL=C\n" in run(("/usr/bin/env",), 5)["stdout"]
+
+
+def test_a_missing_program_is_absent():
+    assert run(("no-such-program",), 5).why == "absent"
+
+
+def test_a_program_that_never_ends_costs_its_deadline_and_leaves_no_child():
+    before = set(psutil.pids())
+    started = time.monotonic()
+    answer = run(("/bin/sh", "-c", "sleep 1000 & sleep 1000"), 0.3)
+    assert isinstance(answer, Unread)
+    assert answer.why == "timeout"
+    assert "/bin/sh: no end in 0.3 s" in answer.detail
+    assert time.monotonic() - started < 3
+    time.sleep(0.2)
+    left = [pid for pid in set(psutil.pids()) - before if _is_sleep(pid)]
+    assert not left
+
+
+def test_a_child_that_keeps_the_pipe_open_does_not_keep_us():
+    started = time.monotonic()
+    assert run(("/bin/sh", "-c", "sleep 1000 & echo done"), 5)["stdout"] == "done\n"
+    assert time.monotonic() - started < 3
+
+
+def test_endless_output_is_an_error():
+    answer = run(("/bin/sh", "-c", "head -c 40000000 /dev/zero"), 20)
+    assert isinstance(answer, Unread)
+    assert answer.why == "error"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changing root needs root: run the tests as root")
+def test_below_another_root_only_its_own_programs_are_found(tmp_path):
+    assert run(("/bin/sh", "-c", "true"), 5, str(tmp_path)).why == "absent"
+
+
+def _is_sleep(pid):
+    try:
+        return psutil.Process(pid).cmdline()[:2] == ["sleep", "1000"] and psutil.Process(pid).status() != "zombie"
+    except psutil.Error:
+        return False

@@ -1,0 +1,127 @@
+"""Tapes: what was answered is what is replayed; hostile files are one sentence; redaction keeps shape and equality."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostagent.errors import HostagentError
+from hostagent.facts.unread import Unread
+from hostagent.source import tape
+from hostagent.source.redact import Redactor
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+class Fixed:
+    kind = "live"
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def ask(self, method, *arguments):
+        return self.answers[tape.question(method, *arguments)]
+
+    def close(self):
+        pass
+
+
+@given(st.binary() | JSON)
+def test_an_answer_survives_the_tape(answer):
+    recording = tape.RecordingBackend(Fixed({"read /x": answer}))
+    recording.ask("read", "/x")
+    written = tape.dumps(tape.Tape(1, "test", 0.0, "live", False, recording.answers))
+    data = json.loads(written)
+    replay = tape.ReplayBackend(tape.Tape(**data))
+    assert replay.ask("read", "/x") == answer
+
+
+def test_an_unread_survives_the_tape():
+    recording = tape.RecordingBackend(Fixed({"read /x": Unread("denied", "no")}))
+    recording.ask("read", "/x")
+    assert tape.decode(recording.answers["read /x"], "read /x") == Unread("denied", "no")
+
+
+def test_a_question_the_tape_does_not_know_is_not_recorded():
+    replay = tape.ReplayBackend(tape.Tape(1, "test", 0.0, "live", False, {}))
+    assert replay.ask("read", "/x").why == "not-recorded"
+
+
+@given(JSON)
+def test_an_answer_of_no_known_form_is_an_error_never_a_crash(encoded):
+    decoded = tape.decode(encoded, "read /x")
+    if not (isinstance(encoded, dict) and set(encoded) in ({"text"}, {"base64"}, {"json"}, {"unread", "detail"})):
+        assert decoded.why == "error"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b'{"schema_version": 99}',
+        b'{"schema_version": 1}',
+        b"[" * 100_000,
+        b'{"schema_version": 1, "answers": 3}',
+    ],
+    ids=["empty", "truncated", "binary", "list", "future", "headless", "deep", "answers"],
+)
+def test_a_damaged_snapshot_is_one_sentence(tmp_path, content):
+    path = tmp_path / "tape.json"
+    path.write_bytes(content)
+    with pytest.raises(HostagentError):
+        tape.load(str(path))
+
+
+def test_a_snapshot_that_is_no_file_is_one_sentence(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    os.symlink("a", tmp_path / "b")
+    os.symlink("b", tmp_path / "a")
+    for name in ("fifo", "nothing", "a", "."):
+        with pytest.raises(HostagentError):
+            tape.load(str(tmp_path / name))
+
+
+REDACTOR = Redactor(b"k" * 32, ("gpu-17.example.com", "gpu-17"))
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("node gpu-17 is up", "gpu-17"),
+        ("ether 02:42:ac:11:00:02", "02:42:ac:11:00:02"),
+        ("GPU-8d2a4c1e-1111-2222-3333-444455556666", "8d2a4c1e"),
+        ("server 192.168.7.9 iburst", "192.168.7.9"),
+        ("--token=abcdef", "abcdef"),
+        ('"password": "hunter2"', "hunter2"),
+        ("deb https://user:pw@mirror/x", "user:pw"),
+        ("/home/alice/.kube", "alice"),
+        ("fe80:0:0:0:1:2:3:4", "1:2:3:4"),
+        ("0123456789abcdef0123456789abcdef", "0123456789abcdef"),
+    ],
+)
+def test_an_identity_leaves_the_tape(text, secret):
+    assert secret not in REDACTOR.text(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["driver 580.159.03.1 on 0000:1b:00.0", "Linux version 6.8.0.31", "127.0.0.1 0.0.0.0", "00:00:00:00:00:00", "0x2330 10de:2330"]
+)
+def test_what_is_no_identity_stays(text):
+    assert REDACTOR.text(text) == text
+
+
+def test_redaction_keeps_equality_and_shape_under_one_key_only():
+    uuid = "8d2a4c1e-1111-2222-3333-444455556666"
+    once, again = REDACTOR.text(uuid), REDACTOR.text(f"x {uuid}")
+    assert again == f"x {once}"
+    assert [len(part) for part in once.split("-")] == [8, 4, 4, 4, 12]
+    assert Redactor(b"other" * 8).text(uuid) != once
