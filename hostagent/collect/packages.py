@@ -1,11 +1,110 @@
-"""STUB: to be written."""
+"""The package database, whichever it is, and what decides about its packages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from hostagent.collect.apt import read_apt_keys, read_apt_sources
+from hostagent.collect.aptconf import read_apt_settings, unattended
+from hostagent.collect.dnf import read_automatic, read_streams
+from hostagent.collect.dpkg import STATUS, Record, dpkg_owners, read_interrupted, read_status
+from hostagent.collect.rpm import has_rpm, read_rpm, rpm_owners
+from hostagent.collect.versionlocks import Locks, covers, read_locks
+from hostagent.facts.packages import Package, Packages
 from hostagent.facts.unread import Unread
+from hostagent.facts.version import upstream
 from hostagent.source import Source
 
+_OTHER = Unread("not-supported", "apt is not this host's package manager")
+#: Names that can own a library of the driver; the lists of all others need not be read.
+_LIBRARY_OWNERS = ("libnvidia", "libcuda", "nvidia", "cuda-compat")
 
-def read_packages(source: Source, known: Callable[[type], Any]) -> Any:
-    return Unread("not-recorded", "read_packages is not written yet")
+
+def read_packages(source: Source, known: Callable[[type], Any]) -> Packages:
+    manager = _manager(source)
+    is_dpkg = not isinstance(manager, Unread) and manager == "dpkg"
+    records = manager if isinstance(manager, Unread) else read_status(source) if is_dpkg else read_rpm(source)
+    found = read_locks(source)
+    locks, ignored = (found, found) if isinstance(found, Unread) else found
+    installed = records if isinstance(records, Unread) else _installed(records, () if isinstance(locks, Unread) else locks)
+    sources = read_apt_sources(source) if is_dpkg else _OTHER
+    on, blacklist, origins = _automatic(source, installed, is_dpkg=is_dpkg)
+    sqv = source.stat("/usr/bin/sqv")
+    return Packages(
+        manager=manager,
+        installed=installed,
+        interrupted=read_interrupted(source) if is_dpkg else Unread("not-supported", "only dpkg keeps a trace of an interrupted run"),
+        locks=locks,
+        ignored_preferences=ignored if is_dpkg else _OTHER,
+        apt_sources=sources,
+        apt_keys=read_apt_keys(source, sources) if is_dpkg else _OTHER,
+        apt_version=_apt_version(installed) if is_dpkg else _OTHER,
+        apt_sqv=(sqv if sqv.why != "absent" else False) if isinstance(sqv, Unread) else True,
+        unattended_upgrades=on,
+        unattended_blacklist=blacklist,
+        unattended_origins=origins,
+        module_streams=read_streams(source) if not is_dpkg else Unread("not-supported", "dpkg has no module streams"),
+    )
+
+
+def owners(source: Source, packages: "Packages | Unread", paths: Iterable[str]) -> "dict[str, str | Unread]":
+    """The package that owns each file of the driver (links resolved), "" when none does."""
+    wanted = tuple(dict.fromkeys(paths))
+    if isinstance(packages, Unread):
+        return dict.fromkeys(wanted, packages)
+    installed = packages.installed
+    if isinstance(installed, Unread):
+        return dict.fromkeys(wanted, installed)
+    if packages.manager == "rpm":
+        return rpm_owners(source, wanted)
+    return dpkg_owners(source, tuple((one.name, one.arch) for one in installed if one.name.startswith(_LIBRARY_OWNERS)), wanted)
+
+
+def _manager(source: Source) -> "str | Unread":
+    """The tools of the other family may be installed too, with an empty database; dpkg's is then an empty file."""
+    status = source.stat(STATUS)
+    if not isinstance(status, Unread) and status.size:
+        return "dpkg"
+    if has_rpm(source):
+        return "rpm"
+    if isinstance(status, Unread) and status.why != "absent":
+        return status
+    return Unread("absent", "neither a dpkg nor an rpm database")
+
+
+def _installed(records: tuple[Record, ...], locks: Locks) -> tuple[Package, ...]:
+    packages = (
+        Package(
+            name=one.name,
+            version=one.version,
+            upstream=upstream(one.version),
+            arch=one.arch,
+            state=one.state,
+            held=one.held or any(covers(lock, one) for lock in locks),
+            origin=one.origin,
+        )
+        for one in records
+    )
+    return tuple(sorted(packages, key=lambda one: (one.name, one.arch)))
+
+
+def _apt_version(installed: "tuple[Package, ...] | Unread") -> "str | Unread":
+    if isinstance(installed, Unread):
+        return installed
+    return next((one.upstream for one in installed if one.name == "apt"), Unread("absent", "apt is not installed"))
+
+
+_Automatic = tuple["bool | Unread", "tuple[str, ...] | Unread", "tuple[str, ...] | Unread"]
+
+
+def _automatic(source: Source, installed: "tuple[Package, ...] | Unread", *, is_dpkg: bool) -> _Automatic:
+    if isinstance(installed, Unread):
+        return installed, installed, installed
+    names = {one.name for one in installed}
+    if not is_dpkg:
+        answer = read_automatic(source)
+        return (answer, answer, answer) if isinstance(answer, Unread) else (*answer, ("*",))
+    timer = source.readlink("/etc/systemd/system/apt-daily-upgrade.timer")
+    if "unattended-upgrades" not in names or (not isinstance(timer, Unread) and timer == "/dev/null"):
+        return False, (), ()
+    settings = read_apt_settings(source)
+    return (settings, settings, settings) if isinstance(settings, Unread) else unattended(settings)

@@ -11,12 +11,20 @@ class Package:
 
     name: str
     version: str  # as the package manager prints it: [epoch:]version[-revision]
-    upstream: str  # epoch, revision and distribution suffix stripped: what NVIDIA calls the version
+    upstream: str | Unread  # epoch, revision and distribution suffix stripped: what NVIDIA calls the version
     arch: str
     state: str  # "installed", or dpkg's word: half-configured, unpacked, half-installed, triggers-pending …
-    held: bool  # dpkg hold, apt-mark; versionlock and zypper locks count
-    origin: str  # "cuda" (NVIDIA's repository), "distribution", "toolkit" (NVIDIA's toolkit repository), "unknown"
-    files: tuple[str, ...] | Unread  # only for packages whose files a check asks for
+    held: bool  # dpkg hold; or a pin or version lock that covers the package
+    origin: str  # "cuda" (NVIDIA's repository), "distribution", "toolkit" (one of the toolkit's packages), "unknown"
+
+
+@dataclass(frozen=True)
+class VersionLock:
+    """One pin of apt's preferences to a version, or one entry of a version lock of dnf, zypper or tdnf."""
+
+    file: str
+    package: str  # name or glob; apt's "src:NAME" is a source package
+    version: str  # version or glob; "" any
 
 
 @dataclass(frozen=True)
@@ -24,8 +32,9 @@ class AptSource:
     """One apt source that names an NVIDIA repository."""
 
     file: str
-    uri: str  # without credentials
-    signed_by: str  # "" when not given
+    uri: str  # without credentials, with its closing slash
+    suite: str  # "/" of a flat repository
+    signed_by: str  # keyring path or fingerprint; "" when not given, "embedded" for a key in the source itself
     trusted: bool
     enabled: bool
 
@@ -37,13 +46,13 @@ class Packages:
     manager: str | Unread  # dpkg, rpm
     installed: tuple[Package, ...] | Unread  # sorted by name, then architecture
     interrupted: bool | Unread  # dpkg: /var/lib/dpkg/updates is not empty
-    pins: tuple[str, ...] | Unread  # "FILE: PACKAGE pinned to VERSION at PRIORITY", and version locks
-    pinned: tuple[str, ...] | Unread  # package name patterns that some pin or lock covers
-    locked_versions: tuple[tuple[str, str], ...] | Unread  # (name pattern, version pattern) of each pin or lock
-    ignored_preferences: tuple[str, ...] | Unread  # preferences files apt ignores for their name
+    locks: tuple[VersionLock, ...] | Unread
+    ignored_preferences: tuple[str, ...] | Unread  # preferences files that name NVIDIA and that apt ignores for their name
     apt_sources: tuple[AptSource, ...] | Unread
-    apt_keys: tuple[tuple[str, str], ...] | Unread  # (keyring file, key id in lower case) of keys apt uses for NVIDIA
-    apt_version: str | Unread
+    apt_keys: tuple[tuple[str, str], ...] | Unread  # (keyring file, 16 hex digits of the key id) of keyrings NVIDIA's sources use
+    apt_version: str | Unread  # upstream version of the package apt
+    apt_sqv: bool | Unread  # sqv is installed: apt 3 then verifies with it, under a policy that refuses SHA-1
     unattended_upgrades: bool | Unread  # automatic upgrades are on
-    unattended_blacklist: tuple[str, ...] | Unread  # package patterns they leave alone
+    unattended_blacklist: tuple[str, ...] | Unread  # regular expressions (apt) or globs (dnf) of what they leave alone
+    unattended_origins: tuple[str, ...] | Unread  # apt: what they may upgrade from; dnf: "*"
     module_streams: tuple[tuple[str, str], ...] | Unread  # dnf: (module, enabled stream)

@@ -1,0 +1,124 @@
+"""apt's sources that name an NVIDIA repository, and the keys they are checked with."""
+
+import re
+from collections.abc import Iterator
+from itertools import product
+
+from hostagent.collect.deb822 import parse_stanzas
+from hostagent.collect.openpgp import parse_key_ids
+from hostagent.facts.packages import AptSource
+from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.source import Source
+
+_LIST = "/etc/apt/sources.list"
+_PARTS = "/etc/apt/sources.list.d"
+_MOST_SOURCES = 1000
+_TRUSTED = ("/etc/apt/trusted.gpg", "/etc/apt/trusted.gpg.d")
+_LINE = re.compile(r"(?P<off>#\s*)?deb(?:-src)?\s+(?:\[(?P<options>[^]]*)\]\s*)?(?P<uri>\S+)\s+(?P<suite>\S+)")
+#: What the addresses of NVIDIA's repositories and of mirrors of them have in them.
+_NVIDIA = re.compile(r"nvidia|/cuda/repos/", re.IGNORECASE)
+
+
+def parse_sources_list(text: str, file: str) -> tuple[AptSource, ...]:
+    """NVIDIA's sources in a one-line file (sources.list(5)), disabled ones too.
+
+    >>> line = "deb [signed-by=/usr/share/keyrings/cuda-archive-keyring.gpg] http://mirror/compute/cuda/repos/debian12/x86_64/ /"
+    >>> [(one.uri, one.suite, one.signed_by) for one in parse_sources_list(line, "f")]
+    [('http://mirror/compute/cuda/repos/debian12/x86_64/', '/', '/usr/share/keyrings/cuda-archive-keyring.gpg')]
+    """
+    matches = (_LINE.match(line.strip()) for line in text.splitlines())
+    return tuple(_from_line(match, file) for match in matches if match and _NVIDIA.search(match["uri"]))
+
+
+def _from_line(match: "re.Match[str]", file: str) -> AptSource:
+    options = dict(part.partition("=")[::2] for part in (match["options"] or "").lower().split())
+    signed_by = re.search(r"(?i)signed-by=(\S+)", match["options"] or "")
+    return AptSource(
+        file=file,
+        uri=_address(match["uri"]),
+        suite=match["suite"],
+        signed_by=signed_by[1] if signed_by else "",
+        trusted=options.get("trusted") == "yes",
+        enabled=not match["off"],
+    )
+
+
+def parse_sources_deb822(text: str, file: str) -> tuple[AptSource, ...]:
+    r"""NVIDIA's sources in a .sources file: one for each pair of URI and suite; raises ``ValueError``.
+
+    >>> text = "Types: deb\nURIs: http://mirror/compute/cuda/repos/debian13/x86_64/\nSuites: /\nSigned-By: /k.gpg\nEnabled: no\n"
+    >>> [(one.suite, one.signed_by, one.enabled) for one in parse_sources_deb822(text, "f")]
+    [('/', '/k.gpg', False)]
+    """
+    return tuple(one for fields in parse_stanzas(text) for one in _from_stanza(fields, file))
+
+
+def _from_stanza(fields: dict[str, str], file: str) -> Iterator[AptSource]:
+    signed_by = fields.get("signed-by", "")
+    uris = [uri for uri in fields.get("uris", "").split() if _NVIDIA.search(uri)]
+    suites = fields.get("suites", "").split()
+    if len(uris) * len(suites) > _MOST_SOURCES:
+        raise ValueError(f"found {len(uris)} addresses with {len(suites)} suites, wanted at most {_MOST_SOURCES} sources")
+    for uri, suite in product(uris, suites):
+        yield AptSource(
+            file=file,
+            uri=_address(uri),
+            suite=suite,
+            signed_by="embedded" if "BEGIN PGP" in signed_by else signed_by,
+            trusted=fields.get("trusted", "").lower() == "yes",
+            enabled=fields.get("enabled", "yes").lower() not in ("no", "false", "without", "off", "disable", "0"),
+        )
+
+
+def _address(uri: str) -> str:
+    """Without user and password, with one closing slash: the form in which apt compares two."""
+    return re.sub(r"^([a-z0-9+.-]+://)[^/@]*@", r"\1", uri, flags=re.IGNORECASE).rstrip("/") + "/"
+
+
+def read_apt_sources(source: Source) -> "tuple[AptSource, ...] | Unread":
+    found: list[AptSource] = []
+    try:
+        for path in (_LIST, *_children(source, _PARTS)):
+            name = path.rpartition("/")[2]
+            if not (path == _LIST or re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:list|sources)", name)):
+                continue
+            text = source.text(path)
+            if isinstance(text, Unread):
+                if text.why == "absent":
+                    continue
+                return text
+            found += parse_sources_deb822(text, path) if name.endswith(".sources") else parse_sources_list(text, path)
+    except UnreadError as error:
+        return error.unread
+    except ValueError as error:
+        return Unread("error", f"{path}: {error}")
+    return tuple(found)
+
+
+def read_apt_keys(source: Source, sources: "tuple[AptSource, ...] | Unread") -> "tuple[tuple[str, str], ...] | Unread":
+    """The keys of the keyrings that the enabled sources name; of apt's own keyrings where one names none."""
+    if isinstance(sources, Unread):
+        return sources
+    named = {path for one in sources if one.enabled for path in re.split(r"[\s,]+", one.signed_by) if path.startswith("/")}
+    keys: list[tuple[str, str]] = []
+    try:
+        if any(one.enabled and not one.signed_by for one in sources):
+            named |= {_TRUSTED[0], *(path for path in _children(source, _TRUSTED[1]) if path.endswith((".gpg", ".asc")))}
+        for path in sorted(named):
+            data = source.read(path)
+            if isinstance(data, Unread) and data.why == "absent":
+                continue
+            keys += ((path, key) for key in parse_key_ids(need(data)))
+    except UnreadError as error:
+        return error.unread
+    except ValueError as error:
+        return Unread("error", f"{path}: {error}")
+    return tuple(keys)
+
+
+def _children(source: Source, directory: str) -> tuple[str, ...]:
+    """Paths in a directory, none where it does not exist; raises ``UnreadError`` where nobody can tell."""
+    names = source.listdir(directory)
+    if isinstance(names, Unread) and names.why == "absent":
+        return ()
+    return tuple(f"{directory}/{name}" for name in need(names))

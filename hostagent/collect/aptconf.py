@@ -1,0 +1,97 @@
+"""apt's configuration (apt.conf(5)): what upgrades packages by itself, and what it leaves alone."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+
+_TOKEN = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!clear\b|include\b)[^\n]*|(?P<word>"[^"\n]*"|[{};]|[^\s{};"]+)', re.DOTALL)
+_DEEPEST = 32
+_PARTS = "/etc/apt/apt.conf.d"
+_LISTS = ("unattended-upgrade::allowed-origins", "unattended-upgrade::origins-pattern")
+_BLACKLIST = "unattended-upgrade::package-blacklist"
+_SWITCH = "apt::periodic::unattended-upgrade"
+
+#: Keys in lower case; the values of a list in order, a single value as a list of one.
+Settings = dict[str, list[str]]
+
+
+def parse_apt_conf(text: str, into: "Settings | None" = None) -> Settings:
+    r"""The settings of one file, over those of the files before it; raises ``ValueError``.
+
+    >>> parse_apt_conf('APT::Periodic { Unattended-Upgrade "1"; };\nUnattended-Upgrade::Package-Blacklist { "nvidia-"; "cuda"; };')
+    {'apt::periodic::unattended-upgrade': ['1'], 'unattended-upgrade::package-blacklist': ['nvidia-', 'cuda']}
+    """
+    settings: Settings = {} if into is None else into
+    scope: list[str] = []
+    words: list[str] = []
+    for word in (match["word"] for match in _TOKEN.finditer(text) if match["word"]):
+        if word == "{":
+            if len(scope) == _DEEPEST:
+                raise ValueError(f"scopes nested more than {_DEEPEST} deep")
+            scope.append(words[0] if words else "")
+            words = []
+        elif word in (";", "}"):
+            _set(settings, scope, words)
+            words = []
+            if word == "}" and scope:
+                scope.pop()
+        else:
+            words.append(word)
+    return settings
+
+
+def _set(settings: Settings, scope: list[str], words: list[str]) -> None:
+    if not words:
+        return
+    if words[0] == "#clear":
+        gone = "::".join([*scope, *words[1:2]]).lower().rstrip(":")
+        for key in [key for key in settings if key == gone or key.startswith(gone + "::")]:
+            del settings[key]
+        return
+    value = words[-1].strip('"')
+    if words[0].startswith('"') or words[0] == "::":  # an item of the list that the scope is
+        settings.setdefault("::".join(scope).lower(), []).append(value)
+    elif len(words) > 1:
+        name = "::".join([*scope, words[0]]).lower()
+        if name.endswith("::"):
+            settings.setdefault(name.rstrip(":"), []).append(value)
+        else:
+            settings[name] = [value]
+
+
+def unattended(settings: "Mapping[str, list[str]]") -> tuple[bool, tuple[str, ...], tuple[str, ...]]:
+    """Whether automatic upgrades are on, what they leave alone, and the origins they take from."""
+    switch = settings.get(_SWITCH, ["0"])[-1].strip().lower()
+    on = switch not in ("", "0", "false", "no", "off", "never")
+    return on, tuple(settings.get(_BLACKLIST, ())), tuple(value for key in _LISTS for value in settings.get(key, ()))
+
+
+def read_apt_settings(source: Source) -> "Settings | Unread":
+    """apt.conf.d in order, then apt.conf, as apt reads them."""
+    settings: Settings = {}
+    for path in _paths(source):
+        if isinstance(path, Unread):
+            return path
+        text = source.text(path)
+        if isinstance(text, Unread):
+            if text.why == "absent":
+                continue
+            return text
+        try:
+            parse_apt_conf(text, settings)
+        except ValueError as error:
+            return Unread("error", f"{path}: {error}")
+    return settings
+
+
+def _paths(source: Source) -> "Iterator[str | Unread]":
+    names = source.listdir(_PARTS)
+    if isinstance(names, Unread) and names.why != "absent":
+        yield names
+        return
+    for name in names if not isinstance(names, Unread) else ():
+        if re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", name) and ("." not in name or name.endswith(".conf")):
+            yield f"{_PARTS}/{name}"
+    yield "/etc/apt/apt.conf"

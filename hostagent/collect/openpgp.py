@@ -1,0 +1,70 @@
+"""Which keys a keyring file holds. Only key ids are needed, so no OpenPGP library is."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+_PUBLIC_KEY_TAGS = (6, 14)  # public key, public subkey
+
+
+def parse_key_ids(data: bytes) -> tuple[str, ...]:
+    """Ids (16 hex digits) of the keys and subkeys in a keyring, binary or armoured (RFC 4880); raises ``ValueError``.
+
+    >>> parse_key_ids(bytes.fromhex("980d04000000000100080100080111"))
+    ('6645e7a6d485ee54',)
+    """
+    data = _dearmoured(data) if data.lstrip().startswith(b"-----BEGIN PGP") else data
+    return tuple(_key_id(body) for tag, body in _packets(data) if tag in _PUBLIC_KEY_TAGS)
+
+
+def _dearmoured(data: bytes) -> bytes:
+    blocks = re.findall(rb"-----BEGIN PGP [A-Z ]+-----[^\n]*\n(?:[^\n:]*:[^\n]*\n)*([A-Za-z0-9+/=\s]*?)-----END", data)
+    try:
+        return b"".join(base64.b64decode(re.sub(rb"\n=[^\n]*", b"", block)) for block in blocks)
+    except binascii.Error as error:
+        raise ValueError(f"armour that is not base64: {error}") from error
+
+
+def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(tag, body) of each packet, with old and new headers (RFC 4880, section 4.2)."""
+    at = 0
+    while at < len(data):
+        first = data[at]
+        if not first & 0x80:
+            raise ValueError(f"no OpenPGP packet at byte {at}")
+        if first & 0x40:
+            tag, size, width = first & 0x3F, *_new_length(data, at + 1)
+        else:
+            tag, width = (first >> 2) & 0x0F, (1, 2, 4, 0)[first & 3]
+            size = int.from_bytes(data[at + 1 : at + 1 + width], "big") if width else len(data) - at - 1
+        start = at + 1 + width
+        if start + size > len(data):
+            raise ValueError(f"the packet at byte {at} is cut short")
+        yield tag, data[start : start + size]
+        at = start + size
+
+
+def _new_length(data: bytes, at: int) -> tuple[int, int]:
+    first = data[at : at + 1] or b"\xff"
+    if first[0] < 192:
+        return first[0], 1
+    if first[0] < 224:
+        return ((first[0] - 192) << 8) + (data[at + 1 : at + 2] or b"\0")[0] + 192, 2
+    if first[0] < 255:
+        raise ValueError(f"a key in parts at byte {at}")
+    return int.from_bytes(data[at + 1 : at + 5], "big"), 5
+
+
+def _key_id(body: bytes) -> str:
+    """The last eight bytes of a version 4 fingerprint, the first eight of a later one."""
+    import hashlib
+
+    version = body[0] if body else 0
+    if version == 4:
+        framed = b"\x99" + len(body).to_bytes(2, "big") + body if len(body) < 65536 else b""
+        return hashlib.sha1(framed, usedforsecurity=False).hexdigest()[-16:]
+    if version in (5, 6):
+        framed = (b"\x9a" if version == 5 else b"\x9b") + len(body).to_bytes(4, "big") + body
+        return hashlib.sha256(framed).hexdigest()[:16]
+    raise ValueError(f"a key of version {version}")

@@ -1,0 +1,72 @@
+"""The package database of rpm. Its format is rpm's own business, so rpm is asked, once."""
+
+from hostagent.collect.dpkg import Record
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
+from hostagent.source import Source
+
+DIRECTORIES = ("/usr/lib/sysimage/rpm", "/var/lib/rpm")
+_DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
+_QUERY = "%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\t%{ARCH}\\t%{VENDOR}\\t%{SOURCERPM}\\n"
+
+
+def parse_rpm_list(text: str) -> tuple[Record, ...]:
+    r"""What ``rpm -qa`` prints for our query, the known families of it; raises ``ValueError``.
+
+    >>> parse_rpm_list("nvidia-driver-cuda\t3\t580.95.05-1.el9\tx86_64\tNVIDIA\tnvidia-driver-580.95.05-1.el9.src.rpm\n")[0][:3]
+    ('nvidia-driver-cuda', '3:580.95.05-1.el9', 'x86_64')
+    """
+    records = []
+    for line in text.splitlines():
+        if not line.startswith(FAMILIES):
+            continue
+        fields = line.split("\t")
+        if len(fields) != 6:
+            raise ValueError(f"found {line[:80]!r}, wanted six columns")
+        name, epoch, version, arch, vendor, source_rpm = fields
+        full = f"{epoch}:{version}" if epoch.isdecimal() and epoch != "0" else version
+        source = source_rpm.rsplit("-", 2)[0]
+        records.append(Record(name, full, arch, "installed", held=False, source=source, origin=rpm_origin(name, vendor)))
+    return tuple(records)
+
+
+def rpm_origin(name: str, vendor: str) -> str:
+    """Who built a package, from its vendor tag.
+
+    >>> rpm_origin("nvidia-driver", "NVIDIA Corporation"), rpm_origin("akmod-nvidia", "RPM Fusion"), rpm_origin("nvidia-driver", "(none)")
+    ('cuda', 'distribution', 'unknown')
+    """
+    if name in TOOLKIT_PACKAGES:
+        return "toolkit"
+    if "nvidia" in vendor.lower():
+        return "cuda"
+    return "distribution" if vendor not in ("", "(none)") else "unknown"
+
+
+def has_rpm(source: Source) -> bool:
+    return any(not isinstance(source.stat(f"{path}/{name}"), Unread) for path in DIRECTORIES for name in _DATABASES)
+
+
+def read_rpm(source: Source) -> "tuple[Record, ...] | Unread":
+    answer = source.run("rpm", "-qa", "--queryformat", _QUERY)
+    if isinstance(answer, Unread):
+        return answer if answer.why != "absent" else Unread("error", "there is an rpm database and no rpm to ask")
+    if answer.exit_code != 0:
+        return Unread("error", f"rpm -qa: exit {answer.exit_code}: {answer.stderr.strip()[:200]}")
+    try:
+        return parse_rpm_list(answer.stdout)
+    except ValueError as error:
+        return Unread("error", f"rpm -qa: {error}")
+
+
+def rpm_owners(source: Source, paths: tuple[str, ...]) -> "dict[str, str | Unread]":
+    """The owner of each path, "" for none: rpm answers in the order of the question, one line a path."""
+    if not paths:
+        return {}
+    answer = source.run("rpm", "-qf", "--queryformat", "%{NAME}\\n", *paths)
+    if isinstance(answer, Unread):
+        return dict.fromkeys(paths, answer)
+    lines = answer.stdout.splitlines()
+    if len(lines) != len(paths):
+        return dict.fromkeys(paths, Unread("error", f"rpm -qf: found {len(lines)} lines, wanted {len(paths)}"))
+    return {path: "" if " " in line else line for path, line in zip(paths, lines, strict=True)}

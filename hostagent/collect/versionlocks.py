@@ -1,0 +1,187 @@
+"""What keeps a package at a version: pins of apt, version locks of dnf 4, dnf 5, zypper and tdnf."""
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from hostagent.collect.deb822 import parse_stanzas
+from hostagent.collect.dpkg import Record
+from hostagent.facts.packages import VersionLock
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+
+PREFERENCES_DIR = "/etc/apt/preferences.d"
+#: A priority above the 500 of an ordinary repository: the pinned version wins over a newer one.
+_WINS_OVER_NEWER = 500
+#: Suffixes that apt passes over without a word (Dir::Ignore-Files-Silently): put aside on purpose.
+_PUT_ASIDE = re.compile(r"~$|\.(?:disabled|bak|save|orig|distUpgrade|dpkg-[a-z]+)$")
+#: Every lock is matched with every package: what is more than people write would cost minutes.
+_MOST_LOCKS, _LONGEST = 1000, 200
+_NEVRA = re.compile(r"(?P<name>[^:]+?)-(?:[0-9]+:)?(?P<version>[0-9][^-]*)(?:-[^-]+)?")
+
+Locks = tuple[VersionLock, ...]
+
+
+def apt_reads(name: str) -> bool:
+    """Whether apt reads a file of this name in a directory of preferences (apt_preferences(5)).
+
+    >>> apt_reads("nvidia"), apt_reads("nvidia.pref"), apt_reads("nvidia.conf"), apt_reads("nvidia 580")
+    (True, True, False, False)
+    """
+    return bool(re.fullmatch(r"[A-Za-z0-9_.-]+", name)) and not name.startswith(".") and ("." not in name or name.endswith(".pref"))
+
+
+def parse_preferences(text: str, file: str) -> Locks:
+    r"""The pins to a version in a file of apt preferences. Pins to a release or an origin choose no version: left out.
+
+    >>> for lock in parse_preferences("Package: cuda-drivers* src:nvidia-open:any\nPin: version 580.126.09-*\nPin-Priority: 1000\n", "p"):
+    ...     print(lock.package, lock.version)
+    cuda-drivers* 580.126.09-*
+    src:nvidia-open 580.126.09-*
+    """
+    return tuple(lock for fields in parse_stanzas(text) for lock in _pins(fields, file))
+
+
+def _pins(fields: dict[str, str], file: str) -> Iterator[VersionLock]:
+    kind, _, version = fields.get("pin", "").partition(" ")
+    priority = re.match(r"-?[0-9]{1,9}", fields.get("pin-priority", ""))
+    if kind.lower() == "version" and priority and int(priority[0]) > _WINS_OVER_NEWER:
+        for pattern in fields.get("package", "").split():
+            yield VersionLock(file, re.sub(r":(?:any|native|all|[a-z0-9]+)$", "", _glob(pattern)), version.strip())
+
+
+def _glob(pattern: str) -> str:
+    """Of apt's /regular expressions/ those that a glob can say; any other stays and covers nothing."""
+    if len(pattern) < 2 or not (pattern.startswith("/") and pattern.endswith("/")):
+        return pattern
+    body = pattern[1:-1]
+    if re.search(r"[][()|+?{}\\]", body):
+        return pattern
+    start, end = ("" if body.startswith("^") else "*"), ("" if body.endswith("$") else "*")
+    return start + body.removeprefix("^").removesuffix("$").replace(".*", "*") + end
+
+
+def parse_versionlock(text: str, file: str) -> Locks:
+    r"""The list of dnf 4's versionlock, or of tdnf: a package pattern a line, an exclamation mark for an exclusion.
+
+    >>> parse_versionlock("# by hand\nnvidia-driver-3:580.95.05-1.el9.*\n*nvidia*580*\n!kernel-6.*\n", "v")
+    (VersionLock(file='v', package='nvidia-driver', version='580.95.05'), VersionLock(file='v', package='*nvidia*', version='580*'))
+    """
+    lines = (line.strip() for line in text.splitlines())
+    return tuple(_nevra(line, file) for line in lines if line and line[0] not in "#!;[")
+
+
+def _nevra(pattern: str, file: str) -> VersionLock:
+    glob = re.fullmatch(r"(?P<name>.*\*)(?P<version>[0-9]{3}[0-9.]*\*?)", pattern)
+    match = glob or _NEVRA.fullmatch(pattern)
+    return VersionLock(file, match["name"], match["version"]) if match else VersionLock(file, pattern, "")
+
+
+def parse_versionlock_toml(text: str, file: str) -> Locks:
+    """The list of dnf 5's versionlock; raises ``ValueError``.
+
+    >>> parse_versionlock_toml('''version = "1.0"
+    ... [[packages]]
+    ... name = "nvidia-driver"
+    ... [[packages.conditions]]
+    ... key = "evr"
+    ... comparator = "="
+    ... value = "3:580.95.05-1.fc42"
+    ... ''', "t")
+    (VersionLock(file='t', package='nvidia-driver', version='3:580.95.05-1.fc42'),)
+    """
+    from hostagent.collect.tomltext import parse_toml
+
+    rows = parse_toml(text).get("packages", [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("name"), str) for row in rows):
+        raise ValueError("found packages of another shape, wanted tables with a name")
+    return tuple(VersionLock(file, row["name"], _condition(row)) for row in rows)
+
+
+def _condition(row: "dict[str, object]") -> str:
+    conditions = row.get("conditions", [])
+    for one in conditions if isinstance(conditions, list) else []:
+        if isinstance(one, dict) and one.get("key") in ("evr", "version") and one.get("comparator") in ("=", "=="):
+            return str(one.get("value", ""))
+    return ""
+
+
+def parse_zypp_locks(text: str, file: str) -> Locks:
+    r"""Locks of zypper: stanzas with ``solvable_name`` and perhaps ``version``.
+
+    >>> parse_zypp_locks("type: package\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: nvidia-compute-utils-G06\n", "z")
+    (VersionLock(file='z', package='nvidia-compute-utils-G06', version=''),)
+    """
+    locks = []
+    for stanza in re.split(r"\n[ \t]*\n", text):
+        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line)
+        if "solvable_name" in fields:
+            locks.append(VersionLock(file, fields["solvable_name"].strip(), fields.get("version", "").strip(" =")))
+    return tuple(locks)
+
+
+def covers(lock: VersionLock, record: Record) -> bool:
+    """Whether a lock holds this package at the version it has."""
+    name = f"src:{record.source}" if lock.package.startswith("src:") else record.name
+    if not fnmatchcase(name, lock.package):
+        return False
+    version = lock.version.rstrip("*") + "*"
+    return any(fnmatchcase(one, version) for one in (record.version, record.version.partition(":")[2] or record.version))
+
+
+_LISTS = (
+    ("/etc/dnf/plugins/versionlock.list", parse_versionlock),
+    ("/etc/yum/pluginconf.d/versionlock.list", parse_versionlock),
+    ("/etc/dnf/versionlock.toml", parse_versionlock_toml),
+    ("/etc/zypp/locks", parse_zypp_locks),
+)
+
+
+def read_locks(source: Source) -> "tuple[Locks, tuple[str, ...]] | Unread":
+    """All pins and locks, and the preferences files that name NVIDIA and that apt passes over because of their name."""
+    locks: list[VersionLock] = []
+    ignored: list[str] = []
+    try:
+        for file in ("/etc/apt/preferences", *_entries(source, PREFERENCES_DIR)):
+            text = _text(source, file)
+            name = file.rpartition("/")[2]
+            if file == "/etc/apt/preferences" or apt_reads(name):
+                locks += parse_preferences(text, file)
+            elif not _PUT_ASIDE.search(name) and re.search("nvidia|cuda", text, re.IGNORECASE):
+                ignored.append(file)
+        for file, parse in (*_LISTS, *((file, parse_versionlock) for file in _entries(source, "/etc/tdnf/locks.d"))):
+            if text := _text(source, file):
+                locks += parse(text, file)
+    except _FileError as error:
+        return error.unread
+    except ValueError as error:
+        return Unread("error", f"{file}: {error}")
+    if len(locks) > _MOST_LOCKS or any(len(one.package) + len(one.version) > _LONGEST for one in locks):
+        return Unread("error", f"found {len(locks)} locks, wanted at most {_MOST_LOCKS}, none longer than {_LONGEST} characters")
+    return tuple(locks), tuple(ignored)
+
+
+class _FileError(Exception):
+    """One of the files cannot be read: then no one knows what is locked."""
+
+    def __init__(self, unread: Unread) -> None:
+        super().__init__(unread.detail)
+        self.unread = unread
+
+
+def _entries(source: Source, directory: str) -> tuple[str, ...]:
+    names = source.listdir(directory)
+    if isinstance(names, Unread):
+        if names.why == "absent":
+            return ()
+        raise _FileError(names)
+    return tuple(f"{directory}/{name}" for name in names)
+
+
+def _text(source: Source, file: str) -> str:
+    text = source.text(file)
+    if isinstance(text, Unread):
+        if text.why == "absent":
+            return ""
+        raise _FileError(text)
+    return text

@@ -1,0 +1,82 @@
+"""Names of NVIDIA's packages on the distributions, and the keys its repositories are signed with.
+
+Sources: NVIDIA Driver Installation Guide (package tables, "Recent Updates": the rename of the Ubuntu packages at 590,
+"Version Locking"); NVIDIA Container Toolkit, packaging; Debian and Ubuntu package pages; NVIDIA cuda-repo-management
+issues 30, 34, 39 and 44 (the old signing key). State of 2026-08.
+"""
+
+import re
+
+#: The toolkit's packages: all four have one version. A host that uses CDI alone needs only the base package.
+TOOLKIT_BASE = "nvidia-container-toolkit-base"
+TOOLKIT_PACKAGES = ("libnvidia-container-tools", "libnvidia-container1", "nvidia-container-toolkit", TOOLKIT_BASE)
+
+#: A package whose name begins so is kept in the facts.
+FAMILIES = (
+    *("nvidia", "libnvidia", "libcuda", "libnvsdm", "cuda", "nvlsm", "mft", "firmware-nvidia", "xorg-x11-nvidia", "xorg-x11-drv-nvidia"),
+    *("dkms", "kmod-", "akmod-", "kernel", "linux-image", "linux-headers", "linux-modules", "linux-objects", "linux-signatures", "doca-"),
+    *("containerd", "docker", "moby-", "cri-o", "runc", "crun", "podman", "kubelet", "k3s", "rke2", "slurmd"),
+    *("apt", "unattended-upgrades", "dnf-automatic"),
+)
+
+#: What a distribution adds to a name: the branch, Ubuntu's -server, the flavour, SUSE's generation.
+_SUFFIXES = re.compile(r"-[0-9]{3}(?=-|$)|-server|-open|-latest|-G[0-9]{2}|-signed")
+#: The packages that must have the version of the driver, without those suffixes, by what they carry.
+_DRIVER_PARTS = {
+    "kernel module": "nvidia-dkms nvidia-kernel-source nvidia-kernel-dkms kmod-nvidia-dkms akmod-nvidia nvidia-kmod-common",
+    "firmware": "nvidia-firmware firmware-nvidia-gsp nvidia-kernel-common nvidia-kernel-support",
+    "library": "libcuda1 libnvidia-ml libnvidia-ml1 libnvidia-cfg libnvidia-cfg1 libnvidia-compute libnvidia-decode libnvidia-encode "
+    "libnvidia-extra libnvidia-fbc libnvidia-fbc1 libnvidia-gl libnvidia-gpucomp nvidia-compute nvidia-compute-utils nvidia-gl "
+    "nvidia-video nvidia-libs nvidia-driver-libs nvidia-driver-cuda-libs xorg-x11-drv-nvidia-libs xorg-x11-drv-nvidia-cuda-libs",
+    "driver": "nvidia nvidia-driver nvidia-driver-bin nvidia-driver-cuda nvidia-utils nvidia-headless nvidia-headless-no-dkms cuda-drivers "
+    "nvidia-smi xorg-x11-drv-nvidia xorg-x11-drv-nvidia-cuda",
+    "persistence daemon": "nvidia-persistenced",
+    "modprobe": "nvidia-modprobe",
+    "fabric manager": "nvidia-fabricmanager nvidia-fabric-manager",
+    "NSCQ": "libnvidia-nscq",
+    "NVSDM": "libnvsdm",
+    "IMEX": "nvidia-imex",
+}
+_PART_OF = {stem: part for part, stems in _DRIVER_PARTS.items() for stem in stems.split()}
+#: Packages with the version in their name, several of which may be installed: one a kernel, or one a version.
+_VERSIONED_NAMES = (("kmod-nvidia-", "kernel module"), ("nvidia-firmware-", "firmware"))
+
+#: Distributions build these two from sources of their own and let their versions differ from the driver's.
+SEPARATE_IN_DISTRIBUTIONS = ("persistence daemon", "modprobe")
+
+#: Key of the CUDA repositories up to Ubuntu 24.04 and Debian 12: its binding signature is SHA-1, which sqv refuses since 2026-02-01.
+CUDA_KEY_WITH_SHA1 = "a4b469963bf863cc"
+#: Last eight digits of the key that replaces it (the Debian 13 repository).
+CUDA_KEY_SUCCESSOR = "8793f200"
+
+#: The dnf module of the driver on RHEL 8 and 9 and Amazon Linux 2023. Its default stream is the newest branch.
+DRIVER_MODULE = "nvidia-driver"
+
+
+def driver_stem(name: str) -> str:
+    """The name of a driver package without branch, flavour and generation: equal for the same package of two branches.
+
+    >>> driver_stem("libnvidia-compute-580-server"), driver_stem("nvidia-dkms-570-open"), driver_stem("nvidia-compute-G06")
+    ('libnvidia-compute', 'nvidia-dkms', 'nvidia-compute')
+    """
+    return _SUFFIXES.sub("", name)
+
+
+def driver_part(name: str) -> str:
+    """What a package of the same-version set carries, "" for any other package.
+
+    >>> driver_part("libnvidia-compute-580"), driver_part("nvidia-fabricmanager"), driver_part("kmod-nvidia-open-dkms")
+    ('library', 'fabric manager', 'kernel module')
+    >>> driver_part("nvidia-container-toolkit"), driver_part("nvidia-driver-pinning-580"), driver_part("nvlsm")
+    ('', '', '')
+    """
+    stem = driver_stem(name)
+    if "-kmp-" in stem and stem.startswith("nvidia-driver"):
+        return "kernel module"
+    several = next((part for start, part in _VERSIONED_NAMES if stem.startswith(start) and stem[len(start) : len(start) + 1].isdigit()), "")
+    return _PART_OF.get(stem, several)
+
+
+def several_may_be_installed(name: str) -> bool:
+    """Whether the name carries a version or a kernel, so that an older one beside it is no fault."""
+    return driver_stem(name) not in _PART_OF

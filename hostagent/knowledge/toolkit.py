@@ -1,0 +1,32 @@
+"""Known vulnerabilities of the NVIDIA Container Toolkit, and the version that fixes each.
+
+Source: NVIDIA product security bulletins 5582 (2024-09), 5585 and 5599 (2024-10, 2024-11), 5616 (2025-02), 5659 (2025-07) and
+5850 (2026-06-30); NVIDIA Container Toolkit release notes. State of 2026-08.
+"""
+
+from typing import NamedTuple
+
+
+class Fix(NamedTuple):
+    """Every version below `version` has `cves`."""
+
+    version: str
+    cves: tuple[str, ...]
+    effect: str
+    refused: bool  # a container takes over the host with what any image can carry: such a host is not ready
+
+
+#: Oldest first.
+FIXES = (
+    Fix("1.16.2", ("CVE-2024-0132", "CVE-2024-0133"), "a container image takes over the host", refused=True),
+    Fix("1.17.0", ("CVE-2024-0134",), "a container image creates files on the host", refused=True),
+    Fix(
+        "1.17.1",
+        ("CVE-2024-0135", "CVE-2024-0136", "CVE-2024-0137"),
+        "a container image changes files and devices of the host",
+        refused=True,
+    ),
+    Fix("1.17.4", ("CVE-2025-23359",), "a container image takes over the host", refused=True),
+    Fix("1.17.8", ("CVE-2025-23266", "CVE-2025-23267"), "a container image runs code as root on the host", refused=True),
+    Fix("1.19.1", ("CVE-2026-24260",), "a container races the CDI hooks and writes to the host", refused=False),
+)
