@@ -49,7 +49,8 @@ def save(report: Report, path: str = PATH) -> None:
 def read(path: str, now: float) -> State:
     """The last verdict, with what is wrong with it: missing, damaged, expired, or of another boot."""
     try:
-        with open(path, "rb") as stream:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as stream:
             raw = stream.read(_MAX_BYTES + 1)
     except OSError as error:
         return State({}, f"no verdict in {path} ({(error.strerror or str(error)).lower()})")

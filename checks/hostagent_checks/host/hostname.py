@@ -1,0 +1,22 @@
+"""The host has no name of its own, so reports, labels and Slurm cannot tell it from its neighbours.
+
+Images that were never given a name call themselves ``localhost``; a cluster in which two nodes do so mixes their verdicts.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Machine
+
+_NAMELESS = ("", "localhost", "localhost.localdomain", "(none)")
+
+
+@check(
+    title="The host has a name of its own",
+    severity="warning",
+    since="0.1",
+    remedy="Name the host with 'hostnamectl set-hostname NAME'.",
+    references=("hostname(5)",),
+)
+def hostname(machine: Machine) -> Findings:
+    name = need(machine.hostname)
+    if name in _NAMELESS:
+        yield fail("the host has no name of its own", code="nameless", found=name or "no name", wanted="a name of its own")

@@ -1,0 +1,200 @@
+"""The command line as its users meet it: exit codes, one sentence for a mistake, no traceback."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hostagent import state
+
+HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
+NO_GPU = str(Path(__file__).parent / "hosts/no-gpu-vm")
+
+
+def run(*arguments, **options):
+    completed = subprocess.run([HOSTAGENT, *arguments], capture_output=True, text=True, check=False, timeout=60, **options)
+    assert "Traceback" not in completed.stderr, completed.stderr
+    return completed
+
+
+def test_a_host_without_gpus_is_not_ready_and_says_so():
+    answer = run("check", "--from", NO_GPU, "--profile", "default")
+    assert answer.returncode == 1
+    assert answer.stdout.startswith("NOT READY")
+    assert "gpu.present" in answer.stdout
+
+
+def test_the_commands_and_their_help_are_there():
+    shown = run("-h")
+    assert shown.returncode == 0
+    for command in ("check", "status", "snapshot", "checks", "profile", "schema"):
+        assert f"\n  {command} " in shown.stdout
+        assert run(command, "-h").returncode == 0
+
+
+def test_the_version_names_a_commit():
+    answer = run("--version")
+    assert answer.returncode == 0
+    assert answer.stdout.startswith("hostagent 0.")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["check", "--nonsense"],
+        ["check", "--format", "yaml"],
+        ["check", "--deadline", "0"],
+        ["check", "--from", "/nonexistent"],
+        ["check", "--from", "/etc/hostname"],
+        ["check", "--from", NO_GPU, "--root", "/"],
+        ["check", "--kernel", "6.8.0", "--from", NO_GPU],
+        ["check", "--from", NO_GPU, "--only", "nonsense"],
+        ["check", "--from", NO_GPU, "--profile", "nonsense"],
+        ["check", "--from", NO_GPU, "--profile", "/nonexistent.yaml"],
+        ["check", "--from", NO_GPU, "-o", "/nonexistent/report"],
+        ["checks", "show", "nonsense"],
+        ["profile", "show", "nonsense"],
+        ["profile", "validate", "/etc/hostname"],
+        ["schema", "nonsense"],
+        ["snapshot", "show", "/etc/hostname"],
+        ["snapshot", "diff", NO_GPU, "/etc/hostname"],
+        ["snapshot", "adopt", NO_GPU, "/proc/nowhere"],
+    ],
+    ids=" ".join,
+)
+def test_a_mistake_is_a_short_message_and_exit_2(arguments):
+    answer = run(*arguments)
+    assert answer.returncode == 2
+    assert answer.stderr
+    assert len(answer.stderr.splitlines()) <= 8
+
+
+def test_a_hostile_profile_is_a_short_message(tmp_path):
+    hostile = {
+        "binary": b"\xff\xfe\x00",
+        "bomb": b"a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n",
+        "twice": b"name: a\nname: b\n",
+        "type": b"driver: {version: 580}\n",
+        "constraint": b"driver: {version: newest}\n",
+        "unknown": b"drivers: {}\n",
+        "check": b"checks: {gpu.row_rempa: {off: x}}\n",
+        "params": b"checks: {gpu.row_remap: {params: {max_uncorrectable_rows: many}}}\n",
+        "circle": f"extends: {tmp_path}/circle.yaml\n".encode(),
+        "future": b"schema_version: 2\n",
+        "huge": b"# " + b"x" * 2_000_000,
+        "deep": b"[" * 20_000,
+        "catalogue": b"catalogues: [no_such_module]\n",
+    }
+    for name, content in hostile.items():
+        path = tmp_path / f"{name}.yaml"
+        path.write_bytes(content)
+        answer = run("check", "--from", NO_GPU, "--profile", str(path))
+        assert (answer.returncode, bool(answer.stderr)) == (2, True), (name, answer)
+        assert len(answer.stderr) < 2000, name
+    os.mkfifo(tmp_path / "fifo.yaml")
+    assert run("check", "--from", NO_GPU, "--profile", str(tmp_path / "fifo.yaml")).returncode == 2
+
+
+def test_only_marks_the_report_partial_and_judges_nothing_else():
+    answer = json.loads(run("check", "--from", NO_GPU, "--only", "gpu.present", "--format", "json").stdout)
+    assert answer["partial"] is True
+    assert {one["id"] for one in answer["findings"]} == {"gpu.present"}
+
+
+def test_a_profile_turns_a_check_off_and_the_report_says_who(tmp_path):
+    path = tmp_path / "site.yaml"
+    path.write_text("name: site\nchecks: {gpu.present: {off: no GPUs here yet}}\n")
+    report = json.loads(run("check", "--from", NO_GPU, "--profile", str(path), "--format", "json").stdout)
+    off = next(one for one in report["findings"] if one["id"] == "gpu.present")
+    assert off["outcome"] == "off"
+    assert "no GPUs here yet" in off["message"]
+    assert report["coverage"]["off"] == 1
+
+
+def test_an_output_file_is_whole_and_a_device_stays_a_device(tmp_path):
+    run("check", "--from", NO_GPU, "--format", "json", "-o", str(tmp_path / "report.json"))
+    json.loads((tmp_path / "report.json").read_text())
+    assert run("check", "--from", NO_GPU, "-o", "/dev/null").returncode == 1
+    assert not os.path.isfile("/dev/null")
+
+
+def test_a_reader_that_stops_reading_gets_no_traceback():
+    shell = f"{HOSTAGENT} checks list | head -n 1"
+    completed = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=False)
+    assert completed.stderr == ""
+
+
+class TestStatus:
+    @pytest.fixture
+    def file(self, tmp_path):
+        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        data = {
+            "schema_version": 1,
+            "tool": {"name": "hostagent", "version": "0"},
+            "observed_at": time.time() - 10,
+            "valid_until": time.time() + 100,
+            "boot_id": boot_id,
+            "profile": {"name": "default", "hash": "0"},
+            "verdict": {"single_node": "ready", "multi_node": "not_ready"},
+            "reasons": [],
+        }
+        path = tmp_path / "state.json"
+
+        def write(**changes):
+            path.write_text(json.dumps({**data, **changes}))
+            return str(path)
+
+        return write
+
+    def test_a_fresh_verdict_of_this_boot_is_believed_by_scope(self, file):
+        assert run("status", "--state-file", file()).returncode == 0
+        assert run("status", "--state-file", file(), "--scope", "multi").returncode == 1
+
+    def test_a_verdict_that_expired_or_is_of_another_boot_is_not_believed(self, file):
+        for changes in ({"valid_until": time.time() - 1}, {"boot_id": "another"}):
+            answer = run("status", "--state-file", file(**changes))
+            assert answer.returncode == 1
+            assert answer.stdout.startswith("STALE")
+
+    def test_a_missing_or_damaged_file_is_unknown(self, file, tmp_path):
+        answer = run("status", "--state-file", str(tmp_path / "nothing"))
+        assert (answer.returncode, answer.stdout.partition(":")[0]) == (1, "UNKNOWN")
+        for changes in (
+            {"verdict": {}},
+            {"verdict": {"single_node": "fine", "multi_node": "ready"}},
+            {"schema_version": 9},
+            {"reasons": 3},
+        ):
+            answer = run("status", "--state-file", file(**changes))
+            assert (answer.returncode, answer.stdout.partition(":")[0]) == (1, "UNKNOWN"), changes
+        for content in (b"", b"{", b"[]", b"\xff" * 100, b"[" * 100_000, b"null", b"x" * 2_000_000):
+            (tmp_path / "state.json").write_bytes(content)
+            assert run("status", "--state-file", str(tmp_path / "state.json")).returncode == 1
+
+    def test_a_state_file_that_is_no_file_neither_hangs_nor_crashes(self, tmp_path):
+        os.mkfifo(tmp_path / "fifo")
+        os.symlink("loop", tmp_path / "loop")
+        for path in (tmp_path / "fifo", tmp_path, tmp_path / "loop"):
+            assert run("status", "--state-file", str(path)).returncode == 1
+
+    def test_it_imports_no_collector(self):
+        code = "import sys; sys.argv = ['hostagent', 'status']\nfrom hostagent.cli import cli\n"
+        code += "try: cli(standalone_mode=False)\nexcept SystemExit: pass\n"
+        code += "print([name for name in sys.modules if name.startswith(('hostagent.collect', 'hostagent.source', 'psutil', 'yaml'))])"
+        loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        assert loaded.splitlines()[-1] == "[]"
+
+    def test_what_check_saves_status_reads(self, tmp_path):
+        from hostagent import app, profile
+
+        report = app.examine(app.backend(app.Evidence(snapshot=NO_GPU), "required"), profile.load("default", site_file=""))
+        path = str(tmp_path / "run/state.json")
+        state.save(report, path)
+        found = state.read(path, report.observed_at)
+        assert found.data["verdict"]["single_node"] == report.verdict.single_node
+        assert oct(os.stat(path).st_mode & 0o777) == "0o644"
