@@ -1,0 +1,314 @@
+"""What every rendering of a report promises, whatever a host put into it."""
+
+import html.parser
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import threading
+import xml.etree.ElementTree as ET
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reports import GPUS, HOSTILE, judgement, report, reports
+
+from hostagent.schemas import published
+from hostagent.sinks import FORMATS, render
+from hostagent.sinks.deliver import deliver
+from hostagent.visible import visible
+
+VALIDATE = jsonschema.Draft202012Validator(published("report"))
+RED = "\x1b[1;31m"
+SAMPLE = re.compile(r'hostagent_[a-z_]+(\{([a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*\})? \S+')
+
+
+def eight(outcome="fail", **fields):
+    return [judgement(subject=pci, outcome=outcome, **fields) for pci in GPUS]
+
+
+@given(reports, st.sampled_from(FORMATS), st.integers(0, 200), st.booleans())
+@settings(deadline=None)
+def test_no_text_of_a_host_reaches_a_terminal_unescaped(whole, form, width, verbose):
+    shown = render(whole, form, width=width, verbose=verbose)
+    assert all(char.isprintable() or char == "\n" for char in shown)
+    assert shown.endswith("\n")
+    shown.encode("utf-8")
+
+
+@given(reports)
+@settings(deadline=None)
+def test_the_json_validates_against_the_published_schema(whole):
+    facts = {"gpus": [], "driver": {"unread": "denied", "detail": ""}, "toolkit": {"unread": "absent", "detail": ""}, "runtimes": []}
+    document = json.loads(render(report(*whole.findings, facts=facts), "json"))
+    VALIDATE.validate(document)
+    assert [one["id"] for one in document["findings"]] == [one.id for one in whole.findings]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_json_has_no_number_that_is_none(number):
+    text = render(report(facts={"x": [{"y": number}]}), "json")
+    assert json.loads(text, parse_constant=pytest.fail)["facts"]["x"][0]["y"]["unread"] == "error"
+
+
+@given(reports)
+@settings(deadline=None)
+def test_junit_is_xml_whose_counts_are_its_cases(whole):
+    root = ET.fromstring(render(whole, "junit"))
+    cases = root.findall(".//testcase")
+    assert len(cases) == len(whole.findings) == int(root.get("tests"))
+    for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        assert int(root.get(attribute)) == len(root.findall(f".//{tag}"))
+        assert all(int(suite.get(attribute)) == len(suite.findall(f".//{tag}")) for suite in root)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "severity", "tag"),
+    [
+        ("pass", "critical", None),
+        ("fail", "critical", "failure"),
+        ("fail", "warning", "failure"),
+        ("fail", "info", "system-out"),
+        ("warn", "critical", "system-out"),
+        ("unknown", "warning", "error"),
+        ("skip", "critical", "skipped"),
+        ("off", "critical", "skipped"),
+    ],
+)
+def test_junit_fails_a_build_only_for_what_counts(outcome, severity, tag):
+    case = ET.fromstring(render(report(judgement(outcome=outcome, severity=severity)), "junit")).find(".//testcase")
+    assert [child.tag for child in case] == ([tag] if tag else [])
+
+
+@given(reports)
+@settings(deadline=None)
+def test_prometheus_lines_follow_the_exposition_format(whole):
+    lines = render(whole, "prometheus").splitlines()
+    samples = [line for line in lines if not line.startswith("#")]
+    assert all(SAMPLE.fullmatch(line) for line in samples)
+    names = [line.rpartition(" ")[0] for line in samples]
+    assert len(names) == len(set(names)), "a series appears once"
+    typed = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(typed) == len(set(typed))
+    assert {re.match(r"\w+", line)[0] for line in samples} <= set(typed)
+
+
+@pytest.mark.parametrize(("outcome", "ready"), [("pass", "1"), ("warn", "1"), ("fail", "0"), ("unknown", "0")])
+def test_prometheus_calls_a_scope_ready_when_it_is_placeable(outcome, ready):
+    assert f'hostagent_ready{{scope="single_node"}} {ready}\n' in render(report(judgement(outcome=outcome)), "prometheus")
+
+
+class Tags(html.parser.HTMLParser):
+    """The tags of a page, and whether they nest."""
+
+    VOID = ("meta",)
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.open, self.seen, self.links = [], set(), []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        self.links += [value for name, value in attrs if name in ("href", "src", "onload", "style")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@given(reports)
+@settings(deadline=None)
+def test_html_nests_fetches_nothing_and_runs_nothing(whole):
+    page = Tags()
+    page.feed(render(whole, "html"))
+    page.close()
+    assert not page.open
+    assert not page.links
+    assert page.seen <= set("html head meta title style body header main section footer h1 h2 p article strong code dl dt dd details summary".split())
+
+
+def test_the_text_starts_with_the_verdict_and_its_reason():
+    lines = render(report(judgement(), judgement("driver.loaded")), "text").splitlines()
+    assert lines[0] == "NOT READY for single-node and multi-node jobs: 2 critical checks failed"
+    assert lines[1] == "node-7, Ubuntu 24.04, kernel 6.8.0-51-generic, x86_64, profile default"
+
+
+@pytest.mark.parametrize(
+    ("one", "line"),
+    [
+        (judgement(outcome="pass"), "READY for single-node and multi-node jobs"),
+        (judgement(outcome="warn"), "DEGRADED for single-node and multi-node jobs: 1 check to look at"),
+        (judgement(outcome="unknown"), "UNKNOWN for single-node and multi-node jobs: 1 critical check could not be judged"),
+    ],
+)
+def test_each_verdict_has_its_word(one, line):
+    assert render(report(one), "text").splitlines()[0] == line
+
+
+def test_a_report_of_nothing_says_so():
+    assert render(report(), "text").startswith("UNKNOWN for single-node and multi-node jobs: nothing was judged\n")
+
+
+def test_scopes_that_differ_get_a_line_each():
+    text = render(report(judgement(outcome="pass"), judgement("fabric.ports", scope="fabric")), "text")
+    assert text.startswith("READY for single-node jobs\nNOT READY for multi-node jobs: 1 critical check failed\n")
+
+
+def test_failures_come_before_warnings_before_unknowns_before_the_summary():
+    text = render(
+        report(
+            judgement("c.c", "unknown", message="could not read (denied: x)"),
+            judgement("b.b", "warn"),
+            judgement("a.a", "fail", "warning"),
+            judgement("z.z", "fail", "critical"),
+            judgement("i.i", "fail", "info"),
+            judgement("o.o", "off", message="turned off by the profile: known"),
+        ),
+        "text",
+    )
+    order = [text.index(part) for part in ("FAILED (2)", "z.z", "a.a", "WARNINGS (1)", "b.b", "COULD NOT READ (1)", "c.c", "WORTH KNOWING", "TURNED OFF")]
+    assert order == sorted(order)
+    assert text.endswith("\nchecks: 4 judged, 1 could not judge, 0 did not apply, 1 off; 0.12 s\n")
+
+
+def test_a_finding_shows_found_wanted_and_remedy_in_that_order():
+    text = render(report(judgement(found="570.1", wanted="580.*", remediation="Install branch 580.")), "text")
+    assert re.search(r"found   570\.1\n +wanted  580\.\*\n +remedy  Install branch 580\.\n", text)
+
+
+def test_eight_gpus_with_one_fault_are_one_entry():
+    text = render(report(*eight(message="row remap failed")), "text")
+    assert text.count("row remap failed") == 1
+    assert "all 8: " + GPUS[0] in text
+    assert all(pci in text for pci in GPUS)
+
+
+def test_some_of_eight_gpus_are_counted_against_all():
+    text = render(report(*eight(message="lost")[:3], *eight("pass")[3:]), "text")
+    assert f"3 of 8: {', '.join(GPUS[:3])}" in text
+    assert GPUS[3] not in text, "a GPU that passes is not listed"
+
+
+def test_gpus_that_differ_in_what_was_found_stay_apart():
+    text = render(report(judgement(subject=GPUS[0], found="1"), judgement(subject=GPUS[1], found="2")), "text")
+    assert "found   1" in text
+    assert "found   2" in text
+
+
+def test_one_reason_that_stops_many_checks_is_told_once_with_the_critical_check_first():
+    many = [judgement(f"a.c{number}", "unknown", "warning", message="could not read (denied: /dev/kmsg)") for number in range(5)]
+    text = render(report(*many, judgement("z.z", "unknown", "critical", message="could not read (denied: /dev/kmsg)")), "text")
+    assert text.count("/dev/kmsg") == 1
+    assert re.search(r"critical +6 checks .*\n +checks +z\.z, a\.c0, a\.c1", text)
+
+
+def test_what_passed_is_shown_only_on_request():
+    whole = report(judgement(outcome="pass"), judgement("a.b", "skip", message="does not apply (absent: none)"))
+    assert "gpu.row_remap" not in render(whole, "text")
+    assert "gpu.row_remap" in render(whole, "text", verbose=True)
+    assert "a.b" in render(whole, "text", verbose=True)
+
+
+@pytest.mark.parametrize(("fields", "words"), [({"evidence": "image"}, "an image"), ({"evidence": "replay"}, "a snapshot"), ({"partial": True}, "partial")])
+def test_what_limits_a_verdict_is_said_before_the_findings(fields, words):
+    text = render(report(judgement(), **fields), "text")
+    assert 0 < text.index(words) < text.index("FAILED")
+
+
+def test_colour_is_there_only_when_asked_for_and_changes_no_word():
+    whole = report(judgement(), *eight("warn"), judgement("a.b", "unknown"))
+    plain, coloured = render(whole, "text"), render(whole, "text", colour=True)
+    assert "\x1b" not in plain
+    assert coloured.startswith(RED)
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+
+
+@given(st.integers(40, 200))
+@settings(deadline=None)
+def test_lines_fit_the_width(width):
+    text = render(report(*eight(message="several words that have to be wrapped somewhere " * 4, remediation="one two three " * 30)), "text", width=width)
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_long_evidence_is_cut_with_a_pointer_to_the_rest():
+    text = render(report(judgement(evidence=tuple(f"line {number}" for number in range(50)))), "text")
+    assert "line 2" in text
+    assert "line 3" not in text
+    assert "and 47 more" in text
+
+
+@pytest.mark.parametrize("seconds", [1e30, -1e30, float("nan"), float("inf")])
+@pytest.mark.parametrize("form", FORMATS)
+def test_any_time_on_a_tape_can_be_rendered(form, seconds):
+    assert render(report(observed_at=seconds, valid_until=seconds), form)
+
+
+def test_visible_text_keeps_letters_of_every_language():
+    assert visible("Knoten 7 é 節点") == "Knoten 7 é 節点"
+    assert visible(HOSTILE).isprintable()
+
+
+def test_delivery_replaces_a_file_whole_with_the_mode_asked_for(tmp_path):
+    path = tmp_path / "report.prom"
+    path.write_text("old")
+    deliver("new\n", str(path), mode=0o640)
+    assert path.read_text() == "new\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert os.listdir(tmp_path) == ["report.prom"], "nothing is left beside it"
+
+
+def test_delivery_replaces_a_link_and_leaves_its_target_alone(tmp_path):
+    (tmp_path / "target").write_text("keep")
+    (tmp_path / "link").symlink_to("target")
+    deliver("new", str(tmp_path / "link"))
+    assert (tmp_path / "target").read_text() == "keep"
+    assert (tmp_path / "link").read_text() == "new"
+
+
+def test_a_failed_delivery_leaves_nothing_behind(tmp_path):
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        deliver("new", str(tmp_path / "directory"))
+    assert os.listdir(tmp_path) == ["directory"]
+    with pytest.raises(FileNotFoundError):
+        deliver("new", str(tmp_path / "none" / "report"))
+
+
+def test_delivery_writes_into_a_device_and_does_not_replace_it():
+    before = os.stat("/dev/null").st_rdev
+    deliver("new", "/dev/null")
+    assert os.stat("/dev/null").st_rdev == before
+
+
+def test_delivery_to_standard_output_goes_through_the_pipe():
+    program = "from hostagent.sinks.deliver import deliver; deliver('x' * 300000, '/dev/stdout')"
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True, timeout=30)
+    assert len(done.stdout) == 300000
+    assert os.path.islink("/dev/stdout")
+
+
+def test_delivery_to_a_pipe_waits_for_a_slow_reader_and_refuses_one_without(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError):
+        deliver("new", str(pipe))
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    while True:
+        try:
+            deliver("x" * 300000, str(pipe))
+            break
+        except OSError:
+            continue
+    reader.join(10)
+    assert len(got[0]) == 300000
+
+
+def test_text_that_is_no_unicode_is_delivered_with_escapes(tmp_path):
+    deliver("a\ud800", str(tmp_path / "x"))
+    assert (tmp_path / "x").read_text() == "a\\ud800"
