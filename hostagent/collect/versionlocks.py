@@ -92,7 +92,7 @@ def parse_versionlock_toml(text: str, file: str) -> Locks:
     """
     from hostagent.collect.tomltext import parse_toml
 
-    rows = parse_toml(text).get("packages", [])
+    rows = parse_toml(text.encode()).get("packages", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("name"), str) for row in rows):
         raise ValueError("found packages of another shape, wanted tables with a name")
     return tuple(VersionLock(file, row["name"], _condition(row)) for row in rows)

@@ -17,4 +17,4 @@ class Toolkit:
     config_path: str | Unread
     config_error: str | Unread  # "" when config.toml parses
     mode: str | Unread  # nvidia-container-runtime.mode: auto, legacy, cdi, jit-cdi, csv
-    operator_version: str | Unread  # of /usr/local/nvidia/toolkit (GPU Operator), "" when that is not there
+    operator_version: str | Unread  # of the GPU Operator's toolkit (/usr/local/nvidia/toolkit), "" when that is not there
