@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, need
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,12 @@ class Gpu:
     inforom_valid: bool | Unread
     recovery_action: str | Unread  # none, gpu-reset, node-reboot, drain-p2p, drain-and-reset
     vbios: str | Unread
+
+
+def alike(gpu: Gpu, gpus: "tuple[Gpu, ...]") -> tuple[Gpu, ...]:
+    """The other GPUs of the host with the same PCI device id: what a GPU may be compared with."""
+    own = need(gpu.device_id)
+    return tuple(one for one in gpus if one.pci != gpu.pci and not isinstance(one.device_id, Unread) and one.device_id == own)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,16 @@
+"""The GPU takes no compute work: its compute mode is 'prohibited', and CUDA says that no device is available."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+
+
+@check(
+    title="The GPU takes compute work",
+    severity="critical",
+    since="0.1",
+    remedy="'nvidia-smi -i <PCI address> -c DEFAULT'",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetComputeMode",),
+)
+def compute_mode(gpu: Gpu) -> Findings:
+    if need(gpu.compute_mode) == "prohibited":
+        yield fail("compute mode is prohibited", code="prohibited", found="prohibited", wanted="default or exclusive")

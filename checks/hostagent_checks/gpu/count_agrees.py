@@ -1,0 +1,28 @@
+"""PCI, the kernel module and NVML do not see the same GPU: one of them has lost it.
+
+A GPU on PCI that the module's own list lacks was refused or failed at start. One that both have and NVML lacks could
+not be initialised or was lost: every tool counts one GPU less, and indices shift.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="PCI, the driver and NVML see the GPU alike",
+    severity="critical",
+    since="0.1",
+    remedy="See gpu.init_failed and gpu.xid for the reason; drain the node and reboot it, power-cycle it if that does not help.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetCount_v2", "NVIDIA Driver README, chapter The /proc Interface"),
+)
+def count_agrees(gpu: Gpu) -> Findings:
+    if need(gpu.bound_to) == "vfio-pci":
+        need(Unread("not-supported", "the GPU belongs to a virtual machine"))
+    on_pci, in_proc = need(gpu.on_pci), need(gpu.in_proc)
+    excluded = in_proc and not isinstance(gpu.excluded, Unread) and gpu.excluded
+    lacking = [name for name, there in (("PCI", on_pci), ("/proc/driver/nvidia", in_proc)) if not there]
+    if lacking:
+        yield fail(f"{gpu.pci} is missing from {' and '.join(lacking)}", code="missing", found=f"not in {', '.join(lacking)}")
+    if not excluded and not need(gpu.in_nvml):
+        yield fail(f"{gpu.pci} is missing from NVML", code="missing-in-nvml", found="not in NVML", wanted="in NVML")

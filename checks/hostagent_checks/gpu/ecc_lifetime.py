@@ -1,0 +1,23 @@
+"""The GPU had uncorrectable memory errors in its life. Worth knowing when it fails again; its past alone is no fault."""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, check, need, warn
+from hostagent.facts.gpu import Gpu
+
+
+class Params(NamedTuple):
+    max_errors: int = 0
+
+
+@check(
+    title="No uncorrectable memory error in the GPU's life",
+    severity="info",
+    since="0.1",
+    remedy="Nothing now; name the count when the GPU is sent in.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors",),
+)
+def ecc_lifetime(gpu: Gpu, params: Params) -> Findings:
+    errors = need(need(gpu.ecc).aggregate_uncorrectable)
+    if errors > params.max_errors:
+        yield warn(f"{errors} uncorrectable memory errors in its life", code="errors", found=errors, wanted=f"<= {params.max_errors}")

@@ -1,0 +1,25 @@
+"""Memory error correction is not as the profile wants it.
+
+Without it, memory faults turn into wrong results instead of errors. With it, some older cards have less memory.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="ECC is as the profile wants it",
+    severity="warning",
+    since="0.1",
+    remedy="'nvidia-smi -i <PCI address> --ecc-config=1' (0 turns it off), then reset the GPU or reboot.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
+)
+def ecc_mode(gpu: Gpu, profile: Profile) -> Findings:
+    wanted = profile.gpus.ecc
+    if wanted == "any":
+        need(Unread("not-supported", "the profile takes any ECC mode"))
+    found = "enabled" if need(need(gpu.ecc).enabled) else "disabled"
+    if found != wanted:
+        yield fail(f"ECC is {found}, profile wants {wanted}", code=found, found=found, wanted=wanted)

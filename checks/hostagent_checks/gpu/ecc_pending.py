@@ -1,0 +1,19 @@
+"""Somebody changed the ECC mode, and the change waits for a reset: the next reboot changes the GPU's memory under its jobs."""
+
+from hostagent.check import Findings, check, need, warn
+from hostagent.facts.gpu import Gpu
+
+
+@check(
+    title="No change of the ECC mode is pending",
+    severity="warning",
+    since="0.1",
+    remedy="Drain the node and reset the GPU or reboot; or take the change back with 'nvidia-smi --ecc-config'.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
+)
+def ecc_pending(gpu: Gpu) -> Findings:
+    ecc = need(gpu.ecc)
+    now, then = need(ecc.enabled), need(ecc.pending)
+    if now != then:
+        words = {True: "enabled", False: "disabled"}
+        yield warn(f"ECC is {words[now]}, {words[then]} after a reset", code="pending", found=words[now], wanted=words[then])

@@ -1,0 +1,16 @@
+"""The driver was told to leave this GPU alone (NVreg_ExcludedGpus): no program can use it, and nothing else says so."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+
+
+@check(
+    title="The GPU is not excluded from use",
+    severity="warning",
+    since="0.1",
+    remedy="Take its UUID out of NVreg_ExcludedGpus in /etc/modprobe.d, rebuild the initramfs and reboot; or replace the GPU.",
+    references=("NVIDIA Driver README, module parameter NVreg_ExcludedGpus",),
+)
+def excluded(gpu: Gpu) -> Findings:
+    if need(gpu.excluded):
+        yield fail("the driver excludes this GPU", code="excluded", found="excluded", wanted="in use")

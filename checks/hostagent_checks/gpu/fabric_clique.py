@@ -1,0 +1,27 @@
+"""The GPUs of this host are in different NVLink partitions: a job on all of them cannot use NVLink between them."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import FabricInfo, Gpu
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="All GPUs of the host are in one NVLink partition",
+    severity="warning",
+    scope="fabric",
+    since="0.1",
+    remedy="Look at the partitions with the fabric manager or NMX that owns the switches, then reset the GPUs.",
+    references=("NVIDIA NVML API Reference, nvmlGpuFabricInfoV_t, cliqueId and clusterUuid",),
+)
+def fabric_clique(gpus: tuple[Gpu, ...]) -> Findings:
+    joined = [fabric for fabric in (_fabric(gpu) for gpu in gpus) if fabric and fabric.state == "completed"]
+    if len(joined) < 2:
+        need(Unread("not-supported", "fewer than two GPUs of this host are on a fabric"))
+    partitions = sorted({f"{one.cluster_uuid}.{one.clique_id}" for one in joined})
+    if len(partitions) > 1:
+        yield fail(f"{len(joined)} GPUs in {len(partitions)} partitions", code="several", found=partitions, wanted="one partition")
+
+
+def _fabric(gpu: Gpu) -> FabricInfo | None:
+    fabric = gpu.fabric
+    return None if isinstance(fabric, Unread) and fabric.why == "not-supported" else need(fabric)

@@ -1,0 +1,26 @@
+"""The GPU has not joined its NVLink fabric: CUDA fails with error 802, 'system not yet initialized'.
+
+The fabric manager, on this host or on the switches of a rack, registers each GPU. What counts is a registration that is
+completed and succeeded. The state stays as it was when the manager dies: `nvswitch.manager_running` looks at that.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The GPU has joined its NVLink fabric",
+    severity="critical",
+    since="0.1",
+    remedy="See the nvswitch findings; with switches in a rack, ask who runs its fabric manager. Then restart the fabric manager.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetGpuFabricInfoV", "NVIDIA Fabric Manager User Guide, CUDA error 802"),
+)
+def fabric_state(gpu: Gpu) -> Findings:
+    fabric = need(gpu.fabric)
+    if fabric.state == "not-supported":
+        need(Unread("not-supported", "this GPU joins no fabric"))
+    if fabric.state != "completed":
+        yield fail(f"registration is {fabric.state}", code="not-completed", found=fabric.state, wanted="completed")
+    elif fabric.status != 0:
+        yield fail(f"registration ended with NVML error {fabric.status}", code="failed", found=f"error {fabric.status}", wanted="success")

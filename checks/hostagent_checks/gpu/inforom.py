@@ -1,0 +1,16 @@
+"""The GPU's InfoROM is corrupt: its serial number, its ECC history and its row remaps are not to be believed."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+
+
+@check(
+    title="The GPU's InfoROM is valid",
+    severity="warning",
+    since="0.1",
+    remedy="Have the GPU reflashed or replaced by its vendor.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceValidateInforom",),
+)
+def inforom(gpu: Gpu) -> Findings:
+    if not need(gpu.inforom_valid):
+        yield fail("the InfoROM is corrupt", code="corrupt", found="corrupt", wanted="valid")

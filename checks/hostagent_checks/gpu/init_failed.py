@@ -1,0 +1,37 @@
+"""The driver could not initialise a GPU: 'No devices were found', or one GPU less.
+
+GSP is the processor on the GPU that runs most of the driver. Its firmware file may be missing for this driver, it may
+refuse to start, or an earlier crash left its protected memory (WPR2) locked, which only a power cycle clears. An open
+module on a GPU older than Turing fails here too. A GPU that NVML has now all the same only warns.
+"""
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.facts.unread import Unread
+
+_KINDS = {
+    "adapter": ("the GPU could not be initialised (RmInitAdapter)", "Power-cycle the node; replace the GPU if it fails again."),
+    "gsp": ("the GPU's GSP firmware did not start", "Power-cycle the node; a GPU older than Turing needs the proprietary module."),
+    "wpr2": ("GSP memory is locked by an earlier start (WPR2)", "Power-cycle the node: a warm reboot may not clear it."),
+    "firmware": ("a firmware file could not be loaded", "Install the firmware package of the loaded driver, then rebuild the initramfs."),
+}
+
+
+@check(
+    title="The driver could initialise every GPU",
+    severity="critical",
+    since="0.1",
+    remedy="Power-cycle the node; replace the GPU if it fails again.",
+    references=("open-gpu-kernel-modules issues 639, 789, 862, 943, 1104, 1230",),
+)
+def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
+    failures = need(events.init_failures)
+    if not failures and not gpus:
+        need(Unread("not-supported", "this host has no NVIDIA GPU"))
+    working = {gpu.pci for gpu in gpus if gpu.in_nvml is True}
+    for one in failures:
+        text, remedy = _KINDS.get(one.kind, _KINDS["adapter"])
+        report = warn if one.pci in working else fail
+        yield report(
+            f"{one.pci or 'a GPU'}: {text}", code=one.kind, found=one.kind, wanted="initialised", evidence=(one.line,), remedy=remedy
+        )

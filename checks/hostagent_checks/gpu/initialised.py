@@ -1,0 +1,20 @@
+"""The driver knows the GPU but never brought it up: /proc shows its UUID as question marks, and NVML lacks it.
+
+A GPU that nobody used since the module was loaded shows question marks too; so NVML, which starts every GPU, decides.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+
+
+@check(
+    title="The GPU could be initialised",
+    severity="critical",
+    since="0.1",
+    remedy="See gpu.init_failed for the driver's reason; power-cycle the node. A GPU older than Turing needs the proprietary module.",
+    references=("NVIDIA Driver README, chapter The /proc Interface", "open-gpu-kernel-modules issues 789, 862, 1104"),
+)
+def initialised(gpu: Gpu) -> Findings:
+    uuid = need(gpu.proc_uuid)
+    if "?" in uuid and not need(gpu.in_nvml):
+        yield fail("the GPU was never initialised", code="never", found=uuid, wanted="a UUID")

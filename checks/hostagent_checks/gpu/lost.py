@@ -1,0 +1,20 @@
+"""NVML says that the GPU is lost: the driver no longer reaches it.
+
+One call that says so is enough. A lost GPU may go on answering its name and its UUID, so tools still list it.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+
+
+@check(
+    title="NVML does not call the GPU lost",
+    severity="critical",
+    since="0.1",
+    remedy="Drain the node and power-cycle it; reseat or replace the GPU if it is lost again.",
+    references=("NVIDIA NVML API Reference, NVML_ERROR_GPU_IS_LOST (15)",),
+)
+def lost(gpu: Gpu) -> Findings:
+    if need(gpu.lost):
+        detail = gpu.nvml_detail if isinstance(gpu.nvml_detail, str) else ""
+        yield fail("NVML says: GPU is lost", code="lost", found="lost", wanted="answering", evidence=(detail,) if detail else ())

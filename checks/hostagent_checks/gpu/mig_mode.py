@@ -1,0 +1,22 @@
+"""MIG is not as the profile wants it: on a GPU cut into instances a job for a whole GPU does not start, and the reverse."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="MIG is as the profile wants it",
+    severity="critical",
+    since="0.1",
+    remedy="Drain the node, 'nvidia-smi -i <PCI address> -mig 0' (or 1), reset the GPU, then renew the CDI specification.",
+    references=("NVIDIA Multi-Instance GPU User Guide",),
+)
+def mig_mode(gpu: Gpu, profile: Profile) -> Findings:
+    wanted = profile.gpus.mig
+    if wanted == "any":
+        need(Unread("not-supported", "the profile takes any MIG mode"))
+    found = "enabled" if need(gpu.mig).current else "disabled"
+    if found != wanted:
+        yield fail(f"MIG is {found}, profile wants {wanted}", code=found, found=found, wanted=wanted)

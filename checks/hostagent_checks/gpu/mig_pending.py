@@ -1,0 +1,23 @@
+"""Somebody changed the MIG mode, and the change waits for a reset: the next one changes how many devices the host has."""
+
+from hostagent.check import Findings, check, need, warn
+from hostagent.facts.gpu import Gpu
+
+
+@check(
+    title="No change of the MIG mode is pending",
+    severity="warning",
+    since="0.1",
+    remedy="Drain the node and reset the GPU, then renew the CDI specification; or take the change back with 'nvidia-smi -mig'.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetMigMode",),
+)
+def mig_pending(gpu: Gpu) -> Findings:
+    mig = need(gpu.mig)
+    if mig.current != mig.pending:
+        words = {True: "enabled", False: "disabled"}
+        yield warn(
+            f"MIG is {words[mig.current]}, {words[mig.pending]} after a reset",
+            code="pending",
+            found=words[mig.current],
+            wanted=words[mig.pending],
+        )

@@ -1,0 +1,28 @@
+"""An NVLink of the GPU counts many replays, recoveries or CRC errors: collectives slow down, and the link may drop."""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, check, need, warn
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.unread import Unread
+
+
+class Params(NamedTuple):
+    max_errors_per_link: int = 100
+
+
+@check(
+    title="The GPU's NVLinks count few errors",
+    severity="warning",
+    since="0.1",
+    remedy="Reset the GPUs and watch whether the counter grows; if so, check the bridge, or have the baseboard serviced.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetNvLinkErrorCounter",),
+)
+def nvlink_errors(gpu: Gpu, params: Params) -> Findings:
+    links = need(gpu.nvlinks) or need(Unread("not-supported", "this card has no NVLink"))
+    for link in links:
+        errors = need(link.errors)
+        if errors > params.max_errors_per_link:
+            yield warn(
+                f"NVLink {link.index} counts {errors} errors", code="errors", found=errors, wanted=f"<= {params.max_errors_per_link}"
+            )

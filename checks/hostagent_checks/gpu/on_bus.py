@@ -1,0 +1,27 @@
+"""The GPU fell off the PCIe bus: reads of its configuration space give all ones, and the link is dead.
+
+It may still have a name in /proc and in NVML. Only a power cycle brings it back; a loose seat, a bad riser, too little
+power or heat are the usual causes.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+
+#: Lanes as registers of all ones read.
+_DEAD_WIDTHS = (63, 255)
+
+
+@check(
+    title="The GPU answers on the PCIe bus",
+    severity="critical",
+    since="0.1",
+    remedy="Drain the node and power-cycle it; reseat or replace the GPU if it falls off again.",
+    references=("NVIDIA Xid Errors, Xid 79", "PCI Express Base Specification, Link Status Register"),
+)
+def on_bus(gpu: Gpu) -> Findings:
+    if not need(gpu.config_readable):
+        yield fail("PCI configuration space reads all ones", code="config-dead", found="all ones", wanted="readable")
+    elif need(gpu.link_width) in _DEAD_WIDTHS:
+        yield fail(
+            f"the PCIe link is dead: width {gpu.link_width}", code="link-dead", found=f"width {gpu.link_width}", wanted="a live link"
+        )

@@ -1,0 +1,32 @@
+"""The GPU's PCIe link has fewer lanes than the GPU can use: copies from and to the host are slower.
+
+The width does not depend on load. Where all GPUs of a kind have the same narrow link, the slots are wired that way; one
+GPU with fewer lanes than its peers has a bad seat, riser or contact.
+"""
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.gpu import Gpu, alike
+from hostagent.facts.unread import Unread
+
+#: What registers of no or of a dead link read as: `gpu.on_bus` judges those.
+_NO_WIDTH = (0, 63, 255)
+
+
+@check(
+    title="The GPU's PCIe link has its full width",
+    severity="warning",
+    since="0.1",
+    remedy="Drain the node, power it off and reseat the GPU or its riser; check the slot's wiring in the board's manual.",
+    references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_width",),
+)
+def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
+    width, most = need(gpu.link_width), need(gpu.link_width_max)
+    if width in _NO_WIDTH or most in _NO_WIDTH:
+        need(Unread("not-supported", f"the link reports no width ({width} of {most})"))
+    if width >= most:
+        return
+    peers = [one.link_width for one in alike(gpu, gpus) if not isinstance(one.link_width, Unread) and one.link_width not in _NO_WIDTH]
+    if any(peer > width for peer in peers):
+        yield fail(f"{width} lanes, its peers have {max(peers)}", code="fewer-than-peers", found=width, wanted=max(peers))
+    else:
+        yield warn(f"{width} lanes, the GPU can use {most}", code="narrow", found=width, wanted=most)

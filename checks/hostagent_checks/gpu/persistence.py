@@ -1,0 +1,35 @@
+"""The driver lets go of the GPU whenever no program uses it.
+
+Then every job waits seconds for the GPU to start, settings are lost between jobs, and health tools wake the GPU each
+time. The persistence daemon, or the older persistence mode, keeps it up. Without NVML the daemon's socket decides.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="The GPU stays initialised between jobs",
+    severity="warning",
+    since="0.1",
+    remedy="'systemctl enable --now nvidia-persistenced'; without that daemon 'nvidia-smi -pm 1'.",
+    references=("NVIDIA Driver Persistence",),
+)
+def persistence(gpu: Gpu, driver: Driver, profile: Profile) -> Findings:
+    if not profile.gpus.persistence:
+        need(Unread("not-supported", "the profile asks for no persistence"))
+    if isinstance(gpu.persistence, Unread):
+        if not need(driver.persistenced_socket):
+            yield fail("the persistence daemon does not run", code="no-daemon", found="no socket", wanted="running")
+    elif not gpu.persistence:
+        running = driver.persistenced_socket is True
+        yield fail(
+            f"persistence is off{', though the persistence daemon runs' if running else ''}",
+            code="off",
+            found="off",
+            wanted="on",
+            remedy="Take --no-persistence-mode out of the unit nvidia-persistenced and restart it." if running else "",
+        )

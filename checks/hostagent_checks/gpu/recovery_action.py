@@ -1,0 +1,25 @@
+"""The driver itself says what the GPU needs to recover from a fault: a reset, a reboot of the node, or a drain."""
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.gpu import Gpu
+
+_REMEDIES = {
+    "gpu-reset": "Drain the node, then 'nvidia-smi --gpu-reset -i <PCI address>'.",
+    "node-reboot": "Drain the node and reboot it.",
+    "drain-p2p": "End all jobs that use this GPU from others, then look again.",
+    "drain-and-reset": "Start no new work on the GPU, and reset it when it is idle.",
+}
+
+
+@check(
+    title="The driver asks for no recovery of the GPU",
+    severity="critical",
+    since="0.1",
+    remedy="Drain the node and reset the GPU or reboot.",
+    references=("NVIDIA NVML API Reference, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION", "NVIDIA Xid Errors, Xid 154"),
+)
+def recovery_action(gpu: Gpu) -> Findings:
+    action = need(gpu.recovery_action)
+    if action != "none":
+        report = warn if action == "drain-and-reset" else fail
+        yield report(f"the driver asks for {action}", code=action, found=action, wanted="none", remedy=_REMEDIES.get(action, ""))

@@ -1,0 +1,17 @@
+"""The driver has taken the GPU out of use until it is reset: no program can start on it."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+
+
+@check(
+    title="The GPU waits for no reset",
+    severity="critical",
+    since="0.1",
+    remedy="Drain the node, then 'nvidia-smi --gpu-reset -i <PCI address>'; with NVSwitches reset all GPUs together or reboot.",
+    references=("NVIDIA NVML API Reference, NVML_ERROR_RESET_REQUIRED (16)",),
+)
+def reset_required(gpu: Gpu) -> Findings:
+    if need(gpu.reset_required):
+        detail = gpu.nvml_detail if isinstance(gpu.nvml_detail, str) else ""
+        yield fail("NVML says: reset required", code="reset", found="reset required", wanted="none", evidence=(detail,) if detail else ())

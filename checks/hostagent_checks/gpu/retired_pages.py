@@ -1,0 +1,24 @@
+"""The GPU has retired so many memory pages that NVIDIA replaces it. GPUs before Ampere only; newer ones remap rows."""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+
+
+class Params(NamedTuple):
+    max_pages: int = 59
+
+
+@check(
+    title="The GPU has few retired memory pages",
+    severity="warning",
+    since="0.1",
+    remedy="Drain the node and have the GPU replaced: 60 retired pages are NVIDIA's limit.",
+    references=("NVIDIA Dynamic Page Retirement, section RMA Eligibility",),
+)
+def retired_pages(gpu: Gpu, params: Params) -> Findings:
+    pages = need(gpu.retired_pages)
+    retired = pages.single_bit + pages.double_bit
+    if retired > params.max_pages:
+        yield fail(f"{retired} retired pages", code="many", found=retired, wanted=f"<= {params.max_pages}")

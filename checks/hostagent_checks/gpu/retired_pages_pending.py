@@ -1,0 +1,16 @@
+"""A faulty memory page waits to be retired: until the GPU is reset, programs can meet the fault again."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+
+
+@check(
+    title="No memory page waits to be retired",
+    severity="warning",
+    since="0.1",
+    remedy="Reset the GPU or reboot when the node is next idle.",
+    references=("NVIDIA Dynamic Page Retirement",),
+)
+def retired_pages_pending(gpu: Gpu) -> Findings:
+    if need(gpu.retired_pages).pending:
+        yield fail("a page waits to be retired", code="pending", found="pending", wanted="none pending")

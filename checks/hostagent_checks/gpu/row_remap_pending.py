@@ -1,0 +1,16 @@
+"""A faulty memory row waits to be remapped: until the GPU is reset, programs can meet the fault again."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu
+
+
+@check(
+    title="No memory row waits to be remapped",
+    severity="warning",
+    since="0.1",
+    remedy="Reset the GPU or reboot when the node is next idle.",
+    references=("NVIDIA GPU Memory Error Management, section Row Remapping",),
+)
+def row_remap_pending(gpu: Gpu) -> Findings:
+    if need(gpu.row_remap).pending:
+        yield fail("a row waits to be remapped", code="pending", found="pending", wanted="none pending")

@@ -1,0 +1,24 @@
+"""The GPU has less memory than its peers of the same product: a failed part of it was cut off at start."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu, alike
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The GPU has as much memory as its peers",
+    severity="warning",
+    since="0.1",
+    remedy="Compare the ECC mode of both; if it is equal, power-cycle the node and have the GPU replaced if the memory stays missing.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetMemoryInfo", "NVIDIA Xid Errors, Xid 168"),
+)
+def same_memory(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
+    own = need(gpu.memory_bytes)
+    peers = [one.memory_bytes for one in alike(gpu, gpus) if not isinstance(one.memory_bytes, Unread)]
+    if not peers:
+        need(Unread("not-supported", "the GPU has no peer of its kind to compare with"))
+    if max(peers) > own:
+        mib = 1024 * 1024
+        yield fail(
+            f"{own // mib} MiB, a peer has {max(peers) // mib}", code="less", found=f"{own // mib} MiB", wanted=f"{max(peers) // mib} MiB"
+        )

@@ -1,0 +1,22 @@
+"""GPUs of one kind on this host have different VBIOS versions: worth knowing when only one of them misbehaves."""
+
+from hostagent.check import Findings, check, need, warn
+from hostagent.facts.gpu import Gpu, alike
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The GPU's VBIOS is that of its peers",
+    severity="info",
+    since="0.1",
+    remedy="Bring all GPUs to one firmware bundle of the system's vendor at the next maintenance.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetVbiosVersion",),
+)
+def same_vbios(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
+    own = need(gpu.vbios)
+    peers = sorted({one.vbios for one in alike(gpu, gpus) if not isinstance(one.vbios, Unread)})
+    if not peers:
+        need(Unread("not-supported", "the GPU has no peer of its kind to compare with"))
+    others = [version for version in peers if version != own]
+    if others:
+        yield warn(f"VBIOS {own}, peers have {', '.join(others)}", code="differs", found=own, wanted=others)

@@ -1,0 +1,26 @@
+"""The GPU is close to the temperature at which it slows itself down."""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.gpu import Gpu
+
+
+class Params(NamedTuple):
+    min_margin_celsius: int = 5
+
+
+@check(
+    title="The GPU is cooler than its slow-down temperature",
+    severity="warning",
+    since="0.1",
+    remedy="Check fans, air flow or coolant and the inlet temperature; compare the GPU with its neighbours.",
+    references=("NVIDIA NVML API Reference, nvmlDeviceGetTemperatureThreshold",),
+)
+def temperature(gpu: Gpu, params: Params) -> Findings:
+    now, limit = need(gpu.temperature_celsius), need(gpu.temperature_slowdown_celsius)
+    if now >= limit:
+        yield fail(f"{now} °C, slow-down at {limit}", code="hot", found=f"{now} °C", wanted=f"< {limit} °C")
+    elif now > limit - params.min_margin_celsius:
+        wanted = limit - params.min_margin_celsius
+        yield warn(f"{now} °C, slow-down at {limit}", code="close", found=f"{now} °C", wanted=f"<= {wanted} °C")

@@ -1,0 +1,22 @@
+"""The kernel log does not reach back to the boot: faults before its first line are not known.
+
+The ring buffer has wrapped, and the journal does not have the rest or may not be read.
+"""
+
+from hostagent.check import Findings, check, need, warn
+from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The kernel log reaches back to the boot",
+    severity="info",
+    since="0.1",
+    remedy="Keep the journal (Storage=persistent in journald.conf), or make the ring buffer larger with log_buf_len=.",
+    references=("Linux kernel, Documentation/ABI/testing/dev-kmsg", "journald.conf(5)"),
+)
+def xid_log_complete(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
+    if not gpus:
+        need(Unread("not-supported", "this host has no NVIDIA GPU"))
+    if not need(events.log_complete):
+        yield warn("the kernel log begins after the boot", code="incomplete", found="incomplete", wanted="from the boot on")

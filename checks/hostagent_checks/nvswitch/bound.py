@@ -1,0 +1,26 @@
+"""An NVSwitch has not NVIDIA's driver: the fabric manager cannot reach it, and no GPU can use NVLink through it."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.fabric import NVSWITCH_DRIVER
+
+
+@check(
+    title="NVIDIA's driver has every NVSwitch",
+    severity="critical",
+    since="0.1",
+    remedy="Load the module with 'modprobe nvidia'; give a switch back that vfio-pci has with 'driverctl unset-override'.",
+    references=("open-gpu-kernel-modules, linux_nvswitch.c",),
+)
+def bound(fabric: Fabric) -> Findings:
+    switches = need(fabric.nvswitches) or need(Unread("not-supported", "this host has no NVSwitch on PCI"))
+    for switch in switches:
+        driver = need(switch.bound_to)
+        if driver != NVSWITCH_DRIVER:
+            yield fail(
+                f"{switch.pci}: {driver or 'no driver'} has the NVSwitch, wanted {NVSWITCH_DRIVER}",
+                code="other" if driver else "none",
+                found=driver or "none",
+                wanted=NVSWITCH_DRIVER,
+            )

@@ -1,0 +1,21 @@
+"""There is no IMEX channel device: a program has nothing to open through which it could share memory across nodes."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="An IMEX channel exists",
+    severity="critical",
+    scope="fabric",
+    since="0.1",
+    remedy="'nvidia-modprobe -i 0:1' now; NVreg_CreateImexChannel0=1 in /etc/modprobe.d for every boot.",
+    references=("NVIDIA IMEX Service Guide, section IMEX Channels",),
+)
+def imex_channels(fabric: Fabric, profile: Profile) -> Findings:
+    if not profile.imex.required:
+        need(Unread("not-supported", "the profile asks for no IMEX"))
+    if not any(name.startswith("channel") for name in need(fabric.imex_channels)):
+        yield fail("no channel below /dev/nvidia-caps-imex-channels", code="none", found="none", wanted="channel0")

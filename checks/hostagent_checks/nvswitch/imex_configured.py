@@ -1,0 +1,22 @@
+"""IMEX has no list of the nodes of its domain: it knows no peer, and no memory crosses nodes."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="IMEX knows the nodes of its domain",
+    severity="critical",
+    scope="fabric",
+    since="0.1",
+    owns=("Fabric.imex_nodes",),
+    remedy="Write the addresses of all nodes of the rack, this one too, into /etc/nvidia-imex/nodes_config.cfg; restart nvidia-imex.",
+    references=("NVIDIA IMEX Service Guide, section Node Configuration File",),
+)
+def imex_configured(fabric: Fabric, profile: Profile) -> Findings:
+    if not profile.imex.required:
+        need(Unread("not-supported", "the profile asks for no IMEX"))
+    if not need(fabric.imex_nodes):
+        yield fail("nodes_config.cfg names no node", code="empty", found="no node", wanted="the nodes of the domain")

@@ -1,0 +1,22 @@
+"""IMEX does not run: jobs over several nodes of one NVLink rack cannot share GPU memory, and fall back or fail."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Machine
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.fabric import IMEX_PROCESS, runs
+from hostagent.profile import Profile
+
+
+@check(
+    title="IMEX runs",
+    severity="critical",
+    scope="fabric",
+    since="0.1",
+    remedy="'systemctl enable --now nvidia-imex'; its log is /var/log/nvidia-imex.log.",
+    references=("NVIDIA IMEX Service Guide",),
+)
+def imex_running(machine: Machine, profile: Profile) -> Findings:
+    if not profile.imex.required:
+        need(Unread("not-supported", "the profile asks for no IMEX"))
+    if not runs(machine, IMEX_PROCESS):
+        yield fail("no nvidia-imex process", code="not-running", found="not running", wanted="running")

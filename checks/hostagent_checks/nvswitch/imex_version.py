@@ -1,0 +1,29 @@
+"""IMEX is of another version than the loaded driver: the daemon does not start, or its peers refuse it."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.fabric import IMEX_PACKAGES, named
+from hostagent.profile import Profile
+
+
+@check(
+    title="IMEX has the driver's version",
+    severity="critical",
+    scope="fabric",
+    since="0.1",
+    remedy="Install nvidia-imex in exactly the driver's version on every node of the rack, and hold it.",
+    references=("NVIDIA IMEX Service Guide, section Installation",),
+)
+def imex_version(packages: Packages, driver: Driver, profile: Profile) -> Findings:
+    if not profile.imex.required:
+        need(Unread("not-supported", "the profile asks for no IMEX"))
+    found = named(need(packages.installed), IMEX_PACKAGES)
+    if not found:
+        yield fail("nvidia-imex is not installed", code="missing", found="not installed", wanted="nvidia-imex")
+        return
+    loaded = need(driver.loaded_version)
+    for package in found:
+        if package.upstream != loaded:
+            yield fail(f"{package.name} {package.upstream}, driver {loaded}", code="other-version", found=package.upstream, wanted=loaded)

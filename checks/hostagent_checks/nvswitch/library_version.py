@@ -1,0 +1,24 @@
+"""A library through which monitors talk to the NVSwitches has not the driver's version: DCGM and others see no switch."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.fabric import LIBRARY_PACKAGES, named
+
+
+@check(
+    title="The NVSwitch libraries have the driver's version",
+    severity="warning",
+    since="0.1",
+    remedy="Install libnvidia-nscq and libnvsdm in exactly the driver's version, and hold them.",
+    references=("NVIDIA Driver Installation Guide, section Compute-only (Headless)", "gpu-driver-container issue 735"),
+)
+def library_version(packages: Packages, driver: Driver) -> Findings:
+    found = named(need(packages.installed), LIBRARY_PACKAGES)
+    if not found:
+        need(Unread("absent", "neither libnvidia-nscq nor libnvsdm is installed"))
+    loaded = need(driver.loaded_version)
+    for package in found:
+        if package.upstream != loaded:
+            yield fail(f"{package.name} {package.upstream}, driver {loaded}", code="other-version", found=package.upstream, wanted=loaded)

@@ -1,0 +1,25 @@
+"""The fabric manager does not start at boot: after the next reboot CUDA fails with error 802."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.system import Services
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.fabric import MANAGER_UNIT, local_switches
+
+
+@check(
+    title="The fabric manager starts at boot",
+    severity="warning",
+    since="0.1",
+    remedy="'systemctl unmask nvidia-fabricmanager; systemctl enable --now nvidia-fabricmanager'",
+    references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
+)
+def manager_enabled(fabric: Fabric, services: Services) -> Findings:
+    local_switches(fabric)
+    unit = services.unit(MANAGER_UNIT)
+    if not unit.exists:
+        need(Unread("absent", f"the host has no unit {MANAGER_UNIT}: a container may run the fabric manager"))
+    if need(unit.masked):
+        yield fail("the fabric manager's unit is masked", code="masked", found="masked", wanted="enabled")
+    elif not need(unit.enabled):
+        yield fail("the fabric manager's unit is not enabled", code="disabled", found="disabled", wanted="enabled")

@@ -1,0 +1,22 @@
+"""The host has NVSwitches and no fabric manager: CUDA fails with error 802, 'system not yet initialized'.
+
+A driver without it installs well and lists all GPUs. Hosts whose switches are elsewhere (GB200) need none.
+"""
+
+from hostagent.check import Findings, check, fail
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.system import Machine, Services
+from hostagent.knowledge.fabric import MANAGER_PROCESS, MANAGER_UNIT, local_switches, runs
+
+
+@check(
+    title="A fabric manager is installed for the NVSwitches",
+    severity="critical",
+    since="0.1",
+    remedy="Install nvidia-fabricmanager in the driver's version, hold it there, then 'systemctl enable --now nvidia-fabricmanager'.",
+    references=("NVIDIA Fabric Manager User Guide, section Installing",),
+)
+def manager_installed(fabric: Fabric, services: Services, machine: Machine) -> Findings:
+    switches = local_switches(fabric)
+    if not services.unit(MANAGER_UNIT).exists and not runs(machine, MANAGER_PROCESS):
+        yield fail(f"{switches} and no fabric manager", code="missing", found="not installed", wanted="nvidia-fabricmanager")

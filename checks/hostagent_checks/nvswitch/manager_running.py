@@ -1,0 +1,23 @@
+"""The fabric manager does not run.
+
+Jobs that run go on, and the GPUs still show a completed fabric; yet the next GPU reset, the next fault of a link and the
+next boot find nobody, and CUDA fails with error 802. So what counts is the process, not the fabric's last state.
+"""
+
+from hostagent.check import Findings, check, fail
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.system import Machine
+from hostagent.knowledge.fabric import MANAGER_PROCESS, local_switches, runs
+
+
+@check(
+    title="The fabric manager runs",
+    severity="critical",
+    since="0.1",
+    remedy="'systemctl restart nvidia-fabricmanager'; if it ends again, nvswitch.manager_version and its log say why.",
+    references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
+)
+def manager_running(fabric: Fabric, machine: Machine) -> Findings:
+    switches = local_switches(fabric)
+    if not runs(machine, MANAGER_PROCESS):
+        yield fail(f"{switches} and no {MANAGER_PROCESS} process", code="not-running", found="not running", wanted="running")

@@ -1,0 +1,29 @@
+"""The fabric manager is of another version than the loaded driver: it refuses to start, and CUDA fails with error 802.
+
+Since branch 580 its package has no branch in its name, so an upgrade moves it alone to the newest branch.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.fabric import MANAGER_PACKAGES, local_switches, named
+
+
+@check(
+    title="The fabric manager has the driver's version",
+    severity="critical",
+    since="0.1",
+    remedy="Install the fabric manager package in exactly the driver's version, hold it, and restart nvidia-fabricmanager.",
+    references=("gpu-operator issue 544", "gpu-driver-container issue 735", "NVIDIA Fabric Manager User Guide, section Installing"),
+)
+def manager_version(fabric: Fabric, packages: Packages, driver: Driver) -> Findings:
+    local_switches(fabric)
+    found = named(need(packages.installed), MANAGER_PACKAGES)
+    if not found:
+        need(Unread("absent", "no fabric manager package is installed"))
+    loaded = need(driver.loaded_version)
+    for package in found:
+        if package.upstream != loaded:
+            yield fail(f"{package.name} {package.upstream}, driver {loaded}", code="other-version", found=package.upstream, wanted=loaded)

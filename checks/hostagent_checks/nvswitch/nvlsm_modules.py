@@ -1,0 +1,21 @@
+"""A kernel module is missing through which nvlsm reaches the switches of NVLink 5: it cannot start, or finds no port."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.system import Kernel
+from hostagent.knowledge.fabric import NVLSM_MODULES, nvlink5_bridges
+
+
+@check(
+    title="The modules that NVLink 5 needs are loaded",
+    severity="critical",
+    since="0.1",
+    remedy="'modprobe mlx5_core; modprobe ib_umad', name both in /etc/modules-load.d, then restart nvidia-fabricmanager.",
+    references=("NVIDIA Fabric Manager User Guide, section NVLink Subnet Manager", "gpu-driver-container, nvidia-driver script"),
+)
+def nvlsm_modules(fabric: Fabric, kernel: Kernel) -> Findings:
+    nvlink5_bridges(fabric)
+    loaded = need(kernel.loaded_modules)
+    missing = [name for name in NVLSM_MODULES if name not in loaded]
+    if missing:
+        yield fail(f"{', '.join(missing)} not loaded", code="missing", found=f"no {', '.join(missing)}", wanted=NVLSM_MODULES)

@@ -1,0 +1,21 @@
+"""The subnet manager of NVLink 5 (nvlsm) does not run: the fabric manager cannot set routes, and CUDA fails with error 802."""
+
+from hostagent.check import Findings, check, fail
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.system import Machine
+from hostagent.knowledge.fabric import NVLSM_PROCESS, nvlink5_bridges, runs
+
+
+@check(
+    title="The subnet manager of NVLink 5 runs",
+    severity="critical",
+    since="0.1",
+    remedy="Install nvlsm and infiniband-diags, then 'systemctl restart nvidia-fabricmanager', which starts it.",
+    references=("NVIDIA Fabric Manager User Guide, section NVLink Subnet Manager",),
+)
+def nvlsm_running(fabric: Fabric, machine: Machine) -> Findings:
+    bridges = nvlink5_bridges(fabric)
+    if not runs(machine, NVLSM_PROCESS):
+        yield fail(
+            f"NVLink 5 switches behind {', '.join(bridges)} and no nvlsm process", code="not-running", found="not running", wanted="running"
+        )

@@ -1,0 +1,32 @@
+"""An NVSwitch logged a fault (SXid) since the host was booted.
+
+After a fatal one the switch, and every GPU on it, must be reset; others are logged and worked around.
+"""
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.gpu import Fabric, GpuEvents
+from hostagent.knowledge.fabric import local_switches
+
+
+@check(
+    title="The kernel log of this boot has no NVSwitch fault",
+    severity="critical",
+    since="0.1",
+    remedy="Drain the node, reset all GPUs and NVSwitches together or reboot; have the baseboard serviced if the fault comes back.",
+    references=("NVIDIA Fabric Manager User Guide, section NVSwitch SXid Errors",),
+)
+def sxid(events: GpuEvents, fabric: Fabric) -> Findings:
+    faults = need(events.sxids)
+    if not faults:
+        local_switches(fabric)
+    for one in faults:
+        fatal = ", Fatal" in one.line
+        times = f", {one.count} times" if one.count > 1 else ""
+        report = fail if fatal else warn
+        yield report(
+            f"{one.pci or 'an NVSwitch'}: {'fatal' if fatal else 'non-fatal'} SXid {one.code}{times}",
+            code="fatal" if fatal else "non-fatal",
+            found=f"SXid {one.code}",
+            wanted="none",
+            evidence=(one.line,),
+        )

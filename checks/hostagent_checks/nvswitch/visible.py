@@ -1,0 +1,23 @@
+"""The driver took an NVSwitch and could not start it: it is missing in the driver's own list."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.fabric import NVSWITCH_DRIVER
+
+
+@check(
+    title="The driver lists every NVSwitch that PCI shows",
+    severity="critical",
+    since="0.1",
+    remedy="Read the kernel log for nvidia-nvswitch; power-cycle the node, and have the baseboard serviced if the switch stays away.",
+    references=("open-gpu-kernel-modules, procfs_nvswitch.c",),
+)
+def visible(fabric: Fabric) -> Findings:
+    switches = [one for one in need(fabric.nvswitches) if need(one.bound_to) == NVSWITCH_DRIVER]
+    if not switches:
+        need(Unread("not-supported", f"no NVSwitch is bound to {NVSWITCH_DRIVER}"))
+    listed = need(fabric.driver_nvswitches)
+    for switch in switches:
+        if switch.pci not in listed:
+            yield fail(f"{switch.pci} is missing in the driver's list of NVSwitches", code="missing", found="missing", wanted="listed")
