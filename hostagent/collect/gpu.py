@@ -1,15 +1,247 @@
-"""STUB: to be written."""
+"""GPUs: what PCI, /proc/driver/nvidia and NVML know of each, joined by PCI address and never by index."""
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.collect import nvml, pci
+from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.source import Source
 
+_PROC = "/proc/driver/nvidia/gpus"
+#: What NVML is asked of each GPU; the names are of `hostagent.source.nvml`.
+QUESTIONS = (
+    *("pci", "name", "uuid", "minor", "memory", "compute_capability", "mig", "persistence", "compute_mode", "ecc_mode"),
+    *("row_remap", "recovery_action", "ecc_volatile", "ecc_aggregate", "ecc_sram", "retired_single_bit", "retired_double_bit"),
+    *("retired_pending", "temperature", "temperature_slowdown", "power_limit", "power_limit_default", "clock_events", "vbios"),
+    *("fabric", "nvlink", "nvlink_errors", "inforom"),
+)
+#: More than any host has: a bound on what a tape may make us ask.
+_MAX_DEVICES = 1024
+_LOST, _RESET_REQUIRED = 15, 16
+_CODE = re.compile(r"(\d{1,4}) ", re.ASCII)
 
-def read_gpus(source: Source, known: Callable[[type], Any]) -> Any:
-    return Unread("not-recorded", "not written yet")
+
+class _Nvml(NamedTuple):
+    """NVML's side of the join. A device that does not say where it is has its index in ``unplaced``."""
+
+    at: dict[str, tuple[int, nvml.Answers]]  # by PCI address
+    unplaced: dict[int, nvml.Answers]
+    unread: "Unread | None"  # why nothing of NVML could be read
 
 
-def read_accelerators(source: Source, known: Callable[[type], Any]) -> Any:
-    return Unread("not-recorded", "not written yet")
+def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] | Unread":
+    """One `Gpu` for each address that any of the three knows, in order of address."""
+    functions = pci.scan(source)
+    on_pci = functions if isinstance(functions, Unread) else _on_pci(source, functions)
+    rows = _proc(source)
+    found = _nvml(source)
+    addresses = {*(() if isinstance(on_pci, Unread) else on_pci), *(() if isinstance(rows, Unread) else rows), *found.at}
+    if not addresses and isinstance(on_pci, Unread) and on_pci.why != "absent":
+        return on_pci
+    found = _placed(found, addresses, {} if isinstance(rows, Unread) else rows)
+    addresses |= set(found.at)
+    return tuple(_gpu(source, address, on_pci, rows, found) for address in sorted(addresses))
+
+
+def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerators:
+    """Counts by each of the three, and other vendors' GPUs."""
+    functions = pci.scan(source)
+    names = source.listdir(_PROC)
+    count = _device_count(source)
+    if isinstance(functions, Unread):
+        return Accelerators(count, names if isinstance(names, Unread) else len(names), functions, functions)
+    on_pci = tuple(_on_pci(source, functions).values())
+    unclear = next((one for one in on_pci if isinstance(one, Unread)), None)
+    others = tuple(
+        OtherAccelerator(one.pci, f"0x{one.vendor:04x}", device if isinstance(device, str) else "unknown")
+        for one in functions
+        if isinstance(one.vendor, int) and one.vendor in pci.OTHER_VENDORS and isinstance(one.kind, int)
+        for device in (pci.identity(source, one.pci, "device"),)
+    )
+    return Accelerators(
+        nvml_count=count,
+        proc_count=names if isinstance(names, Unread) else len(names),
+        pci_count=unclear if unclear is not None else len(on_pci),
+        others=others if unclear is None else unclear,
+    )
+
+
+def _on_pci(source: Source, functions: tuple[pci.Function, ...]) -> "dict[str, bool | Unread]":
+    """NVIDIA's GPUs among the functions. One whose class or vendor cannot be read may be one: it stays, unread."""
+    found: dict[str, bool | Unread] = {}
+    for one in functions:
+        if isinstance(one.vendor, int) and one.vendor != pci.NVIDIA:
+            continue
+        unclear = next((part for part in (one.vendor, one.kind) if isinstance(part, Unread)), None)
+        if unclear is not None:
+            found[one.pci] = unclear
+        elif one.kind in (pci.VGA, pci.THREE_D) and not pci.is_virtual(source, one.pci):
+            found[one.pci] = True
+    return found
+
+
+def parse_information(text: str) -> dict[str, str]:
+    r"""``/proc/driver/nvidia/gpus/<address>/information``.
+
+    >>> parse_information("Model: \t\t NVIDIA H100 80GB HBM3\nDevice Minor: \t 0\nGPU Excluded:\t No\n")
+    {'Model': 'NVIDIA H100 80GB HBM3', 'Device Minor': '0', 'GPU Excluded': 'No'}
+    """
+    pairs = (line.partition(":") for line in text.splitlines() if ":" in line)
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _proc(source: Source) -> "dict[str, dict[str, str] | Unread] | Unread":
+    names = source.listdir(_PROC)
+    if isinstance(names, Unread):
+        return names
+    rows: dict[str, dict[str, str] | Unread] = {}
+    for name in names:
+        try:
+            address = pci.parse_address(name)
+        except ValueError:
+            continue
+        text = source.text(f"{_PROC}/{name}/information")
+        rows[address] = text if isinstance(text, Unread) else parse_information(text)
+    return rows
+
+
+def _device_count(source: Source) -> "int | Unread":
+    started = source.nvml("init")
+    if isinstance(started, Unread):
+        return started
+    found = source.nvml("device_count")
+    if isinstance(found, Unread) or (type(found) is int and 0 <= found <= _MAX_DEVICES):
+        return found
+    return Unread("error", f"nvml device_count: found {str(found)[:40]!r}, wanted a number")
+
+
+def _nvml(source: Source) -> _Nvml:
+    count = _device_count(source)
+    if isinstance(count, Unread):
+        return _Nvml({}, {}, count)
+    found = _Nvml({}, {}, None)
+    for index in range(count):
+        handle = source.nvml("device", str(index), "handle")
+        if isinstance(handle, Unread):
+            answers: nvml.Answers = dict.fromkeys(QUESTIONS, handle)
+        else:
+            answers = {name: source.nvml("device", str(index), name) for name in QUESTIONS}
+        where = answers["pci"]
+        try:
+            address = pci.parse_address(str(where["bus_id"])) if isinstance(where, dict) else ""
+        except (ValueError, KeyError):
+            address = ""
+        if address and address not in found.at:
+            found.at[address] = (index, answers)
+        else:
+            found.unplaced[index] = answers
+    return found
+
+
+def _placed(found: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] | Unread]") -> _Nvml:
+    """A GPU that is being lost may not say where it is: then its UUID or minor in /proc does, or that only one is left."""
+    at, unplaced = dict(found.at), dict(found.unplaced)
+    for index, answers in found.unplaced.items():
+        for address in sorted(addresses - set(at)):
+            row = rows.get(address)
+            if isinstance(row, dict) and _same(answers, row):
+                at[address] = (index, unplaced.pop(index))
+                break
+    missing = addresses - set(at)
+    if len(missing) == len(unplaced) == 1:
+        at[missing.pop()] = unplaced.popitem()
+    return found._replace(at=at, unplaced=unplaced)
+
+
+def _same(answers: nvml.Answers, row: dict[str, str]) -> bool:
+    uuid, minor = answers["uuid"], answers["minor"]
+    if isinstance(uuid, str):
+        return uuid == row.get("GPU UUID")
+    return type(minor) is int and str(minor) == row.get("Device Minor")
+
+
+def _gpu(
+    source: Source,
+    address: str,
+    on_pci: "dict[str, bool | Unread] | Unread",
+    rows: "dict[str, dict[str, str] | Unread] | Unread",
+    found: _Nvml,
+) -> Gpu:
+    row = rows if isinstance(rows, Unread) else rows.get(address, Unread("absent", f"{_PROC} has no {address}"))
+    index, answers = found.at.get(address, (_why_not(found), {}))
+    if isinstance(index, Unread):
+        answers = dict.fromkeys(QUESTIONS, index)
+    of_nvml = nvml.facts(answers)
+    of_proc = _proc_facts(row)
+    for name, value in of_proc.pop("instead").items():
+        if isinstance(of_nvml[name], Unread) and not isinstance(value, Unread):
+            of_nvml[name] = value
+    lost, reset_required, detail = _verdict(answers)
+    return Gpu(
+        pci=address,
+        on_pci=on_pci if isinstance(on_pci, Unread) else on_pci.get(address, False),
+        in_proc=rows if isinstance(rows, Unread) else address in rows,
+        in_nvml=_in_nvml(address, found),
+        index=index,
+        lost=lost,
+        reset_required=reset_required,
+        nvml_detail=detail,
+        **pci.facts(source, address),
+        **of_proc,
+        **of_nvml,
+    )
+
+
+def _proc_facts(row: "dict[str, str] | Unread") -> dict[str, Any]:
+    """Fields that /proc knows; under "instead" those that it can tell where NVML cannot."""
+    uuid, minor = _row(row, "GPU UUID"), _row(row, "Device Minor")
+    excluded = _row(row, "GPU Excluded")
+    return {
+        "proc_uuid": uuid,
+        "proc_firmware": _row(row, "GPU Firmware"),
+        "excluded": excluded if isinstance(excluded, Unread) else excluded.lower() == "yes",
+        "instead": {
+            "name": _row(row, "Model"),
+            "vbios": _row(row, "Video BIOS"),
+            "uuid": Unread("absent", "never initialised") if isinstance(uuid, str) and "?" in uuid else uuid,
+            "minor": int(minor) if isinstance(minor, str) and re.fullmatch(r"\d{1,9}", minor, re.ASCII) else Unread("absent"),
+        },
+    }
+
+
+def _row(row: "dict[str, str] | Unread", key: str) -> "str | Unread":
+    return row if isinstance(row, Unread) else row.get(key, Unread("absent", f"{_PROC}: no line {key!r}"))
+
+
+def _in_nvml(address: str, found: _Nvml) -> "bool | Unread":
+    if address in found.at:
+        return True
+    return _why_not(found) if found.unread is not None or found.unplaced else False
+
+
+def _why_not(found: _Nvml) -> Unread:
+    """Why there are no NVML answers for an address that NVML did not name."""
+    if found.unread is not None:
+        return found.unread
+    for index, answers in found.unplaced.items():
+        where = answers["pci"]
+        if isinstance(where, Unread) and where.why not in NOT_APPLICABLE:
+            return where
+        return Unread("error", f"GPU {index} of NVML does not say where it is")
+    return Unread("absent", "the GPU is not in NVML")
+
+
+def _verdict(answers: nvml.Answers) -> "tuple[bool | Unread, bool | Unread, str | Unread]":
+    """Lost, reset required, and who said so. Any call may say it, so one that was never answered leaves it open.
+
+    >>> _verdict({"name": "NVIDIA H100", "row_remap": Unread("error", "15 GPU is lost (nvmlDeviceGetRemappedRows)")})
+    (True, False, '15 GPU is lost (nvmlDeviceGetRemappedRows)')
+    """
+    unread = [one for one in answers.values() if isinstance(one, Unread)]
+    by_code = {int(match[1]): one.detail for one in unread if (match := _CODE.match(one.detail))}
+    silent = next((one for one in unread if not _CODE.match(one.detail) and one.why != "not-supported"), None)
+    lost = True if _LOST in by_code else silent if silent is not None else False
+    reset = True if _RESET_REQUIRED in by_code else silent if silent is not None else False
+    return lost, reset, by_code.get(_LOST) or by_code.get(_RESET_REQUIRED) or Unread("absent", "no call said so")

@@ -1,0 +1,145 @@
+"""PCI functions as sysfs shows them: addresses, classes, and whether a device still answers."""
+
+import re
+from typing import Any, NamedTuple
+
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+
+DEVICES = "/sys/bus/pci/devices"
+NVIDIA = 0x10DE
+#: Vendors whose GPUs are named and not judged: AMD, Intel.
+OTHER_VENDORS = (0x1002, 0x8086)
+#: Base class and subclass (pci_ids.h): VGA controller, 3D controller, other display, processing accelerator.
+VGA, THREE_D, DISPLAY, ACCELERATOR = 0x0300, 0x0302, 0x0380, 0x1200
+
+_ADDRESS = re.compile(r"(?:([0-9a-fA-F]{1,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7])", re.ASCII)
+#: Lanes of a real link; a register of all ones reads as 63, one that sysfs cannot decode as 255.
+_LANES = range(1, 33)
+
+
+class Function(NamedTuple):
+    """A PCI function that is or may be a GPU: ``kind`` and ``vendor`` are known, or say why not."""
+
+    pci: str
+    kind: "int | Unread"  # base class and subclass
+    vendor: "int | Unread"
+
+
+def parse_address(text: str) -> str:
+    """A PCI address as sysfs writes it; raises ``ValueError`` for anything else. Domains may exceed four digits.
+
+    >>> parse_address("00000000:1A:00.0"), parse_address("1a:00.0"), parse_address("00010000:1A:00.0")
+    ('0000:1a:00.0', '0000:1a:00.0', '10000:1a:00.0')
+    """
+    match = _ADDRESS.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f"{text[:40]!r} is no PCI address")
+    domain, bus, device, function = match.groups()
+    return f"{int(domain or '0', 16):04x}:{bus}:{device}.{function}".lower()
+
+
+def parse_hex(text: str, where: str) -> "int | Unread":
+    r"""A number as sysfs writes ids: ``0x10de``.
+
+    >>> parse_hex("0x030200\n", "class")
+    197120
+    >>> parse_hex("3D", "class")
+    Unread('error', "class: found '3D', wanted a number like 0x10de")
+    """
+    digits = text.strip()
+    if re.fullmatch(r"0x[0-9a-fA-F]{1,8}", digits, re.ASCII):
+        return int(digits, 16)
+    return Unread("error", f"{where}: found {digits[:40]!r}, wanted a number like 0x10de")
+
+
+def scan(source: Source) -> "tuple[Function, ...] | Unread":
+    """The functions whose class is a GPU's, and those whose class or vendor cannot be told. One read a function."""
+    names = source.listdir(DEVICES)
+    if isinstance(names, Unread):
+        return names
+    found: list[Function] = []
+    for name in names:
+        if not _ADDRESS.fullmatch(name):
+            continue
+        kind = number(source, name, "class")
+        if isinstance(kind, int):
+            kind >>= 8
+            if kind not in (VGA, THREE_D, DISPLAY, ACCELERATOR):
+                continue
+        elif kind.why == "absent":  # taken out between the listing and the read
+            continue
+        found.append(Function(parse_address(name), kind, number(source, name, "vendor")))
+    return tuple(found)
+
+
+def number(source: Source, pci: str, name: str) -> "int | Unread":
+    path = f"{DEVICES}/{pci}/{name}"
+    text = source.text(path)
+    return text if isinstance(text, Unread) else parse_hex(text, path)
+
+
+def identity(source: Source, pci: str, name: str) -> "str | Unread":
+    """An id in its usual writing: ``0x2330``."""
+    found = number(source, pci, name)
+    return found if isinstance(found, Unread) else f"0x{found:04x}"
+
+
+def word(source: Source, pci: str, name: str) -> "str | Unread":
+    text = source.text(f"{DEVICES}/{pci}/{name}")
+    return text if isinstance(text, Unread) else text.strip()
+
+
+def count(source: Source, pci: str, name: str) -> "int | Unread":
+    """A decimal attribute, which may be negative."""
+    text = word(source, pci, name)
+    if isinstance(text, Unread):
+        return text
+    if re.fullmatch(r"-?[0-9]{1,9}", text, re.ASCII):
+        return int(text)
+    return Unread("error", f"{DEVICES}/{pci}/{name}: found {text[:40]!r}, wanted a number")
+
+
+def bound_to(source: Source, pci: str) -> "str | Unread":
+    """The driver's name, "" for none."""
+    target = source.readlink(f"{DEVICES}/{pci}/driver")
+    if isinstance(target, Unread):
+        return "" if target.why == "absent" else target
+    return target.rstrip("/").rpartition("/")[2]
+
+
+def is_virtual(source: Source, pci: str) -> bool:
+    """A virtual function is no card of its own: its physical function is."""
+    return isinstance(source.readlink(f"{DEVICES}/{pci}/physfn"), str)
+
+
+def config_readable(source: Source, pci: str, speed: "str | Unread", width: "int | Unread") -> "bool | Unread":
+    """Whether PCI configuration space answers: False when it reads all ones.
+
+    The kernel reads speed and width from that very space each time (the ids it remembers), so a link that makes sense
+    is the proof. The space itself is read only where there is none: that read takes 10 ms, and wakes a sleeping GPU.
+    """
+    if isinstance(speed, str) and isinstance(width, int) and "GT/s" in speed and width in _LANES:
+        return True
+    data = source.read(f"{DEVICES}/{pci}/config")
+    if isinstance(data, Unread):
+        return data
+    return data[:4] != b"\xff\xff\xff\xff" if len(data) >= 4 else Unread("error", f"{DEVICES}/{pci}/config: {len(data)} bytes")
+
+
+def facts(source: Source, pci: str) -> dict[str, Any]:
+    """The fields of `hostagent.facts.gpu.Gpu` that sysfs knows."""
+    speed, width = word(source, pci, "current_link_speed"), count(source, pci, "current_link_width")
+    device = identity(source, pci, "device")
+    return {
+        "device_id": device,
+        "subsystem_id": identity(source, pci, "subsystem_device"),
+        "bound_to": device if isinstance(device, Unread) else bound_to(source, pci),
+        "numa_node": count(source, pci, "numa_node"),
+        "local_cpus": word(source, pci, "local_cpulist"),
+        "config_readable": config_readable(source, pci, speed, width),
+        "link_speed": speed,
+        "link_speed_max": word(source, pci, "max_link_speed"),
+        "link_width": width,
+        "link_width_max": count(source, pci, "max_link_width"),
+    }
