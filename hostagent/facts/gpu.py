@@ -61,7 +61,7 @@ class FabricInfo:
     status: int  # nvmlReturn_t of the registration
     clique_id: int
     cluster_uuid: str
-    health: tuple[tuple[str, str], ...]  # (field of the health mask, "true" | "false" | "not-supported")
+    health: tuple[tuple[str, str], ...]  # fields of the health mask in words, see `hostagent.collect.nvml.parse_health`
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Gpu:
     nvlinks: tuple[NvLink, ...] | Unread  # () when the card has none
     fabric: FabricInfo | Unread
     inforom_valid: bool | Unread
-    recovery_action: str | Unread  # none, gpu-reset, node-reboot, drain-p2p, drain-and-reset
+    recovery_action: str | Unread  # none, gpu-reset, node-reboot, drain-p2p, drain-and-reset, bus-reset … (nvml.h)
     vbios: str | Unread
 
 
