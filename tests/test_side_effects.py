@@ -1,0 +1,142 @@
+"""A check creates, changes and deletes nothing outside its state file, and ends on time whatever hangs."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests import stub_nvml
+from tests.real.conftest import need_real
+
+HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
+#: Where a driver, a package manager or an agent would leave something.
+WATCHED = ("/dev", "/etc", "/run", "/var/lib", "/var/log", "/tmp", "/usr/lib", "/root")
+#: Files other programs of a running machine write at any time.
+NOISE = ("/dev/pts", "/dev/shm", "/var/log", "/tmp/bash", "/tmp/pytest", "/run/hostagent", "/root/.cache", "/tmp/tmp")
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="device nodes and chroot need root: run the tests as root")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    need_real("gcc", "apt-get install gcc libc6-dev")
+    root = tmp_path / "host"
+    root.mkdir()
+    return root
+
+
+def inventory(roots):
+    """Every path below `roots` with what a change would change: kind, size, time of change, device."""
+    found = {}
+    for root in roots:
+        for folder, _, names in os.walk(root):
+            for name in ("", *names):
+                path = os.path.join(folder, name) if name else folder
+                try:
+                    stat = os.lstat(path)
+                except OSError:
+                    continue
+                found[path] = (stat.st_mode, stat.st_size, stat.st_mtime_ns, stat.st_rdev, stat.st_uid)
+    return found
+
+
+def check(*arguments, timeout=60):
+    started = time.monotonic()
+    completed = subprocess.run(
+        [HOSTAGENT, "check", "--profile", "default", *arguments], capture_output=True, text=True, check=False, timeout=timeout
+    )
+    assert "Traceback" not in completed.stderr, completed.stderr
+    assert completed.returncode in (0, 1)
+    return completed, time.monotonic() - started
+
+
+def test_a_check_of_a_mounted_host_leaves_every_file_as_it_was(tree):
+    stub_nvml.install(tree, 4)
+    before = inventory([tree])
+    check("--host-root", str(tree))
+    assert inventory([tree]) == before
+
+
+def test_nvml_that_would_create_device_nodes_is_not_called_without_a_module(tree):
+    stub_nvml.install_library(tree)
+    stub_nvml.write_table(tree, stub_nvml.addresses(1), "Init * mknod /dev/nvidiactl\n")
+    (tree / "dev").mkdir(exist_ok=True)
+    before = inventory([tree])
+    check("--host-root", str(tree))
+    assert inventory([tree]) == before
+
+
+def test_a_check_of_this_machine_as_root_writes_its_state_file_and_nothing_else():
+    def quiet():
+        return {path: facts for path, facts in inventory(WATCHED).items() if not path.startswith(NOISE)}
+
+    before = quiet()
+    check()
+    after = quiet()
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    # A directory whose only change is a neighbour's noise has another time and no other entries.
+    assert {path for path in changed if path not in ("/run", "/tmp", "/dev", "/root")} == set()
+    assert os.path.exists("/run/hostagent/state.json")
+
+
+def test_a_partial_check_and_one_of_another_host_write_no_state(tree):
+    state = Path("/run/hostagent/state.json")
+    check()
+    before = state.stat().st_mtime_ns
+    check("--only", "os")
+    check("--host-root", str(tree))
+    assert state.stat().st_mtime_ns == before
+
+
+def left_behind(since):
+    return [one.pid for one in psutil.process_iter(["cmdline"]) if one.create_time() >= since and HOSTAGENT in (one.info["cmdline"] or ())]
+
+
+def test_a_library_that_never_answers_costs_its_deadline_is_named_and_leaves_no_child(tree):
+    began = time.time()
+    stub_nvml.install(tree, 2, {"DeviceGetTemperature 1": "hang"})
+    answer, took_s = check("--host-root", str(tree), "-v")
+    assert "nvmlDeviceGetTemperature 1" in answer.stdout
+    assert took_s < 8
+    time.sleep(0.3)
+    assert left_behind(began) == []
+
+
+def test_fifos_in_place_of_files_and_a_command_that_never_ends_cost_little(tree):
+    stub_nvml.install(tree, 1)
+    for name in (
+        "sys/module/nvidia/version",
+        "etc/os-release",
+        "var/lib/dpkg/status",
+        "etc/containerd/config.toml",
+        "etc/modprobe.d/x.conf",
+    ):
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+    began = time.time()
+    answer, took_s = check("--host-root", str(tree))
+    assert "is a fifo, wanted a file" in " ".join(answer.stdout.split())
+    assert took_s < 8
+    assert left_behind(began) == []
+
+
+def test_the_deadline_of_the_run_is_kept_and_named(tree):
+    stub_nvml.install(tree, 2, {"Init *": "hang"})
+    answer, took_s = check("--host-root", str(tree), "--deadline", "1")
+    assert took_s < 5
+    assert "deadline" in answer.stdout or "no answer" in answer.stdout
+
+
+def test_two_runs_beside_a_hanging_driver_do_not_pile_up(tree):
+    stub_nvml.install(tree, 1, {"DeviceGetName 0": "hang"})
+    began = time.time()
+    running = [subprocess.Popen([HOSTAGENT, "check", "--host-root", str(tree)], stdout=subprocess.DEVNULL) for _ in range(3)]
+    assert all(one.wait(30) == 1 for one in running)
+    time.sleep(0.3)
+    assert left_behind(began) == []
