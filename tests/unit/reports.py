@@ -15,7 +15,7 @@ from hostagent.report import (
     verdicts,
 )
 
-HOSTILE = 'a\x00\x1b[2J\u202e<script>&"\'\\\n]]>\ud800\u2028é'
+HOSTILE = "a\x00\x1b[2J\u202e<script>&\"'\\\n]]>\ud800\u2028é"
 GPUS = tuple(f"0000:{bus:02x}:00.0" for bus in range(0x10, 0x18))
 
 

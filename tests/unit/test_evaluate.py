@@ -1,0 +1,232 @@
+"""Facts meet checks: what passes, what cannot be judged, what does not apply."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostagent.check import check, fail, need, warn
+from hostagent.errors import HostagentError
+from hostagent.evaluate import evaluate
+from hostagent.facts.host import HostFacts
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, Why
+from hostagent.profile import CheckPolicy, Profile, load
+
+PROFILE = load("default", site_file="/nonexistent").profile
+WHYS = get_args(Why)
+
+
+@dataclass(frozen=True)
+class Disk:
+    """One of several."""
+
+    __subject__: ClassVar[str] = "name"
+    name: str
+    size: "int | Unread"
+    wear: "int | Unread" = 0
+
+
+@dataclass(frozen=True)
+class Clock:
+    """One on a host."""
+
+    offset: "float | Unread"
+    source: "str | Unread" = "ntp"
+
+
+class Params(NamedTuple):
+    """Thresholds."""
+
+    floor: int = 10
+    ratio: float = 0.5
+    strict: bool = False
+
+
+def declare(function, **fields):
+    base = {"title": "It holds", "severity": "critical", "since": "0.1", "remedy": "Mend it.", "references": ("A manual",)}
+    return check(**{**base, **fields})(function)
+
+
+def run(one, *facts, policy=None, profile=PROFILE):
+    values = {type(fact[0]) if isinstance(fact, tuple) else type(fact): fact for fact in facts}
+    if policy:
+        profile = replace(profile, checks={one.id: policy})
+    return evaluate([one], HostFacts(values), profile)
+
+
+def size(disk: Disk):
+    if need(disk.size) < 10:
+        yield fail("too small", code="small", found=disk.size, wanted=">= 10")
+
+
+def clock(clock: Clock):
+    if abs(need(clock.offset)) > 1:
+        yield fail("clock is off", code="off")
+    if need(clock.source) == "":
+        yield warn("no source", code="no-source")
+
+
+SIZE, CLOCK = declare(size), declare(clock)
+
+
+def test_yielding_nothing_is_a_pass():
+    (one,) = run(CLOCK, Clock(0.0))
+    assert (one.outcome, one.message, one.subject) == ("pass", "It holds", "")
+
+
+def test_a_check_with_a_subject_runs_once_for_each_in_order_of_their_keys():
+    told = run(SIZE, (Disk("b", 1), Disk("a", 100)))
+    assert [(one.subject, one.outcome) for one in told] == [("a", "pass"), ("b", "fail")]
+    assert (told[1].found, told[1].wanted, told[1].remediation) == ("1", ">= 10", "Mend it.")
+
+
+def test_no_subject_is_a_skip_and_never_a_vacuous_pass():
+    (one,) = evaluate([SIZE], HostFacts({Disk: ()}), PROFILE)
+    assert (one.outcome, one.code) == ("skip", "no-subject")
+
+
+def test_a_subject_list_that_nobody_read_is_one_unknown():
+    (one,) = evaluate([SIZE], HostFacts({}), PROFILE)
+    assert (one.outcome, one.code) == ("unknown", "unread-not-recorded")
+
+
+@pytest.mark.parametrize("why", WHYS)
+def test_an_unread_value_skips_where_it_does_not_apply_and_is_unknown_otherwise(why):
+    (one,) = run(CLOCK, Clock(Unread(why, "the detail")))
+    assert one.outcome == ("skip" if why in NOT_APPLICABLE else "unknown")
+    assert "the detail" in one.message
+
+
+values = st.one_of(st.integers(-20, 20), st.builds(Unread, st.sampled_from(WHYS)))
+
+
+@given(st.lists(st.tuples(values, values), max_size=5))
+def test_an_unread_input_never_passes(rows):
+    def both(disk: Disk):
+        if need(disk.size) < 0 or need(disk.wear) > 10:
+            yield warn("worn", code="worn")
+
+    disks = tuple(Disk(str(number), *row) for number, row in enumerate(rows))
+    for one in evaluate([declare(both)], HostFacts({Disk: disks}), PROFILE):
+        disk = next((disk for disk in disks if disk.name == one.subject), None)
+        if one.outcome == "pass":
+            assert not isinstance(disk.size, Unread)
+            assert not isinstance(disk.wear, Unread)
+
+
+USES = (
+    "bool(value)", "not value", "len(value)", "list(value)", "str(value)", "f'{value}'", "f'{value:>3}'", "int(value)", "float(value)",
+    "[1][value]", "value < 1", "value <= 1", "value > 1", "value >= 1", "1 < value", "value == 1", "value != 1", "1 == value", "value == ''",
+    "value == None", "1 in value", "value in [1]", "value in (1, 2)", "value['a']", "value[0]", "value + 1", "value - 1", "value()",
+    "value.version", "sorted([value, 1])", "max(value, 1)", "any(value)", "[*value]", "','.join(value)", "value and 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("why", WHYS)
+@pytest.mark.parametrize("use", USES)
+def test_a_check_that_forgets_need_does_not_pass_either(use, why):
+    def careless(clock: Clock):
+        if eval(use, {"value": clock.offset}) is use:
+            yield fail("never", code="never")
+
+    (one,) = run(declare(careless), Clock(Unread(why)))
+    assert one.outcome == ("skip" if why in NOT_APPLICABLE else "unknown")
+
+
+def test_findings_before_an_unread_value_are_kept_beside_the_unknown():
+    told = run(CLOCK, Clock(5.0, Unread("denied")))
+    assert [one.outcome for one in told] == ["fail", "unknown"]
+
+
+def test_findings_before_an_inapplicable_value_stand_alone():
+    assert [one.outcome for one in run(CLOCK, Clock(5.0, Unread("absent")))] == ["fail"]
+
+
+def test_the_owner_of_an_absence_fails_and_everybody_else_skips():
+    owner = declare(clock, owns=("Clock.offset",))
+    assert run(owner, Clock(Unread("absent", "no clock")))[0].outcome == "fail"
+    assert run(CLOCK, Clock(Unread("absent", "no clock")))[0].outcome == "skip"
+    assert run(owner, Clock(0.0, Unread("absent")))[0].outcome == "skip", "it owns one field, not all"
+    assert run(owner, Clock(Unread("not-supported")))[0].outcome == "skip", "it owns an absence, nothing else"
+
+
+@pytest.mark.parametrize("body", ["1 / 0", "None", "[3]", "'text'", "need(clock.offset).real.none"])
+def test_a_check_that_crashes_is_unknown(body):
+    def crash(clock: Clock):
+        return eval(body, {"clock": clock, "need": need})
+
+    (one,) = run(declare(crash), Clock(0.0))
+    assert (one.outcome, one.code) == ("unknown", "crashed")
+    assert "Error" in one.message
+
+
+def test_off_says_why_and_does_not_run_the_check():
+    def explode(clock: Clock):
+        raise AssertionError
+
+    (one,) = run(declare(explode), Clock(0.0), policy=CheckPolicy(off="vendor says so"))
+    assert (one.outcome, one.message) == ("off", "turned off by the profile: vendor says so")
+
+
+def test_the_profile_can_change_a_severity():
+    assert run(CLOCK, Clock(5.0), policy=CheckPolicy(severity="info"))[0].severity == "info"
+
+
+def tuned(disk: Disk, params: Params):
+    if need(disk.size) < params.floor:
+        yield fail("too small", code="small", wanted=params.floor)
+
+
+def test_thresholds_are_the_checks_own_unless_the_profile_has_others():
+    disks = (Disk("a", 15),)
+    assert run(declare(tuned), disks)[0].outcome == "pass"
+    assert run(declare(tuned), disks, policy=CheckPolicy(params={"floor": 20}))[0].wanted == "20"
+
+
+@pytest.mark.parametrize(
+    "params", [{"flor": 1}, {"floor": "1"}, {"floor": True}, {"floor": 1.5}, {"strict": 1}, {"ratio": "x"}, {"ratio": False}]
+)
+def test_a_threshold_of_another_name_or_type_is_the_users_mistake(params):
+    with pytest.raises(HostagentError, match="wanted"):
+        run(declare(tuned), (Disk("a", 15),), policy=CheckPolicy(params=params))
+
+
+def test_a_whole_number_serves_where_a_number_is_wanted():
+    assert run(declare(tuned), (Disk("a", 15),), policy=CheckPolicy(params={"ratio": 1}))[0].outcome == "pass"
+
+
+def test_a_check_may_see_all_subjects_and_the_profile_beside_its_own():
+    def alike(disk: Disk, disks: tuple[Disk, ...], profile: Profile):
+        if len(disks) != 2 or profile.name != "default":
+            yield fail("no", code="no")
+
+    assert [one.outcome for one in run(declare(alike), (Disk("a", 1), Disk("b", 1)))] == ["pass", "pass"]
+
+
+@given(st.permutations(range(6)), st.permutations(range(4)))
+def test_the_order_of_judgements_depends_on_ids_and_subjects_alone(checks, disks):
+    many = [SIZE._replace(id=f"family.check{number}") for number in checks]
+    told = evaluate(many, HostFacts({Disk: tuple(Disk(f"d{number}", number * 5) for number in disks)}), PROFILE)
+    assert [(one.id, one.subject) for one in told] == sorted((one.id, one.subject) for one in told)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_every_use_of_an_unread_value_raises_and_names_its_reason(use):
+    with pytest.raises(UnreadError, match="denied: the detail"):
+        eval(use, {"value": Unread("denied", "the detail")})
+
+
+@pytest.mark.parametrize(
+    "use", ["value * 2", "value / 2", "value // 2", "value % 2", "-value", "abs(value)", "round(value)", "1 + value", "value & 1"]
+)
+def test_what_is_left_of_arithmetic_raises_as_for_any_object(use):
+    with pytest.raises((UnreadError, TypeError)):
+        eval(use, {"value": Unread("denied", "the detail")})
+
+
+def test_unread_values_are_equal_by_reason_and_detail_alone():
+    assert Unread("denied", "x") == Unread("denied", "x")
+    assert Unread("denied", "x") != Unread("denied", "y")
+    assert len({Unread("absent"), Unread("absent")}) == 1

@@ -1,0 +1,77 @@
+"""Law 4, said again in other words, and coverage."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reports import judgement, judgements
+
+from hostagent.report import OUTCOMES, PLACEABLE, coverage, verdicts
+
+SEVERITIES = ("critical", "warning", "info")
+WORST_FIRST = ("not_ready", "unknown", "degraded", "ready")
+TABLE = {
+    ("critical", "fail"): "not_ready",
+    ("critical", "unknown"): "unknown",
+    ("critical", "warn"): "degraded",
+    ("warning", "fail"): "degraded",
+    ("warning", "warn"): "degraded",
+    ("warning", "unknown"): "degraded",
+}
+lists = st.lists(judgements, min_size=1).map(tuple)
+
+
+def worst(many):
+    return min((TABLE.get((one.severity, one.outcome), "ready") for one in many), key=WORST_FIRST.index)
+
+
+@pytest.mark.parametrize(("severity", "outcome"), list(itertools.product(SEVERITIES, OUTCOMES)))
+def test_one_judgement_decides_as_the_law_says(severity, outcome):
+    assert verdicts((judgement(outcome=outcome, severity=severity),)).single_node == TABLE.get((severity, outcome), "ready")
+
+
+@given(lists)
+def test_multi_node_is_the_worst_of_all_judgements(many):
+    assert verdicts(many).multi_node == worst(many)
+
+
+@given(lists)
+def test_single_node_is_the_worst_of_the_judgements_of_the_node(many):
+    node = tuple(one for one in many if one.scope == "node")
+    assert verdicts(many).single_node == (worst(node) if node else "unknown")
+
+
+@given(lists)
+def test_a_host_with_node_checks_is_never_better_for_many_nodes_than_for_one(many):
+    both = verdicts((*many, judgement(outcome="pass")))
+    assert WORST_FIRST.index(both.multi_node) <= WORST_FIRST.index(both.single_node)
+
+
+@given(lists, st.randoms(use_true_random=False))
+def test_order_does_not_matter(many, random):
+    shuffled = list(many)
+    random.shuffle(shuffled)
+    assert verdicts(tuple(shuffled)) == verdicts(many)
+    assert coverage(tuple(shuffled)) == coverage(many)
+
+
+def test_nothing_judged_is_not_ready_for_anything():
+    assert verdicts(()).single_node == "unknown"
+    assert verdicts(()).multi_node == "unknown"
+    assert "unknown" not in PLACEABLE
+
+
+def test_only_ready_and_degraded_are_placeable():
+    assert set(PLACEABLE) == {"ready", "degraded"}
+
+
+@given(lists)
+def test_each_check_is_counted_once(many):
+    told = coverage(many)
+    assert told.judged + told.unknown + told.skipped + told.off == len({one.id for one in many})
+
+
+@given(lists)
+def test_a_check_with_one_unknown_is_not_counted_as_judged(many):
+    assert coverage(many).unknown == len({one.id for one in many if one.outcome == "unknown"})

@@ -1,0 +1,142 @@
+"""The published schemas: valid themselves, and true of what is written and read."""
+
+import json
+from dataclasses import fields, is_dataclass
+from typing import get_args, get_type_hints
+
+import jsonschema
+import pytest
+import yaml
+from reports import judgement, report
+
+from hostagent import profile
+from hostagent.errors import HostagentError
+from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.host import HostFacts, subject_key
+from hostagent.facts.packages import Packages
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.system import Kernel, Os
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
+from hostagent.reportfacts import facts_schema, report_facts
+from hostagent.schemas import names, published
+from hostagent.sinks import render
+from hostagent.source.tape import SCHEMA_VERSION, Tape, dumps
+
+KINDS = (Gpu, Driver, Packages, Kernel, Os, Toolkit, Runtime)
+FACTS = jsonschema.Draft202012Validator(facts_schema())
+
+
+def sample(kind):
+    """Any value of a type: the first alternative, one element of each collection."""
+    if kind in (str, int, bool, float):
+        return {str: "text", int: 1, bool: True, float: 1.0}[kind]
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{field.name: sample(hints[field.name]) for field in fields(kind)})
+    arguments = [one for one in get_args(kind) if one is not Unread]
+    if Unread in get_args(kind):
+        return sample(arguments[0])
+    return (sample(arguments[0]),) if arguments[-1] is Ellipsis else tuple(map(sample, arguments))
+
+
+def unread_fields(kind):
+    hints = get_type_hints(kind)
+    return [field.name for field in fields(kind) if Unread in get_args(hints[field.name])]
+
+
+def whole_host(**unread):
+    values = {kind: sample(kind) for kind in KINDS}
+    for name, field in unread.items():
+        kind = next(kind for kind in KINDS if kind.__name__ == name)
+        object.__setattr__(values[kind], field, Unread("denied", "no"))
+    return HostFacts({kind: (value,) if subject_key(kind) else value for kind, value in values.items()})
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_schema_is_valid_and_says_what_it_is(name):
+    schema = published(name)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$schema"].endswith("2020-12/schema")
+    assert schema["$id"] == f"urn:hostagent:schema:{name}:1"
+    assert schema["title"]
+    assert schema["description"]
+    json.dumps(schema)
+
+
+def test_a_schema_that_is_none_is_refused_with_the_names_there_are():
+    with pytest.raises(HostagentError, match="report, profile, snapshot"):
+        published("none")
+
+
+def test_the_facts_of_a_whole_host_follow_the_schema():
+    told = report_facts(whole_host())
+    FACTS.validate(told)
+    assert told["runtimes"][0]["handlers"] == {"text": {"runtime_type": "text", "binary": "text", "systemd_cgroup": True}}
+    assert told["gpus"][0]["pci"] == "text"
+
+
+def test_facts_that_nobody_collected_say_so():
+    told = report_facts(HostFacts({}))
+    FACTS.validate(told)
+    assert {part["unread"] for part in told.values()} == {"not-recorded"}
+
+
+@pytest.mark.parametrize(("kind", "field"), [(kind.__name__, field) for kind in KINDS for field in unread_fields(kind)])
+def test_any_unread_field_is_told_and_never_null(kind, field):
+    told = report_facts(whole_host(**{kind: field}))
+    FACTS.validate(told)
+    assert "null" not in json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("changes", "origin"),
+    [
+        ({"container_driver": True}, "container"),
+        ({"container_driver": False}, "runfile"),
+        ({"container_driver": False, "runfile_traces": ()}, "packages"),
+    ],
+)
+def test_the_origin_of_the_driver_is_the_first_that_can_be_shown(changes, origin):
+    host = whole_host()
+    for name, value in changes.items():
+        object.__setattr__(host.of(Driver), name, value)
+    object.__setattr__(host.of(Os), "managed_by", "")
+    object.__setattr__(host.of(Packages).installed[0], "name", "nvidia-driver")
+    assert report_facts(host)["driver"]["origin"] == origin
+
+
+def test_an_origin_that_cannot_be_read_is_not_guessed():
+    host = whole_host()
+    for kind, name, value in (
+        (Driver, "runfile_traces", Unread("denied")),
+        (Driver, "container_driver", False),
+        (Os, "managed_by", ""),
+        (Packages, "installed", ()),
+    ):
+        object.__setattr__(host.of(kind), name, value)
+    assert report_facts(host)["driver"]["origin"] == {"unread": "denied", "detail": ""}
+
+
+def test_a_report_with_facts_validates_and_one_without_a_verdict_does_not():
+    schema = jsonschema.Draft202012Validator(published("report"))
+    document = json.loads(render(report(judgement(), facts=report_facts(whole_host())), "json"))
+    schema.validate(document)
+    assert schema.is_valid({**document, "a_name_added_later": 1})
+    del document["verdict"]
+    assert not schema.is_valid(document)
+
+
+def test_a_snapshot_validates_and_a_changed_one_does_not():
+    schema = jsonschema.Draft202012Validator(published("snapshot"))
+    document = json.loads(dumps(Tape(SCHEMA_VERSION, "hostagent 0.1", 1.0, "live", redacted=True, answers={"read /x": {"text": "y"}})))
+    schema.validate(document)
+    assert not schema.is_valid({**document, "kind": "other"})
+    assert not schema.is_valid({**document, "answers": []})
+
+
+@pytest.mark.parametrize("name", profile.names())
+def test_a_built_in_profile_follows_the_profile_schema(name):
+    with open(f"{profile.BUILT_IN}/{name}.yaml", encoding="utf-8") as stream:
+        jsonschema.Draft202012Validator(published("profile")).validate(yaml.safe_load(stream))
