@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from hostagent.collect.versionlocks import regex_glob
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
 
@@ -65,7 +66,11 @@ def unattended(settings: "Mapping[str, list[str]]") -> tuple[bool, tuple[str, ..
     """Whether automatic upgrades are on, what they leave alone, and the origins they take from."""
     switch = settings.get(_SWITCH, ["0"])[-1].strip().lower()
     on = switch not in ("", "0", "false", "no", "off", "never")
-    return on, tuple(settings.get(_BLACKLIST, ())), tuple(value for key in _LISTS for value in settings.get(key, ()))
+    return (
+        on,
+        tuple(regex_glob(one) for one in settings.get(_BLACKLIST, ())),
+        tuple(value for key in _LISTS for value in settings.get(key, ())),
+    )
 
 
 def read_apt_settings(source: Source) -> "Settings | Unread":

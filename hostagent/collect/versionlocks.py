@@ -19,6 +19,10 @@ _PUT_ASIDE = re.compile(r"~$|\.(?:disabled|bak|save|orig|distUpgrade|dpkg-[a-z]+
 _MOST_LOCKS, _LONGEST = 1000, 200
 _NEVRA = re.compile(r"(?P<name>[^:]+?)-(?:[0-9]+:)?(?P<version>[0-9][^-]*)(?:-[^-]+)?")
 
+#: Letters, dots that may repeat, escaped punctuation: what a glob can say too.
+_SIMPLE = re.compile(r"\^?(?:[A-Za-z0-9_:-]|\.[*+]?|\\[.+-])*\$?")
+_GLOB_OF = {".": "?", ".*": "*", ".+": "?*"}
+
 Locks = tuple[VersionLock, ...]
 
 
@@ -51,14 +55,26 @@ def _pins(fields: dict[str, str], file: str) -> Iterator[VersionLock]:
 
 
 def _glob(pattern: str) -> str:
-    """Of apt's /regular expressions/ those that a glob can say; any other stays and covers nothing."""
+    """One of apt's /regular expressions/, which match anywhere in the name, as a glob."""
     if len(pattern) < 2 or not (pattern.startswith("/") and pattern.endswith("/")):
         return pattern
     body = pattern[1:-1]
-    if re.search(r"[][()|+?{}\\]", body):
+    return regex_glob(body if body.startswith("^") else f".*{body}")
+
+
+def regex_glob(pattern: str) -> str:
+    """A regular expression that is matched from the start of a name, as a glob.
+
+    People write prefixes with ``.*``; an expression that says more than a glob can comes back as it is and names nothing.
+    Running it would hand the time of this program to whoever wrote it.
+
+    >>> regex_glob("nvidia-"), regex_glob("^libnvidia-.*$"), regex_glob("linux-(image|modules)")
+    ('nvidia-*', 'libnvidia-*', 'linux-(image|modules)')
+    """
+    if not _SIMPLE.fullmatch(pattern):
         return pattern
-    start, end = ("" if body.startswith("^") else "*"), ("" if body.endswith("$") else "*")
-    return start + body.removeprefix("^").removesuffix("$").replace(".*", "*") + end
+    body = re.sub(r"\.[*+]?|\\(.)", lambda match: match[1] or _GLOB_OF[match[0]], pattern.removeprefix("^"))
+    return body[:-1] if body.endswith("$") else f"{body}*"
 
 
 def parse_versionlock(text: str, file: str) -> Locks:

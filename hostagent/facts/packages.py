@@ -1,8 +1,18 @@
 """Installed packages, and what pins, holds, feeds and upgrades them."""
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from hostagent.facts.unread import Unread
+
+
+def names(pattern: str, name: str) -> bool:
+    """Whether a glob of package names names this one.
+
+    >>> names("libnvidia-*", "libnvidia-compute-580"), names("nvidia", "nvidia-open")
+    (True, False)
+    """
+    return fnmatchcase(name, pattern)
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,6 @@ class Packages:
     apt_version: str | Unread  # upstream version of the package apt
     apt_sqv: bool | Unread  # sqv is installed: apt 3 then verifies with it, under a policy that refuses SHA-1
     unattended_upgrades: bool | Unread  # automatic upgrades are on
-    unattended_blacklist: tuple[str, ...] | Unread  # regular expressions (apt) or globs (dnf) of what they leave alone
+    unattended_blacklist: tuple[str, ...] | Unread  # globs of package names that they leave alone
     unattended_origins: tuple[str, ...] | Unread  # apt: what they may upgrade from; dnf: "*"
     module_streams: tuple[tuple[str, str], ...] | Unread  # dnf: (module, enabled stream)

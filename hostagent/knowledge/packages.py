@@ -77,6 +77,16 @@ def driver_part(name: str) -> str:
     return _PART_OF.get(stem, several)
 
 
+def names_driver(pattern: str) -> bool:
+    """Whether a glob, as pins and locks have it, can mean a package of the driver; "src:NAME" is a source package.
+
+    >>> names_driver("nvidia-driver-580*"), names_driver("src:nvidia-graphics-drivers-580"), names_driver("nvidia-container-*")
+    (True, True, False)
+    """
+    start = pattern.removeprefix("src:").strip("*-")
+    return start in ("", "nvidia", "libnvidia") or bool(driver_part(start)) or start.startswith("nvidia-graphics-drivers")
+
+
 def several_may_be_installed(name: str) -> bool:
     """Whether the name carries a version or a kernel, so that an older one beside it is no fault."""
     return driver_stem(name) not in _PART_OF
