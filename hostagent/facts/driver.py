@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
+
+#: Where a driver container mounts its root file system on the host.
+CONTAINER_ROOT = "/run/nvidia/driver/"
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,28 @@ class Driver:
     cuda_toolkit_version: str | Unread  # /usr/local/cuda/version.json, "" when there is none
 
     def library(self, soname: str) -> "Library | Unread":
-        """The file a program gets for `soname`; absent when the host has none."""
+        """The file a program gets for `soname`; absent when the host has none. Of a driver container's host: the container's."""
         if isinstance(self.libraries, Unread):
             return self.libraries
-        return next((one for one in self.libraries if one.soname == soname), Unread("absent", f"the host has no {soname}"))
+        named = [one for one in self.libraries if one.soname == soname]
+        if self.container_driver is True:
+            named.sort(key=lambda one: not one.path.startswith(CONTAINER_ROOT))
+        return named[0] if named else Unread("absent", f"the host has no {soname}")
+
+
+def present_version(driver: Driver, kernel: Kernel) -> "str | Unread":
+    """Version of the loaded module; where none is loaded or nothing runs, of the one that the next boot loads."""
+    loaded = driver.loaded_version
+    if not isinstance(loaded, Unread) or loaded.why not in NOT_APPLICABLE:
+        return loaded
+    following = kernel.at(kernel.next_release)
+    return following if isinstance(following, Unread) else following.nvidia_version
+
+
+def present_flavour(driver: Driver, kernel: Kernel) -> "str | Unread":
+    """Flavour of the loaded module; where none is loaded or nothing runs, of the one that the next boot loads."""
+    loaded = driver.flavour
+    if not isinstance(loaded, Unread) or loaded.why not in NOT_APPLICABLE:
+        return loaded
+    following = kernel.at(kernel.next_release)
+    return following if isinstance(following, Unread) else following.nvidia_flavour

@@ -40,6 +40,14 @@ class InstalledKernel:
     initramfs: str | Unread  # its path, "" when there is none
     initramfs_mtime: float | Unread  # seconds since the epoch
 
+    @property
+    def nvidia_flavour(self) -> "str | Unread":
+        """open or proprietary, by the module's license."""
+        if isinstance(self.nvidia_license, Unread):
+            return self.nvidia_license
+        known = {"Dual MIT/GPL": "open", "NVIDIA": "proprietary"}
+        return known.get(self.nvidia_license, Unread("error", f"nvidia.ko of {self.release} has the license {self.nvidia_license!r}"))
+
 
 @dataclass(frozen=True)
 class Kernel:

@@ -1,0 +1,27 @@
+"""A kernel has neither an nvidia module nor the headers that DKMS needs to build one.
+
+This is why the module is missing: DKMS builds the driver anew for each kernel, and skips a kernel without headers in silence.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="DKMS has the headers of each kernel it still must build for",
+    severity="warning",
+    since="0.1",
+    remedy="Install the headers of that kernel (linux-headers-<kernel>, kernel-devel-<kernel>), then run 'dkms autoinstall -k <kernel>'.",
+    references=("dkms(8)", "NVIDIA Driver Installation Guide, section Kernel Headers"),
+)
+def headers(kernel: Kernel, driver: Driver) -> Findings:
+    if not need(driver.dkms):
+        need(Unread("not-supported", "DKMS builds no nvidia module on this host"))
+    for release in dict.fromkeys((need(kernel.release), need(kernel.next_release))):
+        one = need(kernel.at(release))
+        if not need(one.nvidia_path) and not need(one.headers):
+            yield fail(
+                f"kernel {release} has no nvidia module and no headers to build one", code="missing", found="no headers", wanted=release
+            )

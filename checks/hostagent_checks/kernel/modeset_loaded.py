@@ -1,0 +1,20 @@
+"""nvidia_modeset is not loaded: containers that ask for graphics or display get no /dev/nvidia-modeset. Compute does not need it."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The module nvidia_modeset is loaded",
+    severity="info",
+    since="0.1",
+    remedy="Where containers render, run 'nvidia-modprobe -m' and put 'nvidia-modeset' into /etc/modules-load.d/nvidia-modeset.conf.",
+    references=("nvidia-modprobe(1)",),
+)
+def modeset_loaded(kernel: Kernel, driver: Driver) -> Findings:
+    if not need(driver.loaded):
+        need(Unread("not-supported", "the nvidia module is not loaded"))
+    if "nvidia_modeset" not in need(kernel.loaded_modules):
+        yield fail("nvidia_modeset is not loaded", code="not-loaded", found="not loaded", wanted="loaded")

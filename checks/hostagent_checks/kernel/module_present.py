@@ -1,0 +1,36 @@
+"""The kernel that runs now has no nvidia module on disk: after this boot, or after an unload, no GPU can be used.
+
+Usual cause: the kernel was updated and the module was not built for it, or the package with the precompiled module of
+this kernel is missing. `nvidia-smi` then says that it could not communicate with the driver. Where the module is loaded all
+the same, its file was removed since, and the host works until the next reboot.
+"""
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.driver import Driver
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="The running kernel has an nvidia module on disk",
+    severity="critical",
+    since="0.1",
+    remedy="Install the module package of this kernel (Ubuntu: linux-modules-nvidia-<branch>-$(uname -r)), or its headers and then run "
+    "'dkms autoinstall -k $(uname -r)'.",
+    references=("depmod(8)", "NVIDIA/nvidia-docker issue 804"),
+)
+def module_present(kernel: Kernel, driver: Driver, profile: Profile) -> Findings:
+    if profile.driver.owner == "container":
+        need(Unread("not-supported", "the driver container brings the module"))
+    release = need(kernel.release)
+    running = kernel.at(release)
+    if not isinstance(running, Unread) and need(running.nvidia_path):
+        return
+    others = tuple(one.release for one in need(kernel.installed) if one.release != release and need(one.nvidia_path))
+    code = "other-kernel-has-it" if others else "missing"
+    message = f"kernel {release} has no nvidia module on disk" + (f"; {', '.join(others)} has one" if others else "")
+    if driver.loaded is True:
+        yield warn(message + ", yet one is loaded", code="removed", found="loaded, not on disk", wanted="on disk", evidence=others)
+    else:
+        yield fail(message, code=code, found="none", wanted=f"nvidia.ko of {release}", evidence=others)

@@ -1,0 +1,25 @@
+"""nvidia_peermem is not loaded though the profile wants it: network cards cannot reach GPU memory by the peer-memory path.
+
+NCCL then copies through host memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="The module nvidia_peermem is loaded where the profile wants it",
+    severity="critical",
+    scope="fabric",
+    since="0.1",
+    remedy="Run 'modprobe nvidia-peermem' and put 'nvidia-peermem' into /etc/modules-load.d/nvidia-peermem.conf; it needs the RDMA "
+    "drivers to be loaded first.",
+    references=("NVIDIA GPUDirect RDMA, section Using nvidia-peermem",),
+)
+def peermem_loaded(kernel: Kernel, profile: Profile) -> Findings:
+    if not profile.rdma.peermem:
+        need(Unread("not-supported", "the profile does not ask for peer memory"))
+    if not {"nvidia_peermem", "nv_peer_mem"} & set(need(kernel.loaded_modules)):
+        yield fail("nvidia_peermem is not loaded", code="not-loaded", found="not loaded", wanted="loaded")

@@ -1,0 +1,24 @@
+"""nvidia_uvm is not loaded: CUDA cannot start in containers whose device nodes were listed before it was.
+
+A CUDA program on the host loads it by the setuid program nvidia-modprobe. A container cannot: without /dev/nvidia-uvm
+cuInit ends with error 999, and a CDI specification made in that state lacks the node until it is made again.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The module nvidia_uvm is loaded",
+    severity="warning",
+    since="0.1",
+    remedy="Run 'nvidia-modprobe -c0 -u' now and load it at each boot: put 'nvidia-uvm' into /etc/modules-load.d/nvidia-uvm.conf.",
+    references=("nvidia-modprobe(1)", "NVIDIA/nvidia-container-toolkit issue 1934"),
+)
+def uvm_loaded(kernel: Kernel, driver: Driver) -> Findings:
+    if not need(driver.loaded):
+        need(Unread("not-supported", "the nvidia module is not loaded"))
+    if "nvidia_uvm" not in need(kernel.loaded_modules):
+        yield fail("nvidia_uvm is not loaded", code="not-loaded", found="not loaded", wanted="loaded")
