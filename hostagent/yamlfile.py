@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+MAX_DEPTH = 50
+
 
 class YamlError(ValueError):
     """The file cannot be read as strict YAML; the message says why and where."""
@@ -13,12 +15,6 @@ class YamlError(ValueError):
 
 class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """The C loader (5 times as fast), refusing what YAML allows and configuration should not."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):
-            event = self.peek_event()
-            raise yaml.constructor.ConstructorError(None, None, "found an alias, wanted plain values", event.start_mark)
-        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT002  PyYAML's signature
         seen: set[Any] = set()
@@ -50,6 +46,24 @@ def load_yaml(path: str, limit: int) -> Any:
 def parse_yaml(data: bytes) -> Any:
     """One YAML document; raises ``YamlError`` for anything else."""
     try:
+        _refuse_aliases_and_depth(data)
         return yaml.load(data, Loader=_StrictLoader)  # noqa: S506  _StrictLoader is a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
+    # PyYAML's constructors index and look up what a tag promised and a value need not hold (``!!int ""``, ``!!bool x``)
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         raise YamlError(" ".join(str(error).split()) or type(error).__name__) from error
+
+
+def _refuse_aliases_and_depth(data: bytes) -> None:
+    """Before anything is built: the C loader builds by recursion on the C stack (40,000 brackets end the process) and
+    never asks Python about an alias.
+    """
+    depth = 0
+    for event in yaml.parse(data, Loader=_StrictLoader):
+        if isinstance(event, yaml.events.AliasEvent):
+            raise YamlError(f"found an alias, wanted plain values {event.start_mark}")
+        if isinstance(event, yaml.events.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.events.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise YamlError(f"found more than {MAX_DEPTH} levels {event.start_mark}")

@@ -1,0 +1,206 @@
+"""Profiles: layers and the origin of each value, and files that are not profiles."""
+
+import contextlib
+import json
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostagent.errors import HostagentError
+from hostagent.profile import BUILT_IN, load, names, validate
+from hostagent.yamlfile import YamlError, parse_yaml
+
+NO_SITE = "/nonexistent/profile.yaml"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="mine.yaml"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_built_in_profile_loads_under_its_own_name(name):
+    loaded = load(name, site_file=NO_SITE)
+    assert loaded.profile.name == name
+    assert loaded.origin("name") == name
+
+
+def test_what_a_profile_does_not_name_comes_from_what_it_extends():
+    loaded = load("tao-7.0", site_file=NO_SITE)
+    assert (loaded.profile.gpus.ecc, loaded.origin("gpus.ecc")) == ("enabled", "default")
+    assert loaded.origin("toolkit.version") == "tao-7.0"
+    assert loaded.origin("toolkit.install") == "default"
+
+
+def test_the_site_file_lies_over_the_profile_and_the_overlay_over_both(write):
+    site = write("driver: {version: '==1.2', flavour: open}\n")
+    loaded = load("tao-7.0", site_file=site, overlay={"driver": {"flavour": "proprietary"}})
+    assert (loaded.profile.driver.version, loaded.origin("driver.version")) == ("==1.2", site)
+    assert (loaded.profile.driver.flavour, loaded.origin("driver.flavour")) == ("proprietary", "overlay")
+    assert loaded.profile.name == "tao-7.0", "a site file renames nothing"
+
+
+def test_a_site_file_may_choose_the_profile_and_a_named_one_wins(write):
+    site = write("extends: tao-7.1\ngpus: {count: 8}\n")
+    assert load(site_file=site).profile.name == "tao-7.1"
+    chosen = load("default", site_file=site)
+    assert (chosen.profile.name, chosen.profile.gpus.count) == ("default", 8)
+
+
+def test_a_file_extends_the_default_unless_it_says_otherwise(write):
+    path = write("name: mine\nruntime: {kind: crio}\n")
+    loaded = load(path, site_file=NO_SITE)
+    assert (loaded.profile.runtime.kind, loaded.origin("runtime.kind")) == ("crio", path)
+    assert loaded.origin("runtime.access") == "default"
+    assert validate(path).profile == loaded.profile
+
+
+fragments = st.fixed_dictionaries(
+    {},
+    optional={
+        "gpus": st.fixed_dictionaries({}, optional={"count": st.integers(0, 16), "mig": st.sampled_from(["any", "enabled"])}),
+        "runtime": st.fixed_dictionaries(
+            {}, optional={"kind": st.sampled_from(["docker", "crio"]), "default_runtime": st.text("ab", max_size=2)}
+        ),
+        "nvml": st.sampled_from(["required", "optional"]),
+    },
+)
+
+
+def leaves(data, prefix=""):
+    for key, value in data.items():
+        yield from leaves(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+
+
+@given(fragments, fragments)
+@settings(deadline=None)
+def test_every_value_is_that_of_its_last_layer_which_its_origin_names(tmp_path_factory, first, second):
+    site = tmp_path_factory.mktemp("site") / "profile.yaml"
+    site.write_text(json.dumps(first))
+    loaded = load("default", site_file=str(site), overlay=second)
+    below, above = dict(leaves(first)), dict(leaves(second))
+    for path, value in {**below, **above}.items():
+        found = loaded.profile
+        for part in path.split("."):
+            found = getattr(found, part)
+        assert found == value
+        assert loaded.origin(path) == ("overlay" if path in above else str(site))
+    assert loaded.origin("driver.version") == "default"
+
+
+def test_the_digest_follows_the_values_and_not_the_layers(write):
+    plain = load("default", site_file=NO_SITE)
+    assert load("default", site_file=write("gpus: {count: 0}\n")).digest == plain.digest
+    assert load("default", site_file=write("gpus: {count: 8}\n")).digest != plain.digest
+
+
+def test_a_circle_of_profiles_is_named(tmp_path, write):
+    one, two = str(tmp_path / "one.yaml"), str(tmp_path / "two.yaml")
+    write(f"extends: {two}\n", "one.yaml")
+    write(f"extends: {one}\n", "two.yaml")
+    with pytest.raises(HostagentError, match="extends itself through"):
+        load(one, site_file=NO_SITE)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("driver: &a {version: '==1'}\ntoolkit: *a\n", "alias"),
+        ("name: x\nname: y\n", "twice"),
+        ("driver: {version: '==1', version: '==2'}\n", "twice"),
+        ("? [a]\n: b\n", "no scalar"),
+        ("name: [\n", "line 2"),
+        ("a: 1\n---\nb: 2\n", "document"),
+        (b"\x00\x01\x02", "control characters are not allowed"),
+        (b"\xff\xfe\xfd\x80", "profile .*mine.yaml"),
+        (bytes(range(256)), "profile .*mine.yaml"),
+        ("!!python/object/apply:os.system [id]\n", "python/object"),
+        ("- 1\n", "found list, wanted a mapping"),
+        ("", "found NoneType, wanted a mapping"),
+        ("text\n", "found str, wanted a mapping"),
+        ("schema_version: 2\n", "schema_version is 2, wanted 1"),
+        ("schema_version: true\n", "schema_version is True"),
+        ("schema_version: '1'\n", "schema_version is '1'"),
+        ("drivers: {}\n", r"unknown key 'drivers'.*did you mean driver\?"),
+        ("driver: {version: 580}\n", r"driver\.version: found int 580, wanted text"),
+        ("driver: {version: '580'}\n", "found the constraint '580'"),
+        ("driver: null\n", "found NoneType None, wanted a mapping"),
+        ("gpus: {count: 1.5}\n", "wanted a whole number"),
+        ("extends: nothing\n", "found no profile 'nothing', wanted a file or one of default"),
+        ("extends: 5\n", "wanted text"),
+        ("1: x\n", "unknown key 1"),
+        ("name: " + "[" * 50000, "profile .*mine.yaml"),
+        ("{" * 50000, "profile .*mine.yaml"),
+        ("name: " + "1" * 10000 + "\n", "profile .*mine.yaml"),
+        ("x" * 300_000, "more than 262144 bytes"),
+    ],
+)
+def test_a_file_that_is_no_profile_is_one_sentence_and_a_next_step(write, content, message):
+    with pytest.raises(HostagentError, match=message) as caught:
+        load(write(content), site_file=NO_SITE)
+    assert caught.value.next_step
+    assert "\n" not in caught.value.message
+    with pytest.raises(HostagentError):
+        load(site_file=write(content))
+
+
+@pytest.mark.parametrize(
+    "tag", ["int", "float", "bool", "timestamp", "binary", "null", "omap", "pairs", "set", "seq", "map", "str", "merge", "value"]
+)
+@pytest.mark.parametrize("value", ["''", "x", "[]", "{}", "[x]", "{a: b}", "'+'", "0x", "é"])
+def test_a_tag_that_does_not_fit_its_value_is_refused_or_read(tag, value):
+    with contextlib.suppress(YamlError):
+        parse_yaml(f"name: !!{tag} {value}\n".encode())
+
+
+@given(st.binary(max_size=200))
+@settings(deadline=None)
+def test_any_bytes_are_yaml_or_refused(data):
+    with contextlib.suppress(YamlError):
+        parse_yaml(data)
+
+
+yaml_pieces = st.lists(
+    st.sampled_from(["a", ": ", "\n", "- ", "  ", "[", "]", "{", "}", ", ", "!!int ", "!!set ", "&x ", "*x", "<<", "? ", "|\n", ">\n", "'", '"', "---\n", "0x", "1", ".", "_", "#", "%", "2001-99-99", "~", "=", "!", "é", "\t", ":"]),
+    max_size=30,
+).map("".join)  # fmt: skip
+
+
+@given(yaml_pieces)
+@settings(deadline=None, max_examples=500)
+def test_anything_that_looks_like_yaml_is_read_or_refused(text):
+    with contextlib.suppress(YamlError):
+        parse_yaml(text.encode())
+
+
+def test_what_is_not_a_regular_file_is_refused_without_waiting(tmp_path):
+    pipe, link = tmp_path / "pipe.yaml", tmp_path / "loop.yaml"
+    os.mkfifo(pipe)
+    link.symlink_to(link)
+    for path in (str(pipe), str(link), str(tmp_path / "none.yaml"), "/dev/zero/x.yaml", f"{tmp_path}/"):
+        with pytest.raises(HostagentError):
+            load(path, site_file=NO_SITE)
+    directory = tmp_path / "directory.yaml"
+    directory.mkdir()
+    with pytest.raises(HostagentError):
+        load(str(directory), site_file=NO_SITE)
+    with pytest.raises(HostagentError):
+        load(site_file=str(pipe))
+
+
+def test_a_missing_site_file_is_no_mistake_and_a_dangling_one_is(tmp_path):
+    assert load(site_file=str(tmp_path / "none")).profile.name == "default"
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(HostagentError):
+        load(site_file=str(tmp_path / "dangling"))
+
+
+def test_the_built_in_profiles_are_files_of_the_package():
+    assert {f"{name}.yaml" for name in names()} == set(os.listdir(BUILT_IN))
