@@ -1,0 +1,23 @@
+"""The kernel module is of the other flavour (open or proprietary) than the profile wants."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver, present_flavour
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="The kernel module is of the flavour the profile wants",
+    severity="critical",
+    since="0.1",
+    remedy="Replace the kernel module packages by those of the other flavour ('hostagent install'), then reboot.",
+    references=("NVIDIA Driver Installation Guide, section Kernel Modules",),
+)
+def flavour(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
+    wanted = profile.driver.flavour
+    if wanted == "any":
+        need(Unread("not-supported", "the profile takes any flavour"))
+    found = need(present_flavour(driver, kernel))
+    if found != wanted:
+        yield fail(f"the kernel module is {found}, profile wants {wanted}", code="other-flavour", found=found, wanted=wanted)

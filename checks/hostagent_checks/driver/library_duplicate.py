@@ -1,0 +1,25 @@
+"""The host has more than one copy of a driver library: which of them a program gets depends on directory order.
+
+Two causes are common: a .run installation beside packages, and CUDA's forward-compatibility package in the linker's
+path. When one copy is upgraded the other stays, and fails with a version mismatch (NVML 18, CUDA 803).
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import CONTAINER_ROOT, Driver
+
+
+@check(
+    title="Each driver library is there once",
+    severity="warning",
+    since="0.1",
+    remedy="Remove the copies that belong to no package ('nvidia-uninstall' for a .run installation), take compat directories out of "
+    "/etc/ld.so.conf.d, then run 'ldconfig'.",
+    references=("ld.so(8)", "CUDA Compatibility, section Forward Compatibility"),
+)
+def library_duplicate(driver: Driver) -> Findings:
+    libraries = [one for one in need(driver.libraries) if not one.path.startswith(CONTAINER_ROOT)]
+    for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
+        paths = tuple(one.path for one in libraries if one.soname == soname)
+        if len(paths) > 1:
+            code = "cuda-compat" if any("/compat/" in path for path in paths) else "duplicate"
+            yield fail(f"{soname} is there {len(paths)} times", code=code, found=paths, wanted="one file")

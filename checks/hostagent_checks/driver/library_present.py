@@ -1,0 +1,33 @@
+"""A driver library is missing: nothing can use the GPUs, though the module may be loaded.
+
+NVML then says "NVML Shared Library Not Found" (12), CUDA programs do not start, and the container toolkit finds no
+library to mount. Packages of the kernel module alone, and of compute libraries alone, can be installed without the other.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The driver's libraries are installed",
+    severity="critical",
+    since="0.1",
+    remedy="Install the driver's compute libraries of the version of the module (Ubuntu: libnvidia-compute-<branch>; RHEL, Debian: "
+    "nvidia-driver-cuda), then run 'ldconfig'.",
+    references=("ld.so(8)", "nvml.h, NVML_ERROR_LIBRARY_NOT_FOUND"),
+)
+def library_present(driver: Driver) -> Findings:
+    need(driver.libraries)
+    for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
+        library = driver.library(soname)
+        if isinstance(library, Unread):
+            yield fail(f"the host has no {soname}", code="missing", found="none", wanted=soname)
+        elif not library.cached and not need(driver.container_driver):
+            yield fail(
+                f"{library.path} is not in the dynamic linker's cache",
+                code="not-cached",
+                found=library.path,
+                wanted="in /etc/ld.so.cache",
+                remedy="Run 'ldconfig'; if that does not suffice, name the directory in a file of /etc/ld.so.conf.d first.",
+            )

@@ -1,0 +1,17 @@
+"""NVML and the kernel name different driver versions: the library in use is not the one of the loaded module."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+
+
+@check(
+    title="NVML and the kernel agree on the driver's version",
+    severity="warning",
+    since="0.1",
+    remedy="Install module and libraries of one version ('hostagent install'), then drain the host and reboot it.",
+    references=("NVML API Reference, nvmlSystemGetDriverVersion",),
+)
+def nvml_version(driver: Driver) -> Findings:
+    found, loaded = need(driver.nvml_driver_version), need(driver.loaded_version)
+    if found != loaded:
+        yield fail(f"NVML says driver {found}, the kernel has {loaded}", code="differs", found=found, wanted=loaded)

@@ -1,0 +1,21 @@
+"""The driver was installed by NVIDIA's .run file: no package manager knows it, and 'hostagent install' refuses to touch it.
+
+It works. But no update reaches it, a new kernel gets a module only where DKMS was asked for, and packages that are
+installed later mix with it (see `driver.library_owner`).
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+
+
+@check(
+    title="The driver comes from packages",
+    severity="info",
+    since="0.1",
+    remedy="To move to packages run 'nvidia-uninstall', then 'hostagent install'.",
+    references=("NVIDIA driver README, chapter Installing the NVIDIA Driver",),
+)
+def runfile(driver: Driver) -> Findings:
+    traces = need(driver.runfile_traces)
+    if traces:
+        yield fail("a .run file installed the driver", code="runfile", found=traces, wanted="packages", evidence=traces)

@@ -1,0 +1,34 @@
+"""The driver is older than the first release of its branch that holds the fixes of NVIDIA's newest known security bulletin.
+
+Anybody who can open the driver's device nodes, a container with a GPU included, can use those faults. The newest
+bulletin that this release of the agent knows is named in the finding: a later one may have raised the floor again.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver, present_version
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+from hostagent.facts.version import branch, compare_deb, upstream
+from hostagent.knowledge.driver import floor
+
+
+@check(
+    title="The driver holds the fixes of the known security bulletins",
+    severity="warning",
+    since="0.1",
+    remedy="Set 'driver.install' in the profile to the wanted version or a later one of the branch, run 'hostagent install', and reboot.",
+    references=("NVIDIA security bulletins for the GPU display driver: 5703, 5747, 5821, 5861",),
+)
+def security_floor(driver: Driver, kernel: Kernel) -> Findings:
+    version = need(upstream(need(present_version(driver, kernel))))
+    known = floor(branch(version))
+    if known is None:
+        need(Unread("not-supported", f"no bulletin that this release knows names branch {branch(version)}"))
+    elif compare_deb(version, known.version) < 0:
+        yield fail(
+            f"driver {version} is below the security floor {known.version} of branch {known.branch}",
+            code="below-floor",
+            found=version,
+            wanted=f">= {known.version}",
+            evidence=(f"bulletin {known.bulletin} of {known.date}",),
+        )
