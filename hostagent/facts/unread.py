@@ -47,9 +47,6 @@ class Unread:
     def __repr__(self) -> str:
         return f"Unread({self.why!r}, {self.detail!r})"
 
-    def __hash__(self) -> int:
-        return hash((self.why, self.detail))
-
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Unread):
             return (self.why, self.detail) == (other.why, other.detail)
@@ -66,6 +63,9 @@ class Unread:
         if name.startswith("__"):
             raise AttributeError(name)
         raise UnreadError(self)
+
+    #: A set or a mapping asks for the hash first: ``gpu.name in {"T4"}`` would otherwise answer False.
+    __hash__ = _poisoned
 
     __bool__ = __len__ = __contains__ = __iter__ = __getitem__ = _poisoned
     __lt__ = __le__ = __gt__ = __ge__ = _poisoned
