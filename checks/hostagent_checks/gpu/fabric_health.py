@@ -7,7 +7,17 @@ from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
 
-_HEALTHY = ("false", "none", "not-supported")
+#: What each field of the health mask says on a sound GPU. Fields that are not here tell of no defect.
+_SOUND = {
+    "degraded-bandwidth": "false",
+    "route-recovery": "false",
+    "access-timeout-recovery": "false",
+    "route-unhealthy": "false",
+    "incorrect-configuration": "none",
+    "manager": "connected",
+}
+#: NVLink works on, with less bandwidth or for a moment not at all.
+_PASSING = ("degraded-bandwidth", "route-recovery", "access-timeout-recovery")
 
 
 @check(
@@ -18,14 +28,10 @@ _HEALTHY = ("false", "none", "not-supported")
     references=("NVIDIA NVML API Reference, nvmlGpuFabricInfoV_t, health mask",),
 )
 def fabric_health(gpu: Gpu) -> Findings:
-    health = [(name, value) for name, value in need(gpu.fabric).health if value != "not-supported"]
+    health = [(name, value) for name, value in need(gpu.fabric).health if name in _SOUND and value != "not-supported"]
     if not health:
         need(Unread("not-supported", "the driver reports no fabric health"))
     for name, value in health:
-        if value in _HEALTHY:
-            continue
-        if "unhealthy" in name or "incorrect" in name:
-            text = name if value == "true" else f"{name}: {value}"
-            yield fail(f"the fabric says {text}", code=name, found=value, wanted="none" if "incorrect" in name else "false")
-        else:
-            yield warn(f"the fabric says {name}", code=name, found=value, wanted="false")
+        if value != _SOUND[name]:
+            report = warn if name in _PASSING else fail
+            yield report(f"the fabric says {name}: {value}", code=name, found=value, wanted=_SOUND[name])

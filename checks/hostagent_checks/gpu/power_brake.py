@@ -7,7 +7,7 @@ judged.
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
 
-_REASONS = ("hw-power-brake-slowdown", "hw-slowdown")
+_REASONS = ("hw-power-brake", "hw-slowdown")
 #: Also sets hw-slowdown: `gpu.thermal_slowdown` judges it.
 _HEAT = "hw-thermal-slowdown"
 

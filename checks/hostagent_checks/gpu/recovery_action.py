@@ -6,6 +6,9 @@ from hostagent.facts.gpu import Gpu
 _REMEDIES = {
     "gpu-reset": "Drain the node, then 'nvidia-smi --gpu-reset -i <PCI address>'.",
     "node-reboot": "Drain the node and reboot it.",
+    "bus-reset": "Drain the node and reset the GPU's PCI slot, or reboot the node.",
+    "system-reboot": "Drain the node and power-cycle it.",
+    "recover-imex-domain": "Restart nvidia-imex on the nodes of the NVLink domain.",
     "drain-p2p": "End all jobs that use this GPU from others, then look again.",
     "drain-and-reset": "Start no new work on the GPU, and reset it when it is idle.",
 }
