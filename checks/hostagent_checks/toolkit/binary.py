@@ -1,0 +1,31 @@
+"""A program of the toolkit is missing or cannot be executed: the package database says installed, the disk does not.
+
+This is what is left by an image build that copied the package database without the files, by a removed file, or by a copy without
+its permission bits. Runtimes then fail with "executable file not found" when the first GPU container starts.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+_NEEDED = ("/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk")
+
+
+@check(
+    title="The toolkit's programs are on disk and can be executed",
+    severity="critical",
+    since="0.1",
+    remedy="Reinstall nvidia-container-toolkit-base at the version it has.",
+    references=("NVIDIA Container Toolkit, packaging: nvidia-container-toolkit-base",),
+)
+def binary(toolkit: Toolkit, profile: Profile) -> Findings:
+    if profile.toolkit.owner == "container":
+        need(Unread("not-supported", "the profile gives the toolkit to a container"))
+    binaries = dict(need(toolkit.binaries))
+    if not binaries and not need(toolkit.packages):
+        need(Unread("absent", "the toolkit is not installed"))
+    for path in _NEEDED:
+        if not binaries.get(path, False):
+            found = "not executable" if path in binaries else "missing"
+            yield fail(f"{path} is {found}", code=found.replace(" ", "-"), found=f"{path} {found}", wanted="an executable file")

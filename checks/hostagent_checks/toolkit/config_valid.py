@@ -1,0 +1,25 @@
+"""The toolkit's config.toml cannot be read by it: the nvidia runtime refuses every container.
+
+`nvidia-container-runtime` and its hook read /etc/nvidia-container-runtime/config.toml at each container start and exit with
+an error where it is no TOML or names a mode they do not know.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.toolkit import Toolkit
+
+_MODES = ("auto", "cdi", "csv", "jit-cdi", "legacy")
+
+
+@check(
+    title="The toolkit's configuration can be read",
+    severity="critical",
+    since="0.1",
+    remedy="Mend the named line, or write a fresh file with 'nvidia-ctk config default --output=FILE'.",
+    references=("NVIDIA Container Toolkit, Configuring the NVIDIA Container Runtime",),
+)
+def config_valid(toolkit: Toolkit) -> Findings:
+    path = need(toolkit.config_path)
+    if error := need(toolkit.config_error):
+        yield fail(f"{path} cannot be read", code="unreadable", found=error, wanted="TOML of the toolkit")
+    elif (mode := need(toolkit.mode)) not in _MODES:
+        yield fail(f"{path} names a mode that does not exist", code="unknown-mode", found=mode, wanted=", ".join(_MODES))

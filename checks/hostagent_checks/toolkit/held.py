@@ -1,0 +1,27 @@
+"""Nothing keeps the toolkit at its version, or only some of its packages are kept there.
+
+An ordinary upgrade then replaces the program that starts every GPU container while jobs run. With only some of the four pinned,
+the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (= …) but … is to be installed".
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The toolkit's packages are held at their version",
+    severity="warning",
+    since="0.1",
+    remedy="Hold all of its installed packages: 'apt-mark hold NAME…', 'dnf versionlock add NAME…' or 'zypper addlock NAME…'.",
+    references=("apt-mark(8), apt_preferences(5)", "DNF versionlock plugin"),
+)
+def held(toolkit: Toolkit) -> Findings:
+    packages = need(toolkit.packages)
+    if not packages:
+        need(Unread("absent", "no package of the toolkit is installed"))
+    free = sorted(one.name for one in packages if not one.held)
+    if len(free) == len(packages):
+        yield fail("no package of the toolkit is held", code="not-held", found="none held", wanted="all held")
+    elif free:
+        yield fail("only some of the toolkit's packages are held", code="partial", found=f"{', '.join(free)} not held", wanted="all held")

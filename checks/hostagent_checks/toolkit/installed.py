@@ -1,0 +1,32 @@
+"""The NVIDIA Container Toolkit is missing or installed in part: no container on this host gets a GPU.
+
+Runtimes reach GPUs through the toolkit's programs, as a runtime called nvidia or through CDI specifications that its base
+package writes. A host that uses CDI alone needs the base package and no other; all else needs the four packages.
+Where a profile says that a container (the GPU Operator) owns the toolkit, the host needs none.
+"""
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
+from hostagent.profile import Profile
+
+
+@check(
+    title="The NVIDIA Container Toolkit is installed",
+    severity="critical",
+    since="0.1",
+    remedy="Install the toolkit's packages at one version with 'hostagent install'.",
+    references=("NVIDIA Container Toolkit, Installing the NVIDIA Container Toolkit",),
+)
+def installed(toolkit: Toolkit, profile: Profile) -> Findings:
+    if profile.toolkit.owner == "container":
+        need(Unread("not-supported", "the profile gives the toolkit to a container"))
+    packages = need(toolkit.packages)
+    if not packages and not need(toolkit.binaries):
+        yield fail("the toolkit is not installed", code="not-installed", found="no package and no program of it", wanted="installed")
+    missing = [name for name in TOOLKIT_PACKAGES if packages and all(one.name != name for one in packages)]
+    if TOOLKIT_BASE in missing:
+        yield fail("the toolkit's programs are not installed", code="no-base", found=f"no {TOOLKIT_BASE}", wanted=TOOLKIT_BASE)
+    elif missing and profile.runtime.access != "cdi":
+        yield warn("the toolkit is installed in part", code="incomplete", found=f"no {', no '.join(missing)}", wanted="all four packages")

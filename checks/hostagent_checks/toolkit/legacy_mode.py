@@ -1,0 +1,23 @@
+"""The toolkit is set to its legacy mode: containers lose their GPUs when systemd reloads.
+
+The legacy hook adds device nodes behind the container runtime's back. With the systemd cgroup driver a `systemctl daemon-reload`
+drops them, and NVML in the container answers "Unknown Error" from then on. The mode is deprecated.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.toolkit import Toolkit
+
+
+@check(
+    title="The toolkit does not use its legacy mode",
+    severity="warning",
+    since="0.1",
+    remedy="Set it back with 'nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto'.",
+    references=(
+        "NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",
+        "NVIDIA Container Toolkit, Release Notes: deprecation of the legacy mode",
+    ),
+)
+def legacy_mode(toolkit: Toolkit) -> Findings:
+    if (mode := need(toolkit.mode)) == "legacy":
+        yield fail("the toolkit is in legacy mode", code="legacy", found=mode, wanted="auto")

@@ -1,0 +1,33 @@
+"""Two toolkits: the host's packages and the copy that the GPU Operator puts below /usr/local/nvidia/toolkit.
+
+Both write the same drop-in of the runtime's configuration. Whichever ran last decides which of the two starts containers, so an
+upgrade of the other changes nothing, and removing one leaves a runtime entry that points nowhere.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="The toolkit has one owner",
+    severity="warning",
+    since="0.1",
+    remedy="Keep one: set toolkit.enabled=false in the GPU Operator's values, or remove the host's packages.",
+    references=("NVIDIA GPU Operator, Installing: common chart customization options",),
+)
+def operator_owner(toolkit: Toolkit, profile: Profile) -> Findings:
+    operators = need(toolkit.operator_version)
+    packages = need(toolkit.packages)
+    if not operators and not packages:
+        need(Unread("absent", "no toolkit is installed"))
+    if operators and packages:
+        yield fail(
+            "the host and the GPU Operator both have a toolkit",
+            code="two-owners",
+            found=f"packages, and the GPU Operator's {operators}",
+            wanted=f"one, owned by the {profile.toolkit.owner}",
+        )
+    elif operators and profile.toolkit.owner == "host":
+        yield fail("the GPU Operator owns the toolkit", code="other-owner", found=f"the GPU Operator's {operators}", wanted="the host's")
