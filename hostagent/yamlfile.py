@@ -1,12 +1,20 @@
 """YAML files of ours (profiles, cases): safe, small, no duplicate keys, no aliases."""
 
 import os
+import re
 import stat
 from typing import Any
 
 import yaml
 
 MAX_DEPTH = 50
+#: YAML 1.2's core words, and nothing of YAML 1.1: there the key ``off`` is False and ``0000:10:00.0`` a number.
+_WORDS = (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)|0x[0-9a-fA-F]+", list("-+0123456789")),
+    ("float", r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+|[-+]?\.inf|\.nan", list("-+0123456789.")),
+)
 
 
 class YamlError(ValueError):
@@ -26,6 +34,11 @@ class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
                 raise yaml.constructor.ConstructorError(None, None, f"found the key {key!r} twice", key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
+
+
+_StrictLoader.yaml_implicit_resolvers = {}
+for _word, _pattern, _starts in _WORDS:
+    _StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_word}", re.compile(f"(?:{_pattern})$"), _starts)
 
 
 def load_yaml(path: str, limit: int) -> Any:

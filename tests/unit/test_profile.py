@@ -204,3 +204,19 @@ def test_a_missing_site_file_is_no_mistake_and_a_dangling_one_is(tmp_path):
 
 def test_the_built_in_profiles_are_files_of_the_package():
     assert {f"{name}.yaml" for name in names()} == set(os.listdir(BUILT_IN))
+
+
+def test_words_that_only_yaml_1_1_turns_into_something_else_stay_text(write):
+    path = write("name: 2026-01-01\ndescription: 0000:10:00.0\nchecks: {gpu.row_remap: {off: yes}}\n")
+    profile = load(path, site_file=NO_SITE).profile
+    assert (profile.name, profile.description, profile.checks["gpu.row_remap"].off) == ("2026-01-01", "0000:10:00.0", "yes")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("true", True), ("False", False), ("~", None), ("12", 12), ("-3", -3), ("0x1f", 31), ("1.5", 1.5), ("1e3", 1000.0), ("010", "010"), ("on", "on"), ("1:30", "1:30"), ("1_000", "1_000"), ("<<", "<<"), ("=", "=")],
+)  # fmt: skip
+def test_a_plain_word_is_what_yaml_1_2_says(text, value):
+    found = parse_yaml(f"key: {text}\n".encode())["key"]
+    assert found == value
+    assert type(found) is type(value)

@@ -1,0 +1,1 @@
+"""A catalogue that must be refused: one of its checks opens a file itself."""

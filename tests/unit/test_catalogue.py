@@ -1,0 +1,158 @@
+"""Catalogues by name: what is loaded, what is refused, and a third party's, installed as a package of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostagent.catalogue import ALLOWED_STDLIB, FORBIDDEN_NAMES, OURS, lint, load, refuse_unknown_ids, select
+from hostagent.errors import HostagentError
+from hostagent.profile import load as load_profile
+
+SAMPLE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "sample_catalogue")
+CHECKS = load([OURS])
+
+
+def test_ids_are_family_and_file_and_come_in_order():
+    ids = [one.id for one in CHECKS]
+    assert ids == sorted(set(ids))
+    assert {one.function.__module__ for one in CHECKS} == {f"{OURS}.{one}" for one in ids}
+
+
+def test_a_family_and_a_check_can_be_selected_and_a_typing_error_is_named():
+    assert {one.id.split(".")[0] for one in select(CHECKS, ["gpu"])} == {"gpu"}
+    assert [one.id for one in select(CHECKS, ["gpu.row_remap", "gpu.row_remap"])] == ["gpu.row_remap"]
+    for name in ("gp", "gpu.", "", "gpu.row_rema"):
+        with pytest.raises(HostagentError, match="found no check or family"):
+            select(CHECKS, [name])
+
+
+def test_a_profile_that_names_a_check_nobody_has_is_told_the_nearest():
+    profile = load_profile("default", site_file="/nonexistent", overlay={"checks": {"gpu.row_remaps": {"off": "x"}}}).profile
+    with pytest.raises(HostagentError, match=r"gpu\.row_remaps.*Did you mean gpu\.row_remap\?"):
+        refuse_unknown_ids(CHECKS, profile)
+
+
+def test_a_catalogue_that_is_not_installed_is_named():
+    with pytest.raises(HostagentError, match="'nowhere_checks', which cannot be imported"):
+        load(["nowhere_checks"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os",
+        "import os as math",
+        "import subprocess, re",
+        "from os import path",
+        "from pathlib import Path",
+        "from hostagent.source import Source",
+        "from hostagent.collect.gpu import read_gpus",
+        "from hostagent import source",
+        "import hostagent",
+        "from . import other",
+        "from .. import gpu",
+        "from hostagent_checks.gpu import row_remap",
+        "from hostagent.factsheet import x",
+        "import hostagent.checking",
+        "open('/etc/passwd')",
+        "x = open",
+        "__import__('os')",
+        "eval('1')",
+        "exec('1')",
+        "compile('1', '', 'eval')",
+        "getattr(1, 'x')",
+        "vars()",
+        "print('x')",
+        "().__class__.__bases__",
+        "f.__globals__",
+        "def f():\n    import socket",
+        "lambda: open('x')",
+        "breakpoint()",
+    ],
+)
+def test_what_reaches_the_host_is_refused(line):
+    assert lint(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import re", "import math", "from typing import NamedTuple", "from hostagent.facts.gpu import Gpu", "from itertools import groupby"],
+)
+def test_what_a_check_needs_is_allowed(line):
+    assert lint(line) == ()
+
+
+@pytest.mark.parametrize("name", sorted(FORBIDDEN_NAMES))
+def test_a_forbidden_name_is_refused_wherever_it_stands(name):
+    assert lint(f"x = [{name} for y in z]")
+
+
+@given(st.sampled_from(sorted(sys.stdlib_module_names - {module.split(".")[0] for module in ALLOWED_STDLIB})))
+@settings(deadline=None)
+def test_no_other_part_of_the_standard_library_can_be_imported(name):
+    assert lint(f"import {name}")
+    assert lint(f"from {name} import x")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The sample catalogue as its user would install it, and a way to run Python beside it."""
+    target = str(tmp_path_factory.mktemp("site-packages"))
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--target", target, SAMPLE], check=True, timeout=120)
+
+    def run(*argv, profile=""):
+        where = [target, *([os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else [])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(where)}
+        path = os.path.join(target, "profile.yaml")
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(profile)
+        program = os.path.join(sysconfig.get_path("scripts"), "hostagent")
+        command = [program, *argv, *(["--profile", path] if profile else [])]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=target, check=False)
+
+    return run
+
+
+def test_a_third_partys_check_runs_where_a_profile_names_its_catalogue(installed):
+    listed = installed("checks", "list", "--format", "json", profile="catalogues: [hostagent_checks, acme_checks]\n")
+    assert listed.returncode == 0, listed.stderr
+    ids = {row["id"] for row in json.loads(listed.stdout)}
+    assert "acme_checks.gpu.memory" in ids
+    assert {one.id for one in CHECKS} < ids
+    judged = installed("check", "--only", "acme_checks.gpu", "--format", "json", profile="catalogues: [acme_checks]\n")
+    assert {one["id"] for one in json.loads(judged.stdout)["findings"]} == {"acme_checks.gpu.memory"}
+
+
+def test_an_installed_catalogue_that_no_profile_names_does_not_run(installed):
+    assert "acme_checks" not in installed("checks", "list").stdout
+    assert installed("checks", "list", "--installed").stdout == "acme_checks\n"
+
+
+def test_the_profile_tunes_a_third_partys_check_by_its_whole_id(installed):
+    profile = "catalogues: [acme_checks]\nchecks: {acme_checks.gpu.memory: {off: 'not here'}}\n"
+    told = json.loads(installed("check", "--format", "json", profile=profile).stdout)
+    assert [(one["id"], one["outcome"]) for one in told["findings"]] == [("acme_checks.gpu.memory", "off")]
+
+
+def test_a_check_that_opens_a_file_itself_is_refused_by_name_and_line(installed):
+    refused = installed("check", profile="catalogues: [hostagent_checks, unlawful_checks]\n")
+    assert refused.returncode == 2
+    assert "unlawful_checks.gpu.peek: line 9: uses open" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_third_partys_cases_run_with_the_public_runner(monkeypatch):
+    monkeypatch.syspath_prepend(SAMPLE)
+    from hostagent.testing import cases, mismatch, run_case
+
+    checks = {one.id: one for one in load(["acme_checks"])}
+    found = list(cases(os.path.join(SAMPLE, "cases"), checks))
+    assert len(found) == 2
+    assert [mismatch(case, run_case(case, checks)) for case in found] == ["", ""]
