@@ -1,0 +1,120 @@
+"""What each version of a container runtime does with its configuration, and from which version it can use CDI.
+
+containerd: measured on 2026-11-21 with the programs 1.6.20, 1.7.24 and 2.1.4, by ``config dump`` and by starting them
+(tests/real/test_containerd.py repeats it). CDI support of the others: documents of the Container Device Interface and of
+the NVIDIA Container Toolkit (release notes of 1.19.1), 2026-11.
+"""
+
+from typing import NamedTuple
+
+GRPC_CRI = "io.containerd.grpc.v1.cri"
+CRI_RUNTIME = "io.containerd.cri.v1.runtime"
+CRI_IMAGES = "io.containerd.cri.v1.images"
+RUNC_V2 = "io.containerd.runc.v2"
+SPEC_DIRS = ("/etc/cdi", "/var/run/cdi")
+
+
+class ContainerdRules(NamedTuple):
+    """How one line of versions reads its configuration."""
+
+    since: tuple[int, int]
+    max_config_version: int  # 0: not looked at
+    deep_merge: bool  # imports merge into the CRI table; otherwise the last file that has the table replaces it
+    strict_text: bool  # invalid UTF-8 and a byte order mark are refused
+    missing_import_ok: bool
+    globs_from_file: bool  # a relative pattern with a star starts at the file's directory, not at the daemon's /
+    uri_prefix: str  # what the names of plugins begin with, from configuration version 2 on
+    uri_fields: int  # dotted fields such a name has at least
+    knows_cdi: bool
+    cdi_default: bool
+
+
+#: Newest last.
+CONTAINERD = (
+    ContainerdRules((0, 0), 0, False, False, False, False, "", 4, False, False),
+    ContainerdRules((1, 7), 2, False, False, False, True, "io.containerd.", 4, True, False),
+    ContainerdRules((2, 0), 3, True, True, True, True, "", 2, True, True),
+)
+
+#: Types of the keys that the three versions decode: a value of another type makes containerd refuse to start.
+_TOP = {
+    **dict.fromkeys(("root", "state", "temp", "plugin_dir"), str),
+    **dict.fromkeys(("version", "oom_score"), int),
+    **dict.fromkeys(("imports", "disabled_plugins", "required_plugins"), list),
+    **dict.fromkeys(("plugins", "grpc", "ttrpc", "debug", "metrics", "cgroup", "timeouts", "proxy_plugins", "stream_processors"), dict),
+}
+_CRI = {
+    **dict.fromkeys(
+        (
+            "device_ownership_from_security_context", "disable_apparmor", "disable_hugetlb_controller", "disable_proc_mount",
+            "disable_tcp_service", "enable_selinux", "enable_tls_streaming", "enable_unprivileged_icmp", "enable_unprivileged_ports",
+            "ignore_image_defined_volumes", "netns_mounts_under_state_dir", "restrict_oom_score_adj", "tolerate_missing_hugetlb_controller",
+        ),
+        bool,
+    ),
+    **dict.fromkeys(("max_concurrent_downloads", "max_container_log_line_size", "selinux_category_range", "stats_collect_period"), int),
+    **dict.fromkeys(("stream_idle_timeout", "stream_server_address", "stream_server_port", "unset_seccomp_profile"), str),
+    **dict.fromkeys(("cni", "containerd", "image_decryption", "registry", "x509_key_pair_streaming"), dict),
+}  # fmt: skip
+_CRI_1 = {"disable_cgroup": bool, "systemd_cgroup": bool, "sandbox_image": str}
+_CRI_CDI = {
+    **dict.fromkeys(("enable_cdi", "image_pull_with_sync_fs"), bool),
+    **dict.fromkeys(("drain_exec_sync_io_timeout", "image_pull_progress_timeout"), str),
+    "cdi_spec_dirs": list,
+    "ignore_deprecation_warnings": list,
+}
+_DEFAULTS = {"default_runtime_name": str, "runtimes": dict, "ignore_rdt_not_enabled_errors": bool}
+_DEFAULTS_1 = {
+    **dict.fromkeys(("disable_snapshot_annotations", "discard_unpacked_layers", "no_pivot"), bool),
+    **dict.fromkeys(("default_runtime", "untrusted_workload_runtime"), dict),
+    "snapshotter": str,
+}
+_HANDLER = {
+    **dict.fromkeys(("base_runtime_spec", "cni_conf_dir", "runtime_path", "runtime_type"), str),
+    **dict.fromkeys(("container_annotations", "pod_annotations"), list),
+    "cni_max_conf_num": int,
+    "privileged_without_host_devices": bool,
+    "options": dict,
+}
+_HANDLER_1 = {"runtime_engine": str, "runtime_root": str}
+
+
+class Schema(NamedTuple):
+    """Key to type, by table."""
+
+    top: dict[str, type]
+    cri: dict[str, type]
+    containerd: dict[str, type]
+    handler: dict[str, type]
+
+
+def schema(rules: ContainerdRules) -> Schema:
+    """The keys that this line of versions decodes with a type."""
+    if rules.deep_merge:
+        return Schema(_TOP, {**_CRI, **_CRI_CDI}, _DEFAULTS, _HANDLER)
+    cdi = _CRI_CDI if rules.knows_cdi else {}
+    return Schema(_TOP, {**_CRI, **_CRI_1, **cdi}, {**_DEFAULTS, **_DEFAULTS_1}, {**_HANDLER, **_HANDLER_1})
+
+
+class CdiSupport(NamedTuple):
+    """From which version on a runtime (facts' ``kind``) reads CDI specifications of this version and older."""
+
+    kind: str
+    runtime: str
+    cdi_version: str
+
+
+#: Rising. A runtime older than its first row has no CDI at all.
+CDI_SUPPORT = (
+    CdiSupport("containerd", "1.7.0", "0.6.0"),
+    CdiSupport("containerd", "1.7.16", "0.7.0"),
+    CdiSupport("docker", "25.0", "0.6.0"),
+    CdiSupport("docker", "26.1", "0.7.0"),
+    CdiSupport("crio", "1.23", "0.6.0"),
+    CdiSupport("crio", "1.30", "0.7.0"),
+)
+
+#: Docker enables CDI without a word in daemon.json from here on (Docker Engine release notes).
+DOCKER_CDI_DEFAULT = "28.3"
+#: CRI-O's built-in default runtime is crun from here on, runc before (CRI-O release notes).
+CRIO_CRUN_DEFAULT = "1.31"
