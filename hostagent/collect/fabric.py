@@ -34,7 +34,7 @@ def read_fabric(source: Source, known: Callable[[type], Any]) -> Any:
     return Fabric(
         nvswitches=switches,
         driver_nvswitches=_driver_switches(source),
-        nvlink5_managers=_bridges(source) if not switches or isinstance(switches, Unread) else (),
+        nvlink5_managers=_bridges(source) if isinstance(switches, Unread) or not switches else (),
         manager_log_errors=log if isinstance(log, Unread) else parse_manager_log(log),
         imex_nodes=nodes if isinstance(nodes, Unread) else parse_imex_nodes(nodes),
         imex_channels=_names(source, _IMEX_CHANNELS),

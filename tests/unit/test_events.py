@@ -1,0 +1,152 @@
+"""The kernel log's lines about GPUs and NVSwitches."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostagent.collect.events import parse_events, read_events
+from hostagent.facts.gpu import GpuEvents
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.xids import CATALOGUE, meaning
+from hostagent.testing import host
+
+
+def xids(*lines):
+    return [(one.pci, one.code, one.count) for one in parse_events(lines).xids]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("NVRM: Xid (PCI:0000:1b:00): 79, pid=4, GPU has fallen off the bus.", ("0000:1b:00.0", 79)),
+        ("NVRM: Xid (PCI:0000:1B:00.0): 48, DBE", ("0000:1b:00.0", 48)),
+        ("NVRM: Xid (0000:03:00): 14, Channel 00000001", ("0000:03:00.0", 14)),
+        ("[ 270.439207] NVRM: Xid (PCI:0000:01:00): 62, 0096(1c54) 00000000 00000000", ("0000:01:00.0", 62)),
+        ("Dec 23 23:32:27 node kernel: NVRM: Xid (PCI:0000:01:00): 13, pid='<unknown>', name=<unknown>", ("0000:01:00.0", 13)),
+        ("NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel (0x9).", ("0000:01:00.0", 94)),
+        ("NVRM: Xid (PCI:0000:3b:00 GPU-I:01 GPU-CI:02): 13, pid=9, name=a, Graphics Exception", ("0000:3b:00.0", 13)),
+        ("NVRM: Xid (PCI:10018:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 00", ("10018:01:00.0", 149)),
+        ("NVRM: Xid (PCI:00000000:1A:00): 31, x", ("0000:1a:00.0", 31)),
+    ],
+)
+def test_every_shape_that_drivers_print_is_read(line, expected):
+    assert xids(line) == [(*expected, 1)]
+
+
+@pytest.mark.parametrize("line", ["NVRM: Xid (garbled", "NVRM: Xid (PCI:0000:66:00): abc, pid=2", "NVRM: Xid (PCI:zz): 79, x"])
+def test_an_xid_line_that_cannot_be_read_is_kept_and_not_dropped(line):
+    (one,) = parse_events([line]).xids
+    assert (one.code, one.line) == (0, line)
+
+
+def test_equal_xids_of_one_gpu_are_one_entry_with_a_count_and_the_newest_line():
+    lines = ["NVRM: Xid (PCI:0000:1b:00): 13, first", "NVRM: Xid (PCI:0000:2b:00): 13, other", "NVRM: Xid (PCI:0000:1b:00): 13, last"]
+    first, other = parse_events(lines).xids
+    assert (first.count, first.line.endswith("last"), other.pci) == (2, True, "0000:2b:00.0")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["NVRM: GPU at 0000:b3:00.0 has fallen off the bus."],
+        ["NVRM: GPU 0000:b3:00.0: GPU has fallen off the bus."],
+        [
+            "[ 1843.308145] NVRM: The NVIDIA GPU 0000:b3:00.0",
+            "NVRM: (PCI ID: 10de:26b5) installed in this system has",
+            "NVRM: fallen off the bus and is not responding to commands.",
+        ],
+        [
+            r"NVRM: The NVIDIA GPU 0000:b3:00.0\x0aNVRM: (PCI ID: 10de:26b5) installed in this system has\x0aNVRM: fallen off the bus and is",
+        ],
+    ],
+)
+def test_a_gpu_that_fell_off_the_bus_without_an_xid_counts_as_xid_79(lines):
+    assert xids(*lines) == [("0000:b3:00.0", 79, 1)]
+
+
+def test_a_switch_fault_is_no_gpu_fault():
+    found = parse_events(["nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20009, Non-fatal, Link 28 RX Short Error Rate"])
+    assert (found.xids, [(one.pci, one.code) for one in found.sxids]) == ((), [("0000:c3:00.0", 20009)])
+
+
+@pytest.mark.parametrize(
+    ("line", "pci", "kind"),
+    [
+        ("NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x62:0x40:2028)", "0000:01:00.0", "adapter"),
+        ("NVRM: RmInitAdapter failed! (0x24:0x40:1220)", "", "adapter"),
+        ("NVRM: GPU 0000:01:00.0: rm_init_adapter failed, device minor number 0", "0000:01:00.0", "adapter"),
+        ("NVRM: RmInitAdapter: Cannot initialize GSP firmware RM", "", "gsp"),
+        ("NVRM: _kgspBootGspRm: unexpected WPR2 already up, cannot proceed with booting GSP", "", "wpr2"),
+        (
+            "nvidia 0000:01:00.0: Direct firmware load for nvidia/580.142/gsp_ga10x.bin failed with error -2",
+            "0000:01:00.0",
+            "firmware",
+        ),
+    ],
+)
+def test_a_gpu_that_does_not_start_is_told_by_its_kind(line, pci, kind):
+    (one,) = parse_events([line]).init_failures
+    assert (one.pci, one.kind, one.count) == (pci, kind, 1)
+
+
+def test_ordinary_lines_are_no_events():
+    lines = [
+        "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.142  Release Build  (builder)",
+        "nvidia-nvlink: Nvlink Core is being initialized, major device number 510",
+        "nvidia 0000:01:00.0: vgaarb: VGA decodes changed",
+        "nvidia-uvm: Loaded the UVM driver, major device number 507.",
+    ]
+    assert parse_events(lines) == ((), (), ())
+
+
+def test_a_log_that_may_not_be_read_leaves_every_fact_unread():
+    denied = Unread("denied", "/dev/kmsg")
+    assert read_events(host({"kernel_log": denied}), None) == GpuEvents(denied, denied, denied, denied)
+
+
+@pytest.mark.parametrize("answer", [{}, {"lines": "x", "complete": True}, {"lines": [1], "complete": True}, [], "x"])
+def test_a_log_of_another_shape_is_an_error_and_not_an_empty_log(answer):
+    assert read_events(host({"kernel_log": answer}), None).xids.why == "error"
+
+
+def test_a_log_that_does_not_say_whether_it_is_complete_is_unread_in_that_alone():
+    events = read_events(host({"kernel_log": {"lines": [], "complete": "yes"}}), None)
+    assert (events.xids, events.log_complete.why) == ((), "error")
+
+
+@given(st.lists(st.text()))
+def test_any_text_gives_facts(lines):
+    parse_events(lines)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["NVRM: ", "Xid (", "SXid (", "PCI:", "0000:1b:00", ".0", ")", ": ", "79", ", ", "GPU ", "\\x0a", "fallen off the bus"]
+        )
+    )
+)
+def test_any_pieces_of_an_xid_line_give_facts(pieces):
+    parse_events(["".join(pieces)])
+
+
+def test_a_large_log_takes_little_time():
+    lines = ["NVRM: Xid (PCI:0000:1b:00): 13, " + "x" * 200] * 20_000 + ["NVRM: Xid (" * 50_000, "GPU " * 200_000]
+    started = time.perf_counter()
+    assert xids(*lines)[0] == ("0000:1b:00.0", 13, 20_000)
+    assert time.perf_counter() - started < 5
+
+
+def test_the_catalogue_says_what_to_do_about_every_fault():
+    assert [row.code for row in CATALOGUE.values() if not row.meaning or (row.kind != "notice" and not row.action)] == []
+    assert all(code == row.code for code, row in CATALOGUE.items())
+
+
+@pytest.mark.parametrize(
+    ("kind", "codes"),
+    [("critical", (48, 64, 74, 79, 95, 119, 120, 140)), ("warning", (63, 94, 4711)), ("application", (13, 31, 43, 45))],
+)
+def test_a_code_is_weighed_by_nvidias_action_for_it(kind, codes):
+    assert {meaning(code).kind for code in codes} == {kind}
