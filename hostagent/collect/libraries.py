@@ -1,10 +1,11 @@
 """The driver's user libraries: what the dynamic linker finds, and other copies in the library directories."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.ldcache import parse_ldcache
+from hostagent.collect.packages import owners
 from hostagent.facts.driver import Library
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
@@ -47,11 +48,8 @@ def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Libra
             return path
     for directory in _DIRECTORIES:
         _add_directory(source, directory, found)
-    owners = _owners(source, known, tuple(found))
-    return tuple(
-        Library(soname, path, parse_version(path), cached, owners if isinstance(owners, Unread) else owners.get(path, ""))
-        for path, (soname, cached) in found.items()
-    )
+    packages = owners(source, known(Packages), found) if found else {}
+    return tuple(Library(soname, path, parse_version(path), cached, packages[path]) for path, (soname, cached) in found.items())
 
 
 def _add_directory(source: Source, directory: str, found: "dict[str, tuple[str, bool]]") -> None:
@@ -75,16 +73,3 @@ def parse_version(path: str) -> str:
     """
     match = _FILE.fullmatch(path.rpartition("/")[2])
     return match[2] if match else ""
-
-
-def _owners(source: Source, known: Callable[[type], Any], paths: "tuple[str, ...]") -> "Mapping[str, str] | Unread":
-    """Package by path; a path that no package owns is not in it."""
-    if not paths:
-        return {}
-    from hostagent.collect import packages
-
-    owners = getattr(packages, "owners", None)
-    if owners is None:
-        return Unread("error", "the package database cannot name the owner of a file")
-    answer: Mapping[str, str] | Unread = owners(source, known(Packages), paths)
-    return answer

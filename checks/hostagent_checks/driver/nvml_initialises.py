@@ -14,7 +14,7 @@ from hostagent.profile import Profile
     title="NVML starts",
     severity="critical",
     since="0.1",
-    remedy="Read the kernel log ('journalctl -k -b -g NVRM') and the other driver findings; if none explains it, drain and reboot the host.",
+    remedy="Read the kernel log ('journalctl -k -b -g NVRM') and the other driver findings; if none explains it, reboot the host.",
     references=("nvml.h, nvmlReturn_t",),
 )
 def nvml_initialises(driver: Driver, profile: Profile) -> Findings:

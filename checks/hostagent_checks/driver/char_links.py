@@ -1,0 +1,26 @@
+"""/dev/char has no links to the driver's nodes. With older runc and systemd's cgroups, containers then lose their GPUs.
+
+After 'systemctl daemon-reload' NVML says "Unknown Error" in a container that ran well: systemd resolves allowed devices through
+/dev/char, where the driver registers nothing. Containers that get their GPUs by CDI, and current runc, are not affected.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="/dev/char has links to the driver's device nodes",
+    severity="info",
+    since="0.1",
+    remedy="Run 'nvidia-ctk system create-dev-char-symlinks --create-all' at each boot, or let containers get GPUs by CDI.",
+    references=("NVIDIA Container Toolkit, section Troubleshooting: containers losing access to GPUs",),
+)
+def char_links(driver: Driver) -> Findings:
+    nodes = need(driver.device_nodes)
+    if not nodes:
+        need(Unread("absent", "there are no device nodes"))
+    links = need(driver.char_links)
+    missing = tuple(node.path for node in nodes if f"{node.major}:{node.minor}" not in links)
+    if missing:
+        yield fail(f"/dev/char has no link to {', '.join(missing)}", code="missing", found=links, wanted=f"{len(nodes)} links")

@@ -1,0 +1,31 @@
+"""A driver container owns the driver, and the host has one of its own: the next boot loads the host's.
+
+The driver container then cannot unload it ("Could not unload NVIDIA driver kernel modules, driver is in use") and its pod
+restarts for ever; or host tools use libraries that do not match the container's module.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.facts.system import Kernel
+
+
+@check(
+    title="The driver has one owner: the host or a container",
+    severity="warning",
+    since="0.1",
+    remedy="Keep one: remove the host's driver packages, or turn the operator's driver off ('driver.enabled=false').",
+    references=("NVIDIA/gpu-operator issues 126 and 2166",),
+)
+def container_conflict(driver: Driver, kernel: Kernel) -> Findings:
+    if not need(driver.container_driver):
+        return
+    modules = tuple(one.nvidia_path for one in need(kernel.installed) if need(one.nvidia_path))
+    libraries = tuple(one.path for one in need(driver.libraries) if one.cached and not one.path.startswith(CONTAINER_ROOT))
+    if modules or libraries:
+        yield fail(
+            "a driver container is running, and the host has a driver of its own",
+            code="two-owners",
+            found=(*modules, *libraries),
+            wanted="none on the host",
+            evidence=need(driver.container_driver_evidence),
+        )

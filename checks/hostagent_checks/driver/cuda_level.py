@@ -1,0 +1,46 @@
+"""The driver is too old for the CUDA toolkit that the profile asks for: programs built with it do not start.
+
+A driver runs every CUDA of its own major version and older. Of its own major version but a later minor one, programs run
+by minor-version compatibility: what needs the newer driver's compiler (PTX) or new interfaces fails then.
+"""
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.driver import Driver, present_version
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+from hostagent.facts.version import branch, parse_constraint
+from hostagent.knowledge.driver import cuda_level as level_of_branch
+from hostagent.profile import Profile
+
+
+@check(
+    title="The driver runs the CUDA version the profile asks for",
+    severity="critical",
+    since="0.1",
+    remedy="Install a driver of a branch that runs this CUDA ('hostagent install'), or ask for an older toolkit in the profile.",
+    references=("CUDA Compatibility", "CUDA Toolkit Release Notes, table of driver versions"),
+)
+def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
+    if not profile.cuda.toolkit:
+        need(Unread("not-supported", "the profile asks for no CUDA toolkit"))
+    wanted = tuple(int(part) for part in parse_constraint(profile.cuda.toolkit).version.partition("~")[0].split("."))[:2]
+    told = driver.cuda_driver_version
+    text = level_of_branch(branch(need(present_version(driver, kernel)))) if isinstance(told, Unread) else told
+    found = tuple(int(part) for part in text.split(".") if part.isdecimal())[:2]
+    if not found:
+        need(
+            told
+            if isinstance(told, Unread) and told.why not in ("absent", "not-running")
+            else Unread("error", "this driver's CUDA level is not known")
+        )
+    if found[0] < wanted[0]:
+        yield fail(
+            f"the driver runs CUDA {text}, profile wants {profile.cuda.toolkit}", code="too-old", found=text, wanted=profile.cuda.toolkit
+        )
+    elif found < wanted:
+        yield warn(
+            f"the driver runs CUDA {text}, profile wants {profile.cuda.toolkit}: only minor-version compatibility holds",
+            code="minor",
+            found=text,
+            wanted=profile.cuda.toolkit,
+        )

@@ -1,0 +1,28 @@
+"""The nodes of nvidia-uvm have another major number than the kernel gave the module: cuInit ends with error 999.
+
+That number is dynamic: it can differ after each load. Nodes that were made by hand, by a boot script or by an image keep an old one.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The nodes of nvidia-uvm have the kernel's major number",
+    severity="critical",
+    since="0.1",
+    remedy="Remove the nodes and make them anew: 'rm /dev/nvidia-uvm /dev/nvidia-uvm-tools && nvidia-modprobe -c0 -u'.",
+    references=("proc_devices(5)", "NVIDIA/nvidia-container-toolkit issue 1934"),
+)
+def device_majors(driver: Driver) -> Findings:
+    major = dict(need(driver.char_majors)).get("nvidia-uvm", -1)
+    nodes = [node for node in need(driver.device_nodes) if node.path.startswith("/dev/nvidia-uvm")]
+    if major < 0 and not nodes:
+        need(Unread("not-supported", "nvidia_uvm is not loaded and has no nodes"))
+    if not nodes:
+        yield fail("nvidia_uvm is loaded and /dev/nvidia-uvm is missing", code="missing", found="none", wanted=f"major {major}")
+    for node in nodes:
+        if node.major != major:
+            wanted = f"major {major}" if major >= 0 else "no node: nvidia_uvm is not loaded"
+            yield fail(f"{node.path} has major {node.major}, wanted {wanted}", code="wrong-major", found=node.major, wanted=wanted)

@@ -1,0 +1,39 @@
+"""A device node of the driver is missing or has the wrong number: programs and containers cannot open that GPU.
+
+The nodes are made by nvidia-modprobe, udev rules or the persistence daemon; a container runtime copies what is there at its start.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.unread import Unread
+
+_MAJOR = 195
+_CONTROL_MINOR = 255
+_MODESET_MINOR = 254
+
+
+@check(
+    title="Each GPU and the control device have their device nodes",
+    severity="critical",
+    since="0.1",
+    remedy="Run 'nvidia-modprobe -c <minor>' for each missing GPU (or 'nvidia-smi' as root), and let nvidia-persistenced start at boot.",
+    references=("Linux kernel, Documentation/admin-guide/devices.txt, major 195", "nvidia-modprobe(1)"),
+)
+def device_nodes(driver: Driver, gpus: tuple[Gpu, ...]) -> Findings:
+    if not need(driver.loaded):
+        need(Unread("not-supported", "the nvidia module is not loaded"))
+    nodes = {node.path: (node.major, node.minor) for node in need(driver.device_nodes)}
+    wanted = {"/dev/nvidiactl": (_MAJOR, _CONTROL_MINOR)}
+    if "/dev/nvidia-modeset" in nodes:
+        wanted["/dev/nvidia-modeset"] = (_MAJOR, _MODESET_MINOR)
+    for gpu in gpus:
+        if need(gpu.in_proc) and not need(gpu.excluded):
+            minor = need(gpu.minor)
+            wanted[f"/dev/nvidia{minor}"] = (_MAJOR, minor)
+    for path, (major, minor) in wanted.items():
+        if path not in nodes:
+            yield fail(f"{path} is missing", code="missing", found="none", wanted=f"{major}:{minor}")
+        elif nodes[path] != (major, minor):
+            found = f"{nodes[path][0]}:{nodes[path][1]}"
+            yield fail(f"{path} is device {found}, wanted {major}:{minor}", code="wrong-number", found=found, wanted=f"{major}:{minor}")

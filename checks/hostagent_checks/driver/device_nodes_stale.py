@@ -1,0 +1,22 @@
+"""Device nodes of the driver exist while its module is not loaded: runtimes hand them to containers, which fail inside.
+
+Starting NVML as root without a loaded module leaves /dev/nvidiactl behind, so one call of nvidia-smi is enough.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+
+
+@check(
+    title="No device node stands for a driver that is not loaded",
+    severity="warning",
+    since="0.1",
+    remedy="Load the module ('modprobe nvidia'); if the host shall have none, remove the nodes ('rm /dev/nvidia*') or reboot.",
+    references=("nvidia-modprobe(1)",),
+)
+def device_nodes_stale(driver: Driver) -> Findings:
+    if need(driver.loaded):
+        return
+    paths = tuple(node.path for node in need(driver.device_nodes))
+    if paths:
+        yield fail("device nodes exist and the nvidia module is not loaded", code="stale", found=paths, wanted="none")

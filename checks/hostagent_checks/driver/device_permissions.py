@@ -1,0 +1,34 @@
+"""Owner or mode of a device node is not what the driver was told: users, or containers without root, cannot open the GPU.
+
+The driver's own parameters (DeviceFileUID, DeviceFileGID, DeviceFileMode) say what nvidia-modprobe gives the nodes. Something
+else changed them since, such as a udev rule or a script, and the next use resets or refuses them.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The device nodes have the owner and mode of the driver's parameters",
+    severity="warning",
+    since="0.1",
+    remedy="Set the wanted owner and mode as module options (NVreg_DeviceFileUID, -GID, -Mode) instead of by rules or scripts.",
+    references=("NVIDIA driver README, appendix on device file parameters", "/proc/driver/nvidia/params"),
+)
+def device_permissions(driver: Driver) -> Findings:
+    parameters = dict(need(driver.parameters))
+    words = tuple(parameters.get(f"DeviceFile{name}", "") for name in ("UID", "GID", "Mode"))
+    if not all(word.isdecimal() for word in words):
+        need(Unread("error", "/proc/driver/nvidia/params names no owner and mode of device files"))
+    if parameters.get("ModifyDeviceFiles") == "0":
+        need(Unread("not-supported", "the driver leaves its device files to others (ModifyDeviceFiles is 0)"))
+    wanted = (int(words[0]), int(words[1]), int(words[2]))
+    nodes = need(driver.device_nodes)
+    if not nodes:
+        need(Unread("absent", "there are no device nodes"))
+    for node in nodes:
+        found = (node.uid, node.gid, node.mode)
+        if found != wanted:
+            texts = tuple(f"{uid}:{gid} {mode:04o}" for uid, gid, mode in (found, wanted))
+            yield fail(f"{node.path} is {texts[0]}, wanted {texts[1]}", code="differs", found=texts[0], wanted=texts[1])

@@ -1,0 +1,31 @@
+"""DKMS has a newer driver than it has built for a kernel that matters: that kernel boots with an old module or none.
+
+Packages can be installed "successfully" without it: rpm ignores a failing scriptlet, and DKMS skips a kernel without headers.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="DKMS has built the newest driver for the running and the next kernel",
+    severity="warning",
+    since="0.1",
+    remedy="Install that kernel's headers and gcc, run 'dkms autoinstall -k <kernel>', and read its make.log if it fails.",
+    references=("dkms(8)", "NVIDIA/open-gpu-kernel-modules issues 441 and 468"),
+)
+def dkms_built(driver: Driver, kernel: Kernel) -> Findings:
+    newest = {build.module: build for build in reversed(need(driver.dkms))}  # newest first: the last one kept is the newest
+    if not newest:
+        need(Unread("not-supported", "DKMS builds no nvidia module on this host"))
+    for release in dict.fromkeys((need(kernel.release), need(kernel.next_release))):
+        for module, build in newest.items():
+            if release not in build.kernels:
+                yield fail(
+                    f"DKMS has {module} {build.version} and has not built it for kernel {release}",
+                    code="not-built",
+                    found=build.kernels,
+                    wanted=release,
+                )

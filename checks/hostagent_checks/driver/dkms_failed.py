@@ -1,0 +1,32 @@
+"""DKMS tried to build the driver for a kernel that matters, and failed. The first error line of its log is in the finding.
+
+Common causes: missing headers, another gcc than the kernel was built with, a kernel that is newer than the driver knows.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="No DKMS build of the driver has failed",
+    severity="warning",
+    since="0.1",
+    remedy="Mend what the log names (headers, gcc, a driver that knows this kernel), then run 'dkms autoinstall -k <kernel>'.",
+    references=("dkms(8)", "NVIDIA/open-gpu-kernel-modules issues 441 and 468"),
+)
+def dkms_failed(driver: Driver, kernel: Kernel) -> Findings:
+    builds = need(driver.dkms)
+    if not builds:
+        need(Unread("not-supported", "DKMS builds no nvidia module on this host"))
+    for build in builds:
+        if build.failed and build.failed_kernel in ("", need(kernel.release), need(kernel.next_release)):
+            error = build.error or "no error line in make.log"
+            yield fail(
+                f"the build of {build.module} {build.version} for kernel {build.failed_kernel or 'unknown'} failed: {error}",
+                code="build-failed",
+                found=error,
+                wanted="a built module",
+                evidence=(build.log,),
+            )

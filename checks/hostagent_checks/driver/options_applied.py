@@ -1,0 +1,39 @@
+"""A module option of /etc/modprobe.d is not in force: the loaded module was loaded without it.
+
+It was added since, and a reboot is pending; or the module is loaded from an initramfs that does not hold the file.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.unread import Unread
+
+_PREFIX = "NVreg_"
+
+
+@check(
+    title="The loaded module has the options of modprobe.d",
+    severity="warning",
+    since="0.1",
+    remedy="Rebuild the initramfs ('update-initramfs -u' or 'dracut --force'), drain the host and reboot it.",
+    references=("modprobe.d(5)", "/proc/driver/nvidia/params"),
+)
+def options_applied(driver: Driver) -> Findings:
+    in_force = dict(need(driver.parameters))
+    wanted = {name.removeprefix(_PREFIX): value for name, value in need(driver.module_options) if name.startswith(_PREFIX)}
+    known = {name: value for name, value in wanted.items() if name in in_force}
+    if not known:
+        need(Unread("not-supported", "modprobe.d sets no option that the driver shows"))
+    for name, value in known.items():
+        if _number(value) != _number(in_force[name]):
+            yield fail(
+                f"{_PREFIX}{name} is {in_force[name]}, modprobe.d says {value}", code="not-applied", found=in_force[name], wanted=value
+            )
+
+
+def _number(text: str) -> "int | str":
+    """A parameter as the kernel reads it: 0x is hexadecimal, a leading 0 octal; -1 is shown as 4294967295."""
+    word = text.strip('"')
+    try:
+        return int(word, 8 if word.isdecimal() and len(word) > 1 and word.startswith("0") else 0) & 0xFFFFFFFF
+    except ValueError:
+        return word

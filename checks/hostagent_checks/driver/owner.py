@@ -1,0 +1,29 @@
+"""The driver is owned by another party than the profile says: whoever upgrades this host will use the wrong means."""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="The party that the profile names owns the driver",
+    severity="warning",
+    since="0.1",
+    remedy="Set 'driver.owner' in the profile to what is true, or move the driver to the wanted owner.",
+    references=("NVIDIA GPU Operator, section Pre-Installed NVIDIA GPU Drivers",),
+)
+def owner(driver: Driver, profile: Profile) -> Findings:
+    wanted = profile.driver.owner
+    found = "container" if need(driver.container_driver) else "host"
+    if found == "host" and wanted == "container" and not need(driver.loaded):
+        need(Unread("absent", "no driver is loaded: nobody owns one"))
+    if found != wanted:
+        evidence = need(driver.container_driver_evidence)
+        yield fail(
+            f"the {found} owns the driver, profile wants the {wanted}",
+            code=f"owned-by-{found}",
+            found=found,
+            wanted=wanted,
+            evidence=evidence,
+        )
