@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hostagent.collect import nvml, pci
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.facts.unread import Unread
 from hostagent.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
@@ -28,7 +28,7 @@ class _Nvml(NamedTuple):
 
     at: dict[str, tuple[int, nvml.Answers]]  # by PCI address
     unplaced: dict[int, nvml.Answers]
-    unread: "Unread | None"  # why nothing of NVML could be read
+    unread: "Unread | None"  # why an address that is not in ``at`` has no answers; None: NVML has no such GPU
 
 
 def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] | Unread":
@@ -152,7 +152,18 @@ def _placed(found: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] |
     missing = addresses - set(at)
     if len(missing) == len(unplaced) == 1:
         at[missing.pop()] = unplaced.popitem()
-    return found._replace(at=at, unplaced=unplaced)
+    return _Nvml(at, {}, found.unread if found.unread is not None else _nowhere(unplaced, len(missing)))
+
+
+def _nowhere(unplaced: dict[int, nvml.Answers], missing: int) -> "Unread | None":
+    """What the GPUs without an answer of their own share with those that NVML cannot place."""
+    reasons = {one.detail: one for answers in unplaced.values() if isinstance(one := answers["pci"], Unread)}
+    if not unplaced:
+        return None
+    if len(reasons) == 1 and len(unplaced) == missing:
+        return reasons.popitem()[1]
+    indices = ", ".join(str(index) for index in sorted(unplaced))
+    return Unread("error", f"GPU {indices} of NVML does not say where it is: {'; '.join(sorted(reasons))}")
 
 
 def _same(answers: nvml.Answers, row: dict[str, str]) -> bool:
@@ -170,9 +181,8 @@ def _gpu(
     found: _Nvml,
 ) -> Gpu:
     row = rows if isinstance(rows, Unread) else rows.get(address, Unread("absent", f"{_PROC} has no {address}"))
-    index, answers = found.at.get(address, (_why_not(found), {}))
-    if isinstance(index, Unread):
-        answers = dict.fromkeys(QUESTIONS, index)
+    nothing = found.unread if found.unread is not None else Unread("absent", "the GPU is not in NVML")
+    index, answers = found.at.get(address, (nothing, dict.fromkeys(QUESTIONS, nothing)))
     of_nvml = nvml.facts(answers)
     of_proc = _proc_facts(row)
     for name, value in of_proc.pop("instead").items():
@@ -218,19 +228,7 @@ def _row(row: "dict[str, str] | Unread", key: str) -> "str | Unread":
 def _in_nvml(address: str, found: _Nvml) -> "bool | Unread":
     if address in found.at:
         return True
-    return _why_not(found) if found.unread is not None or found.unplaced else False
-
-
-def _why_not(found: _Nvml) -> Unread:
-    """Why there are no NVML answers for an address that NVML did not name."""
-    if found.unread is not None:
-        return found.unread
-    for index, answers in found.unplaced.items():
-        where = answers["pci"]
-        if isinstance(where, Unread) and where.why not in NOT_APPLICABLE:
-            return where
-        return Unread("error", f"GPU {index} of NVML does not say where it is")
-    return Unread("absent", "the GPU is not in NVML")
+    return found.unread if found.unread is not None else False
 
 
 def _verdict(answers: nvml.Answers) -> "tuple[bool | Unread, bool | Unread, str | Unread]":

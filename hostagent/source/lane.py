@@ -63,14 +63,17 @@ def run_worker(pipe: int, parent: int, root: str, nvml_optional: bool) -> NoRetu
 def _settle(pipe: int, parent: int) -> None:
     """Own as little as possible: only the pipe, no terminal, no handlers of the parent, no life after the parent."""
     import ctypes
+    import resource
 
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM):
-        signal.signal(number, signal.SIG_DFL)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT):
+        signal.signal(number, signal.SIG_DFL)  # the last three: the parent's faulthandler would write to a closed file
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends the worker
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a library that crashes must not leave a core file
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)  # it died between fork and prctl
+    os.chdir("/")
     null = os.open(os.devnull, os.O_RDWR)
     kept = os.dup(pipe)
     for descriptor in (0, 1, 2):

@@ -175,7 +175,9 @@ def _asked(pynvml: Any, function: str, call: Callable[..., Answer], *arguments: 
         answer = call(*arguments)
     except pynvml.NVMLError as error:
         return Unread(_WHY.get(error.value, "error"), f"{error.value} {error} ({function})")
-    except Exception as error:  # the binding's own failures: text that is not UTF-8, a function that it lacks
+    except UnicodeDecodeError as error:  # NVML itself succeeded (0)
+        return Unread("error", f"0 {error} ({function})")
+    except Exception as error:  # the binding's own failures: a function that it lacks, an argument it refuses
         return Unread("error", f"{function}: {type(error).__name__}: {error}")
     return True if answer is None else answer
 

@@ -47,7 +47,7 @@ class Worker:
     _left_behind: "list[int]" = []  # noqa: RUF012 - one list for the process: workers that SIGKILL did not end at once
 
     def __init__(self, root: str = "/", nvml_optional: bool = False) -> None:  # noqa: FBT002 - the profile's word
-        self._root = root
+        self._root = os.path.realpath(root)
         self._nvml_optional = nvml_optional
         self._pid = 0
         self._pipe = -1

@@ -99,7 +99,14 @@ def install_proc(tree: Path, address: str, minor: int) -> None:
 
 
 def install_pci(
-    tree: Path, address: str, *, vendor: int = 0x10DE, device: int = 0x2330, kind: int = 0x030200, driver: str = "nvidia", numa_node: int = 0
+    tree: Path,
+    address: str,
+    *,
+    vendor: int = 0x10DE,
+    device: int = 0x2330,
+    kind: int = 0x030200,
+    driver: str = "nvidia",
+    numa_node: int = 0,
 ) -> Path:
     """One PCI function in sysfs; `kind` is its class. An empty `driver` leaves it unbound."""
     directory = tree / "sys/bus/pci/devices" / address

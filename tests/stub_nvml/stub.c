@@ -9,6 +9,7 @@
  *     value TEXT        success; TEXT is the string, or the numbers in the order of the call's results
  *     error N           nvmlReturn_t N
  *     hang              never returns
+ *     crash             a segmentation fault
  *     sleep S           the built-in answer, S seconds late
  *     node PATH         the built-in answer; makes the character device PATH (195:0), as the real nvmlInit does
  *     after N ACTION    ACTION, once this GPU has answered N calls
@@ -18,6 +19,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +79,8 @@ static int answer(const char *call, int index, const char *builtin, const char *
         else if (!strncmp(action, "hang", 4))
             for (;;)
                 pause();
+        else if (!strncmp(action, "crash", 5))
+            raise(SIGSEGV);
         else if (!strncmp(action, "sleep ", 6))
             usleep((useconds_t)(atof(action + 6) * 1e6));
         else if (!strncmp(action, "node ", 5))

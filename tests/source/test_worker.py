@@ -1,0 +1,289 @@
+"""The worker: what hangs costs its own deadline and no more, and leaves nothing behind.
+
+The hangs are a library that never returns (see tests/stub_nvml). What is not simulated: a process that SIGKILL cannot
+end because it waits inside the kernel driver; that needs a broken GPU.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hostagent.facts.unread import Unread
+from hostagent.source import worker as worker_module
+from hostagent.source.worker import CALL_S, Worker
+from tests import stub_nvml
+from tests.real.conftest import need_real
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="device nodes and chroot need root: run the tests as root")
+
+NAME = ("nvml", "device", "0", "name")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    need_real("gcc", "apt-get install gcc libc6-dev")
+    root = tmp_path / "host"
+    root.mkdir()
+    return root
+
+
+@contextlib.contextmanager
+def running(root, **options):
+    worker = Worker(str(root), **options)
+    worker.start()
+    try:
+        yield worker
+    finally:
+        worker.close()
+
+
+def children():
+    with open(f"/proc/self/task/{os.getpid()}/children") as listed:
+        return set(listed.read().split())
+
+
+def persistence_daemon(tree):
+    """With its socket there, NVML answers at once on a healthy host, so the short deadline holds."""
+    directory = tree / "run/nvidia-persistenced"
+    directory.mkdir(parents=True)
+    listening = socket.socket(socket.AF_UNIX)
+    here = os.open(directory, os.O_RDONLY)
+    listening.bind(f"/proc/self/fd/{here}/socket")  # a path longer than 107 bytes cannot be bound
+    os.close(here)
+    listening.close()
+
+
+def waited(question, worker):
+    started = time.monotonic()
+    return worker.ask(*question), time.monotonic() - started
+
+
+def test_files_and_nvml_are_answered_below_another_root(tree):
+    (address,) = stub_nvml.install(tree, 1)
+    with running(tree) as worker:
+        assert worker.ask("list", "/proc/driver/nvidia/gpus") == [address]
+        assert b"H100" in worker.ask("read", f"/proc/driver/nvidia/gpus/{address}/information")
+        assert worker.ask(*NAME) == "NVIDIA H100 80GB HBM3"
+        assert worker.ask("read", "/proc/driver/nvidia/params", "4").why == "error", "larger than asked is never a cut"
+        assert worker.ask("read", "/proc/driver/nvidia/warnings/none").why == "absent"
+        assert worker.ask("list", "/proc/driver/nvidia-nvswitch/devices").why == "absent"
+        assert worker.ask("nvml", "device", "1", "name").why == "absent"
+
+
+def test_a_call_that_hangs_costs_its_deadline_once_and_is_named(tree):
+    persistence_daemon(tree)
+    stub_nvml.install(tree, 8, {"DeviceGetRemappedRows 2": "hang"})
+    before = children()
+    with running(tree) as worker:
+        hung, first_s = waited(("nvml", "device", "2", "row_remap"), worker)
+        assert hung == Unread("timeout", "nvmlDeviceGetRemappedRows 2: no answer in 1 s")
+        assert first_s < CALL_S + 0.5
+        assert worker.ask("nvml", "device", "1", "row_remap") == [0, 0, 0, 0], "what came before is kept"
+        later, later_s = waited(("nvml", "device", "0", "temperature"), worker)
+        assert later == Unread("timeout", "not asked: nvmlDeviceGetRemappedRows 2 hangs")
+        assert later_s < 0.05
+        started = time.monotonic()
+    assert time.monotonic() - started < 0.5
+    assert children() == before
+
+
+def test_a_deadline_that_passed_while_the_parent_was_busy_costs_no_second_one(tree):
+    persistence_daemon(tree)
+    stub_nvml.install(tree, 1, {"DeviceGetTemperature 0": "hang"})
+    with running(tree) as worker:
+        time.sleep(1.3)
+        answer, seconds = waited(("nvml", "device", "0", "temperature"), worker)
+        assert answer.why == "timeout"
+        assert seconds < 0.3
+
+
+def test_each_answer_starts_the_clock_anew(tree):
+    persistence_daemon(tree)
+    stub_nvml.install(tree, 4, {"DeviceGetTemperature *": "sleep 0.6"})
+    with running(tree) as worker:
+        assert worker.ask("nvml", "device", "3", "temperature") == 35, "four slow calls take longer than one deadline"
+
+
+@pytest.mark.parametrize("call", ["Init -1", "DeviceGetHandleByIndex 0"])
+def test_waking_a_gpu_may_take_seconds_only_where_no_persistence_daemon_runs(tree, call):
+    stub_nvml.install(tree, 1, {call: "sleep 1.5"})
+    with running(tree) as worker:
+        assert worker.ask(*NAME) == "NVIDIA H100 80GB HBM3"
+    persistence_daemon(tree)
+    with running(tree) as worker:
+        assert worker.ask(*NAME).why == "timeout"
+
+
+def test_only_one_worker_at_a_time_hangs_on_a_machine(tree):
+    persistence_daemon(tree)
+    stub_nvml.install(tree, 1, {"DeviceGetName 0": "hang"})
+    with running(tree) as first:
+        assert first.ask(*NAME).why == "timeout"
+        started = time.monotonic()
+        with running(tree) as second:
+            answer = second.ask("read", "/proc/driver/nvidia/version")
+            assert answer == Unread("timeout", f"another hostagent's worker (pid {first.pid}) is still reading NVML")
+            assert second.ask(*NAME) == answer
+        assert time.monotonic() - started < 2 * CALL_S + 0.5
+    with running(tree) as third:
+        assert isinstance(third.ask("read", "/proc/driver/nvidia/version"), bytes), "the lock ends with its worker"
+
+
+def test_two_healthy_runs_at_once_both_get_their_answers(tree):
+    stub_nvml.install(tree, 8)
+    with running(tree) as first, running(tree) as second:
+        assert second.ask(*NAME) == first.ask(*NAME) == "NVIDIA H100 80GB HBM3"
+
+
+def test_the_lock_creates_nothing_and_needs_no_write_access(tree):
+    stub_nvml.install(tree, 1)
+    module = tree / "sys/module/nvidia"
+    module.chmod(0o555)
+    before = sorted(module.iterdir())
+    with running(tree) as worker:
+        worker.ask(*NAME)
+    assert sorted(module.iterdir()) == before
+    held = os.open(module, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(held)
+
+
+def test_a_library_that_crashes_is_an_error_that_names_the_call(tree):
+    stub_nvml.install(tree, 1, {"DeviceGetName 0": "crash"})
+    with running(tree) as worker:
+        assert worker.ask(*NAME) == Unread("error", "the reading process ended in nvmlDeviceGetName 0")
+        assert worker.ask("nvml", "device", "0", "uuid").why == "error"
+        assert isinstance(worker.ask("nvml", "device", "0", "pci"), dict), "what came before is kept"
+
+
+def test_a_hung_worker_dies_with_its_parent(tree):
+    stub_nvml.install(tree, 1, {"Init *": "hang"})
+    script = f"import time; from hostagent.source.worker import Worker as W; w = W({str(tree)!r}); w.start(); print(w.pid, flush=True); time.sleep(60)"
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    pid = int(parent.stdout.readline())
+    while os.readlink(f"/proc/{pid}/root") == "/":  # it settles, then it changes root, then it hangs
+        time.sleep(0.01)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    ends = time.monotonic() + 5
+    while _alive(pid) and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert not _alive(pid)
+
+
+def _alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_the_worker_holds_no_file_of_the_parent(tree, tmp_path):
+    stub_nvml.install(tree, 1, {"DeviceGetName 0": "hang"})
+    with open(tmp_path / "held", "w") as held, running(tree) as worker:
+        os.set_inheritable(held.fileno(), True)
+        assert worker.ask("nvml", "device", "0", "pci")
+        open_files = [os.readlink(f"/proc/{worker.pid}/fd/{name}") for name in os.listdir(f"/proc/{worker.pid}/fd")]
+        assert open_files.count("/dev/null") == 3
+        assert not [path for path in open_files if path.endswith("/held")]
+
+
+def test_without_the_module_nvml_is_not_called_and_nothing_is_made(tree):
+    stub_nvml.install(tree, 1, {"Init *": "node /dev/nvidia9"})
+    for path, text, reason in (
+        ("sys/module/nvidia/initstate", "coming\n", "the nvidia module is not live: coming"),
+        ("dev/nvidiactl", None, "no /dev/nvidiactl"),
+        ("sys/module/nvidia/initstate", None, "the nvidia module is not loaded"),
+    ):
+        (tree / path).unlink()
+        if text:
+            (tree / path).write_text(text)
+        with running(tree) as worker:
+            assert worker.ask("nvml", "init") == Unread("absent", reason)
+        with running(tree, nvml_optional=True) as worker:
+            assert worker.ask(*NAME) == Unread("not-supported", f"NVML is optional in this profile: {reason}")
+        stub_nvml.install(tree, 1, {"Init *": "node /dev/nvidia9"})
+    assert not (tree / "dev/nvidia9").exists()
+    with running(tree) as worker:
+        worker.ask(*NAME)
+    assert (tree / "dev/nvidia9").exists(), "the stub makes a node when it is initialised, so the test can fail"
+
+
+def test_a_control_node_that_is_a_file_is_not_one(tree):
+    stub_nvml.install(tree, 1)
+    (tree / "dev/nvidiactl").unlink()
+    (tree / "dev/nvidiactl").touch()
+    with running(tree) as worker:
+        assert worker.ask("nvml", "init") == Unread("absent", "/dev/nvidiactl is no character device")
+
+
+def test_an_optional_nvml_that_hangs_is_still_a_fault(tree):
+    persistence_daemon(tree)
+    stub_nvml.install(tree, 1, {"Init *": "hang"})
+    with running(tree, nvml_optional=True) as worker:
+        assert worker.ask("nvml", "init").why == "timeout"
+
+
+#: With /dev of the tree and without the right to change root, as in a container that has neither.
+_WITHOUT_CHROOT = 'mount --bind "$1/dev" /dev && exec setpriv --bounding-set -sys_chroot "$2" -c "$3" "$1"'
+_ASK_NAME = (
+    f"import sys; from hostagent.source.worker import Worker as W; w = W(sys.argv[1]); w.start(); print(repr(w.ask(*{NAME!r}))); w.close()"
+)
+
+
+def test_without_the_right_to_change_root_the_library_alone_is_taken_from_below_it(tree):
+    need_real("setpriv", "apt-get install util-linux")
+    stub_nvml.install(tree, 1, {"DeviceGetName 0": "value ignored: the table is not in this root"})
+    (tree / stub_nvml.TABLE).rename(tree / stub_nvml.LIBRARY_DIRECTORY / "stub-nvml.table")
+    stub_nvml.node(tree / "dev/null", 1, 3)
+    argv = ["unshare", "--mount", "sh", "-c", _WITHOUT_CHROOT, "sh", str(tree), sys.executable, _ASK_NAME]
+    completed = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert completed.stdout == "'ignored: the table is not in this root'\n", completed.stderr
+
+
+def test_without_the_right_to_change_root_this_machines_own_device_node_is_needed_too(tree):
+    need_real("setpriv", "apt-get install util-linux")
+    stub_nvml.install(tree, 1)
+    argv = ["setpriv", "--bounding-set", "-sys_chroot", sys.executable, "-c", _ASK_NAME, str(tree)]
+    completed = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if os.path.exists("/dev/nvidiactl"):
+        pytest.skip("this machine has an NVIDIA driver")
+    assert completed.stdout == "Unread('absent', 'no /dev/nvidiactl')\n", completed.stderr
+
+
+def test_a_closed_or_unstarted_worker_says_so(tree):
+    worker = Worker(str(tree))
+    assert worker.ask(*NAME) == Unread("error", "the worker is not running")
+    worker.close()
+    worker.start()
+    worker.close()
+    worker.close()
+    assert worker.ask(*NAME).why == "error"
+
+
+def test_a_worker_that_cannot_be_killed_is_left_and_reaped_later(tree, monkeypatch):
+    persistence_daemon(tree)
+    stub_nvml.install(tree, 1, {"Init *": "hang"})
+    worker = Worker(str(tree))
+    worker.start()
+    pid = worker.pid
+    assert worker.ask("nvml", "init").why == "timeout"
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_module.os, "kill", lambda *_: None)  # as SIGKILL does to a process inside the driver
+        started = time.monotonic()
+        worker.close()
+        assert time.monotonic() - started < 0.5
+    assert str(pid) in children()
+    os.kill(pid, signal.SIGKILL)
+    time.sleep(0.1)
+    with running(tree):
+        assert str(pid) not in children()
