@@ -77,6 +77,15 @@ def driver_part(name: str) -> str:
     return _PART_OF.get(stem, several)
 
 
+def is_driver_version(version: str) -> bool:
+    """Whether an upstream version can be the driver's: three digits, then a dot. Helpers of Debian carry dates or versions of their own.
+
+    >>> is_driver_version("580.142"), is_driver_version("20151021"), is_driver_version("1.2.2")
+    (True, False, False)
+    """
+    return version.find(".") == 3
+
+
 def names_driver(pattern: str) -> bool:
     """Whether a glob, as pins and locks have it, can mean a package of the driver; "src:NAME" is a source package.
 

@@ -1,0 +1,50 @@
+"""A hold, pin or version lock keeps the driver or the toolkit at a version that the profile does not want.
+
+Installing the wanted version then stops with "you have held broken packages" or "Held packages were changed", or quietly installs
+the pinned one. It is usually left from an earlier branch.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.packages import Packages, VersionLock, names
+from hostagent.facts.unread import Unread
+from hostagent.facts.version import admits, branch, satisfies, upstream
+from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part, names_driver
+from hostagent.profile import Profile
+
+
+@check(
+    title="No hold or pin keeps a version that the profile does not want",
+    severity="warning",
+    since="0.1",
+    remedy="Release the named packages ('apt-mark unhold NAME') or remove the named lock, install the wanted version, and hold that.",
+    references=("apt_preferences(5)", "NVIDIA ansible-role-nvidia-driver issues 11, 28, 33"),
+)
+def hold_blocks(packages: Packages, profile: Profile) -> Findings:
+    for lock in need(packages.locks):
+        if (wanted := _wanted(lock, profile)) and not admits(_prefix(lock), wanted):
+            found = f"{lock.package} at {lock.version} in {lock.file}"
+            yield fail("a pin or lock wants another version", code="pinned-elsewhere", found=found, wanted=wanted)
+    for one in need(packages.installed):
+        wanted = _wanted_of(one.name, profile)
+        if wanted and one.held and not satisfies(need(one.upstream), wanted):
+            yield fail(f"{one.name} is held", code="held-elsewhere", found=f"{one.name} {need(one.upstream)}", wanted=wanted)
+
+
+def _wanted_of(name: str, profile: Profile) -> str:
+    return profile.toolkit.version if name in TOOLKIT_PACKAGES else profile.driver.version if driver_part(name) else ""
+
+
+def _wanted(lock: VersionLock, profile: Profile) -> str:
+    """The constraint on what a lock names; only the driver's versions begin with three digits, so "Package: *" is told by that."""
+    prefix = _prefix(lock)
+    if not prefix:
+        return ""
+    if len(branch(prefix)) == 3:
+        return profile.driver.version if names_driver(lock.package) else ""
+    return profile.toolkit.version if any(names(lock.package, name) for name in TOOLKIT_PACKAGES) else ""
+
+
+def _prefix(lock: VersionLock) -> str:
+    """What every version that the lock takes begins with, as NVIDIA writes versions; "" when that is anything."""
+    prefix = upstream(lock.version)
+    return "" if isinstance(prefix, Unread) else prefix

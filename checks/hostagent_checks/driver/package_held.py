@@ -1,0 +1,37 @@
+"""Nothing keeps the driver at its version: the next upgrade replaces its libraries below running jobs.
+
+The old kernel module stays loaded, so every new GPU container then fails with "Driver/library version mismatch" until the host
+reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream of one branch holds the packages of that stream.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.packages import Package, Packages
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
+
+#: What is not in the dnf module of the driver, so that a stream does not hold it.
+_OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
+
+
+@check(
+    title="The driver's packages are held at their version",
+    severity="warning",
+    since="0.1",
+    remedy="Hold them: 'apt-mark hold NAME…' or the nvidia-driver-pinning package, 'dnf versionlock add NAME…', 'zypper addlock NAME…'.",
+    references=("NVIDIA Driver Installation Guide, section Version Locking", "apt-mark(8)"),
+)
+def package_held(packages: Packages) -> Findings:
+    ours = [one for one in need(packages.installed) if driver_part(one.name)]
+    if not ours:
+        need(Unread("absent", "no package of the driver is installed"))
+    streams = dict(need(packages.module_streams)) if need(packages.manager) == "rpm" else {}
+    stream_holds = streams.get(DRIVER_MODULE, "")[:1].isdigit()
+    free = [one.name for one in ours if not one.held and not (stream_holds and _in_stream(one))]
+    if free:
+        found = f"{', '.join(free[:5])}{f' and {len(free) - 5} more' if len(free) > 5 else ''} not held"
+        code = "not-held" if len(free) == len(ours) else "partial"
+        yield fail("packages of the driver are not held", code=code, found=found, wanted="all held")
+
+
+def _in_stream(package: Package) -> bool:
+    return driver_part(package.name) not in _OUTSIDE_THE_MODULE

@@ -1,0 +1,19 @@
+"""dpkg was killed in the middle of its work: by a power loss, a reboot or a job that ran out of memory.
+
+Every later apt run stops with "dpkg was interrupted", so no fix, no hold and no upgrade reaches this host until it is resolved.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.packages import Packages
+
+
+@check(
+    title="No run of dpkg was interrupted",
+    severity="warning",
+    since="0.1",
+    remedy="Run 'dpkg --configure -a'; it finishes what was begun and is safe to repeat.",
+    references=("dpkg(1), option --configure",),
+)
+def package_interrupted(packages: Packages) -> Findings:
+    if need(packages.interrupted):
+        yield fail("dpkg was interrupted", code="interrupted", found="unfinished work in /var/lib/dpkg/updates", wanted="none")

@@ -1,0 +1,28 @@
+"""The driver comes from two places at once: from NVIDIA's repository and from the distribution's archive.
+
+Both ship the same files under different package names. The next upgrade stops with "trying to overwrite …", the fabric manager of
+one does not fit the libraries of the other, and holds of one do not hold the other.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.packages import driver_part
+
+
+@check(
+    title="The packages of the driver come from one origin",
+    severity="warning",
+    since="0.1",
+    remedy="Choose one origin, purge the packages of the other, and install the whole set from the one chosen.",
+    references=("NVIDIA Driver Installation Guide, section Ubuntu", "canonical ubuntu-drivers issues 59, 60"),
+)
+def package_origin(packages: Packages) -> Findings:
+    ours = [(need(one.origin), one.name) for one in need(packages.installed) if driver_part(one.name)]
+    known = {origin for origin, _ in ours if origin != "unknown"}
+    if not known:
+        need(Unread("not-supported", "no package of the driver tells where it comes from"))
+    if len(known) > 1:
+        found = " and ".join(sorted(known))
+        evidence = tuple(f"{name}: {origin}" for origin, name in sorted(ours))
+        yield fail("driver packages of two origins", code="mixed", found=found, wanted="one origin", evidence=evidence)

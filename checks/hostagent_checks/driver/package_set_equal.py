@@ -1,0 +1,54 @@
+"""The packages of the driver are of different versions: the fabric manager, IMEX or the libraries do not fit the kernel module.
+
+Kernel module, firmware, libraries, fabric manager, IMEX, NSCQ and NVSDM work at one version only. From branch to branch
+NVIDIA renames them, and a package without the branch in its name (the fabric manager first of all) moves alone in an ordinary
+upgrade: the fabric manager then refuses to start and CUDA answers 802. The version that most packages have is taken as meant.
+Of packages that may be installed in several versions (one a kernel, one a firmware) one that fits is enough.
+"""
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.packages import Package, Packages
+from hostagent.facts.unread import Unread
+from hostagent.facts.version import compare_upstream
+from hostagent.knowledge.packages import SEPARATE_IN_DISTRIBUTIONS, driver_part, driver_stem, is_driver_version, several_may_be_installed
+
+#: Jobs run without these; they then fail to report or to be set up.
+_SIDE_PARTS = ("NSCQ", "NVSDM", "modprobe", "persistence daemon")
+
+
+@check(
+    title="The packages of the driver are of one version",
+    severity="critical",
+    since="0.1",
+    remedy="Install the named packages at the driver's version and hold them together with it.",
+    references=(
+        "NVIDIA Fabric Manager User Guide, section Installation",
+        "NVIDIA gpu-driver-container issue 735",
+        "NVIDIA gpu-operator issue 544",
+    ),
+)
+def package_set_equal(packages: Packages) -> Findings:
+    ours = [one for one in need(packages.installed) if _counts(one)]
+    if len(ours) < 2:
+        need(Unread("not-supported", "fewer than two packages of the driver are installed"))
+    versions = [need(one.upstream) for one in ours]
+    meant = max(sorted(set(versions)), key=versions.count)
+    fitting = {driver_stem(one.name) for one in ours if need(one.upstream) == meant}
+    several = {driver_part(one.name) for one in ours if several_may_be_installed(one.name) and need(one.upstream) == meant}
+    for one in ours:
+        version, part = need(one.upstream), driver_part(one.name)
+        beside_one_that_fits = part in several if several_may_be_installed(one.name) else driver_stem(one.name) in fitting
+        if compare_upstream(version, meant) and not beside_one_that_fits:
+            report = warn if part in _SIDE_PARTS else fail
+            found = f"{one.name} {version}"
+            yield report(f"{found} beside driver packages {meant}", code="differs", found=found, wanted=meant)
+
+
+def _counts(package: Package) -> bool:
+    """Packages of the set; without the few of them that carry no driver version (20151021, 1.2) or one of their own by right."""
+    part = driver_part(package.name)
+    return (
+        bool(part)
+        and is_driver_version(need(package.upstream))
+        and (part not in SEPARATE_IN_DISTRIBUTIONS or need(package.origin) == "cuda")
+    )

@@ -1,0 +1,36 @@
+"""The same part of the driver is installed from two branches: an earlier branch was not removed in full.
+
+The left-over libraries or module sources keep their place in the search paths and in DKMS, hold back the solver, and come to the
+surface with the next upgrade or kernel.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.facts.version import branch
+from hostagent.knowledge.packages import driver_part, driver_stem, is_driver_version, several_may_be_installed
+
+
+@check(
+    title="Each part of the driver is installed from one branch",
+    severity="warning",
+    since="0.1",
+    remedy="Purge the packages of the branch that is not wanted: 'apt-get purge NAME…' or 'dnf remove NAME…'.",
+    references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
+)
+def partial_branch(packages: Packages) -> Findings:
+    ours = [one for one in need(packages.installed) if driver_part(one.name) and not several_may_be_installed(one.name)]
+    if not ours:
+        need(Unread("absent", "no package of the driver is installed"))
+    stems: dict[str, list[str]] = {}
+    branches: dict[str, set[str]] = {}
+    for one in ours:
+        if not is_driver_version(need(one.upstream)):
+            continue
+        stem = driver_stem(one.name)
+        stems.setdefault(stem, []).append(f"{one.name} {need(one.upstream)}")
+        branches.setdefault(stem, set()).add(branch(need(one.upstream)))
+    for stem, found in sorted(stems.items()):
+        if len(branches[stem]) > 1:
+            shown = ", ".join(sorted(found))
+            yield fail(f"{stem} is installed from two branches", code="two-branches", found=shown, wanted="one branch")

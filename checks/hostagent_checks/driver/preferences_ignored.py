@@ -1,0 +1,20 @@
+"""A file of apt preferences that should pin NVIDIA's packages has a name that apt passes over.
+
+apt reads files of preferences.d whose name has no ending or ends in .pref, of letters, digits, hyphens, underscores and
+dots. Any other is left out with a notice that nobody sees, and nothing is pinned.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.packages import Packages
+
+
+@check(
+    title="apt reads every file of preferences that names NVIDIA",
+    severity="warning",
+    since="0.1",
+    remedy="Rename the file so that it ends in .pref, then look at 'apt-cache policy' for the pin.",
+    references=("apt_preferences(5), section Description",),
+)
+def preferences_ignored(packages: Packages) -> Findings:
+    for file in need(packages.ignored_preferences):
+        yield fail(f"apt ignores {file}", code="ignored", found=file, wanted="a name without an ending, or ending in .pref")

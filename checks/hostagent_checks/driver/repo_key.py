@@ -1,0 +1,42 @@
+"""apt refuses the signature of the CUDA repository: no fix and no pinned version can be installed from it any more.
+
+The older of NVIDIA's two keys carries a SHA-1 signature. apt 3 checks with sqv, whose policy refuses SHA-1 since 2026-02-01:
+"SHA1 is not considered secure". It happens where a repository of an older distribution (Debian 12, Ubuntu 24.04 or before) is used on
+a newer one. `trusted=yes` is no way out: it takes whatever the network delivers.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.packages import AptSource, Packages
+from hostagent.facts.unread import Unread
+from hostagent.facts.version import compare_upstream
+from hostagent.knowledge.packages import CUDA_KEY_SUCCESSOR, CUDA_KEY_WITH_SHA1
+
+#: The first apt that prefers sqv where it is installed.
+_APT_WITH_SQV = "3"
+
+
+@check(
+    title="apt accepts the signatures of NVIDIA's repositories",
+    severity="warning",
+    since="0.1",
+    remedy="Use the repository of this distribution's own release with its cuda-keyring package; take out 'trusted=yes'.",
+    references=("NVIDIA cuda-repo-management issues 30, 34, 39, 44", "sources.list(5), option Trusted"),
+)
+def repo_key(packages: Packages) -> Findings:
+    sources = [one for one in need(packages.apt_sources) if one.enabled]
+    if not sources:
+        need(Unread("absent", "no enabled apt source names an NVIDIA repository"))
+    for one in sources:
+        if one.trusted:
+            yield fail(f"{one.file} takes packages without a signature", code="trusted", found="trusted=yes", wanted="a signature")
+    refuses = need(packages.apt_sqv) and compare_upstream(need(packages.apt_version), _APT_WITH_SQV) >= 0
+    keys = need(packages.apt_keys)
+    for one in sources:
+        mine = [key for file, key in keys if not one.signed_by or file in one.signed_by]
+        if refuses and _is_cuda(one) and CUDA_KEY_WITH_SHA1 in mine and not any(key.endswith(CUDA_KEY_SUCCESSOR) for key in mine):
+            found = f"key {CUDA_KEY_WITH_SHA1} for {one.uri}"
+            yield fail("apt refuses the key of the CUDA repository", code="sha1", found=found, wanted=f"a key like …{CUDA_KEY_SUCCESSOR}")
+
+
+def _is_cuda(source: AptSource) -> bool:
+    return "/cuda/repos/" in source.uri

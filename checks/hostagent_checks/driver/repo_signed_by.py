@@ -1,0 +1,28 @@
+"""Two apt sources name one repository with different keys: apt reads neither, and every update on this host fails.
+
+The message is "Conflicting values set for option Signed-By". Old list files of the toolkit (libnvidia-container.list,
+nvidia-docker.list, nvidia-container-runtime.list) beside the present one are the usual cause.
+"""
+
+from itertools import combinations
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="Each NVIDIA repository is named with one key",
+    severity="warning",
+    since="0.1",
+    remedy="Keep the source with the signed-by of the present installation guide, remove the other file, and run 'apt-get update'.",
+    references=("NVIDIA Container Toolkit, Troubleshooting: conflicting values set for option Signed-By",),
+)
+def repo_signed_by(packages: Packages) -> Findings:
+    sources = [one for one in need(packages.apt_sources) if one.enabled]
+    if not sources:
+        need(Unread("absent", "no enabled apt source names an NVIDIA repository"))
+    for one, other in combinations(sources, 2):
+        if (one.uri, one.suite) == (other.uri, other.suite) and one.signed_by != other.signed_by:
+            found = f"{one.file}: {one.signed_by or 'no key'}; {other.file}: {other.signed_by or 'no key'}"
+            yield fail(f"two sources name {one.uri} with different keys", code="conflict", found=found, wanted="one key")

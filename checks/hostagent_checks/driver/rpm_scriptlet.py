@@ -1,0 +1,34 @@
+"""The package manager said "Complete!", and there is no kernel module: the package's script failed without anyone being told.
+
+rpm goes on when a script after the installation fails, so the package counts as installed. The DKMS package of the driver builds
+the module in that script; without a compiler, headers or an initramfs tool nothing was built, or not even registered.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
+from hostagent.facts.packages import Packages
+from hostagent.facts.system import Kernel
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.packages import driver_part, driver_stem
+
+
+@check(
+    title="The scripts of the driver's rpm packages have done their work",
+    severity="critical",
+    since="0.1",
+    remedy="Install the kernel's headers and gcc, then run 'dkms autoinstall -k KERNEL'; 'dnf reinstall' of the package shows the error.",
+    references=("rpm-scriptlets(7)", "Fedora Packaging Guidelines, section Scriptlets"),
+)
+def rpm_scriptlet(packages: Packages, driver: Driver, kernel: Kernel) -> Findings:
+    if need(packages.manager) != "rpm":
+        need(Unread("not-supported", "dpkg reports a failed script as the state of the package"))
+    builders = [one.name for one in need(packages.installed) if driver_part(one.name) and driver_stem(one.name).endswith("-dkms")]
+    if not builders:
+        need(Unread("absent", "no package that builds the driver with DKMS is installed"))
+    release = need(kernel.release)
+    if any(one.release == release and need(one.nvidia_path) for one in need(kernel.installed)):
+        return
+    registered = any(True for _ in need(driver.dkms))
+    found = f"no module for {release}, {'none built' if registered else 'nothing registered'} in DKMS"
+    code = "not-built" if registered else "not-registered"
+    yield fail(f"{builders[0]} is installed and its module is not", code=code, found=found, wanted=f"a module for {release}")

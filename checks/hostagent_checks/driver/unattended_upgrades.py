@@ -1,0 +1,41 @@
+"""Automatic upgrades may replace the driver or the toolkit at night, below running jobs.
+
+The libraries are then newer than the loaded kernel module, and every new GPU container fails until a reboot. What protects a
+package is a hold, a pin, or the blacklist of the upgrader; an upgrader that takes nothing from a package's repository is no risk to it.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.packages import Package, Packages, names
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
+
+
+@check(
+    title="Automatic upgrades leave the driver and the toolkit alone",
+    severity="warning",
+    since="0.1",
+    remedy='Hold the packages, or add "nvidia-", "libnvidia-", "libcuda" and "cuda-" to Unattended-Upgrade::Package-Blacklist '
+    "(dnf: excludepkgs in automatic.conf).",
+    references=("unattended-upgrades, README", "dnf-automatic(8)"),
+)
+def unattended_upgrades(packages: Packages) -> Findings:
+    ours = [one for one in need(packages.installed) if driver_part(one.name) or one.name in TOOLKIT_PACKAGES]
+    if not ours:
+        need(Unread("absent", "no package of the driver or the toolkit is installed"))
+    if not need(packages.unattended_upgrades):
+        return
+    blacklist = need(packages.unattended_blacklist)
+    origins = need(packages.unattended_origins)
+    at_risk = [
+        one.name for one in ours if not one.held and not any(names(glob, one.name) for glob in blacklist) and _taken_from(one, origins)
+    ]
+    if at_risk:
+        found = f"{', '.join(at_risk[:5])}{f' and {len(at_risk) - 5} more' if len(at_risk) > 5 else ''}"
+        yield fail("automatic upgrades are on and may replace the driver", code="at-risk", found=found, wanted="held or blacklisted")
+
+
+def _taken_from(package: Package, origins: tuple[str, ...]) -> bool:
+    """NVIDIA's repositories are taken from only where an entry names them or names all."""
+    if need(package.origin) in ("cuda", "toolkit"):
+        return any("nvidia" in one.lower() or "*" in one for one in origins)
+    return bool(origins)
