@@ -7,7 +7,7 @@ time. The persistence daemon, or the older persistence mode, keeps it up. Withou
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
 
 
@@ -21,10 +21,10 @@ from hostagent.profile import Profile
 def persistence(gpu: Gpu, driver: Driver, profile: Profile) -> Findings:
     if not profile.gpus.persistence:
         need(Unread("not-supported", "the profile asks for no persistence"))
-    if isinstance(gpu.persistence, Unread):
+    if isinstance(gpu.persistence, Unread) and gpu.persistence.why in NOT_APPLICABLE:
         if not need(driver.persistenced_socket):
             yield fail("the persistence daemon does not run", code="no-daemon", found="no socket", wanted="running")
-    elif not gpu.persistence:
+    elif not need(gpu.persistence):
         running = driver.persistenced_socket is True
         yield fail(
             f"persistence is off{', though the persistence daemon runs' if running else ''}",

@@ -1,6 +1,6 @@
 """The fabric manager is of another version than the loaded driver: it refuses to start, and CUDA fails with error 802.
 
-Since branch 580 its package has no branch in its name, so an upgrade moves it alone to the newest branch.
+The newer packages of it have no branch in their name, so an upgrade moves them alone to the newest branch.
 """
 
 from hostagent.check import Findings, check, fail, need
