@@ -1,11 +1,197 @@
-"""STUB: to be written."""
+"""CDI specifications as a runtime reads them, and the units that make them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from hostagent.facts.unread import Unread
+from hostagent.collect.cdispec import CdiError, parse_spec
+from hostagent.collect.services import UnitTree
+from hostagent.collect.unitfile import parse_unit
+from hostagent.facts.cdi import Cdi, CdiSpec
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.system import Services, Unit
+from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.source import Source
 
+#: The CDI library's own order: a device of the later directory hides one of the earlier.
+_STATIC, _DYNAMIC = "/etc/cdi", "/var/run/cdi"
+_REFRESH = "nvidia-cdi-refresh.service"
+_TARGET = "multi-user.target"
+_MAX_FILES = 200
+_MAX_PATHS = 5000
 
-def read_cdi(source: Source, known: Callable[[type], Any]) -> Any:
-    return Unread("not-recorded", "read_cdi is not written yet")
+
+def read_cdi(source: Source, known: Callable[[type], Any]) -> Cdi:
+    specs = _guarded(lambda: _specs(source, _directories(known(Runtime))))
+    generated = _generated(source, specs)
+    order = _guarded(lambda: _order(source, known(Services)))
+    resolved, duplicates = (specs, specs) if isinstance(specs, Unread) else resolve(specs)
+    return Cdi(
+        specs=specs,
+        devices=resolved,
+        duplicates=duplicates,
+        generated=generated,
+        refresh_result=_guarded(lambda: _refresh_result(source, generated, known(Services))),
+        refresh_after_target=order if isinstance(order, Unread) else order[0],
+        refresh_cycles=order if isinstance(order, Unread) else order[1],
+    )
+
+
+def _guarded(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except UnreadError as error:
+        return error.unread
+
+
+def _directories(runtimes: Any) -> tuple[str, ...]:
+    """The default directories, then those that only some runtime's configuration names."""
+    found = [_STATIC, _DYNAMIC]
+    for runtime in () if isinstance(runtimes, Unread) else runtimes:
+        if isinstance(runtime, Runtime) and not isinstance(runtime.cdi_spec_dirs, Unread):
+            found += runtime.cdi_spec_dirs
+    return tuple(dict.fromkeys(found))
+
+
+def _specs(source: Source, directories: Iterable[str]) -> tuple[CdiSpec, ...]:
+    found: list[CdiSpec] = []
+    seen: set[str] = set()
+    for directory in directories:
+        names = source.listdir(directory)
+        if isinstance(names, Unread):
+            if names.why in ("absent", "not-running"):
+                continue
+            raise UnreadError(names)
+        real = source.realpath(directory)
+        if isinstance(real, Unread) or real in seen:
+            continue
+        seen.add(real)
+        for name in names[:_MAX_FILES]:
+            if name.endswith((".yaml", ".json")):
+                spec = _spec(source, f"{directory}/{name}")
+                if spec:
+                    found.append(spec)
+    return tuple(found)
+
+
+def _spec(source: Source, path: str) -> CdiSpec | None:
+    """One file; None when it is another vendor's."""
+    data = source.read(path)
+    if isinstance(data, Unread):
+        if data.why == "error":  # a directory, a loop of links, more than a megabyte: the library has no use for it either
+            return CdiSpec(path, data.detail or "cannot be read", "", "", (), (), (), (), data)
+        raise UnreadError(data)
+    stat = source.stat(path)
+    mtime = stat if isinstance(stat, Unread) else stat.mtime
+    try:
+        parsed = parse_spec(data)
+    except CdiError as error:
+        return CdiSpec(path, str(error), "", "", (), (), (), (), mtime) if b"nvidia" in data or "nvidia" in path else None
+    vendor = parsed.kind.partition("/")[0]
+    if vendor != "nvidia.com" and not vendor.endswith(".nvidia.com"):
+        return None
+    missing = _missing(source, parsed.host_paths)
+    return CdiSpec(path, "", parsed.cdi_version, parsed.kind, parsed.devices, parsed.library_versions, missing, parsed.uvm_majors, mtime)
+
+
+def _missing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unread":
+    if len(paths) > _MAX_PATHS:
+        return Unread("error", f"the specification names {len(paths)} paths, wanted at most {_MAX_PATHS}")
+    found = []
+    for path in paths:
+        if not path.startswith("/"):
+            found.append(path)
+            continue
+        stat = source.stat(path)
+        if isinstance(stat, Unread) and stat.why == "absent":
+            found.append(path)
+        elif isinstance(stat, Unread) and stat.why != "not-running":
+            return stat
+    return tuple(found)
+
+
+def resolve(specs: Iterable[CdiSpec]) -> "tuple[tuple[str, ...], tuple[str, ...]]":
+    """Names that resolve, and what does not for it is defined twice: cache.go of the CDI library, refresh().
+
+    A later directory hides an earlier one. Within one directory a second definition is a conflict, which takes the
+    name away, also from another directory.
+    """
+    winners: dict[str, tuple[str, str]] = {}
+    conflicts: dict[str, str] = {}
+    for spec in specs:
+        directory = spec.path.rpartition("/")[0]
+        for device in spec.devices:
+            name = f"{spec.kind}={device}"
+            if name in winners and winners[name][0] == directory:
+                conflicts[name] = f"{name} in {winners[name][1]} and {spec.path}"
+            else:
+                winners[name] = (directory, spec.path)
+    return tuple(name for name in winners if name not in conflicts), tuple(conflicts.values())
+
+
+def _generated(source: Source, specs: "tuple[CdiSpec, ...] | Unread") -> "bool | Unread":
+    if isinstance(specs, Unread):
+        return specs
+    names = source.listdir(_DYNAMIC)
+    if isinstance(names, Unread):
+        return False if names.why == "absent" else names
+    return any(spec.path.startswith(_DYNAMIC + "/") and not spec.error for spec in specs)
+
+
+def _refresh_unit(services: "Services | Unread") -> Unit:
+    unit = need(services).unit(_REFRESH.removesuffix(".service"))
+    if not unit.exists:
+        raise UnreadError(Unread("absent", f"no {_REFRESH}: the toolkit has it from 1.18 on"))
+    return unit
+
+
+def _refresh_result(source: Source, generated: "bool | Unread", services: "Services | Unread") -> str:
+    """The file is the evidence; systemd is asked, by the one program this module runs, only where it is missing."""
+    _refresh_unit(services)
+    if need(generated):
+        return "success"
+    asked = need(source.run("systemctl", "show", "-p", "Result", "-p", "ExecMainExitTimestampMonotonic", _REFRESH))
+    if asked.exit_code != 0:
+        raise UnreadError(Unread("error", f"systemctl show: exit {asked.exit_code}: {asked.stderr.strip()[:100]}"))
+    return parse_show(asked.stdout)
+
+
+def parse_show(text: str) -> str:
+    r"""The Result of a unit, or not-run where its main process has never ended since the boot.
+
+    >>> parse_show("Result=exit-code\nExecMainExitTimestampMonotonic=8123\n")
+    'exit-code'
+    >>> parse_show("Result=success\nExecMainExitTimestampMonotonic=0\n")
+    'not-run'
+    """
+    values = dict(line.partition("=")[::2] for line in text.splitlines())
+    if values.get("ExecMainExitTimestampMonotonic", "0") == "0":
+        return "not-run"
+    return values.get("Result") or "unknown"
+
+
+def _order(source: Source, services: "Services | Unread") -> tuple[bool, tuple[str, ...]]:
+    unit = _refresh_unit(services)
+    if _TARGET not in parse_unit(need(unit.text)).words("Unit", "After"):
+        return False, ()
+    return refresh_order(UnitTree(source))
+
+
+def refresh_order(tree: UnitTree) -> tuple[bool, tuple[str, ...]]:
+    """Whether the refresh unit waits for multi-user.target, and the units that then wait for themselves.
+
+    A target waits for what it pulls in. So a unit that multi-user.target pulls in and that waits for the refresh, directly or
+    through others, closes a circle, and systemd drops its start.
+    """
+    refresh = tree.find(_REFRESH)
+    if refresh is None or _TARGET not in refresh.settings.words("Unit", "After"):
+        return False, ()
+    found = {name: tree.find(name) for name in tree.pulled_by(_TARGET) if name != _REFRESH}
+    waits = {name: set(unit.settings.words("Unit", "After")) for name, unit in found.items() if unit}
+    for name in refresh.settings.words("Unit", "Before"):
+        if name in waits:
+            waits[name].add(_REFRESH)
+    late = {_REFRESH}
+    for _ in waits:
+        late |= {name for name, after in waits.items() if after & late}
+    free = {name for name, unit in found.items() if unit and unit.settings.values("Unit", "DefaultDependencies")[-1:] == ["no"]}
+    return True, tuple(sorted(late - {_REFRESH} - free))

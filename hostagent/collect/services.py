@@ -1,11 +1,247 @@
-"""STUB: to be written."""
+"""The units this project knows, from systemd's own files: where it looks, in its order, with its words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from hostagent.facts.unread import Unread
+from hostagent.collect.unitfile import UnitText, parse_unit
+from hostagent.facts.system import Services, Unit
+from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source
 
+#: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.
+ETC = "/etc/systemd/system"
+DIRECTORIES = (
+    "/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient", "/run/systemd/generator.early",
+    ETC, "/run/systemd/system", "/run/systemd/generator", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
+    "/lib/systemd/system", "/run/systemd/generator.late",
+)  # fmt: skip
+_PULLING = (".wants", ".requires", ".upholds")
+#: Unit, without ``.service``, and the names its daemon has in the process list.
+KNOWN_UNITS = {
+    "nvidia-persistenced": ("nvidia-persistenced",),
+    "nvidia-fabricmanager": ("nv-fabricmanager",),
+    "nvidia-imex": ("nvidia-imex",),
+    "nvidia-cdi-refresh": (),
+    "nvidia-cdi-refresh.path": (),
+    "containerd": ("containerd",),
+    "docker": ("dockerd",),
+    "crio": ("crio",),
+    "kubelet": ("kubelet",),
+    "k3s": ("k3s", "k3s-server"),
+    "k3s-agent": ("k3s", "k3s-agent"),
+    "rke2-server": ("rke2",),
+    "rke2-agent": ("rke2",),
+}
+_CGROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 
-def read_services(source: Source, known: Callable[[type], Any]) -> Any:
-    return Unread("not-recorded", "read_services is not written yet")
+
+def read_services(source: Source, known: Callable[[type], Any]) -> Services:
+    processes = source.processes()
+    running = processes if isinstance(processes, Unread) else {str(row.get("name")) for row in processes}
+    try:
+        tree = UnitTree(source)
+        return Services(tuple(_unit(source, tree, name, daemons, running) for name, daemons in KNOWN_UNITS.items()))
+    except UnreadError as error:
+        return Services(error.unread)
+
+
+def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...], running: "set[str] | Unread") -> Unit:
+    full = name if name.endswith(".path") else f"{name}.service"
+    try:
+        found = tree.find(full)
+    except UnreadError as error:
+        return Unit(
+            name, exists=True, state=error.unread, enabled=error.unread, masked=error.unread, active=error.unread, text=error.unread
+        )
+    if found is None:
+        none = Unread("absent", f"no unit {full}")
+        return Unit(name, exists=False, state=none, enabled=none, masked=none, active=none, text=none)
+    masked = found.state in ("masked", "masked-runtime")
+    return Unit(
+        name,
+        exists=True,
+        state=found.state,
+        enabled=not masked and (found.state in ("enabled", "enabled-runtime") or full in tree.vendor_started),
+        masked=masked,
+        active=_active(source, full, found.settings, daemons, running),
+        text=Unread("absent", f"{full} is masked") if masked else found.text,
+    )
+
+
+def _active(source: Source, full: str, settings: UnitText, daemons: tuple[str, ...], running: "set[str] | Unread") -> "bool | Unread":
+    if isinstance(running, Unread) and running.why == "not-running":
+        return running
+    if full.endswith(".path"):
+        return Unread("not-supported", "a path unit has no process to see")
+    slice_ = (settings.values("Service", "Slice") or ["system.slice"])[-1]
+    systemd_seen = False
+    for root in _CGROUP_ROOTS:
+        parent = f"{root}/{slice_path(slice_)}"
+        for file in ("cgroup.events", "cgroup.procs"):
+            text = source.text(f"{parent}/{full}/{file}")
+            if not isinstance(text, Unread):
+                return "populated 1" in text if file == "cgroup.events" else bool(text.strip())
+            if text.why not in ("absent", "not-running"):
+                return text
+        systemd_seen = systemd_seen or not isinstance(source.stat(f"{root}/system.slice"), Unread)
+    if systemd_seen:
+        return False
+    return running if isinstance(running, Unread) else bool(running.intersection(daemons))
+
+
+def slice_path(name: str) -> str:
+    """The cgroup path of a slice (systemd.slice(5)).
+
+    >>> slice_path("system.slice"), slice_path("runtime-gpu.slice")
+    ('system.slice', 'runtime.slice/runtime-gpu.slice')
+    """
+    parts = name.removesuffix(".slice").split("-")
+    if len(parts) > 16 or "/" in name:  # systemd refuses such a name as well
+        return "system.slice"
+    return "/".join("-".join(parts[: end + 1]) + ".slice" for end in range(len(parts)))
+
+
+class FoundUnit:
+    """A unit file as systemd finds it."""
+
+    def __init__(self, state: str, text: str, settings: UnitText) -> None:
+        self.state = state
+        self.text = text
+        self.settings = settings
+
+
+class UnitTree:
+    """systemd's directories, each listed once. Raises ``UnreadError`` where one cannot be listed."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._names: dict[str, tuple[str, ...]] = {}
+        seen: set[str] = set()
+        for directory in DIRECTORIES:
+            real = source.realpath(directory)
+            if not isinstance(real, Unread) and real not in seen:
+                seen.add(real)
+                self._names[directory] = self._list(directory)
+        self._pulled = {directory: set(self._pulled_by(directory)) for directory in self._names}
+        #: Units that a link of the vendor's starts, whatever `systemctl` calls their state.
+        self.vendor_started = {
+            name for directory, names in self._pulled.items() if directory.startswith(("/usr", "/lib")) for name in names
+        }
+
+    def pulled_by(self, target: str) -> tuple[str, ...]:
+        """Units that a wants or requires directory of `target` names."""
+        found: list[str] = []
+        for directory, names in self._names.items():
+            for suffix in _PULLING:
+                if target + suffix in names:
+                    found += self._list(f"{directory}/{target}{suffix}")
+        return tuple(dict.fromkeys(found))
+
+    def find(self, name: str) -> "FoundUnit | None":
+        for directory, names in self._names.items():
+            if name in names:
+                return self._found(directory, name)
+        return None
+
+    def _found(self, directory: str, name: str) -> FoundUnit:
+        path = f"{directory}/{name}"
+        if self._null(path):
+            return FoundUnit("masked-runtime" if directory.startswith("/run") else "masked", "", parse_unit(""))
+        real = self._source.realpath(path)
+        text = self._source.text(path)
+        if isinstance(text, Unread):
+            raise UnreadError(Unread("error", f"{path} is a link to a file that is not there") if text.why == "absent" else text)
+        own = real.rpartition("/")[2] if not isinstance(real, Unread) else name
+        names = (name, own) if own != name else (name,)
+        text = "\n".join([text, *self._drop_ins(names)])
+        settings = parse_unit(text)
+        return FoundUnit(self._state(directory, name, own, settings), text, settings)
+
+    def _state(self, directory: str, name: str, own: str, settings: UnitText) -> str:
+        """As install.c of systemd: unit_file_lookup_state() and find_symlinks_in_scope()."""
+        if own != name:
+            return "alias"
+        if directory.startswith("/run/systemd/generator"):
+            return "generated"
+        if directory == "/run/systemd/transient":
+            return "transient"
+        links = self._links(directory, name, settings.words("Install", "Alias"))
+        if "enabled" in links.get(ETC, ()):
+            return "enabled"
+        if any("enabled" in kinds for one, kinds in links.items() if one.startswith("/run")):
+            return "enabled-runtime"
+        if "linked" in links.get(ETC, ()):
+            return "linked"
+        if any("linked" in kinds for one, kinds in links.items() if one.startswith("/run")):
+            return "linked-runtime"
+        if any("alias" in kinds for kinds in links.values()):
+            return "indirect"
+        if any(settings.words("Install", key) for key in ("WantedBy", "RequiredBy", "UpheldBy", "Alias")):
+            return "disabled"
+        return "indirect" if settings.words("Install", "Also") else "static"
+
+    def _links(self, home: str, name: str, aliases: list[str]) -> dict[str, set[str]]:
+        """By directory, what links to the unit in it mean: enabled, linked (by its own name), alias (by another name)."""
+        found: dict[str, set[str]] = {}
+        for directory, names in self._names.items():
+            kinds = found.setdefault(directory, set())
+            if name in self._pulled[directory]:
+                kinds.add("enabled")
+            for entry in names:
+                target = self._source.readlink(f"{directory}/{entry}") if directory.startswith(("/etc", "/run")) or entry == name else ""
+                if not isinstance(target, Unread) and target.rpartition("/")[2] == name:
+                    kinds.add("linked" if entry == name else "enabled" if entry in aliases else "alias")
+        return found
+
+    def _pulled_by(self, directory: str) -> Iterator[str]:
+        for entry in self._names[directory]:
+            if entry.endswith(_PULLING):
+                for name in self._list(f"{directory}/{entry}"):
+                    if not isinstance(self._source.readlink(f"{directory}/{entry}/{name}"), Unread):
+                        yield name
+
+    def _drop_ins(self, names: tuple[str, ...]) -> Iterator[str]:
+        """Texts in the order of their file names; of two files of one name that of the earlier directory counts."""
+        chosen: dict[str, str] = {}
+        for folder in drop_in_directories(names):
+            for directory, entries in self._names.items():
+                if folder in entries:
+                    for file in self._list(f"{directory}/{folder}"):
+                        if file.endswith(".conf"):
+                            chosen.setdefault(file, f"{directory}/{folder}/{file}")
+        for file in sorted(chosen):
+            if not self._null(chosen[file]):
+                text = self._source.text(chosen[file])
+                if isinstance(text, Unread):
+                    raise UnreadError(text)
+                yield text
+
+    def _null(self, path: str) -> bool:
+        """A link to /dev/null, or an empty file."""
+        for target in (self._source.realpath(path), self._source.readlink(path)):
+            if not isinstance(target, Unread) and target == "/dev/null":
+                return True
+        stat = self._source.stat(path)
+        return not isinstance(stat, Unread) and stat.kind == "file" and stat.size == 0
+
+    def _list(self, directory: str) -> tuple[str, ...]:
+        names = self._source.listdir(directory)
+        if isinstance(names, Unread):
+            if names.why in ("absent", "not-running"):
+                return ()
+            raise UnreadError(names)
+        return names
+
+
+def drop_in_directories(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Drop-in directories of a unit under its names, the most specific first (systemd.unit(5)).
+
+    >>> drop_in_directories(("nvidia-cdi-refresh.service",))
+    ('nvidia-cdi-refresh.service.d', 'nvidia-cdi-.service.d', 'nvidia-.service.d', 'service.d')
+    """
+    found = []
+    for name in names:
+        stem, _, kind = name.rpartition(".")
+        found.append(f"{name}.d")
+        found += [f"{stem[: at + 1]}.{kind}.d" for at in range(len(stem) - 2, 0, -1) if stem[at] == "-"]
+    return (*dict.fromkeys(found), f"{names[0].rpartition('.')[2]}.d")

@@ -1,0 +1,151 @@
+"""One CDI specification: YAML or JSON to what a check asks of it, refused where the CDI library refuses it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+#: Of one file, so that aliases of a few bytes cannot cost minutes.
+_MAX_EDITS = 50_000
+_VENDOR_OR_CLASS = re.compile(r"[A-Za-z](?:[\w.-]*[A-Za-z0-9])?", re.ASCII)
+_DEVICE = re.compile(r"[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?", re.ASCII)
+_LIBRARY = re.compile(r"lib(?:cuda|nvidia-ml)\.so\.(\d+(?:\.\d+)+)", re.ASCII)
+_HOOKS = frozenset({"prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"})
+#: Field, and the first CDI version that has it (CDI specification, SPEC.md, released versions).
+_SINCE = {"annotations": (0, 6), "intelRdt": (0, 7), "additionalGids": (0, 7), "netDevices": (1, 1)}
+
+
+class CdiError(ValueError):
+    """The CDI library does not take this file; the message says what was found and wanted."""
+
+
+class ParsedSpec(NamedTuple):
+    """``host_paths`` are in the order of the file, without repetition."""
+
+    cdi_version: str
+    kind: str
+    devices: tuple[str, ...]
+    library_versions: tuple[str, ...]
+    host_paths: tuple[str, ...]
+    uvm_majors: tuple[int, ...]
+
+
+def parse_spec(data: bytes) -> ParsedSpec:
+    """One specification; raises ``CdiError``.
+
+    >>> parse_spec(b'{"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": [{"name": "0", "containerEdits":'
+    ...            b'{"deviceNodes": [{"path": "/dev/nvidia0"}]}}]}').devices
+    ('0',)
+    """
+    spec = _want(_load(data), dict, "the file")
+    kind = _want(spec.get("kind"), str, "kind")
+    vendor, _, class_ = kind.partition("/")
+    for word in (vendor, class_):
+        if not _VENDOR_OR_CLASS.fullmatch(word):
+            raise CdiError(f"found the kind {kind[:60]!r}, wanted vendor/class")
+    devices = [_want(one, dict, "a device") for one in _rows(spec, "devices")]
+    names = tuple(_device_name(one) for one in devices)
+    if len(set(names)) != len(names):
+        raise CdiError("found one device name twice")
+    if not names:
+        raise CdiError("found no devices")
+    edits = [_edits(spec), *(_edits(one) for one in devices)]
+    if not all(any(one.values()) for one in edits[1:]):
+        raise CdiError("found a device without container edits")
+    parts = list(islice(_parts(edits), _MAX_EDITS + 1))
+    if len(parts) > _MAX_EDITS:
+        raise CdiError(f"found more than {_MAX_EDITS} edits")
+    version = _want(spec.get("cdiVersion"), str, "cdiVersion")
+    _refuse_newer(version, class_, [spec, *devices, *edits], names, parts)
+    return _parsed(version, kind, names, parts)
+
+
+def _parsed(version: str, kind: str, names: tuple[str, ...], parts: list[tuple[str, Mapping[str, Any]]]) -> ParsedSpec:
+    paths: dict[str, None] = {}
+    libraries: dict[str, None] = {}
+    majors: dict[int, None] = {}
+    for section, part in parts:
+        path = _want(part.get("path") if section == "hooks" else part.get("hostPath") or part.get("path"), str, f"a path in {section}")
+        paths[path] = None
+        library = _LIBRARY.fullmatch(path.rpartition("/")[2])
+        if library and section == "mounts":
+            libraries[library[1]] = None
+        if section == "deviceNodes" and str(part.get("path")).startswith("/dev/nvidia-uvm") and isinstance(part.get("major"), int):
+            majors[part["major"]] = None
+    return ParsedSpec(version, kind, names, tuple(libraries), tuple(paths), tuple(major for major in majors if major))
+
+
+def _load(data: bytes) -> Any:
+    import json
+
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        pass
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        def flatten_mapping(self, node: Any) -> None:
+            """Merge keys of aliases of merge keys grow without end: leave them plain, no generator writes them."""
+
+    try:
+        return yaml.load(data, Loader=Loader)  # noqa: S506  a SafeLoader
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError, AttributeError) as error:
+        raise CdiError(" ".join(str(error).split())[:200] or type(error).__name__) from error
+
+
+def _want(value: Any, kind: type, what: str) -> Any:
+    if not isinstance(value, kind) or value == "":
+        raise CdiError(f"{what}: found {type(value).__name__ if value != '' else 'nothing'}, wanted {kind.__name__}")
+    return value
+
+
+def _rows(holder: Mapping[str, Any], key: str) -> list[Any]:
+    rows = holder.get(key)
+    return [] if rows is None else list(_want(rows, list, key))
+
+
+def _device_name(device: Mapping[str, Any]) -> str:
+    name = _want(device.get("name"), str, "a device's name")
+    if not _DEVICE.fullmatch(name):
+        raise CdiError(f"found the device name {name[:60]!r}")
+    return str(name)
+
+
+def _edits(holder: Mapping[str, Any]) -> Mapping[str, Any]:
+    edits = holder.get("containerEdits")
+    return {} if edits is None else _want(edits, dict, "containerEdits")
+
+
+def _parts(edits: list[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each mount, device node and hook, refused where the library refuses it."""
+    for one in edits:
+        for word in _rows(one, "env"):
+            if "=" not in _want(word, str, "env")[1:]:
+                raise CdiError(f"found the environment variable {word[:60]!r}, wanted NAME=VALUE")
+        for section, wanted in (("mounts", ("hostPath", "containerPath")), ("deviceNodes", ("path",)), ("hooks", ("path", "hookName"))):
+            for row in _rows(one, section):
+                part = _want(row, dict, section)
+                for key in wanted:
+                    _want(part.get(key), str, f"{section}: {key}")
+                if section == "hooks" and part["hookName"] not in _HOOKS:
+                    raise CdiError(f"found the hook {part['hookName'][:60]!r}")
+                yield section, part
+
+
+def _refuse_newer(
+    version: str, class_: str, holders: list[Mapping[str, Any]], names: tuple[str, ...], parts: list[tuple[str, Mapping[str, Any]]]
+) -> None:
+    """The library refuses a file that uses more than the version it declares."""
+    match = re.fullmatch(r"v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})", version, re.ASCII)
+    if not match:
+        raise CdiError(f"found cdiVersion {version[:60]!r}, wanted one like 0.5.0")
+    wanted = [since for key, since in _SINCE.items() if any(holder.get(key) for holder in holders)]
+    wanted += [(0, 6)] * ("." in class_)
+    wanted += [(0, 5)] * (
+        any(name[0].isdigit() for name in names) or any(key == "deviceNodes" and "hostPath" in part for key, part in parts)
+    )
+    wanted += [(0, 4)] * any(key == "mounts" and "type" in part for key, part in parts)
+    least = max(wanted, default=(0, 1))
+    if (int(match[1]), int(match[2])) < least:
+        raise CdiError(f"found cdiVersion {version}, wanted at least {least[0]}.{least[1]}.0 for what the file uses")

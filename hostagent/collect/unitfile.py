@@ -1,0 +1,48 @@
+"""The text of a systemd unit."""
+
+
+class UnitText:
+    """Settings of a unit file and its drop-ins, in order. An empty assignment clears what came before."""
+
+    def __init__(self, settings: dict[tuple[str, str], list[str]]) -> None:
+        self._settings = settings
+
+    def values(self, section: str, key: str) -> list[str]:
+        """Each assignment that still counts."""
+        return self._settings.get((section, key), [])
+
+    def words(self, section: str, key: str) -> list[str]:
+        """The same, split at white space: for lists of units."""
+        return [word for value in self.values(section, key) for word in value.split()]
+
+
+def parse_unit(text: str) -> UnitText:
+    r"""Sections, assignments, comments and continued lines of systemd.syntax(7).
+
+    >>> unit = parse_unit("[Unit]\nAfter=a.service \\\n  b.service\n[Install]\nWantedBy=x.target\nWantedBy=\n")
+    >>> unit.words("Unit", "After"), unit.words("Install", "WantedBy")
+    (['a.service', 'b.service'], [])
+    """
+    settings: dict[tuple[str, str], list[str]] = {}
+    section = ""
+    pending: list[str] = []
+    for raw in text.split("\n"):
+        line = raw.strip()
+        if line.startswith(("#", ";")):
+            continue
+        if line.endswith("\\"):
+            pending.append(line[:-1])
+            continue
+        line = " ".join([*pending, line]).strip() if pending else line
+        pending = []
+        if line.startswith("[") and line.endswith("]"):
+            section = line[1:-1]
+            continue
+        key, separator, value = line.partition("=")
+        if separator:
+            earlier = settings.setdefault((section, key.strip()), [])
+            if value.strip():
+                earlier.append(value.strip())
+            else:
+                earlier.clear()
+    return UnitText(settings)
