@@ -157,9 +157,11 @@ def _placed(found: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] |
 
 def _nowhere(unplaced: dict[int, nvml.Answers], missing: int) -> "Unread | None":
     """What the GPUs without an answer of their own share with those that NVML cannot place."""
-    reasons = {one.detail: one for answers in unplaced.values() if isinstance(one := answers["pci"], Unread)}
     if not unplaced:
         return None
+    odd = Unread("error", "nvml pci: taken or no address")
+    wheres = [answers["pci"] for answers in unplaced.values()]
+    reasons = {one.detail: one for one in (where if isinstance(where, Unread) else odd for where in wheres)}
     if len(reasons) == 1 and len(unplaced) == missing:
         return reasons.popitem()[1]
     indices = ", ".join(str(index) for index in sorted(unplaced))
