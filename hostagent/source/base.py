@@ -121,7 +121,7 @@ class Source:
         return answer if isinstance(answer, Unread) else _shaped(Completed, "run", " ".join(argv), answer)
 
     def host(self) -> "dict[str, Any] | Unread":
-        """Who and when: keys hostname, release, machine, boot_id, now, uid."""
+        """Who and when, with the keys hostname, release, machine, boot_id, now, uid."""
         return self._object("host")
 
     def os_release(self) -> "dict[str, Any] | Unread":
@@ -133,7 +133,7 @@ class Source:
         return self._objects("processes")
 
     def sockets(self) -> "list[dict[str, Any]] | Unread":
-        """Listening unix sockets: path. By psutil."""
+        """Listening unix sockets, one mapping each: path."""
         return self._objects("sockets")
 
     def kernel_log(self) -> "dict[str, Any] | Unread":
@@ -141,7 +141,7 @@ class Source:
         return self._object("kernel_log")
 
     def adjtimex(self) -> "int | Unread":
-        """The status word of adjtimex(2); bit 0x40 is STA_UNSYNC."""
+        """Status word of the kernel clock, by adjtimex(2); bit 0x40 is STA_UNSYNC."""
         answer = self._backend.ask("adjtimex")
         return answer if isinstance(answer, int | Unread) else _unexpected("adjtimex", "", answer)
 
@@ -151,7 +151,7 @@ class Source:
         return answer if isinstance(answer, int | Unread) else _unexpected("lock_holder", path, answer)
 
     def nvml(self, call: str, *arguments: str) -> "Answer | Unread":
-        """One NVML answer, already JSON; see `hostagent.source.nvml`. An NVML error is an ``Unread`` whose detail starts
+        """An NVML answer, already JSON; see `hostagent.source.nvml`. An NVML error is an ``Unread`` whose detail starts
         with the error's number: ``15 GPU is lost``.
         """
         return self._backend.ask("nvml", call, *arguments)

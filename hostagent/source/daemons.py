@@ -1,11 +1,12 @@
-"""Processes and sockets of the daemons that matter here, by psutil."""
+"""Processes of the daemons that matter here, by psutil; and listening sockets."""
 
 import os
 import re
 from typing import Any
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer
+from hostagent.source.base import MIB, Answer
+from hostagent.source.files import unread
 from hostagent.source.paths import Root
 
 #: Names as /proc/<pid>/comm cuts them: 15 characters.
@@ -18,6 +19,7 @@ NAMES = frozenset(
         "apt-get", "apt", "dpkg", "unattended-upgr", "dnf", "yum", "zypper", "packagekitd", "slurmd",
     )
 )  # fmt: skip
+_SOCKETS_BYTES = 16 * MIB
 _SECRET = re.compile(r"(?i)(token|password|passwd|secret|apikey|api-key)")
 
 
@@ -39,23 +41,26 @@ def processes(root: Root) -> Answer:
 
 
 def sockets(root: Root) -> Answer:
-    """Paths of the unix sockets that those daemons have bound. Other users' daemons need root."""
-    psutil = _psutil(root)
-    candidates = _candidates(root)
-    if isinstance(candidates, Unread):
-        return candidates
-    paths: set[str] = set()
-    denied = 0
-    for pid in candidates:
-        try:
-            paths.update(str(one.laddr) for one in psutil.Process(pid).net_connections("unix") if one.laddr)
-        except psutil.AccessDenied:
-            denied += 1
-        except (psutil.Error, OSError, ValueError, RuntimeError):
-            continue
-    if denied:
-        return Unread("denied", f"the sockets of {denied} daemons need root")
-    return [{"path": path} for path in sorted(paths)]
+    """Paths of listening unix sockets, of the network namespace of process 1.
+
+    psutil reads /proc/net/unix, which below a host root is this process's own namespace, and drops the listening flag.
+    """
+    path = next((path for path in (f"{root.path.rstrip('/')}/proc/{name}net/unix" for name in ("1/", "")) if os.path.exists(path)), "")
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return [{"path": name} for name in parse_listening(stream.read(_SOCKETS_BYTES))]
+    except OSError as error:
+        return unread(error, "/proc/net/unix")
+
+
+def parse_listening(text: str) -> "list[str]":
+    """Paths of /proc/net/unix whose socket accepts connections: __SO_ACCEPTCON in the flags (proc_net(5)).
+
+    >>> parse_listening(f"Num RefCount Protocol Flags Type St Inode Path{chr(10)}0: 00000002 00000000 00010000 0001 01 12 /run/a.sock")
+    ['/run/a.sock']
+    """
+    rows = (line.split(None, 7) for line in text.splitlines()[1:])
+    return sorted({row[7] for row in rows if len(row) == 8 and row[3] == "00010000"})
 
 
 def _psutil(root: Root) -> Any:

@@ -14,7 +14,10 @@ _LONG_HEX = re.compile(rf"(?<![0-9a-zA-Z]){_HEX}{{32}}(?![0-9a-zA-Z])")  # machi
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d\d|\d)"  # no leading zero: 580.159.03.1 is a version
 _IPV4 = re.compile(rf"(?<![\d.])(?!0\.|127\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?![\d.])")
 _IPV6 = re.compile(rf"(?<![0-9a-fA-F:])(?:{_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}(?![0-9a-fA-F:])")
-_HOME = re.compile(r"(?<=/home/)[^/\s\"':,]+")
+#: The same on every machine, and part of the names of EFI variables that are read (UEFI specification, section 3.3).
+_EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
+#: GKE keeps the driver below /home/kubernetes: a place, not a person.
+_HOME = re.compile(r"(?<=/home/)(?!kubernetes\b)[^/\s\"':,]+")
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@:]+:[^/\s@]+(?=@)")
 _SECRET = re.compile(r"(?i)((?:token|password|passwd|secret|api_?key|auth|identitytoken|private_?key)[\"']?\s*[:=]\s*[\"']?)([^\s\"',;}]+)")
 #: A dotted quad that is a version, not an address: kernels and packages have those, four fields below 256 too.
@@ -35,7 +38,7 @@ class Redactor:
 
         >>> redactor = Redactor(b"key", ("gpu-17",))
         >>> redactor.text("gpu-17 has 02:42:ac:11:00:02")
-        'host-9f0c2c has 4d:84:67:aa:62:2f'
+        'host-676f96 has 9a:1e:c5:35:a3:cf'
         """
         text = _SECRET.sub(lambda found: f"{found[1]}<removed>", text)
         text = _CREDENTIALS.sub("<removed>", text)
@@ -54,7 +57,7 @@ class Redactor:
     def _same_shape(self, found: "re.Match[str]") -> str:
         """Digits of the digest in the places of the hexadecimal digits. All zeros and all ones mean something: kept."""
         digits = [char for char in found[0].lower() if char in "0123456789abcdef"]
-        if set(digits) in ({"0"}, {"f"}):
+        if found[0].lower() == _EFI_GLOBAL or set(digits) in ({"0"}, {"f"}):
             return found[0]
         digest = iter(self._digest(found[0]) * (1 + len(digits) // 64))
         return "".join(next(digest) if char.lower() in "0123456789abcdef" else char for char in found[0])

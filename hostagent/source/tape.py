@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread, Why
@@ -93,7 +93,7 @@ def decode(encoded: Any, key: str) -> "Answer | Unread":
     """The reverse of `encode`; what is not an encoded answer is an error, not a crash."""
     match encoded:
         case {"unread": str(why), "detail": str(detail), **rest} if not rest and why in get_args(Why):
-            return Unread(why, detail)
+            return Unread(cast("Why", why), detail)
         case {"text": str(text), **rest} if not rest:
             return text.encode("utf-8", "replace")
         case {"base64": str(text), **rest} if not rest:
