@@ -21,6 +21,7 @@ _INIT = (
     ("gsp", re.compile(r"Cannot initialize GSP firmware RM|kgspInitRm\w{0,40}: .{0,200}fail")),
     ("adapter", re.compile(r"RmInitAdapter failed|rm_init_adapter\S{0,20} failed")),
 )
+_FATAL = " Fatal"
 _LINE = 512
 
 
@@ -97,4 +98,6 @@ def _address(match: "re.Match[str] | None") -> str:
 
 def _count(into: dict[tuple[str, int], Xid], pci: str, code: int, line: str) -> None:
     before = into.get((pci, code))
+    if before and _FATAL in before.line and _FATAL not in line:
+        line = before.line
     into[pci, code] = Xid(pci, code, line, before.count + 1 if before else 1)

@@ -155,7 +155,7 @@ class Xid:
 
     pci: str  # as our addresses: 0000:1b:00.0; "" when the line has none that can be read
     code: int  # 0 when the line has none that can be read
-    line: str  # the newest
+    line: str  # the newest of those that say Fatal, else the newest
     count: int  # how many lines
 
 

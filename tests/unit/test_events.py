@@ -47,6 +47,11 @@ def test_equal_xids_of_one_gpu_are_one_entry_with_a_count_and_the_newest_line():
     assert (first.count, first.line.endswith("last"), other.pci) == (2, True, "0000:2b:00.0")
 
 
+def test_a_fatal_line_is_kept_over_a_newer_one_that_is_not():
+    lines = [f"nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20009, {word}, Link 28" for word in ("Non-fatal", "Fatal", "Non-fatal")]
+    assert [(one.count, ", Fatal" in one.line) for one in parse_events(lines).sxids] == [(3, True)]
+
+
 @pytest.mark.parametrize(
     "lines",
     [

@@ -18,6 +18,8 @@ class Params(NamedTuple):
     ignore: str = ""  # codes, separated by commas
 
 
+#: What the line of an NVLink 5 fault says that the hardware recovered from.
+_NONFATAL = " Nonfatal "
 #: The end of an Xid 154 that takes an earlier demand back.
 _RECOVERED = "(None)"
 
@@ -38,7 +40,7 @@ def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
         known = meaning(one.code)
         if known.kind in ("application", "notice") or str(one.code) in ignored or one.line.endswith(_RECOVERED):
             continue
-        report = fail if known.kind == "critical" else warn
+        report = fail if known.kind == "critical" and _NONFATAL not in one.line else warn
         yield report(
             f"{one.pci or 'a GPU'}: Xid {one.code}, {known.meaning}{f', {one.count} times' if one.count > 1 else ''}",
             code=f"xid-{one.code}",
