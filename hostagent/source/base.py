@@ -141,7 +141,7 @@ class Source:
         return self._object("kernel_log")
 
     def adjtimex(self) -> "int | Unread":
-        """Status word of the kernel clock, by adjtimex(2); bit 0x40 is STA_UNSYNC."""
+        """Status word of the kernel clock; bit 0x40 is STA_UNSYNC."""
         answer = self._backend.ask("adjtimex")
         return answer if isinstance(answer, int | Unread) else _unexpected("adjtimex", "", answer)
 
