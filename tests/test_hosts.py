@@ -1,0 +1,254 @@
+"""Recorded hosts: judged as their expectation says, with the defect that each stands for; and no lost answer ever helps one."""
+
+import functools
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hostagent import profile, snapshot
+from hostagent.app import examine
+from hostagent.catalogue import load
+from hostagent.collect import READERS
+from hostagent.evaluate import evaluate
+from hostagent.facts.host import HostFacts
+from hostagent.facts.unread import Unread, UnreadError
+from hostagent.report import verdicts
+from hostagent.source import Source, tape
+from hostagent.source.tape import ReplayBackend
+from tests.trees.record import RECIPES, record
+from tests.trees.staged import stage
+
+DIRECTORY = Path(__file__).parent / "hosts"
+NAMES = sorted(path.name for path in DIRECTORY.iterdir() if (path / "tape.json").exists())
+#: Judgements that each host was made for, whatever its expect.yaml says: (outcome, check, subject).
+MADE_FOR = {
+    "hgx-h100-ubuntu2404": [],
+    "hgx-h100-userland-upgraded": [
+        ("fail", "driver.library_match", ""),
+        ("fail", "driver.nvml_initialises", ""),
+        ("fail", "driver.reload_needed", ""),
+        ("fail", "driver.security_floor", ""),
+    ],
+    "hgx-h100-next-kernel-without-module": [("fail", "kernel.next_has_module", ""), ("fail", "kernel.headers", "")],
+    "hgx-h100-gpu-off-the-bus": [
+        ("fail", "gpu.on_bus", "0000:9d:00.0"),
+        ("fail", "gpu.lost", "0000:9d:00.0"),
+        ("fail", "gpu.xid", "0000:9d:00.0"),
+        ("pass", "gpu.on_bus", "0000:c3:00.0"),
+    ],
+    "hgx-h100-fabricmanager-mismatch": [
+        ("fail", "nvswitch.manager_version", ""),
+        ("fail", "nvswitch.manager_running", ""),
+        ("fail", "nvswitch.manager_errors", ""),
+        ("fail", "gpu.fabric_state", "0000:1b:00.0"),
+    ],
+    "gpu-operator-driver-container": [],
+    "rhel9-module-streams": [],
+    "debian12-runfile": [("fail", "driver.runfile", "")],
+    "k3s-worker": [],
+    "t4-workstation-docker": [],
+    "gb200-nvl": [],
+}
+CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")
+
+
+@functools.cache
+def _tape(name):
+    return tape.load(str(DIRECTORY / name))
+
+
+@functools.cache
+def _expected(name):
+    return yaml.safe_load((DIRECTORY / name / "expect.yaml").read_text())
+
+
+@functools.cache
+def _loaded(name):
+    return profile.load(_expected(name)["profile"], site_file="")
+
+
+@functools.cache
+def _report(name):
+    return examine(ReplayBackend(_tape(name)), _loaded(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recorded_host_is_judged_as_expected(name):
+    assert snapshot.expectation(_report(name)) == _expected(name)
+
+
+def test_every_recorded_host_says_what_it_stands_for():
+    assert set(NAMES) == set(MADE_FOR)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_host_shows_the_defect_that_it_was_made_for(name):
+    found = {(one.outcome, one.id, one.subject) for one in _report(name).findings}
+    assert set(MADE_FOR[name]) <= found, sorted(row for row in found if row[0] in ("fail", "warn", "unknown"))
+
+
+def test_the_healthy_host_is_ready_and_nothing_on_it_is_skipped_for_want_of_evidence():
+    report = _report("hgx-h100-ubuntu2404")
+    assert [one for one in report.findings if one.outcome in ("fail", "warn", "unknown")] == []
+    assert (report.verdict.single_node, report.verdict.multi_node) == ("ready", "ready")
+    assert sum(one.outcome == "pass" for one in report.findings) > 3 * sum(one.outcome == "skip" for one in report.findings)
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) & set(RECIPES)))
+def test_a_tape_answers_every_question_and_holds_no_other(name):
+    """Redaction must not touch what this program itself asks for; a new question of a collector wants a new recording."""
+    asked = Asked(_tape(name))
+    snapshot.collect(Source(asked), READERS)
+    assert asked.questions | {"host"} == set(_tape(name).answers)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tape_is_small(name):
+    assert (DIRECTORY / name / "tape.json").stat().st_size < 400 * 1024
+
+
+@CAN_BUILD
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_live_host_and_its_tape_are_judged_alike(name, tmp_path):
+    loaded = profile.load(RECIPES[name].profile, site_file="")
+    tree = RECIPES[name].build(tmp_path / "live")
+    live = examine(stage(tree), loaded)
+    taped = examine(ReplayBackend(snapshot.record(stage(tree), b"", redact=False)), loaded)
+    assert live.findings == taped.findings
+    assert live.verdict == taped.verdict
+
+
+@CAN_BUILD
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recording_is_what_its_tree_answers_today(name, tmp_path):
+    """Else run ``python -m tests.trees.record`` and read the difference."""
+    fresh, kept = record(name, tmp_path / "root").answers, _tape(name).answers
+    assert sorted(question for question in fresh | kept if fresh.get(question) != kept.get(question)) == []
+
+
+class Asked(ReplayBackend):
+    """A replay that notes what it is asked, and of which one answer may be lost."""
+
+    def __init__(self, recorded, lost=""):
+        super().__init__(recorded)
+        self.questions = set()
+        self._lost = lost
+
+    def ask(self, method, *arguments):
+        question = tape.question(method, *arguments)
+        self.questions.add(question)
+        if question == self._lost:
+            return Unread("not-recorded", "removed by the test")
+        return super().ask(method, *arguments)
+
+
+class Reading:
+    """The facts of a tape, and of each fact the questions and the other facts that it is made of.
+
+    So a lost answer costs the facts that need it and the checks that need those, not a whole collection.
+    """
+
+    def __init__(self, recorded):
+        self._recorded = recorded
+        self.values, self.questions, self.made_of = {}, {}, {}
+        for kind in READERS:
+            self._known(kind)
+
+    def _known(self, kind):
+        if kind not in self.values:
+            self.values[kind] = Unread("error", "read from itself")
+            self.values[kind], self.questions[kind], self.made_of[kind] = _read(kind, self._recorded, "", self._known)
+        return self.values[kind]
+
+    def without(self, question):
+        """The facts that change when one answer is lost."""
+        changed = {}
+
+        def known(kind):
+            if kind in changed or not self._needs(kind, question):
+                return changed.get(kind, self.values[kind])
+            changed[kind] = Unread("error", "read from itself")
+            changed[kind], _, _ = _read(kind, self._recorded, question, known)
+            return changed[kind]
+
+        for kind in READERS:
+            known(kind)
+        return {kind: value for kind, value in changed.items() if not _same(value, self.values[kind])}
+
+    def _needs(self, kind, question):
+        return question in self.questions[kind] or any(self._needs(part, question) for part in self.made_of[kind])
+
+
+def _same(left, right):
+    return repr(left) == repr(right)  # facts hold Unread, which answers == with an exception
+
+
+def _read(kind, recorded, lost, known):
+    backend, parts = Asked(recorded, lost), set()
+
+    def noted(part):
+        parts.add(part)
+        return known(part)
+
+    try:
+        value = READERS[kind](Source(backend), noted)
+    except UnreadError as error:
+        value = error.unread
+    return value, backend.questions, parts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_lost_answer_makes_a_host_look_better(name):
+    """Law 1 over a whole host: each answer that is lost in turn either changes nothing or is seen."""
+    host = Judged(name)
+    assert [line for question in sorted(host.recorded.answers) for line in host.problems(question)] == []
+
+
+class Judged:
+    """A recorded host with all its judgements, and what is wrong with them when one answer is lost."""
+
+    def __init__(self, name):
+        self.recorded, self._profile = _tape(name), _loaded(name).profile
+        self._checks = {one.id: one for one in load(self._profile.catalogues)}
+        self._reading = Reading(self.recorded)
+        self._inputs = {one.id: {getattr(kind, "__args__", (kind,))[0] for _, kind in one.inputs} for one in self._checks.values()}
+        self._before = self._judge(self._reading.values, self._checks)
+        self._subjects = {one.subject for one in _flat(self._before)}
+
+    def _judge(self, facts, ids):
+        return {key: evaluate([self._checks[key]], HostFacts(facts), self._profile) for key in ids}
+
+    def problems(self, question):
+        changed = self._reading.without(question)
+        after = self._judge({**self._reading.values, **changed}, [key for key in self._checks if self._inputs[key] & set(changed)])
+        after = {**self._before, **after}
+        # A device that may now be a GPU for all one knows is a new subject. It has to be seen: see the last line.
+        gained, lost = (_minus(one, two) for one, two in ((after, self._before), (self._before, after)))
+        for outcome, key, subject in sorted(gained):
+            before = {one.outcome for one in self._before[key] if one.subject == subject}
+            if subject in self._subjects and (outcome == "pass" or (outcome == "skip" and before & {"fail", "warn", "unknown"})):
+                yield f"without '{question}': {key} {subject} is {outcome}, was {', '.join(sorted(before))}"
+        was, now = _placeable(self._before), _placeable(after)
+        yield from (f"without '{question}': {scope} is {now[scope]}, was {was[scope]}" for scope in was if now[scope] > was[scope])
+        seen = any(outcome in ("fail", "warn", "unknown") for outcome, _, _ in gained)
+        if not seen and any(outcome != "skip" for outcome, _, _ in {*lost, *gained}):
+            yield f"without '{question}': not seen, though it changes {', '.join(sorted({key for _, key, _ in {*lost, *gained}}))}"
+
+
+def _flat(judgements):
+    return tuple(one for rows in judgements.values() for one in rows)
+
+
+def _minus(left, right):
+    rows = ({(one.outcome, one.id, one.subject) for one in _flat(judgements)} for judgements in (left, right))
+    return set.difference(*rows)
+
+
+def _placeable(judgements):
+    """By scope: 2 ready, 1 degraded, 0 not to be placed. That a bad host becomes an unknown one is no improvement."""
+    found = verdicts(_flat(judgements))
+    rank = {"ready": 2, "degraded": 1}
+    return {"single-node": rank.get(found.single_node, 0), "multi-node": rank.get(found.multi_node, 0)}

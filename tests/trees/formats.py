@@ -1,0 +1,52 @@
+"""The binary files of a host, as small as their formats allow."""
+
+import struct
+from collections.abc import Mapping
+
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_OF_64_BIT = {"x86_64": 0x0303, "aarch64": 0x0A03}  # glibc, dl-cache.h: the C library's ELF type and the architecture
+
+
+def kernel_module(modinfo: Mapping[str, str], *, signer: str = "") -> bytes:
+    """A relocatable ELF file with nothing but .modinfo; `signer` appends a signature as the kernel's sign-file does."""
+    info = b"".join(f"{key}={value}".encode() + b"\0" for key, value in modinfo.items())
+    names = b"\0.modinfo\0.shstrtab\0"
+    table_at = 64 + len(info) + len(names)
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 1, 62, 1, 0, 0, table_at, 0, 64, 0, 0, 64, 3, 2)
+    sections = (
+        _SECTION.pack(0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+        _SECTION.pack(1, 1, 2, 0, 64, len(info), 0, 0, 1, 0),
+        _SECTION.pack(10, 3, 0, 0, 64 + len(info), len(names), 0, 0, 1, 0),
+    )
+    return header + info + names + b"".join(sections) + (_signature(signer) if signer else b"")
+
+
+def _signature(signer: str) -> bytes:
+    """The part of a PKCS #7 signature that names who signed, then the trailer (include/linux/module_signature.h)."""
+    name = b"\x06\x03\x55\x04\x03\x0c" + bytes([len(signer)]) + signer.encode()
+    return name + struct.pack(">BBBBB3xI", 0, 0, 2, 0, 0, len(name)) + b"~Module signature appended~\n"
+
+
+def zstd(data: bytes) -> bytes:
+    """A Zstandard frame (RFC 8878) with one block that is not compressed."""
+    if len(data) >= 1 << 17:
+        raise ValueError("one block holds 128 KiB")
+    return b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", len(data)) + (len(data) << 3 | 1).to_bytes(3, "little") + data
+
+
+def linker_cache(entries: "tuple[tuple[str, str], ...]", arch: str = "x86_64") -> bytes:
+    """ld.so.cache of (soname, path) pairs (glibc, struct cache_file_new)."""
+    strings, at = b"", 48 + 24 * len(entries)
+    rows = []
+    for soname, path in entries:
+        rows.append(struct.pack("<iIIIQ", _OF_64_BIT[arch], at + len(strings), at + len(strings) + len(soname) + 1, 0, 0))
+        strings += f"{soname}\0{path}\0".encode()
+    head = b"glibc-ld.so.cache1.1" + struct.pack("<IIB3xI12x", len(entries), len(strings), 2, 0)
+    return head + b"".join(rows) + strings
+
+
+def public_key(name: str) -> bytes:
+    """An OpenPGP version 4 public key packet (RFC 4880, 5.5.2) of nobody: an RSA number made of `name`."""
+    number = (name.encode() * 32)[:256]
+    body = b"\x04" + struct.pack(">I", 0x62000000) + b"\x01" + struct.pack(">H", 2048) + b"\x80" + number[1:] + b"\x00\x11\x01\x00\x01"
+    return b"\x99" + struct.pack(">H", len(body)) + body

@@ -1,0 +1,165 @@
+"""HGX hosts: one healthy, and the same with one thing broken. Each function builds one below an empty directory."""
+
+from pathlib import Path
+
+from tests.trees import containers, driver, gpus, packages, system
+from tests.trees.packages import TOOLKIT
+from tests.trees.system import Daemon
+from tests.trees.tree import BOOTED_AT, NOW, Tree
+
+DRIVER, _OLDER_DRIVER = "580.178.04", "580.173.02"
+TOOLKIT_VERSION = "1.19.1"
+KERNEL, _NEXT_KERNEL = "6.8.0-87-generic", "6.8.0-90-generic"
+_PERSISTENCED = Daemon(850, ("/usr/bin/nvidia-persistenced", "--verbose"), "nvidia-persistenced.service")
+_MANAGER = Daemon(870, ("/usr/bin/nv-fabricmanager", "-c", "/usr/share/nvidia/nvswitch/fabricmanager.cfg"), "nvidia-fabricmanager.service")
+_MANAGER_LOG = (
+    "[Nov 10 2026 06:00:21] [INFO] [tid 870] Fabric Manager version {0} is running with the following configuration options\n"
+    "[Nov 10 2026 06:00:21] [INFO] [tid 870] Logging level = INFO\n"
+)
+_LOST = "0000:9d:00.0"
+
+
+def hgx_h100(root: Path) -> Tree:
+    """Eight H100 under NVSwitches, Ubuntu 24.04, containerd 2 under Kubernetes, everything as it should be."""
+    tree = Tree(root, kernel=KERNEL, driver=DRIVER)
+    ubuntu(tree, "gpu-h100-01")
+    driver_of_cuda_repository(tree)
+    packages.dpkg(tree, dict.fromkeys(packages.SWITCH_PACKAGES, f"{DRIVER}-1ubuntu1"), held=packages.SWITCH_PACKAGES)
+    driver.load_driver(tree)
+    gpus.install_gpus(tree, gpus.H100, gpus.HGX)
+    gpus.install_switches(tree)
+    gpus.function(tree, "0000:03:00.0", 0x1A03, 0x2000, 0x030000, driver="ast")  # the board's own display
+    persist(tree)
+    system.unit(
+        tree,
+        "nvidia-fabricmanager.service",
+        system.service("NVIDIA fabric manager service", "/usr/bin/nvidia-fabricmanager-start.sh --mode start"),
+    )
+    system.run(tree, _MANAGER)
+    tree.write(
+        "/var/log/fabricmanager.log",
+        _MANAGER_LOG.format(DRIVER) + "[Nov 10 2026 06:00:29] [INFO] [tid 870] Successfully configured all the available NVSwitches\n",
+        time=BOOTED_AT + 29,
+    )
+    toolkit(tree)
+    packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
+    containers.install_containerd(tree)
+    containers.run_kubelet(tree)
+    containers.cdi(tree, len(gpus.HGX))
+    return tree
+
+
+def ubuntu(tree: Tree, hostname: str) -> None:
+    system.install_os(tree, "ubuntu2404", hostname)
+    system.install_kernel(tree, tree.kernel)
+    system.boot(tree, hostname)
+    tree.write("/etc/default/grub", "GRUB_DEFAULT=0\nGRUB_TIMEOUT=0\n")
+    _ubuntu_kernel_packages(tree, tree.kernel)
+    packages.dpkg(
+        tree, {"apt": "2.8.3", "unattended-upgrades": "2.9.1+nmu4ubuntu1", "systemd": "255.4-1ubuntu8.11", "bash": "5.2.21-2ubuntu4"}
+    )
+    system.run(tree, Daemon(700, ("/usr/lib/systemd/systemd-timesyncd",), "systemd-timesyncd.service", started_s=8))
+    packages.apt(tree, "ubuntu2404")
+
+
+def _ubuntu_kernel_packages(tree: Tree, release: str) -> None:
+    names = ("linux-image-{}", "linux-headers-{}", "linux-modules-{}", "linux-modules-extra-{}")
+    packages.dpkg(tree, {name.format(release): f"{release.removesuffix('-generic')}.{release.split('-')[1]}" for name in names})
+
+
+def driver_of_cuda_repository(tree: Tree) -> None:
+    """NVIDIA's own packages with the open module by DKMS, held."""
+    version = f"{tree.driver}-1ubuntu1"
+    firmware = f"nvidia-firmware-580-{tree.driver}"
+    held = (*packages.CUDA_UBUNTU, firmware)
+    packages.dpkg(tree, dict.fromkeys(held, version), held=held, maintainer="NVIDIA CORPORATION <packages@nvidia.com>")
+    packages.dpkg(tree, {"dkms": "3.0.11-1ubuntu13", "nvidia-driver-pinning-580": "580-1ubuntu1"})
+    driver.install_module(tree, tree.kernel)
+    driver.install_dkms(tree, tree.kernel)
+    driver.install_userland(tree)
+    driver.keep_nouveau_out(tree)
+    own_libraries(tree, "libnvidia-compute-580", tree.driver)
+
+
+def own_libraries(tree: Tree, package: str, version: str) -> None:
+    packages.files_of(tree, package, *(f"{tree.libraries}/{name}.so.{version}" for name in ("libcuda", "libnvidia-ml")))
+
+
+def persist(tree: Tree) -> None:
+    system.unit(
+        tree, "nvidia-persistenced.service",
+        system.service("NVIDIA Persistence Daemon", "/usr/bin/nvidia-persistenced --verbose", service_more="Type=forking\n"),
+    )  # fmt: skip
+    system.run(tree, _PERSISTENCED)
+    driver.persist(tree)
+
+
+def toolkit(tree: Tree, version: str = TOOLKIT_VERSION) -> None:
+    packages.dpkg(tree, dict.fromkeys(TOOLKIT, f"{version}-1"), held=TOOLKIT)
+    packages.pin(tree, "nvidia-container-toolkit", f"{version}-1", *TOOLKIT)
+    containers.install_toolkit(tree)
+
+
+def hgx_h100_userland_upgraded(root: Path) -> Tree:
+    """The driver's packages were upgraded six days ago; the old module is still loaded."""
+    tree = hgx_h100(root)
+    tree.write("/sys/module/nvidia/version", f"{_OLDER_DRIVER}\n")
+    tree.write("/sys/module/nvidia/srcversion", f"{driver.srcversion(_OLDER_DRIVER, 'open')}\n")
+    tree.edit("/proc/driver/nvidia/version", DRIVER, _OLDER_DRIVER)
+    gpus.fault(tree, "Init * error 18")
+    system.log_kernel(
+        tree,
+        f"NVRM: API mismatch: the client has the version {DRIVER}, but",
+        f"NVRM: this kernel module has the version {_OLDER_DRIVER}.  Please",
+    )
+    upgraded_at = NOW - 6 * 86400
+    for name in ("gsp_ga10x.bin", "gsp_tu10x.bin"):  # its package has the version in its name, and stays
+        tree.write(f"/lib/firmware/nvidia/{_OLDER_DRIVER}/{name}", "firmware\n")
+    driver.install_userland(tree, time=upgraded_at)
+    tree.write("/run/reboot-required", "*** System restart required ***\n", time=upgraded_at)
+    tree.write("/run/reboot-required.pkgs", "nvidia-dkms-580-open\n", time=upgraded_at)
+    return tree
+
+
+def hgx_h100_next_kernel_without_module(root: Path) -> Tree:
+    """A newer kernel came without its headers: DKMS built nothing for it, and the next boot takes it."""
+    tree = hgx_h100(root)
+    system.install_kernel(tree, _NEXT_KERNEL, headers=False)
+    packages.dpkg(tree, {f"linux-image-{_NEXT_KERNEL}": "6.8.0-90.91", f"linux-modules-{_NEXT_KERNEL}": "6.8.0-90.91"})
+    tree.write("/run/reboot-required", "*** System restart required ***\n", time=NOW - 86400)
+    tree.write("/run/reboot-required.pkgs", f"linux-image-{_NEXT_KERNEL}\n", time=NOW - 86400)
+    return tree
+
+
+def hgx_h100_gpu_off_the_bus(root: Path) -> Tree:
+    """One GPU fell off the bus: PCI reads all ones, NVML calls it lost, the kernel logged Xid 79."""
+    tree = hgx_h100(root)
+    index = [place.pci for place in gpus.HGX].index(_LOST)
+    directory = f"/sys/bus/pci/devices/{_LOST}"
+    tree.write(f"{directory}/current_link_speed", "Unknown\n")
+    tree.write(f"{directory}/current_link_width", "63\n")
+    tree.write(f"{directory}/config", b"\xff" * 64)
+    gpus.fault(tree, f"* {index} error 15")
+    system.log_kernel(
+        tree,
+        f"NVRM: Xid (PCI:{_LOST[:-2]}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+        f"NVRM: GPU {_LOST}: GPU has fallen off the bus.",
+        f"NVRM: Xid (PCI:{_LOST[:-2]}): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
+    )
+    return tree
+
+
+def hgx_h100_fabricmanager_mismatch(root: Path) -> Tree:
+    """The fabric manager's package moved to a newer branch alone, and refuses the driver: CUDA error 802."""
+    newer = "590.48.01"
+    tree = hgx_h100(root)
+    packages.set_version(tree, "nvidia-fabricmanager", f"{newer}-1ubuntu1")
+    system.stop(tree, _MANAGER.pid, "nvidia-fabricmanager.service")
+    refusal = f"fabric manager NVIDIA GPU driver interface version {newer} don't match with driver version {DRIVER}. Please update with matching NVIDIA driver package."
+    tree.append(
+        "/var/log/fabricmanager.log",
+        _MANAGER_LOG.format(newer) + f"[Nov 10 2026 06:00:22] [ERROR] [tid 870] {refusal}\n",
+        time=BOOTED_AT + 29,
+    )
+    gpus.fault(tree, "DeviceGetGpuFabricInfoV * value 2 0 0 0")
+    return tree

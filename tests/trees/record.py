@@ -1,0 +1,75 @@
+"""Rebuild trees and write what they answer to ``tests/hosts``: ``python -m tests.trees.record [NAME…]``. Needs root and gcc.
+
+Read the difference of every ``expect.yaml`` before you commit it: this writes down today's verdict, right or wrong.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from hostagent import profile, snapshot
+from hostagent.source import tape
+from hostagent.source.tape import Tape
+from tests.trees import hosts, others
+from tests.trees.staged import stage
+from tests.trees.tree import NOW, Tree
+
+HOSTS = Path(__file__).parent.parent / "hosts"
+#: One key for all, so that a recording changes only with its host.
+_KEY = b"the recorded hosts are made up: nothing of theirs is secret"
+
+
+class Recipe(NamedTuple):
+    build: Callable[[Path], Tree]
+    profile: str = "default"
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "hgx-h100-ubuntu2404": Recipe(hosts.hgx_h100),
+    "hgx-h100-userland-upgraded": Recipe(hosts.hgx_h100_userland_upgraded),
+    "hgx-h100-next-kernel-without-module": Recipe(hosts.hgx_h100_next_kernel_without_module),
+    "hgx-h100-gpu-off-the-bus": Recipe(hosts.hgx_h100_gpu_off_the_bus),
+    "hgx-h100-fabricmanager-mismatch": Recipe(hosts.hgx_h100_fabricmanager_mismatch),
+    "gpu-operator-driver-container": Recipe(others.gpu_operator_driver_container, "gpu-operator-26.3"),
+    "rhel9-module-streams": Recipe(others.rhel9_module_streams),
+    "debian12-runfile": Recipe(others.debian12_runfile),
+    "k3s-worker": Recipe(others.k3s_worker),
+    "t4-workstation-docker": Recipe(others.t4_workstation_docker),
+    "gb200-nvl": Recipe(others.gb200_nvl),
+}
+
+
+def record(name: str, root: Path, *, redact: bool = True) -> Tape:
+    """The tape of a host, built below `root`."""
+    tree = RECIPES[name].build(root)
+    return replace(snapshot.record(stage(tree), _KEY, redact=redact), recorded_at=float(NOW))
+
+
+def write(name: str) -> dict[str, object]:
+    """Replace ``tests/hosts/<name>``; returns the expectation."""
+    directory = HOSTS / name
+    with tempfile.TemporaryDirectory() as place:
+        recorded = record(name, Path(place, "root"))
+        made = Path(place, "adopted")
+        expected = snapshot.adopt(recorded, tape.dumps(recorded), str(made), profile.load(RECIPES[name].profile, site_file=""))
+        directory.mkdir(parents=True, exist_ok=True)
+        for file in made.iterdir():
+            shutil.copyfile(file, directory / file.name)
+    return expected
+
+
+def main(names: list[str]) -> None:
+    for name in names or RECIPES:
+        expected = write(name)
+        size = (HOSTS / name / "tape.json").stat().st_size // 1024
+        print(f"{name}: {size} KiB, single-node {expected['single_node']}, multi-node {expected['multi_node']}")  # noqa: T201
+        for outcome in ("fail", "warn", "unknown"):
+            print(*(f"  {outcome:<7} {check_id}" for check_id in expected[outcome]), sep="\n") if expected[outcome] else None  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,59 @@
+"""What a directory cannot hold, said for it: the clock, sizes of file systems, answers of programs."""
+
+from typing import Any
+
+from hostagent.facts.unread import Unread
+from hostagent.source.base import Answer, Backend, Kind
+from hostagent.source.live import LiveBackend
+from tests.trees.tree import NOW, Tree
+
+_GIB = 1024**3
+#: adjtimex(2): STA_PLL and STA_NANO; STA_UNSYNC is not set.
+_SYNCHRONISED = 0x2001
+#: Mount point to (mount id, total, free bytes).
+_DISKS = {"/": (1, 440 * _GIB, 300 * _GIB), "/dev/shm": (2, 1000 * _GIB, 1000 * _GIB)}
+
+
+class Staged:
+    """A backend over a tree: everything is asked of `backend` but what depends on the machine that holds the tree."""
+
+    def __init__(self, backend: Backend, tree: Tree) -> None:
+        self._backend = backend
+        self._tree = tree
+
+    @property
+    def kind(self) -> Kind:
+        return self._backend.kind
+
+    def close(self) -> None:
+        self._backend.close()
+
+    def ask(self, method: str, *arguments: str) -> "Answer | Unread":
+        if method == "run" and (self.kind != "image" or arguments[0] == "rpm"):
+            return self._run(arguments)
+        answer = self._backend.ask(method, *arguments)
+        if isinstance(answer, Unread):
+            return answer
+        if method == "host":
+            return {**answer, "now": float(NOW), "uid": 0}
+        if method == "adjtimex":
+            return _SYNCHRONISED
+        if method == "statvfs":
+            mount_id, total, free = _DISKS["/dev/shm" if arguments[0] == "/dev/shm" else "/"]
+            return {"total_bytes": total, "free_bytes": free, "free_inodes": 25_000_000, "mount_id": mount_id}
+        return _settled(answer) if method == "stat" else answer
+
+    def _run(self, argv: tuple[str, ...]) -> "Answer | Unread":
+        if argv in self._tree.programs:
+            return {"exit_code": 0, "stdout": self._tree.programs[argv], "stderr": ""}
+        return Unread("absent", f"no program {argv[0]}")
+
+
+def _settled(answer: "dict[str, Any]") -> "dict[str, Any]":
+    """Size and time of a directory are those of the file system that holds the tree."""
+    return {**answer, "size": 4096, "mtime": float(NOW)} if answer["kind"] == "dir" else answer
+
+
+def stage(tree: Tree, kind: Kind = "host-root") -> Staged:
+    """The tree as a live host."""
+    return Staged(LiveBackend(str(tree.root), kind, kernel=tree.kernel if kind == "image" else ""), tree)

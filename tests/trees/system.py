@@ -1,0 +1,162 @@
+"""The operating system of a host: identity, kernel, boot, processes, systemd units, kernel log."""
+
+from dataclasses import dataclass
+
+from tests.trees.tree import BOOTED_AT, Tree
+
+#: os-release of each distribution, the keys that programs ask for.
+OS_RELEASE = {
+    "ubuntu2404": (
+        'PRETTY_NAME="Ubuntu 24.04.3 LTS"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nVERSION="24.04.3 LTS (Noble Numbat)"\n'
+        "VERSION_CODENAME=noble\nID=ubuntu\nID_LIKE=debian\nUBUNTU_CODENAME=noble\n"
+    ),
+    "debian12": (
+        'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nNAME="Debian GNU/Linux"\nVERSION_ID="12"\nVERSION="12 (bookworm)"\n'
+        "VERSION_CODENAME=bookworm\nID=debian\n"
+    ),
+    "rocky9": (
+        'NAME="Rocky Linux"\nVERSION="9.6 (Blue Onyx)"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n'
+        'PLATFORM_ID="platform:el9"\nPRETTY_NAME="Rocky Linux 9.6 (Blue Onyx)"\n'
+    ),
+}
+_UNLIMITED = "Max locked memory         unlimited            unlimited            bytes     \n"
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A running program: what /proc says of it, and the cgroup of its unit ("" when it has none)."""
+
+    pid: int
+    argv: tuple[str, ...]
+    unit: str = ""
+    sockets: tuple[str, ...] = ()  # paths it listens on
+    started_s: int = 20  # after the boot
+    limits: str = _UNLIMITED
+
+    @property
+    def name(self) -> str:
+        return self.argv[0].rpartition("/")[2][:15]
+
+
+def install_os(tree: Tree, distribution: str, hostname: str) -> None:
+    tree.write("/usr/lib/os-release", OS_RELEASE[distribution])
+    tree.link("/etc/os-release", "../usr/lib/os-release")
+    tree.write("/etc/hostname", f"{hostname}\n")
+    tree.write("/etc/machine-id", "5b0f1d2c9e8a47b6a1c3d4e5f6071829\n")
+    loader = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}[tree.arch]
+    for path in (loader, "/usr/bin/dash", "/usr/lib/systemd/systemd"):
+        tree.program(path)
+    tree.link("/usr/bin/sh", "dash")
+    tree.link("/usr/sbin/init", "../lib/systemd/systemd")
+    tree.directory("/var/log")
+
+
+def boot(tree: Tree, hostname: str, *, cmdline: str = "") -> None:
+    """The running kernel: identity, command line, parameters, an EFI start with Secure Boot off."""
+    kernel = "/proc/sys/kernel"
+    tree.write(f"{kernel}/osrelease", f"{tree.kernel}\n")
+    tree.write(f"{kernel}/hostname", f"{hostname}\n")
+    tree.write(f"{kernel}/arch", f"{tree.arch}\n")
+    tree.write(f"{kernel}/random/boot_id", "7d3f6a52-41c8-4b1e-9d55-0c2a8e6f9b13\n")
+    tree.write("/proc/stat", f"cpu  1 0 1 1 0 0 0 0 0 0\nbtime {BOOTED_AT}\nprocesses 90210\n")
+    tree.write("/proc/uptime", "885600.00 1.00\n")
+    tree.write(
+        "/proc/cmdline",
+        f"BOOT_IMAGE=/boot/vmlinuz-{tree.kernel} root=UUID=9f1c7a30-5e2b-4d86-8f0a-6b7c1d2e3f40 ro {cmdline}".strip() + "\n",
+    )
+    tree.write("/proc/modules", "")
+    tree.write("/proc/devices", "Character devices:\n  1 mem\n  4 tty\n  5 /dev/tty\n\nBlock devices:\n259 blkext\n")
+    mounts = "/dev/nvme0n1p2 / ext4 rw,relatime 0 0\nproc /proc proc rw 0 0\nsysfs /sys sysfs rw 0 0\ntmpfs /run tmpfs rw 0 0\n"
+    info = "22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw\n23 22 0:21 / /proc rw shared:2 - proc proc rw\n"
+    for pid in (1,):
+        tree.write(f"/proc/{pid}/mounts", mounts)
+        tree.write(f"/proc/{pid}/mountinfo", info)
+    tree.link("/proc/self", "1")
+    tree.link("/proc/mounts", "self/mounts")
+    tree.write("/sys/module/module/parameters/sig_enforce", "N\n")
+    tree.write("/sys/module/firmware_class/parameters/path", "\n")
+    tree.write("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n")
+    secure_boot(tree, on=False)
+    tree.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory hugetlb pids rdma misc\n")
+    tree.directory("/sys/fs/cgroup/system.slice")
+    tree.write("/proc/net/unix", "Num       RefCount Protocol Flags    Type St Inode Path\n")
+    log_kernel(tree, f"Linux version {tree.kernel} (buildd@example) (gcc 13.3.0) #1 SMP")
+    tree.directory("/dev/shm")
+
+
+def secure_boot(tree: Tree, *, on: bool) -> None:
+    """The firmware's variable: four bytes of attributes, then the value (Linux kernel, filesystems/efivarfs)."""
+    tree.write("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", b"\x06\0\0\0" + bytes([on]))
+
+
+def log_kernel(tree: Tree, *messages: str) -> None:
+    """More records of the kernel log (Linux kernel, ABI/testing/dev-kmsg)."""
+    text = tree.text("/dev/kmsg") if tree.at("/dev/kmsg").exists() else ""
+    first = text.count("\n")
+    tree.write("/dev/kmsg", text + "".join(f"6,{first + at},{(first + at) * 250000},-;{message}\n" for at, message in enumerate(messages)))
+
+
+def install_kernel(tree: Tree, release: str, *, headers: bool = True, files: str = "vmlinuz-{0} initrd.img-{0} config-{0}") -> None:
+    """One kernel of the distribution, without any driver."""
+    directory = f"/lib/modules/{release}"
+    for name in ("modules.builtin", "modules.order"):
+        tree.write(f"{directory}/{name}", "kernel/fs/ext4/ext4.ko\n")
+    tree.write(f"{directory}/kernel/drivers/gpu/drm/nouveau/nouveau.ko.zst")
+    tree.write(f"{directory}/modules.dep", "kernel/drivers/gpu/drm/nouveau/nouveau.ko.zst:\n")
+    for name in files.format(release).split():
+        tree.write(f"/boot/{name}", f"{name}\n")
+    if headers:
+        tree.write(f"/usr/src/linux-headers-{release}/Makefile", "VERSION = 6\n")
+        tree.link(f"{directory}/build", f"/usr/src/linux-headers-{release}")
+
+
+def load(tree: Tree, *modules: str) -> None:
+    for name in modules:
+        tree.append("/proc/modules", f"{name} 16384 0 - Live 0x0000000000000000\n")
+        tree.write(f"/sys/module/{name}/initstate", "live\n")
+
+
+def unit(tree: Tree, name: str, text: str, *, enabled: str = "multi-user.target.wants", directory: str = "/usr/lib/systemd/system") -> None:
+    """A unit file and, unless `enabled` is "", the link that ``systemctl enable`` makes."""
+    tree.write(f"{directory}/{name}", text)
+    if enabled:
+        tree.link(f"/etc/systemd/system/{enabled}/{name}", f"{directory}/{name}")
+
+
+def service(description: str, command: str, *, more: str = "", service_more: str = "") -> str:
+    """The text of an ordinary unit."""
+    return (
+        f"[Unit]\nDescription={description}\n{more}\n[Service]\n{service_more}ExecStart={command}\nRestart=always\n\n"
+        "[Install]\nWantedBy=multi-user.target\n"
+    )
+
+
+def run(tree: Tree, *daemons: Daemon) -> None:
+    """Start daemons: process, open sockets, cgroup (proc(5); Linux kernel, admin-guide/cgroup-v2)."""
+    for one in daemons:
+        directory = f"/proc/{one.pid}"
+        tree.write(f"{directory}/comm", f"{one.name}\n")
+        tree.write(f"{directory}/cmdline", "".join(f"{part}\0" for part in one.argv))
+        tree.write(
+            f"{directory}/stat",
+            f"{one.pid} ({one.name}) S 1 {one.pid} {one.pid} 0 -1" + " 0" * 13 + f" {one.started_s * 100}" + " 0" * 30 + "\n",
+        )
+        tree.write(f"{directory}/status", f"Name:\t{one.name}\nPid:\t{one.pid}\nPPid:\t1\nUid:\t0\t0\t0\t0\n")
+        tree.write(f"{directory}/limits", f"Limit                     Soft Limit           Hard Limit           Units     \n{one.limits}")
+        tree.directory(f"{directory}/fd")
+        for number, path in enumerate(one.sockets):
+            inode = one.pid * 100 + number
+            tree.link(f"{directory}/fd/{number + 3}", f"socket:[{inode}]")
+            tree.append("/proc/net/unix", f"0000000000000000: 00000002 00000000 00010000 0001 01 {inode} {path}\n")
+            tree.socket(path)
+        if one.unit:
+            group = f"/sys/fs/cgroup/system.slice/{one.unit}"
+            tree.write(f"{group}/cgroup.procs", f"{one.pid}\n")
+            tree.write(f"{group}/cgroup.events", "populated 1\nfrozen 0\n")
+
+
+def stop(tree: Tree, pid: int, unit_name: str = "") -> None:
+    """End a daemon that `run` started: its process and its cgroup go, its socket file stays."""
+    tree.remove(f"/proc/{pid}")
+    if unit_name:
+        tree.remove(f"/sys/fs/cgroup/system.slice/{unit_name}")
