@@ -1,11 +1,247 @@
-"""STUB: to be written."""
+"""Container runtimes: one ``Runtime`` for each that is on the host, with its effective configuration."""
 
-from collections.abc import Callable
+import posixpath
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from hostagent.collect import crio, docker
+from hostagent.collect.containerd import Effective, effective
+from hostagent.collect.containerdshadow import nvidia_entries
+from hostagent.collect.runtimeplaces import Found, binary_exists, find
+from hostagent.collect.tomltext import TomlError, parse_toml
+from hostagent.facts.runtime import Handler, Runtime
+from hostagent.facts.system import Machine
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.runtimes import RUNC_V2
 from hostagent.source import Source
 
+#: Everything of a Runtime that its configuration says.
+_CONFIGURED = (
+    "state", "error", "config_files", "config_version", "default_runtime", "handlers", "cgroup_driver", "cdi_enabled",
+    "cdi_spec_dirs", "misplaced", "shadowed", "newest_config_mtime", "socket",
+)  # fmt: skip
+_DROP_IN_FOLDERS = ("conf.d", "config.d")
+_MAX_BYTES = 256 * 1024
 
-def read_runtimes(source: Source, known: Callable[[type], Any]) -> Any:
-    return Unread("not-recorded", "read_runtimes is not written yet")
+
+def read_runtimes(source: Source, known: Callable[[type], Any]) -> tuple[Runtime, ...]:
+    """By key. Only what is there; a configuration without a program is there, with the state absent."""
+    machine = known(Machine)
+    sockets = machine if isinstance(machine, Unread) else machine.listening_sockets
+    readers = {"containerd": _containerd, "docker": _docker, "crio": _crio}
+    runtimes = (_runtime(found, readers[found.place.kind](source, found), sockets) for found in find(source, known))
+    return tuple(sorted(runtimes, key=lambda one: one.key))
+
+
+def _runtime(found: Found, configured: Mapping[str, Any], sockets: Any) -> Runtime:
+    values = {**configured}
+    if found.installed is False and found.configured is True:
+        values["state"] = "absent"
+    elif isinstance(found.installed, Unread) and found.configured is False:
+        values["state"] = found.installed
+    processes = found.processes
+    starts = processes if isinstance(processes, Unread) else [one.started_at for one in processes]
+    return Runtime(
+        key=found.place.key,
+        kind=found.place.kind,
+        version=found.version,
+        running=processes if isinstance(processes, Unread) else bool(processes),
+        started_at=starts if isinstance(starts, Unread) else min(starts, default=Unread("absent", f"{found.place.key} does not run")),
+        socket_listening=_listens(values["socket"], sockets),
+        **values,
+    )
+
+
+def _listens(socket: "str | Unread", sockets: Any) -> "bool | Unread":
+    if isinstance(socket, Unread) or isinstance(sockets, Unread):
+        return socket if isinstance(socket, Unread) else sockets
+    return _run_path(socket) in {_run_path(one) for one in sockets}
+
+
+def _run_path(path: str) -> str:
+    return path.removeprefix("/var") if path.startswith("/var/run/") else path
+
+
+def _all_unread(unread: Unread, source: Source, found: Found) -> dict[str, Any]:
+    return {**dict.fromkeys(_CONFIGURED, unread), "unimported": _unimported(source, found, ())}
+
+
+def _containerd(source: Source, found: Found) -> dict[str, Any]:
+    version = found.version
+    if isinstance(version, Unread):
+        why = Unread(version.why, f"containerd's versions read one file differently, and the version is not known: {version.detail}")
+        return _all_unread(why, source, found)
+    view = effective(source, found.config, version)
+    if isinstance(view, Unread):
+        return _all_unread(view, source, found)
+    handlers = tuple(_containerd_handler(source, name, entry) for name, entry in sorted(view.handlers.items()))
+    values: dict[str, Any] = {
+        "state": "cri_disabled" if view.cri_disabled else "rejected" if view.error else "accepted",
+        "error": view.error,
+        "config_files": view.files,
+        "config_version": view.version,
+        "default_runtime": view.default_runtime,
+        "handlers": handlers,
+        "cgroup_driver": _driver(handlers, view.default_runtime),
+        "cdi_enabled": view.cdi_enabled,
+        "cdi_spec_dirs": view.cdi_spec_dirs,
+        "misplaced": view.misplaced,
+        "shadowed": view.shadowed,
+        "newest_config_mtime": view.newest_mtime,
+        "socket": view.address or found.place.socket,
+        "unimported": _unimported(source, found, view.files),
+    }
+    return {**values, **_without_effect(view)}
+
+
+def _without_effect(view: Effective) -> dict[str, Any]:
+    """A configuration that is refused, and one without CRI, puts no runtime entry into force."""
+    if view.cri_disabled:
+        unread = Unread("absent", "the CRI plugin is disabled")
+    elif view.error and not view.handlers:
+        unread = Unread("absent", "the configuration is rejected")
+    else:
+        return {}
+    names = ("default_runtime", "handlers", "cgroup_driver", "cdi_enabled", "cdi_spec_dirs")
+    parsed = () if view.cri_disabled else ("misplaced", "shadowed", "config_version")
+    return dict.fromkeys((*names, *parsed), unread)
+
+
+def _containerd_handler(source: Source, name: str, entry: Mapping[str, Any]) -> Handler:
+    options = entry.get("options", {})
+    systemd = options.get("SystemdCgroup", False)
+    binary = str(options.get("BinaryName", "")) or str(entry.get("runtime_path", ""))
+    return Handler(
+        name=name,
+        runtime_type=str(entry.get("runtime_type", "")),
+        binary=binary,
+        binary_exists=binary_exists(source, binary or "runc"),
+        systemd_cgroup=systemd if isinstance(systemd, bool) else Unread("error", f"SystemdCgroup of {name} is {systemd!r:.40}, no boolean"),
+    )
+
+
+def _driver(handlers: tuple[Handler, ...], default: str) -> "str | Unread":
+    systemd = next((one.systemd_cgroup for one in handlers if one.name == default), Unread("absent", f"no runtime {default!r}"))
+    return systemd if isinstance(systemd, Unread) else "systemd" if systemd else "cgroupfs"
+
+
+def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[str, ...] | Unread":
+    main = posixpath.dirname(found.config)
+    folders = (crio.WRONG_DROP_INS,) if found.place.kind == "crio" else tuple(f"{main}/{name}" for name in _DROP_IN_FOLDERS)
+    lost = []
+    for folder in folders:
+        names = source.listdir(folder)
+        if isinstance(names, Unread):
+            if names.why != "absent":
+                return names
+            continue
+        for path in (f"{folder}/{name}" for name in names if name.endswith((".toml", ".conf"))):
+            data = b"" if path in files else source.read(path, _MAX_BYTES)
+            if isinstance(data, Unread):
+                return data
+            if _names_nvidia(data):
+                lost.append(path)
+    return tuple(lost)
+
+
+def _names_nvidia(data: bytes) -> bool:
+    try:
+        table = parse_toml(data, strict=False)
+    except TomlError:
+        return b"nvidia" in data
+    runtimes = table
+    for key in ("crio", "runtime", "runtimes"):
+        runtimes = runtimes.get(key, {}) if isinstance(runtimes, dict) else {}
+    return bool(nvidia_entries(table)) or (isinstance(runtimes, dict) and any(name.startswith("nvidia") for name in runtimes))
+
+
+_CONTAINERD_ONLY = Unread("not-supported", "only containerd has tables and imports")
+
+
+def _docker(source: Source, found: Found) -> dict[str, Any]:
+    text = source.text(found.config)
+    stat = source.stat(found.config)
+    if isinstance(text, Unread) and text.why != "absent":
+        return {**dict.fromkeys(_CONFIGURED, text), "unimported": _CONTAINERD_ONLY}
+    values = {
+        **dict.fromkeys(("config_version", "misplaced", "shadowed", "unimported"), _CONTAINERD_ONLY),
+        "config_files": () if isinstance(text, Unread) else (found.config,),
+        "newest_config_mtime": stat if isinstance(stat, Unread) else stat.mtime,
+        "socket": found.place.socket,
+    }
+    try:
+        daemon = docker.parse_daemon_json("" if isinstance(text, Unread) else text)
+    except docker.DockerConfigError as error:
+        return {**values, **_rejected(f"{found.config}: {error}")}
+    driver = _docker_driver(source, daemon.cgroup_driver)
+    systemd = driver if isinstance(driver, Unread) else driver == "systemd"
+    runc = Handler("runc", RUNC_V2, "", binary_exists(source, "runc"), systemd)
+    handlers = [
+        Handler(name, daemon.types[name] or RUNC_V2, path, binary_exists(source, path) if path else True, systemd)
+        for name, path in daemon.paths.items()
+    ]
+    return {
+        **values,
+        "state": "accepted",
+        "error": "",
+        "default_runtime": daemon.default_runtime,
+        "handlers": tuple(sorted([runc, *handlers], key=lambda one: one.name)),
+        "cgroup_driver": driver,
+        "cdi_enabled": docker.cdi_by_default(found.version) if daemon.cdi is None else daemon.cdi,
+        "cdi_spec_dirs": daemon.cdi_spec_dirs,
+        "socket": next(iter(daemon.host_sockets), found.place.socket),
+    }
+
+
+def _docker_driver(source: Source, said: str) -> "str | Unread":
+    """What dockerd chooses: systemd where it runs and the cgroup hierarchy is the unified one, else cgroupfs."""
+    if said:
+        return said
+    signs = [source.stat(path) for path in ("/sys/fs/cgroup/cgroup.controllers", "/run/systemd/system")]
+    unread = next((one for one in signs if isinstance(one, Unread)), None)
+    if unread is None:
+        return "systemd"
+    return "cgroupfs" if unread.why == "absent" else unread
+
+
+def _crio(source: Source, found: Found) -> dict[str, Any]:
+    values = {
+        **dict.fromkeys(("config_version", "misplaced", "shadowed"), _CONTAINERD_ONLY),
+        "config_files": (found.config,),
+        "newest_config_mtime": Unread("absent", "no configuration file"),
+        "socket": found.place.socket,
+        "unimported": _unimported(source, found, ()),
+    }
+    try:
+        view = crio.read_crio(source)
+    except crio.CrioConfigError as error:
+        return {**values, **_rejected(str(error))}
+    if isinstance(view, Unread):
+        return _all_unread(view, source, found)
+    default = crio.default_runtime(view, found.version)
+    entries = view.runtimes or ({} if isinstance(default, Unread) else {default: {}})
+    systemd = view.cgroup_driver == "systemd"
+    times = [stat.mtime for stat in map(source.stat, view.files) if not isinstance(stat, Unread)]
+    return {
+        **values,
+        "state": "accepted",
+        "error": "",
+        "config_files": view.files,
+        "newest_config_mtime": max(times, default=Unread("absent", "no configuration file")),
+        "default_runtime": default,
+        "handlers": tuple(_crio_handler(source, name, entry, systemd=systemd) for name, entry in sorted(entries.items())),
+        "cgroup_driver": view.cgroup_driver,
+        "cdi_enabled": True,
+        "cdi_spec_dirs": view.cdi_spec_dirs,
+        "socket": _run_path(view.socket),
+    }
+
+
+def _crio_handler(source: Source, name: str, entry: Mapping[str, Any], *, systemd: bool) -> Handler:
+    binary = str(entry.get("runtime_path", ""))
+    return Handler(name, str(entry.get("runtime_type", "")) or "oci", binary, binary_exists(source, binary or name), systemd)
+
+
+def _rejected(error: str) -> dict[str, Any]:
+    names = ("default_runtime", "handlers", "cgroup_driver", "cdi_enabled", "cdi_spec_dirs")
+    return {"state": "rejected", "error": error, **dict.fromkeys(names, Unread("absent", "the configuration is rejected"))}

@@ -22,7 +22,7 @@ def parse_toml(data: bytes, *, strict: bool = True) -> dict[str, Any]:
     try:
         import tomllib
     except ImportError:  # Python 3.10
-        import tomli as tomllib
+        import tomli as tomllib  # type: ignore[no-redef]
     for number, line in enumerate(data.splitlines(), 1):
         if line.count(b".") > _MAX_DOTS and not line.lstrip().startswith(b"#"):
             raise TomlError(f"found more than {_MAX_DOTS} dots (at line {number})")

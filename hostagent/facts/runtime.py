@@ -1,9 +1,10 @@
 """Container runtimes as their own configuration loader sees them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, need
 
 
 @dataclass(frozen=True)
@@ -13,8 +14,13 @@ class Handler:
     name: str  # runc, nvidia, nvidia-cdi …
     runtime_type: str  # io.containerd.runc.v2; oci for CRI-O; "" is the defect of toolkit issue 1956
     binary: str  # BinaryName, runtime_path, or docker's path; "" when the default is used
-    binary_exists: bool | Unread
+    binary_exists: bool | Unread  # of "" the default binary
     systemd_cgroup: bool | Unread
+
+    @property
+    def nvidia(self) -> bool:
+        """Whether it is NVIDIA's, by its name or its binary."""
+        return self.name.startswith("nvidia") or "nvidia-container-runtime" in self.binary
 
 
 @dataclass(frozen=True)
@@ -25,20 +31,30 @@ class Runtime:
     key: str  # containerd, docker, crio, k3s, rke2, microk8s
     kind: str  # containerd, docker, crio
     version: str | Unread
-    state: str | Unread  # accepted, rejected, cri_disabled, absent
+    state: str | Unread  # accepted, rejected, cri_disabled; absent: a configuration that no installed program reads
     error: str | Unread  # why it is rejected, "" otherwise
     config_files: tuple[str, ...] | Unread  # main file first, then what it imports, in merge order
-    config_version: int | Unread  # containerd: 1, 2, 3
+    config_version: int | Unread  # containerd: 1, 2, 3; a file without a version line is 1
     default_runtime: str | Unread
-    handlers: tuple[Handler, ...] | Unread
+    handlers: tuple[Handler, ...] | Unread  # by name
     cgroup_driver: str | Unread  # systemd, cgroupfs: of the default runtime
     cdi_enabled: bool | Unread
     cdi_spec_dirs: tuple[str, ...] | Unread
     misplaced: tuple[str, ...] | Unread  # table paths that this version does not read, with an nvidia entry in them
-    shadowed: tuple[str, ...] | Unread  # "FILE: KEY" of main-file settings that an older drop-in overrides
+    shadowed: tuple[str, ...] | Unread  # "DROP-IN: KEY" of main-file settings that an older drop-in overrides
     newest_config_mtime: float | Unread  # seconds since the epoch, over config_files
     running: bool | Unread
     started_at: float | Unread  # of its oldest process, seconds since the epoch
     socket: str | Unread
     socket_listening: bool | Unread
     unimported: tuple[str, ...] | Unread  # drop-ins with an nvidia entry that nothing imports
+
+    @property
+    def nvidia_handlers(self) -> tuple[Handler, ...]:
+        """NVIDIA's handlers in the effective configuration."""
+        return tuple(one for one in need(self.handlers) if one.nvidia)
+
+
+def wanted(runtimes: Iterable[Runtime], kind: str) -> tuple[Runtime, ...]:
+    """The runtimes of the profile's kind (any, none, or a kind) that are there."""
+    return tuple(one for one in runtimes if kind in ("any", one.kind) and need(one.state) != "absent")

@@ -1,0 +1,114 @@
+"""CRI-O's configuration: crio.conf and, over it, the drop-ins of crio.conf.d in the order of their names (crio.conf.d(5))."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hostagent.collect.tomltext import TomlError, parse_toml
+from hostagent.facts.unread import Unread
+from hostagent.facts.version import compare_deb
+from hostagent.knowledge.runtimes import CRIO_CRUN_DEFAULT, SPEC_DIRS
+from hostagent.source import Source
+
+MAIN = "/etc/crio/crio.conf"
+DROP_INS = "/etc/crio/crio.conf.d"
+#: Where toolkit 1.19.0 writes its drop-in; CRI-O does not look there.
+WRONG_DROP_INS = "/etc/crio/conf.d"
+_MAX_BYTES = 256 * 1024
+_MAX_FILES = 100
+
+
+class CrioConfigError(ValueError):
+    """CRI-O refuses this configuration; the message says why."""
+
+
+class Crio(NamedTuple):
+    """The effective values; ``default_runtime`` "" leaves it to CRI-O."""
+
+    files: tuple[str, ...]
+    default_runtime: str
+    runtimes: Mapping[str, Mapping[str, Any]]
+    cgroup_driver: str
+    cdi_spec_dirs: tuple[str, ...]
+    socket: str
+
+
+def read_crio(source: Source) -> "Crio | Unread":
+    """Raises ``CrioConfigError`` where CRI-O refuses a file. No file at all leaves the built-in values."""
+    tables: list[tuple[str, Mapping[str, Any]]] = []
+    for path in _paths(source):
+        if isinstance(path, Unread):
+            return path
+        data = source.read(path, _MAX_BYTES)
+        if isinstance(data, Unread):
+            if data.why == "absent":
+                continue
+            return data
+        tables.append((path, parse_crio(data, path)))
+    return merge_crio(tables)
+
+
+def _paths(source: Source) -> "list[str | Unread]":
+    names = source.listdir(DROP_INS)
+    if isinstance(names, Unread):
+        return [MAIN] if names.why == "absent" else [names]
+    if len(names) > _MAX_FILES:
+        return [Unread("error", f"{DROP_INS}: {len(names)} files")]
+    return [MAIN, *(f"{DROP_INS}/{name}" for name in names)]
+
+
+def parse_crio(data: bytes, path: str) -> Mapping[str, Any]:
+    """The ``crio`` table of one file.
+
+    >>> parse_crio(b'[crio.runtime.runtimes.nvidia]' + bytes([10]) + b'runtime_path = "/usr/bin/nvidia-container-runtime"', "99.toml")
+    {'runtime': {'runtimes': {'nvidia': {'runtime_path': '/usr/bin/nvidia-container-runtime'}}}}
+    """
+    try:
+        return _table(parse_toml(data).get("crio", {}), f"{path}: crio")
+    except TomlError as error:
+        raise CrioConfigError(f"{path}: {error}") from error
+
+
+def merge_crio(tables: list[tuple[str, Mapping[str, Any]]]) -> Crio:
+    """Later files win by key; of a runtime the whole entry."""
+    runtime: dict[str, Any] = {}
+    runtimes: dict[str, Mapping[str, Any]] = {}
+    socket = "/var/run/crio/crio.sock"
+    for path, crio in tables:
+        section = _table(crio.get("runtime", {}), f"{path}: crio.runtime")
+        for name, entry in _table(section.get("runtimes", {}), f"{path}: runtimes").items():
+            runtimes[name] = _table(entry, f"{path}: runtimes.{name}")
+        runtime |= section
+        socket = _string(_table(crio.get("api", {}), f"{path}: crio.api").get("listen", socket), "listen")
+    dirs = runtime.get("cdi_spec_dirs", list(SPEC_DIRS))
+    if not isinstance(dirs, list) or not all(isinstance(one, str) for one in dirs):
+        raise CrioConfigError("cdi_spec_dirs: wanted a list of strings")
+    default = _string(runtime.get("default_runtime", ""), "default_runtime")
+    if default and runtimes and default not in runtimes and default not in ("runc", "crun"):
+        raise CrioConfigError(f"default_runtime set to {default!r}, but no runtime entry was found for it")
+    return Crio(
+        files=tuple(path for path, _ in tables),
+        default_runtime=default,
+        runtimes=runtimes,
+        cgroup_driver=_string(runtime.get("cgroup_manager", "systemd"), "cgroup_manager"),
+        cdi_spec_dirs=tuple(dirs),
+        socket=socket,
+    )
+
+
+def default_runtime(crio: Crio, version: "str | Unread") -> "str | Unread":
+    """The configured name, or the built-in one of this version."""
+    if crio.default_runtime or isinstance(version, Unread):
+        return crio.default_runtime or version
+    return "crun" if compare_deb(version, CRIO_CRUN_DEFAULT) >= 0 else "runc"
+
+
+def _table(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise CrioConfigError(f"{where}: found {type(value).__name__}, wanted a table")
+    return value
+
+
+def _string(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise CrioConfigError(f"{where}: found {type(value).__name__}, wanted a string")
+    return value

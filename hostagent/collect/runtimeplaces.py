@@ -1,0 +1,166 @@
+"""Where container runtimes live, whether they are there, and which version they are."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from hostagent.facts.packages import Packages
+from hostagent.facts.system import Machine, Process
+from hostagent.facts.unread import Unread
+from hostagent.facts.version import upstream
+from hostagent.source import Source
+
+PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+class Place(NamedTuple):
+    """One runtime as its distributions install it."""
+
+    key: str
+    kind: str
+    process: str
+    config: str
+    below: str  # a containerd whose configuration lies below this directory is this one; "" for any other
+    socket: str
+    binaries: tuple[str, ...]
+    packages: tuple[str, ...]
+
+
+_RANCHER = "/var/lib/rancher"
+_CONTAINERD = "agent/etc/containerd/config.toml"
+PLACES = (
+    Place(
+        "containerd", "containerd", "containerd", "/etc/containerd/config.toml", "", "/run/containerd/containerd.sock",
+        ("/usr/bin/containerd", "/usr/local/bin/containerd"), ("containerd.io", "containerd", "moby-containerd", "containerd2"),
+    ),
+    Place(
+        "k3s", "containerd", "containerd", f"{_RANCHER}/k3s/{_CONTAINERD}", f"{_RANCHER}/k3s/", "/run/k3s/containerd/containerd.sock",
+        (f"{_RANCHER}/k3s/data/current/bin/containerd",), (),
+    ),
+    Place(
+        "rke2", "containerd", "containerd", f"{_RANCHER}/rke2/{_CONTAINERD}", f"{_RANCHER}/rke2/", "/run/k3s/containerd/containerd.sock",
+        (f"{_RANCHER}/rke2/bin/containerd",), (),
+    ),
+    Place(
+        "microk8s", "containerd", "containerd", "/var/snap/microk8s/current/args/containerd.toml", "/var/snap/microk8s/",
+        "/var/snap/microk8s/common/run/containerd.sock", ("/snap/microk8s/current/bin/containerd",), (),
+    ),
+    Place(
+        "docker", "docker", "dockerd", "/etc/docker/daemon.json", "", "/run/docker.sock",
+        ("/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd"), ("docker-ce", "docker.io", "moby-engine", "docker"),
+    ),
+    Place(
+        "crio", "crio", "crio", "/etc/crio/crio.conf", "", "/run/crio/crio.sock",
+        ("/usr/bin/crio", "/usr/local/bin/crio"), ("cri-o",),
+    ),
+)  # fmt: skip
+#: dockerd starts a containerd of its own where the host has none: a part of docker, not a runtime beside it.
+_OF_DOCKER = ("/run/docker/", "/var/run/docker/")
+
+
+class Found(NamedTuple):
+    """One runtime that is there, or of which something is."""
+
+    place: Place
+    config: str  # the main file in use
+    configured: "bool | Unread"  # that file is there
+    installed: "bool | Unread"  # a package, a binary or a process
+    processes: "tuple[Process, ...] | Unread"
+    version: "str | Unread"
+
+
+def find(source: Source, known: Callable[[type], Any]) -> tuple[Found, ...]:
+    """Runtimes of which a package, a binary, a process or a configuration is there, or may be there."""
+    machine = known(Machine)
+    processes = machine if isinstance(machine, Unread) else machine.processes
+    packages = known(Packages)
+    installed = packages if isinstance(packages, Unread) else packages.installed
+    found = (_look(source, place, processes, installed) for place in PLACES)
+    return tuple(one for one in found if one is not None)
+
+
+def _look(source: Source, place: Place, processes: Any, packages: Any) -> "Found | None":
+    mine = processes if isinstance(processes, Unread) else tuple(one for one in processes if _place_of(one) == place.key)
+    config = place.config if isinstance(mine, Unread) or not mine else _option(mine[0], place) or place.config
+    configured = _exists(source, config)
+    package = _package(place, packages)
+    binaries = [(path, _exists(source, path)) for path in place.binaries]
+    evidence = [package is not None, not isinstance(mine, Unread) and bool(mine), *(there for _, there in binaries)]
+    installed = _any(evidence)
+    if installed is False and configured is False:
+        return None
+    binary = next((path for path, there in binaries if there is True), "")
+    version = package if package is not None else _asked(source, place, binary)
+    return Found(place, config, configured, installed, mine, version)
+
+
+def _any(evidence: Iterable["bool | Unread"]) -> "bool | Unread":
+    answers = list(evidence)
+    if any(one is True for one in answers):
+        return True
+    return next((one for one in answers if isinstance(one, Unread)), False)
+
+
+def _place_of(process: Process) -> str:
+    if process.name != "containerd":
+        return next((place.key for place in PLACES if place.process == process.name), "")
+    config = _option(process, PLACES[0])
+    if config.startswith(_OF_DOCKER):
+        return ""
+    return next((place.key for place in PLACES if place.below and config.startswith(place.below)), "containerd")
+
+
+def _option(process: Process, place: Place) -> str:
+    """The configuration file the process was started with, "" when it was not told one.
+
+    >>> _option(Process(1, "containerd", ("containerd", "-c", "/x.toml"), 0.0), PLACES[0])
+    '/x.toml'
+    """
+    names = ("--config-file",) if place.kind == "docker" else ("--config", "-c")
+    for number, word in enumerate(process.argv):
+        name, equals, value = word.partition("=")
+        if name in names:
+            value = value if equals else next(iter(process.argv[number + 1 : number + 2]), "")
+            return value if value.startswith("/") else ""
+    return ""
+
+
+def _package(place: Place, packages: Any) -> "str | Unread | None":
+    if isinstance(packages, Unread):
+        return None
+    rank = {name: number for number, name in enumerate(place.packages)}
+    mine = sorted((one for one in packages if one.name in rank), key=lambda one: rank[one.name])
+    return mine[0].upstream if mine else None
+
+
+def _asked(source: Source, place: Place, binary: str) -> "str | Unread":
+    if not binary:
+        return Unread("error", f"no package and no program says the version of {place.key}")
+    answer = source.run(binary, "--version")
+    if isinstance(answer, Unread):
+        return Unread("error", f"{binary} is there and cannot be run: {answer.detail}") if answer.why == "absent" else answer
+    return parse_version(answer.stdout)
+
+
+def parse_version(text: str) -> "str | Unread":
+    r"""The version in what ``containerd --version``, ``dockerd --version`` or ``crio --version`` prints.
+
+    >>> parse_version("containerd github.com/containerd/containerd v1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da")
+    '1.7.27'
+    >>> parse_version("Docker version 28.5.2, build ecc6942"), parse_version("crio version 1.31.2\nVersion: 1.31.2")
+    ('28.5.2', '1.31.2')
+    """
+    words = (word.lstrip("v").rstrip(",") for word in text[:4096].split())
+    found = next((word for word in words if word[:1].isdigit() and "." in word), "")
+    return upstream(found) if found else Unread("error", f"no version in {text[:80]!r}")
+
+
+def _exists(source: Source, path: str) -> "bool | Unread":
+    stat = source.stat(path)
+    if isinstance(stat, Unread):
+        return False if stat.why == "absent" else stat
+    return True
+
+
+def binary_exists(source: Source, binary: str) -> "bool | Unread":
+    """Whether a handler's program is there: a path, or a name that is looked up as a daemon looks it up."""
+    return _any(_exists(source, path) for path in ((binary,) if "/" in binary else (f"{folder}/{binary}" for folder in PATH)))

@@ -1,0 +1,238 @@
+"""Container runtimes, read from a host made of a dictionary."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostagent.collect import crio, docker
+from hostagent.collect.containerd import effective
+from hostagent.collect.runtime import read_runtimes
+from hostagent.collect.runtimeplaces import parse_version
+from hostagent.collect.tomltext import TomlError, parse_toml
+from hostagent.facts.packages import Package, Packages
+from hostagent.facts.system import Machine, Process
+from hostagent.facts.unread import Unread
+from hostagent.testing import host
+
+UNREAD = Unread("not-recorded", "not asked")
+MAIN = "/etc/containerd/config.toml"
+NVIDIA = """
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
+BinaryName = "/usr/bin/nvidia-container-runtime"
+"""
+PROGRAMS = {"/usr/bin/containerd": "", "/usr/bin/runc": "", "/usr/bin/nvidia-container-runtime": ""}
+
+
+def known(packages=(), processes=(), sockets=()):
+    installed = tuple(Package(name, version, version, "amd64", "installed", False, "distribution") for name, version in packages)
+    machine = dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | {"processes": processes, "listening_sockets": sockets}
+    database = dict.fromkeys(Packages.__dataclass_fields__, UNREAD) | {"installed": installed}
+    facts = {Machine: Machine(**machine), Packages: Packages(**database)}
+    return lambda kind: facts[kind]
+
+
+def read(files, **facts):
+    return read_runtimes(host(files), known(**facts))
+
+
+def test_a_host_without_runtimes_has_none():
+    assert read({}) == ()
+
+
+def test_containerd_without_a_configuration_has_the_built_in_one():
+    (one,) = read({**PROGRAMS}, packages=[("containerd.io", "2.1.4")])
+    assert (one.key, one.state, one.default_runtime, one.cdi_enabled, one.config_files) == ("containerd", "accepted", "runc", True, ())
+    assert [handler.binary_exists for handler in one.handlers] == [True]
+    assert one.newest_config_mtime.why == "absent"
+
+
+def test_the_version_comes_from_the_program_where_no_package_says_it():
+    answer = {"exit_code": 0, "stdout": "containerd github.com/containerd/containerd v1.7.27 05044ec0\n", "stderr": ""}
+    (one,) = read({**PROGRAMS, "run /usr/bin/containerd --version": answer})
+    assert one.version == "1.7.27"
+
+
+def test_without_a_version_nothing_of_the_configuration_is_claimed():
+    (one,) = read({**PROGRAMS, MAIN: "version = 2" + NVIDIA})
+    assert one.state.why == "error"
+    assert isinstance(one.handlers, Unread)
+
+
+def test_a_configuration_without_a_program_is_absent():
+    (one,) = read({MAIN: "version = 2"})
+    assert one.state == "absent"
+
+
+def test_the_running_process_names_its_configuration():
+    process = Process(7, "containerd", ("/usr/bin/containerd", "--config=/opt/c.toml"), 50.0)
+    (one,) = read({**PROGRAMS, "/opt/c.toml": "version = 2" + NVIDIA}, packages=[("containerd", "2.0.1")], processes=(process,))
+    assert one.config_files == ("/opt/c.toml",)
+    assert (one.running, one.started_at) == (True, 50.0)
+
+
+def test_dockers_own_containerd_is_no_runtime_beside_it():
+    processes = (
+        Process(7, "dockerd", ("/usr/bin/dockerd",), 50.0),
+        Process(8, "containerd", ("containerd", "--config", "/var/run/docker/containerd/containerd.toml"), 51.0),
+    )
+    assert [one.key for one in read({"/usr/bin/dockerd": ""}, packages=[("docker-ce", "28.5.2")], processes=processes)] == ["docker"]
+
+
+def test_k3s_has_its_own_place():
+    config = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"
+    program = "/var/lib/rancher/k3s/data/current/bin/containerd"
+    version = {"exit_code": 0, "stdout": "containerd github.com/k3s-io/containerd v2.0.5-k3s1\n", "stderr": ""}
+    process = Process(7, "containerd", ("containerd", "-c", config, "-a", "/run/k3s/containerd/containerd.sock"), 50.0)
+    files = {config: "version = 2" + NVIDIA, program: "", f"run {program} --version": version}
+    (one,) = read(files, processes=(process,), sockets=("/run/k3s/containerd/containerd.sock",))
+    assert (one.key, one.version, one.state, one.socket_listening) == ("k3s", "2.0.5", "accepted", True)
+    assert [handler.name for handler in one.nvidia_handlers] == ["nvidia"]
+
+
+def test_a_disabled_cri_puts_no_handler_into_force():
+    (one,) = read({**PROGRAMS, MAIN: 'disabled_plugins = ["cri"]'}, packages=[("containerd.io", "1.7.27")])
+    assert (one.state, one.handlers.why, one.config_version) == ("cri_disabled", "absent", 1)
+
+
+def test_a_rejected_file_is_named():
+    (one,) = read({**PROGRAMS, MAIN: 'version = 2\n{{ template "base" . }}'}, packages=[("containerd.io", "1.7.27")])
+    assert one.state == "rejected"
+    assert one.error == f"{MAIN}: Invalid statement (at line 2, column 1)"
+
+
+def test_an_unreadable_file_is_unread():
+    (one,) = read({**PROGRAMS, MAIN: Unread("denied", MAIN)}, packages=[("containerd.io", "1.7.27")])
+    assert one.state == Unread("denied", MAIN)
+
+
+def test_a_drop_in_that_nothing_imports_is_found():
+    files = {**PROGRAMS, MAIN: "version = 2", "/etc/containerd/conf.d/99-nvidia.toml": "version = 2" + NVIDIA}
+    (one,) = read(files, packages=[("containerd.io", "1.7.27")])
+    assert one.unimported == ("/etc/containerd/conf.d/99-nvidia.toml",)
+
+
+def test_old_names_in_a_version_3_file_are_misplaced():
+    (one,) = read({**PROGRAMS, MAIN: "version = 3" + NVIDIA}, packages=[("containerd.io", "2.1.4")])
+    assert one.misplaced == ('plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia',)
+
+
+class Aged:
+    """A host whose files have ages."""
+
+    kind = "live"
+
+    def __init__(self, files, ages):
+        self.files, self.ages = host(files), ages
+
+    def ask(self, method, *arguments):
+        answer = self.files._backend.ask(method, *arguments)
+        return {**answer, "mtime": self.ages.get(arguments[0], 0.0)} if method == "stat" and isinstance(answer, dict) else answer
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("version", "lost"),
+    [("1.7.27", ["sandbox_image", "containerd.snapshotter"]), ("2.1.4", ["sandbox_image"])],
+)
+def test_an_older_drop_in_shadows_the_main_file(version, lost):
+    from hostagent.source import Source
+
+    table = '[plugins."io.containerd.grpc.v1.cri"]\n'
+    drop_in = "/etc/containerd/conf.d/99.toml"
+    files = {
+        MAIN: f'version = 2\nimports = ["/etc/containerd/conf.d/*.toml"]\n{table}sandbox_image = "new"\n'
+        '[plugins."io.containerd.grpc.v1.cri".containerd]\nsnapshotter = "zfs"\n',
+        drop_in: f'version = 2\n{table}sandbox_image = "old"\n' + NVIDIA,
+    }
+    older = effective(Source(Aged(files, {MAIN: 20.0, drop_in: 10.0})), MAIN, version)
+    assert list(older.shadowed) == [f"{drop_in}: {key}" for key in lost]
+    assert effective(Source(Aged(files, {MAIN: 10.0, drop_in: 20.0})), MAIN, version).shadowed == ()
+
+
+def test_docker_reads_daemon_json():
+    text = '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}, "default-runtime": "nvidia", "features": {"cdi": true}}'
+    files = {"/usr/bin/dockerd": "", "/etc/docker/daemon.json": text, "/usr/bin/nvidia-container-runtime": ""}
+    (one,) = read(files, packages=[("docker-ce", "27.0")], sockets=("/var/run/docker.sock",))
+    assert (one.state, one.default_runtime, one.cdi_enabled, one.cgroup_driver) == ("accepted", "nvidia", True, "cgroupfs")
+    assert [(one.name, one.binary_exists) for one in one.nvidia_handlers] == [("nvidia", True)]
+    assert one.socket_listening is True
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"default-runtime": "nvidia"}', '{"runtimes": 1}', '{"features": {"cdi": "x"}}', "[" * 100_000]
+)
+def test_docker_refuses(text):
+    (one,) = read({"/usr/bin/dockerd": "", "/etc/docker/daemon.json": text}, packages=[("docker-ce", "27.0")])
+    assert one.state == "rejected"
+    assert one.error.startswith("/etc/docker/daemon.json: ")
+
+
+def test_crio_merges_its_drop_ins_and_the_wrong_folder_is_told():
+    entry = '[crio.runtime.runtimes.nvidia]\nruntime_path = "/usr/bin/nvidia-container-runtime"\n'
+    files = {
+        "/usr/bin/crio": "",
+        "/etc/crio/crio.conf": '[crio.runtime]\ncgroup_manager = "cgroupfs"\n',
+        "/etc/crio/crio.conf.d/10-crun.conf": '[crio.runtime]\ndefault_runtime = "crun"\n[crio.runtime.runtimes.crun]\n',
+        "/etc/crio/conf.d/99-nvidia.toml": entry,
+    }
+    (one,) = read(files, packages=[("cri-o", "1.31.2")])
+    assert (one.default_runtime, one.cgroup_driver, one.nvidia_handlers) == ("crun", "cgroupfs", ())
+    assert one.unimported == ("/etc/crio/conf.d/99-nvidia.toml",)
+    (right,) = read({**files, "/etc/crio/crio.conf.d/99-nvidia.toml": entry}, packages=[("cri-o", "1.31.2")])
+    assert [handler.runtime_type for handler in right.nvidia_handlers] == ["oci"]
+
+
+VERSIONS = st.sampled_from(("1.6.20", "1.7.27", "2.1.4", "", "x", "9" * 50))
+PIECES = st.sampled_from(
+    ("version = 2\n", "version = 3\n", 'imports = ["*"]\n', '[plugins."io.containerd.grpc.v1.cri"]\n', "[plugins.cri.containerd]\n",
+     'disabled_plugins = ["cri"]\n', "plugins = 1\n", "runtimes = 1\n", "[a.b]\n", "{{", "\0", "options = 1\n", 'imports = ["[*"]\n')
+)  # fmt: skip
+
+
+@given(st.binary() | st.lists(PIECES).map(lambda parts: "".join(parts).encode()), VERSIONS)
+def test_any_bytes_are_a_state_or_unread(data, version):
+    effective(host({MAIN: data, "/etc/containerd/x.toml": data}), MAIN, version)
+
+
+@given(st.binary() | st.text().map(str.encode))
+def test_any_bytes_are_toml_or_a_toml_error(data):
+    for strict in (True, False):
+        try:
+            parse_toml(data, strict=strict)
+        except TomlError:
+            continue
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.text() | st.integers(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(("runtimes", "features", "cdi", "exec-opts", "x")), inner),
+)
+
+
+@given(st.text() | JSON.map(json.dumps))
+def test_any_text_is_a_daemon_json_or_refused(text):
+    with contextlib.suppress(docker.DockerConfigError):
+        docker.parse_daemon_json(text)
+
+
+@given(st.dictionaries(st.sampled_from(("runtime", "api", "x")), JSON))
+def test_any_table_is_crios_or_refused(table):
+    with contextlib.suppress(crio.CrioConfigError):
+        crio.merge_crio([("/etc/crio/crio.conf", table)])
+
+
+@given(st.text())
+def test_any_text_has_a_version_or_none(text):
+    parse_version(text)
+
+
+def test_a_long_dotted_key_is_refused_at_once():
+    with pytest.raises(TomlError, match="dots"):
+        parse_toml(b"a." * 100_000 + b"b = 1")
