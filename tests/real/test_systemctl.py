@@ -10,7 +10,6 @@ import pytest
 from hostagent.collect.cdi import refresh_order
 from hostagent.collect.services import UnitTree
 from hostagent.testing import host
-
 from tests.real.conftest import need_real
 
 ETC, RUN, LOCAL, USR = "/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"
