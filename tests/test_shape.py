@@ -1,0 +1,161 @@
+"""The shape of the code, which the other tests and linters do not see."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted(
+    path.relative_to(ROOT).as_posix() for folder in ("hostagent", "checks/hostagent_checks") for path in (ROOT / folder).rglob("*.py")
+)
+TREES = {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in MODULES}
+BANNED = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
+
+#: Who may touch this machine, beside source/, and what for.
+IO_ALLOWED = {
+    "hostagent/yamlfile.py": "reads the one file it is given",
+    "hostagent/profile.py": "lists the built-in profiles",
+    "hostagent/catalogue.py": "reads a third party's check to judge it",
+    "hostagent/testing.py": "reads case files",
+    "hostagent/snapshot.py": "writes the snapshots it is asked for",
+    "hostagent/state.py": "the state file",
+    "hostagent/docs.py": "writes the pages",
+    "hostagent/sinks/deliver.py": "writes a rendered report",
+    "hostagent/cli/commit.py": "which commit this is",
+    "hostagent/cli/check.py": "who runs it",
+    "hostagent/cli/snapshot.py": "the key of a redaction",
+}
+IO_MODULES = {"subprocess", "socket", "shutil", "tempfile", "pathlib", "glob", "ctypes", "mmap", "multiprocessing", "urllib", "http", "psutil", "pynvml", "distro", "pyudev", "fcntl", "select"}  # fmt: skip
+OS_PURE = {"path", "sep", "pathsep", "devnull", "environ", "fspath", "curdir", "linesep", "strerror"}
+PATH_PURE = {"join", "dirname", "basename", "normpath", "splitext", "isabs", "relpath", "abspath", "split", "commonpath"}
+
+#: 570.124.06, 1.19.0 … : what a driver, toolkit or CUDA version looks like.
+VERSION = re.compile(r"(?<![\d.])(?:[3-9]\d\d\.\d{2,3}(?:\.\d{1,2})?|1\.1[0-9]\.\d+|1[0-3]\.\d\.\d{1,3})(?![\d.])")
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_a_module_fits_on_a_few_screens(path):
+    assert len((ROOT / path).read_text(encoding="utf-8").splitlines()) <= 300
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_a_function_fits_on_one_screen(path):
+    functions = [node for node in ast.walk(TREES[path]) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert {node.name: node.end_lineno - node.lineno + 1 for node in functions if node.end_lineno - node.lineno + 1 > 40} == {}
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_a_module_is_named_for_what_it_holds(path):
+    assert not BANNED & {part.removesuffix(".py") for part in path.split("/")}
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_a_module_says_what_it_is(path):
+    if not path.startswith("checks/") or not path.endswith("__init__.py"):
+        assert ast.get_docstring(TREES[path])
+
+
+def reaches(tree):
+    """Lines that do I/O: the builtin open, parts of os and os.path that ask the kernel, modules made for it."""
+    has_os = any(isinstance(node, ast.Import) and any(alias.name == "os" for alias in node.names) for node in ast.walk(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in ("open", "input", "__import__"):
+            yield f"{node.lineno}: {node.id}"
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            yield from (f"{node.lineno}: imports {name}" for name in names if name.split(".")[0] in IO_MODULES)
+        elif isinstance(node, ast.Attribute) and has_os:
+            owner = ast.unparse(node.value)
+            if (owner == "os" and node.attr not in OS_PURE) or (owner == "os.path" and node.attr not in PATH_PURE):
+                yield f"{node.lineno}: {owner}.{node.attr}"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if not path.startswith("hostagent/source/") and path not in IO_ALLOWED])
+def test_only_source_touches_the_host(path):
+    allowed = {"shutil"} if path.startswith("hostagent/cli/") else set()  # the width of the terminal
+    assert [line for line in reaches(TREES[path]) if line.split()[-1] not in allowed] == []
+
+
+@pytest.mark.parametrize("path", sorted(IO_ALLOWED))
+def test_an_exception_to_that_is_still_needed(path):
+    assert list(reaches(TREES[path])), f"{path} does no I/O: take it off the list"
+
+
+def test_the_lint_of_reach_sees_what_it_must():
+    hidden = "import os\nimport subprocess\nfrom pathlib import Path\nopen('x')\nf = open\nos.listdir('/')\nos.path.exists('/')\n"
+    assert len(list(reaches(ast.parse(hidden)))) == 6
+    assert list(reaches(ast.parse("import os\nos.path.join('a', os.sep)"))) == []
+
+
+def test_os_is_never_imported_under_another_name():
+    renamed = [
+        path
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "os" and alias.asname for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "os")
+    ]
+    assert renamed == []
+
+
+def literals(tree):
+    """Every text constant that is not a docstring, f-string parts among them."""
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in docstrings and isinstance(node.value, str | float):
+            yield node.lineno, str(node.value)
+
+
+#: Shows how a constraint is written.
+EXAMPLE = "hostagent/facts/version.py"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if not path.startswith("hostagent/knowledge/") and path != EXAMPLE])
+def test_versions_live_in_the_profile_and_in_knowledge_alone(path):
+    assert [(line, text) for line, text in literals(TREES[path]) if VERSION.search(text)] == []
+
+
+def test_the_lint_of_versions_knows_one_when_it_sees_it():
+    assert all(VERSION.search(text) for text in ("580.142", "580.126.20", "toolkit 1.19.0 or newer", ">=570.124.06", "13.0.88"))
+    assert not any(VERSION.search(text) for text in ("127.0.0.1", "0000:1b:00.0", "io.containerd.grpc.v1.cri", "32.0 GT/s", "2.1", "0.1"))
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.startswith("hostagent/") and path != "hostagent/testing.py"])
+def test_the_engine_has_no_switch_that_exists_for_a_test(path):
+    assert not re.search(r"PYTEST|HOSTAGENT_TEST|in_test|_for_tests?\b", (ROOT / path).read_text(encoding="utf-8"))
+
+
+def tracked():
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("needs a checkout: git clone the project")
+    return [name for name in done.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_no_file_names_the_machine_it_was_written_on_or_where_it_got_its_packages():
+    """The path of this checkout, and hosts that serve packages: both differ at the next person's."""
+    index = rb"(?i)index[-_]url\s*=?\s*https?://|pypi\.org|pythonhosted\.org|proxy\.golang\.org|deb\.debian\.org|archive\.ubuntu\.com"
+    here = [re.escape(str(ROOT).encode()) + rb"(?![\w-])"] if len(ROOT.parts) > 2 else []  # /src is everybody's
+    unwanted = re.compile(rb"|".join([index, *here]))
+    assert [name for name in tracked() if unwanted.search((ROOT / name).read_bytes())] == []
+
+
+def test_no_generated_file_is_tracked():
+    assert [name for name in tracked() if re.search(r"(__pycache__|\.pyc|\.egg-info|\.orig|\.rej|\.swp|~)(/|$)", name)] == []
+
+
+def test_the_layers_hold():
+    program = os.path.join(os.path.dirname(sys.executable), "lint-imports")
+    done = subprocess.run(
+        [program, "--no-cache", "--config", "pyproject.toml"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout
