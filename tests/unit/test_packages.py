@@ -1,0 +1,353 @@
+"""Reading package databases, pins, locks and sources from a host made of a dictionary."""
+
+import contextlib
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostagent.collect.apt import parse_sources_deb822, parse_sources_list
+from hostagent.collect.aptconf import parse_apt_conf
+from hostagent.collect.deb822 import parse_stanzas
+from hostagent.collect.dnf import parse_ini
+from hostagent.collect.dpkg import parse_status
+from hostagent.collect.openpgp import parse_key_ids
+from hostagent.collect.packages import owners, read_packages
+from hostagent.collect.rpm import parse_rpm_list
+from hostagent.collect.toolkit import parse_config, parse_ctk_version, parse_operator_files, read_toolkit
+from hostagent.collect.versionlocks import parse_preferences, parse_versionlock, parse_versionlock_toml, parse_zypp_locks, regex_glob
+from hostagent.facts.packages import Packages, VersionLock
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
+from hostagent.testing import host
+
+STATUS = "/var/lib/dpkg/status"
+RPM = "/var/lib/rpm/rpmdb.sqlite"
+QUERY = r"run rpm -qa --queryformat %{NAME}\t%{EPOCH}\t%{VERSION}-%{RELEASE}\t%{ARCH}\t%{VENDOR}\t%{SOURCERPM}\n"
+
+
+def stanza(name, version, status="install ok installed", arch="amd64", **fields):
+    extra = "".join(f"{key}: {value}\n" for key, value in fields.items())
+    return f"Package: {name}\nStatus: {status}\nPriority: optional\n{extra}Architecture: {arch}\nVersion: {version}\nDescription: x\n y\n\n"
+
+
+def read(files, kind="live") -> Packages:
+    return read_packages(host(files, kind), lambda _: None)
+
+
+def read_tool(files, kind="live") -> Toolkit:
+    source = host(files, kind)
+    return read_toolkit(source, lambda _: read_packages(source, lambda _: None))
+
+
+def rpm_row(name, version, epoch="(none)", vendor="NVIDIA"):
+    return f"{name}\t{epoch}\t{version}\tx86_64\t{vendor}\t{name}-{version}.src.rpm\n"
+
+
+def rpm_host(rows, **files):
+    return {RPM: "x", QUERY: {"exit_code": 0, "stdout": rows, "stderr": ""}, **files}
+
+
+def test_only_known_families_are_kept_sorted_and_stripped():
+    text = stanza("nvidia-utils-580", "580.126.09-0ubuntu0.24.04.1") + stanza("bash", "5.2") + stanza("dkms", "3.0.11-1")
+    found = read({STATUS: text})
+    assert [(one.name, one.upstream, one.origin) for one in found.installed] == [
+        ("dkms", "3.0.11", "cuda"),
+        ("nvidia-utils-580", "580.126.09", "distribution"),
+    ]
+    assert (found.manager, found.interrupted) == ("dpkg", False)
+
+
+def test_a_removed_package_with_configuration_left_is_not_installed():
+    assert read({STATUS: stanza("nvidia-utils-570", "570.1", "deinstall ok config-files")}).installed == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "held"),
+    [
+        ("install ok half-configured", "half-configured", False),
+        ("hold ok installed", "installed", True),
+        ("install reinstreq half-installed", "half-installed reinstreq", False),
+        ("install ok triggers-awaited", "triggers-awaited", False),
+    ],
+)
+def test_state_and_hold_are_dpkgs_words(status, state, held):
+    (one,) = read({STATUS: stanza("nvidia-dkms-580-open", "580.95.05-1ubuntu1", status)}).installed
+    assert (one.state, one.held) == (state, held)
+
+
+def test_an_interrupted_dpkg_leaves_numbered_files():
+    status = {STATUS: stanza("nvidia-utils-580", "580.95.05-1ubuntu1")}
+    assert read({**status, "/var/lib/dpkg/updates/0000": "x"}).interrupted is True
+    assert read({**status, "/var/lib/dpkg/updates/tmp.i": "x"}).interrupted is False
+    assert read({**status, "/var/lib/dpkg/updates/0000": "x", "list /var/lib/dpkg/updates": Unread("denied")}).interrupted.why == "denied"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Package: nvidia-utils-580\nVersion: 1\n", "Package: nvidia-utils-580\nStatus: install ok installed\n", stanza("nvidia", "1") + "\0"],
+)
+def test_a_damaged_status_is_an_error_that_names_the_file(text):
+    found = read({STATUS: text}).installed
+    assert found.why == "error"
+    assert STATUS in found.detail
+
+
+def test_a_host_without_a_package_manager_says_so():
+    found = read({"/etc/os-release": "ID=talos\n"})
+    assert (found.manager.why, found.installed.why) == ("absent", "absent")
+
+
+def test_an_empty_dpkg_database_on_an_rpm_host_is_passed_over():
+    found = read(rpm_host(rpm_row("nvidia-driver-cuda", "580.95.05-1.el9", epoch="3"), **{STATUS: ""}))
+    assert found.manager == "rpm"
+    assert [(one.version, one.upstream, one.origin) for one in found.installed] == [("3:580.95.05-1.el9", "580.95.05", "cuda")]
+
+
+def test_an_rpm_database_that_rpm_cannot_read_is_unread():
+    assert read({RPM: "x"}).installed.why == "error"
+    assert read({RPM: "x", QUERY: Unread("timeout")}).installed.why == "timeout"
+    assert read({RPM: "x", QUERY: {"exit_code": 1, "stdout": "", "stderr": "error: cannot open"}}).installed.why == "error"
+    assert read({RPM: "x", QUERY: {"exit_code": 0, "stdout": "nvidia-driver\n", "stderr": ""}}).installed.why == "error"
+
+
+def test_a_pin_of_nvidias_pinning_package_holds_by_name_and_by_source():
+    pin = "Package: cuda-drivers* src:nvidia-graphics-drivers-580:any\nPin: version 580.126.09-*\nPin-Priority: 1000\n"
+    text = (
+        stanza("libnvidia-compute-580", "580.126.09-1ubuntu1", Source="nvidia-graphics-drivers-580")
+        + stanza("cuda-drivers-580", "580.126.09-1")
+        + stanza("nvidia-fabricmanager", "580.126.09-1", Source="fabricmanager")
+        + stanza("libnvidia-gl-580", "580.95.05-1ubuntu1", Source="nvidia-graphics-drivers-580 (580.95.05-1)")
+    )
+    found = read({STATUS: text, "/etc/apt/preferences.d/nvidia-driver-pin": pin})
+    assert {one.name: one.held for one in found.installed} == {
+        "cuda-drivers-580": True,
+        "libnvidia-compute-580": True,
+        "libnvidia-gl-580": False,
+        "nvidia-fabricmanager": False,
+    }
+
+
+def test_a_pin_below_the_ordinary_priority_or_to_a_release_holds_nothing():
+    text = "Package: nvidia-*\nPin: version 580*\nPin-Priority: 400\n\nPackage: *\nPin: release l=NVIDIA CUDA\nPin-Priority: 600\n"
+    assert parse_preferences(text, "f") == ()
+
+
+def test_a_preferences_file_with_a_wrong_name_is_ignored_and_reported():
+    pin = "Package: nvidia-*\nPin: version 580*\nPin-Priority: 1001\n"
+    directory = "/etc/apt/preferences.d"
+    found = read({STATUS: stanza("nvidia-utils-580", "580.1-1"), **{f"{directory}/{name}": pin for name in ("a.conf", "b.pref.bak", "c")}})
+    assert found.ignored_preferences == (f"{directory}/a.conf",)
+    assert [lock.file for lock in found.locks] == [f"{directory}/c"]
+
+
+def test_versionlocks_of_both_dnfs_zypper_and_tdnf_are_read():
+    found = read(
+        rpm_host(
+            rpm_row("nvidia-driver-cuda", "580.95.05-1.el9", epoch="3") + rpm_row("nvidia-imex", "580.95.05-1.el9"),
+            **{
+                "/etc/dnf/plugins/versionlock.list": "nvidia-driver-cuda-3:580.95.05-1.el9.*\n",
+                "/etc/dnf/versionlock.toml": 'version = "1.0"\n[[packages]]\nname = "kmod-nvidia-open-dkms"\n',
+                "/etc/zypp/locks": "type: package\nsolvable_name: nvidia-compute-G06\n",
+                "/etc/tdnf/locks.d/nvidia.conf": "nvidia-container-toolkit\n",
+            },
+        )
+    )
+    assert {one.name: one.held for one in found.installed} == {"nvidia-driver-cuda": True, "nvidia-imex": False}
+    assert [lock.package for lock in found.locks] == [
+        "nvidia-driver-cuda",
+        "kmod-nvidia-open-dkms",
+        "nvidia-compute-G06",
+        "nvidia-container-toolkit",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/etc/dnf/versionlock.toml", "packages = 3"),
+        ("/etc/dnf/versionlock.toml", "= 1"),
+        ("/etc/dnf/plugins/versionlock.list", "x\n" * 2000),
+        ("/etc/dnf/plugins/versionlock.list", "x" * 500),
+    ],
+)
+def test_a_lock_file_that_cannot_be_understood_is_an_error(path, text):
+    found = read(rpm_host("", **{path: text}))
+    assert found.locks.why == "error"
+
+
+def test_sources_are_kept_without_credentials_and_only_nvidias():
+    text = "deb [arch=amd64 signed-by=/k.gpg trusted=yes] https://me:secret@mirror/compute/cuda/repos/debian12/x86_64 /\ndeb http://deb/debian sid main\n"
+    (one,) = parse_sources_list(text, "f")
+    assert (one.uri, one.trusted) == ("https://mirror/compute/cuda/repos/debian12/x86_64/", True)
+
+
+def test_an_old_toolkit_list_and_an_embedded_key_are_told_apart():
+    text = "Types: deb\nURIs: http://m/libnvidia-container/stable/deb/amd64\nSuites: /\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n"
+    assert parse_sources_deb822(text, "f")[0].signed_by == "embedded"
+
+
+def test_unattended_upgrades_are_read_as_apt_reads_its_configuration():
+    text = stanza("unattended-upgrades", "2.9.1") + stanza("apt", "2.7.14")
+    conf = {
+        "/etc/apt/apt.conf.d/20auto-upgrades": 'APT::Periodic::Unattended-Upgrade "1";\n',
+        "/etc/apt/apt.conf.d/50unattended-upgrades": '// x\nUnattended-Upgrade::Allowed-Origins {\n "${distro_id}:${distro_codename}-security";\n};\n'
+        'Unattended-Upgrade::Package-Blacklist {\n  "nvidia-";\n  "libnvidia-.*$";\n};\n',
+        "/etc/apt/apt.conf.d/99ignored.bak": 'APT::Periodic::Unattended-Upgrade "0";\n',
+    }
+    found = read({STATUS: text, **conf})
+    assert (found.unattended_upgrades, found.unattended_blacklist) == (True, ("nvidia-*", "libnvidia-*"))
+    assert found.unattended_origins == ("${distro_id}:${distro_codename}-security",)
+    assert found.apt_version == "2.7.14"
+    timer = {"/etc/systemd/system/apt-daily-upgrade.timer": ("link", "/dev/null")}
+    assert read({STATUS: text, **conf, **timer}).unattended_upgrades is False
+    assert read({STATUS: stanza("apt", "2.7.14"), **conf}).unattended_upgrades is False
+
+
+def test_dnf_automatic_upgrades_only_with_a_timer_that_installs():
+    conf = {"/etc/dnf/automatic.conf": "[commands]\napply_updates = yes\n[base]\nexcludepkgs=*nvidia* cuda*\n"}
+    timers = "/etc/systemd/system/timers.target.wants"
+    assert read(rpm_host("", **conf)).unattended_upgrades is False
+    found = read(rpm_host("", **conf, **{f"{timers}/dnf-automatic.timer": ""}))
+    assert (found.unattended_upgrades, found.unattended_blacklist) == (True, ("*nvidia*", "cuda*"))
+    assert read(rpm_host("", **conf, **{f"{timers}/dnf-automatic-notifyonly.timer": ""})).unattended_upgrades is False
+    assert read(rpm_host("", **{f"{timers}/dnf-automatic-install.timer": ""})).unattended_upgrades is True
+
+
+def test_the_enabled_stream_of_a_module_is_read():
+    text = "[nvidia-driver]\nname=nvidia-driver\nstream=580-open\nprofiles=\nstate=enabled\n"
+    assert read(rpm_host("", **{"/etc/dnf/modules.d/nvidia-driver.module": text})).module_streams == (("nvidia-driver", "580-open"),)
+
+
+def test_the_owner_of_a_library_is_found_on_both_sides_of_a_merged_usr():
+    files = {
+        STATUS: stanza("libnvidia-compute-580", "580.1-1", **{"Multi-Arch": "same"}) + stanza("nvidia-utils-580", "580.1-1"),
+        "/var/lib/dpkg/info/libnvidia-compute-580:amd64.list": "/.\n/lib/x86_64-linux-gnu/libcuda.so.580.1\n",
+        "/var/lib/dpkg/info/nvidia-utils-580.list": "/usr/bin/nvidia-smi\n",
+    }
+    found = owners(host(files), read(files), ["/usr/lib/x86_64-linux-gnu/libcuda.so.580.1", "/usr/lib/libnvidia-ml.so.570.1"])
+    assert list(found.values()) == ["libnvidia-compute-580", ""]
+
+
+def test_an_owner_is_unread_where_a_list_of_files_is():
+    files = {STATUS: stanza("libcuda1", "535.1-1"), "/var/lib/dpkg/info/libcuda1:amd64.list": Unread("denied")}
+    assert owners(host(files), read(files), ["/x"])["/x"].why == "denied"
+
+
+def test_rpm_is_asked_once_for_all_owners():
+    answer = {"exit_code": 1, "stdout": "nvidia-driver-cuda-libs\nfile /b is not owned by any package\n", "stderr": ""}
+    files = rpm_host("", **{r"run rpm -qf --queryformat %{NAME}\n /a /b": answer})
+    assert owners(host(files), read(files), ["/a", "/b"]) == {"/a": "nvidia-driver-cuda-libs", "/b": ""}
+
+
+def test_the_lowest_of_the_toolkits_packages_is_its_version():
+    names = ("libnvidia-container-tools", "libnvidia-container1", "nvidia-container-toolkit", "nvidia-container-toolkit-base")
+    text = "".join(stanza(name, "1.19.0-1" if name == "libnvidia-container1" else "1.20.0-1") for name in names)
+    found = read_tool({STATUS: text, "/usr/local/nvidia/toolkit/libnvidia-container.so.1.19.1": ""})
+    assert (found.version, found.operator_version, len(found.packages)) == ("1.19.0", "1.19.1", 4)
+    assert found.binary_version.why == "not-supported"
+
+
+def test_the_program_is_asked_only_where_no_package_tells():
+    run = {"exit_code": 0, "stdout": "NVIDIA Container Toolkit CLI version 1.19.0-rc.1\ncommit: x\n", "stderr": ""}
+    found = read_tool({"/usr/bin/nvidia-ctk": "elf", "run /usr/bin/nvidia-ctk --version": run})
+    assert (found.version, found.packages, found.operator_version) == ("1.19.0~rc.1", (), "")
+
+
+def test_no_toolkit_is_absent_and_an_unreadable_database_is_not():
+    assert read_tool({STATUS: stanza("apt", "2.7")}).version.why == "absent"
+    assert read_tool({STATUS: "Package: nvidia-ctk\n"}).version.why == "error"
+
+
+def test_a_configuration_of_the_toolkit_that_is_no_toml_says_where():
+    path = "/etc/nvidia-container-runtime/config.toml"
+    found = read_tool({path: "[nvidia-container-runtime]\nmode = \n"})
+    assert "line 2" in found.config_error
+    assert found.mode.why == "error"
+    assert read_tool({path: "[nvidia-container-cli]\n"}).mode == "auto"
+
+
+def test_a_status_of_five_megabytes_is_parsed_in_less_than_a_heartbeat():
+    filler = stanza("libreoffice-core", "7.4", Depends=", ".join(f"libdep{n} (>= 1.{n})" for n in range(60)))
+    text = filler * (5_000_000 // len(filler)) + stanza("nvidia-utils-580", "580.95.05-1ubuntu1")
+    best = min(_seconds(lambda: parse_status(text)) for _ in range(5))
+    assert len(parse_status(text)) == 1
+    assert best < 0.1, f"{best:.3f} s"
+
+
+def _seconds(call) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+PARSERS = {
+    "status": parse_status,
+    "rpm": parse_rpm_list,
+    "preferences": lambda text: parse_preferences(text, "f"),
+    "versionlock": lambda text: parse_versionlock(text, "f"),
+    "versionlock-toml": lambda text: parse_versionlock_toml(text, "f"),
+    "zypp": lambda text: parse_zypp_locks(text, "f"),
+    "sources": lambda text: parse_sources_list(text, "f"),
+    "sources-deb822": lambda text: parse_sources_deb822(text, "f"),
+    "apt-conf": parse_apt_conf,
+    "stanzas": lambda text: list(parse_stanzas(text)),
+    "ini": lambda text: list(parse_ini(text)),
+    "ctk-version": parse_ctk_version,
+    "operator": lambda text: parse_operator_files(tuple(text.split("\n"))),
+    "regex": regex_glob,
+    "keys": lambda text: parse_key_ids(text.encode("utf-8", "replace")),
+    "toolkit": lambda text: parse_config(text.encode("utf-8", "replace")),
+}
+WORDS = (
+    *"\n\t :;{}[]\"'/*#=!.~^-0",
+    "\n\n",
+    "Package: nvidia",
+    "Status: ",
+    "Version: 1",
+    "Pin: version ",
+    "Pin-Priority: 999999999999",
+    "deb ",
+)
+WORDS += (
+    "URIs: http://nvidia/",
+    "Suites: ",
+    "#clear",
+    "-----BEGIN PGP X-----\n",
+    "-----END",
+    "::",
+    "[[packages]]\nname=",
+    "solvable_name: ",
+)
+
+
+@pytest.mark.parametrize("parse", PARSERS.values(), ids=PARSERS)
+@given(words=st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=5)), max_size=30))
+def test_any_text_is_parsed_or_refused_by_a_value_error(parse, words):
+    with contextlib.suppress(ValueError):
+        parse("".join(words))
+
+
+@pytest.mark.parametrize("parse", PARSERS.values(), ids=PARSERS)
+@pytest.mark.parametrize("word", [*WORDS, "a b", "/*", "{a", " \n", "a-1", "*580", "\\."])
+def test_a_long_repetition_takes_no_square_of_its_time(parse, word):
+    started = time.perf_counter()
+    with contextlib.suppress(ValueError):
+        parse(word * (200_000 // len(word)))
+    assert time.perf_counter() - started < 2
+
+
+@given(data=st.binary(max_size=200))
+def test_any_bytes_are_a_keyring_or_refused(data):
+    with contextlib.suppress(ValueError):
+        parse_key_ids(data)
+
+
+def test_an_expression_that_says_more_than_a_glob_names_nothing():
+    assert regex_glob("linux-(image|modules)-.*") == "linux-(image|modules)-.*"
+    assert regex_glob("(a+)+$") == "(a+)+$"
+
+
+def test_a_lock_without_a_version_holds_any():
+    assert parse_versionlock("nvidia-driver\n", "f") == (VersionLock("f", "nvidia-driver", ""),)
