@@ -34,6 +34,11 @@ class Section(NamedTuple):
     title: str
     entries: tuple[Entry, ...]
 
+    @property
+    def heading(self) -> str:
+        """The title and how many checks stand below it."""
+        return f"{self.title} ({len({name for entry in self.entries for name in entry.ids})})"
+
 
 def verdict_lines(report: Report) -> tuple[tuple[Verdict, str], ...]:
     """(verdict, sentence): one when both scopes agree, else one a scope."""
@@ -75,6 +80,8 @@ def remarks(report: Report) -> tuple[str, ...]:
         lines.append(f"judged from {_EVIDENCE[report.evidence]}")
     if report.partial:
         lines.append("partial: only the checks that were asked for")
+    if any(one.code == "unread-denied" for one in report.findings):
+        lines.append("some evidence was denied: run it as root to judge the rest")
     return tuple(lines)
 
 

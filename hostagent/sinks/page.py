@@ -50,7 +50,7 @@ def render_html(report: Report) -> str:
 
 
 def _section(section: Section) -> str:
-    return f"<section>\n<h2>{section.title.capitalize()} ({len(section.entries)})</h2>\n{_entries(section)}</section>\n"
+    return f"<section>\n<h2>{section.heading.capitalize()}</h2>\n{_entries(section)}</section>\n"
 
 
 def _entries(section: Section) -> str:

@@ -69,15 +69,18 @@ class _Page:
 
 def _add_section(page: _Page, section: Section) -> None:
     page.lines.append("")
-    page.add(f"{section.title} ({len(section.entries)})", style=section.title)
+    page.add(section.heading, style=section.title)
+    told = ("", "")
     for entry in section.entries:
         if section.title in FULL:
-            _add_finding(page, entry)
+            remedy = (entry.finding.id, entry.finding.remediation)
+            _add_finding(page, entry, "as above" if remedy == told else entry.finding.remediation)
+            told = remedy
         else:
             page.add(brief(entry), "  ", "      ")
 
 
-def _add_finding(page: _Page, entry: Entry) -> None:
+def _add_finding(page: _Page, entry: Entry, remedy: str) -> None:
     one = entry.finding
     critical = "critical" if one.severity == "critical" else ""
     page.add(f"{one.severity}  {checks_phrase(entry)}  {visible(one.message)}", "  ", "      ", style=critical)
@@ -88,4 +91,4 @@ def _add_finding(page: _Page, entry: Entry) -> None:
     if len(one.evidence) > _EVIDENCE_LINES:
         page.add(f"and {len(one.evidence) - _EVIDENCE_LINES} more, all of them with --format json", " " * 14)
     if one.remediation:
-        page.add(visible(one.remediation), f"      {'remedy':8}", " " * 14)
+        page.add(visible(remedy), f"      {'remedy':8}", " " * 14)

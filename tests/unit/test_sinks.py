@@ -202,6 +202,12 @@ def test_some_of_eight_gpus_are_counted_against_all():
     assert GPUS[3] not in text, "a GPU that passes is not listed"
 
 
+def test_a_remedy_that_was_just_told_is_not_told_again():
+    text = render(report(judgement(message="one", remediation="Mend it."), judgement(message="two", remediation="Mend it.")), "text")
+    assert text.count("Mend it.") == 1
+    assert "FAILED (1)" in text, "one check, with two findings"
+
+
 def test_gpus_that_differ_in_what_was_found_stay_apart():
     text = render(report(judgement(subject=GPUS[0], found="1"), judgement(subject=GPUS[1], found="2")), "text")
     assert "found   1" in text
@@ -228,6 +234,11 @@ def test_what_passed_is_shown_only_on_request():
 def test_what_limits_a_verdict_is_said_before_the_findings(fields, words):
     text = render(report(judgement(), **fields), "text")
     assert 0 < text.index(words) < text.index("FAILED")
+
+
+def test_a_reader_without_rights_is_told_to_come_back_as_root():
+    assert "as root" in render(report(judgement(outcome="unknown", code="unread-denied")), "text")
+    assert "as root" not in render(report(judgement(outcome="unknown", code="unread-timeout")), "text")
 
 
 def test_colour_is_there_only_when_asked_for_and_changes_no_word():
