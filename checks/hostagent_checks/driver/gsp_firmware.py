@@ -1,25 +1,26 @@
-"""The firmware of the GPU's system processor (GSP) for the loaded driver version is missing from the disk.
+"""The firmware of the GPU's system processor (GSP) for this driver version is missing from the disk.
 
 The open module cannot start a GPU without it: "Direct firmware load for nvidia/<version>/gsp_….bin failed with error -2".
 GPUs that are awake keep theirs; the next reset, reload or boot fails. The proprietary module falls back to a driver without it.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
-from hostagent.facts.driver import Driver
+from hostagent.facts.driver import Driver, present_flavour, present_version
+from hostagent.facts.system import Kernel
 
 
 @check(
-    title="The GSP firmware of the loaded driver is on disk",
+    title="The GSP firmware of the driver's version is on disk",
     severity="critical",
     since="0.1",
     remedy="Install the firmware package of the driver's version (Ubuntu: nvidia-firmware-<branch>-<version>; RHEL: nvidia-kmod-common; "
     "Debian: firmware-nvidia-gsp), and rebuild the initramfs if it holds the driver.",
     references=("NVIDIA driver README, chapter GSP Firmware", "NVIDIA/open-gpu-kernel-modules issues 639 and 943"),
 )
-def gsp_firmware(driver: Driver) -> Findings:
-    version = need(driver.loaded_version)
+def gsp_firmware(driver: Driver, kernel: Kernel) -> Findings:
+    version = need(present_version(driver, kernel))
     present = need(driver.gsp_firmware)
     if not any(name == version for name, _ in present):
-        report = fail if need(driver.flavour) == "open" else warn
+        report = fail if need(present_flavour(driver, kernel)) == "open" else warn
         found = tuple(name for name, _ in present)
         yield report(f"no GSP firmware of driver {version} on disk", code="missing", found=found, wanted=version)

@@ -1,12 +1,13 @@
-"""The user libraries are of another version than the loaded module: every new process fails to use a GPU.
+"""The user libraries are of another version than the kernel module: every new process fails to use a GPU.
 
 `nvidia-smi` says "Driver/library version mismatch" and NVML error 18. The usual cause is an unattended upgrade of the
 packages while the old module is in use. Containers that were started before it keep working, and new ones fail, often days
-later: the packages changed then, the failure comes with the next start.
+later: the packages changed then, the failure comes with the next start. Where no module is loaded, or in an image, the
+libraries are held against the module that the next boot loads.
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import Driver
+from hostagent.facts.driver import Driver, present_version
 from hostagent.facts.packages import Packages
 from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
@@ -17,19 +18,19 @@ _ALIGN = "Install module and libraries of one version ('hostagent install'), the
 
 
 @check(
-    title="The driver's libraries match the loaded module",
+    title="The driver's libraries match the kernel module",
     severity="critical",
     since="0.1",
     remedy=_ALIGN,
     references=("nvml.h, NVML_ERROR_LIB_RM_VERSION_MISMATCH", "NVIDIA Driver Installation Guide, section Version Locking"),
 )
 def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Findings:
-    loaded = need(driver.loaded_version)
+    module = need(present_version(driver, kernel))
     for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
         library = need(driver.library(soname))
         if not library.version:
             need(Unread("error", f"{library.path} has no version in its name"))
-        if library.version == loaded:
+        if library.version == module:
             continue
         running = kernel.at(kernel.release)
         on_disk = running if isinstance(running, Unread) else running.nvidia_version
@@ -43,10 +44,10 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
             else ()
         )
         yield fail(
-            f"{soname} is of version {library.version}, the loaded module of {loaded}",
+            f"{soname} is of version {library.version}, the kernel module of {module}",
             code=code,
             found=library.version,
-            wanted=loaded,
+            wanted=module,
             evidence=(library.path, *halfway, *stale),
             remedy=remedy,
         )
