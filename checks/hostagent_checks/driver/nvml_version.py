@@ -2,6 +2,7 @@
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
+from hostagent.facts.unread import Unread
 
 
 @check(
@@ -12,6 +13,8 @@ from hostagent.facts.driver import Driver
     references=("NVML API Reference, nvmlSystemGetDriverVersion",),
 )
 def nvml_version(driver: Driver) -> Findings:
+    if need(driver.nvml_error_code):
+        need(Unread("not-supported", "NVML does not start: driver.nvml_initialises says so"))
     found, loaded = need(driver.nvml_driver_version), need(driver.loaded_version)
     if found != loaded:
         yield fail(f"NVML says driver {found}, the kernel has {loaded}", code="differs", found=found, wanted=loaded)
