@@ -35,7 +35,7 @@ class LiveBackend:
         self._deadline_s = deadline_s
         self._ends = time.monotonic() + deadline_s
         # The worker first: it reads while everything else is collected, and is forked before any thread.
-        self._worker = Worker(self._root.path, nvml_optional) if kind != "image" else None
+        self._worker = Worker(self._root.path, nvml_optional, self._ends) if kind != "image" else None
         if self._worker:
             self._worker.start()
 

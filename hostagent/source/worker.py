@@ -15,6 +15,7 @@ its deadline.
 
 import contextlib
 import json
+import math
 import os
 import select
 import signal
@@ -46,9 +47,11 @@ class Worker:
 
     _left_behind: "list[int]" = []  # noqa: RUF012 - one list for the process: workers that SIGKILL did not end at once
 
-    def __init__(self, root: str = "/", nvml_optional: bool = False) -> None:  # noqa: FBT002 - the profile's word
+    def __init__(self, root: str = "/", nvml_optional: bool = False, ends: float = math.inf) -> None:  # noqa: FBT002 - the profile's word
+        """`ends` is when the whole run ends, on the monotonic clock: no call is waited for beyond it."""
         self._root = os.path.realpath(root)
         self._nvml_optional = nvml_optional
+        self._ends = ends
         self._pid = 0
         self._pipe = -1
         self._buffer = b""
@@ -118,7 +121,7 @@ class Worker:
     def _receive(self) -> None:
         """One read of the pipe; or the deadline of the call under way, or the worker's end."""
         _, _, began, allowed_s = self._call
-        left_s = max(began + allowed_s - time.monotonic(), _GRACE_S)
+        left_s = max(min(began + allowed_s, self._ends) - time.monotonic(), _GRACE_S)
         poll = select.poll()
         poll.register(self._pipe, select.POLLIN)
         if not poll.poll(left_s * 1000):
@@ -143,9 +146,10 @@ class Worker:
                 self._done.setdefault(method, _decoded(rest[1]))
 
     def _hung(self) -> None:
-        question, label, _, allowed_s = self._call
+        question, label, began, allowed_s = self._call
         if question:
-            self._answers[question] = Unread("timeout", f"{label}: no answer in {allowed_s:g} s")
+            asked_s = min(allowed_s, max(0, round(self._ends - began, 1)))  # less where the run's own deadline came first
+            self._answers[question] = Unread("timeout", f"{label}: no answer in {asked_s:g} s")
         self._end_all(Unread("timeout", f"not asked: {label} hangs"))
 
     def _ended(self) -> None:

@@ -198,7 +198,7 @@ def test_the_worker_holds_no_file_of_the_parent(tree, tmp_path):
 
 
 def test_without_the_module_nvml_is_not_called_and_nothing_is_made(tree):
-    stub_nvml.install(tree, 1, {"Init *": "node /dev/nvidia9"})
+    stub_nvml.install(tree, 1, {"Init *": "file /dev/called"})
     for path, text, reason in (
         ("sys/module/nvidia/initstate", "coming\n", "the nvidia module is not live: coming"),
         ("dev/nvidiactl", None, "no /dev/nvidiactl"),
@@ -211,11 +211,28 @@ def test_without_the_module_nvml_is_not_called_and_nothing_is_made(tree):
             assert worker.ask("nvml", "init") == Unread("absent", reason)
         with running(tree, nvml_optional=True) as worker:
             assert worker.ask(*NAME) == Unread("not-supported", f"NVML is optional in this profile: {reason}")
-        stub_nvml.install(tree, 1, {"Init *": "node /dev/nvidia9"})
-    assert not (tree / "dev/nvidia9").exists()
+        stub_nvml.install(tree, 1, {"Init *": "file /dev/called"})
+    assert not (tree / "dev/called").exists()
     with running(tree) as worker:
         worker.ask(*NAME)
-    assert (tree / "dev/nvidia9").exists(), "the stub makes a node when it is initialised, so the test can fail"
+    assert (tree / "dev/called").exists(), "the stub does leave its mark, so this test can fail"
+
+
+@pytest.mark.parametrize("call", ["Init -1", "DeviceGetHandleByIndex 0", "Shutdown -1"])
+def test_nvml_cannot_make_device_nodes(tree, call):
+    stub_nvml.install(tree, 1, {call: "node /dev/nvidia9"})
+    with running(tree) as worker:
+        assert worker.ask(*NAME) == "NVIDIA H100 80GB HBM3"
+    assert not (tree / "dev/nvidia9").exists()
+
+
+def test_the_deadline_of_the_run_ends_a_long_wait(tree):
+    stub_nvml.install(tree, 1, {"Init *": "hang"})
+    with running(tree, ends=time.monotonic() + 0.4) as worker:
+        answer, seconds = waited(("nvml", "init"), worker)
+    assert answer.why == "timeout"
+    assert answer.detail in ("nvmlInit: no answer in 0.4 s", "nvmlInit: no answer in 0.3 s")
+    assert seconds < 0.6
 
 
 def test_a_control_node_that_is_a_file_is_not_one(tree):

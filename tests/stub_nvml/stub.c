@@ -12,6 +12,7 @@
  *     crash             a segmentation fault
  *     sleep S           the built-in answer, S seconds late
  *     node PATH         the built-in answer; makes the character device PATH (195:0), as the real nvmlInit does
+ *     file PATH         the built-in answer; makes an empty file: proof that the call was made
  *     after N ACTION    ACTION, once this GPU has answered N calls
  *
  * A call that no line matches gets its built-in answer: a healthy H100. With -DOLD the newest entry points are missing.
@@ -85,6 +86,8 @@ static int answer(const char *call, int index, const char *builtin, const char *
             usleep((useconds_t)(atof(action + 6) * 1e6));
         else if (!strncmp(action, "node ", 5))
             mknod(action + 5, S_IFCHR | 0666, makedev(195, 0));
+        else if (!strncmp(action, "file ", 5))
+            mknod(action + 5, S_IFREG | 0644, 0);
         break;
     }
     return OK;
