@@ -48,18 +48,22 @@ def _decompressed(source: Source, path: str, data: bytes) -> "bytes | Mapping[st
 
 
 def _zstd(source: Source, path: str, data: bytes) -> "bytes | Mapping[str, str] | Unread":
-    """Python reads zstd from 3.14 on; before, kmod's modinfo does, which is wherever such modules are loaded."""
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        done = source.run("modinfo", "-0", path)
-        if isinstance(done, Unread):
-            return Unread(done.why if done.why != "absent" else "error", f"{path} is compressed with zstd, and modinfo does not run")
-        if done.exit_code != 0:
-            return Unread("error", f"modinfo {path}: {done.stderr.strip()[:200]}")
-        return _strings(done.stdout.encode())
-    unpacked: bytes = zstd.ZstdDecompressor().decompress(data, MAX_MODULE_BYTES)
-    return unpacked
+    """Python reads zstd from 3.14 on, before that by the same module's backport, where it is installed; else kmod does."""
+    import importlib
+
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            unpacked: bytes = importlib.import_module(name).ZstdDecompressor().decompress(data, MAX_MODULE_BYTES)
+        except ImportError:
+            continue
+        return unpacked
+    done = source.run("modinfo", "-0", path)
+    if isinstance(done, Unread):
+        # Never "absent" or "not-running": the module is there, and what is in it matters.
+        return Unread("error", f"{path} is compressed with zstd: needs Python 3.14, the package backports.zstd, or modinfo")
+    if done.exit_code != 0:
+        return Unread("error", f"modinfo {path}: {done.stderr.strip()[:200]}")
+    return _strings(done.stdout.encode())
 
 
 def parse_modinfo(data: bytes) -> "dict[str, str] | Unread":
