@@ -120,11 +120,11 @@ def dpkg_owners(source: Source, packages: "tuple[tuple[str, str], ...]", paths: 
         if isinstance(text, Unread):
             unowned = text if text.why != "absent" else unowned
             continue
-        files = {_merged(line) for line in text.splitlines()}
-        owners.update({path: name for path in paths if _merged(path) in files})
+        files = {merged_usr(line) for line in text.splitlines()}
+        owners.update({path: name for path in paths if merged_usr(path) in files})
     return {path: owners.get(path, unowned) for path in paths}
 
 
-def _merged(path: str) -> str:
+def merged_usr(path: str) -> str:
     """One name for /lib/x and /usr/lib/x: where /usr is merged, packages still list either."""
     return path.removeprefix("/usr")

@@ -7,7 +7,7 @@ from hostagent.collect.apt import read_apt_keys, read_apt_sources
 from hostagent.collect.aptconf import read_apt_settings, unattended
 from hostagent.collect.dnf import read_automatic, read_streams
 from hostagent.collect.dpkg import STATUS, Record, dpkg_owners, read_interrupted, read_status
-from hostagent.collect.rpm import has_rpm, read_rpm, rpm_owners
+from hostagent.collect.rpm import read_rpm, rpm_database, rpm_owners
 from hostagent.collect.versionlocks import Locks, covers, read_locks
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.unread import Unread
@@ -16,7 +16,7 @@ from hostagent.source import Source
 
 _OTHER = Unread("not-supported", "apt is not this host's package manager")
 #: Names that can own a library of the driver; the lists of all others need not be read.
-_LIBRARY_OWNERS = ("libnvidia", "libcuda", "nvidia", "cuda-compat")
+_LIBRARY_OWNERS = ("libnvidia", "libcuda", "nvidia", "cuda-compat", "xorg-x11-")
 
 
 def read_packages(source: Source, known: Callable[[type], Any]) -> Packages:
@@ -54,9 +54,10 @@ def owners(source: Source, packages: "Packages | Unread", paths: Iterable[str]) 
     installed = packages.installed
     if isinstance(installed, Unread):
         return dict.fromkeys(wanted, installed)
+    able = [one for one in installed if one.name.startswith(_LIBRARY_OWNERS)]
     if packages.manager == "rpm":
-        return rpm_owners(source, wanted)
-    return dpkg_owners(source, tuple((one.name, one.arch) for one in installed if one.name.startswith(_LIBRARY_OWNERS)), wanted)
+        return rpm_owners(source, tuple(dict.fromkeys(one.name for one in able)), wanted)
+    return dpkg_owners(source, tuple((one.name, one.arch) for one in able), wanted)
 
 
 def _manager(source: Source) -> "str | Unread":
@@ -64,7 +65,7 @@ def _manager(source: Source) -> "str | Unread":
     status = source.stat(STATUS)
     if not isinstance(status, Unread) and status.size:
         return "dpkg"
-    if has_rpm(source):
+    if rpm_database(source):
         return "rpm"
     if isinstance(status, Unread) and status.why != "absent":
         return status

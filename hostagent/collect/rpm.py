@@ -1,6 +1,6 @@
 """The package database of rpm. Its format is rpm's own business, so rpm is asked, once."""
 
-from hostagent.collect.dpkg import Record
+from hostagent.collect.dpkg import Record, merged_usr
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
 from hostagent.source import Source
@@ -43,12 +43,18 @@ def rpm_origin(name: str, vendor: str) -> str:
     return "distribution" if vendor not in ("", "(none)") else "unknown"
 
 
-def has_rpm(source: Source) -> bool:
-    return any(not isinstance(source.stat(f"{path}/{name}"), Unread) for path in DIRECTORIES for name in _DATABASES)
+def rpm_database(source: Source) -> str:
+    """The directory of the database, "" where there is none.
+
+    It is named in every question: an image may be read by the rpm of another distribution (Debian's keeps its own in the home
+    directory), which otherwise finds no database where it looks and answers, with success, that nothing is installed.
+    """
+    found = (path for path in DIRECTORIES for name in _DATABASES if not isinstance(source.stat(f"{path}/{name}"), Unread))
+    return next(found, "")
 
 
 def read_rpm(source: Source) -> "tuple[Record, ...] | Unread":
-    answer = source.run("rpm", "-qa", "--queryformat", _QUERY)
+    answer = source.run("rpm", "--dbpath", rpm_database(source), "-qa", "--queryformat", _QUERY)
     if isinstance(answer, Unread):
         return answer if answer.why != "absent" else Unread("error", "there is an rpm database and no rpm to ask")
     if answer.exit_code != 0:
@@ -59,14 +65,15 @@ def read_rpm(source: Source) -> "tuple[Record, ...] | Unread":
         return Unread("error", f"rpm -qa: {error}")
 
 
-def rpm_owners(source: Source, paths: tuple[str, ...]) -> "dict[str, str | Unread]":
-    """The owner of each path, "" for none: rpm answers in the order of the question, one line a path."""
-    if not paths:
-        return {}
-    answer = source.run("rpm", "-qf", "--queryformat", "%{NAME}\\n", *paths)
+def rpm_owners(source: Source, names: tuple[str, ...], paths: tuple[str, ...]) -> "dict[str, str | Unread]":
+    """Which of the named packages owns each path, "" for none. Not by ``rpm -qf``: of an image that looks for the file outside it."""
+    if not names or not paths:
+        return dict.fromkeys(paths, "")
+    answer = source.run("rpm", "--dbpath", rpm_database(source), "-q", "--queryformat", "[%{FILENAMES}\\t%{=NAME}\\n]", *names)
     if isinstance(answer, Unread):
         return dict.fromkeys(paths, answer)
-    lines = answer.stdout.splitlines()
-    if len(lines) != len(paths):
-        return dict.fromkeys(paths, Unread("error", f"rpm -qf: found {len(lines)} lines, wanted {len(paths)}"))
-    return {path: "" if " " in line else line for path, line in zip(paths, lines, strict=True)}
+    if answer.exit_code != 0:
+        return dict.fromkeys(paths, Unread("error", f"rpm -q: exit {answer.exit_code}: {answer.stderr.strip()[:200]}"))
+    rows = (line.partition("\t") for line in answer.stdout.splitlines())
+    owners = {merged_usr(path): name for path, _, name in rows}
+    return {path: owners.get(merged_usr(path), "") for path in paths}

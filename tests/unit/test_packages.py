@@ -24,7 +24,7 @@ from hostagent.testing import host
 
 STATUS = "/var/lib/dpkg/status"
 RPM = "/var/lib/rpm/rpmdb.sqlite"
-QUERY = r"run rpm -qa --queryformat %{NAME}\t%{EPOCH}\t%{VERSION}-%{RELEASE}\t%{ARCH}\t%{VENDOR}\t%{SOURCERPM}\n"
+QUERY = r"run rpm --dbpath /var/lib/rpm -qa --queryformat %{NAME}\t%{EPOCH}\t%{VERSION}-%{RELEASE}\t%{ARCH}\t%{VENDOR}\t%{SOURCERPM}\n"
 
 
 def stanza(name, version, status="install ok installed", arch="amd64", **fields):
@@ -236,9 +236,11 @@ def test_an_owner_is_unread_where_a_list_of_files_is():
 
 
 def test_rpm_is_asked_once_for_all_owners():
-    answer = {"exit_code": 1, "stdout": "nvidia-driver-cuda-libs\nfile /b is not owned by any package\n", "stderr": ""}
-    files = rpm_host("", **{r"run rpm -qf --queryformat %{NAME}\n /a /b": answer})
-    assert owners(host(files), read(files), ["/a", "/b"]) == {"/a": "nvidia-driver-cuda-libs", "/b": ""}
+    question = r"run rpm --dbpath /var/lib/rpm -q --queryformat [%{FILENAMES}\t%{=NAME}\n] nvidia-driver-cuda-libs"
+    answer = {"exit_code": 0, "stdout": "/usr/lib64/a\tnvidia-driver-cuda-libs\n", "stderr": ""}
+    files = rpm_host(rpm_row("nvidia-driver-cuda-libs", "580.95.05-1.el9"), **{question: answer})
+    assert owners(host(files), read(files), ["/lib64/a", "/b"]) == {"/lib64/a": "nvidia-driver-cuda-libs", "/b": ""}
+    assert owners(host(files | {question: Unread("timeout")}), read(files), ["/b"])["/b"].why == "timeout"
 
 
 def test_the_lowest_of_the_toolkits_packages_is_its_version():
