@@ -29,6 +29,8 @@ def pages() -> dict[str, str]:
 def main() -> None:
     wanted = pages()
     folder = os.path.join(ROOT, FOLDER)
+    if not os.path.isdir(os.path.join(ROOT, "checks", OURS)):
+        sys.exit(f"Error: found no checkout at {ROOT}, wanted one. Run 'make docs' in a clone.")
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(folder):
         if f"{FOLDER}/{name}" not in wanted:
