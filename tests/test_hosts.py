@@ -36,7 +36,7 @@ MADE_FOR = {
     "hgx-h100-gpu-off-the-bus": [
         ("fail", "gpu.on_bus", "0000:9d:00.0"),
         ("fail", "gpu.lost", "0000:9d:00.0"),
-        ("fail", "gpu.xid", "0000:9d:00.0"),
+        ("fail", "gpu.xid", ""),
         ("pass", "gpu.on_bus", "0000:c3:00.0"),
     ],
     "hgx-h100-fabricmanager-mismatch": [

@@ -144,6 +144,10 @@ def install_k3s(tree: Tree) -> None:
     )
     for name in ("containerd", "containerd-shim-runc-v2", "runc"):
         tree.program(f"/var/lib/rancher/k3s/data/current/bin/{name}")
+    program = "/var/lib/rancher/k3s/data/current/bin/containerd"
+    tree.programs[program, "--version"] = (
+        "containerd github.com/k3s-io/containerd v2.1.5-k3s1.33 0f2f9d2a1b3c4d5e6f708192a3b4c5d6e7f80912\n"
+    )
     unit(tree, "k3s-agent.service", service("Lightweight Kubernetes", "/usr/local/bin/k3s agent"), directory="/etc/systemd/system")
     run(
         tree,

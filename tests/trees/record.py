@@ -20,7 +20,7 @@ from tests.trees.tree import NOW, Tree
 
 HOSTS = Path(__file__).parent.parent / "hosts"
 #: One key for all, so that a recording changes only with its host.
-_KEY = b"the recorded hosts are made up: nothing of theirs is secret"
+KEY = b"the recorded hosts are made up: nothing of theirs is secret"
 
 
 class Recipe(NamedTuple):
@@ -46,7 +46,7 @@ RECIPES: Mapping[str, Recipe] = {
 def record(name: str, root: Path, *, redact: bool = True) -> Tape:
     """The tape of a host, built below `root`."""
     tree = RECIPES[name].build(root)
-    return replace(snapshot.record(stage(tree), _KEY, redact=redact), recorded_at=float(NOW))
+    return replace(snapshot.record(stage(tree), KEY, redact=redact), recorded_at=float(NOW))
 
 
 def write(name: str) -> dict[str, object]:

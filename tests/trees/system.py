@@ -79,6 +79,7 @@ def boot(tree: Tree, hostname: str, *, cmdline: str = "") -> None:
     secure_boot(tree, on=False)
     tree.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory hugetlb pids rdma misc\n")
     tree.directory("/sys/fs/cgroup/system.slice")
+    tree.directory("/run/systemd/system")  # sd_booted(3)
     tree.write("/proc/net/unix", "Num       RefCount Protocol Flags    Type St Inode Path\n")
     log_kernel(tree, f"Linux version {tree.kernel} (buildd@example) (gcc 13.3.0) #1 SMP")
     tree.directory("/dev/shm")

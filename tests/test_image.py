@@ -1,0 +1,173 @@
+"""Image trees that are not running (``--root``) and live hosts below another root (``--host-root``)."""
+
+import os
+import shutil
+
+import pytest
+
+from hostagent import profile
+from hostagent.app import examine
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+from hostagent.source.live import LiveBackend
+from tests.trees import driver, hosts, packages, system
+from tests.trees.staged import stage
+from tests.trees.tree import Tree
+
+CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")
+#: What is in a host only while it runs.
+RUNTIME = ("proc", "sys", "dev", "run")
+#: Families of which nothing can be asked of an image.
+LIVE_ONLY = ("gpu.",)
+#: Checks of other families that need a running kernel, a device or a process.
+LIVE_ONLY_CHECKS = (
+    "driver.loaded",
+    "driver.nvml_initialises",
+    "driver.device_nodes",
+    "driver.reload_needed",
+    "kernel.uvm_loaded",
+    "kernel.nouveau_loaded",
+    "kernel.secure_boot",
+    "nvswitch.manager_running",
+    "nvswitch.visible",
+)
+
+
+def _image(root, build=hosts.hgx_h100):
+    """A root file system as an image holds it: a host without what appears when it boots."""
+    tree = build(root)
+    for name in RUNTIME:
+        shutil.rmtree(root / name)
+        (root / name).mkdir()
+    return tree
+
+
+def _judged(root, kernel=""):
+    return examine(LiveBackend(str(root), "image", kernel=kernel), profile.load(site_file=""))
+
+
+def _outcome(report, check):
+    return next(one.outcome for one in report.findings if one.id == check)
+
+
+@CAN_BUILD
+def test_what_an_image_cannot_tell_is_skipped_and_never_passes(tmp_path):
+    report = _judged(_image(tmp_path / "root").root)
+    asked = [one for one in report.findings if one.id.startswith(LIVE_ONLY) or one.id in LIVE_ONLY_CHECKS]
+    assert {one.id for one in asked} >= set(LIVE_ONLY_CHECKS)
+    assert [one for one in asked if one.outcome != "skip"] == []
+    assert [one for one in report.findings if one.outcome in ("fail", "warn", "unknown")] == []
+
+
+@CAN_BUILD
+def test_files_of_a_boot_that_an_image_was_made_from_are_not_evidence(tmp_path):
+    """A root copied from a running host may hold its /proc and /run; nothing in them is true of the image."""
+    clean = _judged(_image(tmp_path / "root").root)
+    copied = _judged(hosts.hgx_h100(tmp_path / "copied").root)
+    assert copied.findings == clean.findings
+
+
+@CAN_BUILD
+def test_an_image_with_one_kernel_is_judged_for_it(tmp_path):
+    report = _judged(_image(tmp_path / "root").root)
+    assert (report.host.kernel, _outcome(report, "kernel.module_present")) == (hosts.KERNEL, "pass")
+
+
+@CAN_BUILD
+def test_an_image_with_two_kernels_is_judged_for_the_named_one(tmp_path):
+    tree = _image(tmp_path / "root")
+    system.install_kernel(tree, "6.8.0-90-generic")
+    assert _judged(tree.root).host.kernel == "6.8.0-90-generic"  # what it would boot
+    named, other = _judged(tree.root, hosts.KERNEL), _judged(tree.root, "6.8.0-90-generic")
+    assert (_outcome(named, "kernel.module_present"), _outcome(other, "kernel.module_present")) == ("pass", "fail")
+
+
+@CAN_BUILD
+def test_a_kernel_that_an_image_does_not_have_is_never_fine(tmp_path):
+    report = _judged(_image(tmp_path / "root").root, "6.8.0-1-absent")
+    assert _outcome(report, "kernel.module_present") == "fail"
+
+
+@CAN_BUILD
+def test_an_image_without_the_driver_is_not_ready(tmp_path):
+    tree = _image(tmp_path / "root")
+    driver.remove_userland(tree, tree.driver)
+    tree.remove("/etc/ld.so.cache")
+    assert _outcome(_judged(tree.root), "driver.library_present") == "fail"
+
+
+@pytest.mark.xfail(strict=True, reason="an image's driver is not judged yet")
+@CAN_BUILD
+def test_an_image_with_a_vulnerable_driver_is_told_so(tmp_path):
+    report = _judged(_image(tmp_path / "root", lambda root: _with_driver(root, "580.95.05")).root)
+    assert _outcome(report, "driver.security_floor") == "fail"
+
+
+@pytest.mark.xfail(strict=True, reason="an image's driver is not judged yet")
+@CAN_BUILD
+def test_an_image_with_the_wrong_branch_is_not_ready(tmp_path):
+    report = _judged(_image(tmp_path / "root", lambda root: _with_driver(root, "570.211.01")).root)
+    assert _outcome(report, "driver.version") == "fail"
+
+
+def _with_driver(root, version):
+    tree = Tree(root, kernel=hosts.KERNEL, driver=version)
+    hosts.ubuntu(tree, "image")
+    hosts.driver_of_cuda_repository(tree)
+    return tree
+
+
+@CAN_BUILD
+@pytest.mark.parametrize("kind", ["image", "host-root"])
+def test_judging_a_tree_writes_nothing_into_it(kind, tmp_path):
+    tree = hosts.hgx_h100(tmp_path / "root")
+    before = _everything(tree.root)
+    examine(stage(tree, kind), profile.load(site_file=""))
+    assert _everything(tree.root) == before
+
+
+def _everything(root):
+    return {path: (stat.st_mode, stat.st_size, stat.st_mtime_ns, stat.st_rdev) for path in root.rglob("*") for stat in [path.lstat()]}
+
+
+def _plain(root):
+    tree = Tree(root, kernel=hosts.KERNEL, driver="")
+    tree.write("/opt/driver/libcuda.so.580.1", "inside")
+    return tree
+
+
+@pytest.mark.parametrize("kind", ["image", "host-root"])
+def test_an_absolute_link_is_followed_inside_the_tree(kind, tmp_path):
+    tree = _plain(tmp_path / "root")
+    tree.link("/usr/lib/libcuda.so.1", "/opt/driver/libcuda.so.580.1")
+    tree.link("/opt/current", "/opt/driver")
+    source = Source(LiveBackend(str(tree.root), kind))
+    assert source.realpath("/usr/lib/libcuda.so.1") == "/opt/driver/libcuda.so.580.1"
+    assert (source.text("/usr/lib/libcuda.so.1"), source.text("/opt/current/libcuda.so.580.1")) == ("inside", "inside")
+    assert source.listdir("/opt/current") == ("libcuda.so.580.1",)
+
+
+@pytest.mark.parametrize("kind", ["image", "host-root"])
+@pytest.mark.parametrize(
+    "target", ["{outside}/secret", "../../../../../../../../../../..{outside}/secret", "/proc/self/root{outside}/secret"]
+)
+def test_no_link_leads_out_of_the_tree(kind, target, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("outside")
+    tree = _plain(tmp_path / "root")
+    tree.link("/etc/hostname", target.format(outside=outside))
+    tree.link("/etc/apt", str(outside))
+    source = Source(LiveBackend(str(tree.root), kind))
+    for answer in (source.text("/etc/hostname"), source.stat("/etc/hostname"), source.text("/etc/apt/secret"), source.listdir("/etc/apt")):
+        assert isinstance(answer, Unread)
+        assert answer.why in ("absent", "not-running")
+    assert source.readlink("/etc/hostname") == target.format(outside=outside), "the text of a link is evidence"
+
+
+def test_a_tree_that_is_nearly_empty_is_not_ready_and_nothing_crashes(tmp_path):
+    tree = _plain(tmp_path / "root")
+    packages.dpkg(tree, {"bash": "5.2"})
+    report = _judged(tree.root)
+    assert report.verdict.single_node != "ready"
+    assert [one for one in report.findings if one.code == "crashed"] == []
