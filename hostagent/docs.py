@@ -23,7 +23,13 @@ def pages() -> dict[str, str]:
     """Path below the checkout and content of every generated file."""
     checks = load([OURS])
     index = _INTRODUCTION.format(count=len(checks)) + "\n" + render_index(checks, "docs")
-    return {INDEX: index, **{f"{FOLDER}/{one.id}.md": render_page(one) for one in checks}}
+    return {INDEX: index, **{f"{FOLDER}/{one.id}.md": _shown(render_page(one)) for one in checks}}
+
+
+def _shown(page: str) -> str:
+    """A viewer of Markdown takes ``<branch>`` for a tag and hides it; a terminal does not, so the page itself keeps it."""
+    parts = page.split("`")
+    return "`".join(part if number % 2 else part.replace("<", "&lt;") for number, part in enumerate(parts))
 
 
 def main() -> None:
