@@ -1,0 +1,33 @@
+"""A /boot without room for one more initramfs: the next kernel or driver update leaves a truncated one.
+
+Every driver change rebuilds the initramfs of each kernel, and each is 60 to 200 MB with the driver's firmware in it. A node
+whose initramfs was cut short does not come back from its reboot.
+"""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Machine
+from hostagent.facts.unread import Unread
+
+
+class Params(NamedTuple):
+    min_free_bytes: int = 300_000_000
+
+
+@check(
+    title="/boot has room for another initramfs",
+    severity="warning",
+    since="0.1",
+    remedy="Remove kernels that no boot entry needs: 'apt-get autoremove --purge', or 'dnf remove --oldinstallonly'.",
+    references=("initramfs-tools(7)", "dracut(8)"),
+)
+def boot_space(machine: Machine, params: Params) -> Findings:
+    holding = [one for one in need(machine.filesystems) if "/boot" in one.holds]
+    if not holding:
+        need(Unread("absent", "this host has no /boot"))
+    for one in holding:
+        free = need(one.free_bytes)
+        if free < params.min_free_bytes:
+            wanted = params.min_free_bytes
+            yield fail(f"/boot: {free} bytes free, wanted {wanted}", code="full", found=free, wanted=f">= {wanted}")

@@ -1,0 +1,27 @@
+"""The kernel's clock follows no time source: certificates and leases fail, and logs of several nodes cannot be laid side by side.
+
+Read from the kernel (adjtimex), so that any time daemon counts.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Machine
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The clock is synchronised",
+    severity="warning",
+    since="0.1",
+    remedy="Start a time daemon, 'systemctl enable --now chronyd' or 'systemd-timesyncd', and see that it reaches its servers.",
+    references=("adjtimex(2), STA_UNSYNC",),
+)
+def clock_synchronised(machine: Machine) -> Findings:
+    if not need(machine.clock_synchronised):
+        daemon = machine.time_daemon
+        by = "not looked for" if isinstance(daemon, Unread) else daemon or "none runs"
+        yield fail(
+            f"the clock is not synchronised (time daemon: {by}), wanted synchronised",
+            code="unsynchronised",
+            found=by,
+            wanted="synchronised",
+        )

@@ -1,0 +1,19 @@
+"""cloud-init still works on this node: drivers, users and mounts of the first boot may not be there yet.
+
+A node in this state for more than some minutes has a hung first-boot script.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Machine
+
+
+@check(
+    title="cloud-init has finished",
+    severity="warning",
+    since="0.1",
+    remedy="Wait with 'cloud-init status --wait'; if it hangs, /var/log/cloud-init-output.log says where.",
+    references=("cloud-init documentation, boot stages and status",),
+)
+def cloud_init(machine: Machine) -> Findings:
+    if need(machine.cloud_init_running):
+        yield fail("cloud-init is running, wanted finished", code="running", found="running", wanted="finished")

@@ -1,0 +1,42 @@
+"""A filesystem with space left and no inodes: files cannot be made, and every message says "No space left on device".
+
+Kernel headers and container layers are many small files. Filesystems that make inodes as they need them are not judged.
+"""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Filesystem, Machine
+from hostagent.facts.unread import Unread
+
+
+class Params(NamedTuple):
+    min_free: int = 50_000
+
+
+@check(
+    title="The system's filesystems have free inodes",
+    severity="warning",
+    since="0.1",
+    remedy="Find the directory with 'du --inodes -x / | sort -n | tail' and remove what it collects, often container layers.",
+    references=("statvfs(3)",),
+)
+def inodes(machine: Machine, params: Params) -> Findings:
+    filesystems = need(machine.filesystems)
+    counted = [one for one in filesystems if not _uncounted(one)]
+    if not counted:
+        need(Unread("not-supported", "no filesystem here counts inodes"))
+    for one in counted:
+        # a /boot of its own holds some dozen files, and is made with few inodes
+        if one.holds != ("/boot",) and need(one.free_inodes) < params.min_free:
+            wanted = params.min_free
+            yield fail(
+                f"{one.path}: {need(one.free_inodes)} inodes free, wanted {wanted}",
+                code="few",
+                found=one.free_inodes,
+                wanted=f">= {wanted}",
+            )
+
+
+def _uncounted(one: Filesystem) -> bool:
+    return isinstance(one.free_inodes, Unread) and one.free_inodes.why == "not-supported"

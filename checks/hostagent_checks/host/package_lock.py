@@ -1,0 +1,20 @@
+"""A package manager is at work: versions on this report may change while you read it, and an installation has to wait.
+
+It is usual for some minutes a day. A lock that is held for hours is a hung upgrade; its process says which.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Machine
+
+
+@check(
+    title="No package manager holds its lock",
+    severity="info",
+    since="0.1",
+    remedy="Wait for the process to end; if it hangs, look at what it waits for before you stop it.",
+    references=("apt-get(8), DPkg::Lock::Timeout", "fcntl(2), F_GETLK"),
+)
+def package_lock(machine: Machine) -> Findings:
+    holder = need(machine.package_lock_holder)
+    if holder:
+        yield fail(f"{holder} holds the package lock, wanted nobody", code="held", found=holder, wanted="nobody")

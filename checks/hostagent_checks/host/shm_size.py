@@ -1,0 +1,27 @@
+"""A small /dev/shm: NCCL between the GPUs of one node, and data loaders, fail with "No space left on device" or a bus error.
+
+Jobs that run on the host itself (Slurm) and pods with the host's IPC share this one; it is half of the memory unless
+somebody sized it. A pod's own /dev/shm is its volume's business.
+"""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Machine
+
+
+class Params(NamedTuple):
+    min_bytes: int = 1024**3
+
+
+@check(
+    title="Shared memory (/dev/shm) is large enough for NCCL",
+    severity="warning",
+    since="0.1",
+    remedy="Remount it, 'mount -o remount,size=50% /dev/shm', and correct its size in /etc/fstab.",
+    references=("NCCL documentation, troubleshooting: shared memory", "shm_overview(7)"),
+)
+def shm_size(machine: Machine, params: Params) -> Findings:
+    size = need(machine.shm_bytes)
+    if size < params.min_bytes:
+        yield fail(f"shared memory has {size} bytes, wanted {params.min_bytes}", code="small", found=size, wanted=f">= {params.min_bytes}")

@@ -1,0 +1,22 @@
+"""The NVIDIA driver exists for this machine's instruction set at all, or no job will ever run here.
+
+The Linux driver of the current branches is built for x86_64 and for aarch64. A node of another kind is in the wrong pool.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Os
+from hostagent.knowledge.os import ARCHITECTURES
+
+
+@check(
+    title="The driver exists for this architecture",
+    severity="critical",
+    since="0.1",
+    remedy="Take the node out of the GPU pool: its architecture has no NVIDIA driver.",
+    references=("NVIDIA Driver Installation Guide, supported architectures",),
+)
+def architecture(os: Os) -> Findings:
+    found = need(os.arch)
+    if found not in ARCHITECTURES:
+        wanted = " or ".join(ARCHITECTURES)
+        yield fail(f"architecture {found}, wanted {wanted}", code="other-architecture", found=found, wanted=wanted)

@@ -1,0 +1,21 @@
+"""Somebody else replaces this operating system as a whole: what is installed by hand is gone after the next update.
+
+The verdict does not suffer. `hostagent install` refuses such a host and names the owner, whose own way to choose a driver
+is the one to take.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Os
+
+
+@check(
+    title="The operating system is this host's own to change",
+    severity="info",
+    since="0.1",
+    remedy="Choose the driver and the toolkit in the settings of the system's owner, or let the GPU Operator bring them.",
+    references=("os-release(5)", "NVIDIA GPU Operator, platform support"),
+)
+def managed(os: Os) -> Findings:
+    owner = need(os.managed_by)
+    if owner:
+        yield fail(f"{owner} manages this system, wanted a system that packages change", code="managed", found=owner, wanted="nobody")

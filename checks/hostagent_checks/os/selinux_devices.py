@@ -1,0 +1,22 @@
+"""SELinux keeps confined containers away from GPU devices: inside them NVML says "Insufficient Permissions".
+
+It matters where the runtime labels its containers: CRI-O and podman do, containerd and docker only when told to. The
+boolean opens the devices to all containers; a policy module for the GPU, or ``label=disable`` for one container, are narrower.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Os
+
+
+@check(
+    title="SELinux lets containers use devices",
+    severity="info",
+    since="0.1",
+    remedy="Run 'setsebool -P container_use_devices on', or give the GPU containers a label of their own.",
+    references=("NVIDIA Container Toolkit, troubleshooting: Insufficient Permissions", "container_selinux(8)"),
+)
+def selinux_devices(os: Os) -> Findings:
+    if need(os.selinux) == "enforcing" and not need(os.selinux_container_devices):
+        yield fail(
+            "SELinux is enforcing and container_use_devices is off, wanted on", code="container-use-devices-off", found="off", wanted="on"
+        )

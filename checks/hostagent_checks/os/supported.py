@@ -1,0 +1,32 @@
+"""NVIDIA publishes no driver packages for this distribution or version.
+
+What runs today may go on running, but a security fix of the driver or of the toolkit will not arrive as a package, and
+`hostagent install` refuses the host. Move the node to a listed version before the next driver upgrade is due.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Os
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
+
+
+@check(
+    title="NVIDIA publishes packages for this distribution",
+    severity="warning",
+    since="0.1",
+    remedy="Move the node to a distribution that NVIDIA has a repository for: 'hostagent checks show os.supported' lists them.",
+    references=("NVIDIA Driver Installation Guide, supported distributions", "os-release(5)"),
+)
+def supported(os: Os) -> Findings:
+    owner = need(os.managed_by)
+    if owner:
+        need(Unread("not-supported", f"{owner} owns the operating system, and brings the driver"))
+    distribution = need(os.id)
+    if not versions(distribution):
+        known = ", ".join(one.id for one in DISTRIBUTIONS)
+        yield fail(f"distribution {distribution}, wanted one of {known}", code="other-distribution", found=distribution, wanted=known)
+        return
+    version = need(os.version_id)
+    if not repository(distribution, version):
+        wanted = ", ".join(versions(distribution))
+        yield fail(f"{distribution} {version}, wanted one of {wanted}", code="other-version", found=version, wanted=wanted)
