@@ -2,8 +2,8 @@
 
 import ast
 import importlib
-import os
 import pkgutil
+import sys
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 
@@ -12,6 +12,7 @@ from hostagent.errors import HostagentError
 from hostagent.profile import Profile
 
 OURS = "hostagent_checks"
+_IMPORTS = (ast.Import, ast.ImportFrom)
 #: What the module of a check may import. The engine's collectors and sources are out of its reach.
 ALLOWED_ROOTS = ("hostagent.check", "hostagent.facts", "hostagent.profile", "hostagent.knowledge")
 ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})
@@ -39,12 +40,10 @@ def load(names: Iterable[str]) -> tuple[Check, ...]:
     """The checks of the named catalogues, by id. Raises ``HostagentError``."""
     checks: dict[str, Check] = {}
     for name in names:
-        package = _import(name)
-        for module in _modules(package, name):
-            if name != OURS:
-                _refuse_unlawful(module)
-            for one in _checks(module, name):
-                checks[one.id] = one
+        found = [one for module in _modules(name) for one in _checks(module, name)]
+        if not found:
+            raise HostagentError(f"the profile names the catalogue {name!r}, which holds no check", "Take it out of 'catalogues'")
+        checks |= {one.id: one for one in found}
     return tuple(checks[key] for key in sorted(checks))
 
 
@@ -69,27 +68,29 @@ def refuse_unknown_ids(checks: tuple[Check, ...], profile: Profile) -> None:
             raise HostagentError(f"profile {profile.name}: checks names {name!r}, which no catalogue has", hint)
 
 
-def _import(name: str) -> ModuleType:
+def _modules(name: str) -> Iterator[ModuleType]:
+    for family in _members(_import(name, name)):
+        if family.ispkg:
+            for entry in _members(_import(f"{name}.{family.name}", name)):
+                yield _import(f"{name}.{family.name}.{entry.name}", name)
+
+
+def _members(package: ModuleType) -> Iterator[pkgutil.ModuleInfo]:
+    return pkgutil.iter_modules(getattr(package, "__path__", ()))
+
+
+def _import(module: str, catalogue: str) -> ModuleType:
     try:
-        return importlib.import_module(name)
-    except ImportError as error:
+        if catalogue != OURS:
+            _refuse_unlawful(module)
+        return importlib.import_module(module)
+    except HostagentError:
+        raise
+    except Exception as error:  # whatever a third party's module does at import
         raise HostagentError(
-            f"the profile names the catalogue {name!r}, which cannot be imported: {error}",
+            f"the profile names the catalogue {catalogue!r}: {module} cannot be imported: {error}",
             "Install it beside hostagent, or take it out of 'catalogues'",
         ) from error
-
-
-def _modules(package: ModuleType, name: str) -> Iterator[ModuleType]:
-    for family in pkgutil.iter_modules(package.__path__):
-        if family.ispkg:
-            path = [os.path.join(root, family.name) for root in package.__path__]
-            for entry in pkgutil.iter_modules(path):
-                try:
-                    yield importlib.import_module(f"{name}.{family.name}.{entry.name}")
-                except Exception as error:  # whatever a third party's module does at import
-                    raise HostagentError(
-                        f"the check {name}.{family.name}.{entry.name} cannot be imported: {error}", "Mend or remove it"
-                    ) from error
 
 
 def _checks(module: ModuleType, catalogue: str) -> Iterator[Check]:
@@ -105,27 +106,57 @@ def _checks(module: ModuleType, catalogue: str) -> Iterator[Check]:
             yield value._replace(id=f"{prefix}{family}.{stem}", doc=module.__doc__ or value.doc)
 
 
-def _refuse_unlawful(module: ModuleType) -> None:
-    with open(str(module.__file__), encoding="utf-8") as stream:
+def _refuse_unlawful(module: str) -> None:
+    """Judge the source before anything of it runs."""
+    from importlib.util import find_spec
+
+    spec = find_spec(module)
+    if spec is None or not str(spec.origin).endswith(".py"):
+        raise HostagentError(
+            f"found no Python source of the catalogue's {module}", "Install it beside hostagent, or take it out of 'catalogues'"
+        )
+    with open(str(spec.origin), encoding="utf-8") as stream:
         problems = lint(stream.read())
     if problems:
-        raise HostagentError(f"{module.__name__}: {problems[0]}", "A check is a pure function of facts: see CONTRIBUTING.md")
+        raise HostagentError(f"refused the catalogue's {module}: {problems[0]}", "A check is a pure function of facts: see CONTRIBUTING.md")
 
 
 def lint(source: str) -> tuple[str, ...]:
-    """What a check module does that the law forbids: imports, names that reach the host, dunder attributes."""
+    """What a check module does that the law forbids: imports, names that reach the host, dunder attributes.
+
+    A guard against slips and short cuts, not a sandbox: a catalogue is code that its profile trusts.
+    """
     problems: list[str] = []
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    imported = {
+        (alias.asname or alias.name).partition(".")[0] for node in ast.walk(tree) if isinstance(node, _IMPORTS) for alias in node.names
+    }
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            problems += [f"line {node.lineno}: imports {alias.name}" for alias in node.names if not _allowed(alias.name)]
+            problems += [f"line {node.lineno}: imports {alias.name}" for alias in node.names if alias.name not in ALLOWED_STDLIB]
         elif isinstance(node, ast.ImportFrom):
-            if node.level or not _allowed(node.module or ""):
-                problems.append(f"line {node.lineno}: imports from {'.' * node.level}{node.module or ''}")
-        elif isinstance(node, ast.Name) and node.id in FORBIDDEN_NAMES:
+            problems += _from(node)
+        elif isinstance(node, ast.Name) and (node.id in FORBIDDEN_NAMES or node.id.startswith("__")):
             problems.append(f"line {node.lineno}: uses {node.id}")
-        elif isinstance(node, ast.Attribute) and node.attr.startswith("__"):
+        elif isinstance(node, ast.Attribute) and (node.attr.startswith("__") or _leads_out(node, imported)):
             problems.append(f"line {node.lineno}: reaches for {node.attr}")
     return tuple(problems)
+
+
+def _from(node: ast.ImportFrom) -> Iterator[str]:
+    """``from hostagent.profile import os`` would be a way out, and so would its `load`: of the profile only types are allowed."""
+    if node.level or not _allowed(node.module or ""):
+        yield f"line {node.lineno}: imports from {'.' * node.level}{node.module or ''}"
+        return
+    for alias in node.names:
+        is_way_out = alias.name == "*" or alias.name.startswith("_") or alias.name in sys.stdlib_module_names
+        if is_way_out or (node.module == "hostagent.profile" and not alias.name[0].isupper()):
+            yield f"line {node.lineno}: imports {alias.name} from {node.module}"
+
+
+def _leads_out(node: ast.Attribute, imported: set[str]) -> bool:
+    """``re.enum.sys``: the modules that an allowed module imports itself."""
+    return isinstance(node.value, ast.Name) and node.value.id in imported and (node.attr in sys.stdlib_module_names or node.attr[0] == "_")
 
 
 def _allowed(module: str) -> bool:

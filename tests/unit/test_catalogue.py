@@ -38,9 +38,32 @@ def test_a_profile_that_names_a_check_nobody_has_is_told_the_nearest():
         refuse_unknown_ids(CHECKS, profile)
 
 
-def test_a_catalogue_that_is_not_installed_is_named():
-    with pytest.raises(HostagentError, match="'nowhere_checks', which cannot be imported"):
-        load(["nowhere_checks"])
+@pytest.mark.parametrize("name", ["nowhere_checks", "os", "json", "sys", "", ".x", "a..b", "a b", "hostagent_checks.gpu", "é", "math"])
+def test_what_is_no_catalogue_is_named(name):
+    with pytest.raises(HostagentError, match="catalogue") as caught:
+        load([name])
+    assert repr(name) in caught.value.message or name in caught.value.message
+
+
+def test_nothing_of_an_unlawful_catalogue_runs_before_it_is_refused(tmp_path, monkeypatch):
+    for number, place in enumerate(("__init__.py", "gpu/__init__.py", "gpu/x.py")):
+        package = tmp_path / f"early{number}_checks"
+        (package / "gpu").mkdir(parents=True)
+        for name in ("__init__.py", "gpu/__init__.py"):
+            (package / name).write_text("")
+        (package / place).write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        with pytest.raises(HostagentError, match="line 1: uses open"):
+            load([package.name])
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_catalogue_that_is_no_python_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "broken_checks").mkdir()
+    (tmp_path / "broken_checks/__init__.py").write_text("def (")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(HostagentError, match="broken_checks cannot be imported"):
+        load(["broken_checks"])
 
 
 @pytest.mark.parametrize(
@@ -74,6 +97,17 @@ def test_a_catalogue_that_is_not_installed_is_named():
         "def f():\n    import socket",
         "lambda: open('x')",
         "breakpoint()",
+        "__builtins__['open']",
+        "__loader__",
+        "from hostagent.profile import os",
+        "from hostagent.profile import load",
+        "from typing import sys",
+        "from hostagent.facts.gpu import *",
+        "import hostagent.profile",
+        "import re\nre.enum.sys",
+        "import re as r\nr.enum",
+        "import collections.abc\ncollections._sys",
+        "from hostagent.knowledge import gpus\ngpus.os",
     ],
 )
 def test_what_reaches_the_host_is_refused(line):
