@@ -104,14 +104,20 @@ def test_os_is_never_imported_under_another_name():
 
 
 def literals(tree):
-    """Every text constant that is not a docstring, f-string parts among them."""
-    docstrings = {
+    """Every text constant that is no docstring and no reference to a document, f-string parts among them."""
+    told = {
+        id(node)
+        for keyword in ast.walk(tree)
+        if isinstance(keyword, ast.keyword) and keyword.arg == "references"
+        for node in ast.walk(keyword)
+    }
+    told |= {
         id(node.body[0].value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body and isinstance(node.body[0], ast.Expr)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and id(node) not in docstrings and isinstance(node.value, str | float):
+        if isinstance(node, ast.Constant) and id(node) not in told and isinstance(node.value, str | float):
             yield node.lineno, str(node.value)
 
 
