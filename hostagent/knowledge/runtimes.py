@@ -96,22 +96,18 @@ def schema(rules: ContainerdRules) -> Schema:
     return Schema(_TOP, {**_CRI, **_CRI_1, **cdi}, {**_DEFAULTS, **_DEFAULTS_1}, {**_HANDLER, **_HANDLER_1})
 
 
-class CdiSupport(NamedTuple):
-    """From which version on a runtime (facts' ``kind``) reads CDI specifications of this version and older."""
+class CdiNeeds(NamedTuple):
+    """A specification of this version or newer needs at least this version of a runtime (facts' ``kind``)."""
 
+    cdi_version: str
     kind: str
     runtime: str
-    cdi_version: str
 
 
-#: Rising. A runtime older than its first row has no CDI at all.
-CDI_SUPPORT = (
-    CdiSupport("containerd", "1.7.0", "0.6.0"),
-    CdiSupport("containerd", "1.7.16", "0.7.0"),
-    CdiSupport("docker", "25.0", "0.6.0"),
-    CdiSupport("docker", "26.1", "0.7.0"),
-    CdiSupport("crio", "1.23", "0.6.0"),
-    CdiSupport("crio", "1.30", "0.7.0"),
+CDI_NEEDS = (
+    CdiNeeds("0.7.0", "containerd", "1.7.16"),
+    CdiNeeds("0.7.0", "docker", "26.1"),
+    CdiNeeds("0.7.0", "crio", "1.30"),
 )
 
 #: Docker enables CDI without a word in daemon.json from here on (Docker Engine release notes).

@@ -1,0 +1,33 @@
+"""CDI is off in the runtime: requests for nvidia.com/gpu devices are not resolved, and containers get no GPU.
+
+containerd 1.7 has CDI switched off unless enable_cdi = true stands in the effective CRI table, and a drop-in that replaces that table
+takes it away again; 1.6 has no CDI at all; 2.x has it on. Docker needs "features": {"cdi": true} in daemon.json before the versions
+that switch it on themselves; 'nvidia-ctk runtime configure --cdi.enabled' drops the other features of that object.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime, wanted
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="The runtime resolves CDI devices",
+    severity="critical",
+    since="0.1",
+    remedy=(
+        "Run 'nvidia-ctk runtime configure --runtime=RUNTIME --cdi.enabled' and restart the runtime; containerd 1.6 has to be upgraded."
+    ),
+    references=(
+        "NVIDIA Container Toolkit, Support for Container Device Interface",
+        "containerd, CRI Plugin Config Guide",
+    ),
+)
+def cdi_enabled(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
+    if profile.runtime.access != "cdi" or profile.runtime.kind == "none":
+        need(Unread("not-supported", "the profile does not ask for CDI"))
+    usable = [one for one in wanted(runtimes, profile.runtime.kind) if need(one.state) == "accepted"]
+    if not usable:
+        need(Unread("absent", "no container runtime accepts its configuration"))
+    if not any(need(one.cdi_enabled) for one in usable):
+        yield fail("CDI is not enabled", code="disabled", found=tuple(f"{one.key}: off" for one in usable), wanted="on")

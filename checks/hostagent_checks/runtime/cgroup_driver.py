@@ -1,0 +1,32 @@
+"""The runtime manages cgroups beside systemd: two managers of one tree, and pods that die under memory pressure.
+
+On a host that systemd manages, the kubelet and the runtime both have to use the systemd driver. With cgroupfs in one of them pods are
+killed or not counted when resources get short; with different drivers they do not start.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.system import Machine, Services
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The runtime uses the systemd cgroup driver",
+    severity="warning",
+    since="0.1",
+    remedy=(
+        'Set SystemdCgroup = true for runc and nvidia (CRI-O: cgroup_manager = "systemd"), match the kubelet\'s cgroupDriver, '
+        "and restart both."
+    ),
+    references=("Kubernetes, Container Runtimes: cgroup drivers",),
+)
+def cgroup_driver(runtime: Runtime, services: Services, machine: Machine) -> Findings:
+    if runtime.key not in ("containerd", "crio", "k3s", "rke2"):
+        need(Unread("not-supported", f"the kubelet does not use {runtime.key}, or sets its driver by itself"))
+    driver = need(runtime.cgroup_driver)
+    if not any(unit.exists for unit in need(services.units)):
+        need(Unread("not-supported", "systemd does not manage this host"))
+    if runtime.key in ("containerd", "crio") and not any(one.name == "kubelet" for one in need(machine.processes)):
+        need(Unread("not-supported", "no kubelet runs here"))
+    if driver != "systemd":
+        yield fail("the runtime does not use systemd's cgroups", code="not-systemd", found=driver, wanted="systemd")

@@ -1,0 +1,28 @@
+"""containerd's configuration has no version line: 'nvidia-ctk runtime configure' reports success and configures nothing.
+
+A file without the line is version 1. The toolkit writes a version 1 drop-in and leaves the file as it is, so nothing imports the drop-in.
+containerd ignores every table of the file that has the plugin's full name, and containerd 2 ignores the short names as well.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="containerd's configuration says version 2 or 3",
+    severity="warning",
+    since="0.1",
+    remedy=(
+        "Run 'containerd config default' into a new file, carry your settings over, configure the nvidia runtime again and "
+        "restart containerd."
+    ),
+    references=("NVIDIA Container Toolkit issue 1430",),
+)
+def config_version(runtime: Runtime) -> Findings:
+    if runtime.key != "containerd":
+        need(Unread("not-supported", f"{runtime.key} writes its configuration itself, or has no version in it"))
+    if need(runtime.state) == "cri_disabled" or not need(runtime.config_files):
+        need(Unread("not-supported", "CRI is off, or the built-in configuration is in force"))
+    if (version := need(runtime.config_version)) < 2:
+        yield fail("the configuration is version 1", code="version-1", found=version, wanted="2 or 3")

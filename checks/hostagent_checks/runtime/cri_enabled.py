@@ -1,0 +1,32 @@
+"""CRI is switched off in containerd: the kubelet cannot use it.
+
+The file that comes with Docker's package containerd.io says disabled_plugins = ["cri"]. On a Docker host that is right. On a host that
+Kubernetes is to use, the kubelet gets "unknown service runtime.v1.RuntimeService", and 'nvidia-ctk runtime configure' reports success
+without any effect.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime, wanted
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="containerd serves CRI",
+    severity="critical",
+    since="0.1",
+    remedy="Run 'containerd config default > /etc/containerd/config.toml', configure the nvidia runtime again and restart containerd.",
+    references=(
+        "NVIDIA Container Toolkit issue 1430",
+        "Kubernetes, Container Runtimes",
+    ),
+)
+def cri_enabled(runtime: Runtime, runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
+    if runtime.kind != "containerd" or profile.runtime.kind not in ("any", "containerd"):
+        need(Unread("not-supported", f"CRI of {runtime.key} is not wanted here"))
+    if need(runtime.state) != "cri_disabled":
+        return
+    others = [one.key for one in wanted(runtimes, profile.runtime.kind) if need(one.state) == "accepted"]
+    if others:
+        need(Unread("not-supported", f"containers run by {', '.join(others)}, which needs no CRI of {runtime.key}"))
+    yield fail("CRI is disabled", code="disabled", found="disabled_plugins names cri", wanted="the CRI plugin enabled")

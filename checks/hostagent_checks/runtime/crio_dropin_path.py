@@ -1,0 +1,30 @@
+"""The toolkit's drop-in lies where CRI-O does not look.
+
+Toolkit 1.19.0 writes /etc/crio/conf.d/99-nvidia.toml; CRI-O reads /etc/crio/crio.conf.d. The command reports success, and the nvidia
+runtime does not exist. Toolkit 1.19.1 has the right path.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="CRI-O's NVIDIA drop-in lies in crio.conf.d",
+    severity="warning",
+    since="0.1",
+    remedy=(
+        "Run 'nvidia-ctk runtime configure --runtime=crio --drop-in-config=/etc/crio/crio.conf.d/99-nvidia.toml', remove the "
+        "file in /etc/crio/conf.d and restart crio."
+    ),
+    references=(
+        "NVIDIA Container Toolkit, Release Notes 1.19.1",
+        "CRI-O, crio.conf.d(5)",
+    ),
+)
+def crio_dropin_path(runtime: Runtime) -> Findings:
+    if runtime.kind != "crio":
+        need(Unread("not-supported", f"{runtime.key} is not CRI-O"))
+    files = need(runtime.unimported)
+    if files:
+        yield fail("a drop-in that CRI-O does not read", code="wrong-directory", found=files, wanted="/etc/crio/crio.conf.d")

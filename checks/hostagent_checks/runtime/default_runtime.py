@@ -1,0 +1,27 @@
+"""The default runtime is not the one that the profile names: pods without a runtime class get no GPU.
+
+Some clusters make nvidia the default so that pods need no runtime class. Docker Compose files without a runtime line rely on it too.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="The default runtime is the profile's",
+    severity="critical",
+    since="0.1",
+    remedy=(
+        "Run 'nvidia-ctk runtime configure --runtime=RUNTIME --set-as-default' and restart the runtime, or change "
+        "runtime.default_runtime in the profile."
+    ),
+    references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+)
+def default_runtime(runtime: Runtime, profile: Profile) -> Findings:
+    want = profile.runtime.default_runtime
+    if not want or profile.runtime.kind not in ("any", runtime.kind):
+        need(Unread("not-supported", f"the profile names no default runtime for {runtime.key}"))
+    if (found := need(runtime.default_runtime)) != want:
+        yield fail("another default runtime", code="other", found=found, wanted=want)

@@ -1,0 +1,22 @@
+"""A drop-in hides what was changed in the main file later: an edit that has no effect.
+
+'nvidia-ctk runtime configure' copies containerd's whole CRI section into /etc/containerd/conf.d/99-nvidia.toml. Whoever edits
+config.toml afterwards (pause image, registry, SELinux, cgroup driver) sees no change, because the drop-in is merged last. In
+containerd 1.x the drop-in replaces the whole section, so keys it does not have are lost too.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+
+
+@check(
+    title="No older drop-in hides settings of the main file",
+    severity="warning",
+    since="0.1",
+    remedy="Run 'nvidia-ctk runtime configure --runtime=containerd' again, which copies the section anew, and restart containerd.",
+    references=("NVIDIA Container Toolkit, Release Notes 1.18.0: drop-in files",),
+)
+def dropin_shadow(runtime: Runtime) -> Findings:
+    hidden = need(runtime.shadowed)
+    if hidden:
+        yield fail("settings of the main file are hidden", code="shadowed", found=hidden[:5], wanted="none", evidence=hidden)

@@ -1,0 +1,26 @@
+"""Running containers will lose their GPUs: "Failed to initialize NVML: Unknown Error" after a systemctl daemon-reload.
+
+In its legacy mode the toolkit adds the device nodes behind the runtime's back. With the systemd cgroup driver, systemd owns the device
+rules and writes them anew at each daemon-reload, without the GPUs. Package upgrades do that reload on their own. CDI, which the mode auto
+uses, tells the runtime about the devices and is not affected.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="A systemd reload does not take GPUs from containers",
+    severity="warning",
+    since="0.1",
+    remedy="Run 'nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto' and start the containers again.",
+    references=("NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",),
+)
+def gpu_lost_on_reload(runtime: Runtime, toolkit: Toolkit) -> Findings:
+    if not runtime.nvidia_handlers:
+        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
+    mode, driver = need(toolkit.mode), need(runtime.cgroup_driver)
+    if mode == "legacy" and driver == "systemd":
+        yield fail("containers lose GPUs when systemd reloads", code="legacy-systemd", found="legacy with systemd", wanted="auto, or cdi")

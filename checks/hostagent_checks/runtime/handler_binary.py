@@ -1,0 +1,28 @@
+"""The nvidia runtime names a program that is not there: containers fail with "no such file or directory".
+
+It happens when the toolkit was removed or moved and the runtime's configuration stayed, or when the GPU Operator's copy below
+/usr/local/nvidia/toolkit went away with its DaemonSet.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The program of each NVIDIA runtime entry is there",
+    severity="critical",
+    since="0.1",
+    remedy=(
+        "Install the toolkit, or correct the entry with 'nvidia-ctk runtime configure --nvidia-runtime-path=PATH', and restart the runtime."
+    ),
+    references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+)
+def handler_binary(runtime: Runtime) -> Findings:
+    handlers = runtime.nvidia_handlers
+    if not handlers:
+        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
+    for handler in handlers:
+        if not need(handler.binary_exists):
+            found = handler.binary or "no BinaryName"
+            yield fail(f"the program of {handler.name} is missing", code="missing", found=found, wanted="an installed program")

@@ -1,0 +1,29 @@
+"""A runtime entry called nvidia that starts plain runc: containers start, without any GPU.
+
+The entry has no BinaryName (containerd) or runtime_path (CRI-O), so the runtime takes its default program. Nothing fails until the
+job looks for a GPU.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="Each runtime entry called nvidia starts the toolkit's program",
+    severity="critical",
+    since="0.1",
+    remedy=(
+        "Set options.BinaryName = \"/usr/bin/nvidia-container-runtime\" in the entry, or run 'nvidia-ctk runtime configure', and "
+        "restart the runtime."
+    ),
+    references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+)
+def handler_binary_set(runtime: Runtime) -> Findings:
+    handlers = runtime.nvidia_handlers
+    if not handlers:
+        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
+    for handler in handlers:
+        if "nvidia" not in handler.binary:
+            found = handler.binary or "the default program"
+            yield fail(f"{handler.name} does not start the toolkit", code="other-program", found=found, wanted="nvidia-container-runtime")

@@ -1,0 +1,29 @@
+"""The nvidia runtime and runc use different cgroup drivers: pods with the nvidia runtime class fail.
+
+runc then says "expected cgroupsPath to be of format slice:prefix:name for systemd cgroups", or puts the container where the kubelet
+does not count it. 'nvidia-ctk runtime configure' on a host without a config.toml writes an nvidia entry without SystemdCgroup.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="NVIDIA runtime entries use the cgroup driver of runc",
+    severity="critical",
+    since="0.1",
+    remedy="Set SystemdCgroup in the options of the nvidia entry to what the runc entry has, and restart containerd.",
+    references=("Kubernetes, Container Runtimes: cgroup drivers",),
+)
+def handler_cgroup(runtime: Runtime) -> Findings:
+    handlers = need(runtime.handlers)
+    base = need(next((one for one in handlers if one.name == "runc"), Unread("absent", f"{runtime.key} has no runc entry")))
+    if not runtime.nvidia_handlers:
+        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
+    for handler in runtime.nvidia_handlers:
+        if need(handler.systemd_cgroup) != need(base.systemd_cgroup):
+            found = f"{handler.name}: {'systemd' if handler.systemd_cgroup else 'cgroupfs'}"
+            yield fail(
+                "two cgroup drivers", code="differs", found=found, wanted=f"runc: {'systemd' if base.systemd_cgroup else 'cgroupfs'}"
+            )

@@ -1,0 +1,23 @@
+"""A runtime entry without a runtime_type: every pod that uses it fails with "container.Runtime.Name must be set".
+
+Toolkit 1.19 and older copy the type from the runc entry, and leave it empty where that has none. containerd 1.x empties the type of
+runc itself when a file sets only its options, because it replaces the built-in entry.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+
+
+@check(
+    title="Every runtime entry has a runtime_type",
+    severity="critical",
+    since="0.1",
+    remedy=(
+        "Add runtime_type = \"io.containerd.runc.v2\" to the runc entry, run 'nvidia-ctk runtime configure' again and restart the runtime."
+    ),
+    references=("NVIDIA Container Toolkit issue 1956",),
+)
+def handler_type(runtime: Runtime) -> Findings:
+    for handler in need(runtime.handlers):
+        if not handler.runtime_type:
+            yield fail(f"{handler.name} has no runtime_type", code="empty", found=f"{handler.name}: empty", wanted="io.containerd.runc.v2")

@@ -1,0 +1,25 @@
+"""An NVIDIA entry stands under a plugin name that this containerd does not read.
+
+Version 2 files have the entry below io.containerd.grpc.v1.cri, version 3 files below io.containerd.cri.v1.runtime, version 1 files below
+cri. containerd accepts the wrong name without an error and ignores the table: after an upgrade to containerd 2, or when a drop-in
+of the other version was left behind.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+
+
+@check(
+    title="NVIDIA entries stand where this containerd reads them",
+    severity="warning",
+    since="0.1",
+    remedy=(
+        "Move the named tables below the name that fits the file's version line ('containerd config migrate' does it), and "
+        "restart containerd."
+    ),
+    references=("containerd 2.0, Release Notes: configuration version 3",),
+)
+def misplaced_table(runtime: Runtime) -> Findings:
+    tables = need(runtime.misplaced)
+    if tables:
+        yield fail("tables that containerd does not read", code="misplaced", found=tables, wanted="none")

@@ -1,0 +1,32 @@
+"""The runtime starts a toolkit of another owner than the profile's.
+
+The GPU Operator's toolkit DaemonSet and the host's packages write the same drop-in. An entry below /usr/local/nvidia/toolkit is the
+operator's: on a host whose profile owns the toolkit, upgrades and security fixes of the packages have no effect, and the entry breaks
+when the DaemonSet goes. The reverse holds where containers are to own it.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="NVIDIA runtime entries start the toolkit of the profile's owner",
+    severity="warning",
+    since="0.1",
+    remedy=(
+        "Keep one owner: set toolkit.enabled=false in the GPU Operator's values and run 'nvidia-ctk runtime configure', or set "
+        "toolkit.owner in the profile."
+    ),
+    references=("NVIDIA GPU Operator, Installing: common chart customization options",),
+)
+def operator_owned(runtime: Runtime, profile: Profile) -> Findings:
+    handlers = runtime.nvidia_handlers
+    if not handlers:
+        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
+    for handler in handlers:
+        owner = "container" if handler.binary.startswith("/usr/local/nvidia/toolkit/") else "host"
+        if owner != profile.toolkit.owner:
+            found = f"{handler.name}: {handler.binary or 'default'} ({owner})"
+            yield fail("a toolkit of another owner", code=f"owned-by-{owner}", found=found, wanted=profile.toolkit.owner)

@@ -1,0 +1,27 @@
+"""No container runtime: nothing on this host can start a container, with or without a GPU.
+
+The profile says which runtime must be there. A configuration that was left behind by a removed runtime does not count.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime, wanted
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="A container runtime is installed",
+    severity="critical",
+    since="0.1",
+    remedy="Install containerd, Docker or CRI-O, then run 'nvidia-ctk runtime configure --runtime=containerd' (or docker, crio).",
+    references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+)
+def present(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
+    kind = profile.runtime.kind
+    if kind == "none":
+        need(Unread("not-supported", "the profile wants no container runtime"))
+    if not wanted(runtimes, kind):
+        found = [f"{one.key} ({need(one.state)})" for one in runtimes]
+        yield fail(
+            "no container runtime", code="absent", found=tuple(found), wanted="containerd, docker or crio" if kind == "any" else kind
+        )

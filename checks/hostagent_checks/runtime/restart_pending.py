@@ -1,0 +1,28 @@
+"""The runtime runs with an older configuration than the one on disk: what these checks read is not yet in force.
+
+containerd and CRI-O read their configuration as they start; a reload signal does not change runtime entries. Docker can reload some
+of it, so there it is only a warning that a reload or a restart may be due. Restarting containerd keeps containers running;
+restarting Docker stops them unless live-restore is set.
+"""
+
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.runtime import Runtime
+
+
+@check(
+    title="The runtime was started after its configuration last changed",
+    severity="warning",
+    since="0.1",
+    remedy="Restart the runtime: 'systemctl restart containerd' (docker, crio, k3s, rke2-agent).",
+    references=(
+        "containerd, Getting started",
+        "Docker Engine, Live restore",
+    ),
+)
+def restart_pending(runtime: Runtime) -> Findings:
+    started = need(runtime.started_at)
+    changed = need(runtime.newest_config_mtime)
+    if started < changed:
+        found = f"started {changed - started:.0f} s before its configuration changed"
+        say = warn if runtime.kind == "docker" else fail
+        yield say("a restart is pending", code="pending", found=found, wanted="started after it")

@@ -1,0 +1,23 @@
+"""The runtime runs, and nobody listens on its socket: the kubelet, nerdctl and the docker client cannot reach it.
+
+The address was changed in the configuration, or the daemon hangs before it serves. Kubernetes needs the same address in the kubelet's
+containerRuntimeEndpoint.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The runtime listens on its socket",
+    severity="warning",
+    since="0.1",
+    remedy="Compare the grpc address in the runtime's configuration with its clients' endpoint, and read its journal.",
+    references=("Kubernetes, Container Runtimes",),
+)
+def socket_listening(runtime: Runtime) -> Findings:
+    if not need(runtime.running):
+        need(Unread("absent", f"{runtime.key} does not run"))
+    if not need(runtime.socket_listening):
+        yield fail("nobody listens on the socket", code="not-listening", found=need(runtime.socket), wanted="a listening socket")

@@ -1,0 +1,24 @@
+"""A drop-in with an NVIDIA entry that nothing imports: it was written and is never read.
+
+containerd reads drop-ins only through the imports line of its main file. The toolkit writes that line unless the main file has no
+version line; tools that rewrite config.toml remove it.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="Every drop-in with an NVIDIA entry is imported",
+    severity="warning",
+    since="0.1",
+    remedy='Add imports = ["/etc/containerd/conf.d/*.toml"] to /etc/containerd/config.toml, or remove the file, and restart containerd.',
+    references=("NVIDIA Container Toolkit issue 1430",),
+)
+def unimported_dropin(runtime: Runtime) -> Findings:
+    if runtime.kind != "containerd":
+        need(Unread("not-supported", f"{runtime.key} has no imports"))
+    files = need(runtime.unimported)
+    if files:
+        yield fail("drop-ins that nothing imports", code="not-imported", found=files, wanted="none")
