@@ -1,0 +1,35 @@
+"""A CDI specification of another driver: it mounts libraries that are gone, or that do not fit the loaded module.
+
+Containers fail with "error stat'ing file" or "unresolvable CDI devices", or start and then fail to initialise CUDA. It is left
+behind by a driver upgrade, most often as a copy in /etc/cdi, which nothing refreshes.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.cdi import Cdi
+from hostagent.facts.driver import Driver
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="The CDI specifications are of the loaded driver",
+    severity="critical",
+    since="0.1",
+    remedy="Remove a copy in /etc/cdi, then run 'systemctl restart nvidia-cdi-refresh.service'.",
+    references=("NVIDIA Container Toolkit issue 1239", "NVIDIA Container Toolkit, support for the Container Device Interface"),
+)
+def driver_version(cdi: Cdi, driver: Driver, profile: Profile) -> Findings:
+    mounting = [spec for spec in cdi.judged(profile.runtime.access) if spec.library_versions]
+    if not mounting:
+        need(Unread("not-supported", "no CDI specification mounts a driver library"))
+    loaded = need(driver.loaded_version)
+    for spec in mounting:
+        for version in spec.library_versions:
+            if version != loaded:
+                yield fail(
+                    f"{spec.path} is of driver {version}, loaded is {loaded}",
+                    code="stale",
+                    found=version,
+                    wanted=loaded,
+                    evidence=(spec.path,),
+                )

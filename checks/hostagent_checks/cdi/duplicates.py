@@ -1,0 +1,24 @@
+"""Two files of one directory define the same CDI device: a runtime then takes neither, and the device does not exist.
+
+Between directories there is no conflict, the later directory wins. A second generator, or a file that was renamed and made
+again, is what usually leaves two.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.cdi import Cdi
+from hostagent.profile import Profile
+
+
+@check(
+    title="No CDI device is defined twice",
+    severity="critical",
+    since="0.1",
+    remedy="Remove one of the two files, then check with 'nvidia-ctk cdi list'.",
+    references=("CDI library, cache.go: conflicting device",),
+)
+def duplicates(cdi: Cdi, profile: Profile) -> Findings:
+    cdi.judged(profile.runtime.access)
+    found = need(cdi.duplicates)
+    if found:
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        yield fail(f"defined twice: {found[0]}{more}", code="conflict", found=found[0], wanted="one definition", evidence=found[:20])

@@ -1,0 +1,24 @@
+"""A CDI specification was generated into /etc/cdi, where nothing renews it: it is right until the next driver upgrade.
+
+The refresh unit writes to /var/run/cdi, which is empty after each boot. What lies in /etc/cdi keeps the library versions and the
+device numbers of the day it was made, and its devices stay even where the new specification does not name them.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.cdi import Cdi
+
+
+@check(
+    title="No generated CDI specification lies in /etc/cdi",
+    severity="warning",
+    since="0.1",
+    remedy="Delete the file and run 'systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service'.",
+    references=("NVIDIA Container Toolkit issues 1239 and 1934", "CDI specification, spec directories"),
+)
+def etc_copy(cdi: Cdi) -> Findings:
+    for spec in need(cdi.specs):
+        if spec.path.startswith("/etc/cdi/") and spec.library_versions:
+            made = ", ".join(spec.library_versions)
+            yield fail(
+                f"{spec.path} is a copy for driver {made}, wanted none in /etc/cdi", code="copy", found=spec.path, wanted="/var/run/cdi"
+            )

@@ -1,0 +1,33 @@
+"""MIG was switched after the CDI specification was made: it names the whole GPU where there are slices, or slices that are gone.
+
+Nothing watches a change of MIG, the refresh unit does not either. A job that is given such a device fails to start, or starts
+and finds no GPU.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.cdi import Cdi
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="The CDI specifications know whether MIG is on",
+    severity="critical",
+    since="0.1",
+    remedy="Run 'systemctl restart nvidia-cdi-refresh.service' after each change of MIG.",
+    references=("NVIDIA Container Toolkit, CDI: limitations of the automatic refresh",),
+)
+def mig_devices(gpu: Gpu, cdi: Cdi, profile: Profile) -> Findings:
+    mig, index = need(gpu.mig), need(gpu.index)
+    cdi.judged(profile.runtime.access)
+    names = {name.partition("=")[2].removeprefix("mig").removeprefix("gpu") for name in need(cdi.devices)}
+    if not any(name.partition(":")[0].isdigit() for name in names):
+        need(Unread("not-supported", "the specifications name devices by UUID only"))
+    slices = sorted(name for name in names if name.startswith(f"{index}:"))
+    if mig.current and not slices:
+        yield fail(
+            f"MIG is on, and no specification has a MIG device of GPU {index}", code="no-slices", found="none", wanted=f"{index}:0 …"
+        )
+    if not mig.current and slices:
+        yield fail(f"MIG is off, and {slices[0]} is still specified", code="stale-slices", found=slices, wanted="none")

@@ -1,0 +1,30 @@
+"""The units that make the CDI specification at boot are not enabled: after the next boot there is none.
+
+The toolkit's packages enable nothing when they are installed into an image, so nodes from such an image come up without a
+specification. The service makes it at boot, the path unit makes it anew when a driver or the toolkit is installed.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Services
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+_UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
+
+
+@check(
+    title="The CDI refresh units are enabled",
+    severity="warning",
+    since="0.1",
+    remedy="Run 'systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service'; in an image with --root=DIR.",
+    references=("NVIDIA Container Toolkit, CDI: automatic refresh", "systemctl(1), is-enabled"),
+)
+def refresh_enabled(services: Services, profile: Profile) -> Findings:
+    if profile.runtime.access == "handler":
+        need(Unread("not-supported", "containers get GPUs by the runtime handler, the profile says, not by CDI"))
+    for name in _UNITS:
+        unit = services.unit(name)
+        if need(unit.masked):
+            yield fail(f"{name} is masked, wanted enabled", code="masked", found="masked", wanted="enabled")
+        elif not need(unit.enabled):
+            yield fail(f"{name} is {need(unit.state)}, wanted enabled", code="not-enabled", found=need(unit.state), wanted="enabled")

@@ -1,0 +1,42 @@
+"""No CDI specification names the GPUs, though containers here get them through CDI: each GPU container fails to start.
+
+A file is needed when the profile says ``runtime.access: cdi``, when the toolkit's mode is cdi, or when no runtime has an nvidia
+handler. The handler in its usual mode makes a specification for each container by itself (jit-cdi) and needs no file.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.cdi import Cdi
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="A CDI specification names the GPUs",
+    severity="critical",
+    since="0.1",
+    remedy="Run 'systemctl restart nvidia-cdi-refresh.service', or 'nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml'.",
+    references=("NVIDIA Container Toolkit, support for the Container Device Interface",),
+)
+def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
+    wanted_by = _wanted_by(toolkit, runtimes, profile.runtime.access)
+    if not wanted_by:
+        need(Unread("not-supported", "the nvidia handler makes its own specification for each container"))
+    if any(not spec.error and spec.kind.endswith("nvidia.com/gpu") for spec in need(cdi.specs)):
+        return
+    if not need(cdi.generated):
+        yield fail(
+            f"found no specification of nvidia.com/gpu, wanted one because {wanted_by}",
+            code="missing",
+            found="none",
+            wanted="nvidia.com/gpu",
+        )
+
+
+def _wanted_by(toolkit: Toolkit, runtimes: tuple[Runtime, ...], access: str) -> str:
+    if access == "cdi":
+        return "the profile wants CDI"
+    if access == "either" and not any(one.name.startswith("nvidia") for runtime in runtimes for one in need(runtime.handlers)):
+        return "no runtime has an nvidia handler"
+    return "the toolkit's mode is cdi" if need(toolkit.mode) == "cdi" else ""

@@ -1,0 +1,28 @@
+"""A CDI file that the runtimes refuse: none of its devices exist for them, and the error is only in their log.
+
+The message a user sees is "unresolvable CDI devices". A half-written file, an edit by hand and a file that uses more than the
+version it declares are the usual causes.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.cdi import Cdi
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+
+@check(
+    title="Every CDI specification can be read",
+    severity="critical",
+    since="0.1",
+    remedy="Remove the file and make it anew: 'systemctl restart nvidia-cdi-refresh.service'.",
+    references=("CDI specification, SPEC.md", "CDI library, spec.go"),
+)
+def spec_valid(cdi: Cdi, profile: Profile) -> Findings:
+    specs = need(cdi.specs)
+    if profile.runtime.access == "handler":
+        need(Unread("not-supported", "containers get GPUs by the runtime handler, the profile says, not by CDI"))
+    if not specs:
+        need(Unread("absent", "no CDI specification of NVIDIA's"))
+    for spec in specs:
+        if spec.error:
+            yield fail(f"{spec.path}: {spec.error}", code="invalid", found=spec.error, wanted="a CDI specification", evidence=(spec.path,))

@@ -1,0 +1,32 @@
+"""A CDI specification fixes a major number for /dev/nvidia-uvm that the kernel has since given to something else.
+
+The number is dynamic: it can differ after each boot. Containers then get a node that leads nowhere, and cuInit ends with
+999 inside them while everything works outside.
+"""
+
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.cdi import Cdi
+from hostagent.facts.driver import Driver
+from hostagent.profile import Profile
+
+
+@check(
+    title="The CDI specifications have the kernel's number for nvidia-uvm",
+    severity="critical",
+    since="0.1",
+    remedy="Delete a copy in /etc/cdi, run 'systemctl restart nvidia-cdi-refresh.service', and load nvidia-uvm at boot.",
+    references=("NVIDIA Container Toolkit issue 1934", "proc_devices(5)"),
+)
+def uvm_major(cdi: Cdi, driver: Driver, profile: Profile) -> Findings:
+    for spec in cdi.judged(profile.runtime.access):
+        for major in spec.uvm_majors:
+            current = [number for name, number in need(driver.char_majors) if name == "nvidia-uvm"]
+            if major not in current:
+                now = ", ".join(str(number) for number in current) or "none: nvidia-uvm is not loaded"
+                yield fail(
+                    f"{spec.path}: major {major} for nvidia-uvm, the kernel has {now}",
+                    code="other-major",
+                    found=major,
+                    wanted=now,
+                    evidence=(spec.path,),
+                )

@@ -1,0 +1,28 @@
+"""Which runtime version reads which version of the CDI specification.
+
+Source: NVIDIA Container Toolkit, CDI support and release notes for the specification 0.7.0 that it emits (read 2026-08).
+"""
+
+from collections.abc import Mapping
+
+#: By CDI version: runtime kind to the first version of it that reads such a file. Older CDI versions need nothing special.
+FIRST_RUNTIME: Mapping[str, Mapping[str, str]] = {
+    "0.7.0": {"containerd": "1.7.16", "docker": "26.1", "crio": "1.30"},
+}
+
+
+def first_runtime(cdi_version: str, kind: str) -> str:
+    """The first version of the runtime that reads the file, "" when any does or when the runtime is not known.
+
+    >>> first_runtime("0.7.0", "containerd"), first_runtime("0.5.0", "containerd"), first_runtime("1.0.0", "docker")
+    ('1.7.16', '', '26.1')
+    """
+    wanted = ""
+    for version, runtimes in FIRST_RUNTIME.items():
+        if _fields(cdi_version) >= _fields(version):
+            wanted = runtimes.get(kind, "")
+    return wanted
+
+
+def _fields(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.removeprefix("v").split(".") if part.isdigit())
