@@ -2,17 +2,21 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import Any, NamedTuple
 
-#: Of one file, so that aliases of a few bytes cannot cost minutes.
-_MAX_EDITS = 50_000
 _MAX_BRACKETS = 10_000
 _MAX_DEPTH = 500
 _VENDOR_OR_CLASS = re.compile(r"[A-Za-z](?:[\w.-]*[A-Za-z0-9])?", re.ASCII)
 _DEVICE = re.compile(r"[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?", re.ASCII)
 _LIBRARY = re.compile(r"lib(?:cuda|nvidia-ml)\.so\.(\d+(?:\.\d+)+)", re.ASCII)
 _HOOKS = frozenset({"prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"})
+#: Lists of a device's edits, and the keys that each of their rows must have.
+_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "env": (),
+    "mounts": ("hostPath", "containerPath"),
+    "deviceNodes": ("path",),
+    "hooks": ("path", "hookName"),
+}
 #: Field, and the first CDI version that has it (CDI specification, SPEC.md, released versions).
 _SINCE = {"annotations": (0, 6), "intelRdt": (0, 7), "additionalGids": (0, 7), "netDevices": (1, 1)}
 
@@ -54,9 +58,7 @@ def parse_spec(data: bytes) -> ParsedSpec:
     edits = [_edits(spec), *(_edits(one) for one in devices)]
     if not all(any(one.values()) for one in edits[1:]):
         raise CdiError("found a device without container edits")
-    parts = list(islice(_parts(edits), _MAX_EDITS + 1))
-    if len(parts) > _MAX_EDITS:
-        raise CdiError(f"found more than {_MAX_EDITS} edits")
+    parts = list(_parts(edits))
     version = _want(spec.get("cdiVersion"), str, "cdiVersion")
     _refuse_newer(version, class_, [spec, *devices, *edits], names, parts)
     return _parsed(version, kind, names, parts)
@@ -134,19 +136,34 @@ def _edits(holder: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _parts(edits: list[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each mount, device node and hook, refused where the library refuses it."""
+    """Each mount, device node and hook, refused where the library refuses it.
+
+    A list that many devices share by an alias is looked at once, so that a small file cannot cost minutes.
+    """
+    seen: set[int] = set()
     for one in edits:
-        for word in _rows(one, "env"):
-            if "=" not in _want(word, str, "env")[1:]:
-                raise CdiError(f"found the environment variable {word[:60]!r}, wanted NAME=VALUE")
-        for section, wanted in (("mounts", ("hostPath", "containerPath")), ("deviceNodes", ("path",)), ("hooks", ("path", "hookName"))):
-            for row in _rows(one, section):
-                part = _want(row, dict, section)
-                for key in wanted:
-                    _want(part.get(key), str, f"{section}: {key}")
-                if section == "hooks" and part["hookName"] not in _HOOKS:
-                    raise CdiError(f"found the hook {part['hookName'][:60]!r}")
-                yield section, part
+        for section, wanted in _SECTIONS.items():
+            if id(one.get(section)) not in seen:
+                seen.add(id(one.get(section)))
+                for row in _rows(one, section):
+                    if section == "env":
+                        _refuse_variable(row)
+                    else:
+                        yield section, _refuse_part(section, row, wanted)
+
+
+def _refuse_variable(row: Any) -> None:
+    if "=" not in _want(row, str, "env")[1:]:
+        raise CdiError(f"found the environment variable {row[:60]!r}, wanted NAME=VALUE")
+
+
+def _refuse_part(section: str, row: Any, wanted: tuple[str, ...]) -> Mapping[str, Any]:
+    part: Mapping[str, Any] = _want(row, dict, section)
+    for key in wanted:
+        _want(part.get(key), str, f"{section}: {key}")
+    if section == "hooks" and part["hookName"] not in _HOOKS:
+        raise CdiError(f"found the hook {part['hookName'][:60]!r}")
+    return part
 
 
 def _refuse_newer(

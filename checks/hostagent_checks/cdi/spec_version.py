@@ -1,6 +1,7 @@
 """A CDI specification is written in a version that an installed runtime cannot read: it refuses the file as a whole.
 
-Newer toolkits write a newer version, because they add the groups of device nodes. Older runtimes say "unresolvable CDI devices" and no more.
+Newer toolkits write a newer version, because they add the groups of device nodes.
+Older runtimes say "unresolvable CDI devices" and no more.
 """
 
 from hostagent.check import Findings, check, fail, need

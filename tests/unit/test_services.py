@@ -1,0 +1,103 @@
+"""Units from a dictionary as a host. What systemctl says of the same trees: tests/real/test_systemctl.py."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostagent.collect.services import read_services, slice_path
+from hostagent.collect.unitfile import parse_unit
+from hostagent.facts.unread import Unread, UnreadError
+from hostagent.testing import host
+
+VENDOR = "/usr/lib/systemd/system"
+TEXT = "[Service]\nExecStart=/usr/bin/containerd\n[Install]\nWantedBy=multi-user.target\n"
+LIVE = {"processes": [], f"{VENDOR}/containerd.service": TEXT}
+
+
+def unit(files, name="containerd", kind="live"):
+    return read_services(host({**LIVE, **files}, kind), lambda _: None).unit(name)
+
+
+def test_a_unit_that_is_not_installed_does_not_exist():
+    found = unit({}, "docker")
+    assert (found.exists, found.state) == (False, Unread("absent", "no unit docker.service"))
+
+
+def test_a_unit_nobody_looked_for_is_not_absent():
+    with pytest.raises(UnreadError, match="not-recorded"):
+        unit({}, "sshd")
+
+
+def test_drop_ins_follow_the_unit_in_the_order_of_their_names():
+    files = {
+        f"{VENDOR}/containerd.service.d/20.conf": "[Service]\nLimitMEMLOCK=1\n",
+        "/etc/systemd/system/containerd.service.d/10.conf": "[Service]\nLimitMEMLOCK=2\n",
+        "/etc/systemd/system/containerd.service.d/20.conf": "[Service]\nLimitMEMLOCK=infinity\n",
+        "/etc/systemd/system/service.d/05.conf": "[Service]\nNice=1\n",
+        "/etc/systemd/system/containerd.service.d/notes.txt": "no",
+    }
+    text = unit(files).text
+    assert [line for line in text.splitlines() if "=" in line][2:] == ["Nice=1", "LimitMEMLOCK=2", "LimitMEMLOCK=infinity"]
+
+
+def test_a_masked_unit_has_no_text_and_is_not_enabled():
+    found = unit({"/etc/systemd/system/containerd.service": ("link", "/dev/null")})
+    assert (found.exists, found.masked, found.enabled, found.state) == (True, True, False, "masked")
+
+
+def test_a_wants_link_of_the_vendor_starts_a_unit_that_systemctl_calls_disabled():
+    found = unit({f"{VENDOR}/multi-user.target.wants/containerd.service": ("link", "../containerd.service")})
+    assert (found.state, found.enabled) == ("disabled", True)
+
+
+@pytest.mark.parametrize(
+    ("files", "active"),
+    [
+        ({"/sys/fs/cgroup/system.slice/containerd.service/cgroup.events": "populated 1\nfrozen 0\n"}, True),
+        ({"/sys/fs/cgroup/system.slice/containerd.service/cgroup.events": "populated 0\nfrozen 0\n"}, False),
+        ({"/sys/fs/cgroup/systemd/system.slice/containerd.service/cgroup.procs": "812\n"}, True),
+        ({"/sys/fs/cgroup/system.slice/ssh.service/cgroup.procs": "1\n"}, False),
+        ({"processes": [{"name": "containerd", "pid": 4}]}, True),
+        ({}, False),
+        (
+            {
+                "/etc/systemd/system/containerd.service.d/s.conf": "[Service]\nSlice=runtime.slice\n",
+                "/sys/fs/cgroup/runtime.slice/containerd.service/cgroup.events": "populated 1\n",
+            },
+            True,
+        ),
+    ],
+)
+def test_a_unit_is_active_while_its_cgroup_or_without_systemd_its_daemon_lives(files, active):
+    assert unit(files).active is active
+
+
+def test_an_image_runs_nothing_and_still_says_what_is_enabled():
+    stopped = {"processes": Unread("not-running", "an image"), "realpath /run/systemd/system": Unread("not-running", "an image")}
+    link = {"/etc/systemd/system/multi-user.target.wants/containerd.service": ("link", f"{VENDOR}/containerd.service")}
+    found = unit({**stopped, **link}, kind="image")
+    assert (found.active, found.enabled) == (Unread("not-running", "an image"), True)
+
+
+def test_a_directory_that_cannot_be_listed_leaves_every_unit_open():
+    files = {**LIVE, "list /etc/systemd/system": Unread("denied", "list"), "realpath /etc/systemd/system": "/etc/systemd/system"}
+    assert read_services(host(files), lambda _: None).units == Unread("denied", "list")
+
+
+def test_a_unit_file_that_cannot_be_read_leaves_that_unit_open():
+    found = unit({f"{VENDOR}/containerd.service": Unread("denied", "read")})
+    assert (found.exists, found.enabled, found.text) == (True, Unread("denied", "read"), Unread("denied", "read"))
+
+
+def test_a_link_to_nothing_is_an_error():
+    assert unit({f"{VENDOR}/docker.service": ("link", "/opt/gone.service")}, "docker").state.why == "error"
+
+
+@given(st.text() | st.text(alphabet="[]=\\\n#; AbService"))
+def test_any_text_is_a_unit(text):
+    assert isinstance(parse_unit(text).words("Service", "A"), list)
+
+
+@given(st.text())
+def test_any_slice_is_a_path_below_the_cgroup_root(name):
+    assert ".." not in slice_path(name).split("/")
