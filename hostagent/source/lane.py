@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import signal
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
 from hostagent.source.files import Files
 from hostagent.source.paths import Root
+from hostagent.source.renounce import die_with
 from hostagent.source.worker import CALL_S, METHODS
 
 #: The kernel driver's own directories. A read below them takes the driver's locks.
@@ -21,8 +23,6 @@ _MODULE = "/sys/module/nvidia"
 #: More than any host has; a bound on a tree that somebody else made.
 _MAX_ENTRIES = 4096
 _MAX_DEPTH = 8
-_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 24, 38  # prctl(2)
-_CAPABILITIES = (16, 27)  # CAP_SYS_MODULE, CAP_MKNOD (capabilities(7))
 
 
 class Lane:
@@ -63,18 +63,12 @@ def run_worker(pipe: int, parent: int, root: str, nvml_optional: bool) -> NoRetu
 
 def _settle(pipe: int, parent: int) -> None:
     """Own as little as possible: only the pipe, no terminal, no handlers of the parent, no life after the parent."""
-    import ctypes
-    import resource
-
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT):
         signal.signal(number, signal.SIG_DFL)  # the last three: the parent's faulthandler would write to a closed file
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends the worker
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a library that crashes must not leave a core file
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)  # it died between fork and prctl
+    die_with(parent)
     os.chdir("/")
     null = os.open(os.devnull, os.O_RDWR)
     kept = os.dup(pipe)
@@ -82,26 +76,6 @@ def _settle(pipe: int, parent: int) -> None:
         os.dup2(null, descriptor)
     os.dup2(kept, 3, inheritable=False)
     os.closerange(4, os.sysconf("SC_OPEN_MAX"))
-    _renounce(libc)
-
-
-def _renounce(libc: Any) -> None:
-    """Give up what NVML would make missing device nodes and load modules with, also through the setuid nvidia-modprobe.
-
-    Reading needs neither: NVML works for ordinary users. Whoever has no such right keeps what he has.
-    """
-    import ctypes
-
-    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process (capget(2))
-    sets = (ctypes.c_uint32 * 6)()
-    if libc.capget(header, sets):
-        return
-    for capability in _CAPABILITIES:
-        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
-        for one in range(3):  # effective, permitted, inheritable; the six words are these three twice, low half first
-            sets[capability // 32 * 3 + one] &= ~(1 << capability % 32)
-    libc.capset(header, sets)
 
 
 def _read_all(lane: Lane, root: Root, nvml_optional: bool) -> None:

@@ -16,6 +16,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +27,7 @@ from hostagent.source.base import Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Lane
 from hostagent.source.paths import Root
+from hostagent.source.renounce import renounce
 from hostagent.source.worker import CALL_S, FIRST_INIT_S, LOAD_S
 
 CONTROL = "/dev/nvidiactl"
@@ -151,6 +153,7 @@ def _load(pynvml: Any, root: Root) -> "Unread | None":
             problem = _usable(CONTROL)
             if problem is not None:
                 return problem
+    renounce(tuple(f"/dev/{name}" for name in os.listdir("/dev") if re.fullmatch(r"nvidia(ctl|\d+)", name, re.ASCII)))
     names = [LIBRARY] if root.path == "/" else []
     return _first_library(pynvml, [*names, *(root.locate(f"{directory}/{LIBRARY}") for directory in LIBRARY_DIRECTORIES)])
 

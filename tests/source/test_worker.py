@@ -197,13 +197,22 @@ def test_the_worker_holds_no_file_of_the_parent(tree, tmp_path):
         assert not [path for path in open_files if path.endswith("/held")]
 
 
-def test_without_the_module_nvml_is_not_called_and_nothing_is_made(tree):
-    stub_nvml.install(tree, 1, {"Init *": "file /dev/called"})
+def mark(tree):
+    """The table of a library that leaves a file when it is initialised. The worker may make one only where all may."""
+    marks = tree / "dev/marks"
+    marks.mkdir(parents=True, exist_ok=True)
+    marks.chmod(0o777)
+    stub_nvml.install(tree, 1, {"Init *": "file /dev/marks/called"})
+    return marks / "called"
+
+
+def test_without_the_module_nvml_is_not_called(tree):
     for path, text, reason in (
         ("sys/module/nvidia/initstate", "coming\n", "the nvidia module is not live: coming"),
         ("dev/nvidiactl", None, "no /dev/nvidiactl"),
         ("sys/module/nvidia/initstate", None, "the nvidia module is not loaded"),
     ):
+        called = mark(tree)
         (tree / path).unlink()
         if text:
             (tree / path).write_text(text)
@@ -211,11 +220,34 @@ def test_without_the_module_nvml_is_not_called_and_nothing_is_made(tree):
             assert worker.ask("nvml", "init") == Unread("absent", reason)
         with running(tree, nvml_optional=True) as worker:
             assert worker.ask(*NAME) == Unread("not-supported", f"NVML is optional in this profile: {reason}")
-        stub_nvml.install(tree, 1, {"Init *": "file /dev/called"})
-    assert not (tree / "dev/called").exists()
+    assert not called.exists()
+    mark(tree)
     with running(tree) as worker:
         worker.ask(*NAME)
-    assert (tree / "dev/called").exists(), "the stub does leave its mark, so this test can fail"
+    assert called.exists(), "the stub does leave its mark, so this test can fail"
+
+
+def changes(tree):
+    """What NVIDIA's library changes when root initialises it: the link beside the node is remade, the mode set."""
+    control, beside = tree / "dev/nvidiactl", tree / "dev/char/195:255"
+    return beside.lstat().st_ino, beside.lstat().st_mtime_ns, control.stat().st_mode, control.stat().st_uid
+
+
+def test_nvml_cannot_remake_links_or_set_modes(tree):
+    stub_nvml.install(tree, 1)
+    (tree / "dev/nvidiactl").chmod(0o667)
+    before = changes(tree)
+    with running(tree) as worker:
+        assert worker.ask(*NAME) == "NVIDIA H100 80GB HBM3"
+    assert changes(tree) == before
+
+
+def test_nodes_of_root_alone_are_opened_and_keep_their_mode(tree):
+    stub_nvml.install(tree, 1)
+    (tree / "dev/nvidiactl").chmod(0o600)
+    with running(tree) as worker:
+        assert worker.ask(*NAME) == "NVIDIA H100 80GB HBM3"
+    assert (tree / "dev/nvidiactl").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("call", ["Init -1", "DeviceGetHandleByIndex 0", "Shutdown -1"])

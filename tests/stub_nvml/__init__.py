@@ -48,6 +48,8 @@ def install(tree: Path, gpus: int, table: Table = "", *, version: str = VERSION,
     write_table(tree, found, table)
     install_module(tree, version)
     node(tree / "dev/nvidiactl", 195, 255)
+    (tree / "dev/char").mkdir(exist_ok=True)
+    link(tree / "dev/char/195:255", "../nvidiactl")
     for minor, address in enumerate(found):
         install_pci(tree, address, numa_node=minor * 2 // gpus)
         install_proc(tree, address, minor)
@@ -141,7 +143,8 @@ def install_pci(
 def node(path: Path, major: int, minor: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(major, minor))
+        os.mknod(path, stat.S_IFCHR, os.makedev(major, minor))
+        path.chmod(0o666)
 
 
 def link(path: Path, target: str) -> None:

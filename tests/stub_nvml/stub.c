@@ -11,7 +11,7 @@
  *     hang              never returns
  *     crash             a segmentation fault
  *     sleep S           the built-in answer, S seconds late
- *     node PATH         the built-in answer; makes the character device PATH (195:0), as the real nvmlInit does
+ *     node PATH         the built-in answer; makes the character device PATH (195:0), as the real one makes missing nodes
  *     file PATH         the built-in answer; makes an empty file: proof that the call was made
  *     after N ACTION    ACTION, once this GPU has answered N calls
  *
@@ -85,7 +85,7 @@ static int answer(const char *call, int index, const char *builtin, const char *
         else if (!strncmp(action, "sleep ", 6))
             usleep((useconds_t)(atof(action + 6) * 1e6));
         else if (!strncmp(action, "node ", 5))
-            mknod(action + 5, S_IFCHR | 0666, makedev(195, 0));
+            mknod(action + 5, S_IFCHR | 0666, makedev(195, 0)); /* as for a node that is missing */
         else if (!strncmp(action, "file ", 5))
             mknod(action + 5, S_IFREG | 0644, 0);
         break;
@@ -141,11 +141,24 @@ static int several(const char *call, void *device, const char *builtin, int coun
     return code;
 }
 
+/* What NVIDIA's library does to a control node that exists, at every start (seen under strace, 550.163.01). */
+static void tidy(void)
+{
+    struct stat node;
+    if (stat("/dev/nvidiactl", &node))
+        return;
+    if ((node.st_mode & 0777) != 0666 && (chmod("/dev/nvidiactl", 0666) || chown("/dev/nvidiactl", 0, 0)))
+        return;
+    if (!unlink("/dev/char/195:255") && symlink("../nvidiactl", "/dev/char/195:255"))
+        return;
+}
+
 int nvmlInitWithFlags(unsigned flags)
 {
     const char *value;
     (void)flags;
     read_table();
+    tidy();
     memset(calls_to, 0, sizeof calls_to);
     int code = answer("Init", SYSTEM, "", &value);
     initialised = code == OK;
