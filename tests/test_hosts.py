@@ -11,7 +11,7 @@ import yaml
 from hostagent import profile, snapshot
 from hostagent.app import examine
 from hostagent.catalogue import load
-from hostagent.collect import READERS
+from hostagent.collect import READERS, collect
 from hostagent.evaluate import evaluate
 from hostagent.facts.host import HostFacts
 from hostagent.facts.unread import Unread, UnreadError
@@ -101,8 +101,8 @@ def test_the_healthy_host_is_ready_and_nothing_on_it_is_skipped_for_want_of_evid
 def test_a_tape_answers_every_question_and_holds_no_other(name):
     """Redaction must not touch what this program itself asks for; a new question of a collector wants a new recording."""
     asked = Asked(_tape(name))
-    snapshot.collect(Source(asked), READERS)
-    assert asked.questions | {"host"} == set(_tape(name).answers)
+    collect(Source(asked), READERS)
+    assert _settled(asked.questions) == _settled(_tape(name).answers)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -126,7 +126,12 @@ def test_a_live_host_and_its_tape_are_judged_alike(name, tmp_path):
 def test_a_recording_is_what_its_tree_answers_today(name, tmp_path):
     """Else run ``python -m tests.trees.record`` and read the difference."""
     fresh, kept = record(name, tmp_path / "root").answers, _tape(name).answers
-    assert sorted(question for question in fresh | kept if fresh.get(question) != kept.get(question)) == []
+    assert sorted(question for question in _settled({**fresh, **kept}) if fresh.get(question) != kept.get(question)) == []
+
+
+def _settled(questions):
+    """Without what depends on this Python: before 3.14 it asks modinfo for what is in a packed module."""
+    return {question for question in questions if not question.startswith("run modinfo ")}
 
 
 class Asked(ReplayBackend):

@@ -44,12 +44,9 @@ def install_module(
     root = f"/lib/modules/{release}"
     info = modinfo(tree, release, version or tree.driver)
     data = formats.kernel_module(info, signer=signer)
-    shown = {**info, **({"signer": signer} if signer else {})}
     for name in _MODULES:
         place = f"{root}/{directory}/{name}{suffix}"
         tree.write(place, formats.zstd(data) if suffix == ".ko.zst" else data, time=time)
-        if suffix == ".ko.zst":  # Python reads zstd from 3.14 on; before, the collector asks kmod's modinfo
-            tree.programs["modinfo", "-0", place] = f"filename={place}\0" + "".join(f"{key}={value}\0" for key, value in shown.items())
         needs = "" if name == "nvidia" else f" {directory}/nvidia{suffix}"
         tree.append(f"{root}/modules.dep", f"{directory}/{name}{suffix}:{needs}\n", time=time)
 

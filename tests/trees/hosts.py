@@ -19,11 +19,11 @@ _MANAGER_LOG = (
 _LOST = "0000:9d:00.0"
 
 
-def hgx_h100(root: Path) -> Tree:
+def hgx_h100(root: Path, *, modules: str = ".ko.zst") -> Tree:
     """Eight H100 under NVSwitches, Ubuntu 24.04, containerd 2 under Kubernetes, everything as it should be."""
     tree = Tree(root, kernel=KERNEL, driver=DRIVER)
     ubuntu(tree, "gpu-h100-01")
-    driver_of_cuda_repository(tree)
+    driver_of_cuda_repository(tree, modules)
     packages.dpkg(tree, dict.fromkeys(packages.SWITCH_PACKAGES, f"{DRIVER}-1ubuntu1"), held=packages.SWITCH_PACKAGES)
     driver.load_driver(tree)
     gpus.install_gpus(tree, gpus.H100, gpus.HGX)
@@ -67,14 +67,14 @@ def _ubuntu_kernel_packages(tree: Tree, release: str) -> None:
     packages.dpkg(tree, {name.format(release): f"{release.removesuffix('-generic')}.{release.split('-')[1]}" for name in names})
 
 
-def driver_of_cuda_repository(tree: Tree) -> None:
-    """NVIDIA's own packages with the open module by DKMS, held."""
+def driver_of_cuda_repository(tree: Tree, modules: str = ".ko.zst") -> None:
+    """NVIDIA's own packages with the open module by DKMS, held; `modules` is how its files end."""
     version = f"{tree.driver}-1ubuntu1"
     firmware = f"nvidia-firmware-580-{tree.driver}"
     held = (*packages.CUDA_UBUNTU, firmware)
     packages.dpkg(tree, dict.fromkeys(held, version), held=held, maintainer="NVIDIA CORPORATION <packages@nvidia.com>")
     packages.dpkg(tree, {"dkms": "3.0.11-1ubuntu13", "nvidia-driver-pinning-580": "580-1ubuntu1"})
-    driver.install_module(tree, tree.kernel)
+    driver.install_module(tree, tree.kernel, suffix=modules)
     driver.install_dkms(tree, tree.kernel)
     driver.install_userland(tree)
     driver.keep_nouveau_out(tree)
@@ -116,6 +116,7 @@ def hgx_h100_userland_upgraded(root: Path) -> Tree:
     for name in ("gsp_ga10x.bin", "gsp_tu10x.bin"):  # its package has the version in its name, and stays
         tree.write(f"/lib/firmware/nvidia/{_OLDER_DRIVER}/{name}", "firmware\n")
     driver.install_userland(tree, time=upgraded_at)
+    containers.cdi(tree, len(gpus.HGX), version=_OLDER_DRIVER)  # of this boot; now NVML does not answer who would renew it
     tree.write("/run/reboot-required", "*** System restart required ***\n", time=upgraded_at)
     tree.write("/run/reboot-required.pkgs", "nvidia-dkms-580-open\n", time=upgraded_at)
     return tree

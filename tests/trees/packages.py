@@ -21,6 +21,7 @@ CUDA_DEBIAN = (
     "nvidia-modprobe", "nvidia-persistenced", "nvidia-smi",
 )  # fmt: skip
 SWITCH_PACKAGES = ("nvidia-fabricmanager", "libnvidia-nscq", "libnvsdm")
+_RPM_DATABASE = "/var/lib/rpm"
 _RPM_QUERY = "%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\t%{ARCH}\\t%{VENDOR}\\t%{SOURCERPM}\\n"
 
 
@@ -84,8 +85,8 @@ def pin(tree: Tree, name: str, version: str, *packages: str) -> None:
 
 def rpm(tree: Tree, packages: Mapping[str, str], *, vendor: str = "NVIDIA Corporation") -> None:
     """An rpm database that nobody can read, and what rpm would answer about it: name to [epoch:]version-release."""
-    tree.write("/var/lib/rpm/rpmdb.sqlite", b"SQLite format 3\0")
-    question = ("rpm", "-qa", "--queryformat", _RPM_QUERY)
+    tree.write(f"{_RPM_DATABASE}/rpmdb.sqlite", b"SQLite format 3\0")
+    question = ("rpm", "--dbpath", _RPM_DATABASE, "-qa", "--queryformat", _RPM_QUERY)
     lines = tree.programs.get(question, "")
     for name, full in packages.items():
         epoch, colon, version = full.rpartition(":")
@@ -93,6 +94,7 @@ def rpm(tree: Tree, packages: Mapping[str, str], *, vendor: str = "NVIDIA Corpor
     tree.programs[question] = lines
 
 
-def rpm_owner(tree: Tree, package: str, *paths: str) -> None:
-    """What rpm would answer when asked for the owner of just these files, in this order."""
-    tree.programs[("rpm", "-qf", "--queryformat", "%{NAME}\\n", *paths)] = f"{package}\n" * len(paths)
+def rpm_files(tree: Tree, package: str, *paths: str) -> None:
+    """Files that rpm would name when asked for those of `package` and others."""
+    question = ("rpm", "--dbpath", _RPM_DATABASE, "-q", "--queryformat", "[%{FILENAMES}\\t%{=NAME}\\n]")
+    tree.programs[question] = tree.programs.get(question, "") + "".join(f"{path}\t{package}\n" for path in paths)

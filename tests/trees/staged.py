@@ -44,8 +44,9 @@ class Staged:
         return _settled(answer) if method == "stat" else answer
 
     def _run(self, argv: tuple[str, ...]) -> "Answer | Unread":
-        if argv in self._tree.programs:
-            return {"exit_code": 0, "stdout": self._tree.programs[argv], "stderr": ""}
+        for known, output in self._tree.programs.items():
+            if argv[: len(known)] == known:
+                return {"exit_code": 0, "stdout": output, "stderr": ""}
         return Unread("absent", f"no program {argv[0]}")
 
 

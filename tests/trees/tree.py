@@ -22,7 +22,7 @@ class Tree:
         self.arch = arch
         self.flavour = flavour
         self.libraries = f"/usr/lib/{arch}-linux-gnu"
-        #: What programs of the host would print; nothing in a tree can be run.
+        #: What programs of the host would print, by how their command line begins; nothing in a tree can be run.
         self.programs: dict[tuple[str, ...], str] = {}
         root.mkdir(parents=True, exist_ok=True)
         for name in ("etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "var/lib", "run", "proc", "sys", "dev", "tmp"):
