@@ -58,6 +58,7 @@ def examine(reading: Backend, loaded: Loaded, only: Iterable[str] = ()) -> Repor
     judgements = evaluate(chosen, facts, loaded.profile)
     timings_ms["catalogue"] = round((loading - started) * 1000, 3)
     timings_ms["evaluate"] = round((time.perf_counter() - judging) * 1000, 3)
+    timings_ms["total"] = round((time.perf_counter() - started) * 1000, 3)
     observed_at = _field(facts, Machine, "now", time.time())
     return Report(
         schema_version=SCHEMA_VERSION,

@@ -162,6 +162,12 @@ class TreeBackend:
         value = self._files.get(self._resolve(path), Unread("absent", f"no {path}"))
         return value.encode() if isinstance(value, str) else value
 
+    def _modinfo(self, path: str) -> "Answer | Unread":
+        from hostagent.source.modinfo import parse_modinfo
+
+        data = self._read(path)
+        return data if isinstance(data, Unread) else parse_modinfo(data)
+
     def _tail(self, path: str) -> "bytes | Unread":
         return self._read(path)
 

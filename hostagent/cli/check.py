@@ -23,7 +23,7 @@ _SCOPES = {"single": "single_node", "multi": "multi_node"}
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "html", "junit", "prometheus"]),
+    type=click.Choice(FORMATS),
     default="text",
     show_default=True,
     help="Output.",

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostagent.collect.bootentry import newest_first, next_release
-from hostagent.collect.elf import read_modinfo
 from hostagent.collect.modprobe import blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
 from hostagent.facts.system import InstalledKernel, Kernel
 from hostagent.facts.unread import Unread
@@ -93,7 +92,7 @@ def _kernel(source: Source, root: str, release: str, is_opened: bool) -> Install
     elif not is_opened:
         info = Unread("not-recorded", f"kernel {release} is neither the running nor the next one")
     else:
-        info = _existing(path, read_modinfo(source, path))
+        info = _existing(path, source.modinfo(path))
     nouveau = index if isinstance(index, Unread) else bool(parse_modules_dep(index, "nouveau"))
     indexed = source.stat(f"{directory}/modules.dep")
     initramfs, initramfs_mtime = _initramfs(source, release)

@@ -42,7 +42,7 @@ class InstalledKernel:
 
     @property
     def nvidia_flavour(self) -> "str | Unread":
-        """open or proprietary, by the module's license."""
+        """Open or proprietary, by the module's license."""
         if isinstance(self.nvidia_license, Unread):
             return self.nvidia_license
         known = {"Dual MIT/GPL": "open", "NVIDIA": "proprietary"}

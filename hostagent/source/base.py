@@ -115,6 +115,13 @@ class Source:
         answer = self._backend.ask("statvfs", path)
         return answer if isinstance(answer, Unread) else _shaped(Disk, "statvfs", path, answer)
 
+    def modinfo(self, path: str) -> "dict[str, Any] | Unread":
+        """A kernel module's .modinfo as text by key, ``signer`` where it is signed: the module itself is too large for a tape."""
+        answer = self._backend.ask("modinfo", path)
+        if isinstance(answer, dict) and all(isinstance(value, str) for value in answer.values()):
+            return answer
+        return answer if isinstance(answer, Unread) else _unexpected("modinfo", path, answer)
+
     def run(self, *argv: str) -> "Completed | Unread":
         """Run a program of the host. Last resort: no shell, LC_ALL=C, capped output, a deadline of its own."""
         answer = self._backend.ask("run", *argv)

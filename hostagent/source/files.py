@@ -38,7 +38,7 @@ def unread(error: OSError, path: str) -> Unread:
 
 
 class Files:
-    """Answers ``read tail list stat readlink realpath statvfs`` below one root."""
+    """Answers ``read tail list stat readlink realpath statvfs modinfo`` below one root."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
@@ -48,6 +48,12 @@ class Files:
 
     def tail(self, path: str, limit: str = str(256 * KIB)) -> Answer:
         return self._open_and(path, lambda descriptor, size: _last(descriptor, int(limit), size))
+
+    def modinfo(self, path: str) -> Answer:
+        """Lazily imported: only hosts with a driver on disk have such files."""
+        from hostagent.source.modinfo import modinfo
+
+        return self._open_and(path, lambda descriptor, size: modinfo(descriptor, path, size))
 
     def _open_and(self, path: str, reader: Any) -> Answer:
         try:

@@ -14,7 +14,8 @@ from hostagent.source.paths import Root
 
 #: Lines worth keeping; the first message of every boot shows that the log is complete.
 _FIRST = "Linux version "
-PATTERN = f"{_FIRST}|NVRM|nvidia|nouveau|[Kk]ey was rejected|module verification|gsp_|fallen off the bus"
+_KEYS = "[Kk]ey was rejected|unavailable key|unsigned module|Required key|trusted key|module verification"
+PATTERN = f"{_FIRST}|NVRM|nvidia|nouveau|{_KEYS}|gsp_|fallen off the bus"
 _KEEP = re.compile(PATTERN)
 _MAX_BYTES = 64 * 1024 * 1024
 _MAX_S = 2.0

@@ -55,7 +55,7 @@ class LiveBackend:
             return Unread("not-running", f"{path or method}: an image has no running kernel")
         if self._worker and (method == "nvml" or (method in ("read", "list") and _below(path, _WORKER_PATHS))):
             return self._worker.ask(method, *arguments)
-        if method in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs"):
+        if method in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo"):
             return getattr(self._files, method)(*arguments)
         return getattr(self, f"_{method}")(*arguments)
 

@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 
-from hostagent.collect.elf import read_modinfo
 from hostagent.collect.kernel import parse_modules_dep, read_kernel
 from hostagent.collect.ldcache import parse_ldcache
 from hostagent.source.base import Source
@@ -93,7 +92,7 @@ def test_we_read_of_a_module_what_modinfo_reads(tools, tmp_path, suffix, sign):
     knows = suffix != ".gz" or b"+ZLIB" in run(tools["modinfo"], "--version")
     judged.write_bytes(path.read_bytes() if knows else whole)
     source = Source(LiveBackend())
-    ours = read_modinfo(source, str(path))
+    ours = source.modinfo(str(path))
     source.close()
     for field in (*FIELDS, "signer"):
         assert ours.get(field, "") == theirs(tools["modinfo"], judged, field), field

@@ -17,7 +17,7 @@ from hostagent.profile import Profile
     title="The driver runs the CUDA version the profile asks for",
     severity="critical",
     since="0.1",
-    remedy="Install a driver of a branch that runs this CUDA ('hostagent install'), or ask for an older toolkit in the profile.",
+    remedy="Install a driver of a branch that runs this CUDA, or ask for an older toolkit in the profile.",
     references=("CUDA Compatibility", "CUDA Toolkit Release Notes, table of driver versions"),
 )
 def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:

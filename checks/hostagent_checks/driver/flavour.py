@@ -11,7 +11,7 @@ from hostagent.profile import Profile
     title="The kernel module is of the flavour the profile wants",
     severity="critical",
     since="0.1",
-    remedy="Replace the kernel module packages by those of the other flavour ('hostagent install'), then reboot.",
+    remedy="Replace the kernel module packages by those of the other flavour, then reboot.",
     references=("NVIDIA Driver Installation Guide, section Kernel Modules",),
 )
 def flavour(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:

@@ -14,7 +14,7 @@ from hostagent.facts.unread import Unread
 
 _FINISH = "Finish the interrupted installation ('dpkg --configure -a'), then drain the host and reboot it."
 _REBOOT = "Drain the host and reboot it, then hold the driver's packages."
-_ALIGN = "Install module and libraries of one version ('hostagent install'), then drain the host and reboot it."
+_ALIGN = "Install module and libraries of one version, then drain the host and reboot it."
 
 
 @check(

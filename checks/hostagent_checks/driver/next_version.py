@@ -14,7 +14,7 @@ from hostagent.profile import Profile
     title="The next boot loads a driver of the version the profile wants",
     severity="critical",
     since="0.1",
-    remedy="Install the wanted driver with 'hostagent install', and hold its packages.",
+    remedy="Install the wanted driver from the origin the host already uses, and hold its packages.",
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
 )
 def next_version(kernel: Kernel, profile: Profile) -> Findings:

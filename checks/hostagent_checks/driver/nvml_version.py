@@ -9,7 +9,7 @@ from hostagent.facts.unread import Unread
     title="NVML and the kernel agree on the driver's version",
     severity="warning",
     since="0.1",
-    remedy="Install module and libraries of one version ('hostagent install'), then drain the host and reboot it.",
+    remedy="Install module and libraries of one version, then drain the host and reboot it.",
     references=("NVML API Reference, nvmlSystemGetDriverVersion",),
 )
 def nvml_version(driver: Driver) -> Findings:

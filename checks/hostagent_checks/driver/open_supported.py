@@ -16,7 +16,7 @@ from hostagent.knowledge.pci import architecture, flavours
     title="The kernel module's flavour can drive this GPU",
     severity="critical",
     since="0.1",
-    remedy="Install the kernel module packages of the wanted flavour ('hostagent install', driver.flavour in the profile), then reboot.",
+    remedy="Install the kernel module packages of the wanted flavour (driver.flavour in the profile), then reboot.",
     references=("NVIDIA Driver Installation Guide, section Kernel Modules", "supported-gpus.json of the driver, feature kernelopen"),
 )
 def open_supported(gpu: Gpu, driver: Driver, kernel: Kernel) -> Findings:

@@ -1,4 +1,4 @@
-"""The driver was installed by NVIDIA's .run file: no package manager knows it, and 'hostagent install' refuses to touch it.
+"""The driver was installed by NVIDIA's .run file: no package manager knows it, and none can upgrade it.
 
 It works. But no update reaches it, a new kernel gets a module only where DKMS was asked for, and packages that are
 installed later mix with it (see `driver.library_owner`).
@@ -12,7 +12,7 @@ from hostagent.facts.driver import Driver
     title="The driver comes from packages",
     severity="info",
     since="0.1",
-    remedy="To move to packages run 'nvidia-uninstall', then 'hostagent install'.",
+    remedy="To move to packages run 'nvidia-uninstall', then install the driver's packages.",
     references=("NVIDIA driver README, chapter Installing the NVIDIA Driver",),
 )
 def runfile(driver: Driver) -> Findings:

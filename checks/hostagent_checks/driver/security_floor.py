@@ -16,7 +16,7 @@ from hostagent.knowledge.driver import floor
     title="The driver holds the fixes of the known security bulletins",
     severity="warning",
     since="0.1",
-    remedy="Set 'driver.install' in the profile to the wanted version or a later one of the branch, run 'hostagent install', and reboot.",
+    remedy="Upgrade the driver to the wanted version or a later one of the branch, then reboot.",
     references=("NVIDIA security bulletins for the GPU display driver: 5703, 5747, 5821, 5861",),
 )
 def security_floor(driver: Driver, kernel: Kernel) -> Findings:

@@ -13,7 +13,7 @@ from hostagent.profile import Profile
     title="The loaded driver is of the version the profile wants",
     severity="critical",
     since="0.1",
-    remedy="Install the wanted driver with 'hostagent install', then reboot.",
+    remedy="Install the wanted driver from the origin the host already uses, then reboot.",
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
 )
 def version(driver: Driver, profile: Profile) -> Findings:

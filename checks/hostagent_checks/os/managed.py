@@ -1,6 +1,6 @@
 """Somebody else replaces this operating system as a whole: what is installed by hand is gone after the next update.
 
-The verdict does not suffer. `hostagent install` refuses such a host and names the owner, whose own way to choose a driver
+The verdict does not suffer. Packages must not be installed over it: the owner's own way to choose a driver
 is the one to take.
 """
 

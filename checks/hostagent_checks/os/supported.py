@@ -1,7 +1,7 @@
 """NVIDIA publishes no driver packages for this distribution or version.
 
 What runs today may go on running, but a security fix of the driver or of the toolkit will not arrive as a package, and
-`hostagent install` refuses the host. Move the node to a listed version before the next driver upgrade is due.
+NVIDIA publishes no packages for it. Move the node to a listed version before the next driver upgrade is due.
 """
 
 from hostagent.check import Findings, check, fail, need

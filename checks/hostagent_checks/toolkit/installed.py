@@ -16,7 +16,7 @@ from hostagent.profile import Profile
     title="The NVIDIA Container Toolkit is installed",
     severity="critical",
     since="0.1",
-    remedy="Install the toolkit's packages at one version with 'hostagent install'.",
+    remedy="Install the toolkit's four packages at one version from NVIDIA's toolkit repository.",
     references=("NVIDIA Container Toolkit, Installing the NVIDIA Container Toolkit",),
 )
 def installed(toolkit: Toolkit, profile: Profile) -> Findings:

@@ -15,7 +15,7 @@ from hostagent.profile import Profile
     title="The NVIDIA Container Toolkit is of the version the profile wants",
     severity="critical",
     since="0.1",
-    remedy="Install the wanted version of all four packages with 'hostagent install'; a GPU Operator's is toolkit.version of its values.",
+    remedy="Install the wanted version of all four packages by name and version; a GPU Operator's is toolkit.version of its values.",
     references=("NVIDIA Container Toolkit, Release Notes",),
 )
 def version(toolkit: Toolkit, profile: Profile) -> Findings:

@@ -1,0 +1,133 @@
+"""What a kernel module file says of itself: its .modinfo section, and who signed it.
+
+Of a plain file only those parts are read; a compressed one is decompressed whole. Formats: elf(5); the kernel's
+scripts/sign-file.c and include/linux/module_signature.h for the trailer.
+"""
+
+import os
+import struct
+from collections.abc import Callable
+
+from hostagent.facts.unread import Unread
+from hostagent.source.base import MIB, Answer
+
+#: The largest nvidia.ko seen, with debug information, has about 100 MiB.
+MAX_MODULE_BYTES = 128 * MIB
+_MARKER = b"~Module signature appended~\n"
+_MAX_SIGNATURE_BYTES = 64 * 1024
+_SIGNER = "signer"
+_COMMON_NAME = b"\x06\x03\x55\x04\x03"  # DER of the object identifier 2.5.4.3
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_MAGICS = {b"\xfd7zXZ\0": "xz", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+#: Bytes at an offset; fewer where the file ends.
+ReadAt = Callable[[int, int], bytes]
+
+
+def modinfo(descriptor: int, path: str, size: int) -> Answer:
+    """The first value of each key of .modinfo, and ``signer`` where a signature names one. `path` is for messages."""
+    if size > MAX_MODULE_BYTES:
+        return Unread("error", f"{path} has {size} bytes, wanted at most {MAX_MODULE_BYTES}")
+    if _compression(os.pread(descriptor, 8, 0)):
+        found = parse_modinfo(os.pread(descriptor, size, 0))
+    else:
+        found = _keys(lambda offset, length: os.pread(descriptor, length, offset), size)
+    return Unread(found.why, f"{path}: {found.detail}") if isinstance(found, Unread) else found
+
+
+def parse_modinfo(data: bytes) -> "dict[str, str] | Unread":
+    """The .modinfo section of an ELF64 little-endian file, compressed or not, and the signer of the trailing signature."""
+    kind = _compression(data)
+    plain = _decompressed(data, kind) if kind else data
+    return plain if isinstance(plain, Unread) else _keys(lambda offset, length: plain[offset : offset + length], len(plain))
+
+
+def _compression(start: bytes) -> str:
+    return next((name for magic, name in _MAGICS.items() if start.startswith(magic)), "")
+
+
+def _decompressed(data: bytes, kind: str) -> "bytes | Unread":
+    try:
+        if kind == "xz":
+            import lzma
+
+            return lzma.LZMADecompressor().decompress(data, MAX_MODULE_BYTES)
+        if kind == "gzip":
+            import zlib
+
+            return zlib.decompressobj(31).decompress(data, MAX_MODULE_BYTES)
+        import sys
+
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+        unpacked: bytes = zstd.ZstdDecompressor().decompress(data, MAX_MODULE_BYTES)
+    except Exception as error:  # lzma.LZMAError, zlib.error, zstd.ZstdError, and ImportError where the package is left out
+        return Unread("error", f"the {kind} data cannot be decompressed: {error}")
+    return unpacked
+
+
+def _keys(read_at: ReadAt, size: int) -> "dict[str, str] | Unread":
+    section = _section(read_at, size)
+    if isinstance(section, Unread):
+        return section
+    found = parse_strings(section)
+    found.pop(_SIGNER, None)
+    length = min(size, _MAX_SIGNATURE_BYTES)
+    if signer := parse_signer(read_at(size - length, length)):
+        found[_SIGNER] = signer
+    return found
+
+
+def parse_strings(section: bytes) -> dict[str, str]:
+    """Null-separated ``key=value`` texts; the first of a key counts.
+
+    >>> parse_strings(b"license=Dual MIT/GPL" + bytes(1) + b"version=580.142" + bytes(3))
+    {'license': 'Dual MIT/GPL', 'version': '580.142'}
+    """
+    found: dict[str, str] = {}
+    for item in section.split(b"\0"):
+        key, equals, value = item.decode("utf-8", "replace").partition("=")
+        if equals:
+            found.setdefault(key, value)
+    return found
+
+
+def _section(read_at: ReadAt, size: int) -> "bytes | Unread":
+    header = read_at(0, 64)
+    if header[:6] != b"\x7fELF\x02\x01" or len(header) < 64:
+        return Unread("error", f"no 64-bit little-endian ELF file: it starts with {header[:6].hex()!r}")
+    (table,) = struct.unpack_from("<Q", header, 40)
+    entry, count, names_index = struct.unpack_from("<HHH", header, 58)
+    outside = Unread("error", "the ELF section table lies outside the file")
+    if entry != _SECTION.size or table + _SECTION.size > size:
+        return outside
+    first = _SECTION.unpack(read_at(table, _SECTION.size))
+    count = count or first[5]  # more than 65279 sections: the true numbers stand in the first entry
+    names_index = first[6] if names_index == 0xFFFF else names_index
+    if table + count * entry > size or names_index >= count:
+        return outside
+    rows = list(_SECTION.iter_unpack(read_at(table, count * entry)))
+    names = read_at(rows[names_index][4], min(rows[names_index][5], size))
+    for row in rows:
+        if names[row[0] : row[0] + 9] == b".modinfo\0":
+            section = read_at(row[4], min(row[5], size))
+            return section if len(section) == row[5] else Unread("error", "the section .modinfo lies outside the file")
+    return Unread("error", "the ELF file has no section .modinfo")
+
+
+def parse_signer(data: bytes) -> str:
+    """The common name in the PKCS #7 signature at the end of `data`; "unnamed" when it has none, "" without a signature."""
+    if not data.endswith(_MARKER):
+        return ""
+    trailer_at = len(data) - len(_MARKER) - 12
+    if trailer_at < 0:
+        return "unnamed"
+    (size,) = struct.unpack_from(">I", data, trailer_at + 8)
+    signature = data[max(0, trailer_at - size) : trailer_at]
+    _, found, rest = signature.partition(_COMMON_NAME)
+    # A DER string: its tag, its length (the short form holds 127 bytes, more than a common name may have), its bytes.
+    if not found or len(rest) < 2 or rest[1] > 127:
+        return "unnamed"
+    return rest[2 : 2 + rest[1]].decode("utf-8", "replace") or "unnamed"
