@@ -31,26 +31,43 @@ MADE_FOR = {
         ("fail", "driver.nvml_initialises", ""),
         ("fail", "driver.reload_needed", ""),
         ("fail", "driver.security_floor", ""),
+        ("fail", "cdi.missing_paths", ""),
+        ("fail", "host.reboot_pending", ""),
+        ("unknown", "gpu.row_remap", "0000:1b:00.0"),
+        ("pass", "driver.package_set_equal", ""),
     ],
-    "hgx-h100-next-kernel-without-module": [("fail", "kernel.next_has_module", ""), ("fail", "kernel.headers", "")],
+    "hgx-h100-next-kernel-without-module": [
+        ("fail", "kernel.next_has_module", ""),
+        ("fail", "kernel.headers", ""),
+        ("fail", "driver.dkms_built", ""),
+        ("pass", "kernel.module_present", ""),
+    ],
     "hgx-h100-gpu-off-the-bus": [
         ("fail", "gpu.on_bus", "0000:9d:00.0"),
         ("fail", "gpu.lost", "0000:9d:00.0"),
         ("fail", "gpu.xid", ""),
+        ("unknown", "gpu.row_remap", "0000:9d:00.0"),
         ("pass", "gpu.on_bus", "0000:c3:00.0"),
+        ("pass", "gpu.count_agrees", "0000:9d:00.0"),
     ],
     "hgx-h100-fabricmanager-mismatch": [
         ("fail", "nvswitch.manager_version", ""),
         ("fail", "nvswitch.manager_running", ""),
         ("fail", "nvswitch.manager_errors", ""),
+        ("fail", "driver.package_set_equal", ""),
         ("fail", "gpu.fabric_state", "0000:1b:00.0"),
+        ("pass", "nvswitch.visible", ""),
     ],
-    "gpu-operator-driver-container": [],
-    "rhel9-module-streams": [],
-    "debian12-runfile": [("fail", "driver.runfile", "")],
-    "k3s-worker": [],
-    "t4-workstation-docker": [],
-    "gb200-nvl": [],
+    "gpu-operator-driver-container": [
+        ("fail", "driver.security_floor", ""),
+        ("warn", "toolkit.known_vulnerability", ""),
+        ("pass", "driver.owner", ""),
+    ],
+    "rhel9-module-streams": [("pass", "driver.module_stream", ""), ("pass", "driver.rpm_scriptlet", "")],
+    "debian12-runfile": [("fail", "driver.runfile", ""), ("pass", "runtime.handler_binary", "docker")],
+    "k3s-worker": [("pass", "runtime.handler_binary", "k3s")],
+    "t4-workstation-docker": [("pass", "kernel.secure_boot", "")],
+    "gb200-nvl": [("pass", "driver.coherent_memory", ""), ("skip", "nvswitch.manager_running", "")],
 }
 CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")
 
@@ -95,6 +112,13 @@ def test_the_healthy_host_is_ready_and_nothing_on_it_is_skipped_for_want_of_evid
     assert [one for one in report.findings if one.outcome in ("fail", "warn", "unknown")] == []
     assert (report.verdict.single_node, report.verdict.multi_node) == ("ready", "ready")
     assert sum(one.outcome == "pass" for one in report.findings) > 3 * sum(one.outcome == "skip" for one in report.findings)
+
+
+def test_a_node_of_a_rack_has_the_imex_that_a_profile_may_ask_for():
+    asked = profile.load(site_file="", overlay={"imex": {"required": True}})
+    report = examine(ReplayBackend(_tape("gb200-nvl")), asked)
+    imex = {one.id: one.outcome for one in report.findings if one.id.startswith("nvswitch.imex")}
+    assert set(imex.values()) == {"pass"}, imex
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) & set(RECIPES)))

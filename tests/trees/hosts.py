@@ -116,6 +116,9 @@ def hgx_h100_userland_upgraded(root: Path) -> Tree:
     for name in ("gsp_ga10x.bin", "gsp_tu10x.bin"):  # its package has the version in its name, and stays
         tree.write(f"/lib/firmware/nvidia/{_OLDER_DRIVER}/{name}", "firmware\n")
     driver.install_userland(tree, time=upgraded_at)
+    modules = f"/lib/modules/{KERNEL}"
+    built = (f"{modules}/updates/dkms/{path.name}" for path in tree.at(f"{modules}/updates/dkms").iterdir())
+    tree.touch(upgraded_at, *built, f"{modules}/modules.dep", f"/boot/initrd.img-{KERNEL}")
     containers.cdi(tree, len(gpus.HGX), version=_OLDER_DRIVER)  # of this boot; now NVML does not answer who would renew it
     tree.write("/run/reboot-required", "*** System restart required ***\n", time=upgraded_at)
     tree.write("/run/reboot-required.pkgs", "nvidia-dkms-580-open\n", time=upgraded_at)
@@ -155,6 +158,7 @@ def hgx_h100_fabricmanager_mismatch(root: Path) -> Tree:
     newer = "590.48.01"
     tree = hgx_h100(root)
     packages.set_version(tree, "nvidia-fabricmanager", f"{newer}-1ubuntu1")
+    packages.release(tree, "nvidia-fabricmanager")
     system.stop(tree, _MANAGER.pid, "nvidia-fabricmanager.service")
     refusal = f"fabric manager NVIDIA GPU driver interface version {newer} don't match with driver version {DRIVER}. Please update with matching NVIDIA driver package."
     tree.append(

@@ -42,10 +42,19 @@ def dpkg(
 
 def set_version(tree: Tree, name: str, version: str) -> None:
     """Another version of an installed package."""
+    _set(tree, name, "Version", version)
+
+
+def release(tree: Tree, name: str) -> None:
+    """``apt-mark unhold``."""
+    _set(tree, name, "Status", "install ok installed")
+
+
+def _set(tree: Tree, name: str, key: str, value: str) -> None:
     before = tree.text("/var/lib/dpkg/status")
     start = before.index(f"Package: {name}\n")
     end = before.index("\n\n", start)
-    stanza = "\n".join(f"Version: {version}" if line.startswith("Version: ") else line for line in before[start:end].split("\n"))
+    stanza = "\n".join(f"{key}: {value}" if line.startswith(f"{key}: ") else line for line in before[start:end].split("\n"))
     tree.write("/var/lib/dpkg/status", before[:start] + stanza + before[end:])
 
 

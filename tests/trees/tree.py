@@ -70,6 +70,10 @@ class Tree:
             raise ValueError(f"{path} has no {old!r}")
         self.write(path, before.replace(old, new), time=time)
 
+    def touch(self, time: float, *paths: str) -> None:
+        for path in paths:
+            os.utime(self.at(path), (time, time))
+
     def link(self, path: str, target: str) -> None:
         place = self._made(path)
         place.unlink(missing_ok=True)
