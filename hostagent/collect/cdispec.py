@@ -124,7 +124,10 @@ def _rows(holder: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _device_name(device: Mapping[str, Any]) -> str:
-    name = _want(device.get("name"), str, "a device's name")
+    name = device.get("name")
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)  # the library's YAML reader turns a plain 0 into text as well
+    name = _want(name, str, "a device's name")
     if not _DEVICE.fullmatch(name):
         raise CdiError(f"found the device name {name[:60]!r}")
     return str(name)
