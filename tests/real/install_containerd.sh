@@ -1,6 +1,6 @@
 #!/bin/bash
-# Leaves containerd 1.6 and 1.7 (Debian's packages, unpacked, not installed) and 2.x (built from its Go module) as
-# CACHE/containerd-{1.6,1.7,2.1}/containerd for tests/real/test_containerd.py. Run again it does nothing.
+# Leaves containerd 1.6 and 1.7 and dockerd 26 (Debian's packages, unpacked, not installed) and containerd 2.x (built from its
+# Go module) as CACHE/containerd-{1.6,1.7,2.1}/containerd and CACHE/docker-26/dockerd. Run again it does nothing.
 set -euo pipefail
 cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hostagent-tests
@@ -8,13 +8,13 @@ mkdir -p "$cache"
 exec 9>"$cache/containerd.lock"
 flock 9
 
-# from_debian VERSION SUITE: the package of that suite, through apt directories of our own and the machine's own mirror.
+# from_debian NAME SUITE PACKAGE PROGRAM: the package of that suite, through apt directories of our own and the machine's own mirror.
 from_debian() {
-  local target="$cache/containerd-$1" mirror work
-  [ -x "$target/containerd" ] && return
+  local target="$cache/$1" mirror work
+  [ -x "$target/$(basename "$4")" ] && return
   mirror=$(grep -rhoE '[a-z+]+://[^] ]+/debian/?([[:space:]]|$)' /etc/apt/sources.list.d /etc/apt/sources.list 2>/dev/null |
     head -n1 | tr -d '[:space:]') || true
-  [ -n "$mirror" ] || { echo "found no Debian mirror in apt's sources, wanted one to fetch containerd $1 from" >&2; return 1; }
+  [ -n "$mirror" ] || { echo "found no Debian mirror in apt's sources, wanted one to fetch $3 from" >&2; return 1; }
   work=$(mktemp -d)
   mkdir -p "$work"/{etc/apt.conf.d,etc/preferences.d,state/lists/partial,cache/archives/partial,root}
   chmod 755 "$work"
@@ -33,10 +33,10 @@ CONF
     cd "$work"
     export APT_CONFIG="$work/apt.conf"
     apt-get -qq update
-    apt-get -qq download containerd
-    dpkg -x containerd_*.deb root
+    apt-get -qq download "$3"
+    dpkg -x "$3"_*.deb root
   )
-  install -D -m 755 "$work/root/usr/bin/containerd" "$target/containerd"
+  install -D -m 755 "$work/root/$4" "$target/$(basename "$4")"
   rm -rf "$work"
 }
 
@@ -52,7 +52,9 @@ from_go() {
 
 module=github.com/containerd/containerd/v2
 pinned=$(awk -v module="$module" '$1 == module || $2 == module { for (i = 1; i < NF; i++) if ($i == module) { print $(i + 1); exit } }' go/containerd/go.mod)
-from_debian 1.6 bookworm
-from_debian 1.7 trixie
+from_debian containerd-1.6 bookworm containerd usr/bin/containerd
+from_debian containerd-1.7 trixie containerd usr/bin/containerd
+from_debian docker-26 trixie docker.io usr/sbin/dockerd
 from_go 2.1 go/containerd "$module/version" "${pinned#v}" "$module/cmd/containerd"
 for version in 1.6 1.7 2.1; do "$cache/containerd-$version/containerd" --version; done
+"$cache/docker-26/dockerd" --version
