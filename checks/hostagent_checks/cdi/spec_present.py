@@ -20,11 +20,11 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, support for the Container Device Interface",),
 )
 def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
+    if any(not spec.error and spec.kind.endswith("nvidia.com/gpu") for spec in need(cdi.specs)):
+        return
     wanted_by = _wanted_by(toolkit, runtimes, profile.runtime.access)
     if not wanted_by:
         need(Unread("not-supported", "the nvidia handler makes its own specification for each container"))
-    if any(not spec.error and spec.kind.endswith("nvidia.com/gpu") for spec in need(cdi.specs)):
-        return
     if not need(cdi.generated):
         yield fail(
             f"found no specification of nvidia.com/gpu, wanted one because {wanted_by}",
@@ -37,6 +37,16 @@ def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], prof
 def _wanted_by(toolkit: Toolkit, runtimes: tuple[Runtime, ...], access: str) -> str:
     if access == "cdi":
         return "the profile wants CDI"
-    if access == "either" and not any(one.name.startswith("nvidia") for runtime in runtimes for one in need(runtime.handlers)):
+    if access == "either" and not _handler(runtimes):
         return "no runtime has an nvidia handler"
     return "the toolkit's mode is cdi" if need(toolkit.mode) == "cdi" else ""
+
+
+def _handler(runtimes: tuple[Runtime, ...]) -> bool:
+    """One runtime with the handler is enough, whatever cannot be read of another."""
+    read = [one.handlers for one in runtimes if not isinstance(one.handlers, Unread)]
+    if any(handler.name.startswith("nvidia") for handlers in read for handler in handlers):
+        return True
+    for one in runtimes:
+        need(one.handlers)
+    return False
