@@ -140,7 +140,7 @@ def test_a_host_that_answers_everything_with_one_piece_of_junk_passes_nothing_th
 def test_a_report_of_junk_can_still_be_rendered(tmp_path):
     from hostagent.sinks import FORMATS, render
 
-    answers = dict.fromkeys(tape.load(str(HOSTS[0])).answers, {"json": {"lines": ["\x1b[2J"]}})
+    answers = {question: {"json": {"lines": ["\x1b[2J"]}} for question in tape.load(str(HOSTS[0])).answers}
     report = app.examine(tape.ReplayBackend(tape.Tape(1, "test", 0.0, "live", False, answers)), LOADED)
     for form in FORMATS:
         assert "\x1b" not in render(report, form)

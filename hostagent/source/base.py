@@ -4,6 +4,7 @@ Every question is ``ask(method, *arguments)``; every answer is JSON (or bytes) o
 mapping from questions to answers, and live, image, recorded and replayed hosts differ only in their backend.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from hostagent.facts.unread import Unread
@@ -15,6 +16,9 @@ Kind = Literal["live", "host-root", "image", "replay"]
 
 KIB = 1024
 MIB = 1024 * KIB
+
+
+_HOST_KEYS: Mapping[str, Any] = {"now": (int, float), "uid": int}
 
 
 class Backend(Protocol):
@@ -129,7 +133,12 @@ class Source:
 
     def host(self) -> "dict[str, Any] | Unread":
         """Who and when, with the keys hostname, release, machine, boot_id, now, uid."""
-        return self._object("host")
+        answer = self._object("host")
+        if not isinstance(answer, Unread):
+            for key, value in answer.items():
+                if not isinstance(value, _HOST_KEYS.get(key, str)):
+                    return Unread("error", f"host: {key} has type {type(value).__name__}")
+        return answer
 
     def os_release(self) -> "dict[str, Any] | Unread":
         """os-release by the distro library: its keys in lower case."""
