@@ -1,6 +1,5 @@
 """Image trees that are not running (``--root``) and live hosts below another root (``--host-root``)."""
 
-import importlib.util
 import os
 import shutil
 
@@ -34,9 +33,9 @@ LIVE_ONLY_CHECKS = (
 )
 
 
-def _image(root, version=hosts.DRIVER, modules=".ko"):
+def _image(root, version=hosts.DRIVER):
     """A root file system as an image holds it: a host without what appears when it boots."""
-    tree = hosts.hgx_h100(root, modules=modules) if version == hosts.DRIVER else _with_driver(root, version)
+    tree = hosts.hgx_h100(root) if version == hosts.DRIVER else _with_driver(root, version)
     for name in RUNTIME:
         shutil.rmtree(root / name)
         (root / name).mkdir()
@@ -64,7 +63,7 @@ def test_what_an_image_cannot_tell_is_skipped_and_never_passes(tmp_path):
 def test_files_of_a_boot_that_an_image_was_made_from_are_not_evidence(tmp_path):
     """A root copied from a running host may hold its /proc and /run; nothing in them is true of the image."""
     clean = _judged(_image(tmp_path / "root").root)
-    copied = _judged(hosts.hgx_h100(tmp_path / "copied", modules=".ko").root)
+    copied = _judged(hosts.hgx_h100(tmp_path / "copied").root)
     assert copied.findings == clean.findings
 
 
@@ -109,18 +108,10 @@ def test_an_image_with_the_wrong_branch_is_not_ready(tmp_path):
     assert (report.verdict.single_node, _outcome(report, "driver.next_version")) == ("not_ready", "fail")
 
 
-@CAN_BUILD
-def test_a_module_that_cannot_be_unpacked_leaves_an_image_unknown_not_ready(tmp_path):
-    """Ubuntu packs modules with zstd, which Python reads from 3.14 on, or with a package that may not be there."""
-    report = _judged(_image(tmp_path / "root", modules=".ko.zst").root)
-    can_unpack = any(importlib.util.find_spec(name) for name in ("compression", "backports"))
-    assert _outcome(report, "driver.security_floor") == ("pass" if can_unpack else "unknown")
-
-
 def _with_driver(root, version):
     tree = Tree(root, kernel=hosts.KERNEL, driver=version)
     hosts.ubuntu(tree, "image")
-    hosts.driver_of_cuda_repository(tree, ".ko")
+    hosts.driver_of_cuda_repository(tree)
     return tree
 
 

@@ -1,6 +1,7 @@
 """The NVIDIA driver of a host: modules, firmware, libraries, the loaded module and its nodes."""
 
 import hashlib
+import lzma
 
 from tests import stub_nvml
 from tests.trees import formats
@@ -42,11 +43,10 @@ def install_module(
 ) -> None:
     """The driver's modules for one kernel, and depmod's index of them."""
     root = f"/lib/modules/{release}"
-    info = modinfo(tree, release, version or tree.driver)
-    data = formats.kernel_module(info, signer=signer)
+    pack = {".ko": bytes, ".ko.xz": lzma.compress, ".ko.zst": formats.zstd}[suffix]
+    data = pack(formats.kernel_module(modinfo(tree, release, version or tree.driver), signer=signer))
     for name in _MODULES:
-        place = f"{root}/{directory}/{name}{suffix}"
-        tree.write(place, formats.zstd(data) if suffix == ".ko.zst" else data, time=time)
+        tree.write(f"{root}/{directory}/{name}{suffix}", data, time=time)
         needs = "" if name == "nvidia" else f" {directory}/nvidia{suffix}"
         tree.append(f"{root}/modules.dep", f"{directory}/{name}{suffix}:{needs}\n", time=time)
 

@@ -19,11 +19,11 @@ _MANAGER_LOG = (
 _LOST = "0000:9d:00.0"
 
 
-def hgx_h100(root: Path, *, modules: str = ".ko.zst") -> Tree:
+def hgx_h100(root: Path) -> Tree:
     """Eight H100 under NVSwitches, Ubuntu 24.04, containerd 2 under Kubernetes, everything as it should be."""
     tree = Tree(root, kernel=KERNEL, driver=DRIVER)
     ubuntu(tree, "gpu-h100-01")
-    driver_of_cuda_repository(tree, modules)
+    driver_of_cuda_repository(tree)
     packages.dpkg(tree, dict.fromkeys(packages.SWITCH_PACKAGES, f"{DRIVER}-1ubuntu1"), held=packages.SWITCH_PACKAGES)
     driver.load_driver(tree)
     gpus.install_gpus(tree, gpus.H100, gpus.HGX)
@@ -67,14 +67,14 @@ def _ubuntu_kernel_packages(tree: Tree, release: str) -> None:
     packages.dpkg(tree, {name.format(release): f"{release.removesuffix('-generic')}.{release.split('-')[1]}" for name in names})
 
 
-def driver_of_cuda_repository(tree: Tree, modules: str = ".ko.zst") -> None:
-    """NVIDIA's own packages with the open module by DKMS, held; `modules` is how its files end."""
+def driver_of_cuda_repository(tree: Tree) -> None:
+    """NVIDIA's own packages with the open module by DKMS, held."""
     version = f"{tree.driver}-1ubuntu1"
     firmware = f"nvidia-firmware-580-{tree.driver}"
     held = (*packages.CUDA_UBUNTU, firmware)
     packages.dpkg(tree, dict.fromkeys(held, version), held=held, maintainer="NVIDIA CORPORATION <packages@nvidia.com>")
     packages.dpkg(tree, {"dkms": "3.0.11-1ubuntu13", "nvidia-driver-pinning-580": "580-1ubuntu1"})
-    driver.install_module(tree, tree.kernel, suffix=modules)
+    driver.install_module(tree, tree.kernel)
     driver.install_dkms(tree, tree.kernel)
     driver.install_userland(tree)
     driver.keep_nouveau_out(tree)

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hostagent import profile, snapshot
+from hostagent import snapshot
 from hostagent.knowledge.packages import FAMILIES
-from hostagent.source import tape
 from hostagent.source.live import LiveBackend
 from hostagent.source.tape import Tape
 from tests.trees import formats
-from tests.trees.record import HOSTS, KEY
+from tests.trees.record import KEY, adopt
 
 _DRIVER_NAMES = re.compile("nvidia|cuda")
 _HOST_IN_URI = re.compile(r"(?<=://)[^/\s]+|(?<=Pin: origin )\S+")
@@ -43,6 +42,7 @@ _SHORTER = (
     (re.compile(r"read /var/lib/dpkg/status "), _text(_status)),
     (re.compile(r"list /usr/lib/[^/]+-linux-gnu$"), _names(_DRIVER_NAMES.search)),
     (re.compile(r"read /etc/ld\.so\.cache "), lambda _: {"base64": b64encode(formats.linker_cache(())).decode()}),
+    (re.compile(r"list /sys/module$"), _names(lambda name: "proxy" not in name)),
     (re.compile(r"list /etc/apt/sources\.list\.d$"), _names(lambda name: name.endswith((".list", ".sources")))),
     (re.compile(r"read /etc/apt/"), _text(lambda text: _HOST_IN_URI.sub("mirror.example.invalid", text))),
     (re.compile(r"read /proc/cmdline$"), _text(lambda text: " ".join(word for word in text.split() if word in _KEPT_WORDS) + "\n")),
@@ -72,5 +72,4 @@ def _renamed(value: Any, old: str, new: str) -> Any:
 
 
 if __name__ == "__main__":
-    made = record_machine()
-    snapshot.adopt(made, tape.dumps(made), str(HOSTS / sys.argv[1]), profile.load(site_file=""))
+    adopt(sys.argv[1], record_machine(), "default")

@@ -62,6 +62,24 @@ def rhel9_module_streams(root: Path) -> Tree:
     tree.write("/etc/selinux/config", "SELINUX=enforcing\nSELINUXTYPE=targeted\n")
     tree.write("/sys/fs/selinux/enforce", "1")
     tree.write("/sys/fs/selinux/booleans/container_use_devices", "1 1")
+    _rocky_packages(tree)
+    driver.install_module(tree, tree.kernel, directory="extra", suffix=".ko.xz")
+    driver.install_dkms(tree, tree.kernel)
+    driver.install_userland(tree)
+    packages.rpm_files(tree, "nvidia-driver-cuda-libs", *(f"/usr/lib64/{name}.so.{DRIVER}" for name in ("libcuda", "libnvidia-ml")))
+    driver.keep_nouveau_out(tree)
+    driver.load_driver(tree)
+    gpus.install_gpus(tree, gpus.T4, gpus.HGX[:2])
+    persist(tree)
+    system.run(tree, Daemon(640, ("/usr/sbin/chronyd", "-F", "2"), "chronyd.service", started_s=9))
+    containers.install_toolkit(tree)
+    containers.install_docker(tree, {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}, "features": {"cdi": True}})
+    containers.cdi(tree, 2)
+    return tree
+
+
+def _rocky_packages(tree: Tree) -> None:
+    """The driver of a module stream, the toolkit, their locks, and what is around them."""
     version = f"3:{tree.driver}-1.el9"
     names = (
         "kmod-nvidia-open-dkms",
@@ -86,19 +104,6 @@ def rhel9_module_streams(root: Path) -> Tree:
     )
     locks = (*(f"{name}-0:1.19.1-1.*" for name in TOOLKIT), *(f"{name}-{version}.*" for name in names))
     tree.write("/etc/dnf/plugins/versionlock.list", "\n".join(locks) + "\n")
-    driver.install_module(tree, tree.kernel, directory="extra", suffix=".ko.xz")
-    driver.install_dkms(tree, tree.kernel)
-    driver.install_userland(tree)
-    packages.rpm_files(tree, "nvidia-driver-cuda-libs", *(f"/usr/lib64/{name}.so.{DRIVER}" for name in ("libcuda", "libnvidia-ml")))
-    driver.keep_nouveau_out(tree)
-    driver.load_driver(tree)
-    gpus.install_gpus(tree, gpus.T4, gpus.HGX[:2])
-    persist(tree)
-    system.run(tree, Daemon(640, ("/usr/sbin/chronyd", "-F", "2"), "chronyd.service", started_s=9))
-    containers.install_toolkit(tree)
-    containers.install_docker(tree, {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}, "features": {"cdi": True}})
-    containers.cdi(tree, 2)
-    return tree
 
 
 def _boot_entry(tree: Tree) -> None:

@@ -49,13 +49,12 @@ def record(name: str, root: Path, *, redact: bool = True) -> Tape:
     return replace(snapshot.record(stage(tree), KEY, redact=redact), recorded_at=float(NOW))
 
 
-def write(name: str) -> dict[str, object]:
-    """Replace ``tests/hosts/<name>``; returns the expectation."""
+def adopt(name: str, recorded: Tape, profile_name: str) -> dict[str, object]:
+    """Replace the tape and the expectation of ``tests/hosts/<name>``; returns the expectation."""
     directory = HOSTS / name
     with tempfile.TemporaryDirectory() as place:
-        recorded = record(name, Path(place, "root"))
         made = Path(place, "adopted")
-        expected = snapshot.adopt(recorded, tape.dumps(recorded), str(made), profile.load(RECIPES[name].profile, site_file=""))
+        expected = snapshot.adopt(recorded, tape.dumps(recorded), str(made), profile.load(profile_name, site_file=""))
         directory.mkdir(parents=True, exist_ok=True)
         for file in made.iterdir():
             shutil.copyfile(file, directory / file.name)
@@ -64,7 +63,8 @@ def write(name: str) -> dict[str, object]:
 
 def main(names: list[str]) -> None:
     for name in names or RECIPES:
-        expected = write(name)
+        with tempfile.TemporaryDirectory() as place:
+            expected = adopt(name, record(name, Path(place, "root")), RECIPES[name].profile)
         size = (HOSTS / name / "tape.json").stat().st_size // 1024
         print(f"{name}: {size} KiB, single-node {expected['single_node']}, multi-node {expected['multi_node']}")  # noqa: T201
         for outcome in ("fail", "warn", "unknown"):
