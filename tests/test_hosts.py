@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from hostagent import profile, snapshot
 from hostagent.app import examine
 from hostagent.catalogue import load
+from hostagent.cli import LazyGroup
 from hostagent.collect import READERS, collect
 from hostagent.evaluate import evaluate
 from hostagent.facts.host import HostFacts
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.report import verdicts
+from hostagent.report import PLACEABLE, verdicts
 from hostagent.source import Source, tape
 from hostagent.source.tape import ReplayBackend
 from tests.trees.record import RECIPES, record
@@ -96,6 +98,15 @@ def _report(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_host_is_judged_as_expected(name):
     assert snapshot.expectation(_report(name)) == _expected(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_line_ends_as_the_recorded_verdict_says(name):
+    """As a person runs it on a laptop, once for each scope."""
+    wanted = {scope: 0 if _expected(name)[f"{scope}_node"] in PLACEABLE else 1 for scope in ("single", "multi")}
+    options = ["check", "--from", str(DIRECTORY / name), "--profile", _expected(name)["profile"], "--format", "json"]
+    found = {scope: CliRunner().invoke(LazyGroup(), [*options, "--scope", scope]).exit_code for scope in wanted}
+    assert found == wanted
 
 
 def test_every_recorded_host_says_what_it_stands_for():
@@ -250,12 +261,16 @@ class Judged:
         changed = self._reading.without(question)
         after = self._judge({**self._reading.values, **changed}, [key for key in self._checks if self._inputs[key] & set(changed)])
         after = {**self._before, **after}
-        # A device that may now be a GPU for all one knows is a new subject. It has to be seen: see the last line.
         gained, lost = (_minus(one, two) for one, two in ((after, self._before), (self._before, after)))
+        # A device whose class is lost may be a GPU for all one knows: a new subject, to which some checks apply that did not
+        # before. That it is there has to be seen: see the last lines.
+        has_new = bool({subject for _, _, subject in gained} - self._subjects)
         for outcome, key, subject in sorted(gained):
             before = {one.outcome for one in self._before[key] if one.subject == subject}
-            if subject in self._subjects and (outcome == "pass" or (outcome == "skip" and before & {"fail", "warn", "unknown"})):
-                yield f"without '{question}': {key} {subject} is {outcome}, was {', '.join(sorted(before))}"
+            if subject not in self._subjects or (has_new and before == {"skip"}):
+                continue
+            if outcome == "pass" or (outcome == "skip" and before & {"fail", "warn", "unknown"}):
+                yield f"without '{question}': {key} {subject} is {outcome}, was {', '.join(sorted(before)) or 'not judged'}"
         was, now = _placeable(self._before), _placeable(after)
         yield from (f"without '{question}': {scope} is {now[scope]}, was {was[scope]}" for scope in was if now[scope] > was[scope])
         seen = any(outcome in ("fail", "warn", "unknown") for outcome, _, _ in gained)
