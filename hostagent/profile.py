@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple
 
 from hostagent.errors import HostagentError
+from hostagent.facts.frozen import frozen
 from hostagent.shape import ShapeError, build, plain
 
 SCHEMA_VERSION = 1
@@ -16,7 +17,7 @@ MAX_BYTES = 256 * 1024
 Owner = Literal["host", "container"]
 
 
-@dataclass(frozen=True)
+@frozen
 class DriverPolicy:
     """Versions are constraints as `hostagent.facts.version.satisfies` reads them."""
 
@@ -26,14 +27,14 @@ class DriverPolicy:
     flavour: Literal["any", "open", "proprietary"]
 
 
-@dataclass(frozen=True)
+@frozen
 class CudaPolicy:
     """``toolkit`` is a constraint on the CUDA toolkit; empty asks for none."""
 
     toolkit: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ToolkitPolicy:
     """The NVIDIA Container Toolkit: accepted versions, and the one that is installed."""
 
@@ -42,7 +43,7 @@ class ToolkitPolicy:
     install: str
 
 
-@dataclass(frozen=True)
+@frozen
 class GpuPolicy:
     """What the GPUs of a ready host are."""
 
@@ -54,7 +55,7 @@ class GpuPolicy:
     persistence: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class RuntimePolicy:
     """How containers get GPUs on a ready host."""
 
@@ -63,28 +64,28 @@ class RuntimePolicy:
     default_runtime: str
 
 
-@dataclass(frozen=True)
+@frozen
 class RdmaPolicy:
     """``peermem``: nvidia_peermem must be loaded."""
 
     peermem: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class ImexPolicy:
     """``required``: IMEX must be configured and running."""
 
     required: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class ReportPolicy:
     """``valid_for_s``: seconds until a verdict is stale."""
 
     valid_for_s: int
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckPolicy:
     """What a profile says of one check. ``off`` is the reason it is turned off for; ``""`` leaves it on."""
 
@@ -93,7 +94,7 @@ class CheckPolicy:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Profile:
     """One host's desired state, merged. Build it with `load`."""
 

@@ -1,8 +1,9 @@
 """The report: judgements, verdicts, coverage. Its JSON is API: versioned, only ever extended."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from hostagent.facts.frozen import frozen
 
 SCHEMA_VERSION = 1
 
@@ -14,7 +15,7 @@ OUTCOMES: tuple[Outcome, ...] = ("fail", "warn", "unknown", "pass", "skip", "off
 PLACEABLE: tuple[Verdict, ...] = ("ready", "degraded")
 
 
-@dataclass(frozen=True)
+@frozen
 class Judgement:
     """One outcome of one check, on one subject or on the whole host (subject "")."""
 
@@ -31,7 +32,7 @@ class Judgement:
     evidence: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Coverage:
     """Checks, each counted once: unknown when any of its judgements is, else judged, skipped or off."""
 
@@ -41,7 +42,7 @@ class Coverage:
     off: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdicts:
     """May this host take a single-node job; may it be one node of several."""
 
@@ -49,7 +50,7 @@ class Verdicts:
     multi_node: Verdict
 
 
-@dataclass(frozen=True)
+@frozen
 class HostIdentity:
     """What was judged."""
 
@@ -59,7 +60,7 @@ class HostIdentity:
     arch: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileIdentity:
     """What it was judged by. ``origin``: the layer that set each effective value."""
 
@@ -68,7 +69,7 @@ class ProfileIdentity:
     origin: Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@frozen
 class Tool:
     """Who judged."""
 
@@ -76,7 +77,7 @@ class Tool:
     version: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage."""
 

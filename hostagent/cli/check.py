@@ -1,14 +1,13 @@
 """``hostagent check``."""
 
 import os
-import shutil
 import sys
 from typing import Any
 
 import click
 
 from hostagent import app, profile, state
-from hostagent.cli.options import colour_wanted, evidence, evidence_options, write
+from hostagent.cli.options import colour_wanted, evidence, evidence_options, terminal_width, write
 from hostagent.report import PLACEABLE, Report
 from hostagent.sinks import FORMATS, Format, render
 
@@ -40,7 +39,7 @@ def command(profile_name: str, scope: str, form: Format, output: str, only: tupl
     place = evidence(**where)
     loaded = profile.load(profile_name)
     report = app.examine(app.backend(place, loaded.profile.nvml), loaded, only)
-    width = shutil.get_terminal_size((100, 24)).columns
+    width = terminal_width()
     write(render(report, form, colour=colour_wanted(output), width=width, verbose=verbose), output)
     if report.evidence == "live" and not report.partial and os.geteuid() == 0:
         _remember(report)

@@ -10,6 +10,7 @@ from hostagent.app import Evidence
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_WIDTH = 100
 _DIRECTORY = click.Path(exists=True, file_okay=False, readable=True)
 
 _EVIDENCE = (
@@ -64,3 +65,14 @@ def write(text: str, path: str) -> None:
         deliver(text if text.endswith("\n") else text + "\n", path)
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from error
+
+
+def terminal_width() -> int:
+    """Columns of the terminal; COLUMNS wins; 100 where there is neither. shutil has this, for another 3 ms a start."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(1).columns or _WIDTH
+    except OSError:
+        return _WIDTH

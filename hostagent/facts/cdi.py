@@ -1,11 +1,10 @@
 """CDI specifications and the units that refresh them."""
 
-from dataclasses import dataclass
-
+from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, UnreadError, need
 
 
-@dataclass(frozen=True)
+@frozen
 class CdiSpec:
     """One specification file in a CDI directory that names a kind of nvidia.com, or that names nvidia and is no specification."""
 
@@ -20,7 +19,7 @@ class CdiSpec:
     mtime: float | Unread
 
 
-@dataclass(frozen=True)
+@frozen
 class Cdi:
     """All specifications, in the order in which the runtime reads the directories (the later wins)."""
 

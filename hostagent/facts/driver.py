@@ -1,7 +1,6 @@
 """The NVIDIA driver: what is loaded, what is on disk, who put it there."""
 
-from dataclasses import dataclass
-
+from hostagent.facts.frozen import frozen
 from hostagent.facts.system import Kernel
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
@@ -9,7 +8,7 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread
 CONTAINER_ROOT = "/run/nvidia/driver/"
 
 
-@dataclass(frozen=True)
+@frozen
 class Library:
     """A driver library of the host's own architecture."""
 
@@ -20,7 +19,7 @@ class Library:
     package: str | Unread  # owning package, "" when no package owns it
 
 
-@dataclass(frozen=True)
+@frozen
 class DkmsBuild:
     """One version of the nvidia source in the DKMS tree."""
 
@@ -33,7 +32,7 @@ class DkmsBuild:
     log: str  # path of that make.log, "" when there is none
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceNode:
     """One character device below /dev that belongs to the driver."""
 
@@ -45,7 +44,7 @@ class DeviceNode:
     gid: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Driver:
     """The driver stack of one host."""
 

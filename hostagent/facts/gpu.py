@@ -1,12 +1,12 @@
 """GPUs and NVSwitches: PCI, /proc/driver/nvidia and NVML joined by PCI address."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, need
 
 
-@dataclass(frozen=True)
+@frozen
 class RowRemap:
     """nvmlDeviceGetRemappedRows: counts of rows, and the two flags."""
 
@@ -16,7 +16,7 @@ class RowRemap:
     failed: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Mig:
     """nvmlDeviceGetMigMode: True is enabled."""
 
@@ -24,7 +24,7 @@ class Mig:
     pending: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Ecc:
     """nvmlDeviceGetEccMode and the error counters; counts since the module was loaded (volatile) and for life (aggregate)."""
 
@@ -35,7 +35,7 @@ class Ecc:
     sram_threshold_exceeded: bool | Unread
 
 
-@dataclass(frozen=True)
+@frozen
 class RetiredPages:
     """nvmlDeviceGetRetiredPages by cause, and whether a retirement waits for a reset. Before Ampere only."""
 
@@ -44,7 +44,7 @@ class RetiredPages:
     pending: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class NvLink:
     """One link of nvmlDeviceGetNvLinkState."""
 
@@ -53,7 +53,7 @@ class NvLink:
     errors: int | Unread  # replay + recovery + CRC counters
 
 
-@dataclass(frozen=True)
+@frozen
 class FabricInfo:
     """nvmlDeviceGetGpuFabricInfoV (nvml.h): state 0 not-supported, 1 not-started, 2 in-progress, 3 completed."""
 
@@ -64,7 +64,7 @@ class FabricInfo:
     health: tuple[tuple[str, str], ...]  # fields of the health mask in words, see `hostagent.collect.nvml.parse_health`
 
 
-@dataclass(frozen=True)
+@frozen
 class Gpu:
     """One NVIDIA GPU, keyed by PCI address. A GPU that only some of PCI, /proc and NVML know is still one Gpu."""
 
@@ -119,7 +119,7 @@ def alike(gpu: Gpu, gpus: "tuple[Gpu, ...]") -> tuple[Gpu, ...]:
     return tuple(one for one in gpus if one.pci != gpu.pci and not isinstance(one.device_id, Unread) and one.device_id == own)
 
 
-@dataclass(frozen=True)
+@frozen
 class OtherAccelerator:
     """A GPU of another vendor: named, not judged."""
 
@@ -128,7 +128,7 @@ class OtherAccelerator:
     device_id: str
 
 
-@dataclass(frozen=True)
+@frozen
 class NvSwitch:
     """An NVSwitch: a PCI function of NVIDIA's with class 0680."""
 
@@ -137,7 +137,7 @@ class NvSwitch:
     bound_to: str | Unread
 
 
-@dataclass(frozen=True)
+@frozen
 class Fabric:
     """What an NVLink fabric needs on this host: NVSwitches, the fabric manager, IMEX, NVLSM."""
 
@@ -149,7 +149,7 @@ class Fabric:
     imex_channels: tuple[str, ...] | Unread  # names below /dev/nvidia-caps-imex-channels, () when there are none
 
 
-@dataclass(frozen=True)
+@frozen
 class Xid:
     """The Xid (of a GPU) or SXid (of an NVSwitch) lines of one device with one code."""
 
@@ -159,7 +159,7 @@ class Xid:
     count: int  # how many lines
 
 
-@dataclass(frozen=True)
+@frozen
 class InitFailure:
     """The kernel log's lines about a GPU that could not be initialised, by device and kind."""
 
@@ -169,7 +169,7 @@ class InitFailure:
     count: int
 
 
-@dataclass(frozen=True)
+@frozen
 class GpuEvents:
     """What the kernel log of this boot says about GPUs and NVSwitches, in the order in which it began."""
 
@@ -179,7 +179,7 @@ class GpuEvents:
     log_complete: bool | Unread  # the log reaches back to the boot
 
 
-@dataclass(frozen=True)
+@frozen
 class Accelerators:
     """Counts and names over the whole host that no single GPU knows."""
 

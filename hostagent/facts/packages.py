@@ -1,8 +1,8 @@
 """Installed packages, and what pins, holds, feeds and upgrades them."""
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread
 
 
@@ -15,7 +15,7 @@ def names(pattern: str, name: str) -> bool:
     return fnmatchcase(name, pattern)
 
 
-@dataclass(frozen=True)
+@frozen
 class Package:
     """One installed or half-installed package of the families this project knows (nvidia*, cuda*, kernels, runtimes)."""
 
@@ -28,7 +28,7 @@ class Package:
     origin: str  # "cuda" (NVIDIA's repository), "distribution", "toolkit" (one of the toolkit's packages), "unknown"
 
 
-@dataclass(frozen=True)
+@frozen
 class VersionLock:
     """One pin of apt's preferences to a version, or one entry of a version lock of dnf, zypper or tdnf."""
 
@@ -37,7 +37,7 @@ class VersionLock:
     version: str  # version or glob; "" any
 
 
-@dataclass(frozen=True)
+@frozen
 class AptSource:
     """One apt source that names an NVIDIA repository."""
 
@@ -49,7 +49,7 @@ class AptSource:
     enabled: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Packages:
     """The package database of the host."""
 

@@ -1,13 +1,13 @@
 """Container runtimes as their own configuration loader sees them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
+from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, need
 
 
-@dataclass(frozen=True)
+@frozen
 class Handler:
     """One runtime entry of the effective configuration."""
 
@@ -23,7 +23,7 @@ class Handler:
         return self.name.startswith("nvidia") or "nvidia-container-runtime" in self.binary
 
 
-@dataclass(frozen=True)
+@frozen
 class Runtime:
     """One container runtime, with its configuration merged as that version of it merges."""
 

@@ -1,11 +1,10 @@
 """The operating system, the kernel, and the parts of the host that are not NVIDIA's."""
 
-from dataclasses import dataclass
-
+from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, UnreadError, need
 
 
-@dataclass(frozen=True)
+@frozen
 class Os:
     """The distribution. ``id``, ``version_id``, ``variant_id`` are os-release's words (os-release(5))."""
 
@@ -20,7 +19,7 @@ class Os:
     selinux_container_devices: bool | Unread  # the boolean container_use_devices
 
 
-@dataclass(frozen=True)
+@frozen
 class InstalledKernel:
     """One kernel below /lib/modules, with the nvidia module that a boot into it loads.
 
@@ -49,7 +48,7 @@ class InstalledKernel:
         return known.get(self.nvidia_license, Unread("error", f"nvidia.ko of {self.release} has the license {self.nvidia_license!r}"))
 
 
-@dataclass(frozen=True)
+@frozen
 class Kernel:
     """The running kernel, or of an image the target kernel, and what it is told to load."""
 
@@ -76,7 +75,7 @@ class Kernel:
         return next((one for one in self.installed if one.release == release), absent)
 
 
-@dataclass(frozen=True)
+@frozen
 class Filesystem:
     """statvfs of one filesystem that an installation or a job fills."""
 
@@ -87,7 +86,7 @@ class Filesystem:
     free_inodes: int | Unread  # not-supported where the filesystem does not count them (btrfs, vfat)
 
 
-@dataclass(frozen=True)
+@frozen
 class Unit:
     """One systemd unit as the files and the process list show it; nothing is asked of systemd over D-Bus."""
 
@@ -100,7 +99,7 @@ class Unit:
     text: str | Unread  # unit file with its drop-ins appended, in systemd's order
 
 
-@dataclass(frozen=True)
+@frozen
 class Services:
     """The units this project knows of, by name without the suffix unless it is not ``.service``."""
 
@@ -114,7 +113,7 @@ class Services:
         raise UnreadError(Unread("not-recorded", f"the unit {name} was not looked for"))
 
 
-@dataclass(frozen=True)
+@frozen
 class Process:
     """A daemon that matters here (runtimes, kubelet, NVIDIA's daemons, time daemons)."""
 
@@ -124,7 +123,7 @@ class Process:
     started_at: float  # seconds since the epoch
 
 
-@dataclass(frozen=True)
+@frozen
 class Machine:
     """What a job or an installation needs from the host around the GPU."""
 

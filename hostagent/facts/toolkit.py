@@ -1,12 +1,11 @@
 """The NVIDIA Container Toolkit."""
 
-from dataclasses import dataclass
-
+from hostagent.facts.frozen import frozen
 from hostagent.facts.packages import Package
 from hostagent.facts.unread import Unread
 
 
-@dataclass(frozen=True)
+@frozen
 class Toolkit:
     """Packages, binaries and configuration of the toolkit on the host."""
 

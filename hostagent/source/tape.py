@@ -4,10 +4,10 @@ import base64
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from hostagent.errors import HostagentError
+from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import MIB, Answer, Backend, Kind
 
@@ -15,7 +15,7 @@ SCHEMA_VERSION = 1
 MAX_BYTES = 128 * MIB
 
 
-@dataclass(frozen=True)
+@frozen
 class Tape:
     """Questions (``read /proc/version``) and what the host answered, with who recorded it and when."""
 

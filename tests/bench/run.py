@@ -121,10 +121,10 @@ def stub_host(directory: str) -> Path | None:
     """The tree the recorded 8-GPU host was recorded from, with the stub NVML library: needs root for its device nodes."""
     if os.geteuid() != 0:
         return None
-    from tests.trees.scenarios import build
+    from tests.trees.record import RECIPES
 
     tree = Path(directory) / "host"
-    build("hgx-h100-ubuntu2404", tree)
+    RECIPES[HOST.name].build(tree)
     return tree
 
 
