@@ -62,7 +62,9 @@ def _specs(source: Source, directories: Iterable[str]) -> tuple[CdiSpec, ...]:
                 continue
             raise UnreadError(names)
         real = source.realpath(directory)
-        if isinstance(real, Unread) or real in seen:
+        if isinstance(real, Unread):
+            raise UnreadError(real)  # it was listed a moment ago
+        if real in seen:
             continue
         seen.add(real)
         for name in names[:_MAX_FILES]:

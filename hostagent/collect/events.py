@@ -68,7 +68,8 @@ def parse_events(lines: Iterable[str]) -> Events:
             match = _XID.search(line)
             _count(sxids if mark[1] else xids, _address(match), int(match[3]) if match else 0, line)
         elif _OFF in line and "NVRM" in line:
-            _count(xids, gpu or last_gpu, _OFF_XID, line)
+            if (gpu or last_gpu, _OFF_XID) not in xids:  # else the message that goes with the Xid's own line
+                _count(xids, gpu or last_gpu, _OFF_XID, line)
         else:
             kind = next((name for name, pattern in _INIT if pattern.search(line)), "")
             if kind:

@@ -57,15 +57,19 @@ def _releases(source: Source) -> "tuple[str, tuple[str, ...] | Unread]":
     for root in _ROOTS:
         names = source.listdir(root)
         if not isinstance(names, Unread):
-            return root, tuple(reversed(newest_first(name for name in names if _is_kernel(source, f"{root}/{name}"))))
+            kernels = {name: _is_kernel(source, f"{root}/{name}") for name in names}
+            doubt = next((one for one in kernels.values() if isinstance(one, Unread)), None)
+            return root, doubt if doubt is not None else tuple(reversed(newest_first(name for name, is_kernel in kernels.items() if is_kernel)))
         problem = names if problem is None or names.why != "absent" else problem
     # A host without any is one whose modules live elsewhere, or are not shown to this process.
     return _ROOTS[0], () if problem is None or problem.why == "absent" else problem
 
 
-def _is_kernel(source: Source, directory: str) -> bool:
+def _is_kernel(source: Source, directory: str) -> "bool | Unread":
     names = source.listdir(directory)
-    return not isinstance(names, Unread) and bool(_OF_A_KERNEL & set(names))
+    if isinstance(names, Unread):
+        return False if names.why == "absent" else names
+    return bool(_OF_A_KERNEL & set(names))
 
 
 def _installed(

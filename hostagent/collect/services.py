@@ -119,6 +119,8 @@ class UnitTree:
         seen: set[str] = set()
         for directory in DIRECTORIES:
             real = source.realpath(directory)
+            if isinstance(real, Unread) and real.why not in ("absent", "not-running"):
+                raise UnreadError(real)
             if not isinstance(real, Unread) and real not in seen:
                 seen.add(real)
                 self._names[directory] = self._list(directory)

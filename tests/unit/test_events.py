@@ -155,3 +155,8 @@ def test_the_catalogue_says_what_to_do_about_every_fault():
 )
 def test_a_code_is_weighed_by_nvidias_action_for_it(kind, codes):
     assert {meaning(code).kind for code in codes} == {kind}
+
+
+def test_the_message_that_goes_with_an_xid_79_is_no_second_fall():
+    lines = ["NVRM: Xid (PCI:0000:9d:00): 79, pid=4, GPU has fallen off the bus.", "NVRM: GPU 0000:9d:00.0: GPU has fallen off the bus."]
+    assert [(one.code, one.count) for one in parse_events(lines).xids] == [(79, 1)]

@@ -10,7 +10,7 @@ from hostagent.facts.driver import Driver
 
 @check(
     title="The driver comes from packages",
-    severity="info",
+    severity="warning",
     since="0.1",
     remedy="To move to packages run 'nvidia-uninstall', then install the driver's packages.",
     references=("NVIDIA driver README, chapter Installing the NVIDIA Driver",),
