@@ -59,7 +59,9 @@ def _releases(source: Source) -> "tuple[str, tuple[str, ...] | Unread]":
         if not isinstance(names, Unread):
             kernels = {name: _is_kernel(source, f"{root}/{name}") for name in names}
             doubt = next((one for one in kernels.values() if isinstance(one, Unread)), None)
-            return root, doubt if doubt is not None else tuple(reversed(newest_first(name for name, is_kernel in kernels.items() if is_kernel)))
+            return root, doubt if doubt is not None else tuple(
+                reversed(newest_first(name for name, is_kernel in kernels.items() if is_kernel))
+            )
         problem = names if problem is None or names.why != "absent" else problem
     # A host without any is one whose modules live elsewhere, or are not shown to this process.
     return _ROOTS[0], () if problem is None or problem.why == "absent" else problem
