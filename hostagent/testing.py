@@ -141,7 +141,7 @@ class TreeBackend:
         """Nothing to end."""
 
     def _resolve(self, path: str) -> str:
-        done = ""
+        done, links = "", 0
         parts = [part for part in path.split("/") if part]
         while parts:
             part = parts.pop(0)
@@ -150,7 +150,8 @@ class TreeBackend:
                 continue
             here = f"{done}/{part}"
             value = self._files.get(here)
-            if isinstance(value, tuple) and value[0] == "link":
+            if isinstance(value, tuple) and value[0] == "link" and links < 40:
+                links += 1
                 target = str(value[1])
                 done = "" if target.startswith("/") else done
                 parts = [piece for piece in target.split("/") if piece and piece != "."] + parts
