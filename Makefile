@@ -25,8 +25,9 @@ lint: $(VENV)/.tests  ## style, types, layers
 bench: $(VENV)/.tests  ## measure time, memory and processes against a peer and a floor
 	$(BIN)/python tests/bench/run.py
 
-docs: $(VENV)/.tests  ## write the page of every check
+docs: $(VENV)/.tests  ## write the page of every check and the parts of README that are output
 	$(BIN)/python -m hostagent.docs
+	$(BIN)/python -m tests.readme
 
 hosts: $(VENV)/.tests  ## rebuild and record the simulated hosts (root, gcc)
 	$(BIN)/python -m tests.trees.record

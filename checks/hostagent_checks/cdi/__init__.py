@@ -1,1 +1,1 @@
-"""Checks of the family cdi."""
+"""CDI specifications: present, valid, for the loaded driver, without duplicates, refreshed at boot."""

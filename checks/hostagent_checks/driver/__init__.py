@@ -1,1 +1,1 @@
-"""Checks of the family driver."""
+"""The driver: loaded version against profile, disk, libraries and NVML; packages, DKMS, holds, pins, repositories; origin (packages, .run file, driver container); device nodes, firmware, security floor."""

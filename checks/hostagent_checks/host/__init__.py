@@ -1,1 +1,1 @@
-"""Checks of the family host."""
+"""The host around the GPU: disk, memlock, shared memory, clock, pending reboot, package locks, its name."""

@@ -1,1 +1,1 @@
-"""Checks of the family toolkit."""
+"""NVIDIA Container Toolkit: four packages at one accepted version, binaries, mode, holds, known vulnerabilities, owner."""

@@ -1,0 +1,25 @@
+"""What the README shows is what the program does."""
+
+import re
+
+from tests.readme import README, rendered
+
+
+def test_every_written_part_is_what_the_program_prints_today():
+    assert README.read_text(encoding="utf-8") == rendered(), "run 'make docs' and commit the result"
+
+
+def test_every_profile_key_and_check_of_the_site_file_example_exists(tmp_path):
+    from hostagent import catalogue, profile
+    from hostagent.evaluate import params
+
+    example = re.search(r"```yaml\n(extends:.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
+    (tmp_path / "profile.yaml").write_text(example)
+    loaded = profile.load("", site_file=str(tmp_path / "profile.yaml"))
+    checks = catalogue.load(loaded.profile.catalogues)
+    catalogue.refuse_unknown_ids(checks, loaded.profile)
+    for one in checks:
+        policy = loaded.profile.checks.get(one.id)
+        if policy and policy.params:
+            params(one, policy)
+    assert loaded.profile.gpus.count == 8
