@@ -17,7 +17,8 @@ from hostagent.schemas import published
 
 ROOT = Path(__file__).parent.parent
 KNOWN = re.compile(
-    r"hostagent/(?:[a-z_]+/)*[a-z_0-9]+\.py"
+    r"hostagent(?:_checks)?/py\.typed"
+    r"|hostagent/(?:[a-z_]+/)*[a-z_0-9]+\.py"
     r"|hostagent/profiles/[a-z0-9.-]+\.yaml"
     r"|hostagent/_(?:playbooks|daemonset)/.+"
     r"|hostagent_checks/(?:[a-z_]+/)?[a-z_0-9]+\.py"

@@ -37,7 +37,8 @@ def command(profile_name: str, scope: str, form: Format, output: str, only: tupl
     Exit 0: ready or degraded. 1: not ready, or not enough could be read. 2: usage, or hostagent could not run.
     """
     place = evidence(**where)
-    loaded = profile.load(profile_name)
+    # The site file is this machine's policy: a recorded host gives the same report on every laptop without it.
+    loaded = profile.load(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE)
     report = app.examine(app.backend(place, loaded.profile.nvml), loaded, only)
     width = terminal_width()
     write(render(report, form, colour=colour_wanted(output), width=width, verbose=verbose), output)

@@ -2,7 +2,7 @@
 
 import re
 
-from hostagent.facts.driver import DeviceNode
+from hostagent.facts.driver import CONTAINER_ROOT, DeviceNode
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
 
@@ -11,20 +11,33 @@ NVIDIA_MAJOR = 195
 _NAMES = re.compile(r"nvidia(?:\d+|ctl|-modeset|-uvm|-uvm-tools)")
 
 
-def read_nodes(source: Source) -> "tuple[DeviceNode, ...] | Unread":
-    """Nodes of GPUs, the control node, modeset and UVM, by path. A name that is no character device is left out."""
-    names = source.listdir("/dev")
+def read_nodes(source: Source, loaded: "bool | Unread") -> "tuple[DeviceNode, ...] | Unread":
+    """Nodes of GPUs, the control node, modeset and UVM, by path. A name that is no character device is left out.
+
+    A driver container makes them in its own /dev, which the host sees below the container's root alone (gpu-operator issue 1741).
+    """
+    found = _nodes(source, "/dev")
+    if isinstance(found, Unread) or "nvidiactl" in found or loaded is not True:
+        return found if isinstance(found, Unread) else tuple(found.values())
+    of_container = _nodes(source, f"{CONTAINER_ROOT}/dev")
+    if isinstance(of_container, Unread):
+        return tuple(found.values()) if of_container.why == "absent" else of_container
+    return tuple({**of_container, **found}.values())
+
+
+def _nodes(source: Source, directory: str) -> "dict[str, DeviceNode] | Unread":
+    names = source.listdir(directory)
     if isinstance(names, Unread):
         return names
-    found: list[DeviceNode] = []
+    found: dict[str, DeviceNode] = {}
     for name in names:
         if _NAMES.fullmatch(name):
-            node = source.stat(f"/dev/{name}")
+            node = source.stat(f"{directory}/{name}")
             if isinstance(node, Unread):
                 return node
             if node.kind == "char":
-                found.append(DeviceNode(f"/dev/{name}", node.major, node.minor, node.mode, node.uid, node.gid))
-    return tuple(found)
+                found[name] = DeviceNode(f"{directory}/{name}", node.major, node.minor, node.mode, node.uid, node.gid)
+    return found
 
 
 def read_majors(source: Source) -> "tuple[tuple[str, int], ...] | Unread":

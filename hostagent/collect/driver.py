@@ -51,13 +51,13 @@ def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
 
 
 def _of_module(source: Source) -> dict[str, Any]:
-    majors = read_majors(source)
+    majors, loaded = read_majors(source), _loaded(source)
     return {
-        "loaded": _loaded(source),
+        "loaded": loaded,
         "loaded_version": _line(source, f"{_MODULE}/version"),
         "loaded_srcversion": _line(source, f"{_MODULE}/srcversion"),
         "refcount": _number(source, f"{_MODULE}/refcnt"),
-        "device_nodes": read_nodes(source),
+        "device_nodes": read_nodes(source, loaded),
         "char_majors": majors,
         "char_links": read_char_links(source, majors),
     }

@@ -22,6 +22,8 @@ from hostagent.profile import Profile
 def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
     if any(not spec.error and spec.kind.endswith("nvidia.com/gpu") for spec in need(cdi.specs)):
         return
+    if profile.runtime.kind == "none":
+        need(Unread("not-supported", "the profile wants no container runtime"))
     wanted_by = _wanted_by(toolkit, runtimes, profile.runtime.access)
     if not wanted_by:
         need(Unread("not-supported", "the nvidia handler makes its own specification for each container"))

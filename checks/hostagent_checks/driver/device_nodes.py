@@ -1,10 +1,11 @@
 """A device node of the driver is missing or has the wrong number: programs and containers cannot open that GPU.
 
 The nodes are made by nvidia-modprobe, udev rules or the persistence daemon; a container runtime copies what is there at its start.
+A driver container keeps them in its own /dev, below /run/nvidia/driver: there they count too.
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import Driver
+from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
 
@@ -23,7 +24,7 @@ _MODESET_MINOR = 254
 def device_nodes(driver: Driver, gpus: tuple[Gpu, ...]) -> Findings:
     if not need(driver.loaded):
         need(Unread("not-supported", "the nvidia module is not loaded"))
-    nodes = {node.path: (node.major, node.minor) for node in need(driver.device_nodes)}
+    nodes = {node.path.removeprefix(CONTAINER_ROOT): (node.major, node.minor) for node in need(driver.device_nodes)}
     wanted = {"/dev/nvidiactl": (_MAJOR, _CONTROL_MINOR)}
     if "/dev/nvidia-modeset" in nodes:
         wanted["/dev/nvidia-modeset"] = (_MAJOR, _MODESET_MINOR)

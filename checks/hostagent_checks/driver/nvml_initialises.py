@@ -1,6 +1,7 @@
 """NVML, the library through which every tool asks about GPUs, does not start.
 
 `nvidia-smi`, the device plugin and the container toolkit fail the same way. The finding carries NVML's own error number.
+Where the module is loaded and NVML cannot be asked, nothing is known of the GPUs' health, and the check says so.
 """
 
 from hostagent.check import Findings, check, fail, need
@@ -20,6 +21,9 @@ from hostagent.profile import Profile
 def nvml_initialises(driver: Driver, profile: Profile) -> Findings:
     if profile.nvml == "optional" and isinstance(driver.nvml_error_code, Unread):
         need(Unread("not-supported", "the profile makes NVML optional"))
-    number = need(driver.nvml_error_code)
+    code = driver.nvml_error_code
+    if isinstance(code, Unread) and code.why == "absent" and need(driver.loaded):
+        need(Unread("error", f"NVML could not be asked: {code.detail}"))
+    number = need(code)
     if number:
         yield fail(f"NVML error {number}: {nvml_meaning(number)}", code=nvml_name(number), found=number, wanted=0)

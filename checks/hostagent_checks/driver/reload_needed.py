@@ -24,22 +24,19 @@ def reload_needed(driver: Driver, kernel: Kernel) -> Findings:
     version = need(on_disk.nvidia_version)
     if version == loaded and need(on_disk.nvidia_srcversion) == need(driver.loaded_srcversion):
         return
-    users = "" if isinstance(driver.refcount, Unread) else f"; {driver.refcount} users hold it"
     if not isinstance(on_disk.indexed_at, Unread) and not isinstance(kernel.booted_at, Unread) and on_disk.indexed_at < kernel.booted_at:
         yield fail(
-            f"this boot loaded driver {loaded} although {version} was on disk: the initramfs holds the old module{users}",
+            f"this boot loaded driver {loaded} although {version} was on disk: the initramfs holds the old module",
             code="old-initramfs",
             found=loaded,
             wanted=version,
             remedy="Rebuild the initramfs ('update-initramfs -u' or 'dracut --force'), then drain the host and reboot it.",
         )
     elif version != loaded:
-        yield fail(
-            f"driver {loaded} is loaded, {version} is on disk: a reboot is pending{users}", code="version", found=loaded, wanted=version
-        )
+        yield fail(f"driver {loaded} is loaded, {version} is on disk: a reboot is pending", code="version", found=loaded, wanted=version)
     else:
         yield fail(
-            f"another build of driver {version} is on disk than the loaded one, perhaps of the other flavour: a reboot is pending{users}",
+            f"another build of driver {version} is on disk than the loaded one, perhaps of the other flavour: a reboot is pending",
             code="srcversion",
             found=need(driver.loaded_srcversion),
             wanted=need(on_disk.nvidia_srcversion),

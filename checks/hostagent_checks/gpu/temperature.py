@@ -20,7 +20,7 @@ class Params(NamedTuple):
 def temperature(gpu: Gpu, params: Params) -> Findings:
     now, limit = need(gpu.temperature_celsius), need(gpu.temperature_slowdown_celsius)
     if now >= limit:
-        yield fail(f"{now} °C, slow-down at {limit}", code="hot", found=f"{now} °C", wanted=f"< {limit} °C")
+        yield fail(f"at its slow-down temperature of {limit} °C", code="hot", found=f"{now} °C", wanted=f"< {limit} °C")
     elif now > limit - params.min_margin_celsius:
-        wanted = limit - params.min_margin_celsius
-        yield warn(f"{now} °C, slow-down at {limit}", code="close", found=f"{now} °C", wanted=f"<= {wanted} °C")
+        wanted = f"<= {limit - params.min_margin_celsius} °C"
+        yield warn(f"close to its slow-down temperature of {limit} °C", code="close", found=f"{now} °C", wanted=wanted)

@@ -29,13 +29,8 @@ def inodes(machine: Machine, params: Params) -> Findings:
     for one in counted:
         # a /boot of its own holds some dozen files, and is made with few inodes
         if one.holds != ("/boot",) and need(one.free_inodes) < params.min_free:
-            wanted = params.min_free
-            yield fail(
-                f"{one.path}: {need(one.free_inodes)} inodes free, wanted {wanted}",
-                code="few",
-                found=one.free_inodes,
-                wanted=f">= {wanted}",
-            )
+            found, wanted = f"{need(one.free_inodes)} inodes free", f">= {params.min_free}"
+            yield fail(f"{one.path} has few inodes left", code="few", found=found, wanted=wanted)
 
 
 def _uncounted(one: Filesystem) -> bool:

@@ -17,4 +17,4 @@ from hostagent.facts.system import Machine
 def package_lock(machine: Machine) -> Findings:
     holder = need(machine.package_lock_holder)
     if holder:
-        yield fail(f"{holder} holds the package lock, wanted nobody", code="held", found=holder, wanted="nobody")
+        yield fail("a package manager holds its lock", code="held", found=holder, wanted="nobody")

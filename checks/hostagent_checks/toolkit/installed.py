@@ -2,7 +2,7 @@
 
 Runtimes reach GPUs through the toolkit's programs, as a runtime called nvidia or through CDI specifications that its base
 package writes. A host that uses CDI alone needs the base package and no other; all else needs the four packages.
-Where a profile says that a container (the GPU Operator) owns the toolkit, the host needs none.
+Where a profile says that a container (the GPU Operator) owns the toolkit, or that the host runs no containers, it needs none.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
@@ -22,6 +22,8 @@ from hostagent.profile import Profile
 def installed(toolkit: Toolkit, profile: Profile) -> Findings:
     if profile.toolkit.owner == "container":
         need(Unread("not-supported", "the profile gives the toolkit to a container"))
+    if profile.runtime.kind == "none":
+        need(Unread("not-supported", "the profile wants no container runtime, and so no toolkit"))
     packages = need(toolkit.packages)
     if not packages and not need(toolkit.binaries):
         yield fail("the toolkit is not installed", code="not-installed", found="no package and no program of it", wanted="installed")
