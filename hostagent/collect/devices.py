@@ -19,7 +19,7 @@ def read_nodes(source: Source, loaded: "bool | Unread") -> "tuple[DeviceNode, ..
     found = _nodes(source, "/dev")
     if isinstance(found, Unread) or "nvidiactl" in found or loaded is not True:
         return found if isinstance(found, Unread) else tuple(found.values())
-    of_container = _nodes(source, f"{CONTAINER_ROOT}/dev")
+    of_container = _nodes(source, f"{CONTAINER_ROOT}dev")
     if isinstance(of_container, Unread):
         return tuple(found.values()) if of_container.why == "absent" else of_container
     return tuple({**of_container, **found}.values())

@@ -8,6 +8,7 @@ from hostagent.collect.locks import package_lock_holder
 from hostagent.collect.memlock import read_memlock
 from hostagent.facts.system import Filesystem, Machine, Process, Services
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.os import is_virtual
 from hostagent.source import Source
 
 _LOOKED_AT = ("/", "/usr", "/var", "/boot")
@@ -42,6 +43,7 @@ def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
         reboot_reasons=reasons,
         package_lock_holder=package_lock_holder(source),
         cloud_init_running=_cloud_init(source),
+        virtual=_virtual(source),
         processes=processes,
         listening_sockets=_sockets(source),
     )
@@ -156,6 +158,18 @@ def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
         return False, ()
     unmarked = Unread("not-supported", "this distribution leaves no mark when an update needs a reboot")
     return unmarked, unmarked
+
+
+def _virtual(source: Source) -> "bool | Unread":
+    words: list[str] = []
+    for name in ("sys_vendor", "product_name"):
+        text = source.text(f"/sys/class/dmi/id/{name}")
+        if isinstance(text, Unread):
+            if text.why != "absent":
+                return text
+            text = ""  # a board without DMI tables
+        words.append(text.strip())
+    return is_virtual(*words)
 
 
 def _cloud_init(source: Source) -> "bool | Unread":

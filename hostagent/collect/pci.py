@@ -127,6 +127,14 @@ def config_readable(source: Source, pci: str, speed: "str | Unread", width: "int
     return data[:4] != b"\xff\xff\xff\xff" if len(data) >= 4 else Unread("error", f"{DEVICES}/{pci}/config: {len(data)} bytes")
 
 
+def _lanes(source: Source, pci: str) -> "int | Unread":
+    """The lanes that the card has and the port above it: many boards wire eight lanes to a slot for sixteen."""
+    own, port = count(source, pci, "max_link_width"), count(source, pci, "../max_link_width")
+    if isinstance(own, Unread) or (isinstance(port, Unread) and port.why == "absent"):
+        return own
+    return port if isinstance(port, Unread) else min(own, port) if port in _LANES else own
+
+
 def facts(source: Source, pci: str) -> dict[str, Any]:
     """The fields of `hostagent.facts.gpu.Gpu` that sysfs knows."""
     speed, width = word(source, pci, "current_link_speed"), count(source, pci, "current_link_width")
@@ -141,5 +149,5 @@ def facts(source: Source, pci: str) -> dict[str, Any]:
         "link_speed": speed,
         "link_speed_max": word(source, pci, "max_link_speed"),
         "link_width": width,
-        "link_width_max": count(source, pci, "max_link_width"),
+        "link_width_max": _lanes(source, pci),
     }

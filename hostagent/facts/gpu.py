@@ -82,7 +82,7 @@ class Gpu:
     link_speed: str | Unread  # sysfs words: "32.0 GT/s PCIe", "Unknown"
     link_speed_max: str | Unread
     link_width: int | Unread  # lanes; 63 and 255 are what a dead link shows
-    link_width_max: int | Unread
+    link_width_max: int | Unread  # lanes that both the card and the port above it have
     index: int | Unread  # NVML's index: not stable over boots
     minor: int | Unread  # /dev/nvidia<minor>
     name: str | Unread

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from hostagent.facts.gpu import Fabric
 from hostagent.facts.packages import Package
-from hostagent.facts.system import Machine
+from hostagent.facts.system import Kernel, Machine
 from hostagent.facts.unread import Unread, need
 
 MANAGER_UNIT = "nvidia-fabricmanager"
@@ -59,6 +59,17 @@ def _stem(name: str) -> str:
     """
     stem, _, last = name.rpartition("-")
     return stem if stem and last.isdigit() else name
+
+
+def remedy_of(package: Package, kernel: Kernel) -> str:
+    """What to do about a package that has not the loaded driver's version: after an upgrade it has that of the module on disk.
+
+    "" for the check's own remedy. Taking the package back would leave it behind at the reboot that is due.
+    """
+    running = kernel.at(kernel.release)
+    on_disk = running if isinstance(running, Unread) else running.nvidia_version
+    is_pending = not isinstance(on_disk, Unread) and not isinstance(package.upstream, Unread) and on_disk == package.upstream
+    return "Drain the host and reboot it: the kernel module on disk has this version already." if is_pending else ""
 
 
 def runs(machine: Machine, process: str) -> bool:

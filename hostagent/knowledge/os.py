@@ -1,7 +1,7 @@
 """Distributions NVIDIA publishes driver packages for, and systems whose owner must change them.
 
-Sources: NVIDIA's network repository tree for CUDA and drivers and NVIDIA Driver Installation Guide (distributions, read
-2026-08); os-release(5) identifiers and marker files of each vendor (read 2026-08).
+Sources: NVIDIA's network repository tree for CUDA and drivers and NVIDIA Driver Installation Guide, releases 590 and 610
+(table of Linux system requirements, read 2026-11); os-release(5) identifiers and marker files of each vendor (read 2026-08).
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,10 @@ DISTRIBUTIONS = (
     Distribution("rhel", ("8", "9", "10"), by_major=True),
     Distribution("rocky", ("8", "9", "10"), by_major=True),
     Distribution("almalinux", ("8", "9", "10"), by_major=True),
+    Distribution("ol", ("8", "9"), by_major=True),
     Distribution("amzn", ("2023",), by_major=True),
-    Distribution("sles", ("15",), by_major=True),
+    Distribution("sles", ("15", "16"), by_major=True),
+    Distribution("opensuse-leap", ("15", "16"), by_major=True),
     Distribution("azurelinux", ("3",), by_major=True),
 )
 
@@ -46,6 +48,9 @@ MANAGED_IDS: Mapping[str, str] = {
 #: os-release VARIANT_ID that says the same of an ordinary ID.
 MANAGED_VARIANTS: Mapping[str, str] = {"coreos": "CoreOS"}
 
+#: Whose driver modules are loaded from a directory of their own, so that /lib/modules has none.
+MODULES_ELSEWHERE = ("Container-Optimized OS", "GKE")
+
 #: A path whose existence shows who owns the driver or the image, the first that exists counts.
 MANAGED_PATHS = (
     ("/etc/dgx-release", "DGX OS"),
@@ -57,6 +62,24 @@ MANAGED_PATHS = (
     ("/run/ostree-booted", "an ostree deployment"),
     ("/sysroot/ostree/repo", "an ostree deployment"),
 )
+
+
+#: How the boards of virtual machines call themselves (DMI sys_vendor or product_name), as systemd-detect-virt(1) tells them.
+VIRTUAL_BOARDS = (
+    *("KVM", "OpenStack", "KubeVirt", "Amazon EC2", "QEMU", "VMware", "VMW", "innotek GmbH", "VirtualBox", "Xen", "Bochs", "Parallels"),
+    *("BHYVE", "Hyper-V", "Apple Virtualization", "Google Compute Engine", "Virtual Machine"),
+)
+#: Amazon's servers without a hypervisor name their instance type.
+_BARE_METAL = ".metal"
+
+
+def is_virtual(vendor: str, product: str) -> bool:
+    """Whether a board of this DMI sys_vendor and product_name is a virtual machine's.
+
+    >>> is_virtual("Amazon EC2", "g4dn.xlarge"), is_virtual("Amazon EC2", "g4dn.metal"), is_virtual("Dell Inc.", "PowerEdge XE9680")
+    (True, False, False)
+    """
+    return (vendor.startswith(VIRTUAL_BOARDS) or product.startswith(VIRTUAL_BOARDS)) and not product.endswith(_BARE_METAL)
 
 
 def repository(id_: str, version_id: str) -> bool:

@@ -96,20 +96,6 @@ def schema(rules: ContainerdRules) -> Schema:
     return Schema(_TOP, {**_CRI, **_CRI_1, **cdi}, {**_DEFAULTS, **_DEFAULTS_1}, {**_HANDLER, **_HANDLER_1})
 
 
-class CdiNeeds(NamedTuple):
-    """A specification of this version or newer needs at least this version of a runtime (facts' ``kind``)."""
-
-    cdi_version: str
-    kind: str
-    runtime: str
-
-
-CDI_NEEDS = (
-    CdiNeeds("0.7.0", "containerd", "1.7.16"),
-    CdiNeeds("0.7.0", "docker", "26.1"),
-    CdiNeeds("0.7.0", "crio", "1.30"),
-)
-
 #: Docker enables CDI without a word in daemon.json from here on (Docker Engine release notes).
 DOCKER_CDI_DEFAULT = "28.3"
 #: CRI-O's built-in default runtime is crun from here on, runc before (CRI-O release notes).

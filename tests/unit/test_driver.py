@@ -200,6 +200,21 @@ def test_device_nodes_are_those_of_gpus_control_modeset_and_uvm():
     assert found.char_links == ("195:0", "511:0")
 
 
+@pytest.mark.parametrize(
+    ("state", "paths"), [("live\n", ("/run/nvidia/driver/dev/nvidia0", "/run/nvidia/driver/dev/nvidiactl")), ("coming\n", ())]
+)
+def test_nodes_of_a_driver_container_count_while_its_module_is_live(state, paths):
+    files = {
+        "/sys/module/nvidia/initstate": state,
+        "/dev/null": b"",
+        "/run/nvidia/driver/dev/nvidia0": b"",
+        "stat /run/nvidia/driver/dev/nvidia0": node(195, 0),
+        "/run/nvidia/driver/dev/nvidiactl": b"",
+        "stat /run/nvidia/driver/dev/nvidiactl": node(195, 255),
+    }
+    assert tuple(one.path for one in read(files).device_nodes) == paths
+
+
 def test_firmware_is_read_where_the_kernel_looks_for_it():
     files = {
         "/lib/firmware/nvidia/580.142/gsp_ga10x.bin": b"",

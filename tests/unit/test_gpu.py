@@ -198,3 +198,12 @@ def test_any_text_is_a_value_or_an_error(text):
 def test_any_mask_is_words(bits):
     assert len(nvml.parse_health(bits)) == 7
     assert all(isinstance(word, str) for word in nvml.parse_clock_events(bits))
+
+
+@pytest.mark.parametrize(("port", "lanes"), [("8\n", 8), ("16\n", 16), ("32\n", 16), ("255\n", 16), (None, 16)])
+def test_a_card_has_no_more_lanes_than_its_slot(port, lanes):
+    above = "/sys/devices/pci0000:15/0000:15:01.0"
+    files = {f"{above}/{ADDRESS}/max_link_width": "16\n", f"{pci.DEVICES}/{ADDRESS}": ("link", f"{above}/{ADDRESS}")}
+    if port:
+        files[f"{above}/max_link_width"] = port
+    assert pci.facts(host(files), ADDRESS)["link_width_max"] == lanes

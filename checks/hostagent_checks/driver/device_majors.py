@@ -17,7 +17,7 @@ from hostagent.facts.unread import Unread
 )
 def device_majors(driver: Driver) -> Findings:
     major = dict(need(driver.char_majors)).get("nvidia-uvm", -1)
-    nodes = [node for node in need(driver.device_nodes) if node.path.removeprefix(CONTAINER_ROOT).startswith("/dev/nvidia-uvm")]
+    nodes = [node for node in need(driver.device_nodes) if node.path.replace(CONTAINER_ROOT, "/", 1).startswith("/dev/nvidia-uvm")]
     if major < 0 and not nodes:
         need(Unread("not-supported", "nvidia_uvm is not loaded and has no nodes"))
     if not nodes:

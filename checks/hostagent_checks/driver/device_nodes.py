@@ -24,7 +24,7 @@ _MODESET_MINOR = 254
 def device_nodes(driver: Driver, gpus: tuple[Gpu, ...]) -> Findings:
     if not need(driver.loaded):
         need(Unread("not-supported", "the nvidia module is not loaded"))
-    nodes = {node.path.removeprefix(CONTAINER_ROOT): (node.major, node.minor) for node in need(driver.device_nodes)}
+    nodes = {node.path.replace(CONTAINER_ROOT, "/", 1): (node.major, node.minor) for node in need(driver.device_nodes)}
     wanted = {"/dev/nvidiactl": (_MAJOR, _CONTROL_MINOR)}
     if "/dev/nvidia-modeset" in nodes:
         wanted["/dev/nvidia-modeset"] = (_MAJOR, _MODESET_MINOR)

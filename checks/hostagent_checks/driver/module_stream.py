@@ -25,7 +25,9 @@ def module_stream(packages: Packages, os: Os, profile: Profile) -> Findings:
     if not stream:
         if not _has_modules(need(os.id), need(os.version_id)):
             need(Unread("not-supported", "this distribution has no module of the driver"))
-        if not any(driver_part(one.name) and need(one.origin) != "distribution" for one in need(packages.installed)):
+        if owner := need(os.managed_by):
+            need(Unread("not-supported", f"{owner} brings the driver in its own way"))
+        if not any(driver_part(one.name) and need(one.origin) == "cuda" for one in need(packages.installed)):
             need(Unread("absent", "no package of the driver is installed from NVIDIA's repository"))
         yield fail(
             "no stream of the driver is enabled", code="none", found="none: dnf takes the newest branch", wanted=profile.driver.version

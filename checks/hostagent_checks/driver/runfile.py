@@ -1,11 +1,14 @@
 """The driver was installed by NVIDIA's .run file: no package manager knows it, and none can upgrade it.
 
 It works. But no update reaches it, a new kernel gets a module only where DKMS was asked for, and packages that are
-installed later mix with it (see `driver.library_owner`).
+installed later mix with it (see `driver.library_owner`). Where somebody else makes the whole image, as on AKS, it is theirs
+to change.
 """
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
+from hostagent.facts.system import Os
+from hostagent.facts.unread import Unread
 
 
 @check(
@@ -15,7 +18,9 @@ from hostagent.facts.driver import Driver
     remedy="To move to packages run 'nvidia-uninstall', then install the driver's packages.",
     references=("NVIDIA driver README, chapter Installing the NVIDIA Driver",),
 )
-def runfile(driver: Driver) -> Findings:
+def runfile(driver: Driver, os: Os) -> Findings:
     traces = need(driver.runfile_traces)
     if traces:
+        if owner := need(os.managed_by):
+            need(Unread("not-supported", f"{owner} brings the driver in its own way"))
         yield fail("a .run file installed the driver", code="runfile", found=traces, wanted="packages", evidence=traces)

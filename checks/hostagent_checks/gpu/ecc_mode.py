@@ -1,12 +1,15 @@
 """Memory error correction is not as the profile wants it.
 
 Without it, memory faults turn into wrong results instead of errors. With it, some older cards have less memory.
+GeForce cards come without it or with it off, and are not judged for that.
 """
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+_CONSUMER = "GeForce"
 
 
 @check(
@@ -21,5 +24,7 @@ def ecc_mode(gpu: Gpu, profile: Profile) -> Findings:
     if wanted == "any":
         need(Unread("not-supported", "the profile takes any ECC mode"))
     found = "enabled" if need(need(gpu.ecc).enabled) else "disabled"
+    if found == "disabled" and wanted == "enabled" and _CONSUMER in need(gpu.name):
+        need(Unread("not-supported", f"{gpu.name}: these cards come with ECC off"))
     if found != wanted:
         yield fail(f"ECC is {found}, profile wants {wanted}", code=found, found=found, wanted=wanted)

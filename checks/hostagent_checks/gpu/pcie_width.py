@@ -1,11 +1,13 @@
 """The GPU's PCIe link has fewer lanes than the GPU can use: copies from and to the host are slower.
 
-The width does not depend on load. Where all GPUs of a kind have the same narrow link, the slots are wired that way; one
-GPU with fewer lanes than its peers has a bad seat, riser or contact.
+The width does not depend on load. Where all GPUs of a kind have the same narrow link, the slots are wired that way, and
+nothing is wrong; one GPU with fewer lanes than its peers has a bad seat, riser or contact. A GPU without a peer warns,
+but not in a virtual machine, where nobody can reach the slot.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.gpu import Gpu, alike
+from hostagent.facts.system import Machine
 from hostagent.facts.unread import Unread
 
 #: What registers of no or of a dead link read as: `gpu.on_bus` judges those.
@@ -19,7 +21,7 @@ _NO_WIDTH = (0, 63, 255)
     remedy="Drain the node, power it off and reseat the GPU or its riser; check the slot's wiring in the board's manual.",
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_width",),
 )
-def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
+def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], machine: Machine) -> Findings:
     width, most = need(gpu.link_width), need(gpu.link_width_max)
     if width in _NO_WIDTH or most in _NO_WIDTH:
         need(Unread("not-supported", f"the link reports no width ({width} of {most})"))
@@ -28,5 +30,7 @@ def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     peers = [one.link_width for one in alike(gpu, gpus) if not isinstance(one.link_width, Unread) and one.link_width not in _NO_WIDTH]
     if any(peer > width for peer in peers):
         yield fail(f"{width} lanes, its peers have {max(peers)}", code="fewer-than-peers", found=width, wanted=max(peers))
-    else:
+    elif not peers:
+        if need(machine.virtual):
+            need(Unread("not-supported", f"{width} lanes of {most}, and the virtual machine's host has the slot"))
         yield warn(f"{width} lanes, the GPU can use {most}", code="narrow", found=width, wanted=most)

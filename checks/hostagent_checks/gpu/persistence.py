@@ -2,11 +2,13 @@
 
 Then every job waits seconds for the GPU to start, settings are lost between jobs, and health tools wake the GPU each
 time. The persistence daemon, or the older persistence mode, keeps it up. Without NVML the daemon's socket decides.
+Many images of virtual machines come without the daemon, so there it is not asked for.
 """
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.system import Machine
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
 
@@ -18,13 +20,15 @@ from hostagent.profile import Profile
     remedy="'systemctl enable --now nvidia-persistenced'; without that daemon 'nvidia-smi -pm 1'.",
     references=("NVIDIA Driver Persistence",),
 )
-def persistence(gpu: Gpu, driver: Driver, profile: Profile) -> Findings:
+def persistence(gpu: Gpu, driver: Driver, machine: Machine, profile: Profile) -> Findings:
     if not profile.gpus.persistence:
         need(Unread("not-supported", "the profile asks for no persistence"))
     if isinstance(gpu.persistence, Unread) and gpu.persistence.why in NOT_APPLICABLE:
         if not need(driver.persistenced_socket):
+            _on_a_board(machine)
             yield fail("the persistence daemon does not run", code="no-daemon", found="no socket", wanted="running")
     elif not need(gpu.persistence):
+        _on_a_board(machine)
         running = driver.persistenced_socket is True
         yield fail(
             f"persistence is off{', though the persistence daemon runs' if running else ''}",
@@ -33,3 +37,8 @@ def persistence(gpu: Gpu, driver: Driver, profile: Profile) -> Findings:
             wanted="on",
             remedy="Take --no-persistence-mode out of the unit nvidia-persistenced and restart it." if running else "",
         )
+
+
+def _on_a_board(machine: Machine) -> None:
+    if need(machine.virtual):
+        need(Unread("not-supported", "a virtual machine, and nothing keeps its GPU initialised"))

@@ -29,4 +29,4 @@ def boot_space(machine: Machine, params: Params) -> Findings:
     for one in holding:
         free = need(one.free_bytes)
         if free < params.min_free_bytes:
-            yield fail("/boot is nearly full", code="full", found=f"{free} bytes free", wanted=f">= {params.min_free_bytes}")
+            yield fail("/boot is nearly full", code="full", found=free, wanted=f">= {params.min_free_bytes}")

@@ -27,4 +27,4 @@ def disk_space(machine: Machine, params: Params) -> Findings:
     wanted = params.min_free_bytes
     for one in need(machine.filesystems):
         if any(place in one.holds for place in _PLACES) and need(one.free_bytes) < wanted:
-            yield fail(f"{one.path} is nearly full", code="full", found=f"{need(one.free_bytes)} bytes free", wanted=f">= {wanted}")
+            yield fail(f"{one.path} is nearly full", code="full", found=need(one.free_bytes), wanted=f">= {wanted}")

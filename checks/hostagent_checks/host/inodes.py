@@ -29,7 +29,7 @@ def inodes(machine: Machine, params: Params) -> Findings:
     for one in counted:
         # a /boot of its own holds some dozen files, and is made with few inodes
         if one.holds != ("/boot",) and need(one.free_inodes) < params.min_free:
-            found, wanted = f"{need(one.free_inodes)} inodes free", f">= {params.min_free}"
+            found, wanted = need(one.free_inodes), f">= {params.min_free}"
             yield fail(f"{one.path} has few inodes left", code="few", found=found, wanted=wanted)
 
 

@@ -30,6 +30,4 @@ def memlock(machine: Machine, kernel: Kernel, params: Params) -> Findings:
     limit = need(machine.memlock_bytes)
     if limit != -1 and limit < params.min_bytes:
         by = need(machine.memlock_origin)
-        yield fail(
-            f"containers may lock {limit} bytes ({by}), wanted unlimited", code="low", found=f"{limit} bytes by {by}", wanted="unlimited"
-        )
+        yield fail(f"containers may lock {limit} bytes, wanted unlimited", code="low", found=f"{limit} bytes by {by}", wanted="unlimited")

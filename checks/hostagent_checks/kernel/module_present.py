@@ -7,8 +7,9 @@ the same, its file was removed since, and the host works until the next reboot.
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.system import Kernel, Os
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.os import MODULES_ELSEWHERE
 from hostagent.profile import Profile
 
 
@@ -20,7 +21,7 @@ from hostagent.profile import Profile
     "'dkms autoinstall -k $(uname -r)'.",
     references=("depmod(8)", "NVIDIA/nvidia-docker issue 804"),
 )
-def module_present(kernel: Kernel, driver: Driver, profile: Profile) -> Findings:
+def module_present(kernel: Kernel, driver: Driver, os: Os, profile: Profile) -> Findings:
     if profile.driver.owner == "container":
         need(Unread("not-supported", "the driver container brings the module"))
     release = need(kernel.release)
@@ -31,6 +32,8 @@ def module_present(kernel: Kernel, driver: Driver, profile: Profile) -> Findings
     code = "other-kernel-has-it" if others else "missing"
     message = f"kernel {release} has no nvidia module on disk" + (f"; {', '.join(others)} has one" if others else "")
     if driver.loaded is True:
+        if (owner := need(os.managed_by)) in MODULES_ELSEWHERE:
+            need(Unread("not-supported", f"{owner} loads the module from a directory of its own"))
         yield warn(message + ", yet one is loaded", code="removed", found="loaded, not on disk", wanted="on disk", evidence=others)
     else:
         yield fail(message, code=code, found="none", wanted=f"nvidia.ko of {release}", evidence=others)

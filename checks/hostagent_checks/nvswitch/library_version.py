@@ -3,8 +3,9 @@
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
+from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import LIBRARY_PACKAGES, named
+from hostagent.knowledge.fabric import LIBRARY_PACKAGES, named, remedy_of
 
 
 @check(
@@ -14,11 +15,15 @@ from hostagent.knowledge.fabric import LIBRARY_PACKAGES, named
     remedy="Install libnvidia-nscq and libnvsdm in exactly the driver's version, and hold them.",
     references=("NVIDIA Driver Installation Guide, section Compute-only (Headless)", "gpu-driver-container issue 735"),
 )
-def library_version(packages: Packages, driver: Driver) -> Findings:
+def library_version(packages: Packages, driver: Driver, kernel: Kernel) -> Findings:
     found = named(need(packages.installed), LIBRARY_PACKAGES)
     if not found:
         need(Unread("absent", "neither libnvidia-nscq nor libnvsdm is installed"))
     loaded = need(driver.loaded_version)
     for package in found:
         if package.upstream != loaded:
-            yield fail(f"{package.name} {package.upstream}, driver {loaded}", code="other-version", found=package.upstream, wanted=loaded)
+            remedy = remedy_of(package, kernel)
+            code = "reboot-pending" if remedy else "other-version"
+            yield fail(
+                f"{package.name} {package.upstream}, driver {loaded}", code=code, found=package.upstream, wanted=loaded, remedy=remedy
+            )

@@ -7,8 +7,9 @@ from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Fabric
 from hostagent.facts.packages import Packages
+from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import MANAGER_PACKAGES, local_switches, named
+from hostagent.knowledge.fabric import MANAGER_PACKAGES, local_switches, named, remedy_of
 
 
 @check(
@@ -18,7 +19,7 @@ from hostagent.knowledge.fabric import MANAGER_PACKAGES, local_switches, named
     remedy="Install the fabric manager package in exactly the driver's version, hold it, and restart nvidia-fabricmanager.",
     references=("gpu-operator issue 544", "gpu-driver-container issue 735", "NVIDIA Fabric Manager User Guide, section Installing"),
 )
-def manager_version(fabric: Fabric, packages: Packages, driver: Driver) -> Findings:
+def manager_version(fabric: Fabric, packages: Packages, driver: Driver, kernel: Kernel) -> Findings:
     local_switches(fabric)
     found = named(need(packages.installed), MANAGER_PACKAGES)
     if not found:
@@ -26,4 +27,8 @@ def manager_version(fabric: Fabric, packages: Packages, driver: Driver) -> Findi
     loaded = need(driver.loaded_version)
     for package in found:
         if package.upstream != loaded:
-            yield fail(f"{package.name} {package.upstream}, driver {loaded}", code="other-version", found=package.upstream, wanted=loaded)
+            remedy = remedy_of(package, kernel)
+            code = "reboot-pending" if remedy else "other-version"
+            yield fail(
+                f"{package.name} {package.upstream}, driver {loaded}", code=code, found=package.upstream, wanted=loaded, remedy=remedy
+            )

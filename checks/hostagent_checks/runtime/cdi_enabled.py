@@ -16,7 +16,8 @@ from hostagent.profile import Profile
     severity="critical",
     since="0.1",
     remedy=(
-        "Run 'nvidia-ctk runtime configure --runtime=RUNTIME --cdi.enabled' and restart the runtime; containerd 1.6 has to be upgraded."
+        "containerd: run 'nvidia-ctk runtime configure --runtime=containerd --cdi.enabled' (1.6 has to be upgraded first). Docker: add "
+        '"cdi": true to the "features" of /etc/docker/daemon.json by hand, for the command drops the others. Then restart the runtime.'
     ),
     references=(
         "NVIDIA Container Toolkit, Support for Container Device Interface",

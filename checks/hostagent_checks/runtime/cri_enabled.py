@@ -15,7 +15,8 @@ from hostagent.profile import Profile
     title="containerd serves CRI",
     severity="critical",
     since="0.1",
-    remedy="Run 'containerd config default > /etc/containerd/config.toml', configure the nvidia runtime again and restart containerd.",
+    remedy="Take cri out of disabled_plugins in /etc/containerd/config.toml and see that it says 'version = 2', keeping all else; "
+    "then configure the nvidia runtime again and restart containerd.",
     references=(
         "NVIDIA Container Toolkit issue 1430",
         "Kubernetes, Container Runtimes",

@@ -5,6 +5,7 @@ the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (
 """
 
 from hostagent.check import Findings, check, fail, need
+from hostagent.facts.system import Os
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 
@@ -16,11 +17,13 @@ from hostagent.facts.unread import Unread
     remedy="Hold all of its installed packages: 'apt-mark hold NAME…', 'dnf versionlock add NAME…' or 'zypper addlock NAME…'.",
     references=("apt-mark(8), apt_preferences(5)", "DNF versionlock plugin"),
 )
-def held(toolkit: Toolkit) -> Findings:
+def held(toolkit: Toolkit, os: Os) -> Findings:
     packages = need(toolkit.packages)
     if not packages:
         need(Unread("absent", "no package of the toolkit is installed"))
     free = sorted(one.name for one in packages if not one.held)
+    if free and (owner := need(os.managed_by)):
+        need(Unread("not-supported", f"{owner} brings the toolkit, and replaces it with the image"))
     if len(free) == len(packages):
         yield fail("no package of the toolkit is held", code="not-held", found="none held", wanted="all held")
     elif free:
