@@ -54,6 +54,11 @@ class Runtime:
         """NVIDIA's handlers in the effective configuration."""
         return tuple(one for one in need(self.handlers) if one.nvidia)
 
+    def judged(self, kind: str) -> None:
+        """Nothing for a runtime of the profile's kind; raises ``UnreadError`` (not-supported) for one that the profile does not want."""
+        if kind not in ("any", self.kind):
+            need(Unread("not-supported", f"the profile wants {'no runtime' if kind == 'none' else kind}, not {self.key}"))
+
 
 def wanted(runtimes: Iterable[Runtime], kind: str) -> tuple[Runtime, ...]:
     """The runtimes of the profile's kind (any, none, or a kind) that are there."""

@@ -7,6 +7,7 @@ from hostagent.check import Findings, check, fail, need
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -16,7 +17,8 @@ from hostagent.facts.unread import Unread
     remedy="Add /var/run/cdi and /etc/cdi to cdi_spec_dirs (Docker: cdi-spec-dirs) and restart the runtime.",
     references=("NVIDIA Container Toolkit, Support for Container Device Interface",),
 )
-def cdi_directories(runtime: Runtime, cdi: Cdi) -> Findings:
+def cdi_directories(runtime: Runtime, cdi: Cdi, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     if not need(runtime.cdi_enabled):
         need(Unread("not-supported", f"CDI is off in {runtime.key}"))
     folders = {spec.path.rpartition("/")[0].replace("/var/run/", "/run/") for spec in need(cdi.specs) if not spec.error}

@@ -8,6 +8,7 @@ from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.system import Machine, Services
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -20,7 +21,8 @@ from hostagent.facts.unread import Unread
     ),
     references=("Kubernetes, Container Runtimes: cgroup drivers",),
 )
-def cgroup_driver(runtime: Runtime, services: Services, machine: Machine) -> Findings:
+def cgroup_driver(runtime: Runtime, services: Services, machine: Machine, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     if runtime.key not in ("containerd", "crio", "k3s", "rke2"):
         need(Unread("not-supported", f"the kubelet does not use {runtime.key}, or sets its driver by itself"))
     driver = need(runtime.cgroup_driver)

@@ -10,6 +10,7 @@ the built-in runc entry. Docker and CRI-O refuse a file they cannot parse.
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -22,7 +23,8 @@ from hostagent.facts.unread import Unread
         "NVIDIA Container Toolkit issue 1430",
     ),
 )
-def config_accepted(runtime: Runtime) -> Findings:
+def config_accepted(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     state = need(runtime.state)
     if state == "absent":
         need(Unread("absent", f"no program reads the configuration of {runtime.key}"))

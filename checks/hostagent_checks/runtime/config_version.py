@@ -7,6 +7,7 @@ containerd ignores every table of the file that has the plugin's full name, and 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -19,7 +20,8 @@ from hostagent.facts.unread import Unread
     ),
     references=("NVIDIA Container Toolkit issue 1430",),
 )
-def config_version(runtime: Runtime) -> Findings:
+def config_version(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     if runtime.key != "containerd":
         need(Unread("not-supported", f"{runtime.key} writes its configuration itself, or has no version in it"))
     if need(runtime.state) == "cri_disabled" or not need(runtime.config_files):

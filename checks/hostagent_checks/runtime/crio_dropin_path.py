@@ -7,6 +7,7 @@ runtime does not exist. Toolkit 1.19.1 has the right path.
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -22,7 +23,8 @@ from hostagent.facts.unread import Unread
         "CRI-O, crio.conf.d(5)",
     ),
 )
-def crio_dropin_path(runtime: Runtime) -> Findings:
+def crio_dropin_path(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     if runtime.kind != "crio":
         need(Unread("not-supported", f"{runtime.key} is not CRI-O"))
     files = need(runtime.unimported)

@@ -7,6 +7,7 @@ containerd 1.x the drop-in replaces the whole section, so keys it does not have 
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
+from hostagent.profile import Profile
 
 
 @check(
@@ -16,7 +17,8 @@ from hostagent.facts.runtime import Runtime
     remedy="Run 'nvidia-ctk runtime configure --runtime=containerd' again, which copies the section anew, and restart containerd.",
     references=("NVIDIA Container Toolkit, Release Notes 1.18.0: drop-in files",),
 )
-def dropin_shadow(runtime: Runtime) -> Findings:
+def dropin_shadow(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     hidden = need(runtime.shadowed)
     if hidden:
         yield fail("settings of the main file are hidden", code="shadowed", found=hidden[:5], wanted="none", evidence=hidden)

@@ -9,6 +9,7 @@ from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -18,7 +19,8 @@ from hostagent.facts.unread import Unread
     remedy="Run 'nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto' and start the containers again.",
     references=("NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",),
 )
-def gpu_lost_on_reload(runtime: Runtime, toolkit: Toolkit) -> Findings:
+def gpu_lost_on_reload(runtime: Runtime, toolkit: Toolkit, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     if not runtime.nvidia_handlers:
         need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
     mode, driver = need(toolkit.mode), need(runtime.cgroup_driver)

@@ -7,6 +7,7 @@ It happens when the toolkit was removed or moved and the runtime's configuration
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -18,7 +19,8 @@ from hostagent.facts.unread import Unread
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )
-def handler_binary(runtime: Runtime) -> Findings:
+def handler_binary(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     handlers = runtime.nvidia_handlers
     if not handlers:
         need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))

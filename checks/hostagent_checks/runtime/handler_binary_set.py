@@ -7,6 +7,7 @@ job looks for a GPU.
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -19,7 +20,8 @@ from hostagent.facts.unread import Unread
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )
-def handler_binary_set(runtime: Runtime) -> Findings:
+def handler_binary_set(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     handlers = runtime.nvidia_handlers
     if not handlers:
         need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))

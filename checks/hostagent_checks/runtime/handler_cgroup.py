@@ -7,6 +7,7 @@ does not count it. 'nvidia-ctk runtime configure' on a host without a config.tom
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -16,7 +17,8 @@ from hostagent.facts.unread import Unread
     remedy="Set SystemdCgroup in the options of the nvidia entry to what the runc entry has, and restart containerd.",
     references=("Kubernetes, Container Runtimes: cgroup drivers",),
 )
-def handler_cgroup(runtime: Runtime) -> Findings:
+def handler_cgroup(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     handlers = need(runtime.handlers)
     base = need(next((one for one in handlers if one.name == "runc"), Unread("absent", f"{runtime.key} has no runc entry")))
     if not runtime.nvidia_handlers:

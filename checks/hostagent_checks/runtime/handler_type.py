@@ -6,6 +6,7 @@ runc itself when a file sets only its options, because it replaces the built-in 
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
+from hostagent.profile import Profile
 
 
 @check(
@@ -17,7 +18,8 @@ from hostagent.facts.runtime import Runtime
     ),
     references=("NVIDIA Container Toolkit issue 1956",),
 )
-def handler_type(runtime: Runtime) -> Findings:
+def handler_type(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     for handler in need(runtime.handlers):
         if not handler.runtime_type:
             yield fail(f"{handler.name} has no runtime_type", code="empty", found=f"{handler.name}: empty", wanted="io.containerd.runc.v2")

@@ -7,6 +7,7 @@ of the other version was left behind.
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
+from hostagent.profile import Profile
 
 
 @check(
@@ -19,7 +20,8 @@ from hostagent.facts.runtime import Runtime
     ),
     references=("containerd 2.0, Release Notes: configuration version 3",),
 )
-def misplaced_table(runtime: Runtime) -> Findings:
+def misplaced_table(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     tables = need(runtime.misplaced)
     if tables:
         yield fail("tables that containerd does not read", code="misplaced", found=tables, wanted="none")

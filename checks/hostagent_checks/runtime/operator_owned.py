@@ -22,6 +22,7 @@ from hostagent.profile import Profile
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),
 )
 def operator_owned(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     handlers = runtime.nvidia_handlers
     if not handlers:
         need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))

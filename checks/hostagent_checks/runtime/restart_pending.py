@@ -7,6 +7,7 @@ restarting Docker stops them unless live-restore is set.
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.runtime import Runtime
+from hostagent.profile import Profile
 
 #: A process' start is told from the boot's second (btime of proc_stat(5)): k3s starts containerd in the second in which it writes its file.
 _START_IS_EXACT_TO_S = 1
@@ -22,7 +23,8 @@ _START_IS_EXACT_TO_S = 1
         "Docker Engine, Live restore",
     ),
 )
-def restart_pending(runtime: Runtime) -> Findings:
+def restart_pending(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     started = need(runtime.started_at)
     changed = need(runtime.newest_config_mtime)
     if started + _START_IS_EXACT_TO_S < changed:

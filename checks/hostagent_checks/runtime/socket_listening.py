@@ -7,6 +7,7 @@ containerRuntimeEndpoint.
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -16,7 +17,8 @@ from hostagent.facts.unread import Unread
     remedy="Compare the grpc address in the runtime's configuration with its clients' endpoint, and read its journal.",
     references=("Kubernetes, Container Runtimes",),
 )
-def socket_listening(runtime: Runtime) -> Findings:
+def socket_listening(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     if not need(runtime.running):
         need(Unread("absent", f"{runtime.key} does not run"))
     if not need(runtime.socket_listening):

@@ -7,6 +7,7 @@ version line; tools that rewrite config.toml remove it.
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
 
 
 @check(
@@ -16,7 +17,8 @@ from hostagent.facts.unread import Unread
     remedy='Add imports = ["/etc/containerd/conf.d/*.toml"] to /etc/containerd/config.toml, or remove the file, and restart containerd.',
     references=("NVIDIA Container Toolkit issue 1430",),
 )
-def unimported_dropin(runtime: Runtime) -> Findings:
+def unimported_dropin(runtime: Runtime, profile: Profile) -> Findings:
+    runtime.judged(profile.runtime.kind)
     if runtime.kind != "containerd":
         need(Unread("not-supported", f"{runtime.key} has no imports"))
     files = need(runtime.unimported)

@@ -22,6 +22,8 @@ _NEEDED = ("/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk")
 def binary(toolkit: Toolkit, profile: Profile) -> Findings:
     if profile.toolkit.owner == "container":
         need(Unread("not-supported", "the profile gives the toolkit to a container"))
+    if profile.runtime.kind == "none":
+        need(Unread("not-supported", "the profile wants no container runtime, and so no toolkit"))
     binaries = dict(need(toolkit.binaries))
     if not binaries and not need(toolkit.packages):
         need(Unread("absent", "the toolkit is not installed"))
