@@ -13,7 +13,12 @@ from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 _WANTED = {"handler": "a runtime called nvidia", "either": "a runtime called nvidia, or CDI with a specification"}
-_REMEDY = "Install the toolkit and restart k3s (or rke2): it looks for nvidia-container-runtime as it starts. Do not edit its config.toml."
+#: Where all runtimes write their configuration themselves, and nvidia-ctk's edits have no effect.
+_REMEDIES = {
+    ("k3s", "rke2"): "Install the toolkit and restart k3s (or rke2): it looks for nvidia-container-runtime as it starts. "
+    "Do not edit its config.toml.",
+    ("microk8s",): "Add the nvidia entry to /var/snap/microk8s/current/args/containerd-template.toml, or run 'microk8s enable nvidia'.",
+}
 
 
 @check(
@@ -40,5 +45,5 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, profile: Profile) ->
     if by_cdi and any(spec.kind == "nvidia.com/gpu" and not spec.error for spec in need(cdi.specs)):
         return
     names = tuple(f"{one.key}: {', '.join(handler.name for handler in need(one.handlers)) or 'none'}" for one in usable)
-    remedy = _REMEDY if all(one.key in ("k3s", "rke2") for one in usable) else ""
+    remedy = next((text for keys, text in _REMEDIES.items() if all(one.key in keys for one in usable)), "")
     yield fail("no runtime gives access to GPUs", code="absent", found=names, wanted=_WANTED[access], remedy=remedy)
