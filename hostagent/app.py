@@ -33,22 +33,25 @@ def backend(evidence: Evidence, profile_nvml: str) -> Backend:
         from hostagent.source import tape
 
         return tape.ReplayBackend(tape.load(evidence.snapshot))
-    from hostagent.source.live import LiveBackend
+    from hostagent.source.live import LiveBackend, refuse_wrong_root
 
     if evidence.root:
+        refuse_wrong_root(evidence.root, "image", evidence.kernel)
         return LiveBackend(evidence.root, "image", deadline_s=evidence.deadline_s, kernel=evidence.kernel)
     kind: Kind = "host-root" if evidence.host_root else "live"
+    if kind == "host-root":
+        refuse_wrong_root(evidence.host_root, kind)
     optional = profile_nvml == "optional"
     return LiveBackend(evidence.host_root or "/", kind, deadline_s=evidence.deadline_s, nvml_optional=optional)
 
 
-def examine(reading: Backend, loaded: Loaded, only: Iterable[str] = ()) -> Report:
+def examine(reading: Backend, loaded: Loaded, only: Iterable[str] = (), *, replayed: bool = False) -> Report:
     """Read the host, judge it by the profile, report. Closes the backend."""
     only = tuple(only)
     started = time.perf_counter()
     try:
         checks = catalogue.load(loaded.profile.catalogues)
-        catalogue.refuse_unknown_ids(checks, loaded.profile)
+        catalogue.refuse_unknown_ids(checks, loaded)
         chosen = catalogue.select(checks, only) if only else checks
         loading = time.perf_counter()
         facts, timings_ms = collect(Source(reading), READERS)
@@ -67,9 +70,10 @@ def examine(reading: Backend, loaded: Loaded, only: Iterable[str] = ()) -> Repor
         valid_until=observed_at + loaded.profile.report.valid_for_s,
         boot_id=_field(facts, Machine, "boot_id", ""),
         evidence=facts.kind,
+        replayed=replayed,
         partial=bool(only),
         host=_identity(facts),
-        profile=ProfileIdentity(loaded.profile.name, loaded.digest, loaded.origins),
+        profile=ProfileIdentity(loaded.title, loaded.digest, loaded.origins),
         verdict=verdicts(judgements),
         findings=judgements,
         coverage=coverage(judgements),

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from hostagent.check import Check
 from hostagent.errors import HostagentError
-from hostagent.profile import Profile
+from hostagent.profile import Loaded
 
 OURS = "hostagent_checks"
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -56,16 +56,17 @@ def select(checks: tuple[Check, ...], only: Iterable[str]) -> tuple[Check, ...]:
     return tuple(one for one in checks if any(one.id == name or one.id.startswith(name + ".") for name in wanted))
 
 
-def refuse_unknown_ids(checks: tuple[Check, ...], profile: Profile) -> None:
+def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> None:
     """A profile that turns off a check that does not exist means another one: say so."""
     known = {one.id for one in checks}
-    for name in profile.checks:
+    for name in loaded.profile.checks:
         if name not in known:
             import difflib
 
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]}?" if close else "Run 'hostagent checks list'"
-            raise HostagentError(f"profile {profile.name}: checks names {name!r}, which no catalogue has", hint)
+            where = loaded.origin(f"checks.{name}")
+            raise HostagentError(f"profile {where}: checks names {name!r}, which no catalogue has", hint)
 
 
 def _modules(name: str) -> Iterator[ModuleType]:

@@ -13,6 +13,7 @@ SCHEMA_VERSION = 1
 SITE_FILE = "/etc/hostagent/profile.yaml"
 BUILT_IN = os.path.join(os.path.dirname(__file__), "profiles")
 MAX_BYTES = 256 * 1024
+_NEXT_STEP = "See 'hostagent schema profile' and 'hostagent profile show default'"
 
 Owner = Literal["host", "container"]
 
@@ -120,6 +121,12 @@ class Loaded(NamedTuple):
 
     profile: Profile
     origins: Mapping[str, str]
+    site: str  # the site file that is laid over it, "" for none
+
+    @property
+    def title(self) -> str:
+        """What a report calls it: ``tao-7.1``, ``tao-7.1 + /etc/hostagent/profile.yaml``."""
+        return f"{self.profile.name} + {self.site}" if self.site else self.profile.name
 
     @property
     def digest(self) -> str:
@@ -159,7 +166,7 @@ def load(name: str = "", *, site_file: str = SITE_FILE, overlay: Mapping[str, An
     origins: dict[str, str] = {}
     for label, data in layers:
         _merge(merged, data, label, origins, "")
-    return Loaded(_built(merged, chosen), origins)
+    return Loaded(_built(merged, chosen, origins), origins, site_file if site else "")
 
 
 def validate(path: str) -> Loaded:
@@ -178,6 +185,7 @@ def _chain(name: str, seen: tuple[str, ...]) -> Iterator[tuple[str, dict[str, An
             "Run 'hostagent profile list'",
         )
     data = _read(name if is_file else built_in)
+    data = {"name": name, **data} if is_file else data
     parent = data.get("extends", "default" if name != "default" else "")
     if parent:
         yield from _chain(str(parent), (*seen, name))
@@ -187,20 +195,22 @@ def _chain(name: str, seen: tuple[str, ...]) -> Iterator[tuple[str, dict[str, An
 def _read(path: str) -> dict[str, Any]:
     from hostagent.yamlfile import YamlError, load_yaml
 
-    next_step = "See 'hostagent schema profile' and 'hostagent profile show default'"
     try:
         data = load_yaml(path, MAX_BYTES)
     except YamlError as error:
-        raise HostagentError(f"profile {path}: {error}", next_step) from error
+        raise HostagentError(f"profile {path}: {error}", _NEXT_STEP) from error
+    data = {} if data is None else data  # an empty file overrides nothing
     if not isinstance(data, dict):
-        raise HostagentError(f"profile {path}: found {type(data).__name__}, wanted a mapping", next_step)
+        raise HostagentError(
+            f"profile {path}: found a {'list' if isinstance(data, list) else 'single value'}, wanted keys and values", _NEXT_STEP
+        )
     version = data.get("schema_version", SCHEMA_VERSION)
     if version != SCHEMA_VERSION or isinstance(version, bool):
-        raise HostagentError(f"profile {path}: schema_version is {version!r}, wanted {SCHEMA_VERSION}", next_step)
+        raise HostagentError(f"profile {path}: schema_version is {version!r}, wanted {SCHEMA_VERSION}", _NEXT_STEP)
     try:
         build(Profile, data, f"profile {path}", missing=lambda _: None)
     except ShapeError as error:
-        raise HostagentError(str(error), next_step) from error
+        raise HostagentError(str(error), _NEXT_STEP) from error
     return data
 
 
@@ -214,13 +224,30 @@ def _merge(into: dict[str, Any], data: Mapping[str, Any], label: str, origins: d
             origins[path] = label
 
 
-def _built(merged: dict[str, Any], name: str) -> Profile:
-    from hostagent.facts.version import ConstraintError, parse_constraint
-
+def _built(merged: dict[str, Any], name: str, origins: Mapping[str, str]) -> Profile:
     try:
         profile: Profile = build(Profile, merged, f"profile {name}")
-        for constraint in (profile.driver.version, profile.toolkit.version, profile.cuda.toolkit):
-            parse_constraint(constraint)
-    except (ShapeError, ConstraintError) as error:
-        raise HostagentError(str(error), "See 'hostagent schema profile' and 'hostagent profile show default'") from error
+    except ShapeError as error:
+        raise HostagentError(str(error), _NEXT_STEP) from error
+    for path, problem in _out_of_range(profile):
+        raise HostagentError(f"profile {origins.get(path, name)}: {path}: {problem}", _NEXT_STEP)
     return profile
+
+
+def _out_of_range(profile: Profile) -> Iterator[tuple[str, str]]:
+    from hostagent.facts.version import ConstraintError, parse_constraint
+
+    constraints = {
+        "driver.version": profile.driver.version,
+        "toolkit.version": profile.toolkit.version,
+        "cuda.toolkit": profile.cuda.toolkit,
+    }
+    for path, constraint in constraints.items():
+        try:
+            parse_constraint(constraint)
+        except ConstraintError as error:
+            yield path, str(error)
+    if profile.gpus.count < 0:
+        yield "gpus.count", f"found {profile.gpus.count}, wanted 0 or more"
+    if profile.report.valid_for_s <= 0:
+        yield "report.valid_for_s", f"found {profile.report.valid_for_s}, wanted seconds above 0"

@@ -79,14 +79,17 @@ class Tool:
 
 @frozen
 class Report:
-    """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage."""
+    """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage; ``evidence`` is what was
+    read, ``replayed`` whether from a snapshot of it.
+    """
 
     schema_version: int
     tool: Tool
     observed_at: float
     valid_until: float
     boot_id: str
-    evidence: Literal["live", "host-root", "image", "replay"]
+    evidence: Literal["live", "host-root", "image"]
+    replayed: bool
     partial: bool
     host: HostIdentity
     profile: ProfileIdentity
@@ -99,18 +102,21 @@ class Report:
 
 def verdicts(judgements: tuple[Judgement, ...]) -> Verdicts:
     """Outcome and severity meet here and nowhere else. ``multi_node`` needs ``single_node``."""
-    node = _verdict([one for one in judgements if one.scope == "node"])
-    return Verdicts(single_node=node, multi_node=_verdict(list(judgements)))
+    node, whole = _verdict([one for one in judgements if one.scope == "node"]), _verdict(list(judgements))
+    return Verdicts(single_node=node, multi_node=node if node == "unknown" and whole in PLACEABLE else whole)
 
 
 def _verdict(judgements: list[Judgement]) -> Verdict:
     seen = {(one.severity, one.outcome) for one in judgements}
     if ("critical", "fail") in seen:
         return "not_ready"
-    if ("critical", "unknown") in seen or not judgements:
+    if ("critical", "unknown") in seen:
         return "unknown"
     degrading = {("critical", "warn"), ("warning", "warn"), ("warning", "fail"), ("warning", "unknown")}
-    return "degraded" if seen & degrading else "ready"
+    if seen & degrading:
+        return "degraded"
+    # A host of which nothing that counts was judged is not ready by default.
+    return "ready" if any(severity != "info" and outcome == "pass" for severity, outcome in seen) else "unknown"
 
 
 def coverage(judgements: tuple[Judgement, ...]) -> Coverage:

@@ -29,9 +29,11 @@ def record(reading: Backend, key: bytes, *, redact: bool = True) -> Tape:
         recording.close()
     answers: dict[str, Any] = recording.answers
     if redact:
-        names = (str(host.get("hostname", "")),) if isinstance(host, dict) else ()
-        short = tuple(name.partition(".")[0] for name in names)
-        answers = Redactor(key, tuple(dict.fromkeys((*names, *short)))).answers(answers)
+        name = str(host.get("hostname", "")) if isinstance(host, dict) else ""
+        redactor = Redactor(key, (name, name.partition(".")[0]))
+        answers = redactor.answers(answers)
+        if isinstance(host, dict):
+            answers["host"] = {"json": {**answers["host"]["json"], "hostname": redactor.name(name)}}
     return Tape(SCHEMA_VERSION, f"hostagent {__version__}", time.time(), reading.kind, redact, answers)
 
 

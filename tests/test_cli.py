@@ -57,6 +57,10 @@ def test_the_version_names_a_commit():
         ["check", "--from", NO_GPU, "--profile", "nonsense"],
         ["check", "--from", NO_GPU, "--profile", "/nonexistent.yaml"],
         ["check", "--from", NO_GPU, "-o", "/nonexistent/report"],
+        ["check", "--host-root", "/etc"],
+        ["check", "--root", "/proc"],
+        ["check", "--root", "/", "--kernel", "../x"],
+        ["check", "--root", "/", "--kernel", "9.9.9"],
         ["checks", "show", "nonsense"],
         ["profile", "show", "nonsense"],
         ["profile", "validate", "/etc/hostname"],
@@ -123,10 +127,29 @@ def test_an_output_file_is_whole_and_a_device_stays_a_device(tmp_path):
     assert not os.path.isfile("/dev/null")
 
 
-def test_a_reader_that_stops_reading_gets_no_traceback():
-    shell = f"{HOSTAGENT} checks list | head -n 1"
-    completed = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=False)
-    assert completed.stderr == ""
+@pytest.mark.parametrize("arguments", ["checks list", f"check --from {NO_GPU} --format json"])
+def test_a_reader_that_stops_reading_is_no_verdict_and_no_traceback(arguments):
+    shell = f"{HOSTAGENT} {arguments} | true; echo ${{PIPESTATUS[0]}}"
+    completed = subprocess.run(["/bin/bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert (completed.stdout, completed.stderr) == ("141\n", "")
+
+
+@pytest.mark.parametrize("where", ["> /dev/full", ">&-"])
+def test_an_output_that_cannot_be_written_is_one_sentence_and_exit_2(where):
+    shell = f"{HOSTAGENT} check --from {NO_GPU} {where}"
+    completed = subprocess.run(["/bin/bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert completed.returncode == 2
+    assert completed.stderr.startswith("Error: ")
+    assert len(completed.stderr.splitlines()) == 1
+
+
+def test_checks_that_did_not_apply_make_nothing_ready():
+    answer = run("check", "--from", NO_GPU, "--only", "nvswitch")
+    assert (answer.returncode, answer.stdout.partition(" ")[0]) == (1, "UNKNOWN")
+
+
+def test_a_replay_says_that_it_is_one():
+    assert "judged from a snapshot" in run("check", "--from", NO_GPU).stdout
 
 
 class TestStatus:

@@ -25,7 +25,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="device nodes and chro
 def tree(tmp_path):
     need_real("gcc", "apt-get install gcc libc6-dev")
     root = tmp_path / "host"
-    root.mkdir()
+    for place in ("proc/sys/kernel", "sys/devices"):
+        (root / place).mkdir(parents=True)
     return root
 
 
@@ -93,6 +94,7 @@ def test_a_partial_check_and_one_of_another_host_write_no_state(tree):
     before = state.stat().st_mtime_ns
     check("--only", "os")
     check("--host-root", str(tree))
+    check("--from", str(Path(__file__).parent / "hosts/no-gpu-vm"))
     assert state.stat().st_mtime_ns == before
 
 

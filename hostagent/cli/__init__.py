@@ -1,5 +1,8 @@
 """The command line: one module a command group, imported when its command is called."""
 
+import errno
+import os
+import signal
 import sys
 from typing import Any
 
@@ -7,6 +10,7 @@ import click
 
 from hostagent import __version__
 from hostagent.errors import HostagentError
+from hostagent.visible import visible
 
 #: Command, module, and the line in --help. Only the called command's module is imported.
 COMMANDS = {
@@ -55,21 +59,25 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line. A user's mistake is one sentence and exit 2; a bug keeps its traceback and exits 2 too."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that stops reading ends us as it ends every filter; click would exit 1
     try:
         cli(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(USAGE)
     except HostagentError as error:
-        click.echo(f"Error: {error.message}.\n{error.next_step}.", err=True)
+        click.echo(
+            visible(f"Error: {error.message}.") + "\n" + visible(error.next_step) + ("" if error.next_step.endswith("?") else "."), err=True
+        )
         sys.exit(USAGE)
     except click.Abort:
         click.echo("Interrupted.", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()  # nobody reads on: say nothing at interpreter exit either
-        sys.exit(141)
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and not error.filename:
+            click.echo("Error: cannot write standard output: no space left on device.", err=True)
+            os._exit(USAGE)  # what is buffered cannot be written either
+
         import traceback
 
         traceback.print_exc()

@@ -39,11 +39,11 @@ def command(profile_name: str, scope: str, form: Format, output: str, only: tupl
     place = evidence(**where)
     # The site file is this machine's policy: a recorded host gives the same report on every laptop without it.
     loaded = profile.load(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE)
-    report = app.examine(app.backend(place, loaded.profile.nvml), loaded, only)
+    report = app.examine(app.backend(place, loaded.profile.nvml), loaded, only, replayed=bool(place.snapshot))
+    if report.evidence == "live" and not report.replayed and not report.partial and os.geteuid() == 0:
+        _remember(report)
     width = terminal_width()
     write(render(report, form, colour=colour_wanted(output), width=width, verbose=verbose), output)
-    if report.evidence == "live" and not report.partial and os.geteuid() == 0:
-        _remember(report)
     sys.exit(0 if getattr(report.verdict, _SCOPES[scope]) in PLACEABLE else 1)
 
 

@@ -42,6 +42,8 @@ def evidence(host_root: str | None, root: str | None, kernel: str, snapshot: str
     named = [f"--{flag}" for flag, value in (("host-root", host_root), ("root", root), ("from", snapshot)) if value]
     if len(named) > 1:
         raise click.UsageError(f"found {' and '.join(named)}, wanted at most one place to read a host from")
+    if "/" in kernel or kernel in (".", ".."):
+        raise click.UsageError(f"found --kernel {kernel}, wanted a kernel release, a name below /lib/modules")
     if kernel and not root:
         raise click.UsageError("found --kernel without --root: a live host says itself which kernel it runs")
     return Evidence(host_root or "", root or "", kernel, snapshot or "", deadline_s)

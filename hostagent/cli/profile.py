@@ -49,7 +49,7 @@ def validate_profile(path: str) -> None:
     """Check a profile file: keys, types, constraints, and that every check it names exists."""
     loaded = profile.validate(path)
     checks = catalogue.load(loaded.profile.catalogues)
-    catalogue.refuse_unknown_ids(checks, loaded.profile)
+    catalogue.refuse_unknown_ids(checks, loaded)
     for one in checks:
         policy = loaded.profile.checks.get(one.id)
         if policy and policy.params:

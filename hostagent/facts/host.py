@@ -16,7 +16,7 @@ class HostFacts:
 
     __slots__ = ("_values", "kind")
 
-    def __init__(self, values: Mapping[type, Any], kind: Literal["live", "host-root", "image", "replay"] = "live") -> None:
+    def __init__(self, values: Mapping[type, Any], kind: Literal["live", "host-root", "image"] = "live") -> None:
         self._values = dict(values)
         self.kind = kind
 

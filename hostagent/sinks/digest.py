@@ -10,12 +10,27 @@ from hostagent.visible import visible
 WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
 _SEVERITIES = ("critical", "warning", "info")
 #: Sections whose entries are told with all details.
-FULL = ("FAILED", "WARNINGS", "COULD NOT READ", "WORTH KNOWING")
+FULL = ("BLOCKS JOBS", "TO LOOK AT", "COULD NOT READ", "WORTH KNOWING")
+#: Causes before their consequences: checks and families in the order in which one would look. What is not named comes last.
+_CAUSES = (
+    "os",
+    "gpu.present",
+    "gpu.bound",
+    "gpu.on_bus",
+    "gpu.lost",
+    "kernel",
+    "driver",
+    "gpu",
+    "nvswitch",
+    "toolkit",
+    "runtime",
+    "cdi",
+    "host",
+)
 _WRONG = ("fail", "warn", "unknown")
 _EVIDENCE = {
     "host-root": "a live host mounted below another root",
     "image": "an image that is not running",
-    "replay": "a snapshot",
 }
 
 
@@ -43,6 +58,8 @@ class Section(NamedTuple):
 def verdict_lines(report: Report) -> tuple[tuple[Verdict, str], ...]:
     """(verdict, sentence): one when both scopes agree, else one a scope."""
     single, multi = report.verdict.single_node, report.verdict.multi_node
+    if report.partial:
+        return ((single, f"{WORDS[single]} by the checks that were asked for alone{_because(report.findings, single)}"),)
     if single == multi:
         return ((single, f"{WORDS[single]} for single-node and multi-node jobs{_because(report.findings, single)}"),)
     node = [one for one in report.findings if one.scope == "node"]
@@ -58,13 +75,27 @@ def _because(findings: Iterable[Judgement], verdict: Verdict) -> str:
     if verdict == "degraded":
         return f": {_checks(one for one in findings if one.severity != 'info' and one.outcome in _WRONG)} to look at"
     outcome, phrase = ("fail", "failed") if verdict == "not_ready" else ("unknown", "could not be judged")
-    blocking = [one for one in findings if (one.severity, one.outcome) == ("critical", outcome)]
-    return f": {_checks(blocking, 'critical ')} {phrase}" if blocking else ": nothing was judged"
+    blocking = sorted((one for one in findings if (one.severity, one.outcome) == ("critical", outcome)), key=lambda one: _cause(one.id))
+    if not blocking:
+        return ": nothing was judged"
+    if verdict == "unknown":
+        return f": {_checks(blocking, 'critical ')} {phrase}"
+    others = len({one.id for one in blocking} - {blocking[0].id})
+    return f": {visible(blocking[0].message)}{f' ({others} more critical check{_s(others)} failed)' if others else ''}"
 
 
 def _checks(findings: Iterable[Judgement], kind: str = "") -> str:
     count = len({one.id for one in findings})
-    return f"{count} {kind}check{'' if count == 1 else 's'}"
+    return f"{count} {kind}check{_s(count)}"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+def _cause(check_id: str) -> tuple[int, str]:
+    named = [rank for rank, name in enumerate(_CAUSES) if check_id == name or check_id.startswith(f"{name}.")]
+    return (min(named, default=len(_CAUSES)), check_id)
 
 
 def host_line(report: Report) -> str:
@@ -76,10 +107,15 @@ def host_line(report: Report) -> str:
 def remarks(report: Report) -> tuple[str, ...]:
     """What a reader must know before believing the verdict."""
     lines = []
-    if report.evidence in _EVIDENCE:
-        lines.append(f"judged from {_EVIDENCE[report.evidence]}")
-    if report.partial:
-        lines.append("partial: only the checks that were asked for")
+    kind = _EVIDENCE.get(report.evidence, "")
+    if report.replayed:
+        lines.append(f"judged from a snapshot{f' of {kind}' if kind else ''}")
+    elif kind:
+        lines.append(f"judged from {kind}")
+    if not report.partial and not any(
+        (one.scope, one.severity) == ("fabric", "critical") and one.outcome != "skip" for one in report.findings
+    ):
+        lines.append("no critical check of the fabric applied: the multi-node verdict says no more than the single-node one")
     if any(one.code == "unread-denied" for one in report.findings):
         lines.append("some evidence was denied: run it as root to judge the rest")
     return tuple(lines)
@@ -90,8 +126,8 @@ def sections(report: Report) -> tuple[Section, ...]:
     findings = report.findings
     counting = [one for one in findings if one.severity != "info"]
     found = (
-        Section("FAILED", _grouped(findings, [one for one in counting if one.outcome == "fail"])),
-        Section("WARNINGS", _grouped(findings, [one for one in counting if one.outcome == "warn"])),
+        Section("BLOCKS JOBS", _grouped(findings, [one for one in counting if _blocks(one)])),
+        Section("TO LOOK AT", _grouped(findings, [one for one in counting if one.outcome in ("fail", "warn") and not _blocks(one)])),
         Section("COULD NOT READ", _by_reason(findings, [one for one in findings if one.outcome == "unknown"])),
         Section(
             "WORTH KNOWING", _grouped(findings, [one for one in findings if one.severity == "info" and one.outcome in ("fail", "warn")])
@@ -143,12 +179,16 @@ def _subjects(everything: Iterable[Judgement]) -> dict[str, set[str]]:
     return subjects
 
 
+def _blocks(one: Judgement) -> bool:
+    return (one.severity, one.outcome) == ("critical", "fail")
+
+
 def _severity(one: Judgement) -> int:
     return _SEVERITIES.index(one.severity)
 
 
-def _worst_first(entry: Entry) -> tuple[int, str, tuple[str, ...]]:
-    return (_severity(entry.finding), entry.finding.id, entry.subjects)
+def _worst_first(entry: Entry) -> tuple[int, tuple[int, str], tuple[str, ...]]:
+    return (_severity(entry.finding), _cause(entry.finding.id), entry.subjects)
 
 
 def subjects_phrase(entry: Entry) -> str:

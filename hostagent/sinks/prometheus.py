@@ -14,7 +14,6 @@ Sample = tuple[Mapping[str, str], float]
 
 def render_prometheus(report: Report) -> str:
     """Text exposition format. A scope is ready (1) when its verdict lets a job be placed: ready or degraded."""
-    scopes = (("single_node", report.verdict.single_node), ("multi_node", report.verdict.multi_node))
     told = report.coverage
     coverage = (("judged", told.judged), ("unknown", told.unknown), ("skipped", told.skipped), ("off", told.off))
     profile = {"name": report.profile.name, "hash": report.profile.hash}
@@ -22,12 +21,7 @@ def render_prometheus(report: Report) -> str:
         _family("build_info", "The agent that wrote this file.", [({"version": report.tool.version}, 1)]),
         _family("profile_info", "The profile the host was judged by.", [(profile, 1)]),
         _family("inventory_info", "Versions the host has; empty where unread.", [(_inventory(report.facts), 1)]),
-        _family("ready", "Whether a job may be placed.", [({"scope": name}, verdict in PLACEABLE) for name, verdict in scopes]),
-        _family(
-            "verdict",
-            "The verdict of each scope, one of which is 1.",
-            [({"scope": name, "verdict": word}, word == verdict) for name, verdict in scopes for word in _VERDICTS],
-        ),
+        *(() if report.partial else _verdicts(report)),
         _family("check_judgements", "Judgements of each check by outcome; several where it judges several devices.", _judgements(report)),
         _family("checks", "Checks by what came of them.", [({"state": name}, count) for name, count in coverage]),
         _family("report_partial", "Whether only some checks were asked for.", [({}, report.partial)]),
@@ -37,6 +31,16 @@ def render_prometheus(report: Report) -> str:
     if "total" in report.timings_ms:
         families.append(_family("run_duration_seconds", "How long the run took.", [({}, report.timings_ms["total"] / 1000)]))
     return "".join(families)
+
+
+def _verdicts(report: Report) -> tuple[str, ...]:
+    """Not of a partial report: the checks that were asked for alone cannot say whether a job may be placed."""
+    scopes = (("single_node", report.verdict.single_node), ("multi_node", report.verdict.multi_node))
+    ready = [({"scope": name}, verdict in PLACEABLE) for name, verdict in scopes]
+    each = [({"scope": name, "verdict": word}, word == verdict) for name, verdict in scopes for word in _VERDICTS]
+    return _family("ready", "Whether a job may be placed.", ready), _family(
+        "verdict", "The verdict of each scope, one of which is 1.", each
+    )
 
 
 def _judgements(report: Report) -> list[Sample]:

@@ -25,8 +25,8 @@ _COLOURS = {
     "unknown": "\x1b[1;35m",
     "degraded": "\x1b[1;33m",
     "ready": "\x1b[1;32m",
-    "FAILED": "\x1b[1;31m",
-    "WARNINGS": "\x1b[1;33m",
+    "BLOCKS JOBS": "\x1b[1;31m",
+    "TO LOOK AT": "\x1b[1;33m",
     "COULD NOT READ": "\x1b[1;35m",
     "critical": "\x1b[31m",
 }
@@ -82,8 +82,9 @@ def _add_section(page: _Page, section: Section) -> None:
 
 def _add_finding(page: _Page, entry: Entry, remedy: str) -> None:
     one = entry.finding
-    critical = "critical" if one.severity == "critical" else ""
-    page.add(f"{one.severity}  {checks_phrase(entry)}  {visible(one.message)}", "  ", "      ", style=critical)
+    severity = "warning" if one.outcome == "warn" else one.severity  # what it does to the verdict
+    critical = "critical" if severity == "critical" else ""
+    page.add(f"{severity}  {checks_phrase(entry)}  {visible(one.message)}", "  ", "      ", style=critical)
     for label, text in details(entry):
         page.add(visible(text), f"      {label:8}", " " * 14)
     for line in one.evidence[:_EVIDENCE_LINES]:

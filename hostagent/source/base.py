@@ -12,7 +12,7 @@ from hostagent.facts.unread import Unread
 #: bytes for file contents; else what JSON can hold.
 Answer = Any
 
-Kind = Literal["live", "host-root", "image", "replay"]
+Kind = Literal["live", "host-root", "image"]
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -37,6 +37,8 @@ def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
 def _ring(root: Root) -> Answer:
     try:
         descriptor = os.open(root.locate("/dev/kmsg"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except FileNotFoundError:
+        return Unread("error", "/dev/kmsg is not there: give the container the host's /dev")  # every kernel has one
     except OSError as error:
         return unread(error, "/dev/kmsg")
     try:

@@ -5,6 +5,7 @@ import os
 import time
 from typing import Any
 
+from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer, Kind
 from hostagent.source.files import Files, unread
@@ -16,6 +17,8 @@ PROGRAM_TIMEOUT_S = 5.0
 #: What an image has only once it runs.
 _RUNNING_ONLY = frozenset({"nvml", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
+#: On every running host: their absence means that it is not seen whole, never that it does not have them.
+_NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})
 #: What may block in the kernel when the driver hangs, and so is read by the worker.
 _WORKER_PATHS = ("/proc/driver/nvidia", "/proc/driver/nvidia-nvswitch")
 #: Programs of this machine that can read an image tree, and the flag that names it.
@@ -55,6 +58,8 @@ class LiveBackend:
             return Unread("not-running", f"{path or method}: an image has no running kernel")
         if self._worker and (method == "nvml" or (method in ("read", "list") and _below(path, _WORKER_PATHS))):
             return self._worker.ask(method, *arguments)
+        if path in _NEVER_ABSENT and isinstance(answer := getattr(self._files, method)(*arguments), Unread) and answer.why == "absent":
+            return Unread("error", f"{path} is not there: the host's /proc, /sys and /dev are not all mounted here")
         if method in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo"):
             return getattr(self._files, method)(*arguments)
         return getattr(self, f"_{method}")(*arguments)
@@ -141,3 +146,25 @@ class LiveBackend:
 
 def _below(path: str, prefixes: tuple[str, ...]) -> bool:
     return any(path == prefix or path.startswith(prefix + "/") for prefix in prefixes)
+
+
+def refuse_wrong_root(path: str, kind: Kind, kernel: str = "") -> None:
+    """A mount point of something else would be judged as a broken host. Raises ``HostagentError``."""
+    root = Root(path)
+    if kind == "host-root" and not all(_entries(root, path) for path in ("/proc", "/sys")):
+        raise HostagentError(
+            f"found no /proc and /sys below {root.path}, wanted a live host", "Mount its / with everything below it (rbind, rslave)"
+        )
+    if kind == "image" and not any("os-release" in _entries(root, path) for path in ("/etc", "/usr/lib")):
+        raise HostagentError(
+            f"found no os-release below {root.path}, wanted the root of an image", "Name the directory that holds its /etc"
+        )
+    if kernel and not any(kernel in _entries(root, path) for path in ("/lib/modules", "/usr/lib/modules")):
+        raise HostagentError(f"found no /lib/modules/{kernel} below {root.path}", "Name a kernel release that the image has")
+
+
+def _entries(root: Root, path: str) -> list[str]:
+    try:
+        return os.listdir(root.locate(path))
+    except OSError:
+        return []

@@ -48,8 +48,12 @@ class Redactor:
 
     def _patterns(self) -> "list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]":
         shaped = [(pattern, self._same_shape) for pattern in (_UUID, _MAC, _LONG_HEX, _IPV6)]
-        named = [(self._names, lambda found: f"host-{self._digest(found[0])[:6]}")] if self._names else []
+        named = [(self._names, lambda found: self.name(found[0]))] if self._names else []
         return [*shaped, (_IPV4, self._address), (_HOME, lambda found: f"user-{self._digest(found[0])[:6]}"), *named]
+
+    def name(self, name: str) -> str:
+        """A host name, however short."""
+        return f"host-{self._digest(name)[:6]}" if name else name
 
     def _digest(self, text: str) -> str:
         return hmac.new(self._key, text.lower().encode(), hashlib.sha256).hexdigest()

@@ -22,7 +22,7 @@ class Tape:
     schema_version: int
     recorded_by: str  # hostagent and its version
     recorded_at: float  # seconds since the epoch
-    kind: Literal["live", "host-root", "image", "replay"]
+    kind: Literal["live", "host-root", "image"]
     redacted: bool
     answers: Mapping[str, Any]  # encoded: see `encode`
 

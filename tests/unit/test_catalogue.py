@@ -33,7 +33,7 @@ def test_a_family_and_a_check_can_be_selected_and_a_typing_error_is_named():
 
 
 def test_a_profile_that_names_a_check_nobody_has_is_told_the_nearest():
-    profile = load_profile("default", site_file="/nonexistent", overlay={"checks": {"gpu.row_remaps": {"off": "x"}}}).profile
+    profile = load_profile("default", site_file="/nonexistent", overlay={"checks": {"gpu.row_remaps": {"off": "x"}}})
     with pytest.raises(HostagentError, match=r"gpu\.row_remaps.*Did you mean gpu\.row_remap\?"):
         refuse_unknown_ids(CHECKS, profile)
 

@@ -23,17 +23,22 @@ lists = st.lists(judgements, min_size=1).map(tuple)
 
 
 def worst(many):
-    return min((TABLE.get((one.severity, one.outcome), "ready") for one in many), key=WORST_FIRST.index)
+    found = min((TABLE.get((one.severity, one.outcome), "ready") for one in many), key=WORST_FIRST.index)
+    counts = any(one.severity != "info" and one.outcome in ("pass", "warn", "fail") for one in many)
+    return "unknown" if found == "ready" and not counts else found
 
 
 @pytest.mark.parametrize(("severity", "outcome"), list(itertools.product(SEVERITIES, OUTCOMES)))
 def test_one_judgement_decides_as_the_law_says(severity, outcome):
-    assert verdicts((judgement(outcome=outcome, severity=severity),)).single_node == TABLE.get((severity, outcome), "ready")
+    whole = (judgement("host.other", outcome="pass"), judgement(outcome=outcome, severity=severity))
+    assert verdicts(whole).single_node == TABLE.get((severity, outcome), "ready")
 
 
 @given(lists)
 def test_multi_node_is_the_worst_of_all_judgements(many):
-    assert verdicts(many).multi_node == worst(many)
+    node = [one for one in many if one.scope == "node"]
+    single, whole = worst(node) if node else "unknown", worst(many)
+    assert verdicts(many).multi_node == ("unknown" if single == "unknown" and whole != "not_ready" else whole)
 
 
 @given(lists)
@@ -59,6 +64,8 @@ def test_order_does_not_matter(many, random):
 def test_nothing_judged_is_not_ready_for_anything():
     assert verdicts(()).single_node == "unknown"
     assert verdicts(()).multi_node == "unknown"
+    for outcome in ("skip", "off"):
+        assert verdicts((judgement(outcome=outcome), judgement(outcome="pass", severity="info"))).single_node == "unknown"
     assert "unknown" not in PLACEABLE
 
 
