@@ -29,12 +29,20 @@ Findings = Iterator[Finding]
 
 def fail(message: str, *, code: str, found: object = "", wanted: object = "", evidence: tuple[str, ...] = (), remedy: str = "") -> Finding:
     """The healthy condition does not hold. `found` and `wanted` are printed in that order."""
-    return Finding("fail", message, code, _shown(found), _shown(wanted), evidence, remedy)
+    return _finding("fail", message, code, found, wanted, evidence, remedy)
 
 
 def warn(message: str, *, code: str, found: object = "", wanted: object = "", evidence: tuple[str, ...] = (), remedy: str = "") -> Finding:
     """The condition holds but will not for long, or holds only in part: degraded, still placeable."""
-    return Finding("warn", message, code, _shown(found), _shown(wanted), evidence, remedy)
+    return _finding("warn", message, code, found, wanted, evidence, remedy)
+
+
+def _finding(
+    outcome: Literal["fail", "warn"], message: str, code: str, found: object, wanted: object, evidence: tuple[str, ...], remedy: str
+) -> Finding:
+    """No part of a finding may be unread: it would end as a report that cannot be printed."""
+    shown = tuple(_shown(line) for line in evidence)
+    return Finding(outcome, need(message), code, _shown(found), _shown(wanted), shown, need(remedy))
 
 
 def _shown(value: object) -> str:

@@ -1,5 +1,6 @@
 """Facts meet checks. ``skip`` and ``unknown`` are decided here and nowhere else."""
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -97,6 +98,8 @@ def _paths(arguments: Mapping[str, Any], unread: Unread) -> Iterator[str]:
 
 
 def _from_finding(one: Check, subject: str, finding: Finding) -> Judgement:
+    if finding.outcome not in ("fail", "warn"):
+        raise TypeError(f"a finding of outcome {finding.outcome!r}, wanted fail or warn")
     return Judgement(
         id=one.id,
         outcome=finding.outcome,
@@ -135,7 +138,8 @@ def params(one: Check, policy: CheckPolicy) -> Any:
                 f"Run 'hostagent checks show {one.id}'",
             )
         kind = type(getattr(defaults, name))
-        if isinstance(value, bool) != (kind is bool) or not isinstance(value, (int, float) if kind is float else kind):
+        is_wrong = isinstance(value, bool) != (kind is bool) or not isinstance(value, (int, float) if kind is float else kind)
+        if is_wrong or (isinstance(value, float) and not math.isfinite(value)):  # every comparison with NaN is false
             raise HostagentError(
                 f"checks.{one.id}.params.{name}: found {value!r}, wanted {kind.__name__}",
                 f"Run 'hostagent checks show {one.id}'",

@@ -155,7 +155,8 @@ def load(name: str = "", *, site_file: str = SITE_FILE, overlay: Mapping[str, An
     """
     layers: list[tuple[str, dict[str, Any]]] = []
     site = _read(site_file) if os.path.lexists(site_file) else {}
-    chosen = name or str(site.get("extends") or "default")
+    parent = str(site.get("extends") or "default")
+    chosen = name or (os.path.join(os.path.dirname(site_file), parent) if _is_path(parent) else parent)
     for label, data in _chain(chosen, ()):
         layers.append((label, data))
     if site:
@@ -171,14 +172,14 @@ def load(name: str = "", *, site_file: str = SITE_FILE, overlay: Mapping[str, An
 
 def validate(path: str) -> Loaded:
     """Load one file as `load` would, without the site file: for ``profile validate``."""
-    return load(path, site_file=os.devnull + ".none")
+    return load(os.path.abspath(path), site_file="")
 
 
 def _chain(name: str, seen: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
     if name in seen:
         raise HostagentError(f"profile {name!r} extends itself through {' -> '.join(seen)}", "Break the circle")
     built_in = os.path.join(BUILT_IN, f"{name}.yaml")
-    is_file = os.sep in name or name.endswith((".yaml", ".yml"))
+    is_file = _is_path(name)
     if not is_file and name not in names():
         raise HostagentError(
             f"found no profile {name!r}, wanted a file or one of {', '.join(names())}",
@@ -188,8 +189,13 @@ def _chain(name: str, seen: tuple[str, ...]) -> Iterator[tuple[str, dict[str, An
     data = {"name": name, **data} if is_file else data
     parent = data.get("extends", "default" if name != "default" else "")
     if parent:
-        yield from _chain(str(parent), (*seen, name))
+        beside = os.path.join(os.path.dirname(name), str(parent))  # a file's parent is found from the file
+        yield from _chain(beside if is_file and _is_path(str(parent)) else str(parent), (*seen, name))
     yield name, data
+
+
+def _is_path(name: str) -> bool:
+    return os.sep in name or name.endswith((".yaml", ".yml"))
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -218,7 +224,8 @@ def _merge(into: dict[str, Any], data: Mapping[str, Any], label: str, origins: d
     for key, value in data.items():
         path = f"{prefix}{key}"
         if isinstance(value, dict):
-            _merge(into.setdefault(key, {}), value, label, origins, f"{path}.")
+            into[key] = dict(into[key]) if isinstance(into.get(key), dict) else {}
+            _merge(into[key], value, label, origins, f"{path}.")
         else:
             into[key] = value
             origins[path] = label

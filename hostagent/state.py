@@ -9,6 +9,9 @@ from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report, Verdict
 
 PATH = "/run/hostagent/state.json"
 _MAX_BYTES = 1024 * 1024
+_REASON = ("id", "outcome", "severity", "subject", "code", "message")
+#: A clock that was set back by more than this many seconds makes a verdict of the future.
+_CLOCK_STEP_S = 60
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -29,7 +32,7 @@ def save(report: Report, path: str = PATH) -> None:
 
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     reasons = [
-        {"id": one.id, "outcome": one.outcome, "severity": one.severity, "subject": one.subject, "code": one.code, "message": one.message}
+        {key: getattr(one, key) for key in _REASON}
         for one in report.findings
         if one.outcome in ("fail", "warn", "unknown") and one.severity != "info"
     ]
@@ -55,22 +58,38 @@ def read(path: str, now: float) -> State:
     except OSError as error:
         return State({}, f"no verdict in {path} ({(error.strerror or str(error)).lower()})")
     try:
-        data = json.loads(raw)
+        data = json.loads(raw, parse_constant=_refuse)
         if data["schema_version"] != SCHEMA_VERSION:
             return State({}, f"{path} has schema_version {data['schema_version']!r}, wanted {SCHEMA_VERSION}")
-        valid_until, verdict = float(data["valid_until"]), data["verdict"]
-        placeable = {str(verdict[scope]) for scope in ("single_node", "multi_node")}
-        damaged = not placeable <= set(get_args(Verdict)) or not isinstance(data["reasons"], list)
-        float(data["observed_at"])
+        damage = _damage(data)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        return State({}, f"{path} is damaged ({type(error).__name__}: {error})")
-    if damaged:
-        return State({}, f"{path} is damaged (no verdict in it)")
+        damage = f"{type(error).__name__}: {error}"
+    if damage:
+        return State({}, f"{path} is damaged ({damage})")
+    return State(data, _stale(data, now))
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"found the number {word}")
+
+
+def _damage(data: Mapping[str, Any]) -> str:
+    """What of the file has not the shape that `save` gives it; "" when all has."""
+    verdict, times = data["verdict"], (data["observed_at"], data["valid_until"])
+    if not {verdict[scope] for scope in ("single_node", "multi_node")} <= set(get_args(Verdict)):
+        return "no verdict in it"
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in times):
+        return "a time is no number"
+    texts = [data["boot_id"], data["profile"]["name"], *(one[key] for one in data["reasons"] for key in _REASON)]
+    return "" if all(isinstance(one, str) for one in texts) else "a text is missing"
+
+
+def _stale(data: Mapping[str, Any], now: float) -> str:
     if data["boot_id"] != _boot_id():
-        return State(data, "the verdict is from another boot")
-    if now > valid_until:
-        return State(data, f"the verdict expired {now - valid_until:.0f} s ago")
-    return State(data, "")
+        return "the verdict is from another boot"
+    if now < data["observed_at"] - _CLOCK_STEP_S:
+        return f"the verdict is {data['observed_at'] - now:.0f} s in the future"
+    return f"the verdict expired {now - data['valid_until']:.0f} s ago" if now > data["valid_until"] else ""
 
 
 def _boot_id() -> str:

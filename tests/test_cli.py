@@ -190,14 +190,30 @@ class TestStatus:
         for changes in (
             {"verdict": {}},
             {"verdict": {"single_node": "fine", "multi_node": "ready"}},
+            {"verdict": {"single_node": [], "multi_node": "ready"}},
             {"schema_version": 9},
             {"reasons": 3},
+            {"reasons": [5]},
+            {"reasons": [{"id": "x"}]},
+            {"valid_until": float("nan")},
+            {"valid_until": float("inf")},
+            {"valid_until": "9e99"},
+            {"observed_at": None},
+            {"boot_id": 5},
+            {"profile": "default"},
         ):
             answer = run("status", "--state-file", file(**changes))
             assert (answer.returncode, answer.stdout.partition(":")[0]) == (1, "UNKNOWN"), changes
         for content in (b"", b"{", b"[]", b"\xff" * 100, b"[" * 100_000, b"null", b"x" * 2_000_000):
             (tmp_path / "state.json").write_bytes(content)
             assert run("status", "--state-file", str(tmp_path / "state.json")).returncode == 1
+
+    def test_a_verdict_of_the_future_is_not_believed(self, file):
+        assert run("status", "--state-file", file(observed_at=time.time() + 3600, valid_until=time.time() + 7200)).returncode == 1
+
+    def test_what_a_check_said_cannot_move_the_cursor(self, file):
+        reason = dict.fromkeys(("id", "outcome", "severity", "subject", "code", "message"), "\x1b[2J")
+        assert "\x1b" not in run("status", "--state-file", file(reasons=[reason])).stdout
 
     def test_a_state_file_that_is_no_file_neither_hangs_nor_crashes(self, tmp_path):
         os.mkfifo(tmp_path / "fifo")

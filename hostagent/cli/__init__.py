@@ -59,6 +59,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line. A user's mistake is one sentence and exit 2; a bug keeps its traceback and exits 2 too."""
+    if sys.stdout is None:
+        click.echo("Error: there is no standard output.", err=True)
+        sys.exit(USAGE)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that stops reading ends us as it ends every filter; click would exit 1
     try:
         cli(standalone_mode=False)

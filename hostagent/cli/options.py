@@ -53,7 +53,7 @@ def colour_wanted(path: str) -> bool:
     """Colour only on a terminal, and never against NO_COLOR."""
     import sys
 
-    return not path and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return not path and sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def write(text: str, path: str) -> None:

@@ -7,6 +7,7 @@ import time
 import click
 
 from hostagent import state
+from hostagent.visible import visible
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 
@@ -26,7 +27,7 @@ def command(scope: str, form: str, state_file: str) -> None:
     if form == "json":
         click.echo(json.dumps({**found.data, "problem": found.problem, "placeable": placeable}, indent=1))
     else:
-        click.echo("\n".join(_lines(found, now)))
+        click.echo("\n".join(visible(line) for line in _lines(found, now)))
     sys.exit(0 if placeable else 1)
 
 

@@ -1,9 +1,10 @@
-"""``@frozen``: a frozen dataclass whose equality, hash and repr are shared instead of generated for each class.
+"""``@frozen``: a frozen dataclass whose methods are shared instead of generated for each class.
 
-Generating code for sixty classes is a sixth of what importing hostagent costs (70.8 against 58.4 ms of CPU).
+Generating code for some sixty classes costs a quarter of what importing hostagent does. ``dataclasses.replace``, ``fields`` and
+``is_dataclass`` work as ever.
 """
 
-from dataclasses import dataclass
+from dataclasses import MISSING, FrozenInstanceError, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -16,6 +17,30 @@ else:
 
 
 Class = TypeVar("Class", bound=type)
+
+
+def _init(self: Any, *values: Any, **named: Any) -> None:
+    fields = self.__dataclass_fields__
+    if len(values) > len(fields):
+        raise TypeError(f"{type(self).__name__} takes {len(fields)} values, found {len(values)}")
+    given = dict(zip(fields, values, strict=False))
+    for name in named:
+        if name in given or name not in fields:
+            raise TypeError(f"{type(self).__name__} got {'two values for' if name in given else 'the unknown field'} {name!r}")
+    given |= named
+    for name, field in fields.items():
+        if name in given:
+            self.__dict__[name] = given[name]
+        elif field.default is not MISSING:
+            self.__dict__[name] = field.default
+        elif field.default_factory is not MISSING:
+            self.__dict__[name] = field.default_factory()
+        else:
+            raise TypeError(f"{type(self).__name__} needs a value for {name!r}")
+
+
+def _refuse(self: Any, name: str, *_: Any) -> None:
+    raise FrozenInstanceError(f"cannot change {name!r} of a {type(self).__name__}")
 
 
 def _equal(self: Any, other: object) -> Any:
@@ -41,6 +66,7 @@ def frozen(kind: Class) -> Class:
     >>> Point(1) == Point(x=1), Point(1)
     (True, Point(x=1))
     """
-    made: Any = dataclass(frozen=True, eq=False, repr=False)(kind)
+    made: Any = dataclass(init=False, eq=False, repr=False)(kind)
+    made.__init__, made.__setattr__, made.__delattr__ = _init, _refuse, _refuse
     made.__eq__, made.__hash__, made.__repr__ = _equal, _hash, _repr
     return made  # type: ignore[no-any-return]

@@ -4,6 +4,7 @@ Every question is ``ask(method, *arguments)``; every answer is JSON (or bytes) o
 mapping from questions to answers, and live, image, recorded and replayed hosts differ only in their backend.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -18,6 +19,7 @@ KIB = 1024
 MIB = 1024 * KIB
 
 
+#: What `Source.host` answers that is no text.
 _HOST_KEYS: Mapping[str, Any] = {"now": (int, float), "uid": int}
 
 
@@ -136,8 +138,12 @@ class Source:
         answer = self._object("host")
         if not isinstance(answer, Unread):
             for key, value in answer.items():
-                if not isinstance(value, _HOST_KEYS.get(key, str)):
-                    return Unread("error", f"host: {key} has type {type(value).__name__}")
+                if (
+                    not isinstance(value, _HOST_KEYS.get(key, str))
+                    or isinstance(value, bool)
+                    or (key == "now" and not math.isfinite(value))
+                ):
+                    return Unread("error", f"host: {key} is {value!r:.40}")
         return answer
 
     def os_release(self) -> "dict[str, Any] | Unread":

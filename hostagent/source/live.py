@@ -1,7 +1,7 @@
 """The backend of a real host: this machine, a live host mounted at a directory, or an image tree."""
 
-import contextlib
 import os
+import stat
 import time
 from typing import Any
 
@@ -51,6 +51,15 @@ class LiveBackend:
             self._worker.close()
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
+        """Never raises: what a host, or a library that reads it, does wrong is a value, and stands on the tape."""
+        try:
+            return self._ask(method, *arguments)
+        except OSError as error:
+            return unread(error, arguments[0] if arguments else method)
+        except Exception as error:
+            return Unread("error", f"{method}: {type(error).__name__}: {error}")
+
+    def _ask(self, method: str, *arguments: str) -> "Answer | Unread":
         if time.monotonic() > self._ends:
             return Unread("timeout", f"the deadline of {self._deadline_s:g} s for the whole run has passed")
         path = arguments[0] if arguments else ""
@@ -133,14 +142,16 @@ class LiveBackend:
         import fcntl
         import struct
 
+        located = self._root.locate(path)
+        if not stat.S_ISREG(os.stat(located).st_mode):  # opening a device can do things
+            return Unread("error", f"{path} is no file")
+        descriptor = os.open(located, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            descriptor = os.open(self._root.locate(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as error:
-            return unread(error, path)
-        with contextlib.closing(os.fdopen(descriptor, "rb")):
             layout = "hhqqi4x"  # struct flock on 64-bit Linux (fcntl(2))
             asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
             kind, _, _, _, pid = struct.unpack(layout, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+        finally:
+            os.close(descriptor)
         return 0 if kind == fcntl.F_UNLCK else int(pid)
 
 

@@ -230,3 +230,29 @@ def test_what_is_left_of_arithmetic_raises_as_for_any_object(use):
 def test_unread_values_are_equal_by_reason_and_detail_alone():
     assert Unread("denied", "x") == Unread("denied", "x")
     assert Unread("denied", "x") != Unread("denied", "y")
+
+
+def test_evidence_that_was_not_read_makes_the_check_unknown_and_the_report_printable():
+    def clock(clock: Clock):
+        yield fail("it drifts", code="drift", evidence=(clock.source,))
+
+    (judged,) = run(declare(clock), Clock(1.0, Unread("denied", "no")))
+    assert (judged.outcome, judged.code) == ("unknown", "unread-denied")
+
+
+def test_a_finding_of_no_known_outcome_is_a_crash_not_a_pass():
+    def clock(clock: Clock):
+        yield fail("x", code="x")._replace(outcome="pass")
+
+    (judged,) = run(declare(clock), Clock(1.0))
+    assert (judged.outcome, judged.code) == ("unknown", "crashed")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_threshold_that_every_value_meets_is_refused(value):
+    def clock(clock: Clock, params: Params):
+        if need(clock.offset) > params.ratio:
+            yield fail("x", code="x")
+
+    with pytest.raises(HostagentError, match="ratio"):
+        run(declare(clock), Clock(1.0), policy=CheckPolicy(params={"ratio": value}))

@@ -219,3 +219,42 @@ def test_a_plain_word_is_what_yaml_1_2_says(text, value):
     found = parse_yaml(f"key: {text}\n".encode())["key"]
     assert found == value
     assert type(found) is type(value)
+
+
+def test_a_parent_is_found_from_the_file_that_names_it(tmp_path, monkeypatch):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/base.yaml").write_text("gpus: {count: 4}\n")
+    (tmp_path / "site/mine.yaml").write_text("extends: base.yaml\n")
+    monkeypatch.chdir(tmp_path)
+    assert load("site/mine.yaml", site_file="").profile.gpus.count == 4
+    assert load("", site_file=str(tmp_path / "site/mine.yaml")).profile.gpus.count == 4
+
+
+def test_a_profile_file_may_be_called_as_a_built_in_one(tmp_path, monkeypatch):
+    (tmp_path / "default").write_text("driver: 5\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(HostagentError, match="driver"):
+        validate("default")
+
+
+def test_layers_of_different_shape_merge_into_the_later_one(tmp_path):
+    (tmp_path / "base.yaml").write_text("checks: {gpu.temperature: {params: {min_margin_celsius: 5}}}\n")
+    (tmp_path / "mine.yaml").write_text("extends: base.yaml\nchecks: {gpu.temperature: {params: {min_margin_celsius: {a: 1}}}}\n")
+    assert load(str(tmp_path / "mine.yaml"), site_file="").profile.checks["gpu.temperature"].params == {"min_margin_celsius": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    "text", ["gpus: {count: -1}", "report: {valid_for_s: 0}", "report: {valid_for_s: -5}", "driver: {version: newest}"]
+)
+def test_a_value_that_can_never_be_right_names_its_file_and_key(tmp_path, text):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(HostagentError, match=rf"mine\.yaml: {text.partition(':')[0]}\."):
+        load(str(path), site_file="")
+
+
+def test_a_site_file_is_named_beside_the_profile_it_changes(tmp_path):
+    (tmp_path / "site.yaml").write_text("gpus: {count: 8}\n")
+    assert load("tao-7.0", site_file=str(tmp_path / "site.yaml")).title == f"tao-7.0 + {tmp_path}/site.yaml"
+    (tmp_path / "site.yaml").write_text("# nothing is changed yet\n")
+    assert load("tao-7.0", site_file=str(tmp_path / "site.yaml")).profile.gpus.count == 0
