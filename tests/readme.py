@@ -34,7 +34,7 @@ def families() -> str:
     counts = Counter(one.id.partition(".")[0] for one in load([OURS]))
     rows = ["", "| family | checks | what |", "|---|---|---|"]
     for family, count in sorted(counts.items()):
-        meaning = (importlib.import_module(f"{OURS}.{family}").__doc__ or "").rstrip(".\n")
+        meaning = " ".join((importlib.import_module(f"{OURS}.{family}").__doc__ or "").split()).rstrip(".")
         rows.append(f"| `{family}` | {count} | {meaning} |")
     return "\n".join([*rows, f"| | {sum(counts.values())} | |", "", ""])
 

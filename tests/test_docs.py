@@ -1,9 +1,11 @@
 """The generated pages are those that `make docs` would write now."""
 
 import os
+import re
 
 import pytest
 
+from hostagent.catalogue import OURS, load
 from hostagent.docs import FOLDER, ROOT, pages
 
 PAGES = pages()
@@ -18,3 +20,23 @@ def test_a_generated_page_has_not_drifted(path):
 def test_no_page_outlives_its_check():
     found = {f"{FOLDER}/{name}" for name in os.listdir(os.path.join(ROOT, FOLDER))}
     assert found <= set(PAGES), "run 'make docs' and commit the result"
+
+
+def test_every_check_and_case_that_the_design_names_exists():
+    root = ROOT
+    with open(os.path.join(root, "DESIGN.md"), encoding="utf-8") as stream:
+        table = stream.read().partition("## Requirements and checks")[2]
+    known = {one.id for one in load([OURS])}
+    families = {name.partition(".")[0] for name in known}
+    named = set(re.findall(r"`([a-z]+\.[a-z0-9_]+)`", table))
+    assert {name for name in named if name.partition(".")[0] in families} <= known
+    assert known <= named, "a check with no row"
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == 6 and "/" in cells[3] and not cells[3].startswith("cases"):
+            folders = {name.replace(".", "/") for name in re.findall(r"`([a-z]+\.[a-z0-9_]+)`", cells[2])}
+            for case in cells[3].split(", "):
+                check, _, name = case.partition("/")
+                assert any(
+                    os.path.exists(os.path.join(root, "tests/cases", f, f"{name}.yaml")) for f in folders if f.endswith(f"/{check}")
+                ), case

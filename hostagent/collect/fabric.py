@@ -6,6 +6,7 @@ from typing import Any
 
 from hostagent.facts.gpu import Fabric, NvSwitch
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.fabric import BASEBOARD_GPUS
 from hostagent.source import Source
 
 _PCI = "/sys/bus/pci/devices"
@@ -119,6 +120,20 @@ def _driver_switches(source: Source) -> "tuple[str, ...] | Unread":
     return Unread("error", f"{_SWITCHES}: {wrong[0]!r} is no PCI address") if wrong else tuple(name.lower() for name in names)
 
 
+def _on_baseboard(source: Source) -> "bool | Unread":
+    """A GPU of the kinds whose NVLink 5 switches hide behind HCAs is on PCI."""
+    addresses = _names(source, _PCI)
+    if isinstance(addresses, Unread):
+        return addresses
+    for address in addresses:
+        vendor, device = (_attribute(source, f"{_PCI}/{address}/{name}") for name in ("vendor", "device"))
+        if isinstance(vendor, Unread) or isinstance(device, Unread):
+            return Unread("error", f"{address}: cannot read which device it is")
+        if vendor == _NVIDIA and any(first <= device <= last for first, last in BASEBOARD_GPUS):
+            return True
+    return False
+
+
 def _bridges(source: Source) -> "tuple[str, ...] | Unread":
     """HCAs that lead to NVLink 5 switches. A host with NVSwitches on PCI has none, and is not asked."""
     names = _names(source, _HCAS)
@@ -131,6 +146,11 @@ def _bridges(source: Source) -> "tuple[str, ...] | Unread":
             return device
         if device != _BRIDGE_DEVICE:
             continue
+        leads = _on_baseboard(source)  # the VPD is slow, needs root, and says nothing on any other host
+        if isinstance(leads, Unread):
+            return leads
+        if not leads:
+            return ()
         data = source.read(f"{_HCAS}/{name}/device/vpd", _VPD_BYTES)
         if isinstance(data, Unread):
             if data.why != "absent":

@@ -75,3 +75,8 @@ def remedy_of(package: Package, kernel: Kernel) -> str:
 def runs(machine: Machine, process: str) -> bool:
     """Whether the process is there; the kernel cuts names to 15 characters."""
     return any(one.name[:15] == process[:15] for one in need(machine.processes))
+
+
+#: Ranges of PCI device ids, as sysfs writes them, of the GPUs of HGX B200 and B300
+#: baseboards: their NVLink 5 switches show as bridges of ConnectX-7 HCAs.
+BASEBOARD_GPUS = (("0x2900", "0x293f"), ("0x3180", "0x31bf"))

@@ -22,7 +22,14 @@ HGX = {
     "/sys/bus/pci/devices/0000:00:1f.0/vendor": "0x8086\n",
     "/proc/driver/nvidia-nvswitch/devices/0000:05:00.0/information": "x",
 }
-B200 = {f"{HCA}/device": "0x1021\n", f"{HCA}/vpd": b"\x82\x00 ConnectX-7 \x90 SMDL=SW_MNG \x78"}
+GPU = "/sys/bus/pci/devices/0000:1b:00.0"
+B200 = {
+    f"{GPU}/class": "0x030200\n",
+    f"{GPU}/vendor": "0x10de\n",
+    f"{GPU}/device": "0x2901\n",
+    f"{HCA}/device": "0x1021\n",
+    f"{HCA}/vpd": b"\x82\x00 ConnectX-7 \x90 SMDL=SW_MNG \x78",
+}
 
 
 def fabric(files, kind="live"):
@@ -57,6 +64,12 @@ def test_nvlink_5_shows_in_the_vpd_of_a_connectx_7():
 
 def test_a_plain_connectx_7_is_no_bridge():
     assert fabric({**B200, f"{HCA}/vpd": b"ConnectX-7"}).nvlink5_managers == ()
+
+
+@pytest.mark.parametrize("device", ["0x2330", "0x2941", "0x26b9", "", "junk"])
+def test_the_vpd_is_not_asked_for_where_no_gpu_has_switches_behind_it(device):
+    files = {**B200, f"{GPU}/device": device, f"{HCA}/vpd": Unread("denied", "root only")}
+    assert fabric(files).nvlink5_managers == ()
 
 
 def test_an_hca_of_another_kind_is_not_asked_for_its_vpd():

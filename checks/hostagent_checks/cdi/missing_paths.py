@@ -13,7 +13,7 @@ from hostagent.profile import Profile
     title="Every file that the CDI specifications name exists",
     severity="critical",
     since="0.1",
-    remedy="Delete a copy in /etc/cdi, then run 'systemctl restart nvidia-cdi-refresh.service'.",
+    remedy="Once the driver answers (see the driver findings), run 'systemctl restart nvidia-cdi-refresh.service'.",
     references=("CDI specification, SPEC.md: hostPath", "NVIDIA Container Toolkit issue 1239"),
 )
 def missing_paths(cdi: Cdi, profile: Profile) -> Findings:
@@ -26,5 +26,6 @@ def missing_paths(cdi: Cdi, profile: Profile) -> Findings:
                 code="missing",
                 found=missing[0],
                 wanted="every file exists",
-                evidence=missing[:20],
+                evidence=missing[1:20],
+                remedy="Delete this copy: the one in /var/run/cdi is remade at each boot." if spec.path.startswith("/etc/") else "",
             )

@@ -1,1 +1,3 @@
-"""The driver: loaded version against profile, disk, libraries and NVML; packages, DKMS, holds, pins, repositories; origin (packages, .run file, driver container); device nodes, firmware, security floor."""
+"""The driver: loaded version against profile, disk, libraries and NVML; packages, DKMS, holds, pins, repositories; origin
+(packages, .run file, driver container); device nodes, firmware, security floor.
+"""

@@ -24,14 +24,21 @@ def hold_blocks(packages: Packages, profile: Profile) -> Findings:
         if (wanted := _wanted(lock, profile)) and not admits(_prefix(lock), wanted):
             found = f"{lock.package} at {lock.version} in {lock.file}"
             yield fail("a pin or lock wants another version", code="pinned-elsewhere", found=found, wanted=wanted)
+    held: dict[tuple[str, str], list[str]] = {}
     for one in need(packages.installed):
         wanted = _wanted_of(one.name, profile)
         if wanted and one.held and not satisfies(need(one.upstream), wanted):
-            yield fail(f"{one.name} is held", code="held-elsewhere", found=f"{one.name} {need(one.upstream)}", wanted=wanted)
+            held.setdefault((need(one.upstream), wanted), []).append(one.name)
+    for (version, wanted), found_names in held.items():
+        count = f"{len(found_names)} packages are" if len(found_names) > 1 else f"{found_names[0]} is"
+        yield fail(f"{count} held at {version}", code="held-elsewhere", found=version, wanted=wanted, evidence=tuple(found_names))
 
 
 def _wanted_of(name: str, profile: Profile) -> str:
-    return profile.toolkit.version if name in TOOLKIT_PACKAGES else profile.driver.version if driver_part(name) else ""
+    """The constraint on a package of the host's; "" where a container owns what it belongs to."""
+    if name in TOOLKIT_PACKAGES:
+        return profile.toolkit.version if profile.toolkit.owner == "host" else ""
+    return profile.driver.version if driver_part(name) and profile.driver.owner == "host" else ""
 
 
 def _wanted(lock: VersionLock, profile: Profile) -> str:
@@ -40,7 +47,9 @@ def _wanted(lock: VersionLock, profile: Profile) -> str:
     if not prefix:
         return ""
     if len(branch(prefix)) == 3:
-        return profile.driver.version if names_driver(lock.package) else ""
+        return profile.driver.version if names_driver(lock.package) and profile.driver.owner == "host" else ""
+    if profile.toolkit.owner != "host":
+        return ""
     return profile.toolkit.version if any(names(lock.package, name) for name in TOOLKIT_PACKAGES) else ""
 
 

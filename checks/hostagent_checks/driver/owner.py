@@ -10,7 +10,7 @@ from hostagent.profile import Profile
     title="The party that the profile names owns the driver",
     severity="warning",
     since="0.1",
-    remedy="Set 'driver.owner' in the profile to what is true, or move the driver to the wanted owner.",
+    remedy="Judge a host of the GPU Operator with '--profile gpu-operator-26.3' or set 'driver.owner'; else move the driver to its owner.",
     references=("NVIDIA GPU Operator, section Pre-Installed NVIDIA GPU Drivers",),
 )
 def owner(driver: Driver, profile: Profile) -> Findings:

@@ -5,6 +5,8 @@ Every later apt run stops with "dpkg was interrupted", so no fix, no hold and no
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.packages import Packages
+from hostagent.facts.system import Machine
+from hostagent.facts.unread import Unread
 
 
 @check(
@@ -14,6 +16,8 @@ from hostagent.facts.packages import Packages
     remedy="Run 'dpkg --configure -a'; it finishes what was begun and is safe to repeat.",
     references=("dpkg(1), option --configure",),
 )
-def package_interrupted(packages: Packages) -> Findings:
+def package_interrupted(packages: Packages, machine: Machine) -> Findings:
     if need(packages.interrupted):
+        if not isinstance(machine.package_lock_holder, Unread) and machine.package_lock_holder:
+            need(Unread("not-running", f"{machine.package_lock_holder.partition(' ')[0]} is at work: what it has begun is not interrupted"))
         yield fail("dpkg was interrupted", code="interrupted", found="unfinished work in /var/lib/dpkg/updates", wanted="none")

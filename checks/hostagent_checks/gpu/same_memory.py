@@ -16,7 +16,9 @@ def same_memory(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     own = need(gpu.memory_bytes)
     peers = [one.memory_bytes for one in alike(gpu, gpus) if not isinstance(one.memory_bytes, Unread)]
     if not peers:
-        need(Unread("not-supported", "the GPU has no peer of its kind to compare with"))
+        need(
+            next((one.memory_bytes for one in alike(gpu, gpus)), Unread("not-supported", "the GPU has no peer of its kind to compare with"))
+        )
     if max(peers) > own:
         mib = 1024 * 1024
         yield fail(

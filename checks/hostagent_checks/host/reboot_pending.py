@@ -1,11 +1,11 @@
 """An update waits for a reboot. Until then new programs meet an old kernel or an old driver.
 
 Running jobs go on; what starts anew may fail, often days after the update. Drain the node and reboot it at a time of your
-choice, before it chooses one.
+choice, before it chooses one, and never before the kernel it boots into has an nvidia module (see `kernel.next_has_module`).
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Machine
+from hostagent.facts.system import Kernel, Machine
 from hostagent.facts.unread import Unread
 
 
@@ -16,8 +16,15 @@ from hostagent.facts.unread import Unread
     remedy="Drain the node, then reboot it.",
     references=("Debian Policy and update-notifier: /run/reboot-required",),
 )
-def reboot_pending(machine: Machine) -> Findings:
+def reboot_pending(machine: Machine, kernel: Kernel) -> Findings:
     if need(machine.reboot_required):
         reasons = machine.reboot_reasons
         by = "not said" if isinstance(reasons, Unread) else ", ".join(reasons) or "not said"
-        yield fail(f"a reboot is pending for: {by}; wanted none", code="pending", found=by, wanted="none")
+        remedy = "Do not reboot yet: see kernel.next_has_module, then drain the node and reboot it." if _loses_the_driver(kernel) else ""
+        yield fail(f"a reboot is pending for: {by}", code="pending", found=by, wanted="none", remedy=remedy)
+
+
+def _loses_the_driver(kernel: Kernel) -> bool:
+    """The kernel of the next boot is known, and known to have no module."""
+    following = kernel.at(kernel.next_release)
+    return not isinstance(following, Unread) and not isinstance(following.nvidia_path, Unread) and not following.nvidia_path

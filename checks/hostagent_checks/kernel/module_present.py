@@ -17,8 +17,8 @@ from hostagent.profile import Profile
     title="The running kernel has an nvidia module on disk",
     severity="critical",
     since="0.1",
-    remedy="Install the module package of this kernel (Ubuntu: linux-modules-nvidia-<branch>-$(uname -r)), or its headers and then run "
-    "'dkms autoinstall -k $(uname -r)'.",
+    remedy="Install the module package of this kernel (Ubuntu: linux-modules-nvidia-<branch>-<kernel>), or its headers and then run "
+    "'dkms autoinstall -k <kernel>'.",
     references=("depmod(8)", "NVIDIA/nvidia-docker issue 804"),
 )
 def module_present(kernel: Kernel, driver: Driver, os: Os, profile: Profile) -> Findings:
@@ -32,6 +32,8 @@ def module_present(kernel: Kernel, driver: Driver, os: Os, profile: Profile) -> 
     code = "other-kernel-has-it" if others else "missing"
     message = f"kernel {release} has no nvidia module on disk" + (f"; {', '.join(others)} has one" if others else "")
     if driver.loaded is True:
+        if need(driver.container_driver):
+            need(Unread("not-supported", "a driver container brought the module: driver.owner judges that"))
         if (owner := need(os.managed_by)) in MODULES_ELSEWHERE:
             need(Unread("not-supported", f"{owner} loads the module from a directory of its own"))
         yield warn(message + ", yet one is loaded", code="removed", found="loaded, not on disk", wanted="on disk", evidence=others)

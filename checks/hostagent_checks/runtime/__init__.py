@@ -1,1 +1,3 @@
-"""Container runtimes (containerd, Docker, CRI-O, k3s, RKE2, microk8s) as they read their own configuration: is an nvidia handler really effective, in the right table, restarted since, with the right cgroup driver."""
+"""Container runtimes (containerd, Docker, CRI-O, k3s, RKE2, microk8s) as they read their own configuration: is an nvidia
+handler really effective, in the right table, restarted since, with the right cgroup driver.
+"""

@@ -25,6 +25,8 @@ def installed(toolkit: Toolkit, profile: Profile) -> Findings:
     if profile.runtime.kind == "none":
         need(Unread("not-supported", "the profile wants no container runtime, and so no toolkit"))
     packages = need(toolkit.packages)
+    if not packages and need(toolkit.operator_version):
+        need(Unread("not-supported", "the GPU Operator owns the toolkit: toolkit.operator_owner judges that"))
     if not packages and not need(toolkit.binaries):
         yield fail("the toolkit is not installed", code="not-installed", found="no package and no program of it", wanted="installed")
     missing = [name for name in TOOLKIT_PACKAGES if packages and all(one.name != name for one in packages)]

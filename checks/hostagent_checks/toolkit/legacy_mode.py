@@ -1,7 +1,8 @@
 """The toolkit is set to its legacy mode: containers lose their GPUs when systemd reloads.
 
 The legacy hook adds device nodes behind the container runtime's back. With the systemd cgroup driver a `systemctl daemon-reload`
-drops them, and NVML in the container answers "Unknown Error" from then on. The mode is deprecated.
+drops them, and NVML in the container answers "Unknown Error" from then on. The mode is deprecated. Where this host really
+loses GPUs by it, `runtime.gpu_lost_on_reload` says so.
 """
 
 from hostagent.check import Findings, check, fail, need
@@ -10,7 +11,7 @@ from hostagent.facts.toolkit import Toolkit
 
 @check(
     title="The toolkit does not use its legacy mode",
-    severity="warning",
+    severity="info",
     since="0.1",
     remedy="Set it back with 'nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto'.",
     references=(
