@@ -338,3 +338,19 @@ def test_delivery_to_a_pipe_waits_for_a_slow_reader_and_refuses_one_without(tmp_
 def test_text_that_is_no_unicode_is_delivered_with_escapes(tmp_path):
     deliver("a\ud800", str(tmp_path / "x"))
     assert (tmp_path / "x").read_text() == "a\\ud800"
+
+
+def test_delivery_to_standard_output_appends_where_standard_output_appends(tmp_path):
+    (tmp_path / "log").write_text("before\n")
+    code = "from hostagent.sinks.deliver import deliver; deliver('after\\n', '/dev/stdout')"
+    with open(tmp_path / "log", "a") as log:
+        subprocess.run([sys.executable, "-c", code], stdout=log, check=True)
+    assert (tmp_path / "log").read_text() == "before\nafter\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="making a device needs root: run the tests as root")
+def test_delivery_never_replaces_or_writes_a_block_device(tmp_path):
+    os.mknod(tmp_path / "disk", stat.S_IFBLK | 0o600, os.makedev(7, 200))
+    with pytest.raises(OSError, match="block device"):
+        deliver("new", str(tmp_path / "disk"))
+    assert stat.S_ISBLK(os.stat(tmp_path / "disk").st_mode)
