@@ -93,7 +93,7 @@ def _usable(path: str) -> "Unread | None":
 
 def answer_all(lane: Lane, files: Files, root: Root) -> "Unread | None":
     """Ask the whole table. Returns why nothing could be asked, if so."""
-    socket = files.stat(PERSISTENCE_SOCKET)
+    socket = lane.ask((), f"stat {PERSISTENCE_SOCKET}", partial(files.stat, PERSISTENCE_SOCKET))
     awake = isinstance(socket, dict) and socket["kind"] == "socket"
     first_s = CALL_S if awake else FIRST_INIT_S
     pynvml = lane.ask((), "loading the NVML binding", _binding, LOAD_S)
@@ -153,7 +153,10 @@ def _load(pynvml: Any, root: Root) -> "Unread | None":
             problem = _usable(CONTROL)
             if problem is not None:
                 return problem
-    renounce(tuple(f"/dev/{name}" for name in os.listdir("/dev") if re.fullmatch(r"nvidia(ctl|\d+)", name, re.ASCII)))
+    nodes = tuple(f"/dev/{name}" for name in os.listdir("/dev") if re.fullmatch(r"nvidia(ctl|\d+)", name, re.ASCII))
+    kept = renounce(nodes)
+    if kept is not None:
+        return kept
     names = [LIBRARY] if root.path == "/" else []
     return _first_library(pynvml, [*names, *(root.locate(f"{directory}/{LIBRARY}") for directory in LIBRARY_DIRECTORIES)])
 

@@ -10,6 +10,8 @@ import os
 import signal
 import stat
 
+from hostagent.facts.unread import Unread
+
 _PDEATHSIG, _NO_NEW_PRIVS, _CAPBSET_DROP = 1, 38, 24  # prctl(2)
 _VERSION_3 = 0x20080522  # capget(2)
 #: Numbers of capabilities(7).
@@ -24,32 +26,41 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
-def renounce(nodes: "tuple[str, ...]") -> None:
+def renounce(nodes: "tuple[str, ...]") -> "Unread | None":
     """Keep the right to read everything and to open `nodes`, lose the right to make or change files.
+
+    None when they are gone. Otherwise why not (a system call filter, a user namespace without this user), and NVML must
+    not be loaded.
 
     The process stays root for the driver (its user id is untouched), and becomes nobody for the file system. Nodes that
     not everybody may write to need the right to override modes; then the link may be remade, and nothing else.
     """
     parent = os.getppid()
     libc = ctypes.CDLL(None)
-    libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        return Unread("denied", "NVML is not loaded: the right to run setuid programs cannot be given up")
     if os.geteuid() != 0:
-        return
+        return None
     dropped = [_CHOWN, _FOWNER, _FSETID, _SYS_MODULE, _MKNOD]
     if all(_open_to_all(node) for node in nodes):
         dropped.append(_DAC_OVERRIDE)
     for capability in dropped:
         libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0)
     libc.setfsuid(_NOBODY)
+    if libc.setfsuid(-1) != _NOBODY:  # it always returns the user id before, never an error
+        return Unread("denied", "NVML is not loaded: the right of an owner to change files cannot be given up (setfsuid)")
     header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
     sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable: the low halves, then the high ones
-    libc.capget(header, sets)
-    for capability in dropped:  # all of them are in the low half
-        sets[1] &= ~(1 << capability)
+    found = libc.capget(header, sets)
+    unwanted = sum(1 << capability for capability in dropped)  # all of them are in the low half
+    sets[1] &= ~unwanted
     sets[0] = sets[1]  # with the file system's user id, the kernel took more than was meant
     sets[2] &= sets[1]
     libc.capset(header, sets)
+    if found != 0 or libc.capget(header, sets) != 0 or (sets[0] | sets[1]) & unwanted:
+        return Unread("denied", "NVML is not loaded: the right to make device nodes cannot be given up (capset)")
     die_with(parent)  # a change of credentials makes the kernel forget it
+    return None
 
 
 def _open_to_all(path: str) -> bool:

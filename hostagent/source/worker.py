@@ -5,12 +5,13 @@ questions by itself, in a fixed order (see `hostagent.source.lane`), while the p
 streams one JSON line an event through a pipe::
 
     ["begin", QUESTION, LABEL, MONOTONIC_S, ALLOWED_S]   a call that may hang starts now
-    ["answer", QUESTION, ANSWER]                         it ended
+    ["answer", QUESTION, ANSWER, MONOTONIC_S]            it ended
     ["done", METHODS, ANSWER]                            these methods are complete; ANSWER is for what had none
 
-QUESTION is ``[method, argument…]``; ANSWER is ``{"value": …}``, ``{"bytes": latin-1 text}`` or ``{"unread": [why, detail]}``.
+QUESTION is ``[method, argument…]``, or empty for a call whose answer nobody asks for; ANSWER is ``{"value": …}``,
+``{"bytes": latin-1 text}`` or ``{"unread": [why, detail]}``.
 A call that does not end in time costs its own answer and all that come after it in this lane, and never more than
-its deadline.
+its deadline. Every call that may hang is announced, so that the blame falls on the call that hangs.
 """
 
 import contextlib
@@ -50,10 +51,12 @@ class Worker:
     def __init__(self, root: str = "/", nvml_optional: bool = False, ends: float = math.inf) -> None:  # noqa: FBT002 - the profile's word
         """`ends` is when the whole run ends, on the monotonic clock: no call is waited for beyond it."""
         self._root = os.path.realpath(root)
-        self._nvml_optional = nvml_optional
+        #: Only the profile knows; the worker need not: set it at any time before the first question to NVML.
+        self.nvml_optional = nvml_optional
         self._ends = ends
         self._pid = 0
         self._pipe = -1
+        self._not_running = Unread("error", "the worker is not running")
         self._buffer = b""
         self._answers: dict[tuple[str, ...], Answer | Unread] = {}
         self._done: dict[str, Answer | Unread] = {}
@@ -65,25 +68,34 @@ class Worker:
         return self._pid
 
     def start(self) -> None:
-        """Fork. Call it early, from a thread that lives as long as the worker: the worker dies with that thread."""
+        """Fork. Call it early, from a thread that lives as long as the worker: the worker dies with that thread.
+
+        A host that is out of processes or descriptors has no answers from a worker, and every other answer.
+        """
         self._reap(*Worker._left_behind)
-        self._pipe, theirs = os.pipe()
+        try:
+            self._pipe, theirs = os.pipe()
+        except OSError as error:
+            self._not_running = Unread("error", f"the worker cannot start: {error}")
+            return
         with contextlib.suppress(OSError):  # pipe-user-pages-soft is used up: a small pipe works too
             _set_pipe_size(theirs)
-        parent = os.getpid()
         self._call = (*self._call[:2], time.monotonic(), LOAD_S)
-        pid = os.fork()
-        if pid == 0:
-            from hostagent.source.lane import run_worker
-
-            run_worker(theirs, parent, self._root, self._nvml_optional)  # never returns
-        os.close(theirs)
-        self._pid = pid
+        # A signal that meets the child before it has settled would run the caller's handlers there.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            self._pid = _fork(theirs, self._root)
+        except OSError as error:
+            os.close(self._pipe)
+            self._not_running = Unread("error", f"the worker cannot start: {error}")
+        finally:
+            os.close(theirs)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         """The answer to ``read PATH [LIMIT]``, ``list PATH`` or ``nvml CALL…``."""
         if not self._pid:
-            return Unread("error", "the worker is not running")
+            return self._not_running
         question = (method, *(arguments[:1] if method == "read" else arguments))
         while question not in self._answers and method not in self._done:
             self._receive()
@@ -140,7 +152,10 @@ class Worker:
             question, label, began, allowed_s = rest
             self._call = (tuple(question), label, began, allowed_s)
         elif event == "answer":
-            self._answers[tuple(rest[0])] = _decoded(rest[1])
+            question, answer, ended = rest
+            if question:
+                self._answers[tuple(question)] = _decoded(answer)
+            self._call = ((), f"the step after {self._call[1]}", ended, CALL_S)
         else:
             for method in rest[0]:
                 self._done.setdefault(method, _decoded(rest[1]))
@@ -168,6 +183,8 @@ class Worker:
         """What a question means that the worker did not answer, once its method is done."""
         rest = self._done[question[0]]
         if isinstance(rest, Unread):
+            if question[0] == "nvml" and self.nvml_optional and rest.why in ("absent", "denied"):
+                return Unread("not-supported", f"NVML is optional in this profile: {rest.detail}")
             return rest
         if question[0] == "nvml":
             return Unread("absent", f"NVML has no {' '.join(question[1:])}")
@@ -180,6 +197,20 @@ class Worker:
         if isinstance(names, Unread) or not parent:
             return Unread("absent", f"{path}: no such file") if names is None or names.why == "absent" else names
         return self._without_answer(("list", parent))
+
+
+def _fork(pipe: int, root: str) -> int:
+    """The worker's process id. The child ends in here whatever happens: it must never run the caller's code."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            from hostagent.source.lane import run_worker
+
+            run_worker(pipe, parent, root)
+        finally:
+            os._exit(1)
+    return pid
 
 
 def _set_pipe_size(pipe: int) -> None:

@@ -16,6 +16,8 @@ import time
 import pytest
 
 from hostagent.facts.unread import Unread
+from hostagent.source import lane as lane_module
+from hostagent.source import nvml as nvml_module
 from hostagent.source import worker as worker_module
 from hostagent.source.worker import CALL_S, Worker
 from tests import stub_nvml
@@ -104,6 +106,37 @@ def test_a_deadline_that_passed_while_the_parent_was_busy_costs_no_second_one(tr
         assert seconds < 0.3
 
 
+@pytest.mark.parametrize("function", ["gate", "_binding"])
+def test_a_stall_between_two_questions_costs_no_answer_and_names_what_stalls(tree, monkeypatch, function):
+    """Opening the control device may hang as well, and nobody asks for its answer."""
+    stub_nvml.install(tree, 1)
+    monkeypatch.setattr(nvml_module, function, lambda *_: time.sleep(60))
+    if function == "_binding":
+        monkeypatch.setattr(nvml_module, "LOAD_S", CALL_S)
+    label = {"gate": "opening /dev/nvidiactl", "_binding": "loading the NVML binding"}[function]
+    with running(tree) as worker:
+        listed = worker.ask("list", "/proc/driver/nvidia/gpus")
+        assert worker.ask("nvml", "init") == Unread("timeout", f"not asked: {label} hangs")
+        assert worker.ask("list", "/proc/driver/nvidia/gpus") == listed == list(stub_nvml.addresses(1))
+        assert worker.ask("list", "/proc/driver/nvidia-nvswitch").why == "absent"
+
+
+def test_a_stat_that_hangs_is_announced_too(tree, monkeypatch):
+    stub_nvml.install(tree, 1)
+    monkeypatch.setattr(lane_module, "_directories", lambda *_: time.sleep(60))
+    with running(tree) as worker:
+        assert worker.ask("read", "/proc/driver/nvidia/version") == Unread("timeout", "not asked: stat /proc/driver/nvidia/* hangs")
+        assert "version" in worker.ask("list", "/proc/driver/nvidia"), "what came before is kept"
+
+
+def test_a_stall_that_nothing_announced_costs_no_answer_either(tree, monkeypatch):
+    stub_nvml.install(tree, 1)
+    monkeypatch.setattr(lane_module, "_is_wanted", lambda _: time.sleep(60))
+    with running(tree) as worker:
+        assert worker.ask("read", "/proc/driver/nvidia/version").detail == "not asked: the step after stat /proc/driver/nvidia/* hangs"
+        assert "version" in worker.ask("list", "/proc/driver/nvidia")
+
+
 def test_each_answer_starts_the_clock_anew(tree):
     persistence_daemon(tree)
     stub_nvml.install(tree, 4, {"DeviceGetTemperature *": "sleep 0.6"})
@@ -140,6 +173,45 @@ def test_two_healthy_runs_at_once_both_get_their_answers(tree):
     stub_nvml.install(tree, 8)
     with running(tree) as first, running(tree) as second:
         assert second.ask(*NAME) == first.ask(*NAME) == "NVIDIA H100 80GB HBM3"
+
+
+#: Of another user, and of one that has ended: its lock lives on in a process that inherited the file.
+_HOLD = (
+    "import fcntl, os, time; fcntl.flock(os.open({module!r}, os.O_RDONLY), fcntl.LOCK_{kind}); {then}; print(flush=True); time.sleep(60)"
+)
+_END = "pid = os.fork(); pid and os._exit(0)"
+
+
+@pytest.mark.parametrize(("kind", "then", "uid"), [("EX", "0", 65534), ("SH", "0", 65534), ("EX", _END, 0)])
+def test_a_lock_that_no_worker_of_root_holds_keeps_root_from_nothing(tree, kind, then, uid):
+    stub_nvml.install(tree, 1)
+    with holding(tree, kind, then, uid), running(tree) as worker:
+        answer, seconds = waited(NAME, worker)
+    assert answer == "NVIDIA H100 80GB HBM3"
+    assert seconds < CALL_S
+
+
+def test_a_lock_of_root_counts_beside_one_of_another_user(tree):
+    stub_nvml.install(tree, 1)
+    with holding(tree, "SH", "0", 65534), holding(tree, "SH", "0", 0), running(tree) as worker:
+        assert worker.ask(*NAME).why == "timeout"
+
+
+@contextlib.contextmanager
+def holding(tree, kind, then, uid):
+    """Another process holds the lock; it opens the directory as root, as tests' directories are closed to others."""
+    module = str(tree / "sys/module/nvidia")
+    code = _HOLD.format(module=module, kind=kind, then=f"{then}; os.setuid({uid})")
+    other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        other.stdout.readline()
+        if then == _END:
+            other.wait()
+        yield
+    finally:
+        os.killpg(other.pid, signal.SIGKILL)
+        other.wait()
+        other.stdout.close()
 
 
 def test_the_lock_creates_nothing_and_needs_no_write_access(tree):
@@ -195,6 +267,78 @@ def test_the_worker_holds_no_file_of_the_parent(tree, tmp_path):
         open_files = [os.readlink(f"/proc/{worker.pid}/fd/{name}") for name in os.listdir(f"/proc/{worker.pid}/fd")]
         assert open_files.count("/dev/null") == 3
         assert not [path for path in open_files if path.endswith("/held")]
+
+
+def test_closing_what_was_inherited_takes_no_longer_with_a_high_limit():
+    """Where Python cannot use close_range(2), closing up to the limit takes minutes: it is not asked to."""
+    script = (
+        "import os, resource, time; from hostagent.source.lane import _close_from\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (limit := resource.getrlimit(resource.RLIMIT_NOFILE)[1], limit))\n"
+        "os.closerange = None; high = os.dup2(1, limit - 1); began = time.monotonic(); _close_from(4)\n"
+        "print(time.monotonic() - began < 0.05, [name for name in os.listdir('/proc/self/fd') if int(name) > 4])"
+    )
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert completed.stdout == "True []\n", completed.stderr
+
+
+#: Every way in which the caller would notice that its code runs twice.
+_FORKED_TWICE = """
+import atexit, os, sys
+from hostagent.source import worker
+atexit.register(print, "the end of", "the caller")
+sys.modules["hostagent.source.lane"] = None
+lane = worker.Worker()
+try:
+    lane.start()
+    print(repr(lane.ask("nvml", "init")))
+except BaseException as error:
+    print("caught", type(error).__name__)
+finally:
+    lane.close()
+"""
+
+
+def test_a_child_that_cannot_import_its_code_never_runs_the_callers():
+    completed = subprocess.run([sys.executable, "-c", _FORKED_TWICE], capture_output=True, text=True, check=False)
+    assert completed.stdout == "Unread('error', 'the reading process ended in the start of the worker')\nthe end of the caller\n"
+
+
+def test_a_signal_at_the_fork_runs_no_handler_in_the_child(tree, monkeypatch):
+    stub_nvml.install(tree, 1)
+    ran, fork = [], os.fork
+
+    def fork_and_signal():
+        pid = fork()
+        if pid == 0:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            os.kill(os.getpid(), signal.SIGINT)
+        return pid
+
+    monkeypatch.setattr(worker_module.os, "fork", fork_and_signal)
+    monkeypatch.setattr(worker_module, "LOAD_S", 5)
+    usual = signal.signal(signal.SIGUSR1, lambda *_: (ran.append(os.getpid()), os.write(told, b"x")))
+    seen, told = os.pipe()
+    try:
+        with running(tree) as worker:
+            worker.ask("nvml", "init")
+    finally:
+        signal.signal(signal.SIGUSR1, usual)
+        os.close(told)
+    assert os.read(seen, 1) == b""
+    os.close(seen)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set(), "the caller's signals are as they were"
+
+
+def test_a_host_without_a_free_process_has_no_worker_and_every_other_answer(tree, monkeypatch):
+    def refuse():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(worker_module.os, "fork", refuse)
+    before = os.listdir("/proc/self/fd")
+    with running(tree) as worker:
+        answer = worker.ask(*NAME)
+    assert answer == Unread("error", "the worker cannot start: [Errno 11] Resource temporarily unavailable")
+    assert os.listdir("/proc/self/fd") == before
 
 
 def mark(tree):
@@ -275,11 +419,39 @@ def test_a_control_node_that_is_a_file_is_not_one(tree):
         assert worker.ask("nvml", "init") == Unread("absent", "/dev/nvidiactl is no character device")
 
 
+def test_the_profile_may_make_nvml_optional_after_the_start(tree):
+    stub_nvml.install(tree, 1)
+    (tree / "dev/nvidiactl").unlink()
+    with running(tree) as worker:
+        worker.nvml_optional = True
+        assert worker.ask("nvml", "init") == Unread("not-supported", "NVML is optional in this profile: no /dev/nvidiactl")
+
+
 def test_an_optional_nvml_that_hangs_is_still_a_fault(tree):
     persistence_daemon(tree)
     stub_nvml.install(tree, 1, {"Init *": "hang"})
     with running(tree, nvml_optional=True) as worker:
         assert worker.ask("nvml", "init").why == "timeout"
+
+
+#: Answers EPERM to one system call from now on (seccomp(2)): its number, then the BPF program that compares it.
+_REFUSING = """
+import ctypes, os, platform, struct
+number = {{"x86_64": {x86_64}, "aarch64": {aarch64}}}[platform.machine()]
+rows = ((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000))
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
+ctypes.CDLL(None).prctl(22, 2, ctypes.c_char_p(struct.pack("HxxxxxxQ", len(rows), ctypes.addressof(code))), 0, 0)
+"""
+
+
+@pytest.mark.parametrize(("x86_64", "aarch64", "right"), [(126, 91, "capset"), (122, 151, "setfsuid"), (125, 90, "capset")])
+def test_a_right_that_cannot_be_given_up_keeps_nvml_unloaded(tree, x86_64, aarch64, right):
+    called = mark(tree)
+    script = _REFUSING.format(x86_64=x86_64, aarch64=aarch64) + _ASK_NAME
+    completed = subprocess.run([sys.executable, "-c", script, str(tree)], capture_output=True, text=True, check=False)
+    assert completed.stdout.startswith("Unread('denied', 'NVML is not loaded: "), completed.stderr
+    assert completed.stdout.endswith(f" cannot be given up ({right})')\n")
+    assert not called.exists()
 
 
 #: With /dev of the tree and without the right to change root, as in a container that has neither.
