@@ -125,8 +125,8 @@ def _walk(lane: Lane, files: Files, directory: str, depth: int, left: list[int])
     paths = [f"{directory}/{name}" for name in names[: left[0]]]
     left[0] -= len(paths)
     below: list[str] = lane.ask((), f"stat {directory}/*", partial(_directories, files, paths))
-    for path in paths:
-        if path not in below and _is_wanted(path):
+    for path in sorted(set(paths).difference(below)):
+        if _is_wanted(path):
             lane.ask(("read", path), f"read {path}", partial(files.read, path))
     for path in below:
         _walk(lane, files, path, depth - 1, left)
