@@ -99,7 +99,7 @@ def _close_from(first: int) -> None:
 
 
 def _read_all(lane: Lane, root: Root) -> None:
-    from hostagent.source import nvml
+    from hostagent.source import nvml, nvmlgate
 
     holder = lane.ask((), "the lock on /sys/module/nvidia", partial(_lock, root), 2 * CALL_S)
     if holder:
@@ -110,7 +110,7 @@ def _read_all(lane: Lane, root: Root) -> None:
     for directory in DIRECTORIES:
         _walk(lane, files, directory, _MAX_DEPTH, left)
     lane.done("read", "list")
-    unread = lane.ask((), f"opening {nvml.CONTROL}", partial(nvml.gate, files, root))
+    unread = lane.ask((), f"opening {nvmlgate.CONTROL}", partial(nvmlgate.gate, files, root))
     if unread is None:
         unread = nvml.answer_all(lane, files, root)
     lane.done("nvml", rest=unread)

@@ -14,23 +14,21 @@ An NVML error is an ``Unread`` whose detail starts with nvmlReturn_t's number: `
 
 import contextlib
 import ctypes
-import errno
 import os
 import re
-import stat
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import Answer
-from hostagent.source.files import Files, unread
+from hostagent.source.files import Files
 from hostagent.source.lane import Lane
+from hostagent.source.nvmlgate import CONTROL, driver_root, usable
 from hostagent.source.paths import Root
 from hostagent.source.renounce import renounce
 from hostagent.source.worker import CALL_S, FIRST_INIT_S, LOAD_S
 
-CONTROL = "/dev/nvidiactl"
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
 LIBRARY = "libnvidia-ml.so.1"
 #: Where hosts keep it, most usual first; the last ones belong to driver containers and to GKE.
@@ -65,39 +63,13 @@ class Question(NamedTuple):
     read: Callable[[Any, Any], Answer]  # (pynvml, device handle)
 
 
-def gate(files: Files, root: Root) -> "Unread | None":
-    """Why NVML must not be called; None when it may. Initialising it without a loaded module creates device nodes and
-    runs nvidia-modprobe, which loads the module: a check must do neither.
-    """
-    state = files.read("/sys/module/nvidia/initstate")
-    if isinstance(state, Unread):
-        return Unread("absent", "the nvidia module is not loaded") if state.why == "absent" else state
-    if state.strip() != b"live":
-        return Unread("absent", f"the nvidia module is not live: {state.decode('ascii', 'replace').strip()}")
-    return _usable(root.locate(CONTROL))
-
-
-def _usable(path: str) -> "Unread | None":
-    """A control device that exists and that this process may open."""
-    try:
-        if not stat.S_ISCHR(os.stat(path).st_mode):
-            return Unread("absent", f"{CONTROL} is no character device")
-        os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            return Unread("absent", f"no {CONTROL}")
-        if error.errno in (errno.EPERM, errno.EACCES):  # NVML would say "unknown error" (999)
-            return unread(error, CONTROL)
-    return None
-
-
 def answer_all(lane: Lane, files: Files, root: Root) -> "Unread | None":
     """Ask the whole table. Returns why nothing could be asked, if so."""
     socket = lane.ask((), f"stat {PERSISTENCE_SOCKET}", partial(files.stat, PERSISTENCE_SOCKET))
     awake = isinstance(socket, dict) and socket["kind"] == "socket"
     first_s = CALL_S if awake else FIRST_INIT_S
     pynvml = lane.ask((), "loading the NVML binding", _binding, LOAD_S)
-    problem: Unread | None = lane.ask((), f"loading {LIBRARY}", partial(_load, pynvml, root), LOAD_S)
+    problem: Unread | None = lane.ask((), f"loading {LIBRARY}", partial(_load, pynvml, driver_root(root)), LOAD_S)
     if problem is None:
         ask = partial(_asked, pynvml)
         started = lane.ask(("nvml", "init"), "nvmlInit", partial(ask, "nvmlInit", pynvml.nvmlInitWithFlags, 0), first_s)
@@ -150,7 +122,7 @@ def _load(pynvml: Any, root: Root) -> "Unread | None":
             root = Root("/")
         except PermissionError:
             # The library will open /dev as this process sees it, and create what it misses there.
-            problem = _usable(CONTROL)
+            problem = usable(CONTROL)
             if problem is not None:
                 return problem
     nodes = tuple(f"/dev/{name}" for name in os.listdir("/dev") if re.fullmatch(r"nvidia(ctl|\d+)", name, re.ASCII))

@@ -18,6 +18,7 @@ import pytest
 from hostagent.facts.unread import Unread
 from hostagent.source import lane as lane_module
 from hostagent.source import nvml as nvml_module
+from hostagent.source import nvmlgate as nvmlgate_module
 from hostagent.source import worker as worker_module
 from hostagent.source.worker import CALL_S, Worker
 from tests import stub_nvml
@@ -110,7 +111,7 @@ def test_a_deadline_that_passed_while_the_parent_was_busy_costs_no_second_one(tr
 def test_a_stall_between_two_questions_costs_no_answer_and_names_what_stalls(tree, monkeypatch, function):
     """Opening the control device may hang as well, and nobody asks for its answer."""
     stub_nvml.install(tree, 1)
-    monkeypatch.setattr(nvml_module, function, lambda *_: time.sleep(60))
+    monkeypatch.setattr(nvmlgate_module if function == "gate" else nvml_module, function, lambda *_: time.sleep(60))
     if function == "_binding":
         monkeypatch.setattr(nvml_module, "LOAD_S", CALL_S)
     label = {"gate": "opening /dev/nvidiactl", "_binding": "loading the NVML binding"}[function]
@@ -119,6 +120,20 @@ def test_a_stall_between_two_questions_costs_no_answer_and_names_what_stalls(tre
         assert worker.ask("nvml", "init") == Unread("timeout", f"not asked: {label} hangs")
         assert worker.ask("list", "/proc/driver/nvidia/gpus") == listed == list(stub_nvml.addresses(1))
         assert worker.ask("list", "/proc/driver/nvidia-nvswitch").why == "absent"
+
+
+def test_where_a_driver_container_has_the_device_nodes_nvml_is_asked_inside_it(tree):
+    """The usual host of the GPU Operator: library and nodes below /run/nvidia/driver, none in the host's own /dev."""
+    stub_nvml.install(tree, 2)
+    inside = tree / "run/nvidia/driver"
+    inside.mkdir(parents=True)
+    for place in ("dev", "usr", "etc"):
+        (tree / place).rename(inside / place)
+    for place in ("dev", "etc"):
+        (tree / place).mkdir()
+    with running(tree) as worker:
+        assert worker.ask("nvml", "init") is True
+        assert worker.ask("nvml", "device_count") == 2
 
 
 def test_a_stat_that_hangs_is_announced_too(tree, monkeypatch):

@@ -1,0 +1,46 @@
+"""When NVML may be called, and from which root: the host's, or a driver container's."""
+
+import errno
+import os
+import stat
+
+from hostagent.facts.unread import Unread
+from hostagent.source.files import Files, unread
+from hostagent.source.paths import Root
+
+CONTROL = "/dev/nvidiactl"
+#: A driver container's root: it has the device nodes in its own /dev, and the host none (NVIDIA/gpu-operator issue 1741).
+DRIVER_ROOT = "/run/nvidia/driver"
+
+
+def gate(files: Files, root: Root) -> "Unread | None":
+    """Why NVML must not be called; None when it may. Initialising it without a loaded module creates device nodes and
+    runs nvidia-modprobe, which loads the module: a check must do neither.
+    """
+    state = files.read("/sys/module/nvidia/initstate")
+    if isinstance(state, Unread):
+        return Unread("absent", "the nvidia module is not loaded") if state.why == "absent" else state
+    if state.strip() != b"live":
+        return Unread("absent", f"the nvidia module is not live: {state.decode('ascii', 'replace').strip()}")
+    return usable(driver_root(root).locate(CONTROL))
+
+
+def driver_root(root: Root) -> Root:
+    """Where library and nodes are taken from: the host, or the driver container where the host has no control device."""
+    if not os.path.exists(root.locate(CONTROL)) and os.path.exists(root.locate(f"{DRIVER_ROOT}{CONTROL}")):
+        return Root(root.locate(DRIVER_ROOT))
+    return root
+
+
+def usable(path: str) -> "Unread | None":
+    """A control device that exists and that this process may open."""
+    try:
+        if not stat.S_ISCHR(os.stat(path).st_mode):
+            return Unread("absent", f"{CONTROL} is no character device")
+        os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return Unread("absent", f"no {CONTROL}")
+        if error.errno in (errno.EPERM, errno.EACCES):  # NVML would say "unknown error" (999)
+            return unread(error, CONTROL)
+    return None
