@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from hostagent import __version__, catalogue
 from hostagent.collect import READERS, collect
@@ -14,35 +14,7 @@ from hostagent.profile import Loaded
 from hostagent.report import SCHEMA_VERSION, HostIdentity, ProfileIdentity, Report, Tool, coverage, verdicts
 from hostagent.reportfacts import report_facts
 from hostagent.source import Source
-from hostagent.source.base import Backend, Kind
-
-
-class Evidence(NamedTuple):
-    """Where a command reads a host: at most one of the three directories or files; none is this machine."""
-
-    host_root: str = ""  # a live host whose / is mounted there
-    root: str = ""  # an image tree that is not running
-    kernel: str = ""  # the kernel an image will boot
-    snapshot: str = ""  # a recorded host
-    deadline_s: float = 30
-
-
-def backend(evidence: Evidence, profile_nvml: str) -> Backend:
-    """The backend of the evidence. A live one starts its worker here: call it before anything slow."""
-    if evidence.snapshot:
-        from hostagent.source import tape
-
-        return tape.ReplayBackend(tape.load(evidence.snapshot))
-    from hostagent.source.live import LiveBackend, refuse_wrong_root
-
-    if evidence.root:
-        refuse_wrong_root(evidence.root, "image", evidence.kernel)
-        return LiveBackend(evidence.root, "image", deadline_s=evidence.deadline_s, kernel=evidence.kernel)
-    kind: Kind = "host-root" if evidence.host_root else "live"
-    if kind == "host-root":
-        refuse_wrong_root(evidence.host_root, kind)
-    optional = profile_nvml == "optional"
-    return LiveBackend(evidence.host_root or "/", kind, deadline_s=evidence.deadline_s, nvml_optional=optional)
+from hostagent.source.base import Backend
 
 
 def examine(reading: Backend, loaded: Loaded, only: Iterable[str] = (), *, replayed: bool = False) -> Report:

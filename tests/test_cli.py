@@ -230,8 +230,9 @@ class TestStatus:
 
     def test_what_check_saves_status_reads(self, tmp_path):
         from hostagent import app, profile
+        from hostagent.evidence import Evidence, open_host
 
-        report = app.examine(app.backend(app.Evidence(snapshot=NO_GPU), "required"), profile.load("default", site_file=""))
+        report = app.examine(open_host(Evidence(snapshot=NO_GPU)), profile.load("default", site_file=""))
         path = str(tmp_path / "run/state.json")
         state.save(report, path)
         found = state.read(path, report.observed_at)

@@ -17,7 +17,7 @@ def test_every_profile_key_and_check_of_the_site_file_example_exists(tmp_path):
     (tmp_path / "profile.yaml").write_text(example)
     loaded = profile.load("", site_file=str(tmp_path / "profile.yaml"))
     checks = catalogue.load(loaded.profile.catalogues)
-    catalogue.refuse_unknown_ids(checks, loaded.profile)
+    catalogue.refuse_unknown_ids(checks, loaded)
     for one in checks:
         policy = loaded.profile.checks.get(one.id)
         if policy and policy.params:

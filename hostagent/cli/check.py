@@ -2,14 +2,19 @@
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hostagent import app, profile, state
+from hostagent import state
 from hostagent.cli.options import colour_wanted, evidence, evidence_options, terminal_width, write
+from hostagent.evidence import Evidence, open_host
 from hostagent.report import PLACEABLE, Report
 from hostagent.sinks import FORMATS, Format, render
+
+if TYPE_CHECKING:
+    from hostagent.source.live import LiveBackend
+    from hostagent.source.tape import ReplayBackend
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 
@@ -37,14 +42,26 @@ def command(profile_name: str, scope: str, form: Format, output: str, only: tupl
     Exit 0: ready or degraded. 1: not ready, or not enough could be read. 2: usage, or hostagent could not run.
     """
     place = evidence(**where)
-    # The site file is this machine's policy: a recorded host gives the same report on every laptop without it.
-    loaded = profile.load(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE)
-    report = app.examine(app.backend(place, loaded.profile.nvml), loaded, only, replayed=bool(place.snapshot))
+    reading = open_host(place)  # its worker reads the driver while everything else is still imported
+    try:
+        report = _examined(reading, place, profile_name, only)
+    finally:
+        reading.close()
     if report.evidence == "live" and not report.replayed and not report.partial and os.geteuid() == 0:
         _remember(report)
     width = terminal_width()
     write(render(report, form, colour=colour_wanted(output), width=width, verbose=verbose), output)
     sys.exit(0 if getattr(report.verdict, _SCOPES[scope]) in PLACEABLE else 1)
+
+
+def _examined(reading: "LiveBackend | ReplayBackend", place: Evidence, profile_name: str, only: tuple[str, ...]) -> Report:
+    from hostagent import app, profile
+
+    # The site file is this machine's policy: a recorded host gives the same report on every laptop without it.
+    loaded = profile.load(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE)
+    if loaded.profile.nvml == "optional":
+        reading.make_nvml_optional()
+    return app.examine(reading, loaded, only, replayed=bool(place.snapshot))
 
 
 def _remember(report: Report) -> None:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hostagent.app import Evidence
+from hostagent.evidence import Evidence
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

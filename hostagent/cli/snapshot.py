@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
-from hostagent import app, profile, snapshot
+from hostagent import profile, snapshot
 from hostagent.cli.options import evidence, evidence_options, write
 from hostagent.errors import HostagentError
+from hostagent.evidence import open_host
 from hostagent.source import tape
+from hostagent.visible import visible
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _MIN_KEY_BYTES = 16
@@ -32,8 +34,7 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
     """
     place = evidence(**where)
     key = _key(key_file)
-    loaded = profile.load()
-    recorded = snapshot.record(app.backend(place, loaded.profile.nvml), key, redact=not no_redact)
+    recorded = snapshot.record(open_host(place), key, redact=not no_redact)
     from hostagent.sinks.deliver import deliver
 
     try:
@@ -50,26 +51,26 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
 @click.argument("question", default="")
 @click.option("--list", "list_questions", is_flag=True, help="List the questions.")
 def show(path: str, question: str, list_questions: bool) -> None:
-    """Print what FILE is, its questions, or the answer to one QUESTION ('read /proc/version')."""
+    """Print what FILE is, its questions, or the answer to one QUESTION ('read /proc/cmdline')."""
     recorded = tape.load(path)
     if question:
         if question not in recorded.answers:
             raise HostagentError(f"{path} does not know the question {question!r}", f"Run 'hostagent snapshot show --list {path}'")
-        write(snapshot.shown(recorded.answers[question]), "")
+        write("\n".join(snapshot.shown(recorded.answers[question])), "")
         return
     for line in snapshot.summary(recorded):
         click.echo(line)
     if list_questions:
-        click.echo("\n".join(recorded.answers))
+        click.echo("\n".join(visible(known) for known in recorded.answers))
 
 
 @command.command("diff")
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="B")
 def diff(left: str, right: str) -> None:
-    """Compare two snapshots answer by answer. Exit 0 equal, 1 different, 2 usage."""
+    """Compare two snapshots answer by answer, but for the time. Exit 0 equal, 1 different, 2 usage."""
     lines = list(snapshot.differences(tape.load(left), tape.load(right)))
-    for line in lines:
+    for line in lines or ["no difference"]:
         click.echo(line)
     sys.exit(1 if lines else 0)
 

@@ -63,6 +63,9 @@ class ReplayBackend:
             return Unread("not-recorded", f"the snapshot does not know '{key}'")
         return decode(self._tape.answers[key], key)
 
+    def make_nvml_optional(self) -> None:
+        """What NVML said or did not say stands on the tape."""
+
     def close(self) -> None:
         """Nothing to end."""
 
