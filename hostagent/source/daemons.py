@@ -1,13 +1,12 @@
 """Processes of the daemons that matter here, by psutil; and listening sockets."""
 
-import os
-import re
 from typing import Any
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import MIB, Answer
-from hostagent.source.files import unread
+from hostagent.source.files import Files
 from hostagent.source.paths import Root
+from hostagent.source.secret import without_secret_arguments
 
 #: Names as /proc/<pid>/comm cuts them: 15 characters.
 NAMES = frozenset(
@@ -20,7 +19,7 @@ NAMES = frozenset(
     )
 )  # fmt: skip
 _SOCKETS_BYTES = 16 * MIB
-_SECRET = re.compile(r"(?i)(token|password|passwd|secret|apikey|api-key)")
+_COMM_BYTES = 64
 
 
 def processes(root: Root) -> Answer:
@@ -33,7 +32,7 @@ def processes(root: Root) -> Answer:
     for pid in candidates:
         try:
             process = psutil.Process(pid)
-            argv = [_without_secret(part) for part in process.cmdline()]
+            argv = without_secret_arguments(process.cmdline())
             rows.append({"pid": pid, "name": process.name(), "argv": argv, "started_at": process.create_time()})
         except (psutil.Error, OSError, ValueError, IndexError, KeyError):
             continue  # it ended while we looked
@@ -45,12 +44,15 @@ def sockets(root: Root) -> Answer:
 
     psutil reads /proc/net/unix, which below a host root is this process's own namespace, and drops the listening flag.
     """
-    path = next((path for path in (f"{root.path.rstrip('/')}/proc/{name}net/unix" for name in ("1/", "")) if os.path.exists(path)), "")
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return [{"path": name} for name in parse_listening(stream.read(_SOCKETS_BYTES))]
-    except OSError as error:
-        return unread(error, "/proc/net/unix")
+    files = Files(root)
+    text: Answer = Unread("absent", "/proc/net/unix")
+    for path in ("/proc/1/net/unix", "/proc/net/unix"):
+        text = files.read(path, str(_SOCKETS_BYTES))
+        if not isinstance(text, Unread):
+            return [{"path": name} for name in parse_listening(text.decode("utf-8", "replace"))]
+        if text.why != "absent":
+            break
+    return text
 
 
 def parse_listening(text: str) -> "list[str]":
@@ -66,35 +68,24 @@ def parse_listening(text: str) -> "list[str]":
 def _psutil(root: Root) -> Any:
     import psutil
 
-    psutil.PROCFS_PATH = root.path.rstrip("/") + "/proc"
+    psutil.PROCFS_PATH = root.locate("/proc")
     return psutil
 
 
 def _candidates(root: Root) -> "list[int] | Unread":
     """Process ids by name alone: asking psutil about each of some thousand kernel threads would take a second."""
-    proc = root.path.rstrip("/") + "/proc"
-    found = []
-    try:
-        entries = os.listdir(proc)
-    except OSError as error:
-        return Unread("denied" if isinstance(error, PermissionError) else "absent", f"/proc: {error.strerror}")
-    for entry in entries:
-        if entry.isdigit():
-            try:
-                descriptor = os.open(f"{proc}/{entry}/comm", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            except OSError:
-                continue
-            try:
-                if os.read(descriptor, 64).decode("utf-8", "replace").strip() in NAMES:
-                    found.append(int(entry))
-            except OSError:
-                continue
-            finally:
-                os.close(descriptor)
-    return sorted(found)
+    files = Files(root)
+    entries = files.list("/proc")
+    if isinstance(entries, Unread):
+        return entries
+    comms = {entry: files.read(f"/proc/{entry}/comm", str(_COMM_BYTES)) for entry in entries if entry.isdigit()}
+    pids = [int(entry) for entry, comm in comms.items() if isinstance(comm, bytes) and comm.decode("utf-8", "replace").strip() in NAMES]
+    return sorted(pid for pid in pids if _is_process(root, files, pid))
 
 
-def _without_secret(argument: str) -> str:
-    """A command line is evidence, what follows ``--token=`` is not."""
-    name, separator, _ = argument.partition("=")
-    return f"{name}=<removed>" if separator and _SECRET.search(name) else argument
+def _is_process(root: Root, files: Files, pid: int) -> bool:
+    """Each of these psutil opens by itself: below a host root they may be anything, or lead out of it."""
+    if root.locate(f"/proc/{pid}") != f"{root.locate('/proc')}/{pid}":
+        return False
+    found = (files.stat(path) for path in ("/proc/stat", f"/proc/{pid}/stat", f"/proc/{pid}/cmdline"))
+    return all(not isinstance(one, Unread) and one["kind"] == "file" for one in found)

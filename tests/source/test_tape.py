@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostagent import profile, snapshot
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.source import tape
@@ -125,3 +126,31 @@ def test_redaction_keeps_equality_and_shape_under_one_key_only():
     assert again == f"x {once}"
     assert [len(part) for part in once.split("-")] == [8, 4, 4, 4, 12]
     assert Redactor(b"other" * 8).text(uuid) != once
+
+
+def one_tape(**answers):
+    return tape.Tape(1, "test", 0.0, "live", True, {"read /x": {"text": "x\n"}, **answers})
+
+
+def test_the_clock_and_counters_are_no_difference():
+    left = one_tape(host={"json": {"now": 1.0, "uid": 0}}, **{"read /proc/stat": {"text": "cpu 1\nbtime 5\n"}})
+    right = one_tape(host={"json": {"now": 2.0, "uid": 0}}, **{"read /proc/stat": {"text": "cpu 2\nbtime 5\n"}})
+    assert list(snapshot.differences(left, right)) == []
+    assert list(snapshot.differences(left, one_tape(host=7)))
+
+
+def test_a_foreign_tape_cannot_write_to_a_terminal():
+    evil = tape.Tape(1, "h\x1b[31m", float("nan"), "live", True, {"read /\x1b[2J": {"text": "a\x1b]0;pwn\x07\n\tb\u202e\n"}})
+    lines = [*snapshot.summary(evil), *snapshot.differences(evil, one_tape()), *snapshot.shown(evil.answers["read /\x1b[2J"])]
+    assert all(char.isprintable() or char == "\t" for line in lines for char in line)
+
+
+@pytest.mark.parametrize("moment", [float("nan"), float("inf"), 1e300, -1e300])
+def test_any_number_is_a_time(moment):
+    assert list(snapshot.summary(tape.Tape(1, "test", moment, "live", True, {})))
+
+
+def test_an_adoption_that_cannot_be_written_leaves_nothing(tmp_path):
+    with pytest.raises(UnicodeEncodeError):
+        snapshot.adopt(one_tape(), "\ud800", str(tmp_path / "made"), profile.load("default", site_file=""))
+    assert not (tmp_path / "made").exists()
