@@ -158,7 +158,9 @@ def _gsp_firmware(source: Source) -> "tuple[tuple[str, tuple[str, ...]], ...] | 
         for version in versions:
             names = source.listdir(f"{root}/nvidia/{version}") if re.fullmatch(r"\d+(\.\d+)+", version) else ()
             if isinstance(names, Unread):
-                return names
+                if names.why != "absent":
+                    return names
+                continue  # a link that leads nowhere
             if images := tuple(name for name in names if name.startswith("gsp_")):
                 found.setdefault(version, images)
     return tuple(sorted(found.items()))

@@ -48,7 +48,7 @@ def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] 
 def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerators:
     """Counts by each of the three, and other vendors' GPUs."""
     functions = pci.scan(source)
-    names = source.listdir(_PROC)
+    names = _proc_names(source)
     count = _device_count(source)
     if isinstance(functions, Unread):
         return Accelerators(count, names if isinstance(names, Unread) else len(names), functions, functions)
@@ -92,8 +92,15 @@ def parse_information(text: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def _proc(source: Source) -> "dict[str, dict[str, str] | Unread] | Unread":
+def _proc_names(source: Source) -> "tuple[str, ...] | Unread":
     names = source.listdir(_PROC)
+    if isinstance(names, Unread) and names.why == "absent" and not isinstance(source.read("/sys/module/nvidia/initstate"), Unread):
+        return Unread("error", f"{_PROC} is not there, though the module is loaded: the host's /proc is not seen whole")
+    return names
+
+
+def _proc(source: Source) -> "dict[str, dict[str, str] | Unread] | Unread":
+    names = _proc_names(source)
     if isinstance(names, Unread):
         return names
     rows: dict[str, dict[str, str] | Unread] = {}
@@ -183,7 +190,8 @@ def _gpu(
     found: _Nvml,
 ) -> Gpu:
     row = rows if isinstance(rows, Unread) else rows.get(address, Unread("absent", f"{_PROC} has no {address}"))
-    nothing = found.unread if found.unread is not None else Unread("absent", "the GPU is not in NVML")
+    there = on_pci if isinstance(on_pci, Unread) else on_pci.get(address, False)
+    nothing = found.unread if found.unread is not None else _not_in_nvml(there)
     index, answers = found.at.get(address, (nothing, dict.fromkeys(QUESTIONS, nothing)))
     of_nvml = nvml.facts(answers)
     of_proc = _proc_facts(row)
@@ -193,7 +201,7 @@ def _gpu(
     lost, reset_required, detail = _verdict(answers)
     return Gpu(
         pci=address,
-        on_pci=on_pci if isinstance(on_pci, Unread) else on_pci.get(address, False),
+        on_pci=there,
         in_proc=rows if isinstance(rows, Unread) else address in rows,
         in_nvml=_in_nvml(address, found),
         index=index,
@@ -204,6 +212,11 @@ def _gpu(
         **of_proc,
         **of_nvml,
     )
+
+
+def _not_in_nvml(on_pci: "bool | Unread") -> Unread:
+    """Of a device that nobody could look at, that NVML has no such GPU says nothing."""
+    return on_pci if isinstance(on_pci, Unread) and on_pci.why != "absent" else Unread("absent", "the GPU is not in NVML")
 
 
 def _proc_facts(row: "dict[str, str] | Unread") -> dict[str, Any]:

@@ -47,21 +47,28 @@ def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Libra
         elif path.why != "absent":
             return path
     for directory in _DIRECTORIES:
-        _add_directory(source, directory, found)
+        copies = _copies(source, directory)
+        if isinstance(copies, Unread):
+            return copies
+        for path, soname in copies.items():
+            found.setdefault(path, (soname, False))
     packages = owners(source, known(Packages), found) if found else {}
     return tuple(Library(soname, path, parse_version(path), cached, packages[path]) for path, (soname, cached) in found.items())
 
 
-def _add_directory(source: Source, directory: str, found: "dict[str, tuple[str, bool]]") -> None:
+def _copies(source: Source, directory: str) -> "dict[str, str] | Unread":
+    """Path to soname of the versioned files in one directory; most hosts have two or three of the directories."""
     names = source.listdir(directory)
     if isinstance(names, Unread):
-        return  # most hosts have two or three of them
-    for name in names:
-        match = _FILE.fullmatch(name)
-        if match:
-            path = source.realpath(f"{directory}/{name}")
-            if not isinstance(path, Unread):
-                found.setdefault(path, (f"lib{match[1]}.so.1", False))
+        return {} if names.why in ("absent", "not-running") else names
+    found: dict[str, str] = {}
+    for match in filter(None, map(_FILE.fullmatch, names)):
+        path = source.realpath(f"{directory}/{match[0]}")
+        if not isinstance(path, Unread):
+            found[path] = f"lib{match[1]}.so.1"
+        elif path.why != "absent":
+            return path
+    return found
 
 
 def parse_version(path: str) -> str:

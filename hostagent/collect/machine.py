@@ -154,9 +154,12 @@ def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
             return True, tuple(dict.fromkeys(packages.split()))
         if found.why != "absent":
             return found, found
-    if any(not isinstance(source.stat(path), Unread) for path in _MARKING_MANAGERS):
-        return False, ()
     unmarked = Unread("not-supported", "this distribution leaves no mark when an update needs a reboot")
+    for path in _MARKING_MANAGERS:
+        manager = source.stat(path)
+        if not isinstance(manager, Unread):
+            return False, ()
+        unmarked = unmarked if manager.why == "absent" else manager
     return unmarked, unmarked
 
 

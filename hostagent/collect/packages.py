@@ -14,7 +14,6 @@ from hostagent.facts.unread import Unread
 from hostagent.facts.version import upstream
 from hostagent.source import Source
 
-_OTHER = Unread("not-supported", "apt is not this host's package manager")
 #: Names that can own a library of the driver; the lists of all others need not be read.
 _LIBRARY_OWNERS = ("libnvidia", "libcuda", "nvidia", "cuda-compat", "xorg-x11-")
 
@@ -22,27 +21,28 @@ _LIBRARY_OWNERS = ("libnvidia", "libcuda", "nvidia", "cuda-compat", "xorg-x11-")
 def read_packages(source: Source, known: Callable[[type], Any]) -> Packages:
     manager = _manager(source)
     is_dpkg = not isinstance(manager, Unread) and manager == "dpkg"
+    other = manager if isinstance(manager, Unread) else Unread("not-supported", f"{manager} is this host's package manager")
     records = manager if isinstance(manager, Unread) else read_status(source) if is_dpkg else read_rpm(source)
     found = read_locks(source)
     locks, ignored = (found, found) if isinstance(found, Unread) else found
     installed = records if isinstance(records, Unread) else _installed(records, () if isinstance(locks, Unread) else locks)
-    sources = read_apt_sources(source) if is_dpkg else _OTHER
+    sources = read_apt_sources(source) if is_dpkg else other
     on, blacklist, origins = _automatic(source, installed, is_dpkg=is_dpkg)
     sqv = source.stat("/usr/bin/sqv")
     return Packages(
         manager=manager,
         installed=installed,
-        interrupted=read_interrupted(source) if is_dpkg else Unread("not-supported", "only dpkg keeps a trace of an interrupted run"),
+        interrupted=read_interrupted(source) if is_dpkg else other,
         locks=locks,
-        ignored_preferences=ignored if is_dpkg else _OTHER,
+        ignored_preferences=ignored if is_dpkg else other,
         apt_sources=sources,
-        apt_keys=read_apt_keys(source, sources) if is_dpkg else _OTHER,
-        apt_version=_apt_version(installed) if is_dpkg else _OTHER,
+        apt_keys=read_apt_keys(source, sources) if is_dpkg else other,
+        apt_version=_apt_version(installed) if is_dpkg else other,
         apt_sqv=(sqv if sqv.why != "absent" else False) if isinstance(sqv, Unread) else True,
         unattended_upgrades=on,
         unattended_blacklist=blacklist,
         unattended_origins=origins,
-        module_streams=read_streams(source) if not is_dpkg else Unread("not-supported", "dpkg has no module streams"),
+        module_streams=read_streams(source) if not is_dpkg and not isinstance(manager, Unread) else other,
     )
 
 
@@ -63,13 +63,12 @@ def owners(source: Source, packages: "Packages | Unread", paths: Iterable[str]) 
 def _manager(source: Source) -> "str | Unread":
     """The tools of the other family may be installed too, with an empty database; dpkg's is then an empty file."""
     status = source.stat(STATUS)
-    if not isinstance(status, Unread) and status.size:
-        return "dpkg"
-    if rpm_database(source):
-        return "rpm"
     if isinstance(status, Unread) and status.why != "absent":
         return status
-    return Unread("absent", "neither a dpkg nor an rpm database")
+    if not isinstance(status, Unread) and status.size:
+        return "dpkg"
+    database = rpm_database(source)
+    return database if isinstance(database, Unread) else "rpm"
 
 
 def _installed(records: tuple[Record, ...], locks: Locks) -> tuple[Package, ...]:

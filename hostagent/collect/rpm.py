@@ -4,6 +4,7 @@ from hostagent.collect.dpkg import Record, merged_usr
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
 from hostagent.source import Source
+from hostagent.source.base import Completed
 
 DIRECTORIES = ("/usr/lib/sysimage/rpm", "/var/lib/rpm")
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
@@ -43,20 +44,35 @@ def rpm_origin(name: str, vendor: str) -> str:
     return "distribution" if vendor not in ("", "(none)") else "unknown"
 
 
-def rpm_database(source: Source) -> str:
-    """The directory of the database, "" where there is none.
+def rpm_database(source: Source) -> "str | Unread":
+    """The directory of the database; absent only where every place was looked at.
 
     It is named in every question: an image may be read by the rpm of another distribution (Debian's keeps its own in the home
     directory), which otherwise finds no database where it looks and answers, with success, that nothing is installed.
     """
-    found = (path for path in DIRECTORIES for name in _DATABASES if not isinstance(source.stat(f"{path}/{name}"), Unread))
-    return next(found, "")
+    nowhere = Unread("absent", "neither a dpkg nor an rpm database")
+    for path in DIRECTORIES:
+        for name in _DATABASES:
+            stat = source.stat(f"{path}/{name}")
+            if not isinstance(stat, Unread):
+                return path
+            if stat.why != "absent" and nowhere.why == "absent":
+                nowhere = stat
+    return nowhere
+
+
+def _rpm(source: Source, *arguments: str) -> "Completed | Unread":
+    database = rpm_database(source)
+    answer = database if isinstance(database, Unread) else source.run("rpm", "--dbpath", database, *arguments)
+    if isinstance(answer, Unread) and answer.why == "absent":
+        return Unread("error", "there is an rpm database and no rpm to ask")
+    return answer
 
 
 def read_rpm(source: Source) -> "tuple[Record, ...] | Unread":
-    answer = source.run("rpm", "--dbpath", rpm_database(source), "-qa", "--queryformat", _QUERY)
+    answer = _rpm(source, "-qa", "--queryformat", _QUERY)
     if isinstance(answer, Unread):
-        return answer if answer.why != "absent" else Unread("error", "there is an rpm database and no rpm to ask")
+        return answer
     if answer.exit_code != 0:
         return Unread("error", f"rpm -qa: exit {answer.exit_code}: {answer.stderr.strip()[:200]}")
     try:
@@ -69,7 +85,7 @@ def rpm_owners(source: Source, names: tuple[str, ...], paths: tuple[str, ...]) -
     """Which of the named packages owns each path, "" for none. Not by ``rpm -qf``: of an image that looks for the file outside it."""
     if not names or not paths:
         return dict.fromkeys(paths, "")
-    answer = source.run("rpm", "--dbpath", rpm_database(source), "-q", "--queryformat", "[%{FILENAMES}\\t%{=NAME}\\n]", *names)
+    answer = _rpm(source, "-q", "--queryformat", "[%{FILENAMES}\\t%{=NAME}\\n]", *names)
     if isinstance(answer, Unread):
         return dict.fromkeys(paths, answer)
     if answer.exit_code != 0:

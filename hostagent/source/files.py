@@ -31,8 +31,10 @@ _WHY: dict[int, Why] = {
 }
 
 
-def unread(error: OSError, path: str) -> Unread:
-    """The value of an operating system error, with the host's path in it."""
+def unread(error: OSError | ValueError, path: str) -> Unread:
+    """The value of an operating system error, or of a path that can be none, with the host's path in it."""
+    if isinstance(error, ValueError):  # a null byte, say, from evidence that names paths
+        return Unread("error", f"{path!r}: {error}")
     why = _WHY.get(error.errno or 0, "error")
     return Unread(why, f"{path}: {(error.strerror or 'unknown error').lower()}")
 
@@ -42,6 +44,12 @@ class Files:
 
     def __init__(self, root: Root) -> None:
         self._root = root
+
+    def _located(self, path: str, *, follow: bool = True) -> str:
+        """A name that `_visible` changed leads to no file, which must not read as absent: it was listed."""
+        if "\ufffd" in path:
+            raise ValueError("a name that is not UTF-8")
+        return self._root.locate(path, follow=follow)
 
     def read(self, path: str, limit: str = str(MIB)) -> Answer:
         return self._open_and(path, lambda descriptor, size: _whole(descriptor, path, int(limit), size))
@@ -57,7 +65,7 @@ class Files:
 
     def _open_and(self, path: str, reader: Any) -> Answer:
         try:
-            located = self._root.locate(path)
+            located = self._located(path)
             # Looked at before it is opened: opening a device can do things, opening a FIFO can wait.
             kind = _KINDS.get(stat.S_IFMT(os.stat(located).st_mode), "unknown")
             if kind != "file":
@@ -70,23 +78,21 @@ class Files:
                 return reader(descriptor, opened.st_size)
             finally:
                 os.close(descriptor)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             return unread(error, path)
-        except ValueError as error:  # a path with a null byte, from evidence that names paths
-            return Unread("error", f"{path!r}: {error}")
 
     def list(self, path: str) -> Answer:
         try:
-            names = os.listdir(self._root.locate(path))
-        except OSError as error:
+            names = os.listdir(self._located(path))
+        except (OSError, ValueError) as error:
             return unread(error, path)
-        return sorted(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in names)
+        return sorted(map(_visible, names))
 
     def stat(self, path: str) -> Answer:
         try:
-            found = os.stat(self._root.locate(path))
+            found = os.stat(self._located(path))
         except (OSError, ValueError) as error:
-            return unread(error, path) if isinstance(error, OSError) else Unread("error", f"{path!r}: {error}")
+            return unread(error, path)
         return {
             "kind": _KINDS.get(stat.S_IFMT(found.st_mode), "unknown"),
             "mode": stat.S_IMODE(found.st_mode),
@@ -100,21 +106,22 @@ class Files:
 
     def readlink(self, path: str) -> Answer:
         try:
-            return os.readlink(self._root.locate(path, follow=False))
-        except OSError as error:
-            return Unread("absent", f"{path} is no link") if error.errno == errno.EINVAL else unread(error, path)
+            return _visible(os.readlink(self._located(path, follow=False)))
+        except (OSError, ValueError) as error:
+            is_other = isinstance(error, OSError) and error.errno == errno.EINVAL
+            return Unread("absent", f"{path} is no link") if is_other else unread(error, path)
 
     def realpath(self, path: str) -> Answer:
         try:
-            located = self._root.locate(path)
-            return self._root.inside(os.path.realpath(located, strict=True) if self._root.path == "/" else _existing(located))
-        except OSError as error:
+            located = self._located(path)
+            return _visible(self._root.inside(os.path.realpath(located, strict=True) if self._root.path == "/" else _existing(located)))
+        except (OSError, ValueError) as error:
             return unread(error, path)
 
     def statvfs(self, path: str) -> Answer:
         try:
-            found = os.statvfs(self._root.locate(path))
-        except OSError as error:
+            found = os.statvfs(self._located(path))
+        except (OSError, ValueError) as error:
             return unread(error, path)
         return {
             "total_bytes": found.f_blocks * found.f_frsize,
@@ -122,6 +129,10 @@ class Files:
             "free_inodes": found.f_favail,
             "mount_id": found.f_fsid,
         }
+
+
+def _visible(name: str) -> str:
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _existing(located: str) -> str:

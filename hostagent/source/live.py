@@ -21,16 +21,12 @@ _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})
 #: What may block in the kernel when the driver hangs, and so is read by the worker.
 _WORKER_PATHS = ("/proc/driver/nvidia", "/proc/driver/nvidia-nvswitch")
-#: Programs of this machine that can read an image tree, and the flag that names it.
-_READS_A_ROOT = {"rpm": "--root"}
 
 
 class LiveBackend:
     """Asks the kernel, the file system, NVML. Below a root other than ``/`` nothing outside it is read."""
 
-    def __init__(
-        self, root: str = "/", kind: Kind = "live", *, deadline_s: float = 30, nvml_optional: bool = False, kernel: str = ""
-    ) -> None:
+    def __init__(self, root: str = "/", kind: Kind = "live", *, deadline_s: float = 30, kernel: str = "") -> None:
         self._kind = kind
         self._root = Root(root)
         self._files = Files(self._root)
@@ -38,13 +34,18 @@ class LiveBackend:
         self._deadline_s = deadline_s
         self._ends = time.monotonic() + deadline_s
         # The worker first: it reads while everything else is collected, and is forked before any thread.
-        self._worker = Worker(self._root.path, nvml_optional, self._ends) if kind != "image" else None
+        self._worker = Worker(self._root.path, ends=self._ends) if kind != "image" else None
         if self._worker:
             self._worker.start()
 
     @property
     def kind(self) -> Kind:
         return self._kind
+
+    def make_nvml_optional(self) -> None:
+        """Before the first answer about NVML is asked for: its unavailability then means that it is not asked for."""
+        if self._worker:
+            self._worker.nvml_optional = True
 
     def close(self) -> None:
         if self._worker:
@@ -77,11 +78,13 @@ class LiveBackend:
         from hostagent.source.programs import run
 
         timeout_s = max(0.1, min(PROGRAM_TIMEOUT_S, self._ends - time.monotonic()))
+        if argv[:2] == ("rpm", "--dbpath"):
+            from hostagent.source.rpmcopy import run_on_copy, would_write
+
+            if self._kind == "image" or would_write(self._files, argv[2]):
+                return run_on_copy(self._files, argv, timeout_s)
         if self._kind == "image":
-            flag = _READS_A_ROOT.get(argv[0])
-            if not flag:
-                return Unread("not-running", f"{argv[0]} is not run in an image")
-            return run((argv[0], flag, self._root.path, *argv[1:]), timeout_s)
+            return Unread("not-running", f"{argv[0]} is not run in an image")
         return run(argv, timeout_s, self._root.path)
 
     def _host(self) -> Answer:

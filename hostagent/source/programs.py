@@ -58,6 +58,8 @@ def _finished(process: "subprocess.Popen[bytes]", name: str, timeout_s: float) -
         _end(process)
         for reader in readers:
             reader.join(0.5)
+    if len(outputs) < len(readers):  # a child in a session of its own still holds a pipe: what it holds back is not nothing
+        return Unread("timeout", f"{name} has ended and its output has not")
     if any(len(output) >= _OUTPUT_LIMIT for output in outputs.values()):
         return Unread("error", f"{name}: more than {_OUTPUT_LIMIT} bytes of output")
     texts = {key: outputs.get(key, b"").decode("utf-8", "replace") for key in ("stdout", "stderr")}

@@ -2,7 +2,10 @@
 
 import os
 import re
+import shutil
 import subprocess
+import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -271,3 +274,43 @@ def test_the_owner_of_a_file_is_rpms(rpm_root):
     (rpm_root / "usr/lib64/libcuda.so.570").touch()
     found = owners(source, packages, [RPM_LIBRARY, "/usr/lib64/libcuda.so.570"])
     assert list(found.values()) == ["nvidia-driver-cuda-libs", ""]
+
+
+def state(root: Path) -> dict[str, tuple[int, int]]:
+    return {str(path): (path.lstat().st_size, path.lstat().st_mtime_ns) for path in root.rglob("*")}
+
+
+@pytest.mark.parametrize("kind", ["image", "host-root"])
+@pytest.mark.parametrize("suffixes", [("-shm", "-wal"), ("-shm",), ("-wal",), ()])
+def test_reading_an_rpm_database_leaves_nothing_behind(rpm_root, tmp_path, monkeypatch, kind, suffixes):
+    """SQLite makes the two files beside a database that nobody has open, even to read it."""
+    root, temporary = tmp_path / "root", tmp_path / "tmp"
+    shutil.copytree(rpm_root, root, symlinks=True)
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    for suffix in suffixes:
+        (root / f"var/lib/rpm/rpmdb.sqlite{suffix}").unlink(missing_ok=True)
+    before = state(root)
+    backend = LiveBackend(str(root), kind)
+    packages = collect(Source(backend), [Packages])[0].of(Packages)
+    backend.close()
+    assert state(root) == before
+    assert list(temporary.iterdir()) == []
+    if suffixes or kind == "image":
+        assert {one.name for one in packages.installed} == {name for name, *_ in RPMS if name.startswith(FAMILIES)}
+    else:
+        # in place, where the log and its index are there already: by the host's own rpm, which this tree lacks
+        assert packages.installed.detail == "there is an rpm database and no rpm to ask"
+
+
+def test_what_an_unfinished_log_holds_is_read_too(rpm_root, tmp_path):
+    """A writer that was killed leaves its last changes in the log alone."""
+    root = tmp_path / "root"
+    shutil.copytree(rpm_root, root, symlinks=True)
+    database = root / "var/lib/rpm/rpmdb.sqlite"
+    code = f"import os, sqlite3; c = sqlite3.connect({str(database)!r}); c.execute('DELETE FROM Packages'); c.commit(); os._exit(0)"
+    run(sys.executable, "-c", code)
+    assert database.with_name("rpmdb.sqlite-wal").stat().st_size > 0
+    before = state(root)
+    assert read(root)[0].installed == ()
+    assert state(root) == before

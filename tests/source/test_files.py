@@ -108,3 +108,22 @@ def test_the_deadline_of_the_run_ends_every_later_read(tree):
     time.sleep(0.02)
     assert why(Source(backend).text("/etc/name")) == "timeout"
     backend.close()
+
+
+def test_a_name_that_is_not_utf_8_is_listed_and_never_reads_as_absent(tree, source):
+    (tree / "etc/conf.d").mkdir()
+    name = os.fsencode(tree / "etc/conf.d") + b"/x\xff.toml"
+    with open(name, "wb"):
+        pass
+    os.symlink(name, tree / "etc/odd")
+    (listed,) = source.listdir("/etc/conf.d")
+    assert listed == "x\ufffd.toml"
+    path = f"/etc/conf.d/{listed}"
+    asked = (source.read, source.tail, source.listdir, source.stat, source.readlink, source.realpath, source.statvfs)
+    assert {ask(path).why for ask in asked} == {"error"}
+    assert source.readlink("/etc/odd").endswith(listed)  # can be printed and written
+
+
+def test_no_question_about_a_null_byte_raises(source):
+    asked = (source.read, source.tail, source.listdir, source.stat, source.readlink, source.realpath, source.statvfs, source.modinfo)
+    assert {ask("/etc/na\0me").why for ask in asked} == {"error"}

@@ -42,6 +42,12 @@ def test_a_child_that_keeps_the_pipe_open_does_not_keep_us():
     assert time.monotonic() - started < 3
 
 
+def test_output_that_a_child_in_a_session_of_its_own_holds_back_is_not_no_output():
+    answer = run(("/bin/sh", "-c", "echo important; setsid sleep 3 & sleep 0.2"), 5)
+    assert isinstance(answer, Unread)
+    assert (answer.why, answer.detail) == ("timeout", "/bin/sh has ended and its output has not")
+
+
 def test_endless_output_is_an_error():
     answer = run(("/bin/sh", "-c", "head -c 40000000 /dev/zero"), 20)
     assert isinstance(answer, Unread)

@@ -124,6 +124,20 @@ def test_libraries_are_unread_when_the_cache_is_broken():
     assert read({"/etc/ld.so.cache": Unread("denied")}).libraries.why == "denied"
 
 
+@pytest.mark.parametrize("why", ["denied", "timeout"])
+def test_libraries_are_unread_where_a_directory_or_a_link_in_it_is(why):
+    first = {f"{LIB}/libcuda.so.580.142": b""}
+    assert read({**first, "list /usr/local/lib": Unread(why)}).libraries.why == why
+    second = "/usr/local/lib/libcuda.so.570.1"
+    assert read({**first, second: b"", f"realpath {second}": Unread(why)}).libraries.why == why
+    assert [one.version for one in read(first, "image").libraries] == ["580.142"]  # an image has no /run
+
+
+def test_a_firmware_directory_that_is_a_link_to_nothing_holds_no_firmware():
+    files = {"/lib/firmware/nvidia/580.142/gsp_ga10x.bin": b"", "/lib/firmware/nvidia/570.1": ("link", "gone")}
+    assert read(files).gsp_firmware == (("580.142", ("gsp_ga10x.bin",)),)
+
+
 def test_a_driver_containers_libraries_are_taken_where_it_owns_the_driver():
     files = {
         "/etc/ld.so.cache": cache(("libcuda.so.1", f"{LIB}/libcuda.so.1", 0x0303)),

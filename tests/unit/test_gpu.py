@@ -207,3 +207,17 @@ def test_a_card_has_no_more_lanes_than_its_slot(port, lanes):
     if port:
         files[f"{above}/max_link_width"] = port
     assert pci.facts(host(files), ADDRESS)["link_width_max"] == lanes
+
+
+def test_a_loaded_module_without_its_directory_in_proc_is_a_proc_not_seen_whole():
+    files = {**function(), **STARTED, **answers(), "/sys/module/nvidia/initstate": "live\n"}
+    (gpu,) = read_gpus(host(files), None)
+    assert (gpu.in_proc.why, gpu.proc_uuid.why, read_accelerators(host(files), None).proc_count.why) == ("error", "error", "error")
+    del files["/sys/module/nvidia/initstate"]
+    assert read_gpus(host(files), None)[0].in_proc.why == "absent"
+
+
+def test_of_a_device_that_may_be_a_gpu_nvml_not_knowing_it_says_nothing():
+    files = {**function(), **STARTED, **answers(), **function("0000:00:02.0", vendor=Unread("denied"), driver="")}
+    odd, gpu = read_gpus(host(files), None)
+    assert (odd.on_pci.why, odd.name.why, gpu.name) == ("denied", "denied", "NVIDIA H100")

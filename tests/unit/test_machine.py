@@ -101,6 +101,10 @@ def test_a_wanted_reboot_names_its_packages_once():
     assert read({}).reboot_required is False
 
 
+def test_a_package_manager_that_may_not_be_looked_at_may_leave_marks():
+    assert read({"/var/lib/dpkg/status": Unread("denied")}).reboot_required.why == "denied"
+
+
 def test_a_distribution_without_a_reboot_mark_does_not_say_that_none_is_needed():
     files = {key: value for key, value in LIVE.items() if key[:4] != "/var"}
     assert read_machine(host(files), lambda _: Services(())).reboot_required.why == "not-supported"

@@ -94,6 +94,14 @@ def test_an_empty_dpkg_database_on_an_rpm_host_is_passed_over():
     assert [(one.version, one.upstream, one.origin) for one in found.installed] == [("3:580.95.05-1.el9", "580.95.05", "cuda")]
 
 
+def test_a_database_that_may_not_be_looked_at_is_not_another_manager_and_not_none():
+    for path in (STATUS, RPM):
+        found = read({path: Unread("denied")})
+        values = (found.manager, found.installed, found.interrupted, found.apt_sources, found.module_streams, found.unattended_upgrades)
+        assert [one.why for one in values] == ["denied"] * 6, path
+    assert read(rpm_host("", **{STATUS: Unread("denied")})).manager.why == "denied"
+
+
 def test_an_rpm_database_that_rpm_cannot_read_is_unread():
     assert read({RPM: "x"}).installed.why == "error"
     assert read({RPM: "x", QUERY: Unread("timeout")}).installed.why == "timeout"

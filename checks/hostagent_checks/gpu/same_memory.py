@@ -1,7 +1,7 @@
 """The GPU has less memory than its peers of the same product: a failed part of it was cut off at start."""
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.gpu import Gpu, alike
+from hostagent.facts.gpu import Gpu, alike, no_peer
 from hostagent.facts.unread import Unread
 
 
@@ -16,9 +16,7 @@ def same_memory(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     own = need(gpu.memory_bytes)
     peers = [one.memory_bytes for one in alike(gpu, gpus) if not isinstance(one.memory_bytes, Unread)]
     if not peers:
-        need(
-            next((one.memory_bytes for one in alike(gpu, gpus)), Unread("not-supported", "the GPU has no peer of its kind to compare with"))
-        )
+        need(no_peer(gpu, gpus, (one.memory_bytes for one in alike(gpu, gpus))))
     if max(peers) > own:
         mib = 1024 * 1024
         yield fail(

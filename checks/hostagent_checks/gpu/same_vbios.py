@@ -1,7 +1,7 @@
 """GPUs of one kind on this host have different VBIOS versions: worth knowing when only one of them misbehaves."""
 
 from hostagent.check import Findings, check, need, warn
-from hostagent.facts.gpu import Gpu, alike
+from hostagent.facts.gpu import Gpu, alike, no_peer
 from hostagent.facts.unread import Unread
 
 
@@ -16,7 +16,7 @@ def same_vbios(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     own = need(gpu.vbios)
     peers = sorted({one.vbios for one in alike(gpu, gpus) if not isinstance(one.vbios, Unread)})
     if not peers:
-        need(Unread("not-supported", "the GPU has no peer of its kind to compare with"))
+        need(no_peer(gpu, gpus, (one.vbios for one in alike(gpu, gpus))))
     others = [version for version in peers if version != own]
     if others:
         yield warn(f"VBIOS {own}, peers have {', '.join(others)}", code="differs", found=own, wanted=others)
