@@ -4,7 +4,7 @@ import re
 
 from hostagent.collect.bootentry import newest_first
 from hostagent.facts.driver import DkmsBuild
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.source import Source
 from hostagent.source.base import MIB
 
@@ -28,14 +28,16 @@ def read_dkms(source: Source) -> "tuple[DkmsBuild, ...] | Unread":
             versions = source.listdir(f"{_TREE}/{module}")
             if isinstance(versions, Unread):
                 return versions
-            found += [_build(source, module, version) for version in newest_first(versions) if version[:1].isdigit()]
+            try:
+                found += [_build(source, module, version) for version in newest_first(versions) if version[:1].isdigit()]
+            except UnreadError as error:
+                return error.unread
     return tuple(found)
 
 
 def _build(source: Source, module: str, version: str) -> DkmsBuild:
     directory = f"{_TREE}/{module}/{version}"
-    names = source.listdir(directory)
-    candidates = () if isinstance(names, Unread) else tuple(name for name in names if name not in ("build", "source"))
+    candidates = tuple(name for name in _names(source, directory) if name not in ("build", "source"))
     kernels = tuple(reversed(newest_first(name for name in candidates if _is_built(source, f"{directory}/{name}"))))
     path = f"{directory}/build/make.log"
     text = source.text(path, 8 * MIB)
@@ -47,11 +49,14 @@ def _build(source: Source, module: str, version: str) -> DkmsBuild:
 
 
 def _is_built(source: Source, directory: str) -> bool:
-    architectures = source.listdir(directory)
-    if isinstance(architectures, Unread):
-        return False
-    listings = (source.listdir(f"{directory}/{name}/module") for name in architectures)
-    return any(".ko" in name for names in listings if not isinstance(names, Unread) for name in names)
+    listings = (_names(source, f"{directory}/{name}/module") for name in _names(source, directory))
+    return any(".ko" in name for names in listings for name in names)
+
+
+def _names(source: Source, directory: str) -> tuple[str, ...]:
+    """Nothing in what is no directory; raises ``UnreadError`` where nobody could look: that is no failed build."""
+    names = source.listdir(directory)
+    return () if isinstance(names, Unread) and names.why == "absent" else need(names)
 
 
 def parse_make_log(text: str) -> tuple[str, str]:

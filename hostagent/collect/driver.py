@@ -147,6 +147,8 @@ def _existing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unre
 def _gsp_firmware(source: Source) -> "tuple[tuple[str, tuple[str, ...]], ...] | Unread":
     """Versions with a GSP image, in the kernel's own directory and in the one its path parameter names."""
     extra = _firmware_path(source)
+    if isinstance(extra, Unread) and extra.why != "not-running":
+        return extra
     roots = ["/lib/firmware", *([extra] if isinstance(extra, str) and extra.startswith("/") else [])]
     found: dict[str, tuple[str, ...]] = {}
     for root in roots:

@@ -138,6 +138,14 @@ def test_a_firmware_directory_that_is_a_link_to_nothing_holds_no_firmware():
     assert read(files).gsp_firmware == (("580.142", ("gsp_ga10x.bin",)),)
 
 
+def test_a_build_or_a_firmware_that_may_not_be_looked_at_is_not_missing():
+    module = f"/var/lib/dkms/nvidia/580.142/{KERNEL}/x86_64/module"
+    assert read({f"{module}/nvidia.ko": b""}).dkms[0].kernels == (KERNEL,)
+    for place in (module, f"/var/lib/dkms/nvidia/580.142/{KERNEL}", "/var/lib/dkms/nvidia/580.142"):
+        assert read({f"{module}/nvidia.ko": b"", f"list {place}": Unread("denied")}).dkms.why == "denied"
+    assert read({"/sys/module/firmware_class/parameters/path": Unread("denied")}).gsp_firmware.why == "denied"
+
+
 def test_a_driver_containers_libraries_are_taken_where_it_owns_the_driver():
     files = {
         "/etc/ld.so.cache": cache(("libcuda.so.1", f"{LIB}/libcuda.so.1", 0x0303)),
