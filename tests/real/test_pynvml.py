@@ -28,12 +28,15 @@ def tree(tmp_path):
     return root
 
 
-def gpus(tree, **options):
-    return facts(tree, **options).of(Gpu)
+def gpus(tree, *, nvml_optional=False):
+    return facts(tree, nvml_optional=nvml_optional).of(Gpu)
 
 
-def facts(tree, **options):
-    source = Source(LiveBackend(str(tree), "host-root", **options))
+def facts(tree, *, nvml_optional=False):
+    backend = LiveBackend(str(tree), "host-root")
+    if nvml_optional:
+        backend.make_nvml_optional()
+    source = Source(backend)
     try:
         return collect(source, (Gpu, Accelerators))[0]
     finally:
