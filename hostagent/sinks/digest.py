@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from hostagent.report import Judgement, Report, Verdict
+from hostagent.report import PLACEABLE, Judgement, Report, Verdict
 from hostagent.visible import visible
 
 WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
@@ -112,8 +112,10 @@ def remarks(report: Report) -> tuple[str, ...]:
         lines.append(f"judged from a snapshot{f' of {kind}' if kind else ''}")
     elif kind:
         lines.append(f"judged from {kind}")
-    if not report.partial and not any(
-        (one.scope, one.severity) == ("fabric", "critical") and one.outcome != "skip" for one in report.findings
+    if (
+        report.verdict.multi_node in PLACEABLE
+        and not report.partial
+        and not any((one.scope, one.severity) == ("fabric", "critical") and one.outcome != "skip" for one in report.findings)
     ):
         lines.append("no critical check of the fabric applied: the multi-node verdict says no more than the single-node one")
     if any(one.code == "unread-denied" for one in report.findings):

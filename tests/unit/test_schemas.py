@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import jsonschema
@@ -10,6 +11,7 @@ import yaml
 from reports import judgement, report
 
 from hostagent import profile
+from hostagent.app import examine
 from hostagent.errors import HostagentError
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -22,7 +24,8 @@ from hostagent.facts.unread import Unread
 from hostagent.reportfacts import facts_schema, report_facts
 from hostagent.schemas import names, published
 from hostagent.sinks import render
-from hostagent.source.tape import SCHEMA_VERSION, Tape, dumps
+from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, dumps
+from hostagent.source.tape import load as load_tape
 
 KINDS = (Gpu, Driver, Packages, Kernel, Os, Toolkit, Runtime)
 FACTS = jsonschema.Draft202012Validator(facts_schema())
@@ -140,3 +143,14 @@ def test_a_snapshot_validates_and_a_changed_one_does_not():
 def test_a_built_in_profile_follows_the_profile_schema(name):
     with open(f"{profile.BUILT_IN}/{name}.yaml", encoding="utf-8") as stream:
         jsonschema.Draft202012Validator(published("profile")).validate(yaml.safe_load(stream))
+
+
+@pytest.mark.parametrize("profile_name", profile.names())
+@pytest.mark.parametrize(
+    "host", sorted(path.parent for path in Path(__file__).parent.parent.glob("hosts/*/tape.json")), ids=lambda path: path.name
+)
+def test_recorded_hosts_and_their_reports_follow_the_published_schemas(host, profile_name):
+    recorded = load_tape(str(host))
+    document = json.loads(render(examine(ReplayBackend(recorded), profile.load(profile_name, site_file=""), replayed=True), "json"))
+    jsonschema.Draft202012Validator(published("report")).validate(document)
+    jsonschema.Draft202012Validator(published("snapshot")).validate(json.loads(dumps(recorded)))
