@@ -34,7 +34,7 @@ hosts: $(VENV)/.tests  ## rebuild and record the simulated hosts (root, gcc)
 
 lock: $(VENV)/.tests  ## pin the test tools with their hashes
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra dev --allow-unsafe pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header --extra dev --allow-unsafe pyproject.toml -o requirements.txt
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
