@@ -68,11 +68,12 @@ class LiveBackend:
             return Unread("not-running", f"{path or method}: an image has no running kernel")
         if self._worker and (method == "nvml" or (method in ("read", "list") and _below(path, _WORKER_PATHS))):
             return self._worker.ask(method, *arguments)
-        if path in _NEVER_ABSENT and isinstance(answer := getattr(self._files, method)(*arguments), Unread) and answer.why == "absent":
+        if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo"):
+            return getattr(self, f"_{method}")(*arguments)
+        answer = getattr(self._files, method)(*arguments)
+        if path in _NEVER_ABSENT and isinstance(answer, Unread) and answer.why == "absent":
             return Unread("error", f"{path} is not there: the host's /proc, /sys and /dev are not all mounted here")
-        if method in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo"):
-            return getattr(self._files, method)(*arguments)
-        return getattr(self, f"_{method}")(*arguments)
+        return answer
 
     def _run(self, *argv: str) -> Answer:
         from hostagent.source.programs import run
