@@ -1,11 +1,11 @@
-"""What a check is written with: ``check``, ``Findings``, ``fail``, ``warn``, ``need``."""
+"""What a check is written with: ``check``, ``Findings``, ``fail``, ``warn``, ``skip``, ``need``."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from hostagent.facts.unread import need
 
-__all__ = ["Check", "Finding", "Findings", "Severity", "check", "fail", "need", "warn"]
+__all__ = ["Check", "Finding", "Findings", "Severity", "check", "fail", "need", "skip", "warn"]
 
 Severity = Literal["critical", "warning", "info"]
 Scope = Literal["node", "fabric"]
@@ -25,6 +25,15 @@ class Finding(NamedTuple):
 
 
 Findings = Iterator[Finding]
+
+
+class NotApplicable(Exception):  # noqa: N818  an outcome, not an error
+    """What `skip` raises; `evaluate` turns it into the outcome ``skip``."""
+
+
+def skip(reason: str) -> NoReturn:
+    """End the check: what it asks does not apply to this subject or host. `reason` completes "does not apply (…)"."""
+    raise NotApplicable(need(reason))
 
 
 def fail(message: str, *, code: str, found: object = "", wanted: object = "", evidence: tuple[str, ...] = (), remedy: str = "") -> Finding:

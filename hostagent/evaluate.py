@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from hostagent.check import Check, Finding
+from hostagent.check import Check, Finding, NotApplicable
 from hostagent.errors import HostagentError
 from hostagent.facts.host import HostFacts, subject_key
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
@@ -68,6 +68,9 @@ def _run(one: Check, subject: str, arguments: dict[str, Any]) -> Iterator[Judgem
         for finding in one.function(**arguments):
             found += 1
             yield _from_finding(one, subject, finding)
+    except NotApplicable as reason:
+        if not found:
+            yield _judgement(one, "skip", subject, code="not-applicable", message=f"does not apply ({reason})")
     except UnreadError as error:
         stopped = _stopped(one, subject, arguments, error.unread)
         if not (found and stopped.outcome == "skip"):
@@ -93,7 +96,8 @@ def _paths(arguments: Mapping[str, Any], unread: Unread) -> Iterator[str]:
     for value in arguments.values():
         if is_dataclass(value):
             for field in fields(value):
-                if getattr(value, field.name) is unread:
+                found = getattr(value, field.name)
+                if isinstance(found, Unread) and found.is_same_gap(unread):
                     yield f"{type(value).__name__}.{field.name}"
 
 

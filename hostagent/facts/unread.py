@@ -1,5 +1,6 @@
 """``Unread``: "could not read" as a value that can never be mistaken for an answer."""
 
+from collections.abc import Callable
 from typing import Any, Literal, NoReturn, TypeVar
 
 Why = Literal[
@@ -16,6 +17,7 @@ Why = Literal[
 NOT_APPLICABLE: frozenset[str] = frozenset({"absent", "not-supported", "not-running"})
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class UnreadError(Exception):
@@ -29,6 +31,9 @@ class UnreadError(Exception):
 class Unread:
     """Why a fact could not be read. Poisoned: every use as a value raises ``UnreadError``.
 
+    ``question`` is the one that had no answer, as a tape writes it (``read /proc/version``), "" where a reader itself
+    says so. By it, not by the object, two are one: a value that crossed a pipe is still the same gap.
+
     >>> Unread("denied", "open /dev/kmsg")
     Unread('denied', 'open /dev/kmsg')
     >>> Unread("absent") == Unread("absent")
@@ -38,11 +43,16 @@ class Unread:
     hostagent.facts.unread.UnreadError: absent: none
     """
 
-    __slots__ = ("detail", "why")
+    __slots__ = ("detail", "question", "why")
 
-    def __init__(self, why: Why, detail: str = "") -> None:
+    def __init__(self, why: Why, detail: str = "", question: str = "") -> None:
         self.why: Why = why
         self.detail = detail
+        self.question = question
+
+    def __reduce__(self) -> "tuple[type[Unread], tuple[str, str, str]]":
+        """How it crosses a pipe."""
+        return Unread, (self.why, self.detail, self.question)
 
     def __repr__(self) -> str:
         return f"Unread({self.why!r}, {self.detail!r})"
@@ -54,6 +64,10 @@ class Unread:
 
     def __ne__(self, other: object) -> bool:
         return not self == other
+
+    def is_same_gap(self, other: "Unread") -> bool:
+        """Whether both come from one unanswered question."""
+        return self.question == other.question and self == other
 
     def _poisoned(self, *_: Any) -> NoReturn:
         raise UnreadError(self)
@@ -78,3 +92,12 @@ def need(value: "T | Unread") -> T:
     if isinstance(value, Unread):
         raise UnreadError(value)
     return value
+
+
+def then(value: "T | Unread", function: "Callable[[T], R]") -> "R | Unread":
+    """`function` of the value; an ``Unread`` stays what it is.
+
+    >>> then("580.159.03", len), then(Unread("denied", "open"), len)
+    (10, Unread('denied', 'open'))
+    """
+    return value if isinstance(value, Unread) else function(value)

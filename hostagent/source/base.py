@@ -84,10 +84,12 @@ class Source:
         answer = self._backend.ask("read", path, *([] if limit == MIB else [str(limit)]))
         return answer if isinstance(answer, bytes | Unread) else _unexpected("read", path, answer)
 
-    def text(self, path: str, limit: int = MIB) -> "str | Unread":
-        """`read`, decoded: UTF-8, with undecodable bytes kept visible as U+FFFD."""
+    def text(self, path: str, limit: int = MIB, *, absent: "str | None" = None) -> "str | Unread":
+        """`read`, decoded: UTF-8, with undecodable bytes kept visible as U+FFFD. `absent` stands for a file that is not there."""
         answer = self.read(path, limit)
-        return answer if isinstance(answer, Unread) else answer.decode("utf-8", "replace")
+        if isinstance(answer, Unread):
+            return absent if absent is not None and answer.why == "absent" else answer
+        return answer.decode("utf-8", "replace")
 
     def tail(self, path: str, limit: int = 256 * KIB) -> "str | Unread":
         """The last `limit` bytes of a regular file of any size, from the first whole line."""
@@ -96,16 +98,25 @@ class Source:
             return answer.decode("utf-8", "replace")
         return answer if isinstance(answer, Unread) else _unexpected("tail", path, answer)
 
-    def listdir(self, path: str) -> "tuple[str, ...] | Unread":
-        """Names in a directory, sorted."""
+    def listdir(self, path: str, *, absent: "tuple[str, ...] | None" = None) -> "tuple[str, ...] | Unread":
+        """Names in a directory, sorted. `absent` stands for a directory that is not there."""
         answer = self._backend.ask("list", path)
         if isinstance(answer, list) and all(isinstance(name, str) for name in answer):
             return tuple(answer)
+        if absent is not None and isinstance(answer, Unread) and answer.why == "absent":
+            return absent
         return answer if isinstance(answer, Unread) else _unexpected("list", path, answer)
 
     def stat(self, path: str) -> "Stat | Unread":
         answer = self._backend.ask("stat", path)
         return answer if isinstance(answer, Unread) else _shaped(Stat, "stat", path, answer)
+
+    def exists(self, path: str) -> "bool | Unread":
+        """Whether `stat` finds something at `path`; unread where that could not be seen."""
+        found = self.stat(path)
+        if isinstance(found, Unread):
+            return False if found.why == "absent" else found
+        return True
 
     def readlink(self, path: str) -> "str | Unread":
         """The text of a symbolic link, unresolved. Not a link: absent."""
