@@ -1,70 +1,110 @@
 """The pipeline on one screen: source, facts, checks, report."""
 
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from hostagent import __version__, catalogue
-from hostagent.collect import READERS, collect
+from hostagent.check import Check
+from hostagent.collect import HEAD, READERS
+from hostagent.deadline import time_limit
+from hostagent.errors import OutOfTime
 from hostagent.evaluate import evaluate
 from hostagent.facts.host import HostFacts
-from hostagent.facts.system import Kernel, Machine, Os
+from hostagent.facts.system import Identity, Kernel, Os
 from hostagent.facts.unread import Unread
-from hostagent.profile import Loaded
-from hostagent.report import SCHEMA_VERSION, HostIdentity, ProfileIdentity, Report, Tool, coverage, verdicts
+from hostagent.profile import Loaded, Profile
+from hostagent.reading import Collected, Reading
+from hostagent.report import SCHEMA_VERSION, HostIdentity, Judgement, ProfileIdentity, Report, Tool, coverage, verdicts
 from hostagent.reportfacts import report_facts
-from hostagent.source import Source
-from hostagent.source.base import Backend
+
+#: Seconds for judging and rendering, beside the deadline of the reading.
+JUDGING_S = 2.0
 
 
-def examine(reading: Backend, loaded: Loaded, only: Iterable[str] = (), *, replayed: bool = False) -> Report:
-    """Read the host, judge it by the profile, report. Closes the backend."""
-    only = tuple(only)
+class Prepared(NamedTuple):
+    """What a pass is judged by: made once per profile, used for any number of passes."""
+
+    loaded: Loaded
+    checks: tuple[Check, ...]
+    kinds: tuple[str, ...]  # names of the fact types that they need, and of those that the report's head needs
+    partial: bool
+    took_ms: float
+
+
+def prepare(loaded: Loaded, only: Iterable[str] = ()) -> Prepared:
+    """Catalogue and inputs of the profile's checks, or of those that `only` names. Raises ``HostagentError``."""
     started = time.perf_counter()
-    try:
-        checks = catalogue.load(loaded.profile.catalogues)
-        catalogue.refuse_unknown_ids(checks, loaded)
-        chosen = catalogue.select(checks, only) if only else checks
-        loading = time.perf_counter()
-        facts, timings_ms = collect(Source(reading), READERS)
-    finally:
-        reading.close()
-    judging = time.perf_counter()
-    judgements = evaluate(chosen, facts, loaded.profile)
-    timings_ms["catalogue"] = round((loading - started) * 1000, 3)
-    timings_ms["evaluate"] = round((time.perf_counter() - judging) * 1000, 3)
-    timings_ms["total"] = round((time.perf_counter() - started) * 1000, 3)
-    observed_at = _field(facts, Machine, "now", time.time())
+    only = tuple(only)
+    checks = catalogue.load(loaded.profile.catalogues)
+    catalogue.refuse_unknown_ids(checks, loaded)
+    chosen = catalogue.select(checks, only) if only else checks
+    kinds = (*HEAD, *(kind.__name__ for one in chosen for kind in _facts(one))) if only else tuple(READERS)
+    return Prepared(loaded, chosen, tuple(dict.fromkeys(kinds)), bool(only), _ms_since(started))
+
+
+def examine(reading: Reading, prepared: Prepared) -> Report:
+    """One pass: read the host, judge it by the profile, report."""
+    return judge(reading.collect(nvml_optional=prepared.loaded.profile.nvml == "optional"), reading, prepared)
+
+
+def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
+    """The report on what was read. What is not judged after ``JUDGING_S`` is unknown."""
+    started, facts, loaded = time.perf_counter(), collected.facts, prepared.loaded
+    judgements = _judged(prepared.checks, facts, loaded.profile)
+    took_ms = {**collected.timings_ms, "catalogue": prepared.took_ms, "evaluate": _ms_since(started), "total": _ms_since(reading.started)}
+    observed_at = _known(facts, Identity, "now", reading.recorded_at)
     return Report(
         schema_version=SCHEMA_VERSION,
         tool=Tool("hostagent", __version__),
         observed_at=observed_at,
         valid_until=observed_at + loaded.profile.report.valid_for_s,
-        boot_id=_field(facts, Machine, "boot_id", ""),
+        boot_id=_known(facts, Identity, "boot_id", ""),
         evidence=facts.kind,
-        replayed=replayed,
-        partial=bool(only),
+        replayed=reading.replayed,
+        partial=prepared.partial,
         host=_identity(facts),
         profile=ProfileIdentity(loaded.title, loaded.digest, loaded.origins),
         verdict=verdicts(judgements),
         findings=judgements,
         coverage=coverage(judgements),
         facts=report_facts(facts),
-        timings_ms=timings_ms,
+        timings_ms=took_ms,
     )
+
+
+def _judged(checks: tuple[Check, ...], facts: HostFacts, profile: Profile) -> tuple[Judgement, ...]:
+    ends = time.monotonic() + JUDGING_S
+    try:
+        with time_limit(JUDGING_S):
+            return evaluate(checks, facts, profile, ends)
+    except OutOfTime:  # between two checks, where none could take it
+        return evaluate(checks, facts, profile, ends)
 
 
 def _identity(facts: HostFacts) -> HostIdentity:
     return HostIdentity(
-        hostname=_field(facts, Machine, "hostname", ""),
-        os=_field(facts, Os, "pretty_name", ""),
-        kernel=_field(facts, Kernel, "release", ""),
-        arch=_field(facts, Os, "arch", ""),
+        hostname=_known(facts, Identity, "hostname", ""),
+        os=_known(facts, Os, "pretty_name", ""),
+        kernel=_known(facts, Kernel, "release", _known(facts, Identity, "kernel", "")),
+        arch=_known(facts, Os, "arch", ""),
     )
 
 
-def _field(facts: HostFacts, kind: type, name: str, unread: Any) -> Any:
-    """A fact for the report's head, where "" and the agent's own clock stand for what could not be read."""
+def _known(facts: HostFacts, kind: type, name: str, unread: Any) -> Any:
+    """A fact for the report's head, and what stands there for one that could not be read."""
     fact = facts.of(kind)
     value = fact if isinstance(fact, Unread) else getattr(fact, name)
     return unread if isinstance(value, Unread) else value
+
+
+def _facts(one: Check) -> Iterator[type]:
+    """The fact types that a check takes, of collections and subjects their element's."""
+    for _, kind in one.inputs:
+        element = kind.__args__[0] if getattr(kind, "__origin__", None) is tuple else kind
+        if element is not Profile and element is not one.params:
+            yield element
+
+
+def _ms_since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)

@@ -17,7 +17,7 @@ from hostagent.report import Judgement, Outcome
 _WHOLE_HOST = ("", None)
 
 
-def evaluate(checks: Iterable[Check], facts: HostFacts, profile: Profile) -> tuple[Judgement, ...]:
+def evaluate(checks: Iterable[Check], facts: HostFacts, profile: Profile, ends: float = math.inf) -> tuple[Judgement, ...]:
     """Every check over every subject, ordered by id, then subject."""
     ordered = sorted(checks, key=lambda one: one.id)
     return tuple(judgement for one in ordered for judgement in _judge(one, facts, profile))

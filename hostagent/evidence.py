@@ -1,10 +1,14 @@
-"""Where a command reads a host, and the backend that reads it. Light: a live backend's worker should start before all else."""
+"""Where a command reads a host, and the pass over it. Light: a live pass should start before all else."""
 
-from typing import TYPE_CHECKING, NamedTuple
+import contextlib
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from hostagent.source.live import LiveBackend
-    from hostagent.source.tape import ReplayBackend
+from hostagent.collect import READERS, lanes
+from hostagent.deadline import within
+from hostagent.reading import Forked, InProcess, Reading
+from hostagent.source.base import Kind
 
 
 class Evidence(NamedTuple):
@@ -17,18 +21,51 @@ class Evidence(NamedTuple):
     deadline_s: float = 30
 
 
-def open_host(evidence: Evidence) -> "LiveBackend | ReplayBackend":
-    """The backend of the evidence. Raises ``HostagentError`` for a directory or a file of another kind."""
+@contextlib.contextmanager
+def open_host(evidence: Evidence, kinds: Iterable[str] = (), *, records: bool = False) -> Iterator[Reading]:
+    """One pass over the host of `evidence`, under way when this returns; on leaving, whatever still reads is ended.
+
+    `kinds` are names of fact types (all when none is named): only what they need is read and started. `records`: keep the
+    answers. Raises ``HostagentError`` for a directory or a file of another kind, ``RuntimeError`` in a process with threads.
+    """
+    kinds = tuple(kinds)
     if evidence.snapshot:
         from hostagent.source import tape
 
-        return tape.ReplayBackend(tape.load(evidence.snapshot))
-    from hostagent.source.live import LiveBackend, refuse_wrong_root
+        recorded = tape.load(evidence.snapshot)
+        replay = tape.ReplayBackend(recorded)
+        yield InProcess(replay, kinds, deadline_s=evidence.deadline_s, replayed=True, recorded_at=recorded.recorded_at)
+        return
+    with _forked(evidence, kinds, records=records) as reading:
+        yield reading
 
+
+@contextlib.contextmanager
+def _forked(evidence: Evidence, kinds: tuple[str, ...], *, records: bool) -> Iterator[Reading]:
+    from hostagent.source.lanes import LANES
+    from hostagent.source.live import LiveBackend, refuse_wrong_root
+    from hostagent.source.worker import Worker
+
+    root, kind = _place(evidence)
+    if kind != "live":
+        refuse_wrong_root(root, kind, evidence.kernel)
+    deadline = within(evidence.deadline_s)
+    # The workers first: they read while everything else is collected.
+    workers = () if kind == "image" else tuple(Worker(LANES[name], root, deadline.ends) for name in lanes(kinds or READERS))
+    backend = partial(LiveBackend, root, kind, deadline=deadline, kernel=evidence.kernel)
+    reading = Forked(lambda started: backend(workers=started), kind, kinds, deadline, records=records)
+    try:
+        for one in workers:
+            one.start()
+        reading.start(workers)
+        yield reading
+    finally:
+        reading.close()
+        for one in workers:
+            one.close()
+
+
+def _place(evidence: Evidence) -> tuple[str, Kind]:
     if evidence.root:
-        refuse_wrong_root(evidence.root, "image", evidence.kernel)
-        return LiveBackend(evidence.root, "image", deadline_s=evidence.deadline_s, kernel=evidence.kernel)
-    if evidence.host_root:
-        refuse_wrong_root(evidence.host_root, "host-root")
-        return LiveBackend(evidence.host_root, "host-root", deadline_s=evidence.deadline_s)
-    return LiveBackend(deadline_s=evidence.deadline_s)
+        return evidence.root, "image"
+    return (evidence.host_root, "host-root") if evidence.host_root else ("/", "live")

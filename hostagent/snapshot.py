@@ -10,44 +10,38 @@ from itertools import islice
 from typing import Any
 
 from hostagent import __version__
-from hostagent.app import examine
-from hostagent.collect import READERS, collect
+from hostagent.app import examine, prepare
 from hostagent.errors import HostagentError
 from hostagent.profile import Loaded
+from hostagent.reading import InProcess, Reading
 from hostagent.report import Report
 from hostagent.sinks.digest import moment
-from hostagent.source import Source
-from hostagent.source.base import Backend
 from hostagent.source.redact import Redactor
-from hostagent.source.tape import SCHEMA_VERSION, RecordingBackend, ReplayBackend, Tape
+from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, encode, question
 from hostagent.visible import visible
 
 
-def record(reading: Backend, key: bytes, *, redact: bool = True) -> Tape:
-    """Ask a host everything the collectors ask, and keep the answers. Closes the backend."""
-    recording = RecordingBackend(reading)
-    try:
-        host = recording.ask("host")
-        collect(Source(recording), READERS)
-    finally:
-        recording.close()
-    answers: dict[str, Any] = recording.answers
+def record(reading: Reading, key: bytes, *, redact: bool = True) -> Tape:
+    """Everything that the pass asked the host, with the answers. A live pass has to be opened with ``records``."""
+    kind = reading.collect().facts.kind
+    answers: dict[str, Any] = {question(*asked): encode(answer) for asked, answer in reading.answers.items()}
+    host = reading.answers.get(("host",))
     if redact:
         name = str(host.get("hostname", "")) if isinstance(host, dict) else ""
         redactor = Redactor(key, (name, name.partition(".")[0]))
         answers = redactor.answers(answers)
         if isinstance(host, dict):
             answers["host"] = {"json": {**answers["host"]["json"], "hostname": redactor.name(name)}}
-    return Tape(SCHEMA_VERSION, f"hostagent {__version__}", time.time(), reading.kind, redact, answers)
+    return Tape(SCHEMA_VERSION, f"hostagent {__version__}", time.time(), kind, redact, answers)
 
 
 def differences(left: Tape, right: Tape) -> Iterator[str]:
     """Line by line: questions only one tape knows, and answers that differ. Clocks and counters always do: they are left out."""
-    for question in sorted(set(left.answers) | set(right.answers)):
-        before, after = _timeless(question, left), _timeless(question, right)
+    for asked in sorted(set(left.answers) | set(right.answers)):
+        before, after = _timeless(asked, left), _timeless(asked, right)
         if before == after:
             continue
-        yield visible(question)
+        yield visible(asked)
         yield from _answer_differences(before, after)
 
 
@@ -102,7 +96,7 @@ def adopt(tape: Tape, text: str, directory: str, loaded: Loaded) -> dict[str, An
     """Write ``tape.json`` and ``expect.yaml`` into `directory`, which must not exist. Raises ``HostagentError``."""
     import yaml
 
-    expected = expectation(examine(ReplayBackend(tape), loaded))
+    expected = expectation(examine(InProcess(ReplayBackend(tape), replayed=True), prepare(loaded)))
     try:
         os.makedirs(directory)
         try:

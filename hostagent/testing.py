@@ -137,9 +137,6 @@ class TreeBackend:
         answer = getattr(self, f"_{method}", None)
         return answer(arguments[0]) if answer and arguments else Unread("absent", question)
 
-    def close(self) -> None:
-        """Nothing to end."""
-
     def _resolve(self, path: str) -> str:
         done, links = "", 0
         parts = [part for part in path.split("/") if part]

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hostagent import state
+from hostagent import profile, state
+from hostagent.source import tape
+from tests.judged import judged
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
 NO_GPU = str(Path(__file__).parent / "hosts/no-gpu-vm")
@@ -229,10 +231,7 @@ class TestStatus:
         assert loaded.splitlines()[-1] == "[]"
 
     def test_what_check_saves_status_reads(self, tmp_path):
-        from hostagent import app, profile
-        from hostagent.evidence import Evidence, open_host
-
-        report = app.examine(open_host(Evidence(snapshot=NO_GPU)), profile.load("default", site_file=""))
+        report = judged(tape.ReplayBackend(tape.load(NO_GPU)), profile.load("default", site_file=""))
         path = str(tmp_path / "run/state.json")
         state.save(report, path)
         found = state.read(path, report.observed_at)

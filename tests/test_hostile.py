@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 import hostagent.collect
 import hostagent.source
-from hostagent import app, catalogue, profile
-from hostagent.collect import READERS, collect
+from hostagent import catalogue, profile
+from hostagent.collect import collect
 from hostagent.evaluate import evaluate
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source, tape
+from tests.judged import judged
 
 HOSTS = sorted(path.parent for path in Path(__file__).parent.glob("hosts/*/tape.json"))
 LOADED = profile.load("default", site_file="")
@@ -106,13 +107,14 @@ def _mutated(encoded, rng):
     return rng.choice(JUNK)
 
 
+def _refuse_crashes(name, value, _):
+    assert not (isinstance(value, Unread) and "crashed" in value.detail), f"{name}: {value!r}"
+
+
 def _judge(answers, host):
     original = tape.load(str(host))
     replay = tape.ReplayBackend(tape.Tape(1, "test", 0.0, original.kind, False, answers))
-    facts, _ = collect(Source(replay), READERS)
-    for kind in facts.kinds():
-        value = facts.of(kind)
-        assert not (isinstance(value, Unread) and "crashed" in value.detail), f"{kind.__name__}: {value!r}"
+    facts, _ = collect(Source(replay), told=_refuse_crashes)
     judgements = evaluate(CHECKS, facts, LOADED.profile)
     crashed = [one for one in judgements if one.code == "crashed"]
     assert not crashed, crashed
@@ -141,6 +143,6 @@ def test_a_report_of_junk_can_still_be_rendered(tmp_path):
     from hostagent.sinks import FORMATS, render
 
     answers = {question: {"json": {"lines": ["\x1b[2J"]}} for question in tape.load(str(HOSTS[0])).answers}
-    report = app.examine(tape.ReplayBackend(tape.Tape(1, "test", 0.0, "live", False, answers)), LOADED)
+    report = judged(tape.ReplayBackend(tape.Tape(1, "test", 0.0, "live", False, answers)), LOADED)
     for form in FORMATS:
         assert "\x1b" not in render(report, form)

@@ -6,10 +6,10 @@ import shutil
 import pytest
 
 from hostagent import profile
-from hostagent.app import examine
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
 from hostagent.source.live import LiveBackend
+from tests.judged import judged
 from tests.trees import driver, hosts, packages, system
 from tests.trees.staged import stage
 from tests.trees.tree import Tree
@@ -43,7 +43,7 @@ def _image(root, version=hosts.DRIVER):
 
 
 def _judged(root, kernel=""):
-    return examine(LiveBackend(str(root), "image", kernel=kernel), profile.load(site_file=""))
+    return judged(LiveBackend(str(root), "image", kernel=kernel), profile.load(site_file=""))
 
 
 def _outcome(report, check):
@@ -51,6 +51,7 @@ def _outcome(report, check):
 
 
 @CAN_BUILD
+@pytest.mark.alone
 def test_what_an_image_cannot_tell_is_skipped_and_never_passes(tmp_path):
     report = _judged(_image(tmp_path / "root").root)
     asked = [one for one in report.findings if one.id.startswith(LIVE_ONLY) or one.id in LIVE_ONLY_CHECKS]
@@ -60,6 +61,7 @@ def test_what_an_image_cannot_tell_is_skipped_and_never_passes(tmp_path):
 
 
 @CAN_BUILD
+@pytest.mark.alone
 def test_files_of_a_boot_that_an_image_was_made_from_are_not_evidence(tmp_path):
     """A root copied from a running host may hold its /proc and /run; nothing in them is true of the image."""
     clean = _judged(_image(tmp_path / "root").root)
@@ -68,12 +70,14 @@ def test_files_of_a_boot_that_an_image_was_made_from_are_not_evidence(tmp_path):
 
 
 @CAN_BUILD
+@pytest.mark.alone
 def test_an_image_with_one_kernel_is_judged_for_it(tmp_path):
     report = _judged(_image(tmp_path / "root").root)
     assert (report.host.kernel, _outcome(report, "kernel.module_present")) == (hosts.KERNEL, "pass")
 
 
 @CAN_BUILD
+@pytest.mark.alone
 def test_an_image_with_two_kernels_is_judged_for_the_named_one(tmp_path):
     tree = _image(tmp_path / "root")
     system.install_kernel(tree, "6.8.0-90-generic")
@@ -83,12 +87,14 @@ def test_an_image_with_two_kernels_is_judged_for_the_named_one(tmp_path):
 
 
 @CAN_BUILD
+@pytest.mark.alone
 def test_a_kernel_that_an_image_does_not_have_is_never_fine(tmp_path):
     report = _judged(_image(tmp_path / "root").root, "6.8.0-1-absent")
     assert _outcome(report, "kernel.module_present") == "fail"
 
 
 @CAN_BUILD
+@pytest.mark.alone
 def test_an_image_without_the_driver_is_not_ready(tmp_path):
     tree = _image(tmp_path / "root")
     driver.remove_userland(tree, tree.driver)
@@ -97,12 +103,14 @@ def test_an_image_without_the_driver_is_not_ready(tmp_path):
 
 
 @CAN_BUILD
+@pytest.mark.alone
 def test_an_image_with_a_vulnerable_driver_is_told_so(tmp_path):
     report = _judged(_image(tmp_path / "root", "580.95.05").root)
     assert _outcome(report, "driver.security_floor") == "fail"
 
 
 @CAN_BUILD
+@pytest.mark.alone
 def test_an_image_with_the_wrong_branch_is_not_ready(tmp_path):
     report = _judged(_image(tmp_path / "root", "570.211.01").root)
     assert (report.verdict.single_node, _outcome(report, "driver.next_version")) == ("not_ready", "fail")
@@ -116,11 +124,13 @@ def _with_driver(root, version):
 
 
 @CAN_BUILD
+@pytest.mark.alone
 @pytest.mark.parametrize("kind", ["image", "host-root"])
 def test_judging_a_tree_writes_nothing_into_it(kind, tmp_path):
     tree = hosts.hgx_h100(tmp_path / "root")
     before = _everything(tree.root)
-    examine(stage(tree, kind), profile.load(site_file=""))
+    with stage(tree, kind) as backend:
+        judged(backend, profile.load(site_file=""))
     assert _everything(tree.root) == before
 
 

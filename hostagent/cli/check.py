@@ -9,12 +9,12 @@ import click
 from hostagent import state
 from hostagent.cli.options import colour_wanted, evidence, evidence_options, terminal_width, write
 from hostagent.evidence import Evidence, open_host
+from hostagent.reading import Reading
 from hostagent.report import PLACEABLE, Report
 from hostagent.sinks import FORMATS, Format, render
 
 if TYPE_CHECKING:
-    from hostagent.source.live import LiveBackend
-    from hostagent.source.tape import ReplayBackend
+    from hostagent.app import Prepared
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 
@@ -42,26 +42,36 @@ def command(profile_name: str, scope: str, form: Format, output: str, only: tupl
     Exit 0: ready or degraded. 1: not ready, or not enough could be read. 2: usage, or hostagent could not run.
     """
     place = evidence(**where)
-    reading = open_host(place)  # its worker reads the driver while everything else is still imported
-    try:
-        report = _examined(reading, place, profile_name, only)
-    finally:
-        reading.close()
+    report = _checked(place, profile_name, only)
     if report.evidence == "live" and not report.replayed and not report.partial and os.geteuid() == 0:
         _remember(report)
-    width = terminal_width()
-    write(render(report, form, colour=colour_wanted(output), width=width, verbose=verbose), output)
+    write(render(report, form, colour=colour_wanted(output), width=terminal_width(), verbose=verbose), output)
     sys.exit(0 if getattr(report.verdict, _SCOPES[scope]) in PLACEABLE else 1)
 
 
-def _examined(reading: "LiveBackend | ReplayBackend", place: Evidence, profile_name: str, only: tuple[str, ...]) -> Report:
+def _checked(place: Evidence, profile_name: str, only: tuple[str, ...]) -> Report:
+    """A whole run reads from the start on, while the rest is imported and the profile is read. One of a few checks looks first
+    what they need.
+    """
+    if only:
+        prepared = _prepared(place, profile_name, only)
+        with open_host(place, prepared.kinds) as reading:
+            return _examined(reading, prepared)
+    with open_host(place) as reading:
+        return _examined(reading, _prepared(place, profile_name, only))
+
+
+def _prepared(place: Evidence, profile_name: str, only: tuple[str, ...]) -> "Prepared":
     from hostagent import app, profile
 
     # The site file is this machine's policy: a recorded host gives the same report on every laptop without it.
-    loaded = profile.load(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE)
-    if loaded.profile.nvml == "optional":
-        reading.make_nvml_optional()
-    return app.examine(reading, loaded, only, replayed=bool(place.snapshot))
+    return app.prepare(profile.load(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE), only)
+
+
+def _examined(reading: Reading, prepared: "Prepared") -> Report:
+    from hostagent import app
+
+    return app.examine(reading, prepared)
 
 
 def _remember(report: Report) -> None:

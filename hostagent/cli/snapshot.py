@@ -34,7 +34,8 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
     """
     place = evidence(**where)
     key = _key(key_file)
-    recorded = snapshot.record(open_host(place), key, redact=not no_redact)
+    with open_host(place, records=True) as reading:
+        recorded = snapshot.record(reading, key, redact=not no_redact)
     from hostagent.sinks.deliver import deliver
 
     try:

@@ -1,79 +1,119 @@
-"""Source to facts: one reader a fact type, found here by that type."""
+"""Source to facts: one reader per fact type, found here by that type's name and imported when it is asked for."""
 
+import importlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from hostagent.collect.cdi import read_cdi
-from hostagent.collect.driver import read_driver
-from hostagent.collect.events import read_events
-from hostagent.collect.fabric import read_fabric
-from hostagent.collect.gpu import read_accelerators, read_gpus
-from hostagent.collect.kernel import read_kernel
-from hostagent.collect.machine import read_machine
-from hostagent.collect.osrelease import read_os
-from hostagent.collect.packages import read_packages
-from hostagent.collect.runtime import read_runtimes
-from hostagent.collect.services import read_services
-from hostagent.collect.toolkit import read_toolkit
-from hostagent.facts.cdi import Cdi
-from hostagent.facts.driver import Driver
-from hostagent.facts.gpu import Accelerators, Fabric, Gpu, GpuEvents
+from hostagent.errors import OutOfTime
 from hostagent.facts.host import HostFacts
-from hostagent.facts.packages import Packages
-from hostagent.facts.runtime import Runtime
-from hostagent.facts.system import Kernel, Machine, Os, Services
-from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source
 
 #: ``known(Packages)`` inside a reader is the packages as already read, or read now.
 Known = Callable[[type], Any]
-Reader = Callable[[Source, Known], Any]
+#: Hears of each fact as soon as it is read: type name, value, milliseconds.
+Told = Callable[[str, Any, float], None]
 
-#: In reading order: what waits for the worker (NVML) comes last.
-READERS: Mapping[type, Reader] = {
-    Os: read_os,
-    Packages: read_packages,
-    Kernel: read_kernel,
-    Services: read_services,
-    Machine: read_machine,
-    Toolkit: read_toolkit,
-    Runtime: read_runtimes,
-    Cdi: read_cdi,
-    Fabric: read_fabric,
-    GpuEvents: read_events,
-    Driver: read_driver,
-    Accelerators: read_accelerators,
-    Gpu: read_gpus,
+
+class Reader(NamedTuple):
+    """Where a fact is read: ``module.function`` below this package, called with (source, known)."""
+
+    place: str
+    needs: tuple[str, ...] = ()  # what it asks `known` for
+    lanes: tuple[str, ...] = ()  # the lanes that its questions go to, see `hostagent.source.lanes`
+
+    def load(self) -> Callable[[Source, Known], Any]:
+        module, _, function = self.place.rpartition(".")
+        found: Callable[[Source, Known], Any] = getattr(importlib.import_module(f"{__name__}.{module}"), function)
+        return found
+
+
+_NVIDIA = ("nvidia",)
+#: In reading order: what waits for a worker comes last.
+READERS: Mapping[str, Reader] = {
+    "Identity": Reader("identity.read_identity"),
+    "Os": Reader("osrelease.read_os"),
+    "Packages": Reader("packages.read_packages"),
+    "Kernel": Reader("kernel.read_kernel"),
+    "Services": Reader("services.read_services"),
+    "Machine": Reader("machine.read_machine", ("Services",)),
+    "Toolkit": Reader("toolkit.read_toolkit", ("Packages",)),
+    "Runtime": Reader("runtime.read_runtimes", ("Machine", "Packages")),
+    "Cdi": Reader("cdi.read_cdi", ("Runtime", "Services")),
+    "Fabric": Reader("fabric.read_fabric", (), _NVIDIA),
+    "GpuEvents": Reader("events.read_events"),
+    "Driver": Reader("driver.read_driver", ("Packages",), _NVIDIA),
+    "Accelerators": Reader("gpu.read_accelerators", (), _NVIDIA),
+    "Gpu": Reader("gpu.read_gpus", (), _NVIDIA),
 }
+#: What the head of every report is made of.
+HEAD = ("Identity", "Os")
 
 
-def collect(source: Source, kinds: Iterable[type] = tuple(READERS)) -> "tuple[HostFacts, dict[str, float]]":
-    """The facts of the asked kinds (and of those they are read from), and milliseconds by kind."""
-    values: dict[type, Any] = {}
+def with_needs(kinds: Iterable[str], readers: Mapping[str, Reader] = READERS) -> tuple[str, ...]:
+    """Names of fact types and of those that they are read from, in reading order.
+
+    >>> with_needs(["Cdi"])
+    ('Packages', 'Services', 'Machine', 'Runtime', 'Cdi')
+    """
+    wanted: set[str] = set()
+    left = list(kinds)
+    while left:
+        kind = left.pop()
+        if kind not in wanted:
+            wanted.add(kind)
+            left += readers[kind].needs
+    return tuple(kind for kind in readers if kind in wanted)
+
+
+def lanes(kinds: Iterable[str], readers: Mapping[str, Reader] = READERS) -> tuple[str, ...]:
+    """Names of the lanes that reading these fact types asks.
+
+    >>> lanes(["Os"]), lanes(["Gpu"])
+    ((), ('nvidia',))
+    """
+    return tuple(dict.fromkeys(lane for kind in with_needs(kinds, readers) for lane in readers[kind].lanes))
+
+
+def collect(
+    source: Source, kinds: Iterable[str] = (), readers: Mapping[str, Reader] = READERS, told: Told = lambda *_: None
+) -> "tuple[HostFacts, dict[str, float]]":
+    """The facts of the named types (all that `readers` read when none is named) and of those they are read from; and
+    milliseconds by type. When the time is up (``OutOfTime``), what has not been read by then is a timeout.
+    """
+    values: dict[str, Any] = {}
     timings_ms: dict[str, float] = {}
 
-    def known(kind: type) -> Any:
-        if kind not in values:
-            values[kind] = Unread("error", f"{kind.__name__} is read from itself")
+    def known(kind: "type | str") -> Any:
+        name = kind if isinstance(kind, str) else kind.__name__
+        if name not in values:
+            values[name] = Unread("error", f"{name} is read from itself")
             started = time.perf_counter()
-            values[kind] = _guarded(READERS[kind], kind, source, known)
-            timings_ms[kind.__name__] = round((time.perf_counter() - started) * 1000, 3)
-        return values[kind]
+            try:
+                values[name] = _guarded(readers[name], name, source, known)
+            except OutOfTime as error:
+                values[name] = Unread("timeout", f"{error}, the last question was '{source.question}'", source.question)
+                raise
+            timings_ms[name] = round((time.perf_counter() - started) * 1000, 3)
+            told(name, values[name], timings_ms[name])
+        return values[name]
 
-    wanted = set(kinds)
-    for kind in READERS:
-        if kind in wanted:
-            known(kind)
+    wanted = with_needs(kinds or readers, readers)
+    try:
+        for name in wanted:
+            known(name)
+    except OutOfTime as error:
+        late = Unread("timeout", f"{error}, the last question was '{source.question}'", source.question)
+        values = dict.fromkeys(wanted, late) | values
     return HostFacts(values, source.kind), timings_ms
 
 
-def _guarded(reader: Reader, kind: type, source: Source, known: Known) -> Any:
+def _guarded(reader: Reader, name: str, source: Source, known: Known) -> Any:
     """A reader that crashes costs its own facts, not the report."""
     try:
-        return reader(source, known)
+        return reader.load()(source, known)
     except UnreadError as error:
         return error.unread
     except Exception as error:
-        return Unread("error", f"reading {kind.__name__} crashed: {type(error).__name__}: {error}")
+        return Unread("error", f"reading {name} crashed: {type(error).__name__}: {error}")

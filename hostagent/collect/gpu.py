@@ -10,7 +10,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
-#: What NVML is asked of each GPU; the names are of `hostagent.source.nvml`.
+#: What NVML is asked of each GPU; the names are of `hostagent.source.lanes.nvml`.
 QUESTIONS = (
     *("pci", "name", "uuid", "minor", "memory", "compute_capability", "mig", "persistence", "compute_mode", "ecc_mode"),
     *("row_remap", "recovery_action", "ecc_volatile", "ecc_aggregate", "ecc_sram", "retired_single_bit", "retired_double_bit"),

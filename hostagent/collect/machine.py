@@ -25,14 +25,10 @@ _MARKING_MANAGERS = ("/var/lib/dpkg/status", "/usr/bin/zypper")
 
 
 def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
-    host = source.host()
     processes = read_processes(source)
     memlock = read_memlock(source, known(Services), processes)
     required, reasons = _reboot(source)
     return Machine(
-        hostname=_host_word(host, "hostname"),
-        boot_id=_host_word(host, "boot_id"),
-        now=_now(host),
         filesystems=_filesystems(source),
         memlock_bytes=memlock if isinstance(memlock, Unread) else memlock.limit_bytes,
         memlock_origin=memlock if isinstance(memlock, Unread) else memlock.origin,
@@ -47,22 +43,6 @@ def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
         processes=processes,
         listening_sockets=_sockets(source),
     )
-
-
-def _host_word(host: "dict[str, Any] | Unread", key: str) -> "str | Unread":
-    if isinstance(host, Unread):
-        return host
-    value = host.get(key)
-    if value in (None, ""):
-        return Unread("not-running" if key == "boot_id" else "absent", f"the host does not say its {key}")
-    return value if isinstance(value, str) else Unread("error", f"{key} is a {type(value).__name__}")
-
-
-def _now(host: "dict[str, Any] | Unread") -> "float | Unread":
-    if isinstance(host, Unread):
-        return host
-    value = host.get("now")
-    return float(value) if isinstance(value, int | float) else Unread("error", f"now is a {type(value).__name__}")
 
 
 def read_processes(source: Source) -> "tuple[Process, ...] | Unread":

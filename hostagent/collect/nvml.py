@@ -5,7 +5,7 @@ from typing import Any
 from hostagent.facts.gpu import Ecc, FabricInfo, Mig, NvLink, RetiredPages, RowRemap
 from hostagent.facts.unread import Unread
 
-Answers = dict[str, Any]  # by question name, see `hostagent.source.nvml`
+Answers = dict[str, Any]  # by question name, see `hostagent.source.lanes.nvml`
 
 _COMPUTE_MODES = ("default", "exclusive-thread", "prohibited", "exclusive-process")
 #: nvml.h, NVML_GPU_RECOVERY_ACTION_*.

@@ -12,17 +12,17 @@ def subject_key(kind: Any) -> str:
 
 
 class HostFacts:
-    """Facts by type: one instance of most types, a tuple of each subject type. What was not read is ``Unread``."""
+    """Facts by type: one instance of most types, a tuple of each subject type. What was not read is ``Unread``.
+
+    By the type's name, so that facts can come from another process before their modules are imported here.
+    """
 
     __slots__ = ("_values", "kind")
 
-    def __init__(self, values: Mapping[type, Any], kind: Literal["live", "host-root", "image"] = "live") -> None:
-        self._values = dict(values)
+    def __init__(self, values: "Mapping[type, Any] | Mapping[str, Any]", kind: Literal["live", "host-root", "image"] = "live") -> None:
+        self._values = {key if isinstance(key, str) else key.__name__: value for key, value in values.items()}
         self.kind = kind
 
     def of(self, kind: type) -> Any:
         """The fact, the tuple of subjects, or why there is none."""
-        return self._values.get(kind, Unread("not-recorded", f"{kind.__name__} was not collected"))
-
-    def kinds(self) -> tuple[type, ...]:
-        return tuple(self._values)
+        return self._values.get(kind.__name__, Unread("not-recorded", f"{kind.__name__}: not asked for"))

@@ -5,6 +5,16 @@ from hostagent.facts.unread import Unread, UnreadError, need
 
 
 @frozen
+class Identity:
+    """Who the host is, and when it was read: the head of every report, whatever else was asked for."""
+
+    hostname: str | Unread
+    boot_id: str | Unread  # not-running in an image
+    now: float | Unread  # seconds since the epoch, by the host's clock
+    kernel: str | Unread  # uname -r; absent in an image that no kernel was named for
+
+
+@frozen
 class Os:
     """The distribution. ``id``, ``version_id``, ``variant_id`` are os-release's words (os-release(5))."""
 
@@ -127,9 +137,6 @@ class Process:
 class Machine:
     """What a job or an installation needs from the host around the GPU."""
 
-    hostname: str | Unread
-    boot_id: str | Unread
-    now: float | Unread  # seconds since the epoch, when the facts were read
     filesystems: tuple[Filesystem, ...] | Unread
     memlock_bytes: int | Unread  # RLIMIT_MEMLOCK a runtime's containers inherit; -1 is unlimited
     memlock_origin: str | Unread  # the process or the setting that says so

@@ -5,7 +5,7 @@ mapping from questions to answers, and live, image, recorded and replayed hosts 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from hostagent.facts.unread import Unread
@@ -30,8 +30,6 @@ class Backend(Protocol):
     def kind(self) -> Kind: ...
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread": ...
-
-    def close(self) -> None: ...
 
 
 class Stat(NamedTuple):
@@ -65,23 +63,37 @@ class Completed(NamedTuple):
 
 
 class Source:
-    """The questions, typed. Paths are absolute paths of the judged host, whatever root it is mounted at."""
+    """The questions, typed. Paths are absolute paths of the judged host, whatever root it is mounted at.
 
-    def __init__(self, backend: Backend) -> None:
+    One source is one pass: each question goes to the backend once, so that two readers cannot see two answers, on a live
+    host as on its tape.
+    """
+
+    def __init__(self, backend: Backend, *, nvml_optional: Callable[[], bool] = lambda: False) -> None:
+        """`nvml_optional` is asked when NVML turns out to be unavailable: the profile may be read while the host is."""
         self._backend = backend
+        self._nvml_optional = nvml_optional
+        self._answers: dict[tuple[str, ...], Answer | Unread] = {}
+        #: The question asked last, as a tape writes it: what is under way when the time is up.
+        self.question = ""
 
     @property
     def kind(self) -> Kind:
         """What is judged; a replayed tape says the kind of host it was recorded on."""
         return self._backend.kind
 
-    def close(self) -> None:
-        """End the worker. The source answers nothing afterwards."""
-        self._backend.close()
+    def _ask(self, *question: str) -> "Answer | Unread":
+        if question not in self._answers:
+            self.question = " ".join(question)
+            answer = self._backend.ask(*question)
+            if isinstance(answer, Unread) and not answer.question:
+                answer = Unread(answer.why, answer.detail, self.question)
+            self._answers[question] = answer
+        return self._answers[question]
 
     def read(self, path: str, limit: int = MIB) -> "bytes | Unread":
         """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut."""
-        answer = self._backend.ask("read", path, *([] if limit == MIB else [str(limit)]))
+        answer = self._ask("read", path, *([] if limit == MIB else [str(limit)]))
         return answer if isinstance(answer, bytes | Unread) else _unexpected("read", path, answer)
 
     def text(self, path: str, limit: int = MIB, *, absent: "str | None" = None) -> "str | Unread":
@@ -93,14 +105,14 @@ class Source:
 
     def tail(self, path: str, limit: int = 256 * KIB) -> "str | Unread":
         """The last `limit` bytes of a regular file of any size, from the first whole line."""
-        answer = self._backend.ask("tail", path, str(limit))
+        answer = self._ask("tail", path, str(limit))
         if isinstance(answer, bytes):
             return answer.decode("utf-8", "replace")
         return answer if isinstance(answer, Unread) else _unexpected("tail", path, answer)
 
     def listdir(self, path: str, *, absent: "tuple[str, ...] | None" = None) -> "tuple[str, ...] | Unread":
         """Names in a directory, sorted. `absent` stands for a directory that is not there."""
-        answer = self._backend.ask("list", path)
+        answer = self._ask("list", path)
         if isinstance(answer, list) and all(isinstance(name, str) for name in answer):
             return tuple(answer)
         if absent is not None and isinstance(answer, Unread) and answer.why == "absent":
@@ -108,7 +120,7 @@ class Source:
         return answer if isinstance(answer, Unread) else _unexpected("list", path, answer)
 
     def stat(self, path: str) -> "Stat | Unread":
-        answer = self._backend.ask("stat", path)
+        answer = self._ask("stat", path)
         return answer if isinstance(answer, Unread) else _shaped(Stat, "stat", path, answer)
 
     def exists(self, path: str) -> "bool | Unread":
@@ -120,28 +132,28 @@ class Source:
 
     def readlink(self, path: str) -> "str | Unread":
         """The text of a symbolic link, unresolved. Not a link: absent."""
-        answer = self._backend.ask("readlink", path)
+        answer = self._ask("readlink", path)
         return answer if isinstance(answer, str | Unread) else _unexpected("readlink", path, answer)
 
     def realpath(self, path: str) -> "str | Unread":
         """`path` with every link resolved inside the host's root, as a path of the host."""
-        answer = self._backend.ask("realpath", path)
+        answer = self._ask("realpath", path)
         return answer if isinstance(answer, str | Unread) else _unexpected("realpath", path, answer)
 
     def statvfs(self, path: str) -> "Disk | Unread":
-        answer = self._backend.ask("statvfs", path)
+        answer = self._ask("statvfs", path)
         return answer if isinstance(answer, Unread) else _shaped(Disk, "statvfs", path, answer)
 
     def modinfo(self, path: str) -> "dict[str, Any] | Unread":
         """A kernel module's .modinfo as text by key, ``signer`` where it is signed: the module itself is too large for a tape."""
-        answer = self._backend.ask("modinfo", path)
+        answer = self._ask("modinfo", path)
         if isinstance(answer, dict) and all(isinstance(value, str) for value in answer.values()):
             return answer
         return answer if isinstance(answer, Unread) else _unexpected("modinfo", path, answer)
 
     def run(self, *argv: str) -> "Completed | Unread":
         """Run a program of the host. Last resort: no shell, LC_ALL=C, capped output, a deadline of its own."""
-        answer = self._backend.ask("run", *argv)
+        answer = self._ask("run", *argv)
         return answer if isinstance(answer, Unread) else _shaped(Completed, "run", " ".join(argv), answer)
 
     def host(self) -> "dict[str, Any] | Unread":
@@ -175,29 +187,37 @@ class Source:
 
     def adjtimex(self) -> "int | Unread":
         """Status word of the kernel clock; bit 0x40 is STA_UNSYNC."""
-        answer = self._backend.ask("adjtimex")
+        answer = self._ask("adjtimex")
         return answer if isinstance(answer, int | Unread) else _unexpected("adjtimex", "", answer)
 
     def lock_holder(self, path: str) -> "int | Unread":
         """Process id that holds a POSIX lock on `path` (F_GETLK); 0 when nobody does."""
-        answer = self._backend.ask("lock_holder", path)
+        answer = self._ask("lock_holder", path)
         return answer if isinstance(answer, int | Unread) else _unexpected("lock_holder", path, answer)
 
     def nvml(self, call: str, *arguments: str) -> "Answer | Unread":
-        """An NVML answer, already JSON; see `hostagent.source.nvml`. An NVML error is an ``Unread`` whose detail starts
-        with the error's number: ``15 GPU is lost``.
+        """An NVML answer, already JSON; see `hostagent.source.lanes.nvml`. An NVML error is an ``Unread`` whose detail starts
+        with the error's number: ``15 GPU is lost``. Where the profile makes NVML optional and it cannot be initialised for
+        want of a driver or a permission, it is not-supported here.
         """
-        return self._backend.ask("nvml", call, *arguments)
+        answer = self._ask("nvml", call, *arguments)
+        if _is_unavailable(answer) and _is_unavailable(self._ask("nvml", "init")) and self._nvml_optional():
+            return Unread("not-supported", f"NVML is optional in this profile: {answer.detail}", answer.question)
+        return answer
 
     def _object(self, method: str) -> "dict[str, Any] | Unread":
-        answer = self._backend.ask(method)
+        answer = self._ask(method)
         return answer if isinstance(answer, dict | Unread) else _unexpected(method, "", answer)
 
     def _objects(self, method: str) -> "list[dict[str, Any]] | Unread":
-        answer = self._backend.ask(method)
+        answer = self._ask(method)
         if isinstance(answer, list) and all(isinstance(row, dict) for row in answer):
             return answer
         return answer if isinstance(answer, Unread) else _unexpected(method, "", answer)
+
+
+def _is_unavailable(answer: "Answer | Unread") -> bool:
+    return isinstance(answer, Unread) and answer.why in ("absent", "denied")
 
 
 def _unexpected(method: str, argument: str, answer: Answer) -> Unread:

@@ -3,12 +3,16 @@
 import os
 import stat
 import time
+from collections.abc import Sequence
 from typing import Any
 
+from hostagent.deadline import Deadline, within
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer, Kind
 from hostagent.source.files import Files, unread
+from hostagent.source.lane import Lane, below
+from hostagent.source.lanes import LANES
 from hostagent.source.paths import Root
 from hostagent.source.worker import Worker
 
@@ -19,37 +23,33 @@ _RUNNING_ONLY = frozenset({"nvml", "processes", "sockets", "kernel_log", "adjtim
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 #: On every running host: their absence means that it is not seen whole, never that it does not have them.
 _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})
-#: What may block in the kernel when the driver hangs, and so is read by the worker.
-_WORKER_PATHS = ("/proc/driver/nvidia", "/proc/driver/nvidia-nvswitch")
 
 
 class LiveBackend:
-    """Asks the kernel, the file system, NVML. Below a root other than ``/`` nothing outside it is read."""
+    """Asks the kernel, the file system, and the workers of the lanes. Below a root other than ``/`` nothing outside it is read.
 
-    def __init__(self, root: str = "/", kind: Kind = "live", *, deadline_s: float = 30, kernel: str = "") -> None:
+    `workers` have been started, and are ended by who started them. `kernel`: the one that an image will boot.
+    """
+
+    def __init__(
+        self,
+        root: str = "/",
+        kind: Kind = "live",
+        *,
+        workers: Sequence[Worker] = (),
+        deadline: Deadline | None = None,
+        kernel: str = "",
+    ) -> None:
         self._kind = kind
         self._root = Root(root)
         self._files = Files(self._root)
         self._kernel = kernel
-        self._deadline_s = deadline_s
-        self._ends = time.monotonic() + deadline_s
-        # The worker first: it reads while everything else is collected, and is forked before any thread.
-        self._worker = Worker(self._root.path, ends=self._ends) if kind != "image" else None
-        if self._worker:
-            self._worker.start()
+        self._workers = workers
+        self._deadline = deadline or within(30)
 
     @property
     def kind(self) -> Kind:
         return self._kind
-
-    def make_nvml_optional(self) -> None:
-        """Before the first answer about NVML is asked for: its unavailability then means that it is not asked for."""
-        if self._worker:
-            self._worker.nvml_optional = True
-
-    def close(self) -> None:
-        if self._worker:
-            self._worker.close()
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         """Never raises: what a host, or a library that reads it, does wrong is a value, and stands on the tape."""
@@ -61,13 +61,14 @@ class LiveBackend:
             return Unread("error", f"{method}: {type(error).__name__}: {error}")
 
     def _ask(self, method: str, *arguments: str) -> "Answer | Unread":
-        if time.monotonic() > self._ends:
-            return Unread("timeout", f"the deadline of {self._deadline_s:g} s for the whole run has passed")
+        if self._deadline.left_s < 0:
+            return Unread("timeout", f"the deadline of {self._deadline.seconds:g} s for the whole run has passed")
         path = arguments[0] if arguments else ""
-        if self._kind == "image" and (method in _RUNNING_ONLY or _below(path, _RUNTIME_ONLY)):
+        if self._kind == "image" and (method in _RUNNING_ONLY or any(below(path, one) for one in _RUNTIME_ONLY)):
             return Unread("not-running", f"{path or method}: an image has no running kernel")
-        if self._worker and (method == "nvml" or (method in ("read", "list") and _below(path, _WORKER_PATHS))):
-            return self._worker.ask(method, *arguments)
+        lane = next((lane for lane in LANES.values() if lane.has(method, path)), None)
+        if lane:
+            return self._worker(lane).ask(method, *arguments)
         if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo"):
             return getattr(self, f"_{method}")(*arguments)
         answer = getattr(self._files, method)(*arguments)
@@ -75,10 +76,13 @@ class LiveBackend:
             return Unread("error", f"{path} is not there: the host's /proc, /sys and /dev are not all mounted here")
         return answer
 
+    def _worker(self, lane: Lane) -> Worker:
+        return next((one for one in self._workers if one.lane is lane), None) or Worker(lane)  # one that was not started says so
+
     def _run(self, *argv: str) -> Answer:
         from hostagent.source.programs import run
 
-        timeout_s = max(0.1, min(PROGRAM_TIMEOUT_S, self._ends - time.monotonic()))
+        timeout_s = max(0.1, min(PROGRAM_TIMEOUT_S, self._deadline.left_s))
         if argv[:2] == ("rpm", "--dbpath"):
             from hostagent.source.rpmcopy import run_on_copy, would_write
 
@@ -157,10 +161,6 @@ class LiveBackend:
         finally:
             os.close(descriptor)
         return 0 if kind == fcntl.F_UNLCK else int(pid)
-
-
-def _below(path: str, prefixes: tuple[str, ...]) -> bool:
-    return any(path == prefix or path.startswith(prefix + "/") for prefix in prefixes)
 
 
 def refuse_wrong_root(path: str, kind: Kind, kernel: str = "") -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast, get_args
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, Why
-from hostagent.source.base import MIB, Answer, Backend, Kind
+from hostagent.source.base import MIB, Answer, Kind
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 128 * MIB
@@ -27,26 +27,6 @@ class Tape:
     answers: Mapping[str, Any]  # encoded: see `encode`
 
 
-class RecordingBackend:
-    """Passes every question on and keeps the answer."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self.answers: dict[str, Any] = {}
-
-    @property
-    def kind(self) -> Kind:
-        return self._backend.kind
-
-    def ask(self, method: str, *arguments: str) -> "Answer | Unread":
-        answer = self._backend.ask(method, *arguments)
-        self.answers[question(method, *arguments)] = encode(answer)
-        return answer
-
-    def close(self) -> None:
-        self._backend.close()
-
-
 class ReplayBackend:
     """Answers from a tape. A question the tape does not know is not-recorded, never absent."""
 
@@ -62,12 +42,6 @@ class ReplayBackend:
         if key not in self._tape.answers:
             return Unread("not-recorded", f"the snapshot does not know '{key}'")
         return decode(self._tape.answers[key], key)
-
-    def make_nvml_optional(self) -> None:
-        """What NVML said or did not say stands on the tape."""
-
-    def close(self) -> None:
-        """Nothing to end."""
 
 
 def question(method: str, *arguments: str) -> str:

@@ -1,8 +1,7 @@
 """The worker: a process that reads what may block in the kernel, so that nothing else waits for it.
 
-`Worker.start` forks it (before any thread: a forked child has only the thread that forked). It asks a fixed list of
-questions by itself, in a fixed order (see `hostagent.source.lane`), while the parent collects everything else, and
-streams one JSON line an event through a pipe::
+`Worker.start` forks it (see `hostagent.source.child`). It asks its lane's fixed list of questions by itself, in a fixed
+order, while everything else is collected, and streams one JSON message an event::
 
     ["begin", QUESTION, LABEL, MONOTONIC_S, ALLOWED_S]   a call that may hang starts now
     ["answer", QUESTION, ANSWER, MONOTONIC_S]            it ended
@@ -14,50 +13,33 @@ A call that does not end in time costs its own answer and all that come after it
 its deadline. Every call that may hang is announced, so that the blame falls on the call that hangs.
 """
 
-import contextlib
 import json
 import math
 import os
-import select
-import signal
 import time
+from collections.abc import Callable
 from typing import Any
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
+from hostagent.source.child import Child, Send
+from hostagent.source.lane import CALL_S, LOAD_S, Lane, read_lane
+from hostagent.source.paths import Root
 
-#: Seconds one call may take. Every call on a healthy host takes a few milliseconds.
-CALL_S = 1.0
-#: Seconds for initialising NVML, and for the first call to each GPU, where no persistence daemon keeps the GPUs awake.
-FIRST_INIT_S = 10.0
-#: Seconds to load this program's own parts: a cold or throttled disk, never the kernel driver.
-LOAD_S = 10.0
-#: Seconds `Worker.close` waits for a killed worker. One that is stuck in the kernel dies when the kernel lets it.
-CLOSE_S = 0.2
-
-METHODS = ("read", "list", "nvml")
-
-#: What a pipe may hold without privileges (pipe(7)): the worker never waits for a busy parent.
-_PIPE_BYTES = 1024 * 1024
 #: A deadline that passed while the parent was busy gets this long for an answer that is already on its way.
 _GRACE_S = 0.05
 
 
 class Worker:
-    """The parent's end. ``ask`` waits for the worker at most until the deadline of the call that it is in."""
+    """One lane's worker, from outside. ``ask`` waits for it at most until the deadline of the call that it is in."""
 
-    _left_behind: "list[int]" = []  # noqa: RUF012 - one list for the process: workers that SIGKILL did not end at once
-
-    def __init__(self, root: str = "/", nvml_optional: bool = False, ends: float = math.inf) -> None:  # noqa: FBT002 - the profile's word
+    def __init__(self, lane: Lane, root: str = "/", ends: float = math.inf) -> None:
         """`ends` is when the whole run ends, on the monotonic clock: no call is waited for beyond it."""
+        self.lane = lane
         self._root = os.path.realpath(root)
-        #: Only the profile knows; the worker need not: set it at any time before the first question to NVML.
-        self.nvml_optional = nvml_optional
         self._ends = ends
-        self._pid = 0
-        self._pipe = -1
+        self._child = Child()
         self._not_running = Unread("error", "the worker is not running")
-        self._buffer = b""
         self._answers: dict[tuple[str, ...], Answer | Unread] = {}
         self._done: dict[str, Answer | Unread] = {}
         self._call: tuple[tuple[str, ...], str, float, float] = ((), "the start of the worker", 0.0, LOAD_S)
@@ -65,36 +47,47 @@ class Worker:
     @property
     def pid(self) -> int:
         """0 before `start` and after `close`."""
-        return self._pid
+        return self._child.pid
+
+    @property
+    def pipe(self) -> int:
+        """What the process that asks has to keep open."""
+        return self._child.pipe
 
     def start(self) -> None:
-        """Fork. Call it early, from a thread that lives as long as the worker: the worker dies with that thread.
+        """Fork. A host that is out of processes or descriptors has no answers from a worker, and every other answer.
 
-        A host that is out of processes or descriptors has no answers from a worker, and every other answer.
+        Raises ``RuntimeError`` in a process with threads.
         """
-        self._reap(*Worker._left_behind)
-        try:
-            self._pipe, theirs = os.pipe()
-        except OSError as error:
-            self._not_running = Unread("error", f"the worker cannot start: {error}")
-            return
-        with contextlib.suppress(OSError):  # pipe-user-pages-soft is used up: a small pipe works too
-            _set_pipe_size(theirs)
         self._call = (*self._call[:2], time.monotonic(), LOAD_S)
-        # A signal that meets the child before it has settled would run the caller's handlers there.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
-            self._pid = _fork(theirs, self._root)
+            self._child.start(self._work)
         except OSError as error:
-            os.close(self._pipe)
             self._not_running = Unread("error", f"the worker cannot start: {error}")
-        finally:
-            os.close(theirs)
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    def _work(self, send: Send) -> None:
+        """In the worker."""
+        telling = _Telling(send)
+        try:
+            read_lane(self.lane, telling.ask, telling.done, Root(self._root))
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # a bug here is an answer too
+            crashed = Unread("error", f"the worker crashed: {type(error).__name__}: {error}")
+            telling.done("read", "list", *self.lane.methods, rest=crashed)
+
+    def hand_over(self) -> None:
+        """Another process asks from now on; this one only ends the worker."""
+        if self.pid:
+            self._child.hand_over()
+
+    def close(self) -> None:
+        """Kill the worker and reap it, or leave it where the kernel does not let it die."""
+        self._child.close()
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
-        """The answer to ``read PATH [LIMIT]``, ``list PATH`` or ``nvml CALL…``."""
-        if not self._pid:
+        """The answer to ``read PATH [LIMIT]``, ``list PATH`` or a method of the lane's own."""
+        if not self.pid:
             return self._not_running
         question = (method, *(arguments[:1] if method == "read" else arguments))
         while question not in self._answers and method not in self._done:
@@ -106,46 +99,18 @@ class Worker:
             return Unread("error", f"{arguments[0]} has {len(answer)} bytes, wanted at most {arguments[1]}")
         return answer
 
-    def close(self) -> None:
-        """Kill the worker and reap it. One that is stuck in the kernel is left: waiting for it would be the hang."""
-        if not self._pid:
-            return
-        os.close(self._pipe)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
-        Worker._left_behind.append(self._pid)
-        ends = time.monotonic() + CLOSE_S
-        pause_s = 0.0005
-        while self._pid in Worker._left_behind and time.monotonic() < ends:
-            self._reap(self._pid)
-            time.sleep(pause_s if self._pid in Worker._left_behind else 0)
-            pause_s *= 2
-        self._pid = 0
-
-    @staticmethod
-    def _reap(*pids: int) -> None:
-        for pid in pids:
-            with contextlib.suppress(ChildProcessError):
-                if os.waitpid(pid, os.WNOHANG) == (0, 0):
-                    continue
-            Worker._left_behind.remove(pid)
-
     def _receive(self) -> None:
-        """One read of the pipe; or the deadline of the call under way, or the worker's end."""
+        """What has come; or the deadline of the call under way, or the worker's end."""
         _, _, began, allowed_s = self._call
         left_s = max(min(began + allowed_s, self._ends) - time.monotonic(), _GRACE_S)
-        poll = select.poll()
-        poll.register(self._pipe, select.POLLIN)
-        if not poll.poll(left_s * 1000):
-            self._hung()
-            return
-        data = os.read(self._pipe, _PIPE_BYTES)
-        if not data:
+        messages = self._child.receive(left_s)
+        if messages is None:
             self._ended()
             return
-        *lines, self._buffer = (self._buffer + data).split(b"\n")
-        for line in lines:
-            self._handle(*json.loads(line))
+        for message in messages:
+            self._handle(*json.loads(message))
+        if not messages and time.monotonic() >= min(self._call[2] + self._call[3], self._ends):
+            self._hung()
 
     def _handle(self, event: str, *rest: Any) -> None:
         if event == "begin":
@@ -176,18 +141,16 @@ class Worker:
         self._end_all(gone)
 
     def _end_all(self, unread: Unread) -> None:
-        for method in METHODS:
+        for method in ("read", "list", *self.lane.methods):
             self._done.setdefault(method, unread)
 
     def _without_answer(self, question: tuple[str, ...]) -> Unread:
         """What a question means that the worker did not answer, once its method is done."""
         rest = self._done[question[0]]
         if isinstance(rest, Unread):
-            if question[0] == "nvml" and self.nvml_optional and rest.why in ("absent", "denied"):
-                return Unread("not-supported", f"NVML is optional in this profile: {rest.detail}")
             return rest
-        if question[0] == "nvml":
-            return Unread("absent", f"NVML has no {' '.join(question[1:])}")
+        if question[0] in self.lane.methods:
+            return Unread("absent", f"{question[0].upper()} has no {' '.join(question[1:])}")
         path = question[1]
         parent, _, name = path.rpartition("/")
         names = self._answers.get(("list", parent))
@@ -199,24 +162,31 @@ class Worker:
         return self._without_answer(("list", parent))
 
 
-def _fork(pipe: int, root: str) -> int:
-    """The worker's process id. The child ends in here whatever happens: it must never run the caller's code."""
-    parent = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            from hostagent.source.lane import run_worker
+class _Telling:
+    """The worker's own side: every call is announced, made, and answered."""
 
-            run_worker(pipe, parent, root)
-        finally:
-            os._exit(1)
-    return pid
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def ask(self, question: tuple[str, ...], label: str, call: Callable[[], Any], allowed_s: float = CALL_S) -> Any:
+        """What `call` answers. An empty `question` announces a call whose answer the parent does not need."""
+        self._tell("begin", question, label, time.monotonic(), allowed_s)
+        answer = call()
+        self._tell("answer", question, _encoded(answer if question else None), time.monotonic())
+        return answer
+
+    def done(self, *methods: str, rest: "Answer | Unread" = None) -> None:
+        """These methods are complete; what of theirs was asked and not answered is `rest`, or absent."""
+        self._tell("done", methods, _encoded(rest))
+
+    def _tell(self, *event: Any) -> None:
+        self._send(json.dumps(event).encode())
 
 
-def _set_pipe_size(pipe: int) -> None:
-    import fcntl
-
-    fcntl.fcntl(pipe, 1031, _PIPE_BYTES)  # F_SETPIPE_SZ, which Python 3.10 has no name for
+def _encoded(answer: Any) -> dict[str, Any]:
+    if isinstance(answer, Unread):
+        return {"unread": [answer.why, answer.detail]}
+    return {"bytes": answer.decode("latin-1")} if isinstance(answer, bytes) else {"value": answer}
 
 
 def _decoded(answer: dict[str, Any]) -> "Answer | Unread":

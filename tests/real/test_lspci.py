@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from hostagent.collect.gpu import read_accelerators, read_gpus
 from hostagent.source import Source
-from hostagent.source.live import LiveBackend
 from tests import stub_nvml
+from tests.judged import live
 from tests.real.conftest import need_real
 from tests.trees.record import RECIPES
+
+pytestmark = pytest.mark.alone
 
 _FUNCTION = re.compile(r"^(\S+) ([0-9a-f]{4}): ([0-9a-f]{4}):([0-9a-f]{4}).*\n00: ((?:[0-9a-f]{2} ){4})", re.MULTILINE)
 
@@ -28,11 +30,9 @@ def lspci(tree):
 
 
 def ours(tree):
-    source = Source(LiveBackend(str(tree), "host-root"))
-    try:
+    with live(tree) as backend:
+        source = Source(backend)
         return read_gpus(source, None), read_accelerators(source, None)
-    finally:
-        source.close()
 
 
 def assert_alike(tree):

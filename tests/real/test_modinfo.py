@@ -93,7 +93,6 @@ def test_we_read_of_a_module_what_modinfo_reads(tools, tmp_path, suffix, sign):
     judged.write_bytes(path.read_bytes() if knows else whole)
     source = Source(LiveBackend())
     ours = source.modinfo(str(path))
-    source.close()
     for field in (*FIELDS, "signer"):
         assert ours.get(field, "") == theirs(tools["modinfo"], judged, field), field
     assert ours.get("signer", "") == (SIGNER if sign else "")
@@ -109,7 +108,6 @@ def test_every_kernel_has_the_module_that_depmod_finds(tools, tmp_path):
         run(tools["depmod"], "-b", str(tmp_path), kernel)
     source = Source(LiveBackend(str(tmp_path), "image", kernel=KERNELS[1]))
     found = read_kernel(source, lambda _: None)
-    source.close()
     assert [one.release for one in found.installed] == list(KERNELS)
     assert (found.release, found.next_release) == (KERNELS[1], KERNELS[2])
     second, third = found.at(KERNELS[1]), found.at(KERNELS[2])

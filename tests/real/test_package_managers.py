@@ -41,7 +41,7 @@ def run(*argv: str, check: bool = True, **env: str) -> str:
 
 def read(root: Path) -> tuple[Packages, Source]:
     source = Source(LiveBackend(str(root), "image"))
-    return collect(source, [Packages])[0].of(Packages), source
+    return collect(source, ["Packages"])[0].of(Packages), source
 
 
 def build_deb(directory: Path, name: str, version: str, postinst: str, multi_arch: str = "") -> Path:
@@ -292,8 +292,7 @@ def test_reading_an_rpm_database_leaves_nothing_behind(rpm_root, tmp_path, monke
         (root / f"var/lib/rpm/rpmdb.sqlite{suffix}").unlink(missing_ok=True)
     before = state(root)
     backend = LiveBackend(str(root), kind)
-    packages = collect(Source(backend), [Packages])[0].of(Packages)
-    backend.close()
+    packages = collect(Source(backend), ["Packages"])[0].of(Packages)
     assert state(root) == before
     assert list(temporary.iterdir()) == []
     if suffixes or kind == "image":

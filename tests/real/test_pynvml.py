@@ -11,13 +11,16 @@ from hostagent.collect import collect
 from hostagent.facts.gpu import Accelerators, Gpu
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
-from hostagent.source import nvml as table
-from hostagent.source.live import LiveBackend
-from hostagent.source.nvml import DEVICE
+from hostagent.source.lanes import nvml as table
+from hostagent.source.lanes.nvml import DEVICE
 from tests import stub_nvml
+from tests.judged import live
 from tests.real.conftest import need_real
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="device nodes and chroot need root: run the tests as root")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(os.geteuid() != 0, reason="device nodes and chroot need root: run the tests as root"),
+]
 
 
 @pytest.fixture
@@ -33,14 +36,8 @@ def gpus(tree, *, nvml_optional=False):
 
 
 def facts(tree, *, nvml_optional=False):
-    backend = LiveBackend(str(tree), "host-root")
-    if nvml_optional:
-        backend.make_nvml_optional()
-    source = Source(backend)
-    try:
-        return collect(source, (Gpu, Accelerators))[0]
-    finally:
-        source.close()
+    with live(tree) as backend:
+        return collect(Source(backend, nvml_optional=lambda: nvml_optional), ("Gpu", "Accelerators"))[0]
 
 
 def unread_fields(gpu):
@@ -64,9 +61,8 @@ def test_eight_healthy_gpus_have_every_field(tree):
 def test_every_question_is_answered_through_the_binding(tree):
     """No answer may be the binding's own failure: a misspelt name, a wrong struct (25), a missing argument."""
     stub_nvml.install(tree, 1, {"DeviceGetRetiredPages *": "value 3 5", "DeviceGetRetiredPagesPendingStatus *": "value 1"})
-    backend = LiveBackend(str(tree), "host-root")
-    answers = {one.name: backend.ask("nvml", "device", "0", one.name) for one in DEVICE}
-    backend.close()
+    with live(tree) as backend:
+        answers = {one.name: backend.ask("nvml", "device", "0", one.name) for one in DEVICE}
     assert {name: answer.detail for name, answer in answers.items() if isinstance(answer, Unread)} == {}
     assert (answers["retired_single_bit"], answers["retired_double_bit"]) == (3, 5)
 

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from hostagent.deadline import within
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
 from hostagent.source.live import LiveBackend
@@ -27,9 +28,7 @@ def tree(tmp_path):
 
 @pytest.fixture
 def source(tree):
-    opened = Source(LiveBackend(str(tree), "host-root"))
-    yield opened
-    opened.close()
+    return Source(LiveBackend(str(tree), "host-root"))
 
 
 def why(answer):
@@ -104,10 +103,9 @@ def test_an_image_has_nothing_that_runs(tree):
 
 
 def test_the_deadline_of_the_run_ends_every_later_read(tree):
-    backend = LiveBackend(str(tree), "host-root", deadline_s=0.01)
+    backend = LiveBackend(str(tree), "host-root", deadline=within(0.01))
     time.sleep(0.02)
     assert why(Source(backend).text("/etc/name")) == "timeout"
-    backend.close()
 
 
 def test_a_name_that_is_not_utf_8_is_listed_and_never_reads_as_absent(tree, source):

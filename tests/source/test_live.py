@@ -21,7 +21,6 @@ def test_a_broken_os_release_is_an_answer(tree, content):
     (tree / "etc/os-release").write_bytes(content)
     backend = LiveBackend(str(tree), "host-root")
     assert isinstance(backend.ask("os_release"), dict | Unread)
-    backend.close()
 
 
 def test_a_lock_that_is_no_file_is_not_opened(tree):
@@ -29,7 +28,6 @@ def test_a_lock_that_is_no_file_is_not_opened(tree):
     (tree / "directory").mkdir()
     source = Source(LiveBackend(str(tree), "host-root"))
     assert [source.lock_holder(path).why for path in ("/fifo", "/directory", "/nothing")] == ["error", "error", "absent"]
-    source.close()
 
 
 @pytest.mark.parametrize("method", ["read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "lock_holder"])
@@ -37,7 +35,6 @@ def test_a_lock_that_is_no_file_is_not_opened(tree):
 def test_no_path_makes_a_question_raise(tree, method, path):
     backend = LiveBackend(str(tree), "host-root")
     backend.ask(method, path)
-    backend.close()
 
 
 @pytest.mark.parametrize("now", [float("nan"), float("inf"), True, "today"])
@@ -48,9 +45,6 @@ def test_a_clock_that_is_no_number_is_an_error(now):
         def ask(self, *_):
             return {"now": now}
 
-        def close(self):
-            pass
-
     assert Source(Fixed()).host().why == "error"
 
 
@@ -59,4 +53,3 @@ def test_what_every_host_has_is_never_called_absent(tree):
     backend = LiveBackend(str(tree), "host-root")
     assert backend.ask("read", "/proc/devices").why == "error"
     assert backend.ask("kernel_log").why == "error"
-    backend.close()

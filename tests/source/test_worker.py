@@ -16,15 +16,21 @@ import time
 import pytest
 
 from hostagent.facts.unread import Unread
+from hostagent.source import Source
+from hostagent.source import child as child_module
 from hostagent.source import lane as lane_module
-from hostagent.source import nvml as nvml_module
-from hostagent.source import nvmlgate as nvmlgate_module
-from hostagent.source import worker as worker_module
-from hostagent.source.worker import CALL_S, Worker
+from hostagent.source.lane import CALL_S
+from hostagent.source.lanes import nvml as nvml_module
+from hostagent.source.lanes import nvmlgate as nvmlgate_module
+from hostagent.source.lanes.nvidia import NVIDIA
+from hostagent.source.worker import Worker
 from tests import stub_nvml
 from tests.real.conftest import need_real
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="device nodes and chroot need root: run the tests as root")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(os.geteuid() != 0, reason="device nodes and chroot need root: run the tests as root"),
+]
 
 NAME = ("nvml", "device", "0", "name")
 
@@ -38,8 +44,8 @@ def tree(tmp_path):
 
 
 @contextlib.contextmanager
-def running(root, **options):
-    worker = Worker(str(root), **options)
+def running(root, lane=NVIDIA, **options):
+    worker = Worker(lane, str(root), **options)
     worker.start()
     try:
         yield worker
@@ -146,8 +152,8 @@ def test_a_stat_that_hangs_is_announced_too(tree, monkeypatch):
 
 def test_a_stall_that_nothing_announced_costs_no_answer_either(tree, monkeypatch):
     stub_nvml.install(tree, 1)
-    monkeypatch.setattr(lane_module, "_is_wanted", lambda _: time.sleep(60))
-    with running(tree) as worker:
+    stalling = NVIDIA._replace(is_wanted=lambda _: time.sleep(60))
+    with running(tree, stalling) as worker:
         assert worker.ask("read", "/proc/driver/nvidia/version").detail == "not asked: the step after stat /proc/driver/nvidia/* hangs"
         assert "version" in worker.ask("list", "/proc/driver/nvidia")
 
@@ -177,7 +183,7 @@ def test_only_one_worker_at_a_time_hangs_on_a_machine(tree):
         started = time.monotonic()
         with running(tree) as second:
             answer = second.ask("read", "/proc/driver/nvidia/version")
-            assert answer == Unread("timeout", f"another hostagent's worker (pid {first.pid}) is still reading NVML")
+            assert answer == Unread("timeout", f"another hostagent's worker (pid {first.pid}) is still reading from the nvidia driver")
             assert second.ask(*NAME) == answer
         assert time.monotonic() - started < 2 * CALL_S + 0.5
     with running(tree) as third:
@@ -252,7 +258,7 @@ def test_a_library_that_crashes_is_an_error_that_names_the_call(tree):
 
 def test_a_hung_worker_dies_with_its_parent(tree):
     stub_nvml.install(tree, 1, {"Init *": "hang"})
-    script = f"import time; from hostagent.source.worker import Worker as W; w = W({str(tree)!r}); w.start(); print(w.pid, flush=True); time.sleep(60)"
+    script = f"import time; from hostagent.source.worker import Worker as W; from hostagent.source.lanes import LANES; w = W(LANES['nvidia'], {str(tree)!r}); w.start(); print(w.pid, flush=True); time.sleep(60)"
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     pid = int(parent.stdout.readline())
     while os.readlink(f"/proc/{pid}/root") == "/":  # it settles, then it changes root, then it hangs
@@ -287,10 +293,10 @@ def test_the_worker_holds_no_file_of_the_parent(tree, tmp_path):
 def test_closing_what_was_inherited_takes_no_longer_with_a_high_limit():
     """Where Python cannot use close_range(2), closing up to the limit takes minutes: it is not asked to."""
     script = (
-        "import os, resource, time; from hostagent.source.lane import _close_from\n"
+        "import os, resource, time; from hostagent.source.settle import close_all_but\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (limit := resource.getrlimit(resource.RLIMIT_NOFILE)[1], limit))\n"
-        "os.closerange = None; high = os.dup2(1, limit - 1); began = time.monotonic(); _close_from(4)\n"
-        "print(time.monotonic() - began < 0.05, [name for name in os.listdir('/proc/self/fd') if int(name) > 4])"
+        "os.closerange = None; high = os.dup2(1, limit - 1); began = time.monotonic(); close_all_but((0, 1, 2))\n"
+        "print(time.monotonic() - began < 0.05, [name for name in os.listdir('/proc/self/fd') if int(name) > 3])"
     )
     completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert completed.stdout == "True []\n", completed.stderr
@@ -300,9 +306,10 @@ def test_closing_what_was_inherited_takes_no_longer_with_a_high_limit():
 _FORKED_TWICE = """
 import atexit, os, sys
 from hostagent.source import worker
+from hostagent.source.lanes import LANES
 atexit.register(print, "the end of", "the caller")
-sys.modules["hostagent.source.lane"] = None
-lane = worker.Worker()
+sys.modules["hostagent.source.settle"] = None
+lane = worker.Worker(LANES["nvidia"])
 try:
     lane.start()
     print(repr(lane.ask("nvml", "init")))
@@ -329,8 +336,7 @@ def test_a_signal_at_the_fork_runs_no_handler_in_the_child(tree, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
         return pid
 
-    monkeypatch.setattr(worker_module.os, "fork", fork_and_signal)
-    monkeypatch.setattr(worker_module, "LOAD_S", 5)
+    monkeypatch.setattr(child_module.os, "fork", fork_and_signal)
     usual = signal.signal(signal.SIGUSR1, lambda *_: (ran.append(os.getpid()), os.write(told, b"x")))
     seen, told = os.pipe()
     try:
@@ -348,7 +354,7 @@ def test_a_host_without_a_free_process_has_no_worker_and_every_other_answer(tree
     def refuse():
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(worker_module.os, "fork", refuse)
+    monkeypatch.setattr(child_module.os, "fork", refuse)
     before = os.listdir("/proc/self/fd")
     with running(tree) as worker:
         answer = worker.ask(*NAME)
@@ -377,8 +383,8 @@ def test_without_the_module_nvml_is_not_called(tree):
             (tree / path).write_text(text)
         with running(tree) as worker:
             assert worker.ask("nvml", "init") == Unread("absent", reason)
-        with running(tree, nvml_optional=True) as worker:
-            assert worker.ask(*NAME) == Unread("not-supported", f"NVML is optional in this profile: {reason}")
+            optional = Source(Asking(worker), nvml_optional=lambda: True)
+            assert optional.nvml(*NAME[1:]) == Unread("not-supported", f"NVML is optional in this profile: {reason}")
     assert not called.exists()
     mark(tree)
     with running(tree) as worker:
@@ -434,19 +440,35 @@ def test_a_control_node_that_is_a_file_is_not_one(tree):
         assert worker.ask("nvml", "init") == Unread("absent", "/dev/nvidiactl is no character device")
 
 
-def test_the_profile_may_make_nvml_optional_after_the_start(tree):
+class Asking:
+    """A backend that is nothing but a worker."""
+
+    kind = "live"
+
+    def __init__(self, worker):
+        self.ask = worker.ask
+
+
+def test_the_profile_is_asked_whether_nvml_is_optional_only_where_it_is_unavailable(tree):
     stub_nvml.install(tree, 1)
+    asked = []
+    with running(tree) as worker:
+        source = Source(Asking(worker), nvml_optional=lambda: not asked.append(1))
+        assert source.nvml("init") is True
+        assert source.nvml("device", "7", "name").why == "absent", "one device that is missing is a fault"
+        assert asked == []
     (tree / "dev/nvidiactl").unlink()
     with running(tree) as worker:
-        worker.nvml_optional = True
-        assert worker.ask("nvml", "init") == Unread("not-supported", "NVML is optional in this profile: no /dev/nvidiactl")
+        source = Source(Asking(worker), nvml_optional=lambda: not asked.append(1))
+        assert source.nvml("init") == Unread("not-supported", "NVML is optional in this profile: no /dev/nvidiactl")
+        assert asked == [1]
 
 
 def test_an_optional_nvml_that_hangs_is_still_a_fault(tree):
     persistence_daemon(tree)
     stub_nvml.install(tree, 1, {"Init *": "hang"})
-    with running(tree, nvml_optional=True) as worker:
-        assert worker.ask("nvml", "init").why == "timeout"
+    with running(tree) as worker:
+        assert Source(Asking(worker), nvml_optional=lambda: True).nvml("init").why == "timeout"
 
 
 #: Answers EPERM to one system call from now on (seccomp(2)): its number, then the BPF program that compares it.
@@ -471,9 +493,7 @@ def test_a_right_that_cannot_be_given_up_keeps_nvml_unloaded(tree, x86_64, aarch
 
 #: With /dev of the tree and without the right to change root, as in a container that has neither.
 _WITHOUT_CHROOT = 'mount --bind "$1/dev" /dev && exec setpriv --bounding-set -sys_chroot "$2" -c "$3" "$1"'
-_ASK_NAME = (
-    f"import sys; from hostagent.source.worker import Worker as W; w = W(sys.argv[1]); w.start(); print(repr(w.ask(*{NAME!r}))); w.close()"
-)
+_ASK_NAME = f"import sys; from hostagent.source.worker import Worker as W; from hostagent.source.lanes import LANES; w = W(LANES['nvidia'], sys.argv[1]); w.start(); print(repr(w.ask(*{NAME!r}))); w.close()"
 
 
 def test_without_the_right_to_change_root_the_library_alone_is_taken_from_below_it(tree):
@@ -497,7 +517,7 @@ def test_without_the_right_to_change_root_this_machines_own_device_node_is_neede
 
 
 def test_a_closed_or_unstarted_worker_says_so(tree):
-    worker = Worker(str(tree))
+    worker = Worker(NVIDIA, str(tree))
     assert worker.ask(*NAME) == Unread("error", "the worker is not running")
     worker.close()
     worker.start()
@@ -509,12 +529,12 @@ def test_a_closed_or_unstarted_worker_says_so(tree):
 def test_a_worker_that_cannot_be_killed_is_left_and_reaped_later(tree, monkeypatch):
     persistence_daemon(tree)
     stub_nvml.install(tree, 1, {"Init *": "hang"})
-    worker = Worker(str(tree))
+    worker = Worker(NVIDIA, str(tree))
     worker.start()
     pid = worker.pid
     assert worker.ask("nvml", "init").why == "timeout"
     with monkeypatch.context() as patch:
-        patch.setattr(worker_module.os, "kill", lambda *_: None)  # as SIGKILL does to a process inside the driver
+        patch.setattr(child_module.os, "kill", lambda *_: None)  # as SIGKILL does to a process inside the driver
         started = time.monotonic()
         worker.close()
         assert time.monotonic() - started < 0.5

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from hostagent import snapshot
+from hostagent.evidence import Evidence, open_host
 from hostagent.knowledge.packages import FAMILIES
-from hostagent.source.live import LiveBackend
 from hostagent.source.tape import Tape
 from tests.trees import formats
 from tests.trees.record import KEY, adopt
@@ -51,7 +51,8 @@ _SHORTER = (
 
 
 def record_machine() -> Tape:
-    recorded = snapshot.record(LiveBackend(), KEY)
+    with open_host(Evidence(), records=True) as reading:
+        recorded = snapshot.record(reading, KEY)
     answers = {}
     release = str(recorded.answers["host"]["json"]["release"])
     plain = re.match(r"[\d.]*\d", release)[0]  # type: ignore[index]  # every release begins with a number

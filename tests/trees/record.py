@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hostagent import profile, snapshot
+from hostagent.reading import InProcess
 from hostagent.source import tape
 from hostagent.source.tape import Tape
 from tests.trees import hosts, others
@@ -45,8 +46,8 @@ RECIPES: Mapping[str, Recipe] = {
 
 def record(name: str, root: Path, *, redact: bool = True) -> Tape:
     """The tape of a host, built below `root`."""
-    tree = RECIPES[name].build(root)
-    return replace(snapshot.record(stage(tree), KEY, redact=redact), recorded_at=float(NOW))
+    with stage(RECIPES[name].build(root)) as backend:
+        return replace(snapshot.record(InProcess(backend), KEY, redact=redact), recorded_at=float(NOW))
 
 
 def adopt(name: str, recorded: Tape, profile_name: str) -> dict[str, object]:

@@ -1,10 +1,12 @@
 """What a directory cannot hold, said for it: the clock, sizes of file systems, answers of programs."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer, Backend, Kind
-from hostagent.source.live import LiveBackend
+from tests.judged import live
 from tests.trees.tree import NOW, Tree
 
 _GIB = 1024**3
@@ -24,9 +26,6 @@ class Staged:
     @property
     def kind(self) -> Kind:
         return self._backend.kind
-
-    def close(self) -> None:
-        self._backend.close()
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         if method == "run" and (self.kind != "image" or arguments[0] == "rpm"):
@@ -55,6 +54,8 @@ def _settled(answer: "dict[str, Any]") -> "dict[str, Any]":
     return {**answer, "size": 4096, "mtime": float(NOW)} if answer["kind"] == "dir" else answer
 
 
-def stage(tree: Tree, kind: Kind = "host-root") -> Staged:
-    """The tree as a live host."""
-    return Staged(LiveBackend(str(tree.root), kind, kernel=tree.kernel if kind == "image" else ""), tree)
+@contextlib.contextmanager
+def stage(tree: Tree, kind: Kind = "host-root") -> Iterator[Staged]:
+    """The tree as a live host, with its workers running."""
+    with live(tree.root, kind, tree.kernel if kind == "image" else "") as backend:
+        yield Staged(backend, tree)

@@ -10,7 +10,7 @@ from hostagent.collect import nvml, pci
 from hostagent.collect.gpu import QUESTIONS, parse_information, read_accelerators, read_gpus
 from hostagent.facts.gpu import Gpu, OtherAccelerator
 from hostagent.facts.unread import Unread
-from hostagent.source.nvml import DEVICE
+from hostagent.source.lanes.nvml import DEVICE
 from hostagent.testing import host
 
 ADDRESS = "0000:1b:00.0"

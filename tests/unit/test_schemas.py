@@ -11,7 +11,6 @@ import yaml
 from reports import judgement, report
 
 from hostagent import profile
-from hostagent.app import examine
 from hostagent.errors import HostagentError
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -26,6 +25,7 @@ from hostagent.schemas import names, published
 from hostagent.sinks import render
 from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, dumps
 from hostagent.source.tape import load as load_tape
+from tests.judged import judged
 
 KINDS = (Gpu, Driver, Packages, Kernel, Os, Toolkit, Runtime)
 FACTS = jsonschema.Draft202012Validator(facts_schema())
@@ -151,6 +151,6 @@ def test_a_built_in_profile_follows_the_profile_schema(name):
 )
 def test_recorded_hosts_and_their_reports_follow_the_published_schemas(host, profile_name):
     recorded = load_tape(str(host))
-    document = json.loads(render(examine(ReplayBackend(recorded), profile.load(profile_name, site_file=""), replayed=True), "json"))
+    document = json.loads(render(judged(ReplayBackend(recorded), profile.load(profile_name, site_file=""), replayed=True), "json"))
     jsonschema.Draft202012Validator(published("report")).validate(document)
     jsonschema.Draft202012Validator(published("snapshot")).validate(json.loads(dumps(recorded)))

@@ -4,7 +4,7 @@ Images that were never given a name call themselves ``localhost``; a cluster in 
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Machine
+from hostagent.facts.system import Identity
 
 _NAMELESS = ("", "localhost", "localhost.localdomain", "(none)")
 
@@ -16,7 +16,7 @@ _NAMELESS = ("", "localhost", "localhost.localdomain", "(none)")
     remedy="Name the host with 'hostnamectl set-hostname NAME'.",
     references=("hostname(5)",),
 )
-def hostname(machine: Machine) -> Findings:
-    name = need(machine.hostname)
+def hostname(identity: Identity) -> Findings:
+    name = need(identity.hostname)
     if name in _NAMELESS:
         yield fail("the host has no name of its own", code="nameless", found=name or "no name", wanted="a name of its own")

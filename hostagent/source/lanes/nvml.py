@@ -23,12 +23,13 @@ from typing import Any, NamedTuple
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import Answer
 from hostagent.source.files import Files
-from hostagent.source.lane import Lane
-from hostagent.source.nvmlgate import CONTROL, driver_root, usable
+from hostagent.source.lane import CALL_S, LOAD_S, Ask
+from hostagent.source.lanes.nvmlgate import CONTROL, driver_root, usable
 from hostagent.source.paths import Root
 from hostagent.source.renounce import renounce
-from hostagent.source.worker import CALL_S, FIRST_INIT_S, LOAD_S
 
+#: Seconds for initialising NVML, and for the first call to each GPU, where no persistence daemon keeps the GPUs awake.
+FIRST_INIT_S = 10.0
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
 LIBRARY = "libnvidia-ml.so.1"
 #: Where hosts keep it, most usual first; the last ones belong to driver containers and to GKE.
@@ -63,30 +64,30 @@ class Question(NamedTuple):
     read: Callable[[Any, Any], Answer]  # (pynvml, device handle)
 
 
-def answer_all(lane: Lane, files: Files, root: Root) -> "Unread | None":
+def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
     """Ask the whole table. Returns why nothing could be asked, if so."""
-    socket = lane.ask((), f"stat {PERSISTENCE_SOCKET}", partial(files.stat, PERSISTENCE_SOCKET))
+    socket = ask((), f"stat {PERSISTENCE_SOCKET}", partial(files.stat, PERSISTENCE_SOCKET))
     awake = isinstance(socket, dict) and socket["kind"] == "socket"
     first_s = CALL_S if awake else FIRST_INIT_S
-    pynvml = lane.ask((), "loading the NVML binding", _binding, LOAD_S)
-    problem: Unread | None = lane.ask((), f"loading {LIBRARY}", partial(_load, pynvml, driver_root(root)), LOAD_S)
+    pynvml = ask((), "loading the NVML binding", _binding, LOAD_S)
+    problem: Unread | None = ask((), f"loading {LIBRARY}", partial(_load, pynvml, driver_root(root)), LOAD_S)
     if problem is None:
-        ask = partial(_asked, pynvml)
-        started = lane.ask(("nvml", "init"), "nvmlInit", partial(ask, "nvmlInit", pynvml.nvmlInitWithFlags, 0), first_s)
+        asked = partial(_asked, pynvml)
+        started = ask(("nvml", "init"), "nvmlInit", partial(asked, "nvmlInit", pynvml.nvmlInitWithFlags, 0), first_s)
         problem = started if isinstance(started, Unread) else None
     if problem is not None:
         return problem
     for name, function in _SYSTEM:
-        lane.ask(("nvml", name), function, partial(ask, function, getattr(pynvml, function)))
-    count = lane.ask(("nvml", "device_count"), "nvmlDeviceGetCount", partial(ask, "nvmlDeviceGetCount", pynvml.nvmlDeviceGetCount))
+        ask(("nvml", name), function, partial(asked, function, getattr(pynvml, function)))
+    count = ask(("nvml", "device_count"), "nvmlDeviceGetCount", partial(asked, "nvmlDeviceGetCount", pynvml.nvmlDeviceGetCount))
     handles: dict[int, Any] = {}
     for index in range(0 if isinstance(count, Unread) else count):
         label = f"nvmlDeviceGetHandleByIndex {index}"  # the call that wakes this GPU
-        lane.ask(("nvml", "device", str(index), "handle"), label, partial(_handle, pynvml, index, handles), first_s)
+        ask(("nvml", "device", str(index), "handle"), label, partial(_handle, pynvml, index, handles), first_s)
     for question in DEVICE:
         for index, handle in handles.items():
-            call = partial(ask, question.function, question.read, pynvml, handle)
-            lane.ask(("nvml", "device", str(index), question.name), f"{question.function} {index}", call)
+            call = partial(asked, question.function, question.read, pynvml, handle)
+            ask(("nvml", "device", str(index), question.name), f"{question.function} {index}", call)
     return None
 
 

@@ -1,0 +1,32 @@
+"""Who the host is: name, boot, clock, running kernel. One question."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hostagent.facts.system import Identity
+from hostagent.facts.unread import Unread, then
+from hostagent.source import Source
+
+
+def read_identity(source: Source, known: Callable[[type], Any]) -> Identity:
+    host = source.host()
+    return Identity(
+        hostname=_word(host, "hostname"),
+        boot_id=_word(host, "boot_id"),
+        now=then(host, _now),
+        kernel=_word(host, "release"),
+    )
+
+
+def _word(host: "dict[str, Any] | Unread", key: str) -> "str | Unread":
+    if isinstance(host, Unread):
+        return host
+    value = host.get(key)
+    if value in (None, ""):
+        return Unread("not-running" if key == "boot_id" else "absent", f"the host does not say its {key}")
+    return value if isinstance(value, str) else Unread("error", f"{key} is a {type(value).__name__}")
+
+
+def _now(host: dict[str, Any]) -> "float | Unread":
+    value = host.get("now")
+    return float(value) if isinstance(value, int | float) else Unread("error", f"now is a {type(value).__name__}")

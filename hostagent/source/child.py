@@ -1,0 +1,145 @@
+"""A forked process that streams messages to its parent, and that the parent can abandon at any moment.
+
+A message is four bytes of length and its payload. The child owns nothing of its parent but the pipe and the descriptors
+that it is told to keep, runs none of the caller's code, and ends when the parent does.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+#: What a pipe may hold without privileges (pipe(7)): the child seldom waits for a busy parent.
+_PIPE_BYTES = 1024 * 1024
+#: Seconds `Child.close` waits for a killed child. One that is stuck in the kernel dies when the kernel lets it.
+CLOSE_S = 0.2
+
+Send = Callable[[bytes], None]
+
+
+#: Of this process: killed children that the kernel has not let die yet.
+_left_behind: list[int] = []
+
+
+class Child:
+    """The parent's end."""
+
+    def __init__(self) -> None:
+        self.pid = 0  # before `start` and after `close`
+        self.pipe = -1
+        self._buffer = b""
+
+    def start(self, run: Callable[[Send], None], keep: Iterable[int] = ()) -> None:
+        """Fork; the child calls `run` with a function that sends one message, and ends. `keep`: descriptors it needs.
+
+        Fork early, from a thread that lives as long as the child: the child dies with that thread. Raises ``OSError`` on a
+        host that is out of processes or descriptors, ``RuntimeError`` in a process with more than one thread: only the
+        forking one lives on in the child, and what lock another holds stays locked there for ever.
+        """
+        refuse_threads()
+        _reap(*_left_behind)
+        self.pipe, theirs = os.pipe()
+        with contextlib.suppress(OSError):  # pipe-user-pages-soft is used up: a small pipe works too
+            _set_pipe_size(theirs)
+        # A signal that meets the child before it has settled would run the caller's handlers there.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        parent = os.getpid()
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                _live(run, theirs, parent, keep)
+        except OSError:
+            os.close(self.pipe)
+            raise
+        finally:
+            os.close(theirs)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    def receive(self, timeout_s: float) -> "list[bytes] | None":
+        """The messages that came, waited for at most `timeout_s` for the first byte: ``[]`` when none is whole yet or the
+        time is up, None when the child has closed its end.
+        """
+        poll = select.poll()
+        poll.register(self.pipe, select.POLLIN)
+        if not poll.poll(max(timeout_s, 0) * 1000):
+            return []
+        data = os.read(self.pipe, _PIPE_BYTES)
+        if not data:
+            return None
+        self._buffer += data
+        messages: list[bytes] = []
+        start = 0
+        while len(self._buffer) >= (end := start + 4) and len(self._buffer) >= (
+            end := end + int.from_bytes(self._buffer[start:end], "little")
+        ):
+            messages.append(self._buffer[start + 4 : end])
+            start = end
+        self._buffer = self._buffer[start:]
+        return messages
+
+    def hand_over(self) -> None:
+        """Another child listens to this one from now on: this process only ends it."""
+        os.close(self.pipe)
+        self.pipe = -1
+
+    def close(self) -> None:
+        """Kill the child and reap it. One that is stuck in the kernel is left: waiting for it would be the hang."""
+        if not self.pid:
+            return
+        if self.pipe >= 0:
+            self.hand_over()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        _left_behind.append(self.pid)
+        ends = time.monotonic() + CLOSE_S
+        pause_s = 0.0005
+        while self.pid in _left_behind and time.monotonic() < ends:
+            _reap(self.pid)
+            time.sleep(pause_s if self.pid in _left_behind else 0)
+            pause_s *= 2
+        self.pid = 0
+
+
+def _reap(*pids: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                continue
+        _left_behind.remove(pid)
+
+
+def refuse_threads() -> None:
+    """Raises ``RuntimeError`` where this process has more than one thread."""
+    try:
+        threads = len(os.listdir("/proc/self/task"))
+    except OSError:  # no /proc, no count
+        return
+    if threads > 1:
+        raise RuntimeError(f"found {threads} threads in this process, wanted one: fork before threads start, or from a process without any")
+
+
+def _live(run: Callable[[Send], None], pipe: int, parent: int, keep: Iterable[int]) -> NoReturn:
+    """The whole life of the child. It ends in here whatever happens: it must never run the caller's code."""
+    try:
+        from hostagent.source.settle import settle
+
+        settle(parent, (pipe, *keep))
+
+        def send(message: bytes) -> None:
+            data = len(message).to_bytes(4, "little") + message
+            while data:
+                data = data[os.write(pipe, data) :]
+
+        with contextlib.suppress(BrokenPipeError):  # the parent has closed its end: nobody waits for a word
+            run(send)
+    finally:
+        os._exit(0)
+
+
+def _set_pipe_size(pipe: int) -> None:
+    import fcntl
+
+    fcntl.fcntl(pipe, 1031, _PIPE_BYTES)  # F_SETPIPE_SZ, which Python 3.10 has no name for

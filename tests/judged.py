@@ -1,0 +1,30 @@
+"""How tests read and judge a host: in this process, over any backend."""
+
+import contextlib
+
+from hostagent.app import examine, prepare
+from hostagent.deadline import within
+from hostagent.reading import InProcess
+from hostagent.source.lanes import LANES
+from hostagent.source.live import LiveBackend
+from hostagent.source.worker import Worker
+
+
+def judged(backend, loaded, only=(), **options):
+    """The report on what `backend` answers; `options` are those of `InProcess`."""
+    prepared = prepare(loaded, only)
+    return examine(InProcess(backend, prepared.kinds, **options), prepared)
+
+
+@contextlib.contextmanager
+def live(root="/", kind="host-root", kernel="", deadline_s=30):
+    """The backend of a live host or an image, with its workers running."""
+    deadline = within(deadline_s)
+    workers = () if kind == "image" else tuple(Worker(lane, str(root), deadline.ends) for lane in LANES.values())
+    try:
+        for one in workers:
+            one.start()
+        yield LiveBackend(str(root), kind, workers=workers, deadline=deadline, kernel=kernel)
+    finally:
+        for one in workers:
+            one.close()

@@ -1,0 +1,324 @@
+"""One pass: each question once, only what is asked for, and an end when it was promised, whatever hangs or computes."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hostagent import profile
+from hostagent.app import HEAD, Prepared, judge, prepare
+from hostagent.check import check
+from hostagent.collect import READERS, collect, lanes
+from hostagent.deadline import within
+from hostagent.evidence import Evidence, open_host
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.system import Identity, Kernel, Machine, Os
+from hostagent.facts.unread import Unread
+from hostagent.reading import Forked, InProcess
+from hostagent.source import Source, tape
+from hostagent.source.lane import Lane
+from hostagent.source.lanes import LANES
+from hostagent.source.worker import Worker
+from tests.judged import judged
+
+HOSTS = sorted(path.parent for path in (Path(__file__).parent / "hosts").glob("*/tape.json"))
+H100 = Path(__file__).parent / "hosts/hgx-h100-ubuntu2404"
+
+
+class Answering:
+    """A live host that has nothing but what it is made with; a function is called for its answer."""
+
+    kind = "live"
+
+    def __init__(self, answers):
+        self._answers = {"host": {"hostname": "n1", "boot_id": "b", "now": 5.0, "release": "6.8.0"}, **answers}
+        self.asked = []
+
+    def ask(self, *question):
+        self.asked.append(question)
+        answer = self._answers.get(question[0], Unread("absent", "none"))
+        return answer if isinstance(answer, Unread) or not callable(answer) else answer()
+
+
+def replay(path=H100, **answers):
+    recorded = tape.load(str(path))
+    return tape.ReplayBackend(tape.Tape(1, "test", recorded.recorded_at, recorded.kind, True, {**recorded.answers, **answers}))
+
+
+def forever():
+    while True:
+        pass
+
+
+def hang():
+    time.sleep(60)
+
+
+# A question is asked once.
+
+
+@pytest.mark.parametrize("path", HOSTS, ids=lambda path: path.name)
+def test_no_question_goes_to_the_host_twice(path):
+    backend = Noting(replay(path))
+    collect(Source(backend))
+    assert sorted(backend.asked) == sorted(set(backend.asked))
+
+
+class Noting:
+    def __init__(self, backend):
+        self._backend = backend
+        self.kind = backend.kind
+        self.asked = []
+
+    def ask(self, *question):
+        self.asked.append(question)
+        return self._backend.ask(*question)
+
+
+def test_two_readers_see_one_answer_of_a_host_that_changes():
+    source = Source(Answering({"processes": iter([[], [{"pid": 1}]]).__next__}))
+    assert source.processes() == source.processes() == []
+
+
+def test_an_unread_names_its_question():
+    answer = Source(Answering({})).text("/etc/none")
+    assert (answer.why, answer.question) == ("absent", "read /etc/none")
+
+
+# The deadline holds.
+
+
+def forked(answers, deadline_s, kinds=("Identity", "Os", "Machine"), **options):
+    reading = Forked(lambda _: Answering(answers), "live", kinds, within(deadline_s), **options)
+    reading.start(())
+    return reading
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("never", [hang, forever, lambda: os.kill(os.getpid(), signal.SIGSTOP)])
+def test_a_question_that_never_ends_costs_the_deadline_and_is_named(never):
+    reading = forked({"processes": never}, 0.5)
+    started = time.monotonic()
+    facts, _ = reading.collect()
+    assert time.monotonic() - started < 1.5
+    assert facts.of(Identity).hostname == "n1", "what came before the deadline is kept"
+    late = facts.of(Machine)
+    assert (late.why, late.question) == ("timeout", "processes")
+    assert late.detail == "the deadline of 0.5 s for the whole run has passed in 'processes'"
+    reading.close()
+    assert psutil.Process().children() == []
+
+
+@pytest.mark.alone
+def test_a_reading_process_that_dies_costs_what_it_had_not_read_and_names_the_question():
+    reading = forked({"processes": lambda: os.kill(os.getpid(), signal.SIGKILL)}, 5)
+    facts, _ = reading.collect()
+    reading.close()
+    assert facts.of(Identity).hostname == "n1"
+    assert facts.of(Machine) == Unread("error", "the reading process ended in 'processes'")
+
+
+@pytest.mark.alone
+def test_a_recording_that_ends_early_holds_the_question_that_hung():
+    reading = forked({"processes": hang}, 0.3, records=True)
+    reading.collect()
+    reading.close()
+    assert reading.answers["host",]["hostname"] == "n1"
+    assert reading.answers["processes",].why == "timeout"
+
+
+@pytest.mark.alone
+def test_what_the_child_answers_is_what_the_host_answered():
+    answers = {"read": b"\xff\x00", "list": ["a", "b"], "statvfs": Unread("denied", "no")}
+    reading = forked(answers, 5, kinds=(), records=True)
+    facts, timings = reading.collect()
+    reading.close()
+    direct = InProcess(Answering(answers))
+    expected, _ = direct.collect()
+    assert reading.answers == direct.answers
+    assert [repr(facts.of(kind)) for kind in (Identity, Os, Kernel, Machine)] == [
+        repr(expected.of(kind)) for kind in (Identity, Os, Kernel, Machine)
+    ]
+    assert set(timings) == set(READERS)
+
+
+@pytest.mark.alone
+def test_a_program_that_the_host_is_asked_for_ends_with_the_pass(tmp_path):
+    left = tmp_path / "pid"
+    script = f"echo $$ > {left}; exec sleep 1000"
+    from hostagent.source.programs import run
+
+    reading = forked({"processes": lambda: run(("/bin/sh", "-c", script), 100)}, 0.5)
+    reading.collect()
+    reading.close()
+    ends = time.monotonic() + 2
+    while psutil.pid_exists(int(left.read_text())) and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert not psutil.pid_exists(int(left.read_text()))
+
+
+@pytest.mark.parametrize("never", [hang, forever])
+def test_a_replay_that_computes_ends_at_its_deadline(never):
+    started = time.monotonic()
+    facts, _ = InProcess(Answering({"processes": never}), deadline_s=0.3).collect()
+    assert time.monotonic() - started < 1
+    assert facts.of(Identity).hostname == "n1"
+    assert facts.of(Machine) == Unread("timeout", "0.3 s have passed, the last question was 'processes'")
+    assert facts.of(Gpu).why == "timeout"
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+def endless(name):
+    @check(title="It ends", severity="critical", since="0.1", remedy="End it.")
+    def judge_it(identity: Identity):
+        forever()
+        yield
+
+    return judge_it._replace(id=name)
+
+
+def immediate(name):
+    @check(title="It is there", severity="critical", since="0.1", remedy="Be there.")
+    def judge_it(identity: Identity):
+        return iter(())
+
+    return judge_it._replace(id=name)
+
+
+def test_a_check_that_computes_for_ever_is_unknown_and_so_is_what_was_not_reached():
+    loaded = profile.load(site_file="")
+    prepared = Prepared(loaded, (immediate("a.first"), endless("b.endless"), immediate("c.late")), HEAD, False, 0)
+    reading = InProcess(Answering({}), HEAD)
+    collected = reading.collect()
+    started = time.monotonic()
+    report = judge(collected, reading, prepared)
+    assert time.monotonic() - started < 2.5
+    assert [(one.id, one.outcome, one.code) for one in report.findings] == [
+        ("a.first", "pass", ""),
+        ("b.endless", "unknown", "unread-timeout"),
+        ("c.late", "unknown", "unread-timeout"),
+    ]
+    assert report.verdict.single_node == "unknown"
+
+
+# Only what is asked for is read.
+
+
+def test_a_run_of_one_check_asks_for_what_it_needs_and_for_the_head_alone():
+    backend = Noting(replay())
+    report = judged(backend, profile.load(site_file=""), ["host.hostname"])
+    assert len(backend.asked) < 40
+    assert not [
+        question for question in backend.asked if any(lane.has(*question[:2], *[""][: 2 - len(question)]) for lane in LANES.values())
+    ]
+    assert (report.host.os, report.host.kernel, report.host.arch) == ("Ubuntu 24.04.3 LTS", "6.8.0-87-generic", "x86_64")
+    assert report.host.hostname
+    assert report.boot_id
+    assert report.facts["gpus"] == {"unread": "not-recorded", "detail": "Gpu: not asked for"}
+    assert report.partial
+
+
+def test_the_workers_of_a_run_are_those_that_its_checks_need():
+    loaded = profile.load(site_file="")
+    assert lanes(prepare(loaded, ["host.hostname"]).kinds) == ()
+    assert lanes(prepare(loaded, ["gpu.present"]).kinds) == ("nvidia",)
+    assert lanes(prepare(loaded).kinds) == ("nvidia",)
+
+
+def test_every_reader_declares_what_it_is_read_from_and_which_lanes_it_asks():
+    """Else ``--only`` would start no worker for it, or read it without what it needs."""
+    needs, asked = {name: set() for name in READERS}, {name: set() for name in READERS}
+    for path in HOSTS:
+        for name in READERS:
+            _read(name, replay(path), needs[name], asked[name])
+    assert needs == {name: set(reader.needs) for name, reader in READERS.items()}
+    assert asked == {name: set(reader.lanes) for name, reader in READERS.items()}
+
+
+def _read(name, backend, needs, asked):
+    noting = Noting(backend)
+
+    def known(kind):
+        needs.add(kind.__name__)
+        return collect(Source(backend), [kind.__name__])[0].of(kind)
+
+    READERS[name].load()(Source(noting), known)
+    for question in noting.asked:
+        asked |= {lane.name for lane in LANES.values() if lane.has(question[0], question[1] if len(question) > 1 else "")}
+
+
+def test_a_tape_without_a_clock_was_read_when_it_was_recorded():
+    without = replay(host={"json": {"hostname": "n1"}})
+    assert judged(without, profile.load(site_file=""), recorded_at=12345.0).observed_at == 12345.0
+
+
+def test_one_preparation_serves_many_passes():
+    prepared = prepare(profile.load(site_file=""))
+    verdicts = []
+    for path in HOSTS[:3]:
+        with open_host(Evidence(snapshot=str(path)), prepared.kinds) as reading:
+            verdicts.append(judge(reading.collect(), reading, prepared).findings)
+    assert verdicts == [judged(replay(path), prepared.loaded).findings for path in HOSTS[:3]]
+
+
+@pytest.mark.alone
+def test_a_host_that_is_left_early_leaves_no_process():
+    with pytest.raises(KeyError), open_host(Evidence()):
+        raise KeyError
+    assert psutil.Process().children() == []
+
+
+# Policy is no part of what is read.
+
+
+def test_a_host_and_its_snapshot_get_one_verdict_where_the_profile_makes_nvml_optional():
+    loaded = profile.load(site_file="", overlay={"nvml": "optional"})
+    recorded = dict(tape.load(str(H100)).answers)
+    refused = {"unread": "denied", "detail": "4 Insufficient Permissions (nvmlInit)"}
+    answers = {question: refused if question.startswith("nvml ") else answer for question, answer in recorded.items()}
+    report = judged(replay(**answers), loaded)
+    assert [one.id for one in report.findings if one.outcome == "unknown"] == []
+    required = judged(replay(**answers), profile.load(site_file=""))
+    assert [one.id for one in required.findings if one.outcome == "unknown"] != []
+
+
+# Lanes.
+
+
+def toy(name, answer):
+    def ask_all(ask, files, root):
+        ask((name, "word"), f"the word of {name}", answer)
+
+    return Lane(name, (name,), (f"/proc/driver/{name}",), lambda _: True, "nothing", lambda _: "", ask_all, lambda: None)
+
+
+@pytest.mark.alone
+def test_a_lane_that_hangs_keeps_no_other_lane_waiting():
+    workers = [Worker(toy("stuck", hang)), Worker(toy("quick", lambda: "here"))]
+    for one in workers:
+        one.start()
+    started = time.monotonic()
+    assert workers[1].ask("quick", "word") == "here"
+    assert time.monotonic() - started < 0.9
+    assert workers[0].ask("stuck", "word") == Unread("timeout", "the word of stuck: no answer in 1 s")
+    for one in workers:
+        one.close()
+    assert psutil.Process().children() == []
+
+
+@pytest.mark.alone
+def test_a_process_with_threads_is_told_that_it_cannot_fork():
+    import threading
+
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    try:
+        with pytest.raises(RuntimeError, match="found 2 threads in this process, wanted one"), open_host(Evidence()):
+            pass
+    finally:
+        ended.set()
+        thread.join()
