@@ -4,10 +4,9 @@ Nothing watches a change of MIG, the refresh unit does not either. A job that is
 and finds no GPU.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -23,7 +22,7 @@ def mig_devices(gpu: Gpu, cdi: Cdi, profile: Profile) -> Findings:
     cdi.judged(profile.runtime.access)
     names = {name.partition("=")[2].removeprefix("mig").removeprefix("gpu") for name in need(cdi.devices)}
     if not any(name.partition(":")[0].isdigit() for name in names):
-        need(Unread("not-supported", "the specifications name devices by UUID only"))
+        skip("the specifications name devices by UUID only")
     slices = sorted(name for name in names if name.startswith(f"{index}:"))
     if mig.current and not slices:
         yield fail(

@@ -4,9 +4,8 @@ The toolkit's packages enable nothing when they are installed into an image, so 
 specification. The service makes it at boot, the path unit makes it anew when a driver or the toolkit is installed.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.system import Services
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
@@ -21,7 +20,7 @@ _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
 )
 def refresh_enabled(services: Services, profile: Profile) -> Findings:
     if profile.runtime.access == "handler":
-        need(Unread("not-supported", "containers get GPUs by the runtime handler, the profile says, not by CDI"))
+        skip("containers get GPUs by the runtime handler, the profile says, not by CDI")
     for name in _UNITS:
         unit = services.unit(name)
         if need(unit.masked):

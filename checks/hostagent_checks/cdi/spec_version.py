@@ -4,10 +4,9 @@ Newer toolkits write a newer version, because they add the groups of device node
 Older runtimes say "unresolvable CDI devices" and no more. A runtime whose CDI is off reads none of them.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import satisfies, upstream
 from hostagent.knowledge.cdi import first_runtime
 from hostagent.profile import Profile
@@ -25,7 +24,7 @@ def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], profile: Profile) -> F
     specs = cdi.judged(profile.runtime.access)
     present = [one for one in runtimes if need(one.state) != "absent"]
     if not present:
-        need(Unread("absent", "no container runtime is installed"))
+        skip("no container runtime is installed")
     for runtime in present:
         version = need(upstream(need(runtime.version)))
         for spec in specs:

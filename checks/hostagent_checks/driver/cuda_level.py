@@ -4,7 +4,7 @@ A driver runs every CUDA of its own major version and older. Of its own major ve
 by minor-version compatibility: what needs the newer driver's compiler (PTX) or new interfaces fails then.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver, present_version
 from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
@@ -22,7 +22,7 @@ from hostagent.profile import Profile
 )
 def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
     if not profile.cuda.toolkit:
-        need(Unread("not-supported", "the profile asks for no CUDA toolkit"))
+        skip("the profile asks for no CUDA toolkit")
     wanted = tuple(int(part) for part in parse_constraint(profile.cuda.toolkit).version.partition("~")[0].split("."))[:2]
     told = driver.cuda_driver_version
     text = level_of_branch(branch(need(present_version(driver, kernel)))) if isinstance(told, Unread) else told

@@ -5,9 +5,8 @@ The older of NVIDIA's two keys carries a SHA-1 signature. apt 3 checks with sqv,
 a newer one. `trusted=yes` is no way out: it takes whatever the network delivers.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.packages import AptSource, Packages
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.packages import CUDA_KEY_SUCCESSOR, CUDA_KEY_WITH_SHA1
 
@@ -25,7 +24,7 @@ _APT_WITH_SQV = "3"
 def repo_key(packages: Packages) -> Findings:
     sources = [one for one in need(packages.apt_sources) if one.enabled]
     if not sources:
-        need(Unread("absent", "no enabled apt source names an NVIDIA repository"))
+        skip("no enabled apt source names an NVIDIA repository")
     for one in sources:
         if one.trusted:
             yield fail(f"{one.file} takes packages without a signature", code="trusted", found="trusted=yes", wanted="a signature")

@@ -8,9 +8,8 @@ stays until the next one: `ignore` in the profile takes codes that were looked a
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.xids import meaning
 
 
@@ -35,7 +34,7 @@ def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
     ignored = {code.strip() for code in params.ignore.split(",")}
     seen = need(events.xids)
     if not seen and not gpus:
-        need(Unread("not-supported", "this host has no NVIDIA GPU"))
+        skip("this host has no NVIDIA GPU")
     for one in seen:
         known = meaning(one.code)
         if known.kind in ("application", "notice") or str(one.code) in ignored or one.line.endswith(_RECOVERED):

@@ -3,9 +3,8 @@
 The same code from many programs on one GPU, and on no other, does point at the GPU.
 """
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, check, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.xids import meaning
 
 
@@ -19,7 +18,7 @@ from hostagent.knowledge.xids import meaning
 def xid_application(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     seen = need(events.xids)
     if not seen and not gpus:
-        need(Unread("not-supported", "this host has no NVIDIA GPU"))
+        skip("this host has no NVIDIA GPU")
     for one in seen:
         known = meaning(one.code)
         if known.kind == "application":

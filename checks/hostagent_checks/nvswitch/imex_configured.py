@@ -1,8 +1,7 @@
 """IMEX has no list of the nodes of its domain: it knows no peer, and no memory crosses nodes."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Fabric
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -17,6 +16,6 @@ from hostagent.profile import Profile
 )
 def imex_configured(fabric: Fabric, profile: Profile) -> Findings:
     if not profile.imex.required:
-        need(Unread("not-supported", "the profile asks for no IMEX"))
+        skip("the profile asks for no IMEX")
     if not need(fabric.imex_nodes):
         yield fail("nodes_config.cfg names no node", code="empty", found="no node", wanted="the nodes of the domain")

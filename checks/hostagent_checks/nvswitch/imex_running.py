@@ -1,8 +1,7 @@
 """IMEX does not run: jobs over several nodes of one NVLink rack cannot share GPU memory, and fall back or fail."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, skip
 from hostagent.facts.system import Machine
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import IMEX_PROCESS, runs
 from hostagent.profile import Profile
 
@@ -17,6 +16,6 @@ from hostagent.profile import Profile
 )
 def imex_running(machine: Machine, profile: Profile) -> Findings:
     if not profile.imex.required:
-        need(Unread("not-supported", "the profile asks for no IMEX"))
+        skip("the profile asks for no IMEX")
     if not runs(machine, IMEX_PROCESS):
         yield fail("no nvidia-imex process", code="not-running", found="not running", wanted="running")

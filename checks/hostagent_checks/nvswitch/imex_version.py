@@ -1,9 +1,8 @@
 """IMEX is of another version than the loaded driver: the daemon does not start, or its peers refuse it."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import IMEX_PACKAGES, named
 from hostagent.profile import Profile
 
@@ -18,7 +17,7 @@ from hostagent.profile import Profile
 )
 def imex_version(packages: Packages, driver: Driver, profile: Profile) -> Findings:
     if not profile.imex.required:
-        need(Unread("not-supported", "the profile asks for no IMEX"))
+        skip("the profile asks for no IMEX")
     found = named(need(packages.installed), IMEX_PACKAGES)
     if not found:
         yield fail("nvidia-imex is not installed", code="missing", found="not installed", wanted="nvidia-imex")

@@ -1,10 +1,9 @@
 """A library through which monitors talk to the NVSwitches has not the driver's version: DCGM and others see no switch."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import LIBRARY_PACKAGES, named, remedy_of
 
 
@@ -18,7 +17,7 @@ from hostagent.knowledge.fabric import LIBRARY_PACKAGES, named, remedy_of
 def library_version(packages: Packages, driver: Driver, kernel: Kernel) -> Findings:
     found = named(need(packages.installed), LIBRARY_PACKAGES)
     if not found:
-        need(Unread("absent", "neither libnvidia-nscq nor libnvsdm is installed"))
+        skip("neither libnvidia-nscq nor libnvsdm is installed")
     loaded = need(driver.loaded_version)
     for package in found:
         if package.upstream != loaded:

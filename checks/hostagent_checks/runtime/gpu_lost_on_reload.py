@@ -5,10 +5,9 @@ rules and writes them anew at each daemon-reload, without the GPUs. Package upgr
 uses, tells the runtime about the devices and is not affected.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -22,7 +21,7 @@ from hostagent.profile import Profile
 def gpu_lost_on_reload(runtime: Runtime, toolkit: Toolkit, profile: Profile) -> Findings:
     runtime.judged(profile.runtime.kind)
     if not runtime.nvidia_handlers:
-        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
+        skip(f"{runtime.key} has no NVIDIA runtime entry")
     mode, driver = need(toolkit.mode), need(runtime.cgroup_driver)
     if mode == "legacy" and driver == "systemd":
         yield fail("containers lose GPUs when systemd reloads", code="legacy-systemd", found="legacy with systemd", wanted="auto, or cdi")

@@ -4,9 +4,8 @@ It happens when the toolkit was removed or moved and the runtime's configuration
 /usr/local/nvidia/toolkit went away with its DaemonSet.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -23,7 +22,7 @@ def handler_binary(runtime: Runtime, profile: Profile) -> Findings:
     runtime.judged(profile.runtime.kind)
     handlers = runtime.nvidia_handlers
     if not handlers:
-        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
+        skip(f"{runtime.key} has no NVIDIA runtime entry")
     for handler in handlers:
         if not need(handler.binary_exists):
             found = handler.binary or "no BinaryName"

@@ -4,9 +4,8 @@ The entry has no BinaryName (containerd) or runtime_path (CRI-O), so the runtime
 job looks for a GPU.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -24,7 +23,7 @@ def handler_binary_set(runtime: Runtime, profile: Profile) -> Findings:
     runtime.judged(profile.runtime.kind)
     handlers = runtime.nvidia_handlers
     if not handlers:
-        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
+        skip(f"{runtime.key} has no NVIDIA runtime entry")
     for handler in handlers:
         if "nvidia" not in handler.binary:
             found = handler.binary or "the default program"

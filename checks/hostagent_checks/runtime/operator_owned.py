@@ -5,9 +5,8 @@ operator's: on a host whose profile owns the toolkit, upgrades and security fixe
 when the DaemonSet goes. The reverse holds where containers are to own it.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -25,7 +24,7 @@ def operator_owned(runtime: Runtime, profile: Profile) -> Findings:
     runtime.judged(profile.runtime.kind)
     handlers = runtime.nvidia_handlers
     if not handlers:
-        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
+        skip(f"{runtime.key} has no NVIDIA runtime entry")
     for handler in handlers:
         owner = "container" if handler.binary.startswith("/usr/local/nvidia/toolkit/") else "host"
         if owner != profile.toolkit.owner:

@@ -3,9 +3,8 @@
 The profile says which runtime must be there. A configuration that was left behind by a removed runtime does not count.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime, wanted
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -19,7 +18,7 @@ from hostagent.profile import Profile
 def present(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
     kind = profile.runtime.kind
     if kind == "none":
-        need(Unread("not-supported", "the profile wants no container runtime"))
+        skip("the profile wants no container runtime")
     if not wanted(runtimes, kind):
         found = [f"{one.key} ({need(one.state)})" for one in runtimes]
         yield fail(

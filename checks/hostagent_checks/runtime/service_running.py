@@ -4,9 +4,8 @@ After a failed start (a configuration that is refused, an ordering cycle at boot
 until somebody starts it.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime, wanted
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -20,6 +19,6 @@ from hostagent.profile import Profile
 def service_running(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
     installed = wanted(runtimes, profile.runtime.kind)
     if not installed:
-        need(Unread("absent", "the runtime that the profile wants is not installed"))
+        skip("the runtime that the profile wants is not installed")
     if not any(need(one.running) for one in installed):
         yield fail("no container runtime runs", code="stopped", found=tuple(f"{one.key}: stopped" for one in installed), wanted="running")

@@ -4,9 +4,8 @@ The address was changed in the configuration, or the daemon hangs before it serv
 containerRuntimeEndpoint.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -20,6 +19,6 @@ from hostagent.profile import Profile
 def socket_listening(runtime: Runtime, profile: Profile) -> Findings:
     runtime.judged(profile.runtime.kind)
     if not need(runtime.running):
-        need(Unread("absent", f"{runtime.key} does not run"))
+        skip(f"{runtime.key} does not run")
     if not need(runtime.socket_listening):
         yield fail("nobody listens on the socket", code="not-listening", found=need(runtime.socket), wanted="a listening socket")
