@@ -9,6 +9,8 @@ from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.profile import Profile
 
+from ._specs import valid_specs
+
 
 @check(
     title="The CDI specifications are of the loaded driver",
@@ -18,7 +20,7 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit issue 1239", "NVIDIA Container Toolkit, support for the Container Device Interface"),
 )
 def driver_version(cdi: Cdi, driver: Driver, profile: Profile) -> Findings:
-    mounting = [spec for spec in cdi.judged(profile.runtime.access) if spec.library_versions]
+    mounting = [spec for spec in valid_specs(cdi, profile) if spec.library_versions]
     if not mounting:
         skip("no CDI specification mounts a driver library")
     loaded = need(driver.loaded_version)

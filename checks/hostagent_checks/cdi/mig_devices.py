@@ -9,6 +9,8 @@ from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.profile import Profile
 
+from ._specs import valid_specs
+
 
 @check(
     title="The CDI specifications know whether MIG is on",
@@ -19,7 +21,7 @@ from hostagent.profile import Profile
 )
 def mig_devices(gpu: Gpu, cdi: Cdi, profile: Profile) -> Findings:
     mig, index = need(gpu.mig), need(gpu.index)
-    cdi.judged(profile.runtime.access)
+    valid_specs(cdi, profile)
     names = {name.partition("=")[2].removeprefix("mig").removeprefix("gpu") for name in need(cdi.devices)}
     if not any(name.partition(":")[0].isdigit() for name in names):
         skip("the specifications name devices by UUID only")

@@ -4,9 +4,11 @@ The toolkit's packages enable nothing when they are installed into an image, so 
 specification. The service makes it at boot, the path unit makes it anew when a driver or the toolkit is installed.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.system import Services
 from hostagent.profile import Profile
+
+from ._specs import skip_without_cdi
 
 _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
 
@@ -19,10 +21,9 @@ _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
     references=("NVIDIA Container Toolkit, CDI: automatic refresh", "systemctl(1), is-enabled"),
 )
 def refresh_enabled(services: Services, profile: Profile) -> Findings:
-    if profile.runtime.access == "handler":
-        skip("containers get GPUs by the runtime handler, the profile says, not by CDI")
+    skip_without_cdi(profile)
     for name in _UNITS:
-        unit = services.unit(name)
+        unit = need(services.unit(name))
         if need(unit.masked):
             yield fail(f"{name} is masked, wanted enabled", code="masked", found="masked", wanted="enabled")
         elif not need(unit.enabled):

@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.profile import Profile
 
+from ._specs import skip_without_cdi
+
 
 @check(
     title="Every CDI specification can be read",
@@ -18,8 +20,7 @@ from hostagent.profile import Profile
 )
 def spec_valid(cdi: Cdi, profile: Profile) -> Findings:
     specs = need(cdi.specs)
-    if profile.runtime.access == "handler":
-        skip("containers get GPUs by the runtime handler, the profile says, not by CDI")
+    skip_without_cdi(profile)
     if not specs:
         skip("no CDI specification of NVIDIA's")
     for spec in specs:

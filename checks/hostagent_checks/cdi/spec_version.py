@@ -11,6 +11,8 @@ from hostagent.facts.version import satisfies, upstream
 from hostagent.knowledge.cdi import first_runtime
 from hostagent.profile import Profile
 
+from ._specs import valid_specs
+
 
 @check(
     title="The container runtimes can read the CDI specifications' version",
@@ -21,7 +23,7 @@ from hostagent.profile import Profile
     references=("CDI specification, released versions", "NVIDIA Container Toolkit, support for the Container Device Interface"),
 )
 def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
-    specs = cdi.judged(profile.runtime.access)
+    specs = valid_specs(cdi, profile)
     present = [one for one in runtimes if need(one.state) != "absent"]
     if not present:
         skip("no container runtime is installed")

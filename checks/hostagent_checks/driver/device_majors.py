@@ -4,7 +4,9 @@ That number is dynamic: it can differ after each load. Nodes that were made by h
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.facts.driver import Driver
+
+from ._container import path_inside
 
 
 @check(
@@ -16,7 +18,7 @@ from hostagent.facts.driver import CONTAINER_ROOT, Driver
 )
 def device_majors(driver: Driver) -> Findings:
     major = dict(need(driver.char_majors)).get("nvidia-uvm", -1)
-    nodes = [node for node in need(driver.device_nodes) if node.path.replace(CONTAINER_ROOT, "/", 1).startswith("/dev/nvidia-uvm")]
+    nodes = [node for node in need(driver.device_nodes) if path_inside(node.path).startswith("/dev/nvidia-uvm")]
     if major < 0 and not nodes:
         skip("nvidia_uvm is not loaded and has no nodes")
     if not nodes:

@@ -4,7 +4,9 @@ Leftovers of a .run installation win over the packages' files or are overwritten
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.facts.driver import Driver
+
+from ._container import host_libraries
 
 
 @check(
@@ -15,7 +17,7 @@ from hostagent.facts.driver import CONTAINER_ROOT, Driver
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
 )
 def library_owner(driver: Driver) -> Findings:
-    libraries = [one for one in need(driver.libraries) if not one.path.startswith(CONTAINER_ROOT)]
+    libraries = host_libraries(driver)
     if not libraries:
         skip("the host has no driver library of its own")
     unowned = tuple(one.path for one in libraries if not need(one.package))

@@ -9,6 +9,8 @@ from hostagent.facts.packages import Package, Packages
 from hostagent.facts.system import Os
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 
+from ._names import first_names
+
 #: What is not in the dnf module of the driver, so that a stream does not hold it.
 _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
 
@@ -30,7 +32,7 @@ def package_held(packages: Packages, os: Os) -> Findings:
     if free:
         if owner := need(os.managed_by):
             skip(f"{owner} brings the driver, and replaces it with the image")
-        found = f"{', '.join(free[:5])}{f' and {len(free) - 5} more' if len(free) > 5 else ''} not held"
+        found = f"{first_names(free)} not held"
         code = "not-held" if len(free) == len(ours) else "partial"
         yield fail("packages of the driver are not held", code=code, found=found, wanted="all held")
 

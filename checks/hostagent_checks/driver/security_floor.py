@@ -5,10 +5,12 @@ bulletin that this release of the agent knows is named in the finding: a later o
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.driver import Driver, present_version
+from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
 from hostagent.facts.version import branch, compare_deb, upstream
 from hostagent.knowledge.driver import floor
+
+from ._module import module_version
 
 
 @check(
@@ -19,7 +21,7 @@ from hostagent.knowledge.driver import floor
     references=("NVIDIA security bulletins for the GPU display driver: 5703, 5747, 5821, 5861",),
 )
 def security_floor(driver: Driver, kernel: Kernel) -> Findings:
-    version = need(upstream(need(present_version(driver, kernel))))
+    version = need(upstream(module_version(driver, kernel)))
     known = floor(branch(version))
     if known is None:
         skip(f"no bulletin that this release knows names branch {branch(version)}")

@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.packages import Package, Packages, names
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 
+from ._names import first_names
+
 
 @check(
     title="Automatic upgrades leave the driver and the toolkit alone",
@@ -29,7 +31,7 @@ def unattended_upgrades(packages: Packages) -> Findings:
         one.name for one in ours if not one.held and not any(names(glob, one.name) for glob in blacklist) and _taken_from(one, origins)
     ]
     if at_risk:
-        found = f"{', '.join(at_risk[:5])}{f' and {len(at_risk) - 5} more' if len(at_risk) > 5 else ''}"
+        found = first_names(at_risk)
         yield fail("automatic upgrades are on and may replace the driver", code="at-risk", found=found, wanted="held or blacklisted")
 
 

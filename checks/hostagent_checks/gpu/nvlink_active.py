@@ -6,8 +6,10 @@ host's have more links than it.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.gpu import Gpu, Mig, alike
+from hostagent.facts.gpu import Gpu, Mig
 from hostagent.facts.unread import Unread
+
+from ._peers import alike
 
 
 @check(

@@ -7,8 +7,10 @@ are the highest speed that the GPU offers, against its peers, and the speed of a
 import re
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.gpu import Gpu, alike
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
+
+from ._peers import alike
 
 _IDLE = "gpu-idle"
 

@@ -6,9 +6,11 @@ but not in a virtual machine, where nobody can reach the slot.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
-from hostagent.facts.gpu import Gpu, alike
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.system import Machine
 from hostagent.facts.unread import Unread
+
+from ._peers import alike
 
 #: What registers of no or of a dead link read as: `gpu.on_bus` judges those.
 _NO_WIDTH = (0, 63, 255)

@@ -1,8 +1,10 @@
 """There is no IMEX channel device: a program has nothing to open through which it could share memory across nodes."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Fabric
 from hostagent.profile import Profile
+
+from ._imex import skip_unless_required
 
 
 @check(
@@ -14,7 +16,6 @@ from hostagent.profile import Profile
     references=("NVIDIA IMEX Service Guide, section IMEX Channels",),
 )
 def imex_channels(fabric: Fabric, profile: Profile) -> Findings:
-    if not profile.imex.required:
-        skip("the profile asks for no IMEX")
+    skip_unless_required(profile)
     if not any(name.startswith("channel") for name in need(fabric.imex_channels)):
         yield fail("no channel below /dev/nvidia-caps-imex-channels", code="none", found="none", wanted="channel0")

@@ -3,7 +3,9 @@
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Fabric
 from hostagent.facts.system import Services
-from hostagent.knowledge.fabric import MANAGER_UNIT, local_switches
+from hostagent.knowledge.fabric import MANAGER_UNIT
+
+from ._switches import local_switches
 
 
 @check(
@@ -15,7 +17,7 @@ from hostagent.knowledge.fabric import MANAGER_UNIT, local_switches
 )
 def manager_enabled(fabric: Fabric, services: Services) -> Findings:
     local_switches(fabric)
-    unit = services.unit(MANAGER_UNIT)
+    unit = need(services.unit(MANAGER_UNIT))
     if not unit.exists:
         skip(f"the host has no unit {MANAGER_UNIT}: a container may run the fabric manager")
     if need(unit.masked):

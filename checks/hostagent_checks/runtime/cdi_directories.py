@@ -8,6 +8,8 @@ from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 
 @check(
     title="The runtime reads the directory of NVIDIA's CDI specification",
@@ -17,7 +19,7 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, Support for Container Device Interface",),
 )
 def cdi_directories(runtime: Runtime, cdi: Cdi, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if not need(runtime.cdi_enabled):
         skip(f"CDI is off in {runtime.key}")
     folders = {spec.path.rpartition("/")[0].replace("/var/run/", "/run/") for spec in need(cdi.specs) if not spec.error}

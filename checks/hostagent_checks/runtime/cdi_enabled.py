@@ -6,8 +6,10 @@ that switch it on themselves; 'nvidia-ctk runtime configure --cdi.enabled' drops
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime, wanted
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
+
+from ._choice import usable_ones
 
 
 @check(
@@ -26,8 +28,6 @@ from hostagent.profile import Profile
 def cdi_enabled(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
     if profile.runtime.access != "cdi" or profile.runtime.kind == "none":
         skip("the profile does not ask for CDI")
-    usable = [one for one in wanted(runtimes, profile.runtime.kind) if need(one.state) == "accepted"]
-    if not usable:
-        skip("no container runtime accepts its configuration")
+    usable = usable_ones(runtimes, profile)
     if not any(need(one.cdi_enabled) for one in usable):
         yield fail("CDI is not enabled", code="disabled", found=tuple(f"{one.key}: off" for one in usable), wanted="on")

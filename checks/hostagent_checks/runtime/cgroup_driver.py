@@ -9,6 +9,8 @@ from hostagent.facts.runtime import Runtime
 from hostagent.facts.system import Machine, Services
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 
 @check(
     title="The runtime uses the systemd cgroup driver",
@@ -21,7 +23,7 @@ from hostagent.profile import Profile
     references=("Kubernetes, Container Runtimes: cgroup drivers",),
 )
 def cgroup_driver(runtime: Runtime, services: Services, machine: Machine, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if runtime.key not in ("containerd", "crio", "k3s", "rke2"):
         skip(f"the kubelet does not use {runtime.key}, or sets its driver by itself")
     driver = need(runtime.cgroup_driver)

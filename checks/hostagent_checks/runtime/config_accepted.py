@@ -11,6 +11,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 
 @check(
     title="The runtime accepts its configuration",
@@ -23,7 +25,7 @@ from hostagent.profile import Profile
     ),
 )
 def config_accepted(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     state = need(runtime.state)
     if state == "absent":
         skip(f"no program reads the configuration of {runtime.key}")

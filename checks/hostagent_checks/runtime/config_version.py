@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 
 @check(
     title="containerd's configuration says version 2 or 3",
@@ -20,7 +22,7 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit issue 1430",),
 )
 def config_version(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if runtime.key != "containerd":
         skip(f"{runtime.key} writes its configuration itself, or has no version in it")
     if need(runtime.state) == "cri_disabled" or not need(runtime.config_files):

@@ -6,8 +6,10 @@ without any effect.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime, wanted
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
+
+from ._choice import accepted_ones
 
 
 @check(
@@ -26,7 +28,7 @@ def cri_enabled(runtime: Runtime, runtimes: tuple[Runtime, ...], profile: Profil
         skip(f"CRI of {runtime.key} is not wanted here")
     if need(runtime.state) != "cri_disabled":
         return
-    others = [one.key for one in wanted(runtimes, profile.runtime.kind) if need(one.state) == "accepted"]
+    others = [one.key for one in accepted_ones(runtimes, profile)]
     if others:
         skip(f"containers run by {', '.join(others)}, which needs no CRI of {runtime.key}")
     yield fail("CRI is disabled", code="disabled", found="disabled_plugins names cri", wanted="the CRI plugin enabled")

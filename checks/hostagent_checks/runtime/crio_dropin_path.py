@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 
 @check(
     title="CRI-O's NVIDIA drop-in lies in crio.conf.d",
@@ -23,7 +25,7 @@ from hostagent.profile import Profile
     ),
 )
 def crio_dropin_path(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if runtime.kind != "crio":
         skip(f"{runtime.key} is not CRI-O")
     files = need(runtime.unimported)

@@ -5,10 +5,12 @@ rules and writes them anew at each daemon-reload, without the GPUs. Package upgr
 uses, tells the runtime about the devices and is not affected.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
+
+from ._choice import nvidia_handlers, skip_unwanted
 
 
 @check(
@@ -19,9 +21,8 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",),
 )
 def gpu_lost_on_reload(runtime: Runtime, toolkit: Toolkit, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
-    if not runtime.nvidia_handlers:
-        skip(f"{runtime.key} has no NVIDIA runtime entry")
+    skip_unwanted(runtime, profile)
+    nvidia_handlers(runtime)
     mode, driver = need(toolkit.mode), need(runtime.cgroup_driver)
     if mode == "legacy" and driver == "systemd":
         yield fail("containers lose GPUs when systemd reloads", code="legacy-systemd", found="legacy with systemd", wanted="auto, or cdi")

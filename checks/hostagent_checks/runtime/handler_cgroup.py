@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import nvidia_handlers, skip_unwanted
+
 
 @check(
     title="NVIDIA runtime entries use the cgroup driver of runc",
@@ -17,14 +19,12 @@ from hostagent.profile import Profile
     references=("Kubernetes, Container Runtimes: cgroup drivers",),
 )
 def handler_cgroup(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     handlers = need(runtime.handlers)
     base = next((one for one in handlers if one.name == "runc"), None)
     if base is None:
         skip(f"{runtime.key} has no runc entry")
-    if not runtime.nvidia_handlers:
-        skip(f"{runtime.key} has no NVIDIA runtime entry")
-    for handler in runtime.nvidia_handlers:
+    for handler in nvidia_handlers(runtime):
         if need(handler.systemd_cgroup) != need(base.systemd_cgroup):
             found = f"{handler.name}: {'systemd' if handler.systemd_cgroup else 'cgroupfs'}"
             yield fail(

@@ -4,8 +4,10 @@ The profile says which runtime must be there. A configuration that was left behi
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime, wanted
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
+
+from ._choice import present_ones
 
 
 @check(
@@ -19,7 +21,7 @@ def present(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
     kind = profile.runtime.kind
     if kind == "none":
         skip("the profile wants no container runtime")
-    if not wanted(runtimes, kind):
+    if not present_ones(runtimes, profile):
         found = [f"{one.key} ({need(one.state)})" for one in runtimes]
         yield fail(
             "no container runtime", code="absent", found=tuple(found), wanted="containerd, docker or crio" if kind == "any" else kind

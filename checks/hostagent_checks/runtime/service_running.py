@@ -5,8 +5,10 @@ until somebody starts it.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime, wanted
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
+
+from ._choice import present_ones
 
 
 @check(
@@ -17,7 +19,7 @@ from hostagent.profile import Profile
     references=("Kubernetes, Container Runtimes",),
 )
 def service_running(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
-    installed = wanted(runtimes, profile.runtime.kind)
+    installed = present_ones(runtimes, profile)
     if not installed:
         skip("the runtime that the profile wants is not installed")
     if not any(need(one.running) for one in installed):

@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 
 @check(
     title="The runtime listens on its socket",
@@ -17,7 +19,7 @@ from hostagent.profile import Profile
     references=("Kubernetes, Container Runtimes",),
 )
 def socket_listening(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if not need(runtime.running):
         skip(f"{runtime.key} does not run")
     if not need(runtime.socket_listening):

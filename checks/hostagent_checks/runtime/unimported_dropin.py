@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 
 @check(
     title="Every drop-in with an NVIDIA entry is imported",
@@ -17,7 +19,7 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit issue 1430",),
 )
 def unimported_dropin(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if runtime.kind != "containerd":
         skip(f"{runtime.key} has no imports")
     files = need(runtime.unimported)

@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
+from ._host import skip_unneeded
+
 _NEEDED = ("/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk")
 
 
@@ -19,10 +21,7 @@ _NEEDED = ("/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk")
     references=("NVIDIA Container Toolkit, packaging: nvidia-container-toolkit-base",),
 )
 def binary(toolkit: Toolkit, profile: Profile) -> Findings:
-    if profile.toolkit.owner == "container":
-        skip("the profile gives the toolkit to a container")
-    if profile.runtime.kind == "none":
-        skip("the profile wants no container runtime, and so no toolkit")
+    skip_unneeded(profile)
     binaries = dict(need(toolkit.binaries))
     if not binaries and not need(toolkit.packages):
         skip("the toolkit is not installed")

@@ -10,6 +10,8 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
 from hostagent.profile import Profile
 
+from ._host import skip_unneeded
+
 
 @check(
     title="The NVIDIA Container Toolkit is installed",
@@ -19,10 +21,7 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, Installing the NVIDIA Container Toolkit",),
 )
 def installed(toolkit: Toolkit, profile: Profile) -> Findings:
-    if profile.toolkit.owner == "container":
-        skip("the profile gives the toolkit to a container")
-    if profile.runtime.kind == "none":
-        skip("the profile wants no container runtime, and so no toolkit")
+    skip_unneeded(profile)
     packages = need(toolkit.packages)
     if not packages and need(toolkit.operator_version):
         skip("the GPU Operator owns the toolkit: toolkit.operator_owner judges that")
