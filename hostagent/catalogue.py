@@ -2,9 +2,11 @@
 
 import ast
 import importlib
+import os
 import pkgutil
 import sys
 from collections.abc import Iterable, Iterator
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from hostagent.check import Check
@@ -73,7 +75,8 @@ def _modules(name: str) -> Iterator[ModuleType]:
     for family in _members(_import(name, name)):
         if family.ispkg:
             for entry in _members(_import(f"{name}.{family.name}", name)):
-                yield _import(f"{name}.{family.name}.{entry.name}", name)
+                if not entry.name.startswith("_"):  # what the checks of a family share
+                    yield _import(f"{name}.{family.name}.{entry.name}", name)
 
 
 def _members(package: ModuleType) -> Iterator[pkgutil.ModuleInfo]:
@@ -108,18 +111,30 @@ def _checks(module: ModuleType, catalogue: str) -> Iterator[Check]:
 
 
 def _refuse_unlawful(module: str) -> None:
-    """Judge the source before anything of it runs."""
+    """Judge the source before anything of it runs. A private module is one file: a package could hold more."""
+    for name, spec in _specs(module):
+        if spec is None or not str(spec.origin).endswith(".py") or (name != module and spec.submodule_search_locations):
+            raise HostagentError(
+                f"found no Python source of the catalogue's {name}", "Install it beside hostagent, or take it out of 'catalogues'"
+            )
+        with open(str(spec.origin), encoding="utf-8") as stream:
+            problems = lint(stream.read())
+        if problems:
+            raise HostagentError(
+                f"refused the catalogue's {name}: {problems[0]}", "A check is a pure function of facts: see CONTRIBUTING.md"
+            )
+
+
+def _specs(module: str) -> Iterator[tuple[str, ModuleSpec | None]]:
+    """Of the module, and with a package of the private modules in it: they run as soon as any module of it imports them."""
     from importlib.util import find_spec
 
     spec = find_spec(module)
-    if spec is None or not str(spec.origin).endswith(".py"):
-        raise HostagentError(
-            f"found no Python source of the catalogue's {module}", "Install it beside hostagent, or take it out of 'catalogues'"
-        )
-    with open(str(spec.origin), encoding="utf-8") as stream:
-        problems = lint(stream.read())
-    if problems:
-        raise HostagentError(f"refused the catalogue's {module}: {problems[0]}", "A check is a pure function of facts: see CONTRIBUTING.md")
+    yield module, spec
+    for place in (spec and spec.submodule_search_locations) or ():
+        for name in sorted({entry.partition(".")[0] for entry in os.listdir(place) if entry.startswith("_")} - {"__init__", "__pycache__"}):
+            if found := PathFinder.find_spec(name, [place]):
+                yield f"{module}.{name}", found
 
 
 def lint(source: str) -> tuple[str, ...]:
@@ -146,13 +161,19 @@ def lint(source: str) -> tuple[str, ...]:
 
 def _from(node: ast.ImportFrom) -> Iterator[str]:
     """``from hostagent.profile import os`` would be a way out, and so would its `load`: of the profile only types are allowed."""
-    if node.level or not _allowed(node.module or ""):
+    if not (_is_shared(node) if node.level else _allowed(node.module or "")):
         yield f"line {node.lineno}: imports from {'.' * node.level}{node.module or ''}"
         return
     for alias in node.names:
         is_way_out = alias.name == "*" or alias.name.startswith("_") or alias.name in sys.stdlib_module_names
         if is_way_out or (node.module == "hostagent.profile" and not alias.name[0].isupper()):
             yield f"line {node.lineno}: imports {alias.name} from {node.module}"
+
+
+def _is_shared(node: ast.ImportFrom) -> bool:
+    """``from ._peers import alike``: what the checks of a family share stands beside them, in one module with an underscore."""
+    module = node.module or ""
+    return node.level == 1 and module[:1] == "_" and module[:2] != "__" and "." not in module
 
 
 def _leads_out(node: ast.Attribute, imported: set[str]) -> bool:

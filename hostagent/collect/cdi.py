@@ -140,7 +140,7 @@ def _generated(source: Source, specs: "tuple[CdiSpec, ...] | Unread") -> "bool |
 
 
 def _refresh_unit(services: "Services | Unread") -> Unit:
-    unit = need(services).unit(_REFRESH.removesuffix(".service"))
+    unit = need(need(services).unit(_REFRESH.removesuffix(".service")))
     if not unit.exists:
         raise UnreadError(Unread("absent", f"no {_REFRESH}"))
     return unit

@@ -1,7 +1,7 @@
 """CDI specifications and the units that refresh them."""
 
 from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.facts.unread import Unread
 
 
 @frozen
@@ -30,15 +30,3 @@ class Cdi:
     refresh_result: str | Unread  # success when `generated`, else systemd's Result of the last nvidia-cdi-refresh run
     refresh_after_target: bool | Unread  # the installed refresh unit orders itself After=multi-user.target
     refresh_cycles: tuple[str, ...] | Unread  # units that this makes wait for themselves: docker.service
-
-    def judged(self, access: str) -> tuple[CdiSpec, ...]:
-        """The specifications that the CDI library takes; raises ``UnreadError`` where none counts.
-
-        `access` is the profile's ``runtime.access``: where containers get GPUs by the handler alone, no file matters.
-        """
-        if access == "handler":
-            raise UnreadError(Unread("not-supported", "containers get GPUs by the runtime handler, the profile says, not by CDI"))
-        found = tuple(spec for spec in need(self.specs) if not spec.error)
-        if not found:
-            raise UnreadError(Unread("absent", "no CDI specification of NVIDIA's"))
-        return found

@@ -1,8 +1,7 @@
 """The NVIDIA driver: what is loaded, what is on disk, who put it there."""
 
 from hostagent.facts.frozen import frozen
-from hostagent.facts.system import Kernel
-from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.facts.unread import Unread
 
 #: Where a driver container mounts its root file system on the host.
 CONTAINER_ROOT = "/run/nvidia/driver/"
@@ -81,21 +80,3 @@ class Driver:
         if self.container_driver is True:
             named.sort(key=lambda one: not one.path.startswith(CONTAINER_ROOT))
         return named[0] if named else Unread("absent", f"the host has no {soname}")
-
-
-def present_version(driver: Driver, kernel: Kernel) -> "str | Unread":
-    """Version of the loaded module; where none is loaded or nothing runs, of the one that the next boot loads."""
-    loaded = driver.loaded_version
-    if not isinstance(loaded, Unread) or loaded.why not in NOT_APPLICABLE:
-        return loaded
-    following = kernel.at(kernel.next_release)
-    return following if isinstance(following, Unread) else following.nvidia_version
-
-
-def present_flavour(driver: Driver, kernel: Kernel) -> "str | Unread":
-    """Flavour of the loaded module; where none is loaded or nothing runs, of the one that the next boot loads."""
-    loaded = driver.flavour
-    if not isinstance(loaded, Unread) or loaded.why not in NOT_APPLICABLE:
-        return loaded
-    following = kernel.at(kernel.next_release)
-    return following if isinstance(following, Unread) else following.nvidia_flavour

@@ -1,10 +1,9 @@
 """GPUs and NVSwitches: PCI, /proc/driver/nvidia and NVML joined by PCI address."""
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread, need
+from hostagent.facts.unread import Unread
 
 
 @frozen
@@ -112,19 +111,6 @@ class Gpu:
     inforom_valid: bool | Unread
     recovery_action: str | Unread  # none, gpu-reset, node-reboot, drain-p2p, drain-and-reset, bus-reset … (nvml.h)
     vbios: str | Unread
-
-
-def alike(gpu: Gpu, gpus: "tuple[Gpu, ...]") -> tuple[Gpu, ...]:
-    """The other GPUs of the host with the same PCI device id: what a GPU may be compared with."""
-    own = need(gpu.device_id)
-    return tuple(one for one in gpus if one.pci != gpu.pci and not isinstance(one.device_id, Unread) and one.device_id == own)
-
-
-def no_peer(gpu: Gpu, gpus: "tuple[Gpu, ...]", values: Iterable[object]) -> Unread:
-    """Why there is nothing to compare with: no other GPU; or one whose kind, or what is compared (`values`), cannot be read."""
-    kinds = (one.device_id for one in gpus if one.pci != gpu.pci)
-    unread = (one for one in (*kinds, *values) if isinstance(one, Unread))
-    return next(unread, Unread("not-supported", "the GPU has no peer of its kind to compare with"))
 
 
 @frozen

@@ -1,10 +1,9 @@
 """Container runtimes as their own configuration loader sees them."""
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread, need
+from hostagent.facts.unread import Unread, then
 
 
 @frozen
@@ -50,16 +49,6 @@ class Runtime:
     unimported: tuple[str, ...] | Unread  # drop-ins with an nvidia entry that nothing imports
 
     @property
-    def nvidia_handlers(self) -> tuple[Handler, ...]:
+    def nvidia_handlers(self) -> "tuple[Handler, ...] | Unread":
         """NVIDIA's handlers in the effective configuration."""
-        return tuple(one for one in need(self.handlers) if one.nvidia)
-
-    def judged(self, kind: str) -> None:
-        """Nothing for a runtime of the profile's kind; raises ``UnreadError`` (not-supported) for one that the profile does not want."""
-        if kind not in ("any", self.kind):
-            need(Unread("not-supported", f"the profile wants {'no runtime' if kind == 'none' else kind}, not {self.key}"))
-
-
-def wanted(runtimes: Iterable[Runtime], kind: str) -> tuple[Runtime, ...]:
-    """The runtimes of the profile's kind (any, none, or a kind) that are there."""
-    return tuple(one for one in runtimes if kind in ("any", one.kind) and need(one.state) != "absent")
+        return then(self.handlers, lambda handlers: tuple(one for one in handlers if one.nvidia))

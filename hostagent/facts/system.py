@@ -1,7 +1,7 @@
 """The operating system, the kernel, and the parts of the host that are not NVIDIA's."""
 
 from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.facts.unread import Unread
 
 
 @frozen
@@ -115,12 +115,12 @@ class Services:
 
     units: tuple[Unit, ...] | Unread
 
-    def unit(self, name: str) -> Unit:
-        """The unit called `name`; raises ``UnreadError`` where it was not looked for."""
-        for unit in need(self.units):
-            if unit.name == name:
-                return unit
-        raise UnreadError(Unread("not-recorded", f"the unit {name} was not looked for"))
+    def unit(self, name: str) -> "Unit | Unread":
+        """The unit called `name`; not-recorded where it was not looked for."""
+        if isinstance(self.units, Unread):
+            return self.units
+        unknown = Unread("not-recorded", f"the unit {name} was not looked for")
+        return next((unit for unit in self.units if unit.name == name), unknown)
 
 
 @frozen

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hostagent.collect.fabric import parse_imex_nodes, parse_manager_log, read_fabric
 from hostagent.facts.gpu import NvSwitch
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import local_switches, named
 from hostagent.testing import host
+from hostagent_checks.nvswitch._packages import named
+from hostagent_checks.nvswitch._switches import local_switches
 
 SWITCH = "/sys/bus/pci/devices/0000:05:00.0"
 HCA = "/sys/class/infiniband/mlx5_0/device"

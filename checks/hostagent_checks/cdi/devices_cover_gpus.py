@@ -9,6 +9,8 @@ from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.profile import Profile
 
+from ._specs import valid_specs
+
 
 @check(
     title="The CDI specifications name this GPU",
@@ -18,7 +20,7 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, support for the Container Device Interface: device naming",),
 )
 def devices_cover_gpus(gpu: Gpu, cdi: Cdi, profile: Profile) -> Findings:
-    cdi.judged(profile.runtime.access)
+    valid_specs(cdi, profile)
     names = {name.partition("=")[2] for name in need(cdi.devices)}
     index, uuid = need(gpu.index), need(gpu.uuid)
     own = {str(index), f"gpu{index}", uuid}

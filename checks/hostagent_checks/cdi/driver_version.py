@@ -4,11 +4,12 @@ Containers fail with "error stat'ing file" or "unresolvable CDI devices", or sta
 behind by a driver upgrade, most often as a copy in /etc/cdi, which nothing refreshes.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._specs import valid_specs
 
 
 @check(
@@ -19,9 +20,9 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit issue 1239", "NVIDIA Container Toolkit, support for the Container Device Interface"),
 )
 def driver_version(cdi: Cdi, driver: Driver, profile: Profile) -> Findings:
-    mounting = [spec for spec in cdi.judged(profile.runtime.access) if spec.library_versions]
+    mounting = [spec for spec in valid_specs(cdi, profile) if spec.library_versions]
     if not mounting:
-        need(Unread("not-supported", "no CDI specification mounts a driver library"))
+        skip("no CDI specification mounts a driver library")
     loaded = need(driver.loaded_version)
     for spec in mounting:
         for version in spec.library_versions:

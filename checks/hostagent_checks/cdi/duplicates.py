@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need
 from hostagent.facts.cdi import Cdi
 from hostagent.profile import Profile
 
+from ._specs import valid_specs
+
 
 @check(
     title="No CDI device is defined twice",
@@ -17,7 +19,7 @@ from hostagent.profile import Profile
     references=("CDI library, cache.go: conflicting device",),
 )
 def duplicates(cdi: Cdi, profile: Profile) -> Findings:
-    cdi.judged(profile.runtime.access)
+    valid_specs(cdi, profile)
     found = need(cdi.duplicates)
     if found:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""

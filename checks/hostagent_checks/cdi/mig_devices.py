@@ -4,11 +4,12 @@ Nothing watches a change of MIG, the refresh unit does not either. A job that is
 and finds no GPU.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._specs import valid_specs
 
 
 @check(
@@ -20,10 +21,10 @@ from hostagent.profile import Profile
 )
 def mig_devices(gpu: Gpu, cdi: Cdi, profile: Profile) -> Findings:
     mig, index = need(gpu.mig), need(gpu.index)
-    cdi.judged(profile.runtime.access)
+    valid_specs(cdi, profile)
     names = {name.partition("=")[2].removeprefix("mig").removeprefix("gpu") for name in need(cdi.devices)}
     if not any(name.partition(":")[0].isdigit() for name in names):
-        need(Unread("not-supported", "the specifications name devices by UUID only"))
+        skip("the specifications name devices by UUID only")
     slices = sorted(name for name in names if name.startswith(f"{index}:"))
     if mig.current and not slices:
         yield fail(

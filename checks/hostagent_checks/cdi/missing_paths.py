@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need
 from hostagent.facts.cdi import Cdi
 from hostagent.profile import Profile
 
+from ._specs import valid_specs
+
 
 @check(
     title="Every file that the CDI specifications name exists",
@@ -17,7 +19,7 @@ from hostagent.profile import Profile
     references=("CDI specification, SPEC.md: hostPath", "NVIDIA Container Toolkit issue 1239"),
 )
 def missing_paths(cdi: Cdi, profile: Profile) -> Findings:
-    for spec in cdi.judged(profile.runtime.access):
+    for spec in valid_specs(cdi, profile):
         missing = need(spec.missing_paths)
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""

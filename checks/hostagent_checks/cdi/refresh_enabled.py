@@ -6,8 +6,9 @@ specification. The service makes it at boot, the path unit makes it anew when a 
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.system import Services
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._specs import skip_without_cdi
 
 _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
 
@@ -20,10 +21,9 @@ _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
     references=("NVIDIA Container Toolkit, CDI: automatic refresh", "systemctl(1), is-enabled"),
 )
 def refresh_enabled(services: Services, profile: Profile) -> Findings:
-    if profile.runtime.access == "handler":
-        need(Unread("not-supported", "containers get GPUs by the runtime handler, the profile says, not by CDI"))
+    skip_without_cdi(profile)
     for name in _UNITS:
-        unit = services.unit(name)
+        unit = need(services.unit(name))
         if need(unit.masked):
             yield fail(f"{name} is masked, wanted enabled", code="masked", found="masked", wanted="enabled")
         elif not need(unit.enabled):

@@ -4,7 +4,7 @@ A file is needed when the profile says ``runtime.access: cdi``, when the toolkit
 handler. The handler in its usual mode makes a specification for each container by itself (jit-cdi) and needs no file.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
@@ -23,10 +23,10 @@ def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], prof
     if any(not spec.error and spec.kind.endswith("nvidia.com/gpu") for spec in need(cdi.specs)):
         return
     if profile.runtime.kind == "none":
-        need(Unread("not-supported", "the profile wants no container runtime"))
+        skip("the profile wants no container runtime")
     wanted_by = _wanted_by(toolkit, runtimes, profile.runtime.access)
     if not wanted_by:
-        need(Unread("not-supported", "the nvidia handler makes its own specification for each container"))
+        skip("the nvidia handler makes its own specification for each container")
     if not need(cdi.generated):
         yield fail(
             f"found no specification of nvidia.com/gpu, wanted one because {wanted_by}",

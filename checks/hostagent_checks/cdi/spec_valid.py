@@ -4,10 +4,11 @@ The message a user sees is "unresolvable CDI devices". A half-written file, an e
 version it declares are the usual causes.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._specs import skip_without_cdi
 
 
 @check(
@@ -19,10 +20,9 @@ from hostagent.profile import Profile
 )
 def spec_valid(cdi: Cdi, profile: Profile) -> Findings:
     specs = need(cdi.specs)
-    if profile.runtime.access == "handler":
-        need(Unread("not-supported", "containers get GPUs by the runtime handler, the profile says, not by CDI"))
+    skip_without_cdi(profile)
     if not specs:
-        need(Unread("absent", "no CDI specification of NVIDIA's"))
+        skip("no CDI specification of NVIDIA's")
     for spec in specs:
         if spec.error:
             yield fail(f"{spec.path}: {spec.error}", code="invalid", found=spec.error, wanted="a CDI specification", evidence=(spec.path,))

@@ -4,13 +4,14 @@ Newer toolkits write a newer version, because they add the groups of device node
 Older runtimes say "unresolvable CDI devices" and no more. A runtime whose CDI is off reads none of them.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import satisfies, upstream
 from hostagent.knowledge.cdi import first_runtime
 from hostagent.profile import Profile
+
+from ._specs import valid_specs
 
 
 @check(
@@ -22,10 +23,10 @@ from hostagent.profile import Profile
     references=("CDI specification, released versions", "NVIDIA Container Toolkit, support for the Container Device Interface"),
 )
 def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
-    specs = cdi.judged(profile.runtime.access)
+    specs = valid_specs(cdi, profile)
     present = [one for one in runtimes if need(one.state) != "absent"]
     if not present:
-        need(Unread("absent", "no container runtime is installed"))
+        skip("no container runtime is installed")
     for runtime in present:
         version = need(upstream(need(runtime.version)))
         for spec in specs:

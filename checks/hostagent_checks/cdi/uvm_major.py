@@ -9,6 +9,8 @@ from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.profile import Profile
 
+from ._specs import valid_specs
+
 
 @check(
     title="The CDI specifications have the kernel's number for nvidia-uvm",
@@ -18,7 +20,7 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit issue 1934", "proc_devices(5)"),
 )
 def uvm_major(cdi: Cdi, driver: Driver, profile: Profile) -> Findings:
-    for spec in cdi.judged(profile.runtime.access):
+    for spec in valid_specs(cdi, profile):
         for major in spec.uvm_majors:
             current = [number for name, number in need(driver.char_majors) if name == "nvidia-uvm"]
             if major not in current:

@@ -4,9 +4,8 @@ After 'systemctl daemon-reload' NVML says "Unknown Error" in a container that ra
 /dev/char, where the driver registers nothing. Containers that get their GPUs by CDI, and current runc, are not affected.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -19,7 +18,7 @@ from hostagent.facts.unread import Unread
 def char_links(driver: Driver) -> Findings:
     nodes = need(driver.device_nodes)
     if not nodes:
-        need(Unread("absent", "there are no device nodes"))
+        skip("there are no device nodes")
     links = need(driver.char_links)
     missing = tuple(node.path for node in nodes if f"{node.major}:{node.minor}" not in links)
     if missing:

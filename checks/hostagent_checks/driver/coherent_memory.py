@@ -4,11 +4,10 @@ On Grace Hopper and Grace Blackwell the driver offers GPU memory to the kernel a
 kubelet then counts it as host memory, and CUDA programs find less than the card has.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.system import Machine
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import branch
 from hostagent.knowledge.driver import FIRST_COHERENT_MODE_BRANCH
 from hostagent.knowledge.pci import COHERENT, architecture
@@ -24,12 +23,12 @@ from hostagent.knowledge.pci import COHERENT, architecture
 )
 def coherent_memory(driver: Driver, machine: Machine, gpus: tuple[Gpu, ...]) -> Findings:
     if not any(architecture(need(gpu.device_id)) in COHERENT for gpu in gpus):
-        need(Unread("not-supported", "no GPU shares its memory with the CPU"))
+        skip("no GPU shares its memory with the CPU")
     if not any(process.name == "kubelet" for process in need(machine.processes)):
-        need(Unread("not-supported", "no kubelet runs here"))
+        skip("no kubelet runs here")
     major = branch(need(driver.loaded_version))
     if not major.isdecimal() or int(major) < FIRST_COHERENT_MODE_BRANCH:
-        need(Unread("not-supported", f"driver branch {major} has no such mode"))
+        skip(f"driver branch {major} has no such mode")
     found = dict(need(driver.parameters)).get("CoherentGPUMemoryMode", "")
     if found != "driver":
         yield fail("GPU memory is given to the kernel as NUMA nodes", code="numa", found=found or "not set", wanted="driver")

@@ -5,8 +5,10 @@ restarts for ever; or host tools use libraries that do not match the container's
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
+
+from ._container import host_libraries
 
 
 @check(
@@ -20,7 +22,7 @@ def container_conflict(driver: Driver, kernel: Kernel) -> Findings:
     if not need(driver.container_driver):
         return
     modules = tuple(one.nvidia_path for one in need(kernel.installed) if need(one.nvidia_path))
-    libraries = tuple(one.path for one in need(driver.libraries) if one.cached and not one.path.startswith(CONTAINER_ROOT))
+    libraries = tuple(one.path for one in host_libraries(driver) if one.cached)
     if modules or libraries:
         yield fail(
             "a driver container is running, and the host has a driver of its own",

@@ -4,13 +4,15 @@ A driver runs every CUDA of its own major version and older. Of its own major ve
 by minor-version compatibility: what needs the newer driver's compiler (PTX) or new interfaces fails then.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
-from hostagent.facts.driver import Driver, present_version
+from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import branch, parse_constraint
 from hostagent.knowledge.driver import cuda_level as level_of_branch
 from hostagent.profile import Profile
+
+from ._module import module_version
 
 
 @check(
@@ -22,10 +24,10 @@ from hostagent.profile import Profile
 )
 def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
     if not profile.cuda.toolkit:
-        need(Unread("not-supported", "the profile asks for no CUDA toolkit"))
+        skip("the profile asks for no CUDA toolkit")
     wanted = tuple(int(part) for part in parse_constraint(profile.cuda.toolkit).version.partition("~")[0].split("."))[:2]
     told = driver.cuda_driver_version
-    text = level_of_branch(branch(need(present_version(driver, kernel)))) if isinstance(told, Unread) else told
+    text = level_of_branch(branch(module_version(driver, kernel))) if isinstance(told, Unread) else told
     found = tuple(int(part) for part in text.split(".") if part.isdecimal())[:2]
     if not found:
         need(

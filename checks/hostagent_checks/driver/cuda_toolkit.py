@@ -1,8 +1,7 @@
 """The CUDA toolkit below /usr/local/cuda is not the one that the profile asks for: builds and host programs use another."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import satisfies, upstream
 from hostagent.profile import Profile
 
@@ -17,7 +16,7 @@ from hostagent.profile import Profile
 def cuda_toolkit(driver: Driver, profile: Profile) -> Findings:
     wanted = profile.cuda.toolkit
     if not wanted:
-        need(Unread("not-supported", "the profile asks for no CUDA toolkit"))
+        skip("the profile asks for no CUDA toolkit")
     found = need(driver.cuda_toolkit_version)
     if not found:
         yield fail(f"no CUDA toolkit at /usr/local/cuda, profile wants {wanted}", code="missing", found="none", wanted=wanted)

@@ -3,9 +3,10 @@
 That number is dynamic: it can differ after each load. Nodes that were made by hand, by a boot script or by an image keep an old one.
 """
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import CONTAINER_ROOT, Driver
-from hostagent.facts.unread import Unread
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.driver import Driver
+
+from ._container import path_inside
 
 
 @check(
@@ -17,9 +18,9 @@ from hostagent.facts.unread import Unread
 )
 def device_majors(driver: Driver) -> Findings:
     major = dict(need(driver.char_majors)).get("nvidia-uvm", -1)
-    nodes = [node for node in need(driver.device_nodes) if node.path.replace(CONTAINER_ROOT, "/", 1).startswith("/dev/nvidia-uvm")]
+    nodes = [node for node in need(driver.device_nodes) if path_inside(node.path).startswith("/dev/nvidia-uvm")]
     if major < 0 and not nodes:
-        need(Unread("not-supported", "nvidia_uvm is not loaded and has no nodes"))
+        skip("nvidia_uvm is not loaded and has no nodes")
     if not nodes:
         yield fail("nvidia_uvm is loaded and /dev/nvidia-uvm is missing", code="missing", found="none", wanted=f"major {major}")
     for node in nodes:

@@ -4,10 +4,11 @@ The nodes are made by nvidia-modprobe, udev rules or the persistence daemon; a c
 A driver container keeps them in its own /dev, below /run/nvidia/driver: there they count too.
 """
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
+
+from ._container import path_inside
 
 _MAJOR = 195
 _CONTROL_MINOR = 255
@@ -23,8 +24,8 @@ _MODESET_MINOR = 254
 )
 def device_nodes(driver: Driver, gpus: tuple[Gpu, ...]) -> Findings:
     if not need(driver.loaded):
-        need(Unread("not-supported", "the nvidia module is not loaded"))
-    nodes = {node.path.replace(CONTAINER_ROOT, "/", 1): (node.major, node.minor) for node in need(driver.device_nodes)}
+        skip("the nvidia module is not loaded")
+    nodes = {path_inside(node.path): (node.major, node.minor) for node in need(driver.device_nodes)}
     wanted = {"/dev/nvidiactl": (_MAJOR, _CONTROL_MINOR)}
     if "/dev/nvidia-modeset" in nodes:
         wanted["/dev/nvidia-modeset"] = (_MAJOR, _MODESET_MINOR)

@@ -4,7 +4,7 @@ The driver's own parameters (DeviceFileUID, DeviceFileGID, DeviceFileMode) say w
 else changed them since, such as a udev rule or a script, and the next use resets or refuses them.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.unread import Unread
 
@@ -22,11 +22,11 @@ def device_permissions(driver: Driver) -> Findings:
     if not all(word.isdecimal() for word in words):
         need(Unread("error", "/proc/driver/nvidia/params names no owner and mode of device files"))
     if parameters.get("ModifyDeviceFiles") == "0":
-        need(Unread("not-supported", "the driver leaves its device files to others (ModifyDeviceFiles is 0)"))
+        skip("the driver leaves its device files to others (ModifyDeviceFiles is 0)")
     wanted = (int(words[0]), int(words[1]), int(words[2]))
     nodes = need(driver.device_nodes)
     if not nodes:
-        need(Unread("absent", "there are no device nodes"))
+        skip("there are no device nodes")
     for node in nodes:
         found = (node.uid, node.gid, node.mode)
         if found != wanted:

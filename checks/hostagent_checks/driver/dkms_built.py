@@ -3,10 +3,9 @@
 Packages can be installed "successfully" without it: rpm ignores a failing scriptlet, and DKMS skips a kernel without headers.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -19,7 +18,7 @@ from hostagent.facts.unread import Unread
 def dkms_built(driver: Driver, kernel: Kernel) -> Findings:
     newest = {build.module: build for build in reversed(need(driver.dkms))}  # newest first: the last one kept is the newest
     if not newest:
-        need(Unread("not-supported", "DKMS builds no nvidia module on this host"))
+        skip("DKMS builds no nvidia module on this host")
     for release in dict.fromkeys((need(kernel.release), need(kernel.next_release))):
         for module, build in newest.items():
             if release not in build.kernels:

@@ -3,10 +3,9 @@
 Common causes: missing headers, another gcc than the kernel was built with, a kernel that is newer than the driver knows.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -19,7 +18,7 @@ from hostagent.facts.unread import Unread
 def dkms_failed(driver: Driver, kernel: Kernel) -> Findings:
     builds = need(driver.dkms)
     if not builds:
-        need(Unread("not-supported", "DKMS builds no nvidia module on this host"))
+        skip("DKMS builds no nvidia module on this host")
     for build in builds:
         if build.failed and build.failed_kernel in ("", need(kernel.release), need(kernel.next_release)):
             error = build.error or "no error line in make.log"

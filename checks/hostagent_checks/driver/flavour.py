@@ -1,10 +1,11 @@
 """The kernel module is of the other flavour (open or proprietary) than the profile wants."""
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import Driver, present_flavour
+from hostagent.check import Findings, check, fail, skip
+from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._module import module_flavour
 
 
 @check(
@@ -17,7 +18,7 @@ from hostagent.profile import Profile
 def flavour(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
     wanted = profile.driver.flavour
     if wanted == "any":
-        need(Unread("not-supported", "the profile takes any flavour"))
-    found = need(present_flavour(driver, kernel))
+        skip("the profile takes any flavour")
+    found = module_flavour(driver, kernel)
     if found != wanted:
         yield fail(f"the kernel module is {found}, profile wants {wanted}", code="other-flavour", found=found, wanted=wanted)

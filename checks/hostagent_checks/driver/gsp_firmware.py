@@ -5,8 +5,10 @@ GPUs that are awake keep theirs; the next reset, reload or boot fails. The propr
 """
 
 from hostagent.check import Findings, check, fail, need, warn
-from hostagent.facts.driver import Driver, present_flavour, present_version
+from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
+
+from ._module import module_flavour, module_version
 
 
 @check(
@@ -18,9 +20,9 @@ from hostagent.facts.system import Kernel
     references=("NVIDIA driver README, chapter GSP Firmware", "NVIDIA/open-gpu-kernel-modules issues 639 and 943"),
 )
 def gsp_firmware(driver: Driver, kernel: Kernel) -> Findings:
-    version = need(present_version(driver, kernel))
+    version = module_version(driver, kernel)
     present = need(driver.gsp_firmware)
     if not any(name == version for name, _ in present):
-        report = fail if need(present_flavour(driver, kernel)) == "open" else warn
+        report = fail if module_flavour(driver, kernel) == "open" else warn
         found = tuple(name for name, _ in present)
         yield report(f"no GSP firmware of driver {version} on disk", code="missing", found=found, wanted=version)

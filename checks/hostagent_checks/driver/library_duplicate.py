@@ -4,8 +4,10 @@ Two causes are common: a .run installation beside packages, and CUDA's forward-c
 path. When one copy is upgraded the other stays, and fails with a version mismatch (NVML 18, CUDA 803).
 """
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.check import Findings, check, fail
+from hostagent.facts.driver import Driver
+
+from ._container import host_libraries
 
 
 @check(
@@ -17,7 +19,7 @@ from hostagent.facts.driver import CONTAINER_ROOT, Driver
     references=("ld.so(8)", "CUDA Compatibility, section Forward Compatibility"),
 )
 def library_duplicate(driver: Driver) -> Findings:
-    libraries = [one for one in need(driver.libraries) if not one.path.startswith(CONTAINER_ROOT)]
+    libraries = host_libraries(driver)
     for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
         paths = tuple(one.path for one in libraries if one.soname == soname)
         if len(paths) > 1:

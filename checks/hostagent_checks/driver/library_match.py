@@ -7,10 +7,12 @@ libraries are held against the module that the next boot loads.
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import Driver, present_version
+from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
 from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
+
+from ._module import module_version
 
 _FINISH = "Finish the interrupted installation ('dpkg --configure -a'), then drain the host and reboot it."
 _REBOOT = "Drain the host and reboot it, then hold the driver's packages."
@@ -25,7 +27,7 @@ _ALIGN = "Install module and libraries of one version, then drain the host and r
     references=("nvml.h, NVML_ERROR_LIB_RM_VERSION_MISMATCH", "NVIDIA Driver Installation Guide, section Version Locking"),
 )
 def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Findings:
-    module = need(present_version(driver, kernel))
+    module = module_version(driver, kernel)
     for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
         library = need(driver.library(soname))
         if not library.version:

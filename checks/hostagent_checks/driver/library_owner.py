@@ -3,9 +3,10 @@
 Leftovers of a .run installation win over the packages' files or are overwritten by them, at each upgrade anew.
 """
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import CONTAINER_ROOT, Driver
-from hostagent.facts.unread import Unread
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.driver import Driver
+
+from ._container import host_libraries
 
 
 @check(
@@ -16,9 +17,9 @@ from hostagent.facts.unread import Unread
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
 )
 def library_owner(driver: Driver) -> Findings:
-    libraries = [one for one in need(driver.libraries) if not one.path.startswith(CONTAINER_ROOT)]
+    libraries = host_libraries(driver)
     if not libraries:
-        need(Unread("absent", "the host has no driver library of its own"))
+        skip("the host has no driver library of its own")
     unowned = tuple(one.path for one in libraries if not need(one.package))
     if unowned and len(unowned) < len(libraries):
         yield fail(f"no package owns {', '.join(unowned)}", code="mixed", found=unowned, wanted="files of the driver's packages")

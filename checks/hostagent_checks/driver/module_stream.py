@@ -4,10 +4,9 @@ On RHEL 8 and 9 and Amazon Linux 2023 the driver is a dnf module. Without a chos
 branch; an installation or upgrade then leaves the branch that jobs were tested with.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.packages import Packages
 from hostagent.facts.system import Os
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import admits
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 from hostagent.profile import Profile
@@ -24,11 +23,11 @@ def module_stream(packages: Packages, os: Os, profile: Profile) -> Findings:
     stream = dict(need(packages.module_streams)).get(DRIVER_MODULE, "")
     if not stream:
         if not _has_modules(need(os.id), need(os.version_id)):
-            need(Unread("not-supported", "this distribution has no module of the driver"))
+            skip("this distribution has no module of the driver")
         if owner := need(os.managed_by):
-            need(Unread("not-supported", f"{owner} brings the driver in its own way"))
+            skip(f"{owner} brings the driver in its own way")
         if not any(driver_part(one.name) and need(one.origin) == "cuda" for one in need(packages.installed)):
-            need(Unread("absent", "no package of the driver is installed from NVIDIA's repository"))
+            skip("no package of the driver is installed from NVIDIA's repository")
         yield fail(
             "no stream of the driver is enabled", code="none", found="none: dnf takes the newest branch", wanted=profile.driver.version
         )

@@ -4,7 +4,7 @@
 Where the module is loaded and NVML cannot be asked, nothing is known of the GPUs' health, and the check says so.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.driver import nvml_meaning, nvml_name
@@ -20,7 +20,7 @@ from hostagent.profile import Profile
 )
 def nvml_initialises(driver: Driver, profile: Profile) -> Findings:
     if profile.nvml == "optional" and isinstance(driver.nvml_error_code, Unread):
-        need(Unread("not-supported", "the profile makes NVML optional"))
+        skip("the profile makes NVML optional")
     code = driver.nvml_error_code
     if isinstance(code, Unread) and code.why == "absent" and need(driver.loaded):
         need(Unread("error", f"NVML could not be asked: {code.detail}"))

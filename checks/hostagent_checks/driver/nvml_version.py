@@ -1,8 +1,7 @@
 """NVML and the kernel name different driver versions: the library in use is not the one of the loaded module."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -14,7 +13,7 @@ from hostagent.facts.unread import Unread
 )
 def nvml_version(driver: Driver) -> Findings:
     if need(driver.nvml_error_code):
-        need(Unread("not-supported", "NVML does not start: driver.nvml_initialises says so"))
+        skip("NVML does not start: driver.nvml_initialises says so")
     found, loaded = need(driver.nvml_driver_version), need(driver.loaded_version)
     if found != loaded:
         yield fail(f"NVML says driver {found}, the kernel has {loaded}", code="differs", found=found, wanted=loaded)

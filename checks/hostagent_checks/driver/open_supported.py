@@ -5,11 +5,13 @@ Turing beside newer ones needs the proprietary one, and cannot hold Blackwell.
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import Driver, present_flavour
+from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.pci import architecture, flavours
+
+from ._module import module_flavour
 
 
 @check(
@@ -24,7 +26,7 @@ def open_supported(gpu: Gpu, driver: Driver, kernel: Kernel) -> Findings:
     able = flavours(device)
     if not able:
         need(Unread("error", f"this release does not know the GPU with device id {device}"))
-    found = need(present_flavour(driver, kernel))
+    found = module_flavour(driver, kernel)
     if found not in able:
         yield fail(
             f"the kernel module is {found}; a GPU of architecture {architecture(device)} ({device}) needs the {able[0]} one",

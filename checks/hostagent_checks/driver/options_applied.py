@@ -3,9 +3,8 @@
 It was added since, and a reboot is pending; or the module is loaded from an initramfs that does not hold the file.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.unread import Unread
 
 _PREFIX = "NVreg_"
 
@@ -22,7 +21,7 @@ def options_applied(driver: Driver) -> Findings:
     wanted = {name.removeprefix(_PREFIX): value for name, value in need(driver.module_options) if name.startswith(_PREFIX)}
     known = {name: value for name, value in wanted.items() if name in in_force}
     if not known:
-        need(Unread("not-supported", "modprobe.d sets no option that the driver shows"))
+        skip("modprobe.d sets no option that the driver shows")
     for name, value in known.items():
         if _number(value) != _number(in_force[name]):
             yield fail(

@@ -4,11 +4,12 @@ The old kernel module stays loaded, so every new GPU container then fails with "
 reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream of one branch holds the packages of that stream.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.system import Os
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
+
+from ._names import first_names
 
 #: What is not in the dnf module of the driver, so that a stream does not hold it.
 _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
@@ -24,14 +25,14 @@ _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
 def package_held(packages: Packages, os: Os) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name)]
     if not ours:
-        need(Unread("absent", "no package of the driver is installed"))
+        skip("no package of the driver is installed")
     streams = dict(need(packages.module_streams)) if need(packages.manager) == "rpm" else {}
     stream_holds = streams.get(DRIVER_MODULE, "")[:1].isdigit()
     free = [one.name for one in ours if not one.held and not (stream_holds and _in_stream(one))]
     if free:
         if owner := need(os.managed_by):
-            need(Unread("not-supported", f"{owner} brings the driver, and replaces it with the image"))
-        found = f"{', '.join(free[:5])}{f' and {len(free) - 5} more' if len(free) > 5 else ''} not held"
+            skip(f"{owner} brings the driver, and replaces it with the image")
+        found = f"{first_names(free)} not held"
         code = "not-held" if len(free) == len(ours) else "partial"
         yield fail("packages of the driver are not held", code=code, found=found, wanted="all held")
 

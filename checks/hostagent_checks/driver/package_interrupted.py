@@ -3,7 +3,7 @@
 Every later apt run stops with "dpkg was interrupted", so no fix, no hold and no upgrade reaches this host until it is resolved.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.packages import Packages
 from hostagent.facts.system import Machine
 from hostagent.facts.unread import Unread
@@ -19,5 +19,5 @@ from hostagent.facts.unread import Unread
 def package_interrupted(packages: Packages, machine: Machine) -> Findings:
     if need(packages.interrupted):
         if not isinstance(machine.package_lock_holder, Unread) and machine.package_lock_holder:
-            need(Unread("not-running", f"{machine.package_lock_holder.partition(' ')[0]} is at work: what it has begun is not interrupted"))
+            skip(f"{machine.package_lock_holder.partition(' ')[0]} is at work: what it has begun is not interrupted")
         yield fail("dpkg was interrupted", code="interrupted", found="unfinished work in /var/lib/dpkg/updates", wanted="none")

@@ -4,9 +4,8 @@ Both ship the same files under different package names. The next upgrade stops w
 one does not fit the libraries of the other, and holds of one do not hold the other.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import driver_part
 
 
@@ -21,7 +20,7 @@ def package_origin(packages: Packages) -> Findings:
     ours = [(need(one.origin), one.name) for one in need(packages.installed) if driver_part(one.name)]
     known = {origin for origin, _ in ours if origin != "unknown"}
     if not known:
-        need(Unread("not-supported", "no package of the driver tells where it comes from"))
+        skip("no package of the driver tells where it comes from")
     if len(known) > 1:
         found = " and ".join(sorted(known))
         evidence = tuple(f"{name}: {origin}" for origin, name in sorted(ours))

@@ -6,9 +6,8 @@ upgrade: the fabric manager then refuses to start and CUDA answers 802. The vers
 Of packages that may be installed in several versions (one a kernel, one a firmware) one that fits is enough.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.packages import SEPARATE_IN_DISTRIBUTIONS, driver_part, driver_stem, is_driver_version, several_may_be_installed
 
@@ -30,7 +29,7 @@ _SIDE_PARTS = ("NSCQ", "NVSDM", "modprobe", "persistence daemon")
 def package_set_equal(packages: Packages) -> Findings:
     ours = [one for one in need(packages.installed) if _counts(one)]
     if len(ours) < 2:
-        need(Unread("not-supported", "fewer than two packages of the driver are installed"))
+        skip("fewer than two packages of the driver are installed")
     versions = [need(one.upstream) for one in ours]
     meant = max(sorted(set(versions)), key=versions.count)
     fitting = {driver_stem(one.name) for one in ours if need(one.upstream) == meant}

@@ -5,9 +5,8 @@ of two versions may lie side by side. Package managers refuse further work until
 `apt-get check` end with success nevertheless.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 
 _FAMILIES = ("cuda", "libcuda", "libnvidia", "libnvsdm", "linux-modules-nvidia", "linux-objects-nvidia", "nvidia", "nvlsm")
 
@@ -22,7 +21,7 @@ _FAMILIES = ("cuda", "libcuda", "libnvidia", "libnvsdm", "linux-modules-nvidia",
 def package_state(packages: Packages) -> Findings:
     ours = [one for one in need(packages.installed) if one.name.startswith(_FAMILIES)]
     if not ours:
-        need(Unread("absent", "no NVIDIA package is installed"))
+        skip("no NVIDIA package is installed")
     for one in ours:
         if one.state != "installed":
             yield fail(

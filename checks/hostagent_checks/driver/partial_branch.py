@@ -4,9 +4,8 @@ The left-over libraries or module sources keep their place in the search paths a
 surface with the next upgrade or kernel.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import branch
 from hostagent.knowledge.packages import driver_part, driver_stem, is_driver_version, several_may_be_installed
 
@@ -21,7 +20,7 @@ from hostagent.knowledge.packages import driver_part, driver_stem, is_driver_ver
 def partial_branch(packages: Packages) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name) and not several_may_be_installed(one.name)]
     if not ours:
-        need(Unread("absent", "no package of the driver is installed"))
+        skip("no package of the driver is installed")
     stems: dict[str, list[str]] = {}
     branches: dict[str, set[str]] = {}
     for one in ours:

@@ -4,10 +4,9 @@ GPUs are then initialised again at each first use, which takes seconds a GPU. Co
 /run/nvidia-persistenced/socket do not start at all.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.system import Services
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -20,12 +19,12 @@ from hostagent.profile import Profile
 )
 def persistenced(driver: Driver, services: Services, profile: Profile) -> Findings:
     if not profile.gpus.persistence:
-        need(Unread("not-supported", "the profile does not ask for persistence"))
+        skip("the profile does not ask for persistence")
     if not need(driver.loaded):
-        need(Unread("not-supported", "the nvidia module is not loaded"))
+        skip("the nvidia module is not loaded")
     if need(driver.persistenced_socket):
         return
     unit = next((one for one in need(services.units) if one.name == "nvidia-persistenced" and one.exists), None)
     if unit is None or not need(unit.enabled):
-        need(Unread("not-supported", "nvidia-persistenced is not enabled; gpu findings judge persistence mode itself"))
+        skip("nvidia-persistenced is not enabled; gpu findings judge persistence mode itself")
     yield fail("nvidia-persistenced is enabled and has no socket", code="no-socket", found="none", wanted="/run/nvidia-persistenced/socket")

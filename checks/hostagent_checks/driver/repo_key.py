@@ -7,9 +7,10 @@ a newer one. `trusted=yes` is no way out: it takes whatever the network delivers
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.packages import AptSource, Packages
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.packages import CUDA_KEY_SUCCESSOR, CUDA_KEY_WITH_SHA1
+
+from ._sources import enabled_sources
 
 #: The first apt that prefers sqv where it is installed.
 _APT_WITH_SQV = "3"
@@ -23,9 +24,7 @@ _APT_WITH_SQV = "3"
     references=("NVIDIA cuda-repo-management issues 30, 34, 39, 44", "sources.list(5), option Trusted"),
 )
 def repo_key(packages: Packages) -> Findings:
-    sources = [one for one in need(packages.apt_sources) if one.enabled]
-    if not sources:
-        need(Unread("absent", "no enabled apt source names an NVIDIA repository"))
+    sources = enabled_sources(packages)
     for one in sources:
         if one.trusted:
             yield fail(f"{one.file} takes packages without a signature", code="trusted", found="trusted=yes", wanted="a signature")

@@ -6,9 +6,10 @@ nvidia-docker.list, nvidia-container-runtime.list) beside the present one are th
 
 from itertools import combinations
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
+
+from ._sources import enabled_sources
 
 
 @check(
@@ -19,9 +20,7 @@ from hostagent.facts.unread import Unread
     references=("NVIDIA Container Toolkit, Troubleshooting: conflicting values set for option Signed-By",),
 )
 def repo_signed_by(packages: Packages) -> Findings:
-    sources = [one for one in need(packages.apt_sources) if one.enabled]
-    if not sources:
-        need(Unread("absent", "no enabled apt source names an NVIDIA repository"))
+    sources = enabled_sources(packages)
     for one, other in combinations(sources, 2):
         if (one.uri, one.suite) == (other.uri, other.suite) and one.signed_by != other.signed_by:
             found = f"{one.file}: {one.signed_by or 'no key'}; {other.file}: {other.signed_by or 'no key'}"

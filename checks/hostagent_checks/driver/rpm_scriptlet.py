@@ -4,11 +4,10 @@ rpm goes on when a script after the installation fails, so the package counts as
 the module in that script; without a compiler, headers or an initramfs tool nothing was built, or not even registered.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import driver_part, driver_stem
 
 
@@ -21,10 +20,10 @@ from hostagent.knowledge.packages import driver_part, driver_stem
 )
 def rpm_scriptlet(packages: Packages, driver: Driver, kernel: Kernel) -> Findings:
     if need(packages.manager) != "rpm":
-        need(Unread("not-supported", "dpkg reports a failed script as the state of the package"))
+        skip("dpkg reports a failed script as the state of the package")
     builders = [one.name for one in need(packages.installed) if driver_part(one.name) and driver_stem(one.name).endswith("-dkms")]
     if not builders:
-        need(Unread("absent", "no package that builds the driver with DKMS is installed"))
+        skip("no package that builds the driver with DKMS is installed")
     release = need(kernel.release)
     if any(one.release == release and need(one.nvidia_path) for one in need(kernel.installed)):
         return

@@ -5,10 +5,9 @@ installed later mix with it (see `driver.library_owner`). Where somebody else ma
 to change.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.system import Os
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -22,5 +21,5 @@ def runfile(driver: Driver, os: Os) -> Findings:
     traces = need(driver.runfile_traces)
     if traces:
         if owner := need(os.managed_by):
-            need(Unread("not-supported", f"{owner} brings the driver in its own way"))
+            skip(f"{owner} brings the driver in its own way")
         yield fail("a .run file installed the driver", code="runfile", found=traces, wanted="packages", evidence=traces)

@@ -4,12 +4,13 @@ Anybody who can open the driver's device nodes, a container with a GPU included,
 bulletin that this release of the agent knows is named in the finding: a later one may have raised the floor again.
 """
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.driver import Driver, present_version
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import branch, compare_deb, upstream
 from hostagent.knowledge.driver import floor
+
+from ._module import module_version
 
 
 @check(
@@ -20,10 +21,10 @@ from hostagent.knowledge.driver import floor
     references=("NVIDIA security bulletins for the GPU display driver: 5703, 5747, 5821, 5861",),
 )
 def security_floor(driver: Driver, kernel: Kernel) -> Findings:
-    version = need(upstream(need(present_version(driver, kernel))))
+    version = need(upstream(module_version(driver, kernel)))
     known = floor(branch(version))
     if known is None:
-        need(Unread("not-supported", f"no bulletin that this release knows names branch {branch(version)}"))
+        skip(f"no bulletin that this release knows names branch {branch(version)}")
     elif compare_deb(version, known.version) < 0:
         yield fail(
             f"driver {version} is below the security floor {known.version} of branch {known.branch}",

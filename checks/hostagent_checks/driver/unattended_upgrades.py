@@ -4,10 +4,11 @@ The libraries are then newer than the loaded kernel module, and every new GPU co
 package is a hold, a pin, or the blacklist of the upgrader; an upgrader that takes nothing from a package's repository is no risk to it.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.packages import Package, Packages, names
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
+
+from ._names import first_names
 
 
 @check(
@@ -21,7 +22,7 @@ from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 def unattended_upgrades(packages: Packages) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name) or one.name in TOOLKIT_PACKAGES]
     if not ours:
-        need(Unread("absent", "no package of the driver or the toolkit is installed"))
+        skip("no package of the driver or the toolkit is installed")
     if not need(packages.unattended_upgrades):
         return
     blacklist = need(packages.unattended_blacklist)
@@ -30,7 +31,7 @@ def unattended_upgrades(packages: Packages) -> Findings:
         one.name for one in ours if not one.held and not any(names(glob, one.name) for glob in blacklist) and _taken_from(one, origins)
     ]
     if at_risk:
-        found = f"{', '.join(at_risk[:5])}{f' and {len(at_risk) - 5} more' if len(at_risk) > 5 else ''}"
+        found = first_names(at_risk)
         yield fail("automatic upgrades are on and may replace the driver", code="at-risk", found=found, wanted="held or blacklisted")
 
 

@@ -4,7 +4,7 @@ A GPU on PCI that the module's own list lacks was refused or failed at start. On
 not be initialised or was lost: every tool counts one GPU less, and indices shift.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
 
@@ -18,7 +18,7 @@ from hostagent.facts.unread import Unread
 )
 def count_agrees(gpu: Gpu) -> Findings:
     if need(gpu.bound_to) == "vfio-pci":
-        need(Unread("not-supported", "the GPU belongs to a virtual machine"))
+        skip("the GPU belongs to a virtual machine")
     on_pci, in_proc = need(gpu.on_pci), need(gpu.in_proc)
     excluded = in_proc and not isinstance(gpu.excluded, Unread) and gpu.excluded
     lacking = [name for name, there in (("PCI", on_pci), ("/proc/driver/nvidia", in_proc)) if not there]

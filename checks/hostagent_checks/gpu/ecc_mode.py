@@ -4,9 +4,8 @@ Without it, memory faults turn into wrong results instead of errors. With it, so
 GeForce cards come without it or with it off, and are not judged for that.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 _CONSUMER = "GeForce"
@@ -22,9 +21,9 @@ _CONSUMER = "GeForce"
 def ecc_mode(gpu: Gpu, profile: Profile) -> Findings:
     wanted = profile.gpus.ecc
     if wanted == "any":
-        need(Unread("not-supported", "the profile takes any ECC mode"))
+        skip("the profile takes any ECC mode")
     found = "enabled" if need(need(gpu.ecc).enabled) else "disabled"
     if found == "disabled" and wanted == "enabled" and _CONSUMER in need(gpu.name):
-        need(Unread("not-supported", f"{gpu.name}: these cards come with ECC off"))
+        skip(f"{gpu.name}: these cards come with ECC off")
     if found != wanted:
         yield fail(f"ECC is {found}, profile wants {wanted}", code=found, found=found, wanted=wanted)

@@ -1,6 +1,6 @@
 """The GPUs of this host are in different NVLink partitions: a job on all of them cannot use NVLink between them."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.unread import Unread
 
@@ -16,7 +16,7 @@ from hostagent.facts.unread import Unread
 def fabric_clique(gpus: tuple[Gpu, ...]) -> Findings:
     joined = [fabric for fabric in (_fabric(gpu) for gpu in gpus) if fabric and fabric.state == "completed"]
     if len(joined) < 2:
-        need(Unread("not-supported", "fewer than two GPUs of this host are on a fabric"))
+        skip("fewer than two GPUs of this host are on a fabric")
     partitions = sorted({f"{one.cluster_uuid}.{one.clique_id}" for one in joined})
     if len(partitions) > 1:
         yield fail(f"{len(joined)} GPUs in {len(partitions)} partitions", code="several", found=partitions, wanted="one partition")

@@ -3,9 +3,8 @@
 A GPU can have joined the fabric (`gpu.fabric_state`) and have a defect all the same.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 
 #: What each field of the health mask says on a sound GPU. Fields that are not here tell of no defect.
 _SOUND = {
@@ -30,7 +29,7 @@ _PASSING = ("degraded-bandwidth", "route-recovery", "access-timeout-recovery")
 def fabric_health(gpu: Gpu) -> Findings:
     health = [(name, value) for name, value in need(gpu.fabric).health if name in _SOUND and value != "not-supported"]
     if not health:
-        need(Unread("not-supported", "the driver reports no fabric health"))
+        skip("the driver reports no fabric health")
     for name, value in health:
         if value != _SOUND[name]:
             report = warn if name in _PASSING else fail

@@ -4,9 +4,8 @@ The fabric manager, on this host or on the switches of a rack, registers each GP
 completed and succeeded. The state stays as it was when the manager dies: `nvswitch.manager_running` looks at that.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -19,7 +18,7 @@ from hostagent.facts.unread import Unread
 def fabric_state(gpu: Gpu) -> Findings:
     fabric = need(gpu.fabric)
     if fabric.state == "not-supported":
-        need(Unread("not-supported", "this GPU joins no fabric"))
+        skip("this GPU joins no fabric")
     if fabric.state != "completed":
         yield fail(f"registration is {fabric.state}", code="not-completed", found=fabric.state, wanted="completed")
     elif fabric.status != 0:

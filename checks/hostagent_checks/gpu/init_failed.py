@@ -5,9 +5,8 @@ refuse to start, or an earlier crash left its protected memory (WPR2) locked, wh
 module on a GPU older than Turing fails here too. A GPU that NVML has now all the same only warns.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
-from hostagent.facts.unread import Unread
 
 _KINDS = {
     "adapter": ("the GPU could not be initialised (RmInitAdapter)", "Power-cycle the node; replace the GPU if it fails again."),
@@ -27,7 +26,7 @@ _KINDS = {
 def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     failures = need(events.init_failures)
     if not failures and not gpus:
-        need(Unread("not-supported", "this host has no NVIDIA GPU"))
+        skip("this host has no NVIDIA GPU")
     working = {gpu.pci for gpu in gpus if gpu.in_nvml is True}
     for one in failures:
         text, remedy = _KINDS.get(one.kind, _KINDS["adapter"])

@@ -5,9 +5,11 @@ none, and MIG turns them off. So a GPU is compared with those of its own kind, a
 host's have more links than it.
 """
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.gpu import Gpu, Mig, alike
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.gpu import Gpu, Mig
 from hostagent.facts.unread import Unread
+
+from ._peers import alike
 
 
 @check(
@@ -19,7 +21,7 @@ from hostagent.facts.unread import Unread
 )
 def nvlink_active(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     if isinstance(gpu.mig, Mig) and gpu.mig.current:
-        need(Unread("not-supported", "MIG is on, which turns NVLink off"))
+        skip("MIG is on, which turns NVLink off")
     own = sum(need(link.active) for link in need(gpu.nvlinks))
     peers = [
         sum(link.active is True for link in one.nvlinks)
@@ -27,7 +29,7 @@ def nvlink_active(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
         if not isinstance(one.nvlinks, Unread) and not (isinstance(one.mig, Mig) and one.mig.current)
     ]
     if not own and not any(peers):
-        need(Unread("not-supported", "no NVLink is in use on this host"))
+        skip("no NVLink is in use on this host")
     better = sorted(count for count in peers if count > own)
     if len(better) * 2 > len(peers) + 1:
         usual = better[len(better) // 2]

@@ -5,9 +5,8 @@ The counters run from the load of the driver. A good link counts few or none in 
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, check, need, skip, warn
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 
 
 class Params(NamedTuple):
@@ -22,7 +21,7 @@ class Params(NamedTuple):
     references=("NVIDIA NVML API Reference, nvmlDeviceGetNvLinkErrorCounter",),
 )
 def nvlink_errors(gpu: Gpu, params: Params) -> Findings:
-    links = need(gpu.nvlinks) or need(Unread("not-supported", "this card has no NVLink"))
+    links = need(gpu.nvlinks) or skip("this card has no NVLink")
     for link in links:
         errors = need(link.errors)
         if errors > params.max_errors_per_link:

@@ -6,9 +6,11 @@ are the highest speed that the GPU offers, against its peers, and the speed of a
 
 import re
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.gpu import Gpu, alike
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
+
+from ._peers import alike
 
 _IDLE = "gpu-idle"
 
@@ -23,17 +25,17 @@ _IDLE = "gpu-idle"
 def pcie_speed(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     now, most = _gigatransfers(need(gpu.link_speed)), _gigatransfers(need(gpu.link_speed_max))
     if not now or not most:
-        need(Unread("not-supported", "the link reports no speed"))
+        skip("the link reports no speed")
     peers = alike(gpu, gpus)
     best = max((_gigatransfers(one.link_speed_max) for one in peers), default=most)
     if best > most:
         yield fail(f"offers {most:g} GT/s at most, its peers {best:g}", code="offers-less", found=f"{most:g} GT/s", wanted=f"{best:g} GT/s")
     elif now < most:
         if _IDLE in need(gpu.clock_event_reasons):
-            need(Unread("not-supported", "the GPU is idle: its link speed is judged under load"))
+            skip("the GPU is idle: its link speed is judged under load")
         busy = [_gigatransfers(one.link_speed) for one in peers if _busy(one)]
         if not busy:
-            need(Unread("not-supported", "no busy peer to compare the link speed with"))
+            skip("no busy peer to compare the link speed with")
         if max(busy) > now:
             yield fail(f"{now:g} GT/s, a busy peer runs at {max(busy):g}", code="slow", found=f"{now:g} GT/s", wanted=f"{max(busy):g} GT/s")
 

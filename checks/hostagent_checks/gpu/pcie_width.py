@@ -5,10 +5,12 @@ nothing is wrong; one GPU with fewer lanes than its peers has a bad seat, riser 
 but not in a virtual machine, where nobody can reach the slot.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
-from hostagent.facts.gpu import Gpu, alike
+from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.system import Machine
 from hostagent.facts.unread import Unread
+
+from ._peers import alike
 
 #: What registers of no or of a dead link read as: `gpu.on_bus` judges those.
 _NO_WIDTH = (0, 63, 255)
@@ -24,7 +26,7 @@ _NO_WIDTH = (0, 63, 255)
 def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], machine: Machine) -> Findings:
     width, most = need(gpu.link_width), need(gpu.link_width_max)
     if width in _NO_WIDTH or most in _NO_WIDTH:
-        need(Unread("not-supported", f"the link reports no width ({width} of {most})"))
+        skip(f"the link reports no width ({width} of {most})")
     if width >= most:
         return
     peers = [one.link_width for one in alike(gpu, gpus) if not isinstance(one.link_width, Unread) and one.link_width not in _NO_WIDTH]
@@ -32,5 +34,5 @@ def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], machine: Machine) -> Findings:
         yield fail(f"{width} lanes, its peers have {max(peers)}", code="fewer-than-peers", found=width, wanted=max(peers))
     elif not peers:
         if need(machine.virtual):
-            need(Unread("not-supported", f"{width} lanes of {most}, and the virtual machine's host has the slot"))
+            skip(f"{width} lanes of {most}, and the virtual machine's host has the slot")
         yield warn(f"{width} lanes, the GPU can use {most}", code="narrow", found=width, wanted=most)

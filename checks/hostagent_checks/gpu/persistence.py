@@ -5,7 +5,7 @@ time. The persistence daemon, or the older persistence mode, keeps it up. Withou
 Many images of virtual machines come without the daemon, so there it is not asked for.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.system import Machine
@@ -22,7 +22,7 @@ from hostagent.profile import Profile
 )
 def persistence(gpu: Gpu, driver: Driver, machine: Machine, profile: Profile) -> Findings:
     if not profile.gpus.persistence:
-        need(Unread("not-supported", "the profile asks for no persistence"))
+        skip("the profile asks for no persistence")
     if isinstance(gpu.persistence, Unread) and gpu.persistence.why in NOT_APPLICABLE:
         if not need(driver.persistenced_socket):
             _on_a_board(machine)
@@ -41,4 +41,4 @@ def persistence(gpu: Gpu, driver: Driver, machine: Machine, profile: Profile) ->
 
 def _on_a_board(machine: Machine) -> None:
     if need(machine.virtual):
-        need(Unread("not-supported", "a virtual machine, and nothing keeps its GPU initialised"))
+        skip("a virtual machine, and nothing keeps its GPU initialised")

@@ -5,7 +5,7 @@ one. A GPU missing from PCI has lost its power or its seat, or its riser or swit
 named and not judged.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.gpu import Accelerators, Gpu
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
@@ -23,7 +23,7 @@ def present(gpus: tuple[Gpu, ...], accelerators: Accelerators, profile: Profile)
     wanted = profile.gpus
     found = sum(need(gpu.on_pci) for gpu in gpus)
     if not found and not wanted.required:
-        need(Unread("not-supported", "no NVIDIA GPU, and the profile requires none"))
+        skip("no NVIDIA GPU, and the profile requires none")
     if not found:
         others = accelerators.others
         named = "" if isinstance(others, Unread) else ", ".join(f"{one.vendor_id}:{one.device_id} at {one.pci}" for one in others)

@@ -1,8 +1,7 @@
 """A GPU is another product than the profile wants: a job sized for its memory or its instructions does not fit."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -16,6 +15,6 @@ from hostagent.profile import Profile
 def product(gpu: Gpu, profile: Profile) -> Findings:
     wanted = profile.gpus.product
     if not wanted:
-        need(Unread("not-supported", "the profile takes any product"))
+        skip("the profile takes any product")
     if wanted.lower() not in need(gpu.name).lower():
         yield fail(f"{gpu.name}, profile wants {wanted}", code="other-product", found=gpu.name, wanted=wanted)

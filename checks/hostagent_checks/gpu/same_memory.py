@@ -1,8 +1,9 @@
 """The GPU has less memory than its peers of the same product: a failed part of it was cut off at start."""
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.gpu import Gpu, alike, no_peer
-from hostagent.facts.unread import Unread
+from hostagent.facts.gpu import Gpu
+
+from ._peers import peer_values
 
 
 @check(
@@ -14,11 +15,7 @@ from hostagent.facts.unread import Unread
 )
 def same_memory(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     own = need(gpu.memory_bytes)
-    peers = [one.memory_bytes for one in alike(gpu, gpus) if not isinstance(one.memory_bytes, Unread)]
-    if not peers:
-        need(no_peer(gpu, gpus, (one.memory_bytes for one in alike(gpu, gpus))))
-    if max(peers) > own:
+    most = max(peer_values(gpu, gpus, lambda one: one.memory_bytes))
+    if most > own:
         mib = 1024 * 1024
-        yield fail(
-            f"{own // mib} MiB, a peer has {max(peers) // mib}", code="less", found=f"{own // mib} MiB", wanted=f"{max(peers) // mib} MiB"
-        )
+        yield fail(f"{own // mib} MiB, a peer has {most // mib}", code="less", found=f"{own // mib} MiB", wanted=f"{most // mib} MiB")

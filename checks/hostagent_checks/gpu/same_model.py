@@ -1,8 +1,7 @@
 """The host has GPUs of different products: a job on all of them runs at the pace, and with the memory, of the least."""
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, check, need, skip, warn
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -14,7 +13,7 @@ from hostagent.facts.unread import Unread
 )
 def same_model(gpus: tuple[Gpu, ...]) -> Findings:
     if len(gpus) < 2:
-        need(Unread("not-supported", "the host has fewer than two GPUs"))
+        skip("the host has fewer than two GPUs")
     names = sorted({need(gpu.name) for gpu in gpus})
     if len(names) > 1:
         yield warn(f"{len(names)} products: {', '.join(names)}", code="mixed", found=names, wanted="one product")

@@ -1,8 +1,9 @@
 """GPUs of one kind on this host have different VBIOS versions: worth knowing when only one of them misbehaves."""
 
 from hostagent.check import Findings, check, need, warn
-from hostagent.facts.gpu import Gpu, alike, no_peer
-from hostagent.facts.unread import Unread
+from hostagent.facts.gpu import Gpu
+
+from ._peers import peer_values
 
 
 @check(
@@ -14,9 +15,6 @@ from hostagent.facts.unread import Unread
 )
 def same_vbios(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     own = need(gpu.vbios)
-    peers = sorted({one.vbios for one in alike(gpu, gpus) if not isinstance(one.vbios, Unread)})
-    if not peers:
-        need(no_peer(gpu, gpus, (one.vbios for one in alike(gpu, gpus))))
-    others = [version for version in peers if version != own]
+    others = sorted({version for version in peer_values(gpu, gpus, lambda one: one.vbios) if version != own})
     if others:
         yield warn(f"VBIOS {own}, peers have {', '.join(others)}", code="differs", found=own, wanted=others)

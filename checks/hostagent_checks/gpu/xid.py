@@ -8,10 +8,11 @@ stays until the next one: `ignore` in the profile takes codes that were looked a
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, check, fail, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.xids import meaning
+
+from ._xids import describe, logged
 
 
 class Params(NamedTuple):
@@ -33,19 +34,9 @@ _RECOVERED = "(None)"
 )
 def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
     ignored = {code.strip() for code in params.ignore.split(",")}
-    seen = need(events.xids)
-    if not seen and not gpus:
-        need(Unread("not-supported", "this host has no NVIDIA GPU"))
-    for one in seen:
+    for one in logged(events, gpus):
         known = meaning(one.code)
         if known.kind in ("application", "notice") or str(one.code) in ignored or one.line.endswith(_RECOVERED):
             continue
         report = fail if known.kind == "critical" and _NONFATAL not in one.line else warn
-        yield report(
-            f"{one.pci or 'a GPU'}: Xid {one.code}, {known.meaning}{f', {one.count} times' if one.count > 1 else ''}",
-            code=f"xid-{one.code}",
-            found=f"Xid {one.code}",
-            wanted="none",
-            evidence=(one.line,),
-            remedy=known.action,
-        )
+        yield describe(one, known, report, known.action)

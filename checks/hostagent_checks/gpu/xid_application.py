@@ -3,10 +3,11 @@
 The same code from many programs on one GPU, and on no other, does point at the GPU.
 """
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, check, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.xids import meaning
+
+from ._xids import describe, logged
 
 
 @check(
@@ -17,17 +18,7 @@ from hostagent.knowledge.xids import meaning
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
 )
 def xid_application(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
-    seen = need(events.xids)
-    if not seen and not gpus:
-        need(Unread("not-supported", "this host has no NVIDIA GPU"))
-    for one in seen:
+    for one in logged(events, gpus):
         known = meaning(one.code)
         if known.kind == "application":
-            times = f", {one.count} times" if one.count > 1 else ""
-            yield warn(
-                f"{one.pci or 'a GPU'}: Xid {one.code}, {known.meaning}{times}",
-                code=f"xid-{one.code}",
-                found=f"Xid {one.code}",
-                wanted="none",
-                evidence=(one.line,),
-            )
+            yield describe(one, known, warn)

@@ -3,9 +3,8 @@
 The ring buffer has wrapped, and the journal does not have the rest or may not be read.
 """
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, check, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -17,6 +16,6 @@ from hostagent.facts.unread import Unread
 )
 def xid_log_complete(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     if not gpus:
-        need(Unread("not-supported", "this host has no NVIDIA GPU"))
+        skip("this host has no NVIDIA GPU")
     if not need(events.log_complete):
         yield warn("the kernel log begins after the boot", code="incomplete", found="incomplete", wanted="from the boot on")

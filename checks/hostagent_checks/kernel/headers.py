@@ -3,10 +3,9 @@
 This is why the module is missing: DKMS builds the driver anew for each kernel, and skips a kernel without headers in silence.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -18,7 +17,7 @@ from hostagent.facts.unread import Unread
 )
 def headers(kernel: Kernel, driver: Driver) -> Findings:
     if not need(driver.dkms):
-        need(Unread("not-supported", "DKMS builds no nvidia module on this host"))
+        skip("DKMS builds no nvidia module on this host")
     for release in dict.fromkeys((need(kernel.release), need(kernel.next_release))):
         one = need(kernel.at(release))
         if not need(one.nvidia_path) and not need(one.headers):

@@ -4,9 +4,8 @@ Where it holds an nvidia module, the next boot loads that old one, and the user 
 reboot again. Most servers keep the driver out of it, so this alone is no fault: `driver.reload_needed` says so when it is one.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -19,7 +18,7 @@ from hostagent.facts.unread import Unread
 def initramfs_stale(kernel: Kernel) -> Findings:
     one = need(kernel.at(kernel.next_release))
     if not need(one.nvidia_path):
-        need(Unread("not-supported", f"kernel {one.release} has no nvidia module"))
+        skip(f"kernel {one.release} has no nvidia module")
     if need(one.initramfs_mtime) < need(one.indexed_at):
         yield fail(
             f"{need(one.initramfs)} is older than the modules of kernel {one.release}",

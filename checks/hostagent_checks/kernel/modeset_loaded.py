@@ -1,9 +1,8 @@
 """nvidia_modeset is not loaded: containers that ask for graphics or display get no /dev/nvidia-modeset. Compute does not need it."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -15,6 +14,6 @@ from hostagent.facts.unread import Unread
 )
 def modeset_loaded(kernel: Kernel, driver: Driver) -> Findings:
     if not need(driver.loaded):
-        need(Unread("not-supported", "the nvidia module is not loaded"))
+        skip("the nvidia module is not loaded")
     if "nvidia_modeset" not in need(kernel.loaded_modules):
         yield fail("nvidia_modeset is not loaded", code="not-loaded", found="not loaded", wanted="loaded")

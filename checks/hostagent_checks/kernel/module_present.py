@@ -5,7 +5,7 @@ this kernel is missing. `nvidia-smi` then says that it could not communicate wit
 the same, its file was removed since, and the host works until the next reboot.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel, Os
 from hostagent.facts.unread import Unread
@@ -23,7 +23,7 @@ from hostagent.profile import Profile
 )
 def module_present(kernel: Kernel, driver: Driver, os: Os, profile: Profile) -> Findings:
     if profile.driver.owner == "container":
-        need(Unread("not-supported", "the driver container brings the module"))
+        skip("the driver container brings the module")
     release = need(kernel.release)
     running = kernel.at(release)
     if not isinstance(running, Unread) and need(running.nvidia_path):
@@ -33,9 +33,9 @@ def module_present(kernel: Kernel, driver: Driver, os: Os, profile: Profile) -> 
     message = f"kernel {release} has no nvidia module on disk" + (f"; {', '.join(others)} has one" if others else "")
     if driver.loaded is True:
         if need(driver.container_driver):
-            need(Unread("not-supported", "a driver container brought the module: driver.owner judges that"))
+            skip("a driver container brought the module: driver.owner judges that")
         if (owner := need(os.managed_by)) in MODULES_ELSEWHERE:
-            need(Unread("not-supported", f"{owner} loads the module from a directory of its own"))
+            skip(f"{owner} loads the module from a directory of its own")
         yield warn(message + ", yet one is loaded", code="removed", found="loaded, not on disk", wanted="on disk", evidence=others)
     else:
         yield fail(message, code=code, found="none", wanted=f"nvidia.ko of {release}", evidence=others)

@@ -4,7 +4,7 @@ A kernel update installs at once and takes effect at the next boot. Where the mo
 (no headers, a failed DKMS build) or is not published yet (precompiled packages lag behind), nothing shows it until then.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
@@ -20,10 +20,10 @@ from hostagent.profile import Profile
 )
 def next_has_module(kernel: Kernel, profile: Profile) -> Findings:
     if profile.driver.owner == "container":
-        need(Unread("not-supported", "the driver container brings the module"))
+        skip("the driver container brings the module")
     following = need(kernel.next_release)
     if following == need(kernel.release):
-        need(Unread("not-supported", f"the next boot takes the kernel that kernel.module_present judges, {following}"))
+        skip(f"the next boot takes the kernel that kernel.module_present judges, {following}")
     one = kernel.at(following)
     if isinstance(one, Unread) or not need(one.nvidia_path):
         yield fail(

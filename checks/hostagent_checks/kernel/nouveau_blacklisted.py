@@ -3,9 +3,8 @@
 Which of the two wins is a race at each boot. A kernel without a nouveau module needs no blacklist.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -20,7 +19,7 @@ from hostagent.profile import Profile
 def nouveau_blacklisted(kernel: Kernel, profile: Profile) -> Findings:
     following = need(kernel.at(kernel.next_release))
     if not need(following.nouveau):
-        need(Unread("not-supported", f"kernel {following.release} has no nouveau module"))
+        skip(f"kernel {following.release} has no nouveau module")
     if not need(kernel.nouveau_blacklisted):
         yield fail(
             "no modprobe.d file and no kernel argument blacklists nouveau", code="not-blacklisted", found="none", wanted="a blacklist"

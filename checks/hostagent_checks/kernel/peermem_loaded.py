@@ -3,9 +3,8 @@
 NCCL then copies through host memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -20,6 +19,6 @@ from hostagent.profile import Profile
 )
 def peermem_loaded(kernel: Kernel, profile: Profile) -> Findings:
     if not profile.rdma.peermem:
-        need(Unread("not-supported", "the profile does not ask for peer memory"))
+        skip("the profile does not ask for peer memory")
     if not {"nvidia_peermem", "nv_peer_mem"} & set(need(kernel.loaded_modules)):
         yield fail("nvidia_peermem is not loaded", code="not-loaded", found="not loaded", wanted="loaded")

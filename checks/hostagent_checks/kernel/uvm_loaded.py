@@ -4,10 +4,9 @@ A CUDA program on the host loads it by the setuid program nvidia-modprobe. A con
 cuInit ends with error 999, and a CDI specification made in that state lacks the node until it is made again.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -19,6 +18,6 @@ from hostagent.facts.unread import Unread
 )
 def uvm_loaded(kernel: Kernel, driver: Driver) -> Findings:
     if not need(driver.loaded):
-        need(Unread("not-supported", "the nvidia module is not loaded"))
+        skip("the nvidia module is not loaded")
     if "nvidia_uvm" not in need(kernel.loaded_modules):
         yield fail("nvidia_uvm is not loaded", code="not-loaded", found="not loaded", wanted="loaded")

@@ -1,8 +1,7 @@
 """An NVSwitch has not NVIDIA's driver: the fabric manager cannot reach it, and no GPU can use NVLink through it."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Fabric
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import NVSWITCH_DRIVER
 
 
@@ -14,7 +13,7 @@ from hostagent.knowledge.fabric import NVSWITCH_DRIVER
     references=("open-gpu-kernel-modules, linux_nvswitch.c",),
 )
 def bound(fabric: Fabric) -> Findings:
-    switches = need(fabric.nvswitches) or need(Unread("not-supported", "this host has no NVSwitch on PCI"))
+    switches = need(fabric.nvswitches) or skip("this host has no NVSwitch on PCI")
     for switch in switches:
         driver = need(switch.bound_to)
         if driver != NVSWITCH_DRIVER:

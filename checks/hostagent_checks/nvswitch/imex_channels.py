@@ -2,8 +2,9 @@
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Fabric
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._imex import skip_unless_required
 
 
 @check(
@@ -15,7 +16,6 @@ from hostagent.profile import Profile
     references=("NVIDIA IMEX Service Guide, section IMEX Channels",),
 )
 def imex_channels(fabric: Fabric, profile: Profile) -> Findings:
-    if not profile.imex.required:
-        need(Unread("not-supported", "the profile asks for no IMEX"))
+    skip_unless_required(profile)
     if not any(name.startswith("channel") for name in need(fabric.imex_channels)):
         yield fail("no channel below /dev/nvidia-caps-imex-channels", code="none", found="none", wanted="channel0")

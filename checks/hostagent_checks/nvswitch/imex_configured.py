@@ -2,8 +2,9 @@
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Fabric
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._imex import skip_unless_required
 
 
 @check(
@@ -16,7 +17,6 @@ from hostagent.profile import Profile
     references=("NVIDIA IMEX Service Guide, section Node Configuration File",),
 )
 def imex_configured(fabric: Fabric, profile: Profile) -> Findings:
-    if not profile.imex.required:
-        need(Unread("not-supported", "the profile asks for no IMEX"))
+    skip_unless_required(profile)
     if not need(fabric.imex_nodes):
         yield fail("nodes_config.cfg names no node", code="empty", found="no node", wanted="the nodes of the domain")

@@ -1,10 +1,12 @@
 """IMEX does not run: jobs over several nodes of one NVLink rack cannot share GPU memory, and fall back or fail."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail
 from hostagent.facts.system import Machine
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import IMEX_PROCESS, runs
+from hostagent.knowledge.fabric import IMEX_PROCESS
 from hostagent.profile import Profile
+
+from ._imex import skip_unless_required
+from ._switches import runs
 
 
 @check(
@@ -16,7 +18,6 @@ from hostagent.profile import Profile
     references=("NVIDIA IMEX Service Guide",),
 )
 def imex_running(machine: Machine, profile: Profile) -> Findings:
-    if not profile.imex.required:
-        need(Unread("not-supported", "the profile asks for no IMEX"))
+    skip_unless_required(profile)
     if not runs(machine, IMEX_PROCESS):
         yield fail("no nvidia-imex process", code="not-running", found="not running", wanted="running")

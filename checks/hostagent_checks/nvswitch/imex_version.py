@@ -3,9 +3,11 @@
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import IMEX_PACKAGES, named
+from hostagent.knowledge.fabric import IMEX_PACKAGES
 from hostagent.profile import Profile
+
+from ._imex import skip_unless_required
+from ._packages import named
 
 
 @check(
@@ -17,8 +19,7 @@ from hostagent.profile import Profile
     references=("NVIDIA IMEX Service Guide, section Installation",),
 )
 def imex_version(packages: Packages, driver: Driver, profile: Profile) -> Findings:
-    if not profile.imex.required:
-        need(Unread("not-supported", "the profile asks for no IMEX"))
+    skip_unless_required(profile)
     found = named(need(packages.installed), IMEX_PACKAGES)
     if not found:
         yield fail("nvidia-imex is not installed", code="missing", found="not installed", wanted="nvidia-imex")

@@ -1,11 +1,12 @@
 """A library through which monitors talk to the NVSwitches has not the driver's version: DCGM and others see no switch."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import LIBRARY_PACKAGES, named, remedy_of
+from hostagent.knowledge.fabric import LIBRARY_PACKAGES
+
+from ._packages import named, other_versions
 
 
 @check(
@@ -18,12 +19,5 @@ from hostagent.knowledge.fabric import LIBRARY_PACKAGES, named, remedy_of
 def library_version(packages: Packages, driver: Driver, kernel: Kernel) -> Findings:
     found = named(need(packages.installed), LIBRARY_PACKAGES)
     if not found:
-        need(Unread("absent", "neither libnvidia-nscq nor libnvsdm is installed"))
-    loaded = need(driver.loaded_version)
-    for package in found:
-        if package.upstream != loaded:
-            remedy = remedy_of(package, kernel)
-            code = "reboot-pending" if remedy else "other-version"
-            yield fail(
-                f"{package.name} {package.upstream}, driver {loaded}", code=code, found=package.upstream, wanted=loaded, remedy=remedy
-            )
+        skip("neither libnvidia-nscq nor libnvsdm is installed")
+    yield from other_versions(found, driver, kernel)

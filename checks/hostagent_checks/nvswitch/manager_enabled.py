@@ -1,10 +1,11 @@
 """The fabric manager does not start at boot: after the next reboot CUDA fails with error 802."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Fabric
 from hostagent.facts.system import Services
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import MANAGER_UNIT, local_switches
+from hostagent.knowledge.fabric import MANAGER_UNIT
+
+from ._switches import local_switches
 
 
 @check(
@@ -16,9 +17,9 @@ from hostagent.knowledge.fabric import MANAGER_UNIT, local_switches
 )
 def manager_enabled(fabric: Fabric, services: Services) -> Findings:
     local_switches(fabric)
-    unit = services.unit(MANAGER_UNIT)
+    unit = need(services.unit(MANAGER_UNIT))
     if not unit.exists:
-        need(Unread("absent", f"the host has no unit {MANAGER_UNIT}: a container may run the fabric manager"))
+        skip(f"the host has no unit {MANAGER_UNIT}: a container may run the fabric manager")
     if need(unit.masked):
         yield fail("the fabric manager's unit is masked", code="masked", found="masked", wanted="enabled")
     elif not need(unit.enabled):

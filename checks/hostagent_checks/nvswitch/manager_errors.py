@@ -5,7 +5,9 @@ Where it names another driver version, it has refused to work at all.
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.gpu import Fabric
-from hostagent.knowledge.fabric import MISMATCH, local_switches
+from hostagent.knowledge.fabric import MISMATCH
+
+from ._switches import local_switches
 
 _SHOWN = 5
 

@@ -3,10 +3,12 @@
 A driver without it installs well and lists all GPUs. Hosts whose switches are elsewhere (GB200) need none.
 """
 
-from hostagent.check import Findings, check, fail
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Fabric
 from hostagent.facts.system import Machine, Services
-from hostagent.knowledge.fabric import MANAGER_PROCESS, MANAGER_UNIT, local_switches, runs
+from hostagent.knowledge.fabric import MANAGER_PROCESS, MANAGER_UNIT
+
+from ._switches import local_switches, runs
 
 
 @check(
@@ -18,5 +20,5 @@ from hostagent.knowledge.fabric import MANAGER_PROCESS, MANAGER_UNIT, local_swit
 )
 def manager_installed(fabric: Fabric, services: Services, machine: Machine) -> Findings:
     switches = local_switches(fabric)
-    if not services.unit(MANAGER_UNIT).exists and not runs(machine, MANAGER_PROCESS):
+    if not need(services.unit(MANAGER_UNIT)).exists and not runs(machine, MANAGER_PROCESS):
         yield fail(f"{switches} and no fabric manager", code="missing", found="not installed", wanted="nvidia-fabricmanager")

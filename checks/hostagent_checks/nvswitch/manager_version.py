@@ -3,13 +3,15 @@
 The newer packages of it have no branch in their name, so an upgrade moves them alone to the newest branch.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Fabric
 from hostagent.facts.packages import Packages
 from hostagent.facts.system import Kernel
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.fabric import MANAGER_PACKAGES, local_switches, named, remedy_of
+from hostagent.knowledge.fabric import MANAGER_PACKAGES
+
+from ._packages import named, other_versions
+from ._switches import local_switches
 
 
 @check(
@@ -23,12 +25,5 @@ def manager_version(fabric: Fabric, packages: Packages, driver: Driver, kernel: 
     local_switches(fabric)
     found = named(need(packages.installed), MANAGER_PACKAGES)
     if not found:
-        need(Unread("absent", "no fabric manager package is installed"))
-    loaded = need(driver.loaded_version)
-    for package in found:
-        if package.upstream != loaded:
-            remedy = remedy_of(package, kernel)
-            code = "reboot-pending" if remedy else "other-version"
-            yield fail(
-                f"{package.name} {package.upstream}, driver {loaded}", code=code, found=package.upstream, wanted=loaded, remedy=remedy
-            )
+        skip("no fabric manager package is installed")
+    yield from other_versions(found, driver, kernel)

@@ -3,7 +3,9 @@
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Fabric
 from hostagent.facts.system import Kernel
-from hostagent.knowledge.fabric import NVLSM_MODULES, nvlink5_bridges
+from hostagent.knowledge.fabric import NVLSM_MODULES
+
+from ._switches import nvlink5_bridges
 
 
 @check(

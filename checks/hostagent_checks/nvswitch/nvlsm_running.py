@@ -3,7 +3,9 @@
 from hostagent.check import Findings, check, fail
 from hostagent.facts.gpu import Fabric
 from hostagent.facts.system import Machine
-from hostagent.knowledge.fabric import NVLSM_PROCESS, nvlink5_bridges, runs
+from hostagent.knowledge.fabric import NVLSM_PROCESS
+
+from ._switches import nvlink5_bridges, runs
 
 
 @check(

@@ -5,7 +5,8 @@ After a fatal one the switch, and every GPU on it, must be reset; others are log
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.gpu import Fabric, GpuEvents
-from hostagent.knowledge.fabric import local_switches
+
+from ._switches import local_switches
 
 
 @check(

@@ -1,8 +1,7 @@
 """The driver took an NVSwitch and could not start it: it is missing in the driver's own list."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Fabric
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import NVSWITCH_DRIVER
 
 
@@ -16,7 +15,7 @@ from hostagent.knowledge.fabric import NVSWITCH_DRIVER
 def visible(fabric: Fabric) -> Findings:
     switches = [one for one in need(fabric.nvswitches) if need(one.bound_to) == NVSWITCH_DRIVER]
     if not switches:
-        need(Unread("not-supported", f"no NVSwitch is bound to {NVSWITCH_DRIVER}"))
+        skip(f"no NVSwitch is bound to {NVSWITCH_DRIVER}")
     listed = need(fabric.driver_nvswitches)
     for switch in switches:
         if switch.pci not in listed:

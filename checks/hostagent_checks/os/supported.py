@@ -4,9 +4,8 @@ What runs today may go on running, but a security fix of the driver or of the to
 NVIDIA publishes no packages for it. Move the node to a listed version before the next driver upgrade is due.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.system import Os
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
 
 
@@ -20,7 +19,7 @@ from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
 def supported(os: Os) -> Findings:
     owner = need(os.managed_by)
     if owner:
-        need(Unread("not-supported", f"{owner} owns the operating system, and brings the driver"))
+        skip(f"{owner} owns the operating system, and brings the driver")
     distribution = need(os.id)
     if not versions(distribution):
         known = ", ".join(one.id for one in DISTRIBUTIONS)

@@ -3,11 +3,12 @@
 The toolkit writes its specification to /var/run/cdi. A runtime whose cdi_spec_dirs was set to other directories never sees it.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import skip_unwanted
 
 
 @check(
@@ -18,12 +19,12 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, Support for Container Device Interface",),
 )
 def cdi_directories(runtime: Runtime, cdi: Cdi, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if not need(runtime.cdi_enabled):
-        need(Unread("not-supported", f"CDI is off in {runtime.key}"))
+        skip(f"CDI is off in {runtime.key}")
     folders = {spec.path.rpartition("/")[0].replace("/var/run/", "/run/") for spec in need(cdi.specs) if not spec.error}
     if not folders:
-        need(Unread("absent", "there is no CDI specification of NVIDIA's"))
+        skip("there is no CDI specification of NVIDIA's")
     read = {folder.rstrip("/").replace("/var/run/", "/run/") for folder in need(runtime.cdi_spec_dirs)}
     if not folders & read:
         yield fail("no specification where the runtime looks", code="not-read", found=tuple(sorted(read)), wanted=tuple(sorted(folders)))

@@ -5,10 +5,11 @@ takes it away again; 1.6 has no CDI at all; 2.x has it on. Docker needs "feature
 that switch it on themselves; 'nvidia-ctk runtime configure --cdi.enabled' drops the other features of that object.
 """
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.runtime import Runtime, wanted
-from hostagent.facts.unread import Unread
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
+
+from ._choice import usable_ones
 
 
 @check(
@@ -26,9 +27,7 @@ from hostagent.profile import Profile
 )
 def cdi_enabled(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
     if profile.runtime.access != "cdi" or profile.runtime.kind == "none":
-        need(Unread("not-supported", "the profile does not ask for CDI"))
-    usable = [one for one in wanted(runtimes, profile.runtime.kind) if need(one.state) == "accepted"]
-    if not usable:
-        need(Unread("absent", "no container runtime accepts its configuration"))
+        skip("the profile does not ask for CDI")
+    usable = usable_ones(runtimes, profile)
     if not any(need(one.cdi_enabled) for one in usable):
         yield fail("CDI is not enabled", code="disabled", found=tuple(f"{one.key}: off" for one in usable), wanted="on")

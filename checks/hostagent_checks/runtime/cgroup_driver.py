@@ -4,11 +4,12 @@ On a host that systemd manages, the kubelet and the runtime both have to use the
 killed or not counted when resources get short; with different drivers they do not start.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.system import Machine, Services
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import skip_unwanted
 
 
 @check(
@@ -22,13 +23,13 @@ from hostagent.profile import Profile
     references=("Kubernetes, Container Runtimes: cgroup drivers",),
 )
 def cgroup_driver(runtime: Runtime, services: Services, machine: Machine, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if runtime.key not in ("containerd", "crio", "k3s", "rke2"):
-        need(Unread("not-supported", f"the kubelet does not use {runtime.key}, or sets its driver by itself"))
+        skip(f"the kubelet does not use {runtime.key}, or sets its driver by itself")
     driver = need(runtime.cgroup_driver)
     if not any(unit.exists for unit in need(services.units)):
-        need(Unread("not-supported", "systemd does not manage this host"))
+        skip("systemd does not manage this host")
     if runtime.key in ("containerd", "crio") and not any(one.name == "kubelet" for one in need(machine.processes)):
-        need(Unread("not-supported", "no kubelet runs here"))
+        skip("no kubelet runs here")
     if driver != "systemd":
         yield fail("the runtime does not use systemd's cgroups", code="not-systemd", found=driver, wanted="systemd")

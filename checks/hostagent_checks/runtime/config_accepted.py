@@ -7,10 +7,11 @@ the kubelet gets no answer. In containerd 1.x a file or drop-in that names only 
 the built-in runc entry. Docker and CRI-O refuse a file they cannot parse.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import skip_unwanted
 
 
 @check(
@@ -24,10 +25,10 @@ from hostagent.profile import Profile
     ),
 )
 def config_accepted(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     state = need(runtime.state)
     if state == "absent":
-        need(Unread("absent", f"no program reads the configuration of {runtime.key}"))
+        skip(f"no program reads the configuration of {runtime.key}")
     if state == "rejected":
         error = need(runtime.error)
         code = "cri-refused" if error.startswith("invalid plugin config") else "rejected"

@@ -4,10 +4,11 @@ A file without the line is version 1. The toolkit writes a version 1 drop-in and
 containerd ignores every table of the file that has the plugin's full name, and containerd 2 ignores the short names as well.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import skip_unwanted
 
 
 @check(
@@ -21,10 +22,10 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit issue 1430",),
 )
 def config_version(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if runtime.key != "containerd":
-        need(Unread("not-supported", f"{runtime.key} writes its configuration itself, or has no version in it"))
+        skip(f"{runtime.key} writes its configuration itself, or has no version in it")
     if need(runtime.state) == "cri_disabled" or not need(runtime.config_files):
-        need(Unread("not-supported", "CRI is off, or the built-in configuration is in force"))
+        skip("CRI is off, or the built-in configuration is in force")
     if (version := need(runtime.config_version)) < 2:
         yield fail("the configuration is version 1", code="version-1", found=version, wanted="2 or 3")

@@ -5,10 +5,11 @@ Kubernetes is to use, the kubelet gets "unknown service runtime.v1.RuntimeServic
 without any effect.
 """
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.runtime import Runtime, wanted
-from hostagent.facts.unread import Unread
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
+
+from ._choice import accepted_ones
 
 
 @check(
@@ -24,10 +25,10 @@ from hostagent.profile import Profile
 )
 def cri_enabled(runtime: Runtime, runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
     if runtime.kind != "containerd" or profile.runtime.kind not in ("any", "containerd"):
-        need(Unread("not-supported", f"CRI of {runtime.key} is not wanted here"))
+        skip(f"CRI of {runtime.key} is not wanted here")
     if need(runtime.state) != "cri_disabled":
         return
-    others = [one.key for one in wanted(runtimes, profile.runtime.kind) if need(one.state) == "accepted"]
+    others = [one.key for one in accepted_ones(runtimes, profile)]
     if others:
-        need(Unread("not-supported", f"containers run by {', '.join(others)}, which needs no CRI of {runtime.key}"))
+        skip(f"containers run by {', '.join(others)}, which needs no CRI of {runtime.key}")
     yield fail("CRI is disabled", code="disabled", found="disabled_plugins names cri", wanted="the CRI plugin enabled")

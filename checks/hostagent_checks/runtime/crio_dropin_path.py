@@ -4,10 +4,11 @@ Toolkit 1.19.0 writes /etc/crio/conf.d/99-nvidia.toml; CRI-O reads /etc/crio/cri
 runtime does not exist. Toolkit 1.19.1 has the right path.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import skip_unwanted
 
 
 @check(
@@ -24,9 +25,9 @@ from hostagent.profile import Profile
     ),
 )
 def crio_dropin_path(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if runtime.kind != "crio":
-        need(Unread("not-supported", f"{runtime.key} is not CRI-O"))
+        skip(f"{runtime.key} is not CRI-O")
     files = need(runtime.unimported)
     if files:
         yield fail("a drop-in that CRI-O does not read", code="wrong-directory", found=files, wanted="/etc/crio/crio.conf.d")

@@ -3,9 +3,8 @@
 Some clusters make nvidia the default so that pods need no runtime class. Docker Compose files without a runtime line rely on it too.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -22,6 +21,6 @@ from hostagent.profile import Profile
 def default_runtime(runtime: Runtime, profile: Profile) -> Findings:
     want = profile.runtime.default_runtime
     if not want or profile.runtime.kind not in ("any", runtime.kind):
-        need(Unread("not-supported", f"the profile names no default runtime for {runtime.key}"))
+        skip(f"the profile names no default runtime for {runtime.key}")
     if (found := need(runtime.default_runtime)) != want:
         yield fail("another default runtime", code="other", found=found, wanted=want)

@@ -9,6 +9,8 @@ from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 
 @check(
     title="No older drop-in hides settings of the main file",
@@ -18,7 +20,7 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, Release Notes 1.18.0: drop-in files",),
 )
 def dropin_shadow(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     hidden = need(runtime.shadowed)
     if hidden:
         yield fail("settings of the main file are hidden", code="shadowed", found=hidden[:5], wanted="none", evidence=hidden)

@@ -8,8 +8,9 @@ uses, tells the runtime about the devices and is not affected.
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import nvidia_handlers, skip_unwanted
 
 
 @check(
@@ -20,9 +21,8 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",),
 )
 def gpu_lost_on_reload(runtime: Runtime, toolkit: Toolkit, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
-    if not runtime.nvidia_handlers:
-        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
+    skip_unwanted(runtime, profile)
+    nvidia_handlers(runtime)
     mode, driver = need(toolkit.mode), need(runtime.cgroup_driver)
     if mode == "legacy" and driver == "systemd":
         yield fail("containers lose GPUs when systemd reloads", code="legacy-systemd", found="legacy with systemd", wanted="auto, or cdi")

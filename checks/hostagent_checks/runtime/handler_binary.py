@@ -6,8 +6,9 @@ It happens when the toolkit was removed or moved and the runtime's configuration
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import nvidia_handlers, skip_unwanted
 
 
 @check(
@@ -20,11 +21,8 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )
 def handler_binary(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
-    handlers = runtime.nvidia_handlers
-    if not handlers:
-        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
-    for handler in handlers:
+    skip_unwanted(runtime, profile)
+    for handler in nvidia_handlers(runtime):
         if not need(handler.binary_exists):
             found = handler.binary or "no BinaryName"
             yield fail(f"the program of {handler.name} is missing", code="missing", found=found, wanted="an installed program")

@@ -4,10 +4,11 @@ The entry has no BinaryName (containerd) or runtime_path (CRI-O), so the runtime
 job looks for a GPU.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import nvidia_handlers, skip_unwanted
 
 
 @check(
@@ -21,11 +22,8 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )
 def handler_binary_set(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
-    handlers = runtime.nvidia_handlers
-    if not handlers:
-        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
-    for handler in handlers:
+    skip_unwanted(runtime, profile)
+    for handler in nvidia_handlers(runtime):
         if "nvidia" not in handler.binary:
             found = handler.binary or "the default program"
             yield fail(f"{handler.name} does not start the toolkit", code="other-program", found=found, wanted="nvidia-container-runtime")

@@ -4,10 +4,11 @@ runc then says "expected cgroupsPath to be of format slice:prefix:name for syste
 does not count it. 'nvidia-ctk runtime configure' on a host without a config.toml writes an nvidia entry without SystemdCgroup.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import nvidia_handlers, skip_unwanted
 
 
 @check(
@@ -18,12 +19,12 @@ from hostagent.profile import Profile
     references=("Kubernetes, Container Runtimes: cgroup drivers",),
 )
 def handler_cgroup(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     handlers = need(runtime.handlers)
-    base = need(next((one for one in handlers if one.name == "runc"), Unread("absent", f"{runtime.key} has no runc entry")))
-    if not runtime.nvidia_handlers:
-        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
-    for handler in runtime.nvidia_handlers:
+    base = next((one for one in handlers if one.name == "runc"), None)
+    if base is None:
+        skip(f"{runtime.key} has no runc entry")
+    for handler in nvidia_handlers(runtime):
         if need(handler.systemd_cgroup) != need(base.systemd_cgroup):
             found = f"{handler.name}: {'systemd' if handler.systemd_cgroup else 'cgroupfs'}"
             yield fail(

@@ -8,6 +8,8 @@ from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 
 @check(
     title="Every runtime entry has a runtime_type",
@@ -19,7 +21,7 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit issue 1956",),
 )
 def handler_type(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     for handler in need(runtime.handlers):
         if not handler.runtime_type:
             yield fail(f"{handler.name} has no runtime_type", code="empty", found=f"{handler.name}: empty", wanted="io.containerd.runc.v2")

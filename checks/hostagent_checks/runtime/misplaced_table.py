@@ -9,6 +9,8 @@ from hostagent.check import Findings, check, fail, need
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 
 @check(
     title="NVIDIA entries stand where this containerd reads them",
@@ -21,7 +23,7 @@ from hostagent.profile import Profile
     references=("containerd 2.0, Release Notes: configuration version 3",),
 )
 def misplaced_table(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     tables = need(runtime.misplaced)
     if tables:
         yield fail("tables that containerd does not read", code="misplaced", found=tables, wanted="none")

@@ -6,11 +6,12 @@ in a file whose version line is missing has no effect, while 'nvidia-ctk runtime
 accepts CDI too, a runtime with CDI enabled and a specification for NVIDIA's devices is enough.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Runtime, wanted
-from hostagent.facts.unread import Unread
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
+
+from ._choice import usable_ones
 
 _WANTED = {"handler": "a runtime called nvidia", "either": "a runtime called nvidia, or CDI with a specification"}
 #: Where all runtimes write their configuration themselves, and nvidia-ctk's edits have no effect.
@@ -35,11 +36,9 @@ _REMEDIES = {
 def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, profile: Profile) -> Findings:
     kind, access = profile.runtime.kind, profile.runtime.access
     if kind == "none" or access == "cdi":
-        need(Unread("not-supported", "the profile wants no nvidia runtime"))
-    usable = [one for one in wanted(runtimes, kind) if need(one.state) == "accepted"]
-    if not usable:
-        need(Unread("absent", "no container runtime accepts its configuration"))
-    if any(one.nvidia_handlers for one in usable):
+        skip("the profile wants no nvidia runtime")
+    usable = usable_ones(runtimes, profile)
+    if any(need(one.nvidia_handlers) for one in usable):
         return
     by_cdi = access == "either" and any(need(one.cdi_enabled) for one in usable)
     if by_cdi and any(spec.kind == "nvidia.com/gpu" and not spec.error for spec in need(cdi.specs)):

@@ -5,10 +5,11 @@ operator's: on a host whose profile owns the toolkit, upgrades and security fixe
 when the DaemonSet goes. The reverse holds where containers are to own it.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import nvidia_handlers, skip_unwanted
 
 
 @check(
@@ -22,11 +23,8 @@ from hostagent.profile import Profile
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),
 )
 def operator_owned(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
-    handlers = runtime.nvidia_handlers
-    if not handlers:
-        need(Unread("absent", f"{runtime.key} has no NVIDIA runtime entry"))
-    for handler in handlers:
+    skip_unwanted(runtime, profile)
+    for handler in nvidia_handlers(runtime):
         owner = "container" if handler.binary.startswith("/usr/local/nvidia/toolkit/") else "host"
         if owner != profile.toolkit.owner:
             found = f"{handler.name}: {handler.binary or 'default'} ({owner})"

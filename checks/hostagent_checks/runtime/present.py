@@ -3,10 +3,11 @@
 The profile says which runtime must be there. A configuration that was left behind by a removed runtime does not count.
 """
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.runtime import Runtime, wanted
-from hostagent.facts.unread import Unread
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
+
+from ._choice import present_ones
 
 
 @check(
@@ -19,8 +20,8 @@ from hostagent.profile import Profile
 def present(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
     kind = profile.runtime.kind
     if kind == "none":
-        need(Unread("not-supported", "the profile wants no container runtime"))
-    if not wanted(runtimes, kind):
+        skip("the profile wants no container runtime")
+    if not present_ones(runtimes, profile):
         found = [f"{one.key} ({need(one.state)})" for one in runtimes]
         yield fail(
             "no container runtime", code="absent", found=tuple(found), wanted="containerd, docker or crio" if kind == "any" else kind

@@ -9,6 +9,8 @@ from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
+from ._choice import skip_unwanted
+
 #: A process' start is told from the boot's second (btime of proc_stat(5)): k3s starts containerd in the second in which it writes its file.
 _START_IS_EXACT_TO_S = 1
 
@@ -24,7 +26,7 @@ _START_IS_EXACT_TO_S = 1
     ),
 )
 def restart_pending(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     started = need(runtime.started_at)
     changed = need(runtime.newest_config_mtime)
     if started + _START_IS_EXACT_TO_S < changed:

@@ -4,10 +4,11 @@ After a failed start (a configuration that is refused, an ordering cycle at boot
 until somebody starts it.
 """
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.runtime import Runtime, wanted
-from hostagent.facts.unread import Unread
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
+
+from ._choice import present_ones
 
 
 @check(
@@ -18,8 +19,8 @@ from hostagent.profile import Profile
     references=("Kubernetes, Container Runtimes",),
 )
 def service_running(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
-    installed = wanted(runtimes, profile.runtime.kind)
+    installed = present_ones(runtimes, profile)
     if not installed:
-        need(Unread("absent", "the runtime that the profile wants is not installed"))
+        skip("the runtime that the profile wants is not installed")
     if not any(need(one.running) for one in installed):
         yield fail("no container runtime runs", code="stopped", found=tuple(f"{one.key}: stopped" for one in installed), wanted="running")

@@ -4,10 +4,11 @@ The address was changed in the configuration, or the daemon hangs before it serv
 containerRuntimeEndpoint.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import skip_unwanted
 
 
 @check(
@@ -18,8 +19,8 @@ from hostagent.profile import Profile
     references=("Kubernetes, Container Runtimes",),
 )
 def socket_listening(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if not need(runtime.running):
-        need(Unread("absent", f"{runtime.key} does not run"))
+        skip(f"{runtime.key} does not run")
     if not need(runtime.socket_listening):
         yield fail("nobody listens on the socket", code="not-listening", found=need(runtime.socket), wanted="a listening socket")

@@ -4,10 +4,11 @@ containerd reads drop-ins only through the imports line of its main file. The to
 version line; tools that rewrite config.toml remove it.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._choice import skip_unwanted
 
 
 @check(
@@ -18,9 +19,9 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit issue 1430",),
 )
 def unimported_dropin(runtime: Runtime, profile: Profile) -> Findings:
-    runtime.judged(profile.runtime.kind)
+    skip_unwanted(runtime, profile)
     if runtime.kind != "containerd":
-        need(Unread("not-supported", f"{runtime.key} has no imports"))
+        skip(f"{runtime.key} has no imports")
     files = need(runtime.unimported)
     if files:
         yield fail("drop-ins that nothing imports", code="not-imported", found=files, wanted="none")

@@ -4,10 +4,11 @@ This is what is left by an image build that copied the package database without 
 its permission bits. Runtimes then fail with "executable file not found" when the first GPU container starts.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+
+from ._host import skip_unneeded
 
 _NEEDED = ("/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk")
 
@@ -20,13 +21,10 @@ _NEEDED = ("/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk")
     references=("NVIDIA Container Toolkit, packaging: nvidia-container-toolkit-base",),
 )
 def binary(toolkit: Toolkit, profile: Profile) -> Findings:
-    if profile.toolkit.owner == "container":
-        need(Unread("not-supported", "the profile gives the toolkit to a container"))
-    if profile.runtime.kind == "none":
-        need(Unread("not-supported", "the profile wants no container runtime, and so no toolkit"))
+    skip_unneeded(profile)
     binaries = dict(need(toolkit.binaries))
     if not binaries and not need(toolkit.packages):
-        need(Unread("absent", "the toolkit is not installed"))
+        skip("the toolkit is not installed")
     for path in _NEEDED:
         if not binaries.get(path, False):
             found = "not executable" if path in binaries else "missing"

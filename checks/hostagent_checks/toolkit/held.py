@@ -4,10 +4,9 @@ An ordinary upgrade then replaces the program that starts every GPU container wh
 the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (= …) but … is to be installed".
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.system import Os
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -20,10 +19,10 @@ from hostagent.facts.unread import Unread
 def held(toolkit: Toolkit, os: Os) -> Findings:
     packages = need(toolkit.packages)
     if not packages:
-        need(Unread("absent", "no package of the toolkit is installed"))
+        skip("no package of the toolkit is installed")
     free = sorted(one.name for one in packages if not one.held)
     if free and (owner := need(os.managed_by)):
-        need(Unread("not-supported", f"{owner} brings the toolkit, and replaces it with the image"))
+        skip(f"{owner} brings the toolkit, and replaces it with the image")
     if len(free) == len(packages):
         yield fail("no package of the toolkit is held", code="not-held", found="none held", wanted="all held")
     elif free:

@@ -5,11 +5,12 @@ package writes. A host that uses CDI alone needs the base package and no other; 
 Where a profile says that a container (the GPU Operator) owns the toolkit, or that the host runs no containers, it needs none.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
 from hostagent.profile import Profile
+
+from ._host import skip_unneeded
 
 
 @check(
@@ -20,13 +21,10 @@ from hostagent.profile import Profile
     references=("NVIDIA Container Toolkit, Installing the NVIDIA Container Toolkit",),
 )
 def installed(toolkit: Toolkit, profile: Profile) -> Findings:
-    if profile.toolkit.owner == "container":
-        need(Unread("not-supported", "the profile gives the toolkit to a container"))
-    if profile.runtime.kind == "none":
-        need(Unread("not-supported", "the profile wants no container runtime, and so no toolkit"))
+    skip_unneeded(profile)
     packages = need(toolkit.packages)
     if not packages and need(toolkit.operator_version):
-        need(Unread("not-supported", "the GPU Operator owns the toolkit: toolkit.operator_owner judges that"))
+        skip("the GPU Operator owns the toolkit: toolkit.operator_owner judges that")
     if not packages and not need(toolkit.binaries):
         yield fail("the toolkit is not installed", code="not-installed", found="no package and no program of it", wanted="installed")
     missing = [name for name in TOOLKIT_PACKAGES if packages and all(one.name != name for one in packages)]

@@ -4,9 +4,8 @@ Both write the same drop-in of the runtime's configuration. Whichever ran last d
 upgrade of the other changes nothing, and removing one leaves a runtime entry that points nowhere.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -21,7 +20,7 @@ def operator_owner(toolkit: Toolkit, profile: Profile) -> Findings:
     operators = need(toolkit.operator_version)
     packages = need(toolkit.packages)
     if not operators and not packages:
-        need(Unread("absent", "no toolkit is installed"))
+        skip("no toolkit is installed")
     if operators and packages:
         yield fail(
             "the host and the GPU Operator both have a toolkit",

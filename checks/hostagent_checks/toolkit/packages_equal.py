@@ -4,9 +4,8 @@ The hook, the command-line tool and the library are built and tested together an
 interface. This comes about when only some of the four names are given a version or a pin.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 
 
 @check(
@@ -19,7 +18,7 @@ from hostagent.facts.unread import Unread
 def packages_equal(toolkit: Toolkit) -> Findings:
     packages = need(toolkit.packages)
     if len(packages) < 2:
-        need(Unread("not-supported", "fewer than two of the toolkit's packages are installed"))
+        skip("fewer than two of the toolkit's packages are installed")
     versions = {one.name: need(one.upstream) for one in packages}
     if len(set(versions.values())) > 1:
         found = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))

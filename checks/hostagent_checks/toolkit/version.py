@@ -4,9 +4,8 @@ Versions with two fields, release candidates and package suffixes are compared a
 Where the profile gives the toolkit to a container, the copy that the GPU Operator puts on the host is judged.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.facts.version import satisfies
 from hostagent.profile import Profile
 
@@ -21,7 +20,7 @@ from hostagent.profile import Profile
 def version(toolkit: Toolkit, profile: Profile) -> Findings:
     found = need(toolkit.operator_version) if profile.toolkit.owner == "container" else need(toolkit.version)
     if not found:
-        need(Unread("absent", "the GPU Operator has put no toolkit on this host yet"))
+        skip("the GPU Operator has put no toolkit on this host yet")
     if not satisfies(found, profile.toolkit.version):
         yield fail(
             f"toolkit {found}, profile wants {profile.toolkit.version}", code="other-version", found=found, wanted=profile.toolkit.version

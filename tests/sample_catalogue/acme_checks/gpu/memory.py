@@ -5,6 +5,8 @@ from typing import NamedTuple
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
 
+from ._sizes import gib
+
 
 class Params(NamedTuple):
     min_gib: int = 40
@@ -18,6 +20,6 @@ class Params(NamedTuple):
     references=("Acme host handbook, chapter 4",),
 )
 def memory(gpu: Gpu, params: Params) -> Findings:
-    found_gib = need(gpu.memory_bytes) >> 30
+    found_gib = gib(need(gpu.memory_bytes))
     if found_gib < params.min_gib:
         yield fail(f"{found_gib} GiB of memory, wanted {params.min_gib}", code="small", found=found_gib, wanted=f">= {params.min_gib}")

@@ -1,0 +1,25 @@
+"""The kernel module that judges the rest of the driver: the loaded one, else the one that the next boot loads."""
+
+from collections.abc import Callable
+
+from hostagent.check import need
+from hostagent.facts.driver import Driver
+from hostagent.facts.system import InstalledKernel, Kernel
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
+
+
+def module_version(driver: Driver, kernel: Kernel) -> str:
+    """Its version."""
+    return _loaded_or_next(driver.loaded_version, kernel, lambda following: following.nvidia_version)
+
+
+def module_flavour(driver: Driver, kernel: Kernel) -> str:
+    """Open or proprietary."""
+    return _loaded_or_next(driver.flavour, kernel, lambda following: following.nvidia_flavour)
+
+
+def _loaded_or_next(loaded: "str | Unread", kernel: Kernel, of: "Callable[[InstalledKernel], str | Unread]") -> str:
+    """Nothing is loaded, or nothing runs: what the next boot loads counts. Any other reason leaves the check unknown."""
+    if isinstance(loaded, Unread) and loaded.why in NOT_APPLICABLE:
+        return need(of(need(kernel.at(kernel.next_release))))
+    return need(loaded)

@@ -1,0 +1,27 @@
+"""The switches that this host itself has to run, and the daemons that do it.
+
+A compute node of GB200 has GPUs on a fabric and runs none of it: its switches are elsewhere.
+"""
+
+from hostagent.check import need, skip
+from hostagent.facts.gpu import Fabric
+from hostagent.facts.system import Machine
+
+
+def local_switches(fabric: Fabric) -> str:
+    """What fabric this host has to run, in words; the check does not apply where it has none."""
+    if switches := need(fabric.nvswitches):
+        return f"{len(switches)} NVSwitches"
+    if bridges := need(fabric.nvlink5_managers):
+        return f"NVLink 5 switches behind {', '.join(bridges)}"
+    return skip("this host has no NVSwitch of its own")
+
+
+def nvlink5_bridges(fabric: Fabric) -> tuple[str, ...]:
+    """The HCAs that lead to NVLink 5 switches; the check does not apply where there is none."""
+    return need(fabric.nvlink5_managers) or skip("this host has no NVLink 5 switches of its own")
+
+
+def runs(machine: Machine, process: str) -> bool:
+    """Whether the process is there; the kernel cuts names to 15 characters."""
+    return any(one.name[:15] == process[:15] for one in need(machine.processes))

@@ -1,0 +1,12 @@
+"""Whether the host itself needs the toolkit."""
+
+from hostagent.check import skip
+from hostagent.profile import Profile
+
+
+def skip_unneeded(profile: Profile) -> None:
+    """The checks of what is installed do not apply where a container brings the toolkit, or where no container runs."""
+    if profile.toolkit.owner == "container":
+        skip("the profile gives the toolkit to a container")
+    if profile.runtime.kind == "none":
+        skip("the profile wants no container runtime, and so no toolkit")
