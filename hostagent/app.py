@@ -1,7 +1,7 @@
 """The pipeline on one screen: source, facts, checks, report."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from hostagent import __version__, catalogue
@@ -16,14 +16,17 @@ from hostagent.reportfacts import report_facts
 from hostagent.source import Source
 from hostagent.source.base import Backend
 
+Warn = Callable[[Iterable[str]], None]
 
-def examine(reading: Backend, loaded: Loaded, only: Iterable[str] = (), *, replayed: bool = False) -> Report:
-    """Read the host, judge it by the profile, report. Closes the backend."""
+
+def examine(reading: Backend, loaded: Loaded, only: Iterable[str] = (), *, replayed: bool = False, warn: Warn = lambda _: None) -> Report:
+    """Read the host, judge it by the profile, report. Closes the backend. `warn` is given what is odd about the profile, in sentences."""
     only = tuple(only)
     started = time.perf_counter()
     try:
         checks = catalogue.load(loaded.profile.catalogues)
-        catalogue.refuse_unknown_ids(checks, loaded)
+        loaded = catalogue.refuse_unknown_ids(checks, loaded)
+        warn(loaded.warnings)
         chosen = catalogue.select(checks, only) if only else checks
         loading = time.perf_counter()
         facts, timings_ms = collect(Source(reading), READERS)
