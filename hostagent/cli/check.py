@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hostagent import state
-from hostagent.cli.options import colour_wanted, evidence, evidence_options, terminal_width, write
+from hostagent.cli.options import colour_wanted, evidence, evidence_options, terminal_width, warn, write
 from hostagent.evidence import Evidence, open_host
 from hostagent.report import PLACEABLE, Report
 from hostagent.sinks import FORMATS, Format, render
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hostagent.source.live import LiveBackend
     from hostagent.source.tape import ReplayBackend
 
+ProfileFiles = tuple[tuple[str, str], ...]
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 
 
@@ -44,28 +45,30 @@ def command(profile_name: str, scope: str, form: Format, output: str, only: tupl
     place = evidence(**where)
     reading = open_host(place)  # its worker reads the driver while everything else is still imported
     try:
-        report = _examined(reading, place, profile_name, only)
+        report, profile_files = _examined(reading, place, profile_name, only)
     finally:
         reading.close()
     if report.evidence == "live" and not report.replayed and not report.partial and os.geteuid() == 0:
-        _remember(report)
+        _remember(report, profile_files)
     width = terminal_width()
     write(render(report, form, colour=colour_wanted(output), width=width, verbose=verbose), output)
     sys.exit(0 if getattr(report.verdict, _SCOPES[scope]) in PLACEABLE else 1)
 
 
-def _examined(reading: "LiveBackend | ReplayBackend", place: Evidence, profile_name: str, only: tuple[str, ...]) -> Report:
+def _examined(
+    reading: "LiveBackend | ReplayBackend", place: Evidence, profile_name: str, only: tuple[str, ...]
+) -> tuple[Report, ProfileFiles]:
     from hostagent import app, profile
 
     # The site file is this machine's policy: a recorded host gives the same report on every laptop without it.
     loaded = profile.load(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE)
     if loaded.profile.nvml == "optional":
         reading.make_nvml_optional()
-    return app.examine(reading, loaded, only, replayed=bool(place.snapshot))
+    return app.examine(reading, loaded, only, replayed=bool(place.snapshot), warn=warn), loaded.files
 
 
-def _remember(report: Report) -> None:
+def _remember(report: Report, profile_files: ProfileFiles) -> None:
     try:
-        state.save(report)
+        state.save(report, profile_files)
     except OSError as error:
         click.echo(f"Warning: no state written to {state.PATH}: {(error.strerror or str(error)).lower()}", err=True)
