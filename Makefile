@@ -25,7 +25,8 @@ lint: $(VENV)/.tests  ## style, types, layers
 bench: $(VENV)/.tests  ## measure time, memory and processes against a peer and a floor
 	$(BIN)/python tests/bench/run.py
 
-docs: $(VENV)/.tests  ## write the page of every check and the parts of README that are output
+docs: $(VENV)/.tests  ## write what is made from other files: built-in profiles as JSON, pages of checks, output in README
+	$(BIN)/python -m tests.profiles
 	$(BIN)/python -m hostagent.docs
 	$(BIN)/python -m tests.readme
 

@@ -18,8 +18,8 @@ from hostagent.reading import Collected, Reading
 from hostagent.report import SCHEMA_VERSION, HostIdentity, Judgement, ProfileIdentity, Report, Tool, coverage, verdicts
 from hostagent.reportfacts import report_facts
 
-#: Seconds for judging and rendering, beside the deadline of the reading.
-JUDGING_S = 2.0
+#: Seconds for judging, beside the deadline of the reading.
+JUDGING_S = 1.5
 
 
 class Prepared(NamedTuple):
@@ -33,11 +33,14 @@ class Prepared(NamedTuple):
 
 
 def prepare(loaded: Loaded, only: Iterable[str] = ()) -> Prepared:
-    """Catalogue and inputs of the profile's checks, or of those that `only` names. Raises ``HostagentError``."""
+    """Catalogue and inputs of the profile's checks, or of those that `only` names. Raises ``HostagentError``.
+
+    What is odd about the profile is said in ``Prepared.loaded.warnings``.
+    """
     started = time.perf_counter()
     only = tuple(only)
     checks = catalogue.load(loaded.profile.catalogues)
-    catalogue.refuse_unknown_ids(checks, loaded)
+    loaded = catalogue.refuse_unknown_ids(checks, loaded)
     chosen = catalogue.select(checks, only) if only else checks
     kinds = (*HEAD, *(kind.__name__ for one in chosen for kind in _facts(one))) if only else tuple(READERS)
     return Prepared(loaded, chosen, tuple(dict.fromkeys(kinds)), bool(only), _ms_since(started))

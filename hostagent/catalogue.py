@@ -58,17 +58,26 @@ def select(checks: tuple[Check, ...], only: Iterable[str]) -> tuple[Check, ...]:
     return tuple(one for one in checks if any(one.id == name or one.id.startswith(name + ".") for name in wanted))
 
 
-def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> None:
-    """A profile that turns off a check that does not exist means another one: say so."""
-    known = {one.id for one in checks}
-    for name in loaded.profile.checks:
-        if name not in known:
+def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> Loaded:
+    """A profile that turns off a check that does not exist means another one: say so. Where a layer says a newer schema than ours, it means
+    a newer catalogue: such checks and parameters are left out of the profile that is returned, each with a warning.
+    """
+    known = {one.id: one for one in checks}
+    for name, policy in loaded.profile.checks.items():
+        if name in known:
+            unknown = [param for param in policy.params if param not in getattr(known[name].params, "_fields", ())]
+            for param in unknown:
+                loaded = loaded.without(name, param) if loaded.is_newer(f"checks.{name}.params.{param}") else loaded
+        elif loaded.is_newer(f"checks.{name}"):
+            loaded = loaded.without(name)
+        else:
             import difflib
 
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]}?" if close else "Run 'hostagent checks list'"
             where = loaded.origin(f"checks.{name}")
             raise HostagentError(f"profile {where}: checks names {name!r}, which no catalogue has", hint)
+    return loaded
 
 
 def _modules(name: str) -> Iterator[ModuleType]:

@@ -20,6 +20,10 @@ class Evidence(NamedTuple):
     snapshot: str = ""  # a recorded host
     deadline_s: float = 30
 
+    @property
+    def is_this_machine(self) -> bool:
+        return not (self.host_root or self.root or self.snapshot)
+
 
 @contextlib.contextmanager
 def open_host(evidence: Evidence, kinds: Iterable[str] = (), *, records: bool = False) -> Iterator[Reading]:

@@ -1,19 +1,18 @@
-"""Desired state: built-in profiles, a site file, ``--profile``; each value knows where it came from."""
+"""Desired state: what a profile says, and one profile out of its layers; each value knows where it came from."""
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple
 
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
+from hostagent.profiles.files import fingerprint
+from hostagent.profiles.format import RENAMES, Rename
+from hostagent.profiles.layers import NEXT_STEP, Reader, beside, warnings
 from hostagent.shape import ShapeError, build, plain
 
-SCHEMA_VERSION = 1
 SITE_FILE = "/etc/hostagent/profile.yaml"
-BUILT_IN = os.path.join(os.path.dirname(__file__), "profiles")
-MAX_BYTES = 256 * 1024
-_NEXT_STEP = "See 'hostagent schema profile' and 'hostagent profile show default'"
 
 Owner = Literal["host", "container"]
 
@@ -88,11 +87,14 @@ class ReportPolicy:
 
 @frozen
 class CheckPolicy:
-    """What a profile says of one check. ``off`` is the reason it is turned off for; ``""`` leaves it on."""
+    """What a profile says of one check. ``off`` is the reason it is turned off for; ``""`` leaves it on. `excepted` are the subjects
+    that it is turned off for alone, as a report names them; one that a host does not have is no mistake.
+    """
 
     off: str = ""
     severity: Literal["", "critical", "warning", "info"] = ""
     params: Mapping[str, Any] = field(default_factory=dict)
+    excepted: tuple[str, ...] = field(default=(), metadata={"key": "except"})  # a keyword of Python
 
 
 @frozen
@@ -122,6 +124,9 @@ class Loaded(NamedTuple):
     profile: Profile
     origins: Mapping[str, str]
     site: str  # the site file that is laid over it, "" for none
+    files: tuple[tuple[str, str], ...] = ()  # absolute path or built-in:NAME, and the SHA-256 of what was read ("": no such file)
+    warnings: tuple[str, ...] = ()  # sentences for the user, one a key
+    newer: frozenset[str] = frozenset()  # the layers that say a newer minor of the schema than ours
 
     @property
     def title(self) -> str:
@@ -131,93 +136,66 @@ class Loaded(NamedTuple):
     @property
     def digest(self) -> str:
         """First 16 hex digits of the SHA-256 of the effective values."""
-        import hashlib
         import json
 
-        return hashlib.sha256(json.dumps(plain(self.profile), sort_keys=True).encode()).hexdigest()[:16]
+        return fingerprint(json.dumps(plain(self.profile), sort_keys=True).encode())[:16]
 
     def origin(self, path: str) -> str:
-        """The layer that set `path`, or the nearest enclosing path that a layer set."""
+        """The layer that set `path`, or something below it, or the nearest enclosing path that a layer set."""
+        below = [layer for known, layer in self.origins.items() if known.startswith(f"{path}.")]
+        if path not in self.origins and below:
+            return below[-1]
         while path and path not in self.origins:
             path = path.rpartition(".")[0]
         return self.origins.get(path, "default")
 
+    def is_newer(self, path: str) -> bool:
+        """Whether the layer that set `path` says a newer minor of the schema: what is unknown there is no mistake."""
+        return self.origin(path) in self.newer
 
-def names() -> tuple[str, ...]:
-    """The built-in profiles."""
-    return tuple(sorted(name[:-5] for name in os.listdir(BUILT_IN) if name.endswith(".yaml")))
+    def without(self, check_id: str, param: str = "") -> "Loaded":
+        """Without the policy of one check, or one of its parameters, and with the warning that says so."""
+        path = f"checks.{check_id}.params.{param}" if param else f"checks.{check_id}"
+        checks = dict(self.profile.checks)
+        policy = checks.pop(check_id)
+        if param:
+            checks[check_id] = replace(policy, params={name: value for name, value in policy.params.items() if name != param})
+        return self._replace(
+            profile=replace(self.profile, checks=checks),
+            origins={known: layer for known, layer in self.origins.items() if known != path and not known.startswith(f"{path}.")},
+            warnings=(*self.warnings, f"profile {self.origin(path)}: {path} is ignored: no catalogue that is installed has it"),
+        )
 
 
-def load(name: str = "", *, site_file: str = SITE_FILE, overlay: Mapping[str, Any] | None = None) -> Loaded:
+def load(
+    name: str = "", *, site_file: str = SITE_FILE, overlay: Mapping[str, Any] | None = None, renames: tuple[Rename, ...] = RENAMES
+) -> Loaded:
     """Default profile, then what `name` (built-in name or path) extends, then it, then the site file.
 
     Without `name` the site file may choose the profile by its own ``extends``. Raises ``HostagentError``.
     """
-    layers: list[tuple[str, dict[str, Any]]] = []
-    site = _read(site_file) if os.path.lexists(site_file) else {}
-    parent = str(site.get("extends") or "default")
-    chosen = name or (os.path.join(os.path.dirname(site_file), parent) if _is_path(parent) else parent)
-    for label, data in _chain(chosen, ()):
-        layers.append((label, data))
-    if site:
-        layers.append((site_file, {key: value for key, value in site.items() if key not in ("name", "extends")}))
-    if overlay:
-        layers.append(("overlay", dict(overlay)))
+    reader = Reader(Profile, renames)
+    site = reader.site(site_file)
+    chosen = name or beside(site_file, str(site.data.get("extends") or "default"))
+    laid_over = {key: value for key, value in site.data.items() if key not in ("name", "extends")}
+    layers = [*reader.chain(chosen), site._replace(data=laid_over), *([reader.known("overlay", overlay)] if overlay else [])]
     merged: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for label, data in layers:
-        _merge(merged, data, label, origins, "")
-    return Loaded(_built(merged, chosen, origins), origins, site_file if site else "")
+    for one in layers:
+        _merge(merged, one.data, one.label, origins, "")
+    return Loaded(
+        _built(merged, chosen, origins),
+        origins,
+        site_file if site.data else "",
+        tuple(dict.fromkeys(file for one in layers for file in one.files)),
+        warnings(layers),
+        frozenset(one.label for one in layers if one.is_newer),
+    )
 
 
 def validate(path: str) -> Loaded:
     """Load one file as `load` would, without the site file: for ``profile validate``."""
     return load(os.path.abspath(path), site_file="")
-
-
-def _chain(name: str, seen: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
-    if name in seen:
-        raise HostagentError(f"profile {name!r} extends itself through {' -> '.join(seen)}", "Break the circle")
-    built_in = os.path.join(BUILT_IN, f"{name}.yaml")
-    is_file = _is_path(name)
-    if not is_file and name not in names():
-        raise HostagentError(
-            f"found no profile {name!r}, wanted a file or one of {', '.join(names())}",
-            "Run 'hostagent profile list'",
-        )
-    data = _read(name if is_file else built_in)
-    data = {"name": name, **data} if is_file else data
-    parent = data.get("extends", "default" if name != "default" else "")
-    if parent:
-        beside = os.path.join(os.path.dirname(name), str(parent))  # a file's parent is found from the file
-        yield from _chain(beside if is_file and _is_path(str(parent)) else str(parent), (*seen, name))
-    yield name, data
-
-
-def _is_path(name: str) -> bool:
-    return os.sep in name or name.endswith((".yaml", ".yml"))
-
-
-def _read(path: str) -> dict[str, Any]:
-    from hostagent.yamlfile import YamlError, load_yaml
-
-    try:
-        data = load_yaml(path, MAX_BYTES)
-    except YamlError as error:
-        raise HostagentError(f"profile {path}: {error}", _NEXT_STEP) from error
-    data = {} if data is None else data  # an empty file overrides nothing
-    if not isinstance(data, dict):
-        raise HostagentError(
-            f"profile {path}: found a {'list' if isinstance(data, list) else 'single value'}, wanted keys and values", _NEXT_STEP
-        )
-    version = data.get("schema_version", SCHEMA_VERSION)
-    if version != SCHEMA_VERSION or isinstance(version, bool):
-        raise HostagentError(f"profile {path}: schema_version is {version!r}, wanted {SCHEMA_VERSION}", _NEXT_STEP)
-    try:
-        build(Profile, data, f"profile {path}", missing=lambda _: None)
-    except ShapeError as error:
-        raise HostagentError(str(error), _NEXT_STEP) from error
-    return data
 
 
 def _merge(into: dict[str, Any], data: Mapping[str, Any], label: str, origins: dict[str, str], prefix: str) -> None:
@@ -226,6 +204,8 @@ def _merge(into: dict[str, Any], data: Mapping[str, Any], label: str, origins: d
         if isinstance(value, dict):
             into[key] = dict(into[key]) if isinstance(into.get(key), dict) else {}
             _merge(into[key], value, label, origins, f"{path}.")
+            if prefix and not into[key]:
+                origins[path] = label  # nothing below it could tell
         else:
             into[key] = value
             origins[path] = label
@@ -235,9 +215,9 @@ def _built(merged: dict[str, Any], name: str, origins: Mapping[str, str]) -> Pro
     try:
         profile: Profile = build(Profile, merged, f"profile {name}")
     except ShapeError as error:
-        raise HostagentError(str(error), _NEXT_STEP) from error
+        raise HostagentError(str(error), NEXT_STEP) from error
     for path, problem in _out_of_range(profile):
-        raise HostagentError(f"profile {origins.get(path, name)}: {path}: {problem}", _NEXT_STEP)
+        raise HostagentError(f"profile {origins.get(path, name)}: {path}: {problem}", NEXT_STEP)
     return profile
 
 
@@ -254,6 +234,9 @@ def _out_of_range(profile: Profile) -> Iterator[tuple[str, str]]:
             parse_constraint(constraint)
         except ConstraintError as error:
             yield path, str(error)
+    for check_id, policy in profile.checks.items():
+        if "" in policy.excepted:
+            yield f"checks.{check_id}.except", "found an empty text, wanted the subjects that a report names"
     if profile.gpus.count < 0:
         yield "gpus.count", f"found {profile.gpus.count}, wanted 0 or more"
     if profile.report.valid_for_s <= 0:

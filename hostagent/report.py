@@ -1,6 +1,7 @@
 """The report: judgements, verdicts, coverage. Its JSON is API: versioned, only ever extended."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from hostagent.facts.frozen import frozen
@@ -12,6 +13,8 @@ Verdict = Literal["ready", "degraded", "not_ready", "unknown"]
 Severity = Literal["critical", "warning", "info"]
 #: Worst first: how a list of judgements is sorted for a reader.
 OUTCOMES: tuple[Outcome, ...] = ("fail", "warn", "unknown", "pass", "skip", "off")
+#: Of a shortened report.
+_SHORT_FINDINGS, _SHORT_TEXT = 50, 200
 PLACEABLE: tuple[Verdict, ...] = ("ready", "degraded")
 
 
@@ -117,6 +120,18 @@ def _verdict(judgements: list[Judgement]) -> Verdict:
         return "degraded"
     # A host of which nothing that counts was judged is not ready by default.
     return "ready" if any(severity != "info" and outcome == "pass" for severity, outcome in seen) else "unknown"
+
+
+def shortened(report: Report) -> Report:
+    """The verdict, the first failures with the start of their texts, and no facts: what can be written in no time."""
+    worst = [one for one in report.findings if one.outcome in ("fail", "warn", "unknown")]
+    worst.sort(key=lambda one: (one.severity != "critical", OUTCOMES.index(one.outcome)))
+    texts = ("subject", "message", "found", "wanted", "remediation")
+    findings = tuple(
+        replace(one, evidence=(), **{name: getattr(one, name)[:_SHORT_TEXT] for name in texts}) for one in worst[:_SHORT_FINDINGS]
+    )
+    late = {"unread": "timeout", "detail": "the report is shortened"}
+    return replace(report, findings=findings, facts=dict.fromkeys(report.facts, late))
 
 
 def coverage(judgements: tuple[Judgement, ...]) -> Coverage:

@@ -1,10 +1,13 @@
 """The published JSON Schemas (2020-12), made from the types that read and write the documents."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from hostagent.errors import HostagentError
 from hostagent.shape import schema
+
+if TYPE_CHECKING:
+    from hostagent.profiles.format import Rename
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -43,17 +46,41 @@ def _report() -> dict[str, Any]:
 
 
 def _profile() -> dict[str, Any]:
-    from hostagent.profile import SCHEMA_VERSION, Profile
+    from hostagent.profiles.format import OURS, RENAMES, SCHEMA_VERSION
 
-    body = schema(Profile, partial=True)
-    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
     return _headed(
         "profile",
         SCHEMA_VERSION,
         "hostagent profile",
-        "Desired state of a host, as one layer: what it does not name comes from the profile it extends (default when it names none).",
-        body,
+        "Desired state of a host, as one layer: what it does not name comes from the profile it extends (default when it names none). "
+        f"This is schema {OURS}; schema_version is the whole number {SCHEMA_VERSION}, or major and minor as a "
+        f'text such as "{OURS}". Where a file says a newer minor, hostagent ignores keys that are not here, with '
+        "a warning; in every other file they are mistakes. A deprecated key works as its new name does, with a warning.",
+        profile_body(RENAMES),
     )
+
+
+def profile_body(renames: "Iterable[Rename]") -> dict[str, Any]:
+    """What a layer may hold: today's keys and, deprecated, those that `renames` still lets in."""
+    from hostagent.profile import Profile
+    from hostagent.profiles.format import SCHEMA_VERSION, VERSION_PATTERN, keys
+
+    body = schema(Profile, partial=True)
+    body["properties"]["schema_version"] = {"anyOf": [{"const": SCHEMA_VERSION}, {"type": "string", "pattern": f"^{VERSION_PATTERN}$"}]}
+    for one in renames:
+        *parents, name = keys(one.old)
+        closed = _below(body, parents).get("properties")
+        if closed is not None:  # by id and by parameter, anything may stand below checks
+            told = f"Called {one.new} today; hostagent {one.until} reads that name alone."
+            closed[name] = {**_below(body, keys(one.new)), "deprecated": True, "description": told}
+    return body
+
+
+def _below(body: dict[str, Any], path: Iterable[str]) -> dict[str, Any]:
+    """The part of a schema that a key's value follows."""
+    for key in path:
+        body = body.get("properties", {}).get(key) or body.get("additionalProperties") or {}
+    return body
 
 
 def _snapshot() -> dict[str, Any]:

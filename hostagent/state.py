@@ -2,13 +2,16 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, get_args
 
+from hostagent.profiles import files
 from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report, Verdict
+from hostagent.smallfile import read_small, reason
 
 PATH = "/run/hostagent/state.json"
 _MAX_BYTES = 1024 * 1024
+_MAX_FILES = 64
 _REASON = ("id", "outcome", "severity", "subject", "code", "message")
 #: A clock that was set back by more than this many seconds makes a verdict of the future.
 _CLOCK_STEP_S = 60
@@ -25,9 +28,14 @@ class State(NamedTuple):
         """A fresh verdict of this boot that lets a job be placed. `scope`: single_node, multi_node."""
         return not self.problem and self.data["verdict"][scope] in PLACEABLE
 
+    def profile_changes(self) -> Mapping[str, str] | None:
+        """What became of the profile files since the verdict, as `profiles.files.changes` says it; None where the file lists none."""
+        listed = self.data.get("profile_files")
+        return None if listed is None else files.changes((one["path"], one["sha256"]) for one in listed)
 
-def save(report: Report, path: str = PATH) -> None:
-    """Write the file whole or not at all, readable by everybody. Raises ``OSError``."""
+
+def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = PATH) -> None:
+    """Write the file whole or not at all, readable by everybody. `profile_files`: ``Loaded.files``. Raises ``OSError``."""
     from hostagent.sinks.deliver import deliver
 
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
@@ -43,6 +51,7 @@ def save(report: Report, path: str = PATH) -> None:
         "valid_until": report.valid_until,
         "boot_id": report.boot_id,
         "profile": {"name": report.profile.name, "hash": report.profile.hash},
+        "profile_files": [{"path": file, "sha256": fingerprint} for file, fingerprint in profile_files],
         "verdict": {"single_node": report.verdict.single_node, "multi_node": report.verdict.multi_node},
         "reasons": reasons,
     }
@@ -52,11 +61,9 @@ def save(report: Report, path: str = PATH) -> None:
 def read(path: str, now: float) -> State:
     """The last verdict, with what is wrong with it: missing, damaged, expired, or of another boot."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as stream:
-            raw = stream.read(_MAX_BYTES + 1)
+        raw = read_small(path, _MAX_BYTES)
     except OSError as error:
-        return State({}, f"no verdict in {path} ({(error.strerror or str(error)).lower()})")
+        return State({}, f"no verdict in {path} ({reason(error)})")
     try:
         data = json.loads(raw, parse_constant=_refuse)
         if data["schema_version"] != SCHEMA_VERSION:
@@ -80,7 +87,11 @@ def _damage(data: Mapping[str, Any]) -> str:
         return "no verdict in it"
     if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in times):
         return "a time is no number"
-    texts = [data["boot_id"], data["profile"]["name"], *(one[key] for one in data["reasons"] for key in _REASON)]
+    listed = data.get("profile_files", [])
+    if not isinstance(listed, list) or len(listed) > _MAX_FILES:
+        return "no list of profile files"
+    texts = [*(one[key] for one in listed for key in ("path", "sha256"))]
+    texts += [data["boot_id"], data["profile"]["name"], *(one[key] for one in data["reasons"] for key in _REASON)]
     return "" if all(isinstance(one, str) for one in texts) else "a text is missing"
 
 

@@ -1,11 +1,11 @@
 """YAML files of ours (profiles, cases): safe, small, no duplicate keys, no aliases."""
 
-import os
 import re
-import stat
 from typing import Any
 
 import yaml
+
+from hostagent.smallfile import read_small, reason
 
 MAX_DEPTH = 50
 #: YAML 1.2's core words, and nothing of YAML 1.1: there the key ``off`` is False and ``0000:10:00.0`` a number.
@@ -44,15 +44,9 @@ for _word, _pattern, _starts in _WORDS:
 def load_yaml(path: str, limit: int) -> Any:
     """The document in a regular file of at most `limit` bytes; raises ``YamlError``."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise YamlError("found something that is not a file, wanted a YAML file")
-            data = stream.read(limit + 1)
+        data = read_small(path, limit)
     except OSError as error:
-        raise YamlError(f"{(error.strerror or str(error)).lower()}") from error
-    if len(data) > limit:
-        raise YamlError(f"found more than {limit} bytes")
+        raise YamlError(reason(error)) from error
     return parse_yaml(data)
 
 

@@ -122,6 +122,47 @@ def test_a_profile_turns_a_check_off_and_the_report_says_who(tmp_path):
     assert report["coverage"]["off"] == 1
 
 
+def test_what_a_newer_profile_has_is_told_on_standard_error_and_the_host_is_judged(tmp_path):
+    path = tmp_path / "newer.yaml"
+    text = "later: 1\nchecks: {gpu.later: {off: x}, gpu.temperature: {params: {later: 1}}, gpu.present: {off: no GPUs here}}\n"
+    path.write_text(f"schema_version: '1.999'\n{text}")
+    answer = run("check", "--from", NO_GPU, "--profile", str(path), "--format", "json")
+    assert answer.returncode in (0, 1)
+    assert [line.split(" is ignored: ")[0] for line in answer.stderr.splitlines()] == [
+        f"Warning: profile {path}: {key}" for key in ("later", "checks.gpu.later", "checks.gpu.temperature.params.later")
+    ]
+    assert "gpu.present" in {one["id"] for one in json.loads(answer.stdout)["findings"] if one["outcome"] == "off"}
+    for arguments in (
+        ("profile", "validate"),
+        ("profile", "show"),
+        ("checks", "list", "--profile"),
+        ("checks", "show", "gpu.present", "--profile"),
+    ):
+        shown = run(*arguments, str(path))
+        assert (shown.returncode, shown.stderr.count(f"profile {path}: later is ignored")) == (0, 1), arguments
+    path.write_text(text)
+    for arguments in (("check", "--from", NO_GPU, "--profile"), ("profile", "validate")):
+        assert run(*arguments, str(path)).returncode == 2
+
+
+def test_a_flood_of_warnings_is_counted_and_cannot_move_the_cursor(tmp_path):
+    path = tmp_path / "newer.yaml"
+    path.write_text("schema_version: '1.999'\n" + "".join(f'"a\\e[2J{number}": 1\n' for number in range(5000)))
+    answer = run("profile", "show", str(path))
+    assert (answer.returncode, len(answer.stderr.splitlines())) == (0, 21)
+    assert answer.stderr.splitlines()[-1] == "Warning: 4980 more of these."
+    assert "\x1b" not in answer.stderr
+
+
+def test_a_check_by_a_built_in_profile_imports_no_yaml():
+    code = f"import sys; sys.argv = ['hostagent', 'check', '--from', {NO_GPU!r}, '--profile', 'tao-7.1']\n"
+    code += "from hostagent.cli import cli\n"
+    code += "try: cli(standalone_mode=False)\nexcept SystemExit: pass\n"
+    code += "print([name for name in sys.modules if name.split('.')[0] in ('yaml', '_yaml')], 'hostagent.evaluate' in sys.modules)"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-1] == "[] True"
+
+
 def test_an_output_file_is_whole_and_a_device_stays_a_device(tmp_path):
     run("check", "--from", NO_GPU, "--format", "json", "-o", str(tmp_path / "report.json"))
     json.loads((tmp_path / "report.json").read_text())
@@ -231,9 +272,10 @@ class TestStatus:
         assert loaded.splitlines()[-1] == "[]"
 
     def test_what_check_saves_status_reads(self, tmp_path):
-        report = judged(tape.ReplayBackend(tape.load(NO_GPU)), profile.load("default", site_file=""))
+        loaded = profile.load("default", site_file="")
+        report = judged(tape.ReplayBackend(tape.load(NO_GPU)), loaded)
         path = str(tmp_path / "run/state.json")
-        state.save(report, path)
+        state.save(report, loaded.files, path)
         found = state.read(path, report.observed_at)
         assert found.data["verdict"]["single_node"] == report.verdict.single_node
         assert oct(os.stat(path).st_mode & 0o777) == "0o644"

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 KNOWN = re.compile(
     r"hostagent(?:_checks)?/py\.typed"
     r"|hostagent/(?:[a-z_]+/)*[a-z_0-9]+\.py"
-    r"|hostagent/profiles/[a-z0-9.-]+\.yaml"
+    r"|hostagent/profiles/[a-z0-9.-]+\.json"
     r"|hostagent/_(?:playbooks|daemonset)/.+"
     r"|hostagent_checks/(?:[a-z_]+/)?[a-z_0-9]+\.py"
     rf"|hostagent-{re.escape(__version__)}\.dist-info/(?:METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)"
@@ -65,7 +65,7 @@ def test_the_wheel_holds_known_kinds_of_files_alone(wheel):
 
 def test_the_wheel_holds_every_module_and_profile_and_both_trees(wheel):
     wanted = set()
-    for folder, suffix in (("hostagent", ".py"), ("checks/hostagent_checks", ".py"), ("hostagent/profiles", ".yaml")):
+    for folder, suffix in (("hostagent", ".py"), ("checks/hostagent_checks", ".py"), ("hostagent/profiles", ".json")):
         wanted |= {path.relative_to(ROOT).as_posix().removeprefix("checks/") for path in (ROOT / folder).rglob(f"*{suffix}")}
     for folder in ("playbooks", "daemonset"):
         tracked = subprocess.run(["git", "ls-files", folder], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hostagent import state
-from hostagent.cli.options import colour_wanted, evidence, evidence_options, terminal_width, write
+from hostagent.cli.options import colour_wanted, evidence, evidence_options, terminal_width, warn, write
+from hostagent.deadline import time_limit
+from hostagent.errors import OutOfTime
 from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
-from hostagent.report import PLACEABLE, Report
+from hostagent.report import PLACEABLE, Report, shortened
 from hostagent.sinks import FORMATS, Format, render
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
+    from hostagent.profile import Loaded
 
+#: Seconds for writing the report, beside `hostagent.app.JUDGING_S` for judging: a run ends at most 3 s after its deadline.
+RENDERING_S = 0.8
+ProfileFiles = tuple[tuple[str, str], ...]
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 
 
@@ -34,22 +40,28 @@ _SCOPES = {"single": "single_node", "multi": "multi_node"}
 )
 @click.option("-o", "--output", default="", help="Write to FILE instead of standard output.", metavar="FILE")
 @click.option("--only", multiple=True, help="Only this check or family; may be given several times. Writes no state.", metavar="ID")
+@click.option("--save-state", is_flag=True, help="Write the verdict by --profile to the state file, as one without --profile is.")
 @click.option("-v", "--verbose", is_flag=True, help="Text: also list what passed and what did not apply.")
 @evidence_options
-def command(profile_name: str, scope: str, form: Format, output: str, only: tuple[str, ...], verbose: bool, **where: Any) -> None:
+def command(
+    profile_name: str, scope: str, form: Format, output: str, only: tuple[str, ...], save_state: bool, verbose: bool, **where: Any
+) -> None:
     """Judge a host: is it ready for GPU jobs, and if not, why.
 
     Exit 0: ready or degraded. 1: not ready, or not enough could be read. 2: usage, or hostagent could not run.
     """
     place = evidence(**where)
-    report = _checked(place, profile_name, only)
-    if report.evidence == "live" and not report.replayed and not report.partial and os.geteuid() == 0:
-        _remember(report)
-    write(render(report, form, colour=colour_wanted(output), width=terminal_width(), verbose=verbose), output)
+    may_save = place.is_this_machine and not only and os.geteuid() == 0
+    if save_state and not may_save:
+        raise click.UsageError("found --save-state, wanted with it a run of all checks of this machine, as root")
+    report, loaded = _checked(place, profile_name, only)
+    if may_save and (save_state or not profile_name):
+        _remember(report, loaded.files)
+    write(_rendered(report, form, colour=colour_wanted(output), width=terminal_width(), verbose=verbose), output)
     sys.exit(0 if getattr(report.verdict, _SCOPES[scope]) in PLACEABLE else 1)
 
 
-def _checked(place: Evidence, profile_name: str, only: tuple[str, ...]) -> Report:
+def _checked(place: Evidence, profile_name: str, only: tuple[str, ...]) -> "tuple[Report, Loaded]":
     """A whole run reads from the start on, while the rest is imported and the profile is read. One of a few checks looks first
     what they need.
     """
@@ -65,17 +77,29 @@ def _prepared(place: Evidence, profile_name: str, only: tuple[str, ...]) -> "Pre
     from hostagent import app, profile
 
     # The site file is this machine's policy: a recorded host gives the same report on every laptop without it.
-    return app.prepare(profile.load(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE), only)
+    prepared = app.prepare(profile.load(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE), only)
+    warn(prepared.loaded.warnings)
+    return prepared
 
 
-def _examined(reading: Reading, prepared: "Prepared") -> Report:
+def _examined(reading: Reading, prepared: "Prepared") -> "tuple[Report, Loaded]":
     from hostagent import app
 
-    return app.examine(reading, prepared)
+    return app.examine(reading, prepared), prepared.loaded
 
 
-def _remember(report: Report) -> None:
+def _rendered(report: Report, form: Format, **options: Any) -> str:
+    """A report that takes too long to write is shortened: its verdict has to come out."""
     try:
-        state.save(report)
+        with time_limit(RENDERING_S):
+            return render(report, form, **options)
+    except OutOfTime:
+        click.echo(f"Warning: the report was not written in {RENDERING_S:g} s and is shortened.", err=True)
+        return render(shortened(report), form, **options)
+
+
+def _remember(report: Report, profile_files: ProfileFiles) -> None:
+    try:
+        state.save(report, profile_files)
     except OSError as error:
         click.echo(f"Warning: no state written to {state.PATH}: {(error.strerror or str(error)).lower()}", err=True)

@@ -6,6 +6,7 @@ import click
 
 from hostagent import catalogue, profile
 from hostagent.check import Check
+from hostagent.cli.options import warn
 from hostagent.errors import HostagentError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -27,6 +28,7 @@ def list_checks(profile_name: str, installed: bool, form: str) -> None:
         _list_installed()
         return
     loaded = profile.load(profile_name)
+    warn(loaded.warnings)
     checks = catalogue.load(loaded.profile.catalogues)
     if form == "json":
         rows = [{"id": one.id, "severity": one.severity, "scope": one.scope, "title": one.title, "since": one.since} for one in checks]
@@ -54,7 +56,9 @@ def show_check(check_id: str, profile_name: str) -> None:
     """Explain one check: what it means, what it reads, what to do, which numbers a profile may change."""
     from hostagent.catalogue_pages import render_page
 
-    checks = {one.id: one for one in catalogue.load(profile.load(profile_name).profile.catalogues)}
+    loaded = profile.load(profile_name)
+    warn(loaded.warnings)
+    checks = {one.id: one for one in catalogue.load(loaded.profile.catalogues)}
     if check_id not in checks:
         raise HostagentError(f"found no check {check_id!r}{_nearest(check_id, checks)}", "Run 'hostagent checks list'")
     click.echo(render_page(checks[check_id]), nl=False)

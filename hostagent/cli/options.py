@@ -1,16 +1,18 @@
 """Options that several commands share."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import click
 
 from hostagent.evidence import Evidence
+from hostagent.visible import visible
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _WIDTH = 100
+_MAX_WARNINGS = 20
 _DIRECTORY = click.Path(exists=True, file_okay=False, readable=True)
 
 _EVIDENCE = (
@@ -67,6 +69,15 @@ def write(text: str, path: str) -> None:
         deliver(text if text.endswith("\n") else text + "\n", path)
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from error
+
+
+def warn(sentences: Iterable[str]) -> None:
+    """What is odd and no mistake, on standard error, a line each; a profile of a newer hostagent may have hundreds."""
+    told = tuple(sentences)
+    for sentence in told[:_MAX_WARNINGS]:
+        click.echo(visible(f"Warning: {sentence}."), err=True)
+    if len(told) > _MAX_WARNINGS:
+        click.echo(f"Warning: {len(told) - _MAX_WARNINGS} more of these.", err=True)
 
 
 def terminal_width() -> int:

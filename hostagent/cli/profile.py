@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from hostagent import catalogue, profile
+from hostagent.cli.options import warn
 from hostagent.evaluate import params
+from hostagent.profiles import files
 from hostagent.shape import plain
 
 
@@ -19,7 +21,7 @@ def command() -> None:
 @command.command("list")
 def list_profiles() -> None:
     """List the built-in profiles."""
-    rows = [(name, profile.load(name, site_file="").profile.description) for name in profile.names()]
+    rows = [(name, profile.load(name, site_file="").profile.description) for name in files.names()]
     width = max(len(name) for name, _ in rows)
     for name, description in rows:
         click.echo(f"{name:<{width}}  {description}")
@@ -32,6 +34,7 @@ def list_profiles() -> None:
 def show_profile(name: str, form: str) -> None:
     """Print every effective value of NAME (default: what 'check' would use) and where it comes from."""
     loaded = profile.load(name)
+    warn(loaded.warnings)
     values = dict(_leaves(plain(loaded.profile), ""))
     if form == "json":
         click.echo(json.dumps({"profile": plain(loaded.profile), "hash": loaded.digest, "origin": dict(loaded.origins)}, indent=1))
@@ -49,7 +52,8 @@ def validate_profile(path: str) -> None:
     """Check a profile file: keys, types, constraints, and that every check it names exists."""
     loaded = profile.validate(path)
     checks = catalogue.load(loaded.profile.catalogues)
-    catalogue.refuse_unknown_ids(checks, loaded)
+    loaded = catalogue.refuse_unknown_ids(checks, loaded)
+    warn(loaded.warnings)
     for one in checks:
         policy = loaded.profile.checks.get(one.id)
         if policy and policy.params:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hostagent import profile, snapshot
-from hostagent.cli.options import evidence, evidence_options, write
+from hostagent.cli.options import evidence, evidence_options, warn, write
 from hostagent.errors import HostagentError
 from hostagent.evidence import open_host
 from hostagent.source import tape
@@ -83,7 +83,9 @@ def diff(left: str, right: str) -> None:
 def adopt(path: str, directory: str, profile_name: str) -> None:
     """Turn FILE into a test: DIR/tape.json and DIR/expect.yaml with today's verdict. Read the verdict before you commit it."""
     recorded = tape.load(path)
-    expected = snapshot.adopt(recorded, tape.dumps(recorded), directory, profile.load(profile_name, site_file=""))
+    loaded = profile.load(profile_name, site_file="")
+    warn(loaded.warnings)
+    expected = snapshot.adopt(recorded, tape.dumps(recorded), directory, loaded)
     click.echo(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
     for outcome in ("fail", "warn", "unknown"):
         for check_id in expected[outcome]:

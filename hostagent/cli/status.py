@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -19,19 +20,22 @@ _SCOPES = {"single": "single_node", "multi": "multi_node"}
 def command(scope: str, form: str, state_file: str) -> None:
     """Print the last verdict of this host, without a new run.
 
-    Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too.
+    Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too. A profile file that
+    changed since is named; the verdict stands until it expires.
     """
     now = time.time()
     found = state.read(state_file, now)
     placeable = found.placeable(_SCOPES[scope])
+    changes = found.profile_changes()
     if form == "json":
-        click.echo(json.dumps({**found.data, "problem": found.problem, "placeable": placeable}, indent=1))
+        added = {"problem": found.problem, "placeable": placeable, "profile_changed": changes}
+        click.echo(json.dumps({**found.data, **added}, indent=1))
     else:
-        click.echo("\n".join(visible(line) for line in _lines(found, now)))
+        click.echo("\n".join(visible(line) for line in _lines(found, now, changes)))
     sys.exit(0 if placeable else 1)
 
 
-def _lines(found: state.State, now: float) -> list[str]:
+def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) -> list[str]:
     if not found.data:
         return [f"UNKNOWN: {found.problem}", "Run 'hostagent check' as root to judge this host."]
     data, verdict = found.data, found.data["verdict"]
@@ -41,11 +45,23 @@ def _lines(found: state.State, now: float) -> list[str]:
         lines.append(f"  {found.problem}: run 'hostagent check' again")
     observed, expiry = now - data["observed_at"], data["valid_until"] - now
     lines.append(f"  judged {observed:.0f} s ago by profile {data['profile']['name']}, valid for another {max(0, expiry):.0f} s")
+    lines += _profile_lines(changes)
     lines.append(f"  boot id {data['boot_id']}")
     for one in data["reasons"]:
         subject = f" [{one['subject']}]" if one["subject"] else ""
         lines.append(f"  {one['outcome']:<7} {one['id']}{subject}: {one['message']}")
     return lines
+
+
+def _profile_lines(changes: Mapping[str, str] | None) -> Iterator[str]:
+    if changes is None:
+        yield "  does not say which profile files it was judged by: run 'hostagent check' again"
+        return
+    for path, change in changes.items():
+        if change.startswith("unreadable"):
+            yield f"  profile file {path} is {change}, so whether it changed since is not known"
+        else:
+            yield f"  profile file {path} has {change} since: run 'hostagent check' again"
 
 
 def _words(verdict: str) -> str:

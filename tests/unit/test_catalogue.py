@@ -38,6 +38,27 @@ def test_a_profile_that_names_a_check_nobody_has_is_told_the_nearest():
         refuse_unknown_ids(CHECKS, profile)
 
 
+def test_checks_and_parameters_that_only_a_newer_catalogue_has_are_left_out_with_a_warning(tmp_path):
+    path = tmp_path / "newer.yaml"
+    params = "gpu.temperature: {params: {min_margin_celsius: 7, later: 1}}"
+    path.write_text(f"schema_version: '1.999'\nchecks: {{gpu.later: {{off: x}}, gpu.none: {{}}, {params}}}\n")
+    profile = load_profile(str(path), site_file="")
+    fitted = refuse_unknown_ids(CHECKS, profile)
+    assert {name: policy.params for name, policy in fitted.profile.checks.items()} == {"gpu.temperature": {"min_margin_celsius": 7}}
+    assert [sentence.split(" is ignored: ")[0] for sentence in fitted.warnings] == [
+        f"profile {path}: checks.{key}" for key in ("gpu.later", "gpu.none", "gpu.temperature.params.later")
+    ]
+    assert not [known for known in fitted.origins if "later" in known]
+    assert (profile.warnings, fitted.origin("checks.gpu.temperature.params.min_margin_celsius")) == ((), str(path))
+
+
+def test_beside_a_newer_layer_those_of_ours_stay_strict(tmp_path):
+    (tmp_path / "newer.yaml").write_text("schema_version: '1.999'\nchecks: {gpu.later: {off: x}}\n")
+    (tmp_path / "ours.yaml").write_text("extends: newer.yaml\nchecks: {gpu.row_remaps: {off: x}}\n")
+    with pytest.raises(HostagentError, match=r"profile .*ours\.yaml: checks names 'gpu\.row_remaps'"):
+        refuse_unknown_ids(CHECKS, load_profile(str(tmp_path / "ours.yaml"), site_file=""))
+
+
 @pytest.mark.parametrize("name", ["nowhere_checks", "os", "json", "sys", "", ".x", "a..b", "a b", "hostagent_checks.gpu", "é", "math"])
 def test_what_is_no_catalogue_is_named(name):
     with pytest.raises(HostagentError, match="catalogue") as caught:

@@ -1,16 +1,22 @@
 """Profiles: layers and the origin of each value, and files that are not profiles."""
 
 import contextlib
+import hashlib
 import json
 import os
+from glob import glob
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.errors import HostagentError
-from hostagent.profile import BUILT_IN, load, names, validate
-from hostagent.yamlfile import YamlError, parse_yaml
+from hostagent.profile import load, validate
+from hostagent.profiles.files import BUILT_IN, MAX_BYTES, names
+from hostagent.shape import plain
+from hostagent.yamlfile import YamlError, load_yaml, parse_yaml
+from tests.profiles import rendered
 
 NO_SITE = "/nonexistent/profile.yaml"
 
@@ -201,8 +207,13 @@ def test_a_missing_site_file_is_no_mistake_and_a_dangling_one_is(tmp_path):
         load(site_file=str(tmp_path / "dangling"))
 
 
-def test_the_built_in_profiles_are_files_of_the_package():
-    assert {f"{name}.yaml" for name in names()} == set(os.listdir(BUILT_IN))
+def test_a_built_in_profile_is_what_its_yaml_says():
+    """The JSON is what is loaded; types count, so it is compared as text."""
+    made = {path.removesuffix(".json"): Path(path).read_text(encoding="utf-8") for path in glob(f"{BUILT_IN}/*.json")}
+    assert made == {path.removesuffix(".json"): text for path, text in rendered().items()}, "run 'make docs' and commit the result"
+    assert {os.path.basename(path) for path in made} == set(names())
+    for path, text in made.items():
+        assert repr(load_yaml(f"{path}.yaml", MAX_BYTES)) == repr(json.loads(text))
 
 
 def test_words_that_only_yaml_1_1_turns_into_something_else_stay_text(write):
@@ -258,3 +269,83 @@ def test_a_site_file_is_named_beside_the_profile_it_changes(tmp_path):
     assert load("tao-7.0", site_file=str(tmp_path / "site.yaml")).title == f"tao-7.0 + {tmp_path}/site.yaml"
     (tmp_path / "site.yaml").write_text("# nothing is changed yet\n")
     assert load("tao-7.0", site_file=str(tmp_path / "site.yaml")).profile.gpus.count == 0
+
+
+def test_a_check_may_be_turned_off_for_some_subjects(write):
+    path = write("checks: {gpu.temperature: {except: ['0000:9d:00.0', mlx5_4]}}\n")
+    site = write("checks: {gpu.temperature: {params: {min_margin_celsius: 5}}}\n", "site.yaml")
+    loaded = load(path, site_file=site)
+    assert loaded.profile.checks["gpu.temperature"].excepted == ("0000:9d:00.0", "mlx5_4")
+    assert loaded.origin("checks.gpu.temperature.except") == path
+    assert plain(loaded.profile)["checks"]["gpu.temperature"]["except"] == ["0000:9d:00.0", "mlx5_4"]
+    above = load(path, site_file=NO_SITE, overlay={"checks": {"gpu.temperature": {"except": []}}})
+    assert (above.profile.checks["gpu.temperature"].excepted, above.origin("checks.gpu.temperature.except")) == ((), "overlay")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{except: mlx5_4}", r"except: found str 'mlx5_4', wanted a list"),
+        ("{except: [5]}", r"except\[0\]: found int 5, wanted text"),
+        ("{except: ['']}", r"mine\.yaml: checks\.gpu\.temperature\.except: found an empty text"),
+        ("{excepted: [a]}", r"unknown key 'excepted', wanted one of except, off, params, severity \(did you mean except\?\)"),
+    ],
+)
+def test_exceptions_that_are_none_are_named(write, value, message):
+    with pytest.raises(HostagentError, match=message):
+        load(write(f"checks: {{gpu.temperature: {value}}}\n"), site_file=NO_SITE)
+
+
+def digest(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def test_the_files_that_were_read_are_listed_with_their_digests(write, tmp_path, monkeypatch):
+    parent = write("extends: tao-7.0\n", "parent.yaml")
+    mine = write("extends: parent.yaml\n")
+    site = write("gpus: {count: 8}\n", "site.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert load("./mine.yaml", site_file=site).files == (
+        ("built-in:default", digest(f"{BUILT_IN}/default.json")),
+        ("built-in:tao-7.0", digest(f"{BUILT_IN}/tao-7.0.json")),
+        (parent, digest(parent)),
+        (mine, digest(mine)),
+        (site, digest(site)),
+    )
+    assert load(mine, site_file="").files[-1] == (mine, digest(mine))
+    assert load(mine, site_file=mine).files.count((mine, digest(mine))) == 1
+
+
+def test_a_site_file_that_is_not_there_is_listed_for_it_may_appear(write):
+    assert load(site_file=NO_SITE).files == (("built-in:default", digest(f"{BUILT_IN}/default.json")), (NO_SITE, ""))
+    empty = write("")
+    assert load(site_file=empty).files[-1] == (empty, digest(empty))
+
+
+def test_a_site_file_that_cannot_be_looked_for_is_not_taken_for_absent(tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(HostagentError, match="too many levels of symbolic links"):
+        load(site_file=str(loop / "profile.yaml"))
+
+
+def test_a_parent_whose_name_no_file_can_have_is_a_mistake(write):
+    with pytest.raises(HostagentError, match=r"profile /x.*: found a zero byte in the name"):
+        load(write('extends: "/x\\0.yaml"\n'), site_file=NO_SITE)
+
+
+def test_a_row_of_parents_has_an_end(write):
+    for number in range(2000):
+        path = write(f"extends: {number - 1}.yaml\n" if number else "", f"{number}.yaml")
+    with pytest.raises(HostagentError, match="extends more than 16 others in a row"):
+        load(path, site_file=NO_SITE)
+    enough = os.path.join(os.path.dirname(path), "14.yaml")
+    assert load(enough, site_file=NO_SITE).profile.name == enough
+
+
+def test_who_turned_off_a_check_that_nobody_has_is_named(write):
+    path = write("checks: {gpu.row_rempa: {off: x}, gpu.none: {}, gpu.less: {params: {}}}\n")
+    loaded = load(path, site_file=NO_SITE)
+    for check_id in ("gpu.row_rempa", "gpu.none", "gpu.less"):
+        assert loaded.origin(f"checks.{check_id}") == path
+    assert loaded.origin("checks.gpu.other.severity") == "default"

@@ -1,5 +1,6 @@
 """The published schemas: valid themselves, and true of what is written and read."""
 
+import contextlib
 import json
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -20,8 +21,10 @@ from hostagent.facts.runtime import Runtime
 from hostagent.facts.system import Kernel, Os
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
+from hostagent.profiles import files as built_in
+from hostagent.profiles.format import Rename
 from hostagent.reportfacts import facts_schema, report_facts
-from hostagent.schemas import names, published
+from hostagent.schemas import names, profile_body, published
 from hostagent.sinks import render
 from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, dumps
 from hostagent.source.tape import load as load_tape
@@ -139,13 +142,47 @@ def test_a_snapshot_validates_and_a_changed_one_does_not():
     assert not schema.is_valid({**document, "answers": []})
 
 
-@pytest.mark.parametrize("name", profile.names())
+@pytest.mark.parametrize("name", built_in.names())
 def test_a_built_in_profile_follows_the_profile_schema(name):
-    with open(f"{profile.BUILT_IN}/{name}.yaml", encoding="utf-8") as stream:
+    with open(f"{built_in.BUILT_IN}/{name}.yaml", encoding="utf-8") as stream:
         jsonschema.Draft202012Validator(published("profile")).validate(yaml.safe_load(stream))
 
 
-@pytest.mark.parametrize("profile_name", profile.names())
+@pytest.mark.parametrize(
+    ("version", "follows"),
+    [(1, True), ("1.0", True), ("1.25", True), (2, False), ("1", False), ("2.0", False), (1.3, False), ("1.03", False), (True, False), (None, False)],
+)  # fmt: skip
+def test_the_profile_schema_and_the_loader_accept_the_same_versions(version, follows, tmp_path):
+    assert jsonschema.Draft202012Validator(published("profile")).is_valid({"schema_version": version}) == follows
+    path = tmp_path / "profile.yaml"
+    path.write_text(json.dumps({"schema_version": version}))
+    with contextlib.nullcontext() if follows else pytest.raises(HostagentError):
+        profile.load(str(path), site_file="")
+
+
+def test_the_profile_schema_knows_the_subjects_a_check_is_off_for_and_says_what_becomes_of_unknown_keys():
+    schema = published("profile")
+    assert jsonschema.Draft202012Validator(schema).is_valid({"checks": {"gpu.xid": {"except": ["0000:9d:00.0"]}}})
+    assert not jsonschema.Draft202012Validator(schema).is_valid({"checks": {"gpu.xid": {"excepted": []}}})
+    assert "newer minor" in schema["description"]
+
+
+def test_the_profile_schema_has_an_old_key_as_deprecated_beside_the_new_one():
+    renames = (
+        Rename("gpu_count", "gpus.count", "0.3"),
+        Rename("gpus.model", "gpus.product", "0.3"),
+        Rename("checks.gpu.x.params.a", "checks.gpu.x.params.b", "0.3"),
+    )
+    body = profile_body(renames)
+    jsonschema.Draft202012Validator.check_schema(body)
+    assert (body["properties"]["gpu_count"]["type"], body["properties"]["gpu_count"]["deprecated"]) == ("integer", True)
+    assert "gpus.product" in body["properties"]["gpus"]["properties"]["model"]["description"]
+    for document, follows in (({"gpu_count": 8, "gpus": {"model": "H100"}}, True), ({"gpu_count": "8"}, False)):
+        assert jsonschema.Draft202012Validator(body).is_valid(document) == follows
+        assert jsonschema.Draft202012Validator(profile_body(())).is_valid(document) is False
+
+
+@pytest.mark.parametrize("profile_name", built_in.names())
 @pytest.mark.parametrize(
     "host", sorted(path.parent for path in Path(__file__).parent.parent.glob("hosts/*/tape.json")), ids=lambda path: path.name
 )

@@ -13,9 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent import profile
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+from hostagent.profiles.files import BUILT_IN
 from hostagent.shape import ShapeError, build, plain, schema
 
 
@@ -25,6 +25,7 @@ class Leaf:
 
     size: int
     word: Literal["a", "b"] = "a"
+    classed: str = field(default="", metadata={"key": "class"})
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,15 @@ WHOLE = {
     "text": "t",
     "ratio": 0.5,
     "on": True,
-    "leaves": [{"size": 1, "word": "b"}, {"size": 2}],
+    "leaves": [{"size": 1, "word": "b", "class": "x"}, {"size": 2}],
     "pair": [1, "x"],
     "table": {"k": {"size": 3}},
     "either": "x",
     "anything": [1],
 }
-with open(f"{profile.BUILT_IN}/default.yaml", encoding="utf-8") as stream:
+with open(f"{BUILT_IN}/default.yaml", encoding="utf-8") as stream:
     DEFAULT = yaml.safe_load(stream)
-DEFAULT["checks"] = {"gpu.row_remap": {"off": "known", "severity": "info", "params": {"max": 3}}}
+DEFAULT["checks"] = {"gpu.row_remap": {"off": "known", "severity": "info", "params": {"max": 3}, "except": ["0000:9d:00.0"]}}
 
 
 def paths(data, here=()):
@@ -138,7 +139,10 @@ def test_what_is_written_is_read_back_the_same(data):
     ("change", "message"),
     [
         ({"leaves": [{"size": 1}, {"size": "x"}]}, r"tree\.leaves\[1\]\.size: found str 'x', wanted a whole number"),
-        ({"leaves": [{"sise": 1}]}, r"tree\.leaves\[0\]: found the unknown key 'sise', wanted one of size, word \(did you mean size\?\)"),
+        (
+            {"leaves": [{"sise": 1}]},
+            r"tree\.leaves\[0\]: found the unknown key 'sise', wanted one of class, size, word \(did you mean size\?\)",
+        ),
         ({"leaves": [{}]}, r"tree\.leaves\[0\]: the key 'size' is missing"),
         ({"leaves": "x"}, r"tree\.leaves: found str 'x', wanted a list"),
         ({"pair": [1]}, r"tree\.pair: found list \[1\], wanted a list of 2"),
@@ -169,3 +173,21 @@ def test_a_field_that_is_not_named_can_have_a_value_of_the_callers():
     leaf = build(Leaf, {}, "leaf", lambda name: Unread("not-recorded", name))
     assert isinstance(leaf.size, Unread)
     assert leaf.size.detail == "size"
+
+
+def test_a_field_called_as_no_python_name_can_be_has_its_key_in_the_data_alone():
+    assert build(Leaf, {"size": 1, "class": "x"}, "leaf").classed == "x"
+    assert plain(Leaf(1, classed="x")) == {"size": 1, "word": "a", "class": "x"}
+    assert set(schema(Leaf)["properties"]) == {"size", "word", "class"}
+    with pytest.raises(ShapeError, match=r"unknown key 'classed'.*did you mean class\?"):
+        build(Leaf, {"size": 1, "classed": "x"}, "leaf")
+
+
+def test_unknown_keys_can_be_handed_to_the_caller_who_gets_all_the_rest():
+    handed = []
+    data = {**WHOLE, "extra": 1, "leaves": [{"size": 1, "extra": 2}], "table": {"k": {"size": 3, "extra": 3}}}
+    tree = build(Tree, data, "tree", unknown=lambda parent, key, where: handed.append((where, key, parent[key])))
+    assert tree == build(Tree, {**WHOLE, "leaves": [{"size": 1}], "table": {"k": {"size": 3}}}, "tree")
+    assert handed == [("tree", "extra", 1), ("tree.leaves[0]", "extra", 2), ("tree.table.k", "extra", 3)]
+    with pytest.raises(ShapeError, match="wanted a whole number"):
+        build(Tree, {**data, "leaves": [{"size": "x"}]}, "tree", unknown=lambda *_: None)

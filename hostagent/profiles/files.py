@@ -1,0 +1,63 @@
+"""The files that profiles are made of, as bytes with their fingerprint. Light: ``status`` reads them again, without YAML."""
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from importlib import import_module
+
+from hostagent.smallfile import is_absent, read_small, reason
+
+#: Where the built-in profiles are.
+BUILT_IN = os.path.dirname(__file__)
+MAX_BYTES = 256 * 1024
+_SUFFIX = ".json"
+_BUILT_IN_PREFIX = "built-in:"
+#: The fingerprint of a file that is not there.
+ABSENT = ""
+
+
+def names() -> tuple[str, ...]:
+    """The built-in profiles."""
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in os.listdir(BUILT_IN) if name.endswith(_SUFFIX)))
+
+
+def listed(profile: str, *, built_in: bool = False) -> str:
+    """How a file is listed: ``built-in:NAME``, or its absolute path."""
+    return f"{_BUILT_IN_PREFIX}{profile}" if built_in else os.path.abspath(profile)
+
+
+def read(file: str) -> bytes:
+    """The bytes of a listed file. Raises ``OSError``, also for what is no regular file or has more than `MAX_BYTES`."""
+    return read_small(_path(file), MAX_BYTES)
+
+
+def fingerprint(data: bytes) -> str:
+    """SHA-256, as 64 hex digits. hashlib loads OpenSSL (5 ms, 4 MiB): Python's own module comes first, as in its ``random``."""
+    for module in ("_sha2", "_sha256"):  # 3.12 and newer, 3.10 and 3.11; a distribution may leave them out
+        with suppress(ImportError):
+            return str(import_module(module).sha256(data).hexdigest())
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()
+
+
+def changes(files: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    """What became of the files since their fingerprints were taken, by name: ``changed``, ``gone``, ``appeared``, or
+    ``unreadable: …`` where that is not known. A file that is as it was is not named.
+    """
+    found = {file: _change(file, before) for file, before in files}
+    return {file: change for file, change in found.items() if change}
+
+
+def _change(file: str, before: str) -> str:
+    try:
+        now = ABSENT if is_absent(_path(file)) else fingerprint(read(file))
+    except OSError as error:
+        return f"unreadable: {reason(error)}"
+    if now == before:
+        return ""
+    return "gone" if now == ABSENT else "appeared" if before == ABSENT else "changed"
+
+
+def _path(file: str) -> str:
+    return os.path.join(BUILT_IN, file.removeprefix(_BUILT_IN_PREFIX) + _SUFFIX) if file.startswith(_BUILT_IN_PREFIX) else file
