@@ -1,12 +1,23 @@
 """What the README shows is what the program does."""
 
+import json
 import re
 
-from tests.readme import README, rendered
+import pytest
+
+from tests.readme import README, ROOT, output, rendered
 
 
 def test_every_written_part_is_what_the_program_prints_today():
     assert README.read_text(encoding="utf-8") == rendered(), "run 'make docs' and commit the result"
+
+
+def test_an_answer_that_a_snapshot_lacks_never_gets_into_the_readme(tmp_path):
+    recorded = json.loads((ROOT / "tests/hosts/hgx-h100-ubuntu2404/tape.json").read_text(encoding="utf-8"))
+    del recorded["answers"]["read /sys/module/nvidia/version"]
+    (tmp_path / "tape.json").write_text(json.dumps(recorded))
+    with pytest.raises(SystemExit, match="Run 'make hosts'"):
+        output(f"hostagent check --from {tmp_path}")
 
 
 def test_every_profile_key_and_check_of_the_site_file_example_exists(tmp_path):
