@@ -1,7 +1,6 @@
 """Container runtimes as their own configuration loader sees them."""
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, need
@@ -23,11 +22,10 @@ class Handler:
         return self.name.startswith("nvidia") or "nvidia-container-runtime" in self.binary
 
 
-@frozen
+@frozen(subject="key", called="container runtime")
 class Runtime:
     """One container runtime, with its configuration merged as that version of it merges."""
 
-    __subject__: ClassVar[str] = "key"
     key: str  # containerd, docker, crio, k3s, rke2, microk8s
     kind: str  # containerd, docker, crio
     version: str | Unread
