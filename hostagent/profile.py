@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.shape import ShapeError, build, plain
+from hostagent.vocabulary import Severity
 
 SCHEMA_VERSION = 1
 SITE_FILE = "/etc/hostagent/profile.yaml"
@@ -91,7 +92,7 @@ class CheckPolicy:
     """What a profile says of one check. ``off`` is the reason it is turned off for; ``""`` leaves it on."""
 
     off: str = ""
-    severity: Literal["", "critical", "warning", "info"] = ""
+    severity: Literal["", Severity] = ""
     params: Mapping[str, Any] = field(default_factory=dict)
 
 

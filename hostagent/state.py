@@ -5,7 +5,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
-from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report, Verdict
+from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report
+from hostagent.vocabulary import Verdict
 
 PATH = "/run/hostagent/state.json"
 _MAX_BYTES = 1024 * 1024

@@ -1,9 +1,10 @@
 """HostFacts: every fact of one host, by type."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from hostagent.facts.unread import Unread
+from hostagent.vocabulary import Kind
 
 
 def subject_key(kind: Any) -> str:
@@ -16,7 +17,7 @@ class HostFacts:
 
     __slots__ = ("_values", "kind")
 
-    def __init__(self, values: Mapping[type, Any], kind: Literal["live", "host-root", "image"] = "live") -> None:
+    def __init__(self, values: Mapping[type, Any], kind: Kind = "live") -> None:
         self._values = dict(values)
         self.kind = kind
 

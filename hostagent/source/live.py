@@ -7,10 +7,11 @@ from typing import Any
 
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer, Kind
+from hostagent.source.base import Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.paths import Root
 from hostagent.source.worker import Worker
+from hostagent.vocabulary import Kind
 
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0

@@ -3,8 +3,9 @@
 from typing import Any
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer, Backend, Kind
+from hostagent.source.base import Answer, Backend
 from hostagent.source.live import LiveBackend
+from hostagent.vocabulary import Kind
 from tests.trees.tree import NOW, Tree
 
 _GIB = 1024**3
