@@ -1,4 +1,4 @@
-"""Mistakes of the person at the keyboard: one sentence and one next step, no traceback."""
+"""Mistakes of the person at the keyboard, and the end of the time that something may take."""
 
 
 class HostagentError(Exception):
@@ -8,3 +8,7 @@ class HostagentError(Exception):
         super().__init__(f"{message}. {next_step}")
         self.message = message
         self.next_step = next_step
+
+
+class OutOfTime(BaseException):
+    """The time is up. No ``except Exception`` on the way may take it for a fault of the host: see `hostagent.deadline`."""
