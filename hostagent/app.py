@@ -30,7 +30,7 @@ def examine(reading: Backend, loaded: Loaded, only: Iterable[str] = (), *, repla
     finally:
         reading.close()
     judging = time.perf_counter()
-    judgements = evaluate(chosen, facts, loaded.profile)
+    judgements = evaluate(chosen, facts, loaded.profile, origins=loaded.origins)
     timings_ms["catalogue"] = round((loading - started) * 1000, 3)
     timings_ms["evaluate"] = round((time.perf_counter() - judging) * 1000, 3)
     timings_ms["total"] = round((time.perf_counter() - started) * 1000, 3)
@@ -48,6 +48,7 @@ def examine(reading: Backend, loaded: Loaded, only: Iterable[str] = (), *, repla
         profile=ProfileIdentity(loaded.title, loaded.digest, loaded.origins),
         verdict=verdicts(judgements),
         findings=judgements,
+        reading_order=catalogue.reading_order(chosen),
         coverage=coverage(judgements),
         facts=report_facts(facts),
         timings_ms=timings_ms,
