@@ -1,7 +1,8 @@
 """The pipeline on one screen: source, facts, checks, report."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent import __version__, catalogue
@@ -13,7 +14,7 @@ from hostagent.evaluate import evaluate
 from hostagent.facts.host import HostFacts
 from hostagent.facts.system import Identity, Kernel, Os
 from hostagent.facts.unread import Unread
-from hostagent.profile import Loaded, Profile
+from hostagent.profile import Loaded
 from hostagent.reading import Collected, Reading
 from hostagent.report import SCHEMA_VERSION, HostIdentity, Judgement, ProfileIdentity, Report, Tool, coverage, verdicts
 from hostagent.reportfacts import report_facts
@@ -39,10 +40,10 @@ def prepare(loaded: Loaded, only: Iterable[str] = ()) -> Prepared:
     """
     started = time.perf_counter()
     only = tuple(only)
-    checks = catalogue.load(loaded.profile.catalogues)
+    checks = catalogue.load(loaded.profile.catalogues, readable=READERS)
     loaded = catalogue.refuse_unknown_ids(checks, loaded)
     chosen = catalogue.select(checks, only) if only else checks
-    kinds = (*HEAD, *(kind.__name__ for one in chosen for kind in _facts(one))) if only else tuple(READERS)
+    kinds = (*HEAD, *(kind.__name__ for one in chosen for kind in one.inputs.kinds)) if only else tuple(READERS)
     return Prepared(loaded, chosen, tuple(dict.fromkeys(kinds)), bool(only), _ms_since(started))
 
 
@@ -54,7 +55,7 @@ def examine(reading: Reading, prepared: Prepared) -> Report:
 def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
     """The report on what was read. What is not judged after ``JUDGING_S`` is unknown."""
     started, facts, loaded = time.perf_counter(), collected.facts, prepared.loaded
-    judgements = _judged(prepared.checks, facts, loaded.profile)
+    judgements = _judged(prepared.checks, facts, loaded)
     took_ms = {**collected.timings_ms, "catalogue": prepared.took_ms, "evaluate": _ms_since(started), "total": _ms_since(reading.started)}
     observed_at = _known(facts, Identity, "now", reading.recorded_at)
     return Report(
@@ -70,19 +71,20 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         profile=ProfileIdentity(loaded.title, loaded.digest, loaded.origins),
         verdict=verdicts(judgements),
         findings=judgements,
+        reading_order=catalogue.reading_order(prepared.checks),
         coverage=coverage(judgements),
         facts=report_facts(facts),
         timings_ms=took_ms,
     )
 
 
-def _judged(checks: tuple[Check, ...], facts: HostFacts, profile: Profile) -> tuple[Judgement, ...]:
-    ends = time.monotonic() + JUDGING_S
+def _judged(checks: tuple[Check, ...], facts: HostFacts, loaded: Loaded) -> tuple[Judgement, ...]:
+    judged = partial(evaluate, checks, facts, loaded.profile, time.monotonic() + JUDGING_S, origins=loaded.origins)
     try:
         with time_limit(JUDGING_S):
-            return evaluate(checks, facts, profile, ends)
-    except OutOfTime:  # between two checks, where none could take it
-        return evaluate(checks, facts, profile, ends)
+            return judged()
+    except OutOfTime:  # the time was up when all was judged: nothing is then
+        return judged()
 
 
 def _identity(facts: HostFacts) -> HostIdentity:
@@ -99,14 +101,6 @@ def _known(facts: HostFacts, kind: type, name: str, unread: Any) -> Any:
     fact = facts.of(kind)
     value = fact if isinstance(fact, Unread) else getattr(fact, name)
     return unread if isinstance(value, Unread) else value
-
-
-def _facts(one: Check) -> Iterator[type]:
-    """The fact types that a check takes, of collections and subjects their element's."""
-    for _, kind in one.inputs:
-        element = kind.__args__[0] if getattr(kind, "__origin__", None) is tuple else kind
-        if element is not Profile and element is not one.params:
-            yield element
 
 
 def _ms_since(started: float) -> float:

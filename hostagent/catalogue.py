@@ -5,13 +5,14 @@ import importlib
 import os
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from hostagent.check import Check
+from hostagent.check import UNTITLED, Check, Family
 from hostagent.errors import HostagentError
 from hostagent.profile import Loaded
+from hostagent.vocabulary import CONDITIONS
 
 OURS = "hostagent_checks"
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -38,15 +39,35 @@ FORBIDDEN_NAMES = frozenset(
 )
 
 
-def load(names: Iterable[str]) -> tuple[Check, ...]:
-    """The checks of the named catalogues, by id. Raises ``HostagentError``."""
+def load(names: Iterable[str], readable: Collection[str] | None = None) -> tuple[Check, ...]:
+    """The checks of the named catalogues, by id. Raises ``HostagentError``.
+
+    `readable` names the classes of facts that some reader reads; with it, a check that takes another one is refused.
+    """
     checks: dict[str, Check] = {}
     for name in names:
-        found = [one for module in _modules(name) for one in _checks(module, name)]
+        found = [one for module, family in _modules(name) for one in _checks(module, name, family)]
         if not found:
             raise HostagentError(f"the profile names the catalogue {name!r}, which holds no check", "Take it out of 'catalogues'")
         checks |= {one.id: one for one in found}
+    if readable is not None:
+        _refuse_unreadable(checks.values(), readable)
     return tuple(checks[key] for key in sorted(checks))
+
+
+def _refuse_unreadable(checks: Iterable[Check], readable: Collection[str]) -> None:
+    """Such a check would be unknown on every host, and green in its own cases."""
+    for one in checks:
+        for kind in one.inputs.kinds:
+            if kind.__name__ not in readable:
+                raise HostagentError(
+                    f"the check {one.id} takes the fact {kind.__name__}, which no reader reads", "Write its reader: see CONTRIBUTING.md"
+                )
+
+
+def reading_order(checks: Iterable[Check]) -> tuple[str, ...]:
+    """Ids in the order in which a reader is told of them: by the check's own order, else its family's; then by id."""
+    return tuple(one.id for one in sorted(checks, key=lambda one: (one.order or one.family.order, one.id)))
 
 
 def select(checks: tuple[Check, ...], only: Iterable[str]) -> tuple[Check, ...]:
@@ -65,7 +86,7 @@ def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> Loaded:
     known = {one.id: one for one in checks}
     for name, policy in loaded.profile.checks.items():
         if name in known:
-            unknown = [param for param in policy.params if param not in getattr(known[name].params, "_fields", ())]
+            unknown = [param for param in policy.params if param not in known[name].inputs.thresholds]
             for param in unknown:
                 loaded = loaded.without(name, param) if loaded.is_newer(f"checks.{name}.params.{param}") else loaded
         elif loaded.is_newer(f"checks.{name}"):
@@ -80,12 +101,24 @@ def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> Loaded:
     return loaded
 
 
-def _modules(name: str) -> Iterator[ModuleType]:
-    for family in _members(_import(name, name)):
-        if family.ispkg:
-            for entry in _members(_import(f"{name}.{family.name}", name)):
+def _modules(name: str) -> Iterator[tuple[ModuleType, Family]]:
+    for member in _members(_import(name, name)):
+        if member.ispkg:
+            package = _import(f"{name}.{member.name}", name)
+            family = _family(package)
+            for entry in _members(package):
                 if not entry.name.startswith("_"):  # what the checks of a family share
-                    yield _import(f"{name}.{family.name}.{entry.name}", name)
+                    yield _import(f"{name}.{member.name}.{entry.name}", name), family
+
+
+def _family(package: ModuleType) -> Family:
+    family = getattr(package, "FAMILY", UNTITLED)
+    if not isinstance(family, Family) or family.condition not in CONDITIONS:
+        words = ", ".join(word or '""' for word in CONDITIONS)
+        raise HostagentError(
+            f"{package.__name__}: FAMILY is {family!r}, wanted a Family with one of the conditions {words}", "See CONTRIBUTING.md"
+        )
+    return family
 
 
 def _members(package: ModuleType) -> Iterator[pkgutil.ModuleInfo]:
@@ -106,8 +139,8 @@ def _import(module: str, catalogue: str) -> ModuleType:
         ) from error
 
 
-def _checks(module: ModuleType, catalogue: str) -> Iterator[Check]:
-    family, stem = module.__name__.split(".")[-2:]
+def _checks(module: ModuleType, catalogue: str, family: Family) -> Iterator[Check]:
+    folder, stem = module.__name__.split(".")[-2:]
     for value in vars(module).values():
         if isinstance(value, Check):
             if value.id != stem:
@@ -116,7 +149,7 @@ def _checks(module: ModuleType, catalogue: str) -> Iterator[Check]:
                     "Name the function as the file: the id is the family and the file",
                 )
             prefix = "" if catalogue == OURS else f"{catalogue}."
-            yield value._replace(id=f"{prefix}{family}.{stem}", doc=module.__doc__ or value.doc)
+            yield value._replace(id=f"{prefix}{folder}.{stem}", doc=module.__doc__ or value.doc, family=family)
 
 
 def _refuse_unlawful(module: str) -> None:

@@ -6,8 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from hostagent.check import Check
-from hostagent.facts.host import subject_key
-from hostagent.profile import Profile
+from hostagent.facts.frozen import called_of
 
 _MEANS = {
     "critical": "critical: a failure makes the host not ready",
@@ -21,8 +20,8 @@ def render_page(one: Check) -> str:
     """One check as Markdown."""
     parts = [f"# {one.id}", f"**{one.title}.**", inspect.cleandoc(one.doc), _table(_properties(one))]
     parts += ["## Remedy", one.remedy]
-    if one.params is not None:
-        parts += ["## Parameters", _parameters(one)]
+    if one.inputs.params:
+        parts += ["## Parameters", _parameters(one, one.inputs.params[1]())]
     if one.owns:
         parts += ["## Owned absence", _owned(one)]
     if one.references:
@@ -34,8 +33,10 @@ def render_index(checks: Iterable[Check], folder: str) -> str:
     """A table a family; pages are linked in `folder`."""
     parts = []
     for family, members in groupby(sorted(checks, key=lambda one: one.id), _family):
-        rows = "\n".join(f"| [{one.id}]({folder}/{one.id}.md) | {_cell(one.title)} | {one.severity} | {one.scope} |" for one in members)
-        parts.append(f"## {family}\n\n| check | holds when | severity | scope |\n| --- | --- | --- | --- |\n{rows}")
+        of_one = list(members)
+        rows = "\n".join(f"| [{one.id}]({folder}/{one.id}.md) | {_cell(one.title)} | {one.severity} | {one.scope} |" for one in of_one)
+        title = of_one[0].family.title
+        parts.append(f"## {family}{title and f': {title}'}\n\n| check | holds when | severity | scope |\n| --- | --- | --- | --- |\n{rows}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -54,19 +55,14 @@ def _properties(one: Check) -> dict[str, str]:
 
 
 def _judged(one: Check) -> str:
-    subjects = [kind.__name__ for _, kind in one.inputs if subject_key(kind) and kind is not one.params]
-    return f"once for each {subjects[0]}" if subjects else "once for the host"
+    return f"once for each {called_of(one.inputs.subject[1])}" if one.inputs.subject else "once for the host"
 
 
 def _inputs(one: Check) -> list[str]:
-    named = []
-    for _, kind in one.inputs:
-        element = kind.__args__[0] if getattr(kind, "__origin__", None) is tuple else kind
-        if element is Profile:
-            named.append("the profile")
-        elif element is not one.params:
-            named.append(f"all of {element.__name__}" if element is not kind else str(element.__name__))
-    return named
+    inputs = one.inputs
+    single = (*((inputs.subject[1],) if inputs.subject else ()), *inputs.facts.values())
+    named = [kind.__name__ for kind in single] + [f"all of {kind.__name__}" for kind in inputs.collections.values()]
+    return [*named, "the profile"] if inputs.profile else named
 
 
 def _table(properties: Mapping[str, str]) -> str:
@@ -74,13 +70,14 @@ def _table(properties: Mapping[str, str]) -> str:
     return f"| | |\n| --- | --- |\n{rows}"
 
 
-def _parameters(one: Check) -> str:
-    defaults = one.params()
-    rows = "\n".join(f"| `{name}` | {_cell(_shown(getattr(defaults, name)))} |" for name in one.params._fields)
+def _parameters(one: Check, defaults: Any) -> str:
+    rows = "\n".join(f"| `{name}` | {_cell(_shown(getattr(defaults, name)))} |" for name in defaults._fields)
     return f"A profile sets them under `checks: {{{one.id}: {{params: …}}}}`.\n\n| parameter | default |\n| --- | --- |\n{rows}"
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"`[{', '.join(map(str, value))}]`"
     return str(value).lower() if isinstance(value, bool) else f"`{value}`"
 
 

@@ -1,21 +1,21 @@
-"""What a check is written with: ``check``, ``Findings``, ``fail``, ``warn``, ``skip``, ``need``."""
+"""What a check is written with: ``check``, ``Findings``, ``fail``, ``warn``, ``skip``, ``need``; and ``Family``."""
 
+import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple, NoReturn
+from dataclasses import fields
+from typing import NamedTuple, NoReturn
 
 from hostagent.facts.unread import need
+from hostagent.inputs import Inputs, resolve
+from hostagent.vocabulary import SCOPES, SEVERITIES, Condition, Scope, Severity, Wrong
 
-__all__ = ["Check", "Finding", "Findings", "Severity", "check", "fail", "need", "skip", "warn"]
-
-Severity = Literal["critical", "warning", "info"]
-Scope = Literal["node", "fabric"]
-SEVERITIES = ("critical", "warning", "info")
+__all__ = ["Check", "Family", "Finding", "Findings", "Severity", "check", "fail", "need", "skip", "warn"]
 
 
 class Finding(NamedTuple):
     """What a check yields. No finding means pass."""
 
-    outcome: Literal["fail", "warn"]
+    outcome: Wrong
     message: str
     code: str  # stable reason within the check; the report's API
     found: str
@@ -46,9 +46,7 @@ def warn(message: str, *, code: str, found: object = "", wanted: object = "", ev
     return _finding("warn", message, code, found, wanted, evidence, remedy)
 
 
-def _finding(
-    outcome: Literal["fail", "warn"], message: str, code: str, found: object, wanted: object, evidence: tuple[str, ...], remedy: str
-) -> Finding:
+def _finding(outcome: Wrong, message: str, code: str, found: object, wanted: object, evidence: tuple[str, ...], remedy: str) -> Finding:
     """No part of a finding may be unread: it would end as a report that cannot be printed."""
     shown = tuple(_shown(line) for line in evidence)
     return Finding(outcome, need(message), code, _shown(found), _shown(wanted), shown, need(remedy))
@@ -61,8 +59,20 @@ def _shown(value: object) -> str:
     return "yes" if value is True else "no" if value is False else str(value)
 
 
+class Family(NamedTuple):
+    """What the ``__init__`` of a family says of its checks, as ``FAMILY``."""
+
+    title: str
+    order: int  # families are told in this order, causes before their consequences
+    condition: Condition = ""  # the condition of a node that its critical checks decide
+
+
+#: A family that says nothing of itself.
+UNTITLED = Family("", sys.maxsize)
+
+
 class Check(NamedTuple):
-    """A check as the catalogue keeps it. ``id`` is family.file, filled in by the catalogue."""
+    """A check as the catalogue keeps it. ``id`` is family.file, filled in by the catalogue, and so is ``family``."""
 
     id: str
     function: Callable[..., Findings]
@@ -73,9 +83,10 @@ class Check(NamedTuple):
     references: tuple[str, ...]
     since: str
     owns: tuple[str, ...]  # "Driver.loaded_version": its absence fails this check instead of skipping it
-    inputs: tuple[tuple[str, Any], ...]  # parameter name and annotation
-    params: Any  # the module's Params class, or None
+    inputs: Inputs
     doc: str
+    order: int  # where it is told; 0 for where its family is
+    family: Family
 
 
 def check(
@@ -87,27 +98,38 @@ def check(
     references: tuple[str, ...] = (),
     scope: Scope = "node",
     owns: tuple[str, ...] = (),
+    order: int = 0,
 ) -> Callable[[Callable[..., Findings]], Check]:
-    """Declare a check. The function's annotations are its inputs: facts by type, ``Profile``, ``Params``."""
-    if severity not in SEVERITIES:
-        raise ValueError(f"severity is {severity!r}, wanted one of {', '.join(SEVERITIES)}")
+    """Declare a check. The function's annotations are its inputs: facts by type, ``Profile``, ``Params``.
+
+    `order` is for a check that is told at another place than its family, such as the cause of what other families find.
+    Raises ``ValueError``, which names the mistake: a declaration is verified where it is made.
+    """
+    _want("severity", severity, SEVERITIES)
+    _want("scope", scope, SCOPES)
 
     def declare(function: Callable[..., Findings]) -> Check:
-        annotations = {name: kind for name, kind in function.__annotations__.items() if name != "return"}
-        params = next((kind for kind in annotations.values() if getattr(kind, "__name__", "") == "Params"), None)
-        return Check(
-            id=function.__name__,
-            function=function,
-            title=title,
-            severity=severity,
-            scope=scope,
-            remedy=remedy,
-            references=references,
-            since=since,
-            owns=owns,
-            inputs=tuple(annotations.items()),
-            params=params,
-            doc=(function.__doc__ or ""),
-        )
+        inputs = resolve(function)
+        _refuse_unknown_absences(owns, inputs)
+        doc = function.__doc__ or ""
+        return Check(function.__name__, function, title, severity, scope, remedy, references, since, owns, inputs, doc, order, UNTITLED)
 
     return declare
+
+
+def _want(what: str, word: str, words: tuple[str, ...]) -> None:
+    if word not in words:
+        raise ValueError(f"{what} is {word!r}, wanted one of {', '.join(words)}")
+
+
+def _refuse_unknown_absences(owns: tuple[str, ...], inputs: Inputs) -> None:
+    """Of the subject and the single facts: an absence within a collection is nobody's."""
+    kinds = (*((inputs.subject[1],) if inputs.subject else ()), *inputs.facts.values())
+    known = [f"{kind.__name__}.{field.name}" for kind in kinds for field in fields(kind)] if owns else []
+    for path in owns:
+        if path not in known:
+            import difflib  # only on the error path
+
+            close = difflib.get_close_matches(path, known, n=1)
+            names = " and ".join(kind.__name__ for kind in kinds) or "none"
+            raise ValueError(f"owns {path!r}, wanted a field of its inputs ({names}){f', perhaps {close[0]}' if close else ''}")

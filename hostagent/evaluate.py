@@ -2,65 +2,95 @@
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from hostagent.check import Check, Finding, NotApplicable
-from hostagent.errors import HostagentError
+from hostagent.crash import crash_lines, crash_text
+from hostagent.errors import HostagentError, OutOfTime
+from hostagent.facts.frozen import called_of, subject_kind
 from hostagent.facts.host import HostFacts, subject_key
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.inputs import thresholds
 from hostagent.profile import CheckPolicy, Profile
-from hostagent.report import Judgement, Outcome
+from hostagent.report import Judgement, subject_order
+from hostagent.shape import ShapeError
+from hostagent.vocabulary import WRONG, Outcome
 
-#: What a check without a ``subject`` parameter is run once for.
-_WHOLE_HOST = ("", None)
+
+class _Subject(NamedTuple):
+    """One of several; kind and key are "" for the whole host."""
+
+    kind: str
+    key: str
 
 
-def evaluate(checks: Iterable[Check], facts: HostFacts, profile: Profile, ends: float = math.inf) -> tuple[Judgement, ...]:
-    """Every check over every subject, ordered by id, then subject."""
+_WHOLE_HOST = _Subject("", "")
+_NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
+
+
+def evaluate(
+    checks: Iterable[Check],
+    facts: HostFacts,
+    profile: Profile,
+    ends: float = math.inf,
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    origins: Mapping[str, str] = _NO_ORIGINS,
+) -> tuple[Judgement, ...]:
+    """Every check over every subject, ordered by id, then subject.
+
+    What is not judged when `clock` reaches `ends`, or when something raises ``OutOfTime``, is unknown: the whole check, once.
+    `origins` is the profile's: the layer that set each dotted path.
+    """
     ordered = sorted(checks, key=lambda one: one.id)
-    return tuple(judgement for one in ordered for judgement in _judge(one, facts, profile))
+    judged: dict[str, tuple[Judgement, ...]] = {}
+    while True:
+        try:
+            for one in ordered:
+                if one.id not in judged:
+                    judged[one.id] = tuple(_judge(one, facts, profile, origins, is_late=clock() >= ends))
+            return tuple(judgement for one in ordered for judgement in judged[one.id])
+        except OutOfTime:
+            ends = -math.inf
 
 
-def _judge(one: Check, facts: HostFacts, profile: Profile) -> Iterator[Judgement]:
+def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], *, is_late: bool) -> Iterator[Judgement]:
     policy = profile.checks.get(one.id, CheckPolicy())
     one = one._replace(severity=policy.severity or one.severity)
     if policy.off:
-        yield _judgement(one, "off", "", code="off", message=f"turned off by the profile: {policy.off}")
+        yield _judgement(one, "off", _WHOLE_HOST, code="off", message=f"turned off by the profile: {policy.off}")
         return
-    fixed: dict[str, Any] = {}
-    subject_name, subject_kind = "", None
-    for name, kind in one.inputs:
-        if kind is Profile:
-            fixed[name] = profile
-        elif kind is one.params:
-            fixed[name] = params(one, policy)
-        elif getattr(kind, "__origin__", None) is tuple:
-            fixed[name] = facts.of(kind.__args__[0])
-        elif subject_key(kind):
-            subject_name, subject_kind = name, kind
-        else:
-            fixed[name] = facts.of(kind)
-    for key, subject in _subjects(facts, subject_kind):
-        if subject_kind is not None and subject is None:
-            yield _judgement(one, "skip", "", code="no-subject", message=f"this host has no {subject_kind.__name__}")
-        else:
-            yield from _run(one, key, {**fixed, subject_name: subject} if subject_kind else fixed)
-
-
-def _subjects(facts: HostFacts, kind: Any) -> Iterator[tuple[str, Any]]:
-    """(key, subject) pairs; an unread list is one subject that is unread, an empty one is (``""``, None)."""
-    if kind is None:
-        return iter([_WHOLE_HOST])
+    if is_late:
+        yield _judgement(one, "unknown", _WHOLE_HOST, code="unread-timeout", message="not judged (timeout: the time for judging was up)")
+        return
+    arguments = one.inputs.arguments(facts, profile, params(one, policy))
+    if one.inputs.subject is None:
+        yield from _run(one, _WHOLE_HOST, arguments)
+        return
+    name, kind = one.inputs.subject
     subjects = facts.of(kind)
     if isinstance(subjects, Unread):
-        return iter([("", subjects)])
-    keyed = [(str(getattr(one, subject_key(kind))), one) for one in subjects]
-    return iter(sorted(keyed, key=lambda pair: pair[0]) or [_WHOLE_HOST])
+        yield from _run(one, _WHOLE_HOST, {**arguments, name: subjects})
+        return
+    if not subjects:
+        yield _judgement(one, "skip", _WHOLE_HOST, code="no-subject", message=f"this host has no {called_of(kind)}")
+    field, word = subject_key(kind), subject_kind(kind)
+    excepted = policy.excepted
+    keyed = [(str(getattr(subject, field)), subject) for subject in subjects]
+    for key, subject in sorted(keyed, key=lambda pair: subject_order(pair[0])):
+        if key in excepted:
+            origin = origins.get(f"checks.{one.id}.except", "")
+            message = f"excepted by the profile {origin}".rstrip()
+            yield _judgement(one, "off", _Subject(word, key), code="excepted", message=message)
+        else:
+            yield from _run(one, _Subject(word, key), {**arguments, name: subject})
 
 
-def _run(one: Check, subject: str, arguments: dict[str, Any]) -> Iterator[Judgement]:
+def _run(one: Check, subject: _Subject, arguments: dict[str, Any]) -> Iterator[Judgement]:
     found = 0
     try:
         for value in arguments.values():
@@ -76,16 +106,17 @@ def _run(one: Check, subject: str, arguments: dict[str, Any]) -> Iterator[Judgem
         if not (found and stopped.outcome == "skip"):
             yield stopped
     except Exception as error:  # a crash is unknown, never pass
-        yield _judgement(one, "unknown", subject, code="crashed", message=_crash(error))
+        yield _judgement(one, "unknown", subject, code="crashed", message=_crash(error), evidence=crash_lines(error))
     else:
         if not found:
             yield _judgement(one, "pass", subject, code="", message=one.title)
 
 
-def _stopped(one: Check, subject: str, arguments: Mapping[str, Any], unread: Unread) -> Judgement:
+def _stopped(one: Check, subject: _Subject, arguments: Mapping[str, Any], unread: Unread) -> Judgement:
     text = f"{unread.why}: {unread.detail}" if unread.detail else unread.why
     if unread.why not in NOT_APPLICABLE:
-        return _judgement(one, "unknown", subject, code=f"unread-{unread.why}", message=f"could not read ({text})")
+        message = f"could not read ({text})"
+        return _judgement(one, "unknown", subject, code=f"unread-{unread.why}", message=message, evidence=unread.evidence)
     if unread.why == "absent" and any(path in one.owns for path in _paths(arguments, unread)):
         return _judgement(one, "fail", subject, code="absent", message=unread.detail or "absent", remediation=one.remedy)
     return _judgement(one, "skip", subject, code=unread.why, message=f"does not apply ({text})")
@@ -101,15 +132,16 @@ def _paths(arguments: Mapping[str, Any], unread: Unread) -> Iterator[str]:
                     yield f"{type(value).__name__}.{field.name}"
 
 
-def _from_finding(one: Check, subject: str, finding: Finding) -> Judgement:
-    if finding.outcome not in ("fail", "warn"):
+def _from_finding(one: Check, subject: _Subject, finding: Finding) -> Judgement:
+    if finding.outcome not in WRONG:
         raise TypeError(f"a finding of outcome {finding.outcome!r}, wanted fail or warn")
     return Judgement(
         id=one.id,
         outcome=finding.outcome,
         severity=one.severity,
         scope=one.scope,
-        subject=subject,
+        subject=subject.key,
+        subject_kind=subject.kind,
         code=finding.code,
         message=finding.message,
         found=finding.found,
@@ -119,8 +151,10 @@ def _from_finding(one: Check, subject: str, finding: Finding) -> Judgement:
     )
 
 
-def _judgement(one: Check, outcome: Outcome, subject: str, *, code: str, message: str, remediation: str = "") -> Judgement:
-    return Judgement(one.id, outcome, one.severity, one.scope, subject, code, message, "", "", remediation, ())
+def _judgement(
+    one: Check, outcome: Outcome, subject: _Subject, *, code: str, message: str, remediation: str = "", evidence: tuple[str, ...] = ()
+) -> Judgement:
+    return Judgement(one.id, outcome, one.severity, one.scope, subject.key, subject.kind, code, message, "", "", remediation, evidence)
 
 
 def _crash(error: Exception) -> str:
@@ -128,24 +162,12 @@ def _crash(error: Exception) -> str:
     while trace and trace.tb_next:
         trace = trace.tb_next
     place = f" at {os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else ""
-    return f"the check crashed: {type(error).__name__}: {error}{place}"
+    return f"the check crashed: {crash_text(error)}{place}"
 
 
 def params(one: Check, policy: CheckPolicy) -> Any:
-    """The check's thresholds: its own defaults, and over them the profile's. Raises ``HostagentError``."""
-    defaults = one.params()
-    kinds = one.params.__annotations__
-    for name, value in policy.params.items():
-        if name not in kinds:
-            raise HostagentError(
-                f"checks.{one.id}.params: found {name!r}, wanted one of {', '.join(kinds)}",
-                f"Run 'hostagent checks show {one.id}'",
-            )
-        kind = type(getattr(defaults, name))
-        is_wrong = isinstance(value, bool) != (kind is bool) or not isinstance(value, (int, float) if kind is float else kind)
-        if is_wrong or (isinstance(value, float) and not math.isfinite(value)):  # every comparison with NaN is false
-            raise HostagentError(
-                f"checks.{one.id}.params.{name}: found {value!r}, wanted {kind.__name__}",
-                f"Run 'hostagent checks show {one.id}'",
-            )
-    return defaults._replace(**policy.params)
+    """The check's thresholds: its own defaults, and over them the profile's; None where it has none. Raises ``HostagentError``."""
+    try:
+        return thresholds(one.inputs, policy.params, f"checks.{one.id}.params")
+    except ShapeError as error:
+        raise HostagentError(str(error), f"Run 'hostagent checks show {one.id}'") from error

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hostagent.collect import READERS, lanes
 from hostagent.deadline import within
 from hostagent.reading import Forked, InProcess, Reading
-from hostagent.source.base import Kind
+from hostagent.vocabulary import Kind
 
 
 class Evidence(NamedTuple):

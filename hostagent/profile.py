@@ -11,6 +11,7 @@ from hostagent.profiles.files import fingerprint
 from hostagent.profiles.format import RENAMES, Rename
 from hostagent.profiles.layers import NEXT_STEP, Reader, beside, warnings
 from hostagent.shape import ShapeError, build, plain
+from hostagent.vocabulary import Severity
 
 SITE_FILE = "/etc/hostagent/profile.yaml"
 
@@ -92,7 +93,7 @@ class CheckPolicy:
     """
 
     off: str = ""
-    severity: Literal["", "critical", "warning", "info"] = ""
+    severity: Literal["", Severity] = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     excepted: tuple[str, ...] = field(default=(), metadata={"key": "except"})  # a keyword of Python
 

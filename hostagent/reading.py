@@ -22,9 +22,10 @@ from hostagent.collect import READERS, collect, with_needs
 from hostagent.deadline import Deadline, time_limit
 from hostagent.facts.host import HostFacts
 from hostagent.facts.unread import Unread, Why
-from hostagent.source.base import Answer, Backend, Kind, Source
+from hostagent.source.base import Answer, Backend, Source
 from hostagent.source.child import Child, Send
 from hostagent.source.worker import Worker
+from hostagent.vocabulary import Kind
 
 #: Seconds after its deadline that the child gets for what it has read and not sent yet.
 _GRACE_S = 0.2

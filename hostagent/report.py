@@ -1,18 +1,15 @@
 """The report: judgements, verdicts, coverage. Its JSON is API: versioned, only ever extended."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from hostagent.facts.frozen import frozen
+from hostagent.vocabulary import Kind, Outcome, Scope, Severity, Verdict
 
 SCHEMA_VERSION = 1
 
-Outcome = Literal["pass", "warn", "fail", "unknown", "skip", "off"]
-Verdict = Literal["ready", "degraded", "not_ready", "unknown"]
-Severity = Literal["critical", "warning", "info"]
-#: Worst first: how a list of judgements is sorted for a reader.
-OUTCOMES: tuple[Outcome, ...] = ("fail", "warn", "unknown", "pass", "skip", "off")
 #: Of a shortened report.
 _SHORT_FINDINGS, _SHORT_TEXT = 50, 200
 PLACEABLE: tuple[Verdict, ...] = ("ready", "degraded")
@@ -20,13 +17,14 @@ PLACEABLE: tuple[Verdict, ...] = ("ready", "degraded")
 
 @frozen
 class Judgement:
-    """One outcome of one check, on one subject or on the whole host (subject "")."""
+    """One outcome of one check, on one subject or on the whole host (subject and subject_kind "")."""
 
     id: str
     outcome: Outcome
     severity: Severity
-    scope: Literal["node", "fabric"]
+    scope: Scope
     subject: str
+    subject_kind: str  # gpu, runtime
     code: str
     message: str
     found: str
@@ -83,7 +81,8 @@ class Tool:
 @frozen
 class Report:
     """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage; ``evidence`` is what was
-    read, ``replayed`` whether from a snapshot of it.
+    read, ``replayed`` whether from a snapshot of it. ``findings`` are ordered by id, then subject; ``reading_order`` names their
+    checks as a reader wants to be told of them, causes before consequences.
     """
 
     schema_version: int
@@ -91,16 +90,32 @@ class Report:
     observed_at: float
     valid_until: float
     boot_id: str
-    evidence: Literal["live", "host-root", "image"]
+    evidence: Kind
     replayed: bool
     partial: bool
     host: HostIdentity
     profile: ProfileIdentity
     verdict: Verdicts
     findings: tuple[Judgement, ...]
+    reading_order: tuple[str, ...]
     coverage: Coverage
     facts: Mapping[str, Any]
     timings_ms: Mapping[str, float]
+
+
+_PCI = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
+
+
+def subject_order(subject: str) -> tuple[Any, ...]:
+    """The key that sorts subjects: numbers by their value, PCI addresses, which are hexadecimal, as text.
+
+    >>> sorted(["mlx5_10", "mlx5_2", "0000:9d:00.0", "0000:10:00.0"], key=subject_order)
+    ['0000:10:00.0', '0000:9d:00.0', 'mlx5_2', 'mlx5_10']
+    """
+    if _PCI.fullmatch(subject):
+        return ((subject,), subject)
+    parts = re.split("([0-9]+)", subject)  # every second one is a number
+    return (tuple((len(part.lstrip("0")), part.lstrip("0")) if at % 2 else part for at, part in enumerate(parts)), subject)
 
 
 def verdicts(judgements: tuple[Judgement, ...]) -> Verdicts:
@@ -125,7 +140,7 @@ def _verdict(judgements: list[Judgement]) -> Verdict:
 def shortened(report: Report) -> Report:
     """The verdict, the first failures with the start of their texts, and no facts: what can be written in no time."""
     worst = [one for one in report.findings if one.outcome in ("fail", "warn", "unknown")]
-    worst.sort(key=lambda one: (one.severity != "critical", OUTCOMES.index(one.outcome)))
+    worst.sort(key=lambda one: (one.severity != "critical", ("fail", "warn", "unknown").index(one.outcome)))
     texts = ("subject", "message", "found", "wanted", "remediation")
     findings = tuple(
         replace(one, evidence=(), **{name: getattr(one, name)[:_SHORT_TEXT] for name in texts}) for one in worst[:_SHORT_FINDINGS]

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, get_args
 
 from hostagent.profiles import files
-from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report, Verdict
+from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report
 from hostagent.smallfile import read_small, reason
+from hostagent.vocabulary import Verdict
 
 PATH = "/run/hostagent/state.json"
 _MAX_BYTES = 1024 * 1024

@@ -22,7 +22,8 @@ from hostagent.facts.unread import Unread
 from hostagent.profile import Profile, load
 from hostagent.report import Judgement
 from hostagent.shape import ShapeError, build
-from hostagent.source.base import Answer, Kind, Source
+from hostagent.source.base import Answer, Source
+from hostagent.vocabulary import Kind
 from hostagent.yamlfile import load_yaml
 
 _CASE_BYTES = 256 * 1024
@@ -67,8 +68,7 @@ def load_case(path: str, directory: str, checks: Mapping[str, Check]) -> Case:
 
 def input_kinds(one: Check) -> tuple[type, ...]:
     """The fact types a check takes, subjects and collections as their element type."""
-    kinds = [kind.__args__[0] if getattr(kind, "__origin__", None) is tuple else kind for _, kind in one.inputs]
-    return tuple(dict.fromkeys(kind for kind in kinds if kind is not Profile and kind is not one.params))
+    return one.inputs.kinds
 
 
 def _fact(kind: type, value: Any, where: str) -> Any:

@@ -258,7 +258,7 @@ class Judged:
         self.recorded, self._profile = _tape(name), _loaded(name).profile
         self._checks = {one.id: one for one in load(self._profile.catalogues)}
         self._reading = Reading(self.recorded)
-        self._inputs = {one.id: {getattr(kind, "__args__", (kind,))[0].__name__ for _, kind in one.inputs} for one in self._checks.values()}
+        self._inputs = {one.id: {kind.__name__ for kind in one.inputs.kinds} for one in self._checks.values()}
         self._before = self._judge(self._reading.values, self._checks)
         self._subjects = {one.subject for one in _flat(self._before)}
 

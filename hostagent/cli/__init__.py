@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hostagent import __version__
+from hostagent import REPORT_BUGS_TO, __version__
 from hostagent.errors import HostagentError
 from hostagent.visible import visible
 
@@ -84,5 +84,5 @@ def main() -> None:
         import traceback
 
         traceback.print_exc()
-        click.echo("This is a bug in hostagent: please report it with the lines above.", err=True)
+        click.echo(f"This is a bug in hostagent: please report it to {REPORT_BUGS_TO} with the lines above.", err=True)
         sys.exit(USAGE)

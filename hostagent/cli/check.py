@@ -57,6 +57,8 @@ def command(
     report, loaded = _checked(place, profile_name, only)
     if may_save and (save_state or not profile_name):
         _remember(report, loaded.files)
+    if verbose:
+        _tell_crashes(report)
     write(_rendered(report, form, colour=colour_wanted(output), width=terminal_width(), verbose=verbose), output)
     sys.exit(0 if getattr(report.verdict, _SCOPES[scope]) in PLACEABLE else 1)
 
@@ -96,6 +98,13 @@ def _rendered(report: Report, form: Format, **options: Any) -> str:
     except OutOfTime:
         click.echo(f"Warning: the report was not written in {RENDERING_S:g} s and is shortened.", err=True)
         return render(shortened(report), form, **options)
+
+
+def _tell_crashes(report: Report) -> None:
+    from hostagent.sinks.tracebacks import tracebacks
+
+    for text in tracebacks(report):
+        click.echo(text, err=True)
 
 
 def _remember(report: Report, profile_files: ProfileFiles) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from hostagent.crash import crash_lines, crash_text
 from hostagent.errors import OutOfTime
 from hostagent.facts.host import HostFacts
 from hostagent.facts.unread import Unread, UnreadError
@@ -116,4 +117,4 @@ def _guarded(reader: Reader, name: str, source: Source, known: Known) -> Any:
     except UnreadError as error:
         return error.unread
     except Exception as error:
-        return Unread("error", f"reading {name} crashed: {type(error).__name__}: {error}")
+        return Unread("error", f"reading {name} crashed: {crash_text(error)}", evidence=crash_lines(error))

@@ -4,8 +4,10 @@ Generating code for some sixty classes costs a quarter of what importing hostage
 ``is_dataclass`` work as ever.
 """
 
-from dataclasses import MISSING, FrozenInstanceError, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -20,15 +22,15 @@ Class = TypeVar("Class", bound=type)
 
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
-    fields = self.__dataclass_fields__
-    if len(values) > len(fields):
-        raise TypeError(f"{type(self).__name__} takes {len(fields)} values, found {len(values)}")
-    given = dict(zip(fields, values, strict=False))
+    wanted = self.__fields__
+    if len(values) > len(wanted):
+        raise TypeError(f"{type(self).__name__} takes {len(wanted)} values, found {len(values)}")
+    given = dict(zip(wanted, values, strict=False))
     for name in named:
-        if name in given or name not in fields:
+        if name in given or name not in wanted:
             raise TypeError(f"{type(self).__name__} got {'two values for' if name in given else 'the unknown field'} {name!r}")
     given |= named
-    for name, field in fields.items():
+    for name, field in wanted.items():
         if name in given:
             self.__dict__[name] = given[name]
         elif field.default is not MISSING:
@@ -56,17 +58,49 @@ def _repr(self: Any) -> str:
     return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
-@dataclass_transform(frozen_default=True)
-def frozen(kind: Class) -> Class:
-    """Fields in order, by keyword or position; no assignment after ``__init__``.
+@overload
+def frozen(kind: Class) -> Class: ...
 
-    >>> @frozen
-    ... class Point:
-    ...     x: int
-    >>> Point(1) == Point(x=1), Point(1)
-    (True, Point(x=1))
+
+@overload
+def frozen(*, subject: str, called: str) -> Callable[[Class], Class]: ...
+
+
+@dataclass_transform(frozen_default=True)
+def frozen(kind: Any = None, *, subject: str = "", called: str = "") -> Any:
+    """Fields in order, by keyword or position; no assignment after ``__init__``. Class variables are no fields.
+
+    A host has several of a class with a `subject`: the field that names one of them. `called` is what a reader calls
+    one, and the class's own name in snake case is its kind in a report. Raises ``TypeError`` for a subject that is no field.
+
+    >>> @frozen(subject="name", called="RDMA port")
+    ... class RdmaPort:
+    ...     name: str
+    >>> RdmaPort("mlx5_0:1") == RdmaPort(name="mlx5_0:1"), RdmaPort("mlx5_0:1")
+    (True, RdmaPort(name='mlx5_0:1'))
+    >>> subject_kind(RdmaPort), called_of(RdmaPort)
+    ('rdma_port', 'RDMA port')
     """
-    made: Any = dataclass(init=False, eq=False, repr=False)(kind)
-    made.__init__, made.__setattr__, made.__delattr__ = _init, _refuse, _refuse
-    made.__eq__, made.__hash__, made.__repr__ = _equal, _hash, _repr
-    return made  # type: ignore[no-any-return]
+
+    def make(kind: Any) -> Any:
+        made: Any = dataclass(init=False, eq=False, repr=False)(kind)
+        made.__fields__ = {field.name: field for field in fields(made)}
+        made.__init__, made.__setattr__, made.__delattr__ = _init, _refuse, _refuse
+        made.__eq__, made.__hash__, made.__repr__ = _equal, _hash, _repr
+        if subject or called:
+            if subject not in made.__fields__ or not called:
+                raise TypeError(f"{kind.__name__}: found subject={subject!r}, called={called!r}, wanted a field and a word for one of them")
+            made.__subject__, made.__called__ = subject, called
+        return made
+
+    return make if kind is None else make(kind)
+
+
+def subject_kind(kind: type) -> str:
+    """The word of a report for one of several: ``Gpu`` is gpu, ``RdmaPort`` rdma_port."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def called_of(kind: type) -> str:
+    """The word of a reader for one of several: GPU, container runtime."""
+    return str(getattr(kind, "__called__", kind.__name__))

@@ -1,7 +1,5 @@
 """GPUs and NVSwitches: PCI, /proc/driver/nvidia and NVML joined by PCI address."""
 
-from typing import ClassVar
-
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread
 
@@ -64,11 +62,10 @@ class FabricInfo:
     health: tuple[tuple[str, str], ...]  # fields of the health mask in words, see `hostagent.collect.nvml.parse_health`
 
 
-@frozen
+@frozen(subject="pci", called="GPU")
 class Gpu:
     """One NVIDIA GPU, keyed by PCI address. A GPU that only some of PCI, /proc and NVML know is still one Gpu."""
 
-    __subject__: ClassVar[str] = "pci"
     pci: str  # 0000:1b:00.0
     on_pci: bool | Unread
     in_proc: bool | Unread  # /proc/driver/nvidia/gpus/<pci>

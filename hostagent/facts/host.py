@@ -1,9 +1,10 @@
 """HostFacts: every fact of one host, by type."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from hostagent.facts.unread import Unread
+from hostagent.vocabulary import Kind
 
 
 def subject_key(kind: Any) -> str:
@@ -19,7 +20,7 @@ class HostFacts:
 
     __slots__ = ("_values", "kind")
 
-    def __init__(self, values: "Mapping[type, Any] | Mapping[str, Any]", kind: Literal["live", "host-root", "image"] = "live") -> None:
+    def __init__(self, values: "Mapping[type, Any] | Mapping[str, Any]", kind: Kind = "live") -> None:
         self._values = {key if isinstance(key, str) else key.__name__: value for key, value in values.items()}
         self.kind = kind
 

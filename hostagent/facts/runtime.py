@@ -1,7 +1,5 @@
 """Container runtimes as their own configuration loader sees them."""
 
-from typing import ClassVar
-
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, then
 
@@ -22,11 +20,10 @@ class Handler:
         return self.name.startswith("nvidia") or "nvidia-container-runtime" in self.binary
 
 
-@frozen
+@frozen(subject="key", called="container runtime")
 class Runtime:
     """One container runtime, with its configuration merged as that version of it merges."""
 
-    __subject__: ClassVar[str] = "key"
     key: str  # containerd, docker, crio, k3s, rke2, microk8s
     kind: str  # containerd, docker, crio
     version: str | Unread

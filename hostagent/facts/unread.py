@@ -33,6 +33,7 @@ class Unread:
 
     ``question`` is the one that had no answer, as a tape writes it (``read /proc/version``), "" where a reader itself
     says so. By it, not by the object, two are one: a value that crossed a pipe is still the same gap.
+    ``evidence`` is what a report shows of it, such as the traceback of a reader that crashed.
 
     >>> Unread("denied", "open /dev/kmsg")
     Unread('denied', 'open /dev/kmsg')
@@ -43,16 +44,17 @@ class Unread:
     hostagent.facts.unread.UnreadError: absent: none
     """
 
-    __slots__ = ("detail", "question", "why")
+    __slots__ = ("detail", "evidence", "question", "why")
 
-    def __init__(self, why: Why, detail: str = "", question: str = "") -> None:
+    def __init__(self, why: Why, detail: str = "", question: str = "", evidence: tuple[str, ...] = ()) -> None:
         self.why: Why = why
         self.detail = detail
         self.question = question
+        self.evidence = evidence
 
-    def __reduce__(self) -> "tuple[type[Unread], tuple[str, str, str]]":
+    def __reduce__(self) -> "tuple[type[Unread], tuple[str, str, str, tuple[str, ...]]]":
         """How it crosses a pipe."""
-        return Unread, (self.why, self.detail, self.question)
+        return Unread, (self.why, self.detail, self.question, self.evidence)
 
     def __repr__(self) -> str:
         return f"Unread({self.why!r}, {self.detail!r})"

@@ -1,32 +1,16 @@
 """A report as a tired reader wants it: the verdict and its reason, then what is wrong, equal findings as one entry."""
 
 import time
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
-from hostagent.report import PLACEABLE, Judgement, Report, Verdict
+from hostagent.report import PLACEABLE, Judgement, Report, subject_order
 from hostagent.visible import visible
+from hostagent.vocabulary import SEVERITIES, Verdict
 
 WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
-_SEVERITIES = ("critical", "warning", "info")
 #: Sections whose entries are told with all details.
 FULL = ("BLOCKS JOBS", "TO LOOK AT", "COULD NOT READ", "WORTH KNOWING")
-#: Causes before their consequences: checks and families in the order in which one would look. What is not named comes last.
-_CAUSES = (
-    "os",
-    "gpu.present",
-    "gpu.bound",
-    "gpu.on_bus",
-    "gpu.lost",
-    "kernel",
-    "driver",
-    "gpu",
-    "nvswitch",
-    "toolkit",
-    "runtime",
-    "cdi",
-    "host",
-)
 _WRONG = ("fail", "warn", "unknown")
 _EVIDENCE = {
     "host-root": "a live host mounted below another root",
@@ -59,23 +43,24 @@ def verdict_lines(report: Report) -> tuple[tuple[Verdict, str], ...]:
     """(verdict, sentence): one when both scopes agree, else one a scope."""
     single, multi = report.verdict.single_node, report.verdict.multi_node
     if report.partial:
-        return ((single, f"{WORDS[single]} by the checks that were asked for alone{_because(report.findings, single)}"),)
+        return ((single, f"{WORDS[single]} by the checks that were asked for alone{_because(report, report.findings, single)}"),)
     if single == multi:
-        return ((single, f"{WORDS[single]} for single-node and multi-node jobs{_because(report.findings, single)}"),)
+        return ((single, f"{WORDS[single]} for single-node and multi-node jobs{_because(report, report.findings, single)}"),)
     node = [one for one in report.findings if one.scope == "node"]
     return (
-        (single, f"{WORDS[single]} for single-node jobs{_because(node, single)}"),
-        (multi, f"{WORDS[multi]} for multi-node jobs{_because(report.findings, multi)}"),
+        (single, f"{WORDS[single]} for single-node jobs{_because(report, node, single)}"),
+        (multi, f"{WORDS[multi]} for multi-node jobs{_because(report, report.findings, multi)}"),
     )
 
 
-def _because(findings: Iterable[Judgement], verdict: Verdict) -> str:
+def _because(report: Report, findings: Iterable[Judgement], verdict: Verdict) -> str:
     if verdict == "ready":
         return ""
     if verdict == "degraded":
         return f": {_checks(one for one in findings if one.severity != 'info' and one.outcome in _WRONG)} to look at"
     outcome, phrase = ("fail", "failed") if verdict == "not_ready" else ("unknown", "could not be judged")
-    blocking = sorted((one for one in findings if (one.severity, one.outcome) == ("critical", outcome)), key=lambda one: _cause(one.id))
+    rank = _ranked(report)
+    blocking = sorted((one for one in findings if (one.severity, one.outcome) == ("critical", outcome)), key=lambda one: rank(one.id))
     if not blocking:
         return ": nothing was judged"
     if verdict == "unknown":
@@ -93,9 +78,10 @@ def _s(count: int) -> str:
     return "" if count == 1 else "s"
 
 
-def _cause(check_id: str) -> tuple[int, str]:
-    named = [rank for rank, name in enumerate(_CAUSES) if check_id == name or check_id.startswith(f"{name}.")]
-    return (min(named, default=len(_CAUSES)), check_id)
+def _ranked(report: Report) -> Callable[[str], tuple[int, str]]:
+    """The key that sorts checks as the report wants them read; what it does not name comes last."""
+    places = {name: place for place, name in enumerate(report.reading_order)}
+    return lambda name: (places.get(name, len(places)), name)
 
 
 def host_line(report: Report) -> str:
@@ -128,27 +114,25 @@ def sections(report: Report) -> tuple[Section, ...]:
     findings = report.findings
     counting = [one for one in findings if one.severity != "info"]
     found = (
-        Section("BLOCKS JOBS", _grouped(findings, [one for one in counting if _blocks(one)])),
-        Section("TO LOOK AT", _grouped(findings, [one for one in counting if one.outcome in ("fail", "warn") and not _blocks(one)])),
-        Section("COULD NOT READ", _by_reason(findings, [one for one in findings if one.outcome == "unknown"])),
-        Section(
-            "WORTH KNOWING", _grouped(findings, [one for one in findings if one.severity == "info" and one.outcome in ("fail", "warn")])
-        ),
-        Section("TURNED OFF", _by_reason(findings, [one for one in findings if one.outcome == "off"])),
+        Section("BLOCKS JOBS", _grouped(report, [one for one in counting if _blocks(one)])),
+        Section("TO LOOK AT", _grouped(report, [one for one in counting if one.outcome in ("fail", "warn") and not _blocks(one)])),
+        Section("COULD NOT READ", _by_reason(report, [one for one in findings if one.outcome == "unknown"])),
+        Section("WORTH KNOWING", _grouped(report, [one for one in findings if one.severity == "info" and one.outcome in ("fail", "warn")])),
+        Section("TURNED OFF", _by_reason(report, [one for one in findings if one.outcome == "off"])),
     )
     return tuple(section for section in found if section.entries)
 
 
 def rest(report: Report) -> tuple[Section, ...]:
     """What a reader sees only on request: what passed and what did not apply."""
-    passed = Section("PASSED", _grouped(report.findings, [one for one in report.findings if one.outcome == "pass"]))
-    skipped = Section("DID NOT APPLY", _by_reason(report.findings, [one for one in report.findings if one.outcome == "skip"]))
+    passed = Section("PASSED", _grouped(report, [one for one in report.findings if one.outcome == "pass"]))
+    skipped = Section("DID NOT APPLY", _by_reason(report, [one for one in report.findings if one.outcome == "skip"]))
     return tuple(section for section in (passed, skipped) if section.entries)
 
 
-def _grouped(everything: Iterable[Judgement], chosen: Iterable[Judgement]) -> tuple[Entry, ...]:
+def _grouped(report: Report, chosen: Iterable[Judgement]) -> tuple[Entry, ...]:
     """Findings that differ in their subject alone become one entry."""
-    judged = _subjects(everything)
+    judged = _subjects(report.findings)
     groups: dict[tuple[str, ...], list[Judgement]] = {}
     for one in chosen:
         groups.setdefault((one.id, one.code, one.message, one.found, one.wanted, one.remediation, *one.evidence), []).append(one)
@@ -156,21 +140,21 @@ def _grouped(everything: Iterable[Judgement], chosen: Iterable[Judgement]) -> tu
         Entry(same[0], tuple(one.subject for one in same if one.subject), len(judged[same[0].id]), (same[0].id,))
         for same in groups.values()
     ]
-    return tuple(sorted(entries, key=_worst_first))
+    return tuple(sorted(entries, key=_worst_first(report)))
 
 
-def _by_reason(everything: Iterable[Judgement], chosen: Iterable[Judgement]) -> tuple[Entry, ...]:
+def _by_reason(report: Report, chosen: Iterable[Judgement]) -> tuple[Entry, ...]:
     """One unreadable file stops many checks: the reason is told once, with the checks beside it, worst first."""
     groups: dict[str, list[Judgement]] = {}
     for one in sorted(chosen, key=_severity):
         groups.setdefault(one.message, []).append(one)
-    judged = _subjects(everything)
+    judged = _subjects(report.findings)
     entries = []
     for same in groups.values():
         ids = tuple(dict.fromkeys(one.id for one in same))
         subjects = tuple(dict.fromkeys(one.subject for one in same if one.subject))
         entries.append(Entry(same[0], subjects, len(set().union(*(judged[name] for name in ids)) - {""}), ids))
-    return tuple(sorted(entries, key=_worst_first))
+    return tuple(sorted(entries, key=_worst_first(report)))
 
 
 def _subjects(everything: Iterable[Judgement]) -> dict[str, set[str]]:
@@ -186,11 +170,12 @@ def _blocks(one: Judgement) -> bool:
 
 
 def _severity(one: Judgement) -> int:
-    return _SEVERITIES.index(one.severity)
+    return SEVERITIES.index(one.severity)
 
 
-def _worst_first(entry: Entry) -> tuple[int, tuple[int, str], tuple[str, ...]]:
-    return (_severity(entry.finding), _cause(entry.finding.id), entry.subjects)
+def _worst_first(report: Report) -> Callable[[Entry], tuple[Any, ...]]:
+    rank = _ranked(report)
+    return lambda entry: (_severity(entry.finding), rank(entry.finding.id), tuple(map(subject_order, entry.subjects)))
 
 
 def subjects_phrase(entry: Entry) -> str:
@@ -214,11 +199,10 @@ def details(entry: Entry) -> tuple[tuple[str, str], ...]:
 
 
 def brief(entry: Entry) -> str:
-    """An entry on one line: a pass by its check, anything else by its reason."""
+    """An entry on one line: a pass by its check, anything else by its reason; with the subjects where a profile names them."""
     where = subjects_phrase(entry)
-    if entry.finding.outcome == "pass":
-        return f"{entry.finding.id} ({where})" if where else entry.finding.id
-    return f"{visible(entry.finding.message)}: {', '.join(entry.ids)}"
+    checks = ", ".join(entry.ids) + (f" ({where})" if where and entry.finding.outcome in ("pass", "off") else "")
+    return checks if entry.finding.outcome == "pass" else f"{visible(entry.finding.message)}: {checks}"
 
 
 def summary(report: Report) -> str:

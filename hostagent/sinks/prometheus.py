@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hostagent.report import PLACEABLE, Report, Verdict
+from hostagent.report import PLACEABLE, Report
 from hostagent.visible import visible
-
-_VERDICTS: tuple[Verdict, ...] = ("ready", "degraded", "not_ready", "unknown")
+from hostagent.vocabulary import VERDICTS
 
 Sample = tuple[Mapping[str, str], float]
 
@@ -37,7 +36,7 @@ def _verdicts(report: Report) -> tuple[str, ...]:
     """Not of a partial report: the checks that were asked for alone cannot say whether a job may be placed."""
     scopes = (("single_node", report.verdict.single_node), ("multi_node", report.verdict.multi_node))
     ready = [({"scope": name}, verdict in PLACEABLE) for name, verdict in scopes]
-    each = [({"scope": name, "verdict": word}, word == verdict) for name, verdict in scopes for word in _VERDICTS]
+    each = [({"scope": name, "verdict": word}, word == verdict) for name, verdict in scopes for word in VERDICTS]
     return _family("ready", "Whether a job may be placed.", ready), _family(
         "verdict", "The verdict of each scope, one of which is 1.", each
     )

@@ -6,14 +6,13 @@ mapping from questions to answers, and live, image, recorded and replayed hosts 
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from hostagent.facts.unread import Unread
+from hostagent.vocabulary import Kind
 
 #: bytes for file contents; else what JSON can hold.
 Answer = Any
-
-Kind = Literal["live", "host-root", "image"]
 
 KIB = 1024
 MIB = 1024 * KIB

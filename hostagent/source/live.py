@@ -9,12 +9,13 @@ from typing import Any
 from hostagent.deadline import Deadline, within
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer, Kind
+from hostagent.source.base import Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Lane, below
 from hostagent.source.lanes import LANES
 from hostagent.source.paths import Root
 from hostagent.source.worker import Worker
+from hostagent.vocabulary import Kind
 
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0

@@ -4,12 +4,13 @@ import base64
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, Why
-from hostagent.source.base import MIB, Answer, Kind
+from hostagent.source.base import MIB, Answer
+from hostagent.vocabulary import Kind
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 128 * MIB
@@ -22,7 +23,7 @@ class Tape:
     schema_version: int
     recorded_by: str  # hostagent and its version
     recorded_at: float  # seconds since the epoch
-    kind: Literal["live", "host-root", "image"]
+    kind: Kind
     redacted: bool
     answers: Mapping[str, Any]  # encoded: see `encode`
 

@@ -20,7 +20,7 @@ GPUS = tuple(f"0000:{bus:02x}:00.0" for bus in range(0x10, 0x18))
 
 
 def judgement(check="gpu.row_remap", outcome="fail", severity="critical", **fields):
-    one = Judgement(check, outcome, severity, "node", "", "code", "a message", "", "", "", ())
+    one = Judgement(check, outcome, severity, "node", "", "", "code", "a message", "", "", "", ())
     return replace(one, **fields)
 
 
@@ -38,6 +38,7 @@ def report(*judgements, **fields):
         profile=ProfileIdentity("default", "0123456789abcdef", {"driver.version": "default"}),
         verdict=verdicts(judgements),
         findings=judgements,
+        reading_order=(),
         coverage=coverage(judgements),
         facts={},
         timings_ms={"total": 120.0},
@@ -53,6 +54,7 @@ judgements = st.builds(
     severity=st.sampled_from(["critical", "warning", "info"]),
     scope=st.sampled_from(["node", "fabric"]),
     subject=st.one_of(st.just(""), st.sampled_from(GPUS), texts),
+    subject_kind=st.sampled_from(["", "gpu", "rdma_port"]),
     code=texts,
     message=texts,
     found=texts,

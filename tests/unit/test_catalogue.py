@@ -1,16 +1,19 @@
 """Catalogues by name: what is loaded, what is refused, and a third party's, installed as a package of its own."""
 
+import ast
 import json
 import os
 import subprocess
 import sys
 import sysconfig
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.catalogue import ALLOWED_STDLIB, FORBIDDEN_NAMES, OURS, lint, load, refuse_unknown_ids, select
+from hostagent.catalogue import ALLOWED_STDLIB, FORBIDDEN_NAMES, OURS, lint, load, reading_order, refuse_unknown_ids, select
+from hostagent.collect import READERS
 from hostagent.errors import HostagentError
 from hostagent.profile import load as load_profile
 
@@ -153,6 +156,109 @@ def test_a_forbidden_name_is_refused_wherever_it_stands(name):
 def test_no_other_part_of_the_standard_library_can_be_imported(name):
     assert lint(f"import {name}")
     assert lint(f"from {name} import x")
+
+
+CHECK = """
+from hostagent.check import check
+from hostagent.facts.frozen import frozen
+{facts}
+
+@check(title="It holds", severity="critical", since="1.0", remedy="Mend it."{fields})
+def one({inputs}):
+    yield from ()
+"""
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Writes a catalogue of one check, of another name each time, and loads it."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def write(name, facts="", fields="", inputs="", family="", **loading):
+        (tmp_path / name / "disk").mkdir(parents=True)
+        (tmp_path / name / "__init__.py").write_text("")
+        (tmp_path / name / "disk/__init__.py").write_text(family)
+        (tmp_path / name / "disk/one.py").write_text(CHECK.format(facts=facts, fields=fields, inputs=inputs))
+        return load([name], **loading)
+
+    return write
+
+
+FACT = """
+@frozen
+class Disk:
+    size: int
+"""
+IMPORT = "from hostagent.facts.gpu import Gpu\nfrom hostagent.facts.runtime import Runtime\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "mistake"),
+    [
+        ("two_checks", {"facts": IMPORT, "inputs": "gpu: Gpu, runtime: Runtime"}, "found two subjects, gpu and runtime"),
+        ("scope_checks", {"fields": ', scope="nodes"'}, "scope is 'nodes', wanted one of node, fabric"),
+        ("owns_checks", {"facts": IMPORT, "fields": ', owns=("Gpu.lots",)', "inputs": "gpu: Gpu"}, "owns 'Gpu.lots', wanted a field"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_when_it_is_imported_and_says_where(written, name, source, mistake):
+    with pytest.raises(HostagentError, match=rf"{name}\.disk\.one cannot be imported: {mistake}"):
+        written(name, **source)
+
+
+def test_a_fact_that_no_reader_reads_is_refused_by_its_name(written):
+    with pytest.raises(HostagentError, match=r"unread_checks\.disk\.one takes the fact Disk, which no reader reads"):
+        written("unread_checks", facts=FACT, inputs="disk: Disk", readable={"Gpu"})
+    assert written("read_checks", facts=FACT, inputs="disk: Disk", readable={"Gpu", "Disk"})
+    assert written("unknown_checks", facts=FACT, inputs="disk: Disk")
+
+
+def test_every_fact_that_our_checks_take_has_a_reader():
+    assert load([OURS], readable={kind.__name__ for kind in READERS}) == CHECKS
+
+
+def test_a_family_says_its_title_its_order_and_its_condition():
+    families = {one.id.partition(".")[0]: one.family for one in CHECKS}
+    assert {name: family.condition for name, family in families.items()} == {
+        "cdi": "ToolkitReady", "driver": "DriverReady", "gpu": "", "host": "", "kernel": "DriverReady", "nvswitch": "FabricReady",
+        "os": "", "runtime": "ToolkitReady", "toolkit": "ToolkitReady",
+    }  # fmt: skip
+    assert all(family.title for family in families.values())
+    assert len({family.order for family in families.values()}) == len(families)
+
+
+@pytest.mark.parametrize("family", ["Family('Disks', 1, 'DiskReady')", "('Disks', 1, '')", "'Disks'"])
+def test_a_family_that_is_none_is_refused(written, family):
+    with pytest.raises(HostagentError, match=r"FAMILY is .*wanted a Family with one of the conditions DriverReady"):
+        written(f"family{len(family)}_checks", family=f"from hostagent.check import Family\nFAMILY = {family}\n")
+
+
+def test_a_family_that_says_nothing_is_told_last_and_has_no_condition(written):
+    (one,) = written("quiet_checks")
+    (first,) = written("first_checks", family='from hostagent.check import Family\nFAMILY = Family("Disks", 5)\n')
+    (own,) = written("own_checks", fields=", order=15")
+    assert (one.family.title, one.family.condition) == ("", "")
+    told = reading_order([*CHECKS, one, first, own])
+    assert (told[0], told[-1]) == ("first_checks.disk.one", "quiet_checks.disk.one")
+    assert told.index("os.supported") < told.index("own_checks.disk.one") < told.index("kernel.headers")
+
+
+#: In which order one would look: a node without its GPU needs no word about the driver before that.
+LOOKED_AT = ("os", "gpu.present", "gpu.bound", "gpu.on_bus", "gpu.lost", "kernel", "driver", "gpu", "nvswitch", "toolkit", "runtime", "cdi", "host")  # fmt: skip
+
+
+def test_our_checks_are_told_causes_first():
+    def place(name):
+        return min(number for number, prefix in enumerate(LOOKED_AT) if name == prefix or name.startswith(f"{prefix}."))
+
+    assert list(reading_order(CHECKS)) == sorted((one.id for one in CHECKS), key=lambda name: (place(name), name))
+
+
+def test_the_engine_names_no_check():
+    """Its profiles may: they are data, as anybody's are."""
+    ids = {one.id for one in CHECKS} - {"driver.version", "toolkit.version"}  # keys of a profile, too
+    for path in (Path(__file__).parents[2] / "hostagent").rglob("*.py"):
+        words = {node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant)}
+        assert words & ids == set(), path
 
 
 @pytest.fixture(scope="module")

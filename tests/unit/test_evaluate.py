@@ -1,15 +1,16 @@
 """Facts meet checks: what passes, what cannot be judged, what does not apply."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.check import check, fail, need, warn
-from hostagent.errors import HostagentError
+from hostagent.check import check, fail, need, skip, warn
+from hostagent.errors import HostagentError, OutOfTime
 from hostagent.evaluate import evaluate
+from hostagent.facts.frozen import frozen
 from hostagent.facts.host import HostFacts
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, Why
 from hostagent.profile import CheckPolicy, Profile, load
@@ -18,14 +19,20 @@ PROFILE = load("default", site_file="/nonexistent").profile
 WHYS = get_args(Why)
 
 
-@dataclass(frozen=True)
+@frozen(subject="name", called="disk")
 class Disk:
     """One of several."""
 
-    __subject__: ClassVar[str] = "name"
     name: str
     size: "int | Unread"
     wear: "int | Unread" = 0
+
+
+@frozen(subject="name", called="drive")
+class Drive:
+    """One of several of another kind."""
+
+    name: str
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,14 @@ class Params(NamedTuple):
     floor: int = 10
     ratio: float = 0.5
     strict: bool = False
+    ignored: tuple[int, ...] = ()
+
+
+@frozen
+class Excepting(CheckPolicy):
+    """A policy that leaves subjects out."""
+
+    excepted: tuple[str, ...] = ()
 
 
 def declare(function, **fields):
@@ -84,7 +99,23 @@ def test_a_check_with_a_subject_runs_once_for_each_in_order_of_their_keys():
 
 def test_no_subject_is_a_skip_and_never_a_vacuous_pass():
     (one,) = evaluate([SIZE], HostFacts({Disk: ()}), PROFILE)
-    assert (one.outcome, one.code) == ("skip", "no-subject")
+    assert (one.outcome, one.code, one.message) == ("skip", "no-subject", "this host has no disk")
+
+
+def test_a_judgement_says_what_its_subject_is_and_the_host_is_none():
+    assert [(one.subject, one.subject_kind) for one in run(SIZE, (Disk("a", 1), Disk("b", 100)))] == [("a", "disk"), ("b", "disk")]
+    for told in (
+        run(CLOCK, Clock(0.0)),
+        evaluate([SIZE], HostFacts({Disk: ()}), PROFILE),
+        evaluate([SIZE], HostFacts({}), PROFILE),
+    ):
+        assert {(one.subject, one.subject_kind) for one in told} == {("", "")}
+
+
+def test_subjects_come_in_the_order_in_which_a_person_counts():
+    names = ("mlx5_10", "mlx5_2", "mlx5_2:1", "0000:9d:00.0", "0000:10:00.0")
+    told = run(SIZE, tuple(Disk(name, 10) for name in names))
+    assert [one.subject for one in told] == ["0000:10:00.0", "0000:9d:00.0", "mlx5_2", "mlx5_2:1", "mlx5_10"]
 
 
 def test_a_subject_list_that_nobody_read_is_one_unknown():
@@ -153,6 +184,23 @@ def test_the_owner_of_an_absence_fails_and_everybody_else_skips():
     assert run(owner, Clock(Unread("not-supported")))[0].outcome == "skip", "it owns an absence, nothing else"
 
 
+def test_what_does_not_apply_is_a_skip_with_its_reason():
+    def clock(clock: Clock):
+        skip("no network")
+        yield
+
+    (one,) = run(declare(clock), Clock(0.0))
+    assert (one.outcome, one.code, one.message) == ("skip", "not-applicable", "does not apply (no network)")
+
+
+def test_a_skip_after_findings_takes_nothing_back():
+    def clock(clock: Clock):
+        yield warn("it drifts", code="drift")
+        skip("no network")
+
+    assert [(one.outcome, one.code) for one in run(declare(clock), Clock(0.0))] == [("warn", "drift")]
+
+
 @pytest.mark.parametrize("body", ["1 / 0", "None", "[3]", "'text'", "need(clock.offset).real.none"])
 def test_a_check_that_crashes_is_unknown(body):
     def crash(clock: Clock):
@@ -161,6 +209,123 @@ def test_a_check_that_crashes_is_unknown(body):
     (one,) = run(declare(crash), Clock(0.0))
     assert (one.outcome, one.code) == ("unknown", "crashed")
     assert "Error" in one.message
+
+
+def test_a_crash_leaves_its_traceback_and_no_place_of_this_machine():
+    def crash(clock: Clock):
+        yield from deeper(0)
+
+    def deeper(number):
+        return 1 / number
+
+    (one,) = run(declare(crash), Clock(0.0))
+    assert one.message.startswith("the check crashed: ZeroDivisionError: division by zero at test_evaluate.py:")
+    assert [line.partition(":")[0] for line in one.evidence] == [
+        "hostagent/evaluate.py",
+        "test_evaluate.py",
+        "test_evaluate.py",
+        "ZeroDivisionError",
+    ]
+    assert [line.rpartition(" in ")[2] for line in one.evidence[:3]] == ["_run", "crash", "deeper"]
+
+
+def test_the_traceback_of_a_crash_is_short_and_tells_what_it_came_from():
+    def crash(clock: Clock):
+        try:
+            _ = {}["x" * 1000]
+        except KeyError as error:
+            raise RuntimeError("\n".join("y" * 300 for _ in range(30)) if clock.offset else "second") from error
+        yield
+
+    long, chained = (run(declare(crash), Clock(offset))[0].evidence for offset in (1.0, 0.0))
+    assert len(long) == 20
+    assert max(map(len, long)) == 200
+    assert chained[-1] == "RuntimeError: second"
+    assert "and from that:" in chained
+    assert any(line.startswith("KeyError: 'xxx") for line in chained)
+
+
+def test_an_error_that_cannot_say_what_it_is_is_a_crash_like_any_other():
+    def crash(clock: Clock):
+        raise ValueError(clock.source)
+
+    (one,) = run(declare(crash), Clock(0.0, Unread("denied")))
+    assert (one.outcome, one.code, one.evidence[-1]) == ("unknown", "crashed", "ValueError")
+
+
+def test_what_was_seen_when_a_reader_crashed_is_evidence_of_every_check_it_stopped():
+    (one,) = run(CLOCK, Clock(Unread("error", "reading Clock crashed", evidence=("collect/clock.py:3 in read_clock", "KeyError: 'x'"))))
+    assert (one.code, one.evidence) == ("unread-error", ("collect/clock.py:3 in read_clock", "KeyError: 'x'"))
+
+
+def test_what_is_not_judged_in_time_is_unknown_each_check_once():
+    times = iter(range(100))
+    checks = [SIZE._replace(id=f"a.c{number}") for number in range(4)]
+    told = evaluate(checks, HostFacts({Disk: (Disk("a", 10), Disk("b", 10))}), PROFILE, ends=2, clock=lambda: next(times))
+    assert [(one.id, one.subject, one.outcome, one.code) for one in told] == [
+        ("a.c0", "a", "pass", ""),
+        ("a.c0", "b", "pass", ""),
+        ("a.c1", "a", "pass", ""),
+        ("a.c1", "b", "pass", ""),
+        ("a.c2", "", "unknown", "unread-timeout"),
+        ("a.c3", "", "unknown", "unread-timeout"),
+    ]
+
+
+def test_a_check_that_runs_out_of_time_is_unknown_and_so_is_every_one_after_it():
+    def slow(disk: Disk):
+        started.append(disk.name)
+        yield fail("found before", code="before")
+        if disk.name == "b":
+            raise OutOfTime
+
+    started = []
+    checks = [declare(clock)._replace(id="a.first"), declare(slow)._replace(id="b.slow"), declare(clock)._replace(id="c.last")]
+    told = evaluate(checks, HostFacts({Disk: (Disk("a", 1), Disk("b", 1), Disk("c", 1)), Clock: Clock(0.0)}), PROFILE)
+    assert [(one.id, one.subject, one.outcome, one.code) for one in told] == [
+        ("a.first", "", "pass", ""),
+        ("b.slow", "", "unknown", "unread-timeout"),
+        ("c.last", "", "unknown", "unread-timeout"),
+    ]
+    assert started == ["a", "b"], "it is not begun again"
+
+
+def test_a_clock_that_interrupts_again_and_again_changes_nothing_but_what_is_late():
+    def interrupting():
+        ticks.append(1)
+        if len(ticks) in (2, 3, 5):
+            raise OutOfTime
+        return 0.0
+
+    ticks = []
+    told = evaluate([CLOCK._replace(id=f"a.c{number}") for number in range(4)], HostFacts({Clock: Clock(0.0)}), PROFILE, clock=interrupting)
+    assert [one.outcome for one in told] == ["pass", "unknown", "unknown", "unknown"]
+
+
+def test_a_late_check_keeps_what_the_profile_says_of_it():
+    for policy, outcome, severity in ((CheckPolicy(off="known"), "off", "critical"), (CheckPolicy(severity="info"), "unknown", "info")):
+        profile = replace(PROFILE, checks={"clock": policy})
+        (one,) = evaluate([CLOCK], HostFacts({Clock: Clock(0.0)}), profile, ends=0.0, clock=lambda: 1.0)
+        assert (one.outcome, one.severity) == (outcome, severity)
+
+
+def test_a_subject_that_the_profile_excepts_is_off_and_says_who_wished_it():
+    def size(disk: Disk):
+        judged.append(disk.name)
+        yield from ()
+
+    judged = []
+    policy = Excepting(excepted=("b", "not-there"))
+    profile = replace(PROFILE, checks={"size": policy})
+    facts = HostFacts({Disk: (Disk("a", 1), Disk("b", 1))})
+    told = evaluate([declare(size)], facts, profile, origins={"checks.size.except": "/etc/hostagent/profile.yaml"})
+    assert [(one.subject, one.subject_kind, one.outcome, one.code) for one in told] == [
+        ("a", "disk", "pass", ""),
+        ("b", "disk", "off", "excepted"),
+    ]
+    assert told[1].message == "excepted by the profile /etc/hostagent/profile.yaml"
+    assert judged == ["a"], "what is off does not run"
+    assert evaluate([declare(size)], facts, profile)[1].message == "excepted by the profile"
 
 
 def test_off_says_why_and_does_not_run_the_check():
@@ -187,11 +352,29 @@ def test_thresholds_are_the_checks_own_unless_the_profile_has_others():
 
 
 @pytest.mark.parametrize(
-    "params", [{"flor": 1}, {"floor": "1"}, {"floor": True}, {"floor": 1.5}, {"strict": 1}, {"ratio": "x"}, {"ratio": False}]
-)
+    "params",
+    [
+        {"flor": 1}, {"floor": "1"}, {"floor": True}, {"floor": 1.5}, {"strict": 1}, {"ratio": "x"}, {"ratio": False},
+        {"ratio": 10**400}, {"ignored": 13}, {"ignored": ["13"]}, {"ignored": [True]}, {"ignored": {"a": 1}},
+    ],
+)  # fmt: skip
 def test_a_threshold_of_another_name_or_type_is_the_users_mistake(params):
-    with pytest.raises(HostagentError, match="wanted"):
+    with pytest.raises(HostagentError, match=r"checks\.tuned\.params.*found .*, wanted"):
         run(declare(tuned), (Disk("a", 15),), policy=CheckPolicy(params=params))
+
+
+def test_a_threshold_of_a_check_that_has_none_is_the_users_mistake():
+    with pytest.raises(HostagentError, match=r"checks\.size\.params: found floor, wanted none"):
+        run(SIZE, (Disk("a", 15),), policy=CheckPolicy(params={"floor": 1}))
+
+
+def test_a_threshold_can_be_a_list():
+    def ignoring(disk: Disk, params: Params):
+        if need(disk.size) not in params.ignored:
+            yield fail("no", code="no", wanted=params.ignored)
+
+    assert run(declare(ignoring), (Disk("a", 15),))[0].outcome == "fail"
+    assert run(declare(ignoring), (Disk("a", 15),), policy=CheckPolicy(params={"ignored": [13, 15]}))[0].outcome == "pass"
 
 
 def test_a_whole_number_serves_where_a_number_is_wanted():
@@ -256,3 +439,60 @@ def test_a_threshold_that_every_value_meets_is_refused(value):
 
     with pytest.raises(HostagentError, match="ratio"):
         run(declare(clock), Clock(1.0), policy=CheckPolicy(params={"ratio": value}))
+
+
+def two(disk: Disk, drive: Drive):
+    yield from ()
+
+
+def bare(disk):
+    yield from ()
+
+
+def number(disk: Disk, size: int):
+    yield from ()
+
+
+def clocks(clocks: tuple[Clock, ...]):
+    yield from ()
+
+
+class Named(NamedTuple):
+    """Thresholds of which one has no value of its own."""
+
+    floor: int
+
+
+Named.__name__ = "Params"
+
+
+def unset(disk: Disk, params: Named):
+    yield from ()
+
+
+@pytest.mark.parametrize(
+    ("function", "fields", "mistake"),
+    [
+        (two, {}, "found two subjects, disk and drive, wanted at most one"),
+        (bare, {}, "'disk' is annotated None, wanted a fact"),
+        (number, {}, "'size' is annotated <class 'int'>, wanted a fact"),
+        (clocks, {}, "'clocks' is annotated .*Clock.*, wanted a fact"),
+        (unset, {}, "Params: found no default of floor"),
+        (size, {"severity": "bad"}, "severity is 'bad', wanted one of critical, warning, info"),
+        (size, {"scope": "nodes"}, "scope is 'nodes', wanted one of node, fabric"),
+        (clock, {"owns": ("Clock.offest",)}, r"owns 'Clock.offest', wanted a field of its inputs \(Clock\), perhaps Clock.offset"),
+        (clock, {"owns": ("Disk.size",)}, "owns 'Disk.size', wanted a field of its inputs"),
+    ],
+)
+def test_a_declaration_that_cannot_hold_is_refused_with_the_name_of_the_mistake(function, fields, mistake):
+    with pytest.raises(ValueError, match=mistake):
+        declare(function, **fields)
+
+
+def test_inputs_are_resolved_where_the_check_is_declared():
+    def whole(disk: Disk, clock: Clock, drives: tuple[Drive, ...], profile: Profile, params: Params):
+        yield from ()
+
+    inputs = declare(whole).inputs
+    assert inputs == ({"clock": Clock}, ("disk", Disk), {"drives": Drive}, ("params", Params), "profile")
+    assert inputs.kinds == (Disk, Clock, Drive)

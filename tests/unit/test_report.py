@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reports import judgement, judgements
 
-from hostagent.report import OUTCOMES, PLACEABLE, coverage, verdicts
+from hostagent.report import PLACEABLE, coverage, subject_order, verdicts
+from hostagent.vocabulary import OUTCOMES, SEVERITIES
 
-SEVERITIES = ("critical", "warning", "info")
 WORST_FIRST = ("not_ready", "unknown", "degraded", "ready")
 TABLE = {
     ("critical", "fail"): "not_ready",
@@ -82,3 +82,28 @@ def test_each_check_is_counted_once(many):
 @given(lists)
 def test_a_check_with_one_unknown_is_not_counted_as_judged(many):
     assert coverage(many).unknown == len({one.id for one in many if one.outcome == "unknown"})
+
+
+names = st.one_of(
+    st.from_regex(r"mlx5_[0-9]{1,3}(:[0-9])?|[0-9a-f]{4}:[0-9a-f]{2}:00\.[0-7]|[a-z]{0,3}[0-9]{0,3}", fullmatch=True), st.text(max_size=8)
+)
+
+
+@given(st.lists(names, max_size=8), st.randoms(use_true_random=False))
+def test_subjects_have_one_order_whatever_they_are_called(subjects, random):
+    shuffled = random.sample(subjects, len(subjects))
+    assert sorted(shuffled, key=subject_order) == sorted(subjects, key=subject_order)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_numbers_in_subjects_sort_by_their_value(left, right):
+    assert (subject_order(f"mlx5_{left}:1") < subject_order(f"mlx5_{right}:1")) == (left < right)
+
+
+@given(st.lists(st.from_regex(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", fullmatch=True)))
+def test_pci_addresses_sort_as_the_hexadecimal_numbers_they_are(addresses):
+    assert sorted(addresses, key=subject_order) == sorted(addresses)
+
+
+def test_a_subject_of_a_number_too_long_to_read_is_sorted_too():
+    assert subject_order("gpu" + "9" * 10_000) > subject_order("gpu1")

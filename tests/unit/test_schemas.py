@@ -134,6 +134,13 @@ def test_a_report_with_facts_validates_and_one_without_a_verdict_does_not():
     assert not schema.is_valid(document)
 
 
+def test_a_report_says_what_a_subject_is_and_in_which_order_to_read():
+    shape = published("report")["properties"]
+    assert shape["reading_order"] == {"type": "array", "items": {"type": "string"}}
+    assert shape["findings"]["items"]["properties"]["subject_kind"] == {"type": "string"}
+    assert "subject_kind" in shape["findings"]["items"]["required"]
+
+
 def test_a_snapshot_validates_and_a_changed_one_does_not():
     schema = jsonschema.Draft202012Validator(published("snapshot"))
     document = json.loads(dumps(Tape(SCHEMA_VERSION, "hostagent 0.1", 1.0, "live", redacted=True, answers={"read /x": {"text": "y"}})))
@@ -189,5 +196,8 @@ def test_the_profile_schema_has_an_old_key_as_deprecated_beside_the_new_one():
 def test_recorded_hosts_and_their_reports_follow_the_published_schemas(host, profile_name):
     recorded = load_tape(str(host))
     document = json.loads(render(judged(ReplayBackend(recorded), profile.load(profile_name, site_file=""), replayed=True), "json"))
+    assert {(one["subject"] == "") == (one["subject_kind"] == "") for one in document["findings"]} == {True}
+    assert {one["subject_kind"] for one in document["findings"]} <= {"", "gpu", "runtime"}
+    assert sorted(document["reading_order"]) == sorted({one["id"] for one in document["findings"]})
     jsonschema.Draft202012Validator(published("report")).validate(document)
     jsonschema.Draft202012Validator(published("snapshot")).validate(json.loads(dumps(recorded)))

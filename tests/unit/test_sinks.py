@@ -19,6 +19,7 @@ from reports import GPUS, HOSTILE, judgement, report, reports
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS, render
 from hostagent.sinks.deliver import deliver
+from hostagent.sinks.tracebacks import tracebacks
 from hostagent.visible import visible
 
 VALIDATE = jsonschema.Draft202012Validator(published("report"))
@@ -182,6 +183,43 @@ def test_failures_come_before_warnings_before_unknowns_before_the_summary():
     ]
     assert order == sorted(order)
     assert text.endswith("\nchecks: 4 judged, 1 could not judge, 0 did not apply, 1 off; 0.12 s\n")
+
+
+def test_equally_bad_findings_come_in_the_order_that_the_report_gives_then_by_id():
+    many = [judgement(name, message=f"{name} failed") for name in ("a.a", "b.b", "c.c", "d.d")]
+    text = render(report(*many, reading_order=("c.c", "b.b")), "text")
+    assert text.startswith("NOT READY for single-node and multi-node jobs: c.c failed")
+    places = [text.index(f"critical  {name}") for name in ("c.c", "b.b", "a.a", "d.d")]
+    assert places == sorted(places)
+
+
+def test_findings_of_one_check_come_by_their_subjects_as_a_person_counts():
+    text = render(report(judgement(subject="mlx5_2", found="1"), judgement(subject="mlx5_10", found="2")), "text")
+    assert text.index("where   mlx5_2") < text.index("where   mlx5_10")
+
+
+def test_what_a_profile_excepts_is_named():
+    one = judgement("nic.link", "off", code="excepted", message="excepted by the profile site.yaml", subject="mlx5_4", subject_kind="nic")
+    assert "excepted by the profile site.yaml: nic.link (mlx5_4)" in render(
+        report(one, judgement("nic.link", "pass", subject="mlx5_0")), "text"
+    )
+
+
+def test_a_crash_is_told_once_with_where_to_report_it():
+    lines = ("hostagent/evaluate.py:1 in _run", f"KeyError: {HOSTILE}")
+    crashed = [
+        judgement(name, "unknown", code="unread-error", message="could not read (error: x)", evidence=lines) for name in ("a.a", "b.b")
+    ]
+    own = [
+        judgement("c.c", "unknown", subject=pci, code="crashed", message="the check crashed: KeyError", evidence=("KeyError",))
+        for pci in GPUS
+    ]
+    quiet = [judgement("d.d", "unknown", code="unread-denied"), judgement("e.e", "fail", evidence=("seen",)), judgement("f.f", "pass")]
+    told = list(tracebacks(report(*crashed, *own, *quiet)))
+    assert [text.splitlines()[0] for text in told] == ["a.a, b.b: could not read (error: x)", "c.c: the check crashed: KeyError"]
+    assert all("please report it to" in text.splitlines()[-1] for text in told)
+    assert "  hostagent/evaluate.py:1 in _run" in told[0]
+    assert all(char.isprintable() or char == "\n" for text in told for char in text)
 
 
 def test_a_finding_shows_found_wanted_and_remedy_in_that_order():

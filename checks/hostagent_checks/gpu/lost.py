@@ -11,6 +11,7 @@ from hostagent.facts.gpu import Gpu
     title="NVML does not call the GPU lost",
     severity="critical",
     since="0.1",
+    order=23,  # before kernel and driver, whose findings may follow from it
     remedy="Drain the node and power-cycle it; reseat or replace the GPU if it is lost again.",
     references=("NVIDIA NVML API Reference, NVML_ERROR_GPU_IS_LOST (15)",),
 )

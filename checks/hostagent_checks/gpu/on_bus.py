@@ -15,6 +15,7 @@ _DEAD_WIDTHS = (63, 255)
     title="The GPU answers on the PCIe bus",
     severity="critical",
     since="0.1",
+    order=22,  # before kernel and driver, whose findings may follow from it
     remedy="Drain the node and power-cycle it; reseat or replace the GPU if it falls off again.",
     references=("NVIDIA Xid Errors, Xid 79", "PCI Express Base Specification, Link Status Register"),
 )

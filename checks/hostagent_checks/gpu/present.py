@@ -15,6 +15,7 @@ from hostagent.profile import Profile
     title="The host has the GPUs that the profile wants",
     severity="critical",
     since="0.1",
+    order=20,  # before kernel and driver, whose findings may follow from it
     remedy="Look for the missing GPU with 'lspci -d 10de:' and in the kernel log; power-cycle the node, then reseat the GPU. "
     "A host that needs no GPU wants a profile with gpus.required: false.",
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci",),

@@ -1,1 +1,5 @@
 """The host around the GPU: disk, memlock, shared memory, clock, pending reboot, package locks, its name."""
+
+from hostagent.check import Family
+
+FAMILY = Family(title="The host around the GPU", order=100)

@@ -1,0 +1,22 @@
+"""What crashed in a run, for standard error: the report itself has it as the evidence of its findings."""
+
+from collections.abc import Iterator
+
+from hostagent import REPORT_BUGS_TO
+from hostagent.report import Report
+from hostagent.visible import visible
+
+
+def tracebacks(report: Report) -> Iterator[str]:
+    """One text a crash, of several lines and with where to report it; nothing where nothing crashed.
+
+    A reader that crashed leaves one traceback for all the checks that it stopped.
+    """
+    stopped: dict[tuple[str, ...], list[str]] = {}
+    for one in report.findings:
+        if one.outcome == "unknown" and one.evidence:  # only a crash leaves an unknown with evidence
+            stopped.setdefault((one.message, *one.evidence), []).append(one.id)
+    for (message, *lines), names in stopped.items():
+        head = f"{', '.join(dict.fromkeys(names))}: {message}"
+        end = f"This is a bug in hostagent or in the check's catalogue: please report it to {REPORT_BUGS_TO} with the lines above."
+        yield "\n".join((visible(head), *(f"  {visible(line)}" for line in lines), end))

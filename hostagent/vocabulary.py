@@ -1,0 +1,33 @@
+"""The closed lists of words, each in its one home. A schema prints them, a report is made of them: they are only ever extended.
+
+Why a fact is unread stands with ``Unread`` itself, in `hostagent.facts.unread`.
+"""
+
+from typing import Literal, get_args
+
+#: What came of a check on one subject.
+Outcome = Literal["pass", "warn", "fail", "unknown", "skip", "off"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+#: Those that a check itself can say; `hostagent.evaluate` decides the others.
+Wrong = Literal["fail", "warn"]
+WRONG: tuple[Wrong, ...] = get_args(Wrong)
+
+#: How much a check weighs, the heaviest first: not ready, degraded, never counts.
+Severity = Literal["critical", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+
+#: Which jobs a check counts for: every job, or one of several nodes.
+Scope = Literal["node", "fabric"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+#: May a job be placed here.
+Verdict = Literal["ready", "degraded", "not_ready", "unknown"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+#: What was read: this machine, a live host mounted below another root, a tree of files that does not run.
+Kind = Literal["live", "host-root", "image"]
+
+#: The condition of a Kubernetes node that a family of checks decides, "" for none.
+Condition = Literal["DriverReady", "ToolkitReady", "FabricReady", ""]
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
