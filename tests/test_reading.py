@@ -1,23 +1,29 @@
 """One pass: each question once, only what is asked for, and an end when it was promised, whatever hangs or computes."""
 
+import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
 
+import jsonschema
 import psutil
 import pytest
 
 from hostagent import profile
 from hostagent.app import HEAD, Prepared, judge, prepare
 from hostagent.check import check
+from hostagent.cli.check import rendered
 from hostagent.collect import READERS, collect, lanes
 from hostagent.deadline import within
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.system import Identity, Kernel, Machine, Os
 from hostagent.facts.unread import Unread
-from hostagent.reading import Forked, InProcess
+from hostagent.reading import Collected, Forked, InProcess
+from hostagent.schemas import published
+from hostagent.sinks import FORMATS
 from hostagent.source import Source, tape
 from hostagent.source.lane import Lane
 from hostagent.source.lanes import LANES
@@ -322,3 +328,42 @@ def test_a_process_with_threads_is_told_that_it_cannot_fork():
     finally:
         ended.set()
         thread.join()
+
+
+# What crashes keeps its place.
+
+
+def broken(source, known):
+    raise LookupError("of the reader")
+
+
+def test_a_reader_that_crashes_leaves_its_traceback_with_each_finding():
+    readers = {**READERS, "Identity": Broken()}
+    facts, _ = collect(Source(replay()), readers=readers)
+    prepared = prepare(profile.load(site_file=""), ["host.hostname"])
+    (finding,) = judge(Collected(facts, {}), InProcess(replay()), prepared).findings
+    assert (finding.outcome, finding.message) == ("unknown", "could not read (error: reading Identity crashed: LookupError: of the reader)")
+    assert re.fullmatch(r"(tests/)?test_reading.py:\d+ in broken", finding.evidence[-2])
+    assert finding.evidence[-1] == "LookupError: of the reader"
+
+
+class Broken:
+    needs, lanes = (), ()
+
+    def load(self):
+        return broken
+
+
+# A report comes out.
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_report_that_takes_too_long_to_write_is_shortened(form, capsys):
+    report = judged(replay(), profile.load(site_file="", overlay={"driver": {"version": "1.*"}}))
+    shown = rendered(report, form, within_s=0.001)
+    assert capsys.readouterr().err == "Warning: the report was not written in 0.001 s and is shortened.\n"
+    assert "driver" in shown
+    assert len(shown) < len(rendered(report, form))
+    if form == "json":
+        jsonschema.Draft202012Validator(published("report")).validate(json.loads(shown))
+        assert json.loads(shown)["verdict"] == {"single_node": "not_ready", "multi_node": "not_ready"}

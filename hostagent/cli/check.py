@@ -59,7 +59,7 @@ def command(
         _remember(report, loaded.files)
     if verbose:
         _tell_crashes(report)
-    write(_rendered(report, form, colour=colour_wanted(output), width=terminal_width(), verbose=verbose), output)
+    write(rendered(report, form, colour=colour_wanted(output), width=terminal_width(), verbose=verbose), output)
     sys.exit(0 if getattr(report.verdict, _SCOPES[scope]) in PLACEABLE else 1)
 
 
@@ -90,13 +90,13 @@ def _examined(reading: Reading, prepared: "Prepared") -> "tuple[Report, Loaded]"
     return app.examine(reading, prepared), prepared.loaded
 
 
-def _rendered(report: Report, form: Format, **options: Any) -> str:
+def rendered(report: Report, form: Format, within_s: float = RENDERING_S, **options: Any) -> str:
     """A report that takes too long to write is shortened: its verdict has to come out."""
     try:
-        with time_limit(RENDERING_S):
+        with time_limit(within_s):
             return render(report, form, **options)
     except OutOfTime:
-        click.echo(f"Warning: the report was not written in {RENDERING_S:g} s and is shortened.", err=True)
+        click.echo(f"Warning: the report was not written in {within_s:g} s and is shortened.", err=True)
         return render(shortened(report), form, **options)
 
 

@@ -213,7 +213,7 @@ def test_a_fact_that_no_reader_reads_is_refused_by_its_name(written):
 
 
 def test_every_fact_that_our_checks_take_has_a_reader():
-    assert load([OURS], readable={kind.__name__ for kind in READERS}) == CHECKS
+    assert load([OURS], readable=READERS) == CHECKS
 
 
 def test_a_family_says_its_title_its_order_and_its_condition():
