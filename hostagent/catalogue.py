@@ -3,7 +3,6 @@
 import ast
 import importlib
 import os
-import pkgutil
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from importlib.machinery import ModuleSpec, PathFinder
@@ -102,13 +101,11 @@ def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> Loaded:
 
 
 def _modules(name: str) -> Iterator[tuple[ModuleType, Family]]:
-    for member in _members(_import(name, name)):
-        if member.ispkg:
-            package = _import(f"{name}.{member.name}", name)
-            family = _family(package)
-            for entry in _members(package):
-                if not entry.name.startswith("_"):  # what the checks of a family share
-                    yield _import(f"{name}.{member.name}.{entry.name}", name), family
+    for member in _members(_import(name, name), os.path.join("{}", "__init__.py")):
+        package = _import(f"{name}.{member}", name)
+        family = _family(package)
+        for entry in _members(package, "{}.py"):
+            yield _import(f"{name}.{member}.{entry}", name), family
 
 
 def _family(package: ModuleType) -> Family:
@@ -121,8 +118,13 @@ def _family(package: ModuleType) -> Family:
     return family
 
 
-def _members(package: ModuleType) -> Iterator[pkgutil.ModuleInfo]:
-    return pkgutil.iter_modules(getattr(package, "__path__", ()))
+def _members(package: ModuleType, form: str) -> list[str]:
+    """Names of the packages or modules of `package`, but for those that the checks of a family share (``_name``).
+
+    pkgutil lists the same in ten times the time: 4 ms of a start.
+    """
+    found = ((path, entry.partition(".")[0]) for path in getattr(package, "__path__", ()) for entry in os.listdir(path))
+    return sorted({name for path, name in found if not name.startswith("_") and os.path.exists(os.path.join(path, form.format(name)))})
 
 
 def _import(module: str, catalogue: str) -> ModuleType:
