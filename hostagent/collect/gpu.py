@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hostagent.collect import nvml, pci
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
@@ -109,8 +109,7 @@ def _proc(source: Source) -> "dict[str, dict[str, str] | Unread] | Unread":
             address = pci.parse_address(name)
         except ValueError:
             continue
-        text = source.text(f"{_PROC}/{name}/information")
-        rows[address] = text if isinstance(text, Unread) else parse_information(text)
+        rows[address] = then(source.text(f"{_PROC}/{name}/information"), parse_information)
     return rows
 
 
@@ -202,7 +201,7 @@ def _gpu(
     return Gpu(
         pci=address,
         on_pci=there,
-        in_proc=rows if isinstance(rows, Unread) else address in rows,
+        in_proc=then(rows, lambda listed: address in listed),
         in_nvml=_in_nvml(address, found),
         index=index,
         lost=lost,
@@ -222,11 +221,10 @@ def _not_in_nvml(on_pci: "bool | Unread") -> Unread:
 def _proc_facts(row: "dict[str, str] | Unread") -> dict[str, Any]:
     """Fields that /proc knows; under "instead" those that it can tell where NVML cannot."""
     uuid, minor = _row(row, "GPU UUID"), _row(row, "Device Minor")
-    excluded = _row(row, "GPU Excluded")
     return {
         "proc_uuid": uuid,
         "proc_firmware": _row(row, "GPU Firmware"),
-        "excluded": excluded if isinstance(excluded, Unread) else excluded.lower() == "yes",
+        "excluded": then(_row(row, "GPU Excluded"), lambda word: word.lower() == "yes"),
         "instead": {
             "name": _row(row, "Model"),
             "vbios": _row(row, "Video BIOS"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from hostagent.collect.ldcache import parse_ldcache
 from hostagent.collect.packages import owners
+from hostagent.collect.reading import names_in
 from hostagent.facts.driver import Library
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
@@ -58,9 +59,9 @@ def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Libra
 
 def _copies(source: Source, directory: str) -> "dict[str, str] | Unread":
     """Path to soname of the versioned files in one directory; most hosts have two or three of the directories."""
-    names = source.listdir(directory)
+    names = names_in(source, directory)
     if isinstance(names, Unread):
-        return {} if names.why in ("absent", "not-running") else names
+        return names
     found: dict[str, str] = {}
     for match in filter(None, map(_FILE.fullmatch, names)):
         path = source.realpath(f"{directory}/{match[0]}")

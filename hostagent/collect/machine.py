@@ -6,8 +6,9 @@ from typing import Any
 
 from hostagent.collect.locks import package_lock_holder
 from hostagent.collect.memlock import read_memlock
+from hostagent.collect.reading import line_in
 from hostagent.facts.system import Filesystem, Machine, Process, Services
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.os import is_virtual
 from hostagent.source import Source
 
@@ -34,8 +35,8 @@ def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
         boot_id=_host_word(host, "boot_id"),
         now=_now(host),
         filesystems=_filesystems(source),
-        memlock_bytes=memlock if isinstance(memlock, Unread) else memlock.limit_bytes,
-        memlock_origin=memlock if isinstance(memlock, Unread) else memlock.origin,
+        memlock_bytes=then(memlock, lambda one: one.limit_bytes),
+        memlock_origin=then(memlock, lambda one: one.origin),
         shm_bytes=_shm(source),
         clock_synchronised=_clock(source),
         time_daemon=_time_daemon(processes),
@@ -79,8 +80,7 @@ def read_processes(source: Source) -> "tuple[Process, ...] | Unread":
 
 
 def _sockets(source: Source) -> "tuple[str, ...] | Unread":
-    rows = source.sockets()
-    return rows if isinstance(rows, Unread) else tuple(str(row.get("path", "")) for row in rows)
+    return then(source.sockets(), lambda rows: tuple(str(row.get("path", "")) for row in rows))
 
 
 def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
@@ -129,18 +129,15 @@ def parse_filesystem_type(mounts: str, path: str) -> str:
 
 def _shm(source: Source) -> "int | Unread":
     disk = source.statvfs("/dev/shm")  # noqa: S108  the path is what is judged
-    return disk if isinstance(disk, Unread) else disk.total_bytes
+    return then(disk, lambda one: one.total_bytes)
 
 
 def _clock(source: Source) -> "bool | Unread":
-    status = source.adjtimex()
-    return status if isinstance(status, Unread) else not status & _STA_UNSYNC
+    return then(source.adjtimex(), lambda status: not status & _STA_UNSYNC)
 
 
 def _time_daemon(processes: "tuple[Process, ...] | Unread") -> "str | Unread":
-    if isinstance(processes, Unread):
-        return processes
-    return next((one.name for one in processes if one.name in TIME_DAEMONS), "")
+    return then(processes, lambda found: next((one.name for one in found if one.name in TIME_DAEMONS), ""))
 
 
 def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
@@ -148,10 +145,8 @@ def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
     for mark in _REBOOT_MARKS:
         found = source.stat(mark)
         if not isinstance(found, Unread):
-            packages = source.text(f"{mark}.pkgs")
-            if isinstance(packages, Unread):
-                return True, () if packages.why == "absent" else packages
-            return True, tuple(dict.fromkeys(packages.split()))
+            packages = source.text(f"{mark}.pkgs", absent="")
+            return True, then(packages, lambda text: tuple(dict.fromkeys(text.split())))
         if found.why != "absent":
             return found, found
     unmarked = Unread("not-supported", "this distribution leaves no mark when an update needs a reboot")
@@ -166,12 +161,10 @@ def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
 def _virtual(source: Source) -> "bool | Unread":
     words: list[str] = []
     for name in ("sys_vendor", "product_name"):
-        text = source.text(f"/sys/class/dmi/id/{name}")
-        if isinstance(text, Unread):
-            if text.why != "absent":
-                return text
-            text = ""  # a board without DMI tables
-        words.append(text.strip())
+        word = line_in(source, f"/sys/class/dmi/id/{name}", absent="")  # absent: a board without DMI tables
+        if isinstance(word, Unread):
+            return word
+        words.append(word)
     return is_virtual(*words)
 
 

@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from hostagent.facts.system import Process, Services, Unit
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 
 _UNITS = ("containerd", "docker", "crio", "k3s", "k3s-agent", "rke2-server", "rke2-agent", "kubelet")
@@ -31,8 +31,7 @@ def read_memlock(source: Source, services: "Services | Unread", processes: "tupl
     else:
         running = [one for one in processes if one.name in _PROCESSES]
         for process in sorted(running, key=lambda one: _PROCESSES.index(one.name)):
-            text = source.text(f"/proc/{process.pid}/limits")
-            limit = text if isinstance(text, Unread) else parse_limits(text)
+            limit = then(source.text(f"/proc/{process.pid}/limits"), parse_limits)
             return limit if isinstance(limit, Unread) else Memlock(limit, f"{process.name} (pid {process.pid})")
     if isinstance(services, Unread):
         return services

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.packages import Packages
 from hostagent.facts.system import Machine, Process
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import upstream
 from hostagent.source import Source
 
@@ -70,20 +70,18 @@ class Found(NamedTuple):
 
 def find(source: Source, known: Callable[[type], Any]) -> tuple[Found, ...]:
     """Runtimes of which a package, a binary, a process or a configuration is there, or may be there."""
-    machine = known(Machine)
-    processes = machine if isinstance(machine, Unread) else machine.processes
-    packages = known(Packages)
-    installed = packages if isinstance(packages, Unread) else packages.installed
+    processes = then(known(Machine), lambda machine: machine.processes)
+    installed = then(known(Packages), lambda packages: packages.installed)
     found = (_look(source, place, processes, installed) for place in PLACES)
     return tuple(one for one in found if one is not None)
 
 
 def _look(source: Source, place: Place, processes: Any, packages: Any) -> "Found | None":
-    mine = processes if isinstance(processes, Unread) else tuple(one for one in processes if _place_of(one) == place.key)
+    mine = then(processes, lambda those: tuple(one for one in those if _place_of(one) == place.key))
     config = place.config if isinstance(mine, Unread) or not mine else _option(mine[0], place) or place.config
-    configured = _exists(source, config)
+    configured = source.exists(config)
     package = _package(place, packages)
-    binaries = [(path, _exists(source, path)) for path in place.binaries]
+    binaries = [(path, source.exists(path)) for path in place.binaries]
     evidence = [package is not None, not isinstance(mine, Unread) and bool(mine), *(there for _, there in binaries)]
     installed = _any(evidence)
     if installed is False and configured is False:
@@ -154,13 +152,6 @@ def parse_version(text: str) -> "str | Unread":
     return upstream(found) if found else Unread("error", f"no version in {text[:80]!r}")
 
 
-def _exists(source: Source, path: str) -> "bool | Unread":
-    stat = source.stat(path)
-    if isinstance(stat, Unread):
-        return False if stat.why == "absent" else stat
-    return True
-
-
 def binary_exists(source: Source, binary: str) -> "bool | Unread":
     """Whether a handler's program is there: a path, or a name that is looked up as a daemon looks it up."""
-    return _any(_exists(source, path) for path in ((binary,) if "/" in binary else (f"{folder}/{binary}" for folder in PATH)))
+    return _any(source.exists(path) for path in ((binary,) if "/" in binary else (f"{folder}/{binary}" for folder in PATH)))

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from hostagent.collect.reading import names_in
 from hostagent.collect.unitfile import UnitText, parse_unit
 from hostagent.facts.system import Services, Unit
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.source import Source
 
 #: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.
@@ -36,8 +37,7 @@ _CGROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/sys
 
 
 def read_services(source: Source, known: Callable[[type], Any]) -> Services:
-    processes = source.processes()
-    running = processes if isinstance(processes, Unread) else {str(row.get("name")) for row in processes}
+    running = then(source.processes(), lambda rows: {str(row.get("name")) for row in rows})
     try:
         tree = UnitTree(source)
         return Services(tuple(_unit(source, tree, name, daemons, running) for name, daemons in KNOWN_UNITS.items()))
@@ -86,7 +86,7 @@ def _active(source: Source, full: str, settings: UnitText, daemons: tuple[str, .
         systemd_seen = systemd_seen or not isinstance(source.stat(f"{root}/system.slice"), Unread)
     if systemd_seen:
         return False
-    return running if isinstance(running, Unread) else bool(running.intersection(daemons))
+    return then(running, lambda names: bool(names.intersection(daemons)))
 
 
 def slice_path(name: str) -> str:
@@ -213,10 +213,7 @@ class UnitTree:
                             chosen.setdefault(file, f"{directory}/{folder}/{file}")
         for file in sorted(chosen):
             if not self._null(chosen[file]):
-                text = self._source.text(chosen[file])
-                if isinstance(text, Unread):
-                    raise UnreadError(text)
-                yield text
+                yield need(self._source.text(chosen[file]))
 
     def _null(self, path: str) -> bool:
         """A link to /dev/null, or an empty file."""
@@ -227,12 +224,7 @@ class UnitTree:
         return not isinstance(stat, Unread) and stat.kind == "file" and stat.size == 0
 
     def _list(self, directory: str) -> tuple[str, ...]:
-        names = self._source.listdir(directory)
-        if isinstance(names, Unread):
-            if names.why in ("absent", "not-running"):
-                return ()
-            raise UnreadError(names)
-        return names
+        return need(names_in(self._source, directory))
 
 
 def drop_in_directories(names: tuple[str, ...]) -> tuple[str, ...]:
