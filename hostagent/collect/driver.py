@@ -9,7 +9,7 @@ from hostagent.collect.dkms import read_dkms
 from hostagent.collect.libraries import read_libraries
 from hostagent.collect.modprobe import parse_options, read_modprobe
 from hostagent.collect.reading import line_in, names_in, number_in, stops_at_unread
-from hostagent.facts.driver import Driver
+from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.unread import Unread, need, then
 from hostagent.knowledge.driver import nvml_name
 from hostagent.source import Source
@@ -17,7 +17,7 @@ from hostagent.source import Source
 _MODULE = "/sys/module/nvidia"
 #: What only the .run installer leaves. Its log stays after a clean removal, so it is not among them.
 _RUNFILE = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer", "/var/lib/nvidia/log")
-_DRIVER_ROOT = "/run/nvidia/driver"
+_DRIVER_ROOT = CONTAINER_ROOT.rstrip("/")
 _VERSION = re.compile(
     r"^NVRM version:\s+NVIDIA UNIX\s+(Open )?(?:Kernel Module for (\S+)|(\S+) Kernel Module)\s+(\d{2,}(?:\.\d+){1,2})(?=\s|$)", re.MULTILINE
 )

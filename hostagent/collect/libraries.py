@@ -10,25 +10,12 @@ from hostagent.collect.reading import names_in
 from hostagent.facts.driver import Library
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
+from hostagent.knowledge import libraries
 from hostagent.source import Source
 from hostagent.source.base import MIB
 
 SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
-#: Debian's multiarch, the 64-bit directory of the others, what people add, Debian's alternatives, and where a driver
-#: container and Google's installer put theirs.
-_DIRECTORIES = (
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/usr/lib64",
-    "/usr/local/lib",
-    "/usr/local/lib64",
-    "/usr/lib/x86_64-linux-gnu/nvidia/current",
-    "/usr/lib/aarch64-linux-gnu/nvidia/current",
-    "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
-    "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
-    "/run/nvidia/driver/usr/lib64",
-    "/home/kubernetes/bin/nvidia/lib64",
-)
+_DIRECTORIES = (*libraries.SYSTEM, *libraries.LOCAL, *libraries.OF_THE_DRIVER)
 _FILE = re.compile(r"lib(cuda|nvidia-ml)\.so\.(\d+(?:\.\d+){1,3})")
 
 
