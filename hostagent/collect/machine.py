@@ -9,6 +9,7 @@ from hostagent.collect.memlock import read_memlock
 from hostagent.collect.reading import line_in
 from hostagent.facts.system import Filesystem, Machine, Process, Services
 from hostagent.facts.unread import Unread, then
+from hostagent.knowledge import daemons
 from hostagent.knowledge.os import is_virtual
 from hostagent.source import Source
 
@@ -16,9 +17,7 @@ _LOOKED_AT = ("/", "/usr", "/var", "/boot")
 #: Filesystems that make inodes as they need them and report none.
 _NO_INODE_COUNT = frozenset({"btrfs", "vfat", "exfat", "ntfs3", "9p", "virtiofs", "overlay", "fuse"})
 _STA_UNSYNC = 0x40  # adjtimex(2)
-TIME_DAEMONS = (
-    "chronyd", "ntpd", "ntpsec", "systemd-timesyncd", "openntpd", "ptp4l", "phc2sys", "vmtoolsd", "VBoxService",
-)  # fmt: skip
+_TIME_DAEMONS = frozenset(daemons.processes("time"))
 #: Marks of a wanted reboot: Debian family and Amazon Linux; SUSE.
 _REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required", "/run/reboot-needed")
 #: Files of the package managers that set those marks.
@@ -137,7 +136,7 @@ def _clock(source: Source) -> "bool | Unread":
 
 
 def _time_daemon(processes: "tuple[Process, ...] | Unread") -> "str | Unread":
-    return then(processes, lambda found: next((one.name for one in found if one.name in TIME_DAEMONS), ""))
+    return then(processes, lambda found: next((one.name for one in found if one.name in _TIME_DAEMONS), ""))
 
 
 def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from hostagent.facts.system import Process, Services, Unit
 from hostagent.facts.unread import Unread, then
+from hostagent.knowledge import daemons
 from hostagent.source import Source
 
-_UNITS = ("containerd", "docker", "crio", "k3s", "k3s-agent", "rke2-server", "rke2-agent", "kubelet")
-_PROCESSES = ("containerd", "dockerd", "crio", "k3s-server", "k3s-agent", "k3s", "kubelet", "slurmd")
+_UNITS = daemons.units("runtime", "kubelet", "supervisor")
+_PROCESSES = daemons.processes("runtime", "kubelet", "slurm")
 _MANAGER_DIRECTORIES = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd")
 _UNITS_OF_SIZE = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5, "E": 1024**6}
 

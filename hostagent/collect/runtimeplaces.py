@@ -7,6 +7,7 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.system import Machine, Process
 from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import upstream
+from hostagent.knowledge.daemons import units
 from hostagent.source import Source
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -16,8 +17,7 @@ class Place(NamedTuple):
     """One runtime as its distributions install it."""
 
     key: str
-    kind: str
-    process: str
+    kind: str  # the name of its unit, too
     config: str
     below: str  # a containerd whose configuration lies below this directory is this one; "" for any other
     socket: str
@@ -29,30 +29,31 @@ _RANCHER = "/var/lib/rancher"
 _CONTAINERD = "agent/etc/containerd/config.toml"
 PLACES = (
     Place(
-        "containerd", "containerd", "containerd", "/etc/containerd/config.toml", "", "/run/containerd/containerd.sock",
+        "containerd", "containerd", "/etc/containerd/config.toml", "", "/run/containerd/containerd.sock",
         ("/usr/bin/containerd", "/usr/local/bin/containerd"), ("containerd.io", "containerd", "moby-containerd", "containerd2"),
     ),
     Place(
-        "k3s", "containerd", "containerd", f"{_RANCHER}/k3s/{_CONTAINERD}", f"{_RANCHER}/k3s/", "/run/k3s/containerd/containerd.sock",
+        "k3s", "containerd", f"{_RANCHER}/k3s/{_CONTAINERD}", f"{_RANCHER}/k3s/", "/run/k3s/containerd/containerd.sock",
         (f"{_RANCHER}/k3s/data/current/bin/containerd",), (),
     ),
     Place(
-        "rke2", "containerd", "containerd", f"{_RANCHER}/rke2/{_CONTAINERD}", f"{_RANCHER}/rke2/", "/run/k3s/containerd/containerd.sock",
+        "rke2", "containerd", f"{_RANCHER}/rke2/{_CONTAINERD}", f"{_RANCHER}/rke2/", "/run/k3s/containerd/containerd.sock",
         (f"{_RANCHER}/rke2/bin/containerd",), (),
     ),
     Place(
-        "microk8s", "containerd", "containerd", "/var/snap/microk8s/current/args/containerd.toml", "/var/snap/microk8s/",
+        "microk8s", "containerd", "/var/snap/microk8s/current/args/containerd.toml", "/var/snap/microk8s/",
         "/var/snap/microk8s/common/run/containerd.sock", ("/snap/microk8s/current/bin/containerd",), (),
     ),
     Place(
-        "docker", "docker", "dockerd", "/etc/docker/daemon.json", "", "/run/docker.sock",
+        "docker", "docker", "/etc/docker/daemon.json", "", "/run/docker.sock",
         ("/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd"), ("docker-ce", "docker.io", "moby-engine", "docker"),
     ),
     Place(
-        "crio", "crio", "crio", "/etc/crio/crio.conf", "", "/run/crio/crio.sock",
+        "crio", "crio", "/etc/crio/crio.conf", "", "/run/crio/crio.sock",
         ("/usr/bin/crio", "/usr/local/bin/crio"), ("cri-o",),
     ),
 )  # fmt: skip
+_DAEMONS = units("runtime")
 #: dockerd starts a containerd of its own where the host has none: a part of docker, not a runtime beside it.
 _OF_DOCKER = ("/run/docker/", "/var/run/docker/")
 
@@ -100,7 +101,7 @@ def _any(evidence: Iterable["bool | Unread"]) -> "bool | Unread":
 
 def _place_of(process: Process) -> str:
     if process.name != "containerd":
-        return next((place.key for place in PLACES if place.process == process.name), "")
+        return next((place.key for place in PLACES if process.name in _DAEMONS[place.kind]), "")
     config = _option(process, PLACES[0])
     if config.startswith(_OF_DOCKER):
         return ""

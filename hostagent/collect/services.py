@@ -7,6 +7,7 @@ from hostagent.collect.reading import names_in
 from hostagent.collect.unitfile import UnitText, parse_unit
 from hostagent.facts.system import Services, Unit
 from hostagent.facts.unread import Unread, UnreadError, need, then
+from hostagent.knowledge.daemons import units
 from hostagent.source import Source
 
 #: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.
@@ -17,22 +18,6 @@ DIRECTORIES = (
     "/lib/systemd/system", "/run/systemd/generator.late",
 )  # fmt: skip
 _PULLING = (".wants", ".requires", ".upholds")
-#: Unit, without ``.service``, and the names its daemon has in the process list.
-KNOWN_UNITS = {
-    "nvidia-persistenced": ("nvidia-persistenced",),
-    "nvidia-fabricmanager": ("nv-fabricmanager",),
-    "nvidia-imex": ("nvidia-imex",),
-    "nvidia-cdi-refresh": (),
-    "nvidia-cdi-refresh.path": (),
-    "containerd": ("containerd",),
-    "docker": ("dockerd",),
-    "crio": ("crio",),
-    "kubelet": ("kubelet",),
-    "k3s": ("k3s", "k3s-server"),
-    "k3s-agent": ("k3s", "k3s-agent"),
-    "rke2-server": ("rke2",),
-    "rke2-agent": ("rke2",),
-}
 _CGROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 
 
@@ -40,7 +25,7 @@ def read_services(source: Source, known: Callable[[type], Any]) -> Services:
     running = then(source.processes(), lambda rows: {str(row.get("name")) for row in rows})
     try:
         tree = UnitTree(source)
-        return Services(tuple(_unit(source, tree, name, daemons, running) for name, daemons in KNOWN_UNITS.items()))
+        return Services(tuple(_unit(source, tree, name, daemons, running) for name, daemons in units().items()))
     except UnreadError as error:
         return Services(error.unread)
 
