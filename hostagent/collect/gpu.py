@@ -34,7 +34,7 @@ class _Nvml(NamedTuple):
 def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] | Unread":
     """One `Gpu` for each address that any of the three knows, in order of address."""
     functions = pci.scan(source)
-    on_pci = functions if isinstance(functions, Unread) else _on_pci(source, functions)
+    on_pci = then(functions, lambda scanned: _on_pci(source, scanned))
     rows = _proc(source)
     found = _nvml(source)
     addresses = {*(() if isinstance(on_pci, Unread) else on_pci), *(() if isinstance(rows, Unread) else rows), *found.at}
@@ -188,8 +188,8 @@ def _gpu(
     rows: "dict[str, dict[str, str] | Unread] | Unread",
     found: _Nvml,
 ) -> Gpu:
-    row = rows if isinstance(rows, Unread) else rows.get(address, Unread("absent", f"{_PROC} has no {address}"))
-    there = on_pci if isinstance(on_pci, Unread) else on_pci.get(address, False)
+    row = then(rows, lambda listed: listed.get(address, Unread("absent", f"{_PROC} has no {address}")))
+    there = then(on_pci, lambda listed: listed.get(address, False))
     nothing = found.unread if found.unread is not None else _not_in_nvml(there)
     index, answers = found.at.get(address, (nothing, dict.fromkeys(QUESTIONS, nothing)))
     of_nvml = nvml.facts(answers)
@@ -235,7 +235,7 @@ def _proc_facts(row: "dict[str, str] | Unread") -> dict[str, Any]:
 
 
 def _row(row: "dict[str, str] | Unread", key: str) -> "str | Unread":
-    return row if isinstance(row, Unread) else row.get(key, Unread("absent", f"{_PROC}: no line {key!r}"))
+    return then(row, lambda lines: lines.get(key, Unread("absent", f"{_PROC}: no line {key!r}")))
 
 
 def _in_nvml(address: str, found: _Nvml) -> "bool | Unread":

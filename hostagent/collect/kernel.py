@@ -25,7 +25,7 @@ def read_kernel(source: Source, known: Callable[[type], Any]) -> Kernel:
     root, releases = _releases(source)
     following = next_release(source, releases)
     host = source.host()
-    named = host if isinstance(host, Unread) else host.get("release")
+    named = then(host, lambda said: said.get("release"))
     release = following if named is None else named
     cmdline = source.text("/proc/cmdline")
     blacklisted, blacklist_mtime = _blacklist(source, cmdline)

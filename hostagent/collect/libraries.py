@@ -9,7 +9,7 @@ from hostagent.collect.packages import owners
 from hostagent.collect.reading import names_in
 from hostagent.facts.driver import Library
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import libraries
 from hostagent.source import Source
 from hostagent.source.base import MIB
@@ -22,7 +22,7 @@ _FILE = re.compile(r"lib(cuda|nvidia-ml)\.so\.(\d+(?:\.\d+){1,3})")
 def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Library, ...] | Unread":
     """First what the linker's cache has, in its order, then other versioned files. One entry a file."""
     cache = source.read("/etc/ld.so.cache", 16 * MIB)
-    entries = cache if isinstance(cache, Unread) else parse_ldcache(cache, SONAMES)
+    entries = then(cache, lambda data: parse_ldcache(data, SONAMES))
     if isinstance(entries, Unread):
         if entries.why != "absent":
             return entries

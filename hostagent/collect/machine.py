@@ -169,7 +169,5 @@ def _virtual(source: Source) -> "bool | Unread":
 
 def _cloud_init(source: Source) -> "bool | Unread":
     """As ``cloud-init status``: it runs from the first stage on until it writes its result."""
-    names = source.listdir("/run/cloud-init")
-    if isinstance(names, Unread):
-        return False if names.why == "absent" else names
-    return "result.json" not in names and "disabled" not in names and bool({"enabled", "status.json"} & set(names))
+    names = then(source.listdir("/run/cloud-init", absent=()), set)
+    return then(names, lambda there: bool(there & {"enabled", "status.json"}) and not there & {"result.json", "disabled"})

@@ -57,7 +57,7 @@ def _of_units(source: Source, present: list[Unit]) -> "Memlock | Unread":
     default = _manager_default(source)
     if default is None:
         return Unread("not-running", f"{present[0].name}.service sets no LimitMEMLOCK: the kernel's default counts, once it runs")
-    return default if isinstance(default, Unread) else Memlock(default, "DefaultLimitMEMLOCK of systemd")
+    return then(default, lambda limit_bytes: Memlock(limit_bytes, "DefaultLimitMEMLOCK of systemd"))
 
 
 def _manager_default(source: Source) -> "int | Unread | None":
