@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hostagent.collect.cdispec import CdiError, parse_spec
-from hostagent.collect.reading import modified_at, stops_at_unread
+from hostagent.collect.reading import stops_at_unread
 from hostagent.collect.services import UnitTree
 from hostagent.collect.unitfile import parse_unit
 from hostagent.facts.cdi import Cdi, CdiSpec
@@ -74,18 +74,17 @@ def _spec(source: Source, path: str) -> CdiSpec | None:
     data = source.read(path)
     if isinstance(data, Unread):
         if data.why == "error":  # a directory, a loop of links, more than a megabyte: the library has no use for it either
-            return CdiSpec(path, data.detail or "cannot be read", "", "", (), (), (), (), data)
+            return CdiSpec(path, data.detail or "cannot be read", "", "", (), (), (), ())
         raise UnreadError(data)
-    mtime = modified_at(source, path)
     try:
         parsed = parse_spec(data)
     except CdiError as error:
-        return CdiSpec(path, str(error), "", "", (), (), (), (), mtime) if b"nvidia" in data or "nvidia" in path else None
+        return CdiSpec(path, str(error), "", "", (), (), (), ()) if b"nvidia" in data or "nvidia" in path else None
     vendor = parsed.kind.partition("/")[0]
     if vendor != "nvidia.com" and not vendor.endswith(".nvidia.com"):
         return None
     missing = _missing(source, parsed.host_paths)
-    return CdiSpec(path, "", parsed.cdi_version, parsed.kind, parsed.devices, parsed.library_versions, missing, parsed.uvm_majors, mtime)
+    return CdiSpec(path, "", parsed.cdi_version, parsed.kind, parsed.devices, parsed.library_versions, missing, parsed.uvm_majors)
 
 
 def _missing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unread":

@@ -11,7 +11,6 @@ from hostagent.collect.modprobe import parse_options, read_modprobe
 from hostagent.collect.reading import line_in, names_in, number_in, stops_at_unread
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.unread import Unread, need, then
-from hostagent.knowledge.driver import nvml_name
 from hostagent.source import Source
 
 _MODULE = "/sys/module/nvidia"
@@ -36,7 +35,6 @@ def read_driver(source: Source, known: Callable[[type], Any]) -> Driver:
 def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
     files, evidence = read_modprobe(source), _container(source)
     return {
-        "firmware_path": _firmware_path(source),
         "module_options": then(files, lambda found: tuple(one for file in found for one in parse_options(file.text, "nvidia"))),
         "libraries": read_libraries(source, known),
         "gsp_firmware": _gsp_firmware(source),
@@ -64,14 +62,12 @@ def _of_module(source: Source) -> dict[str, Any]:
 
 def _of_worker(source: Source) -> dict[str, Any]:
     version = then(source.text("/proc/driver/nvidia/version"), parse_proc_version)
-    state, code = _nvml(source)
     nvml_version = source.nvml("driver_version")
     return {
         "flavour": then(version, lambda one: one.flavour),
         "proc_version": then(version, lambda one: one.version),
         "parameters": then(source.text("/proc/driver/nvidia/params"), parse_params),
-        "nvml_state": state,
-        "nvml_error_code": code,
+        "nvml_error_code": _nvml_error(source),
         "nvml_driver_version": nvml_version if isinstance(nvml_version, str | Unread) else _wrong("driver_version", nvml_version),
         "cuda_driver_version": _cuda_driver(source),
     }
@@ -196,13 +192,13 @@ def parse_cuda_version(text: str) -> "str | Unread":
     return version if isinstance(version, str) else _wrong("version.json", version)
 
 
-def _nvml(source: Source) -> "tuple[str | Unread, int | Unread]":
-    """State and error code of NVML's initialisation; a refusal that NVML did not speak itself has neither."""
+def _nvml_error(source: Source) -> "int | Unread":
+    """The code of NVML's initialisation; a refusal that NVML did not speak itself has none."""
     answer = source.nvml("init")
     if not isinstance(answer, Unread):
-        return "ok", 0
+        return 0
     match = re.match(r"([0-9]{1,4})\b", answer.detail)
-    return (nvml_name(int(match[1])), int(match[1])) if match else (answer, answer)
+    return int(match[1]) if match else answer
 
 
 def _cuda_driver(source: Source) -> "str | Unread":

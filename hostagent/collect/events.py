@@ -66,8 +66,7 @@ def parse_events(lines: Iterable[str]) -> Events:
         else:
             kind = next((name for name, pattern in _INIT if pattern.search(line)), "")
             if kind:
-                before = failures.get((gpu, kind))
-                failures[gpu, kind] = InitFailure(gpu, kind, line, before.count + 1 if before else 1)
+                failures[gpu, kind] = InitFailure(gpu, kind, line)
     return Events(tuple(xids.values()), tuple(sxids.values()), tuple(failures.values()))
 
 

@@ -72,12 +72,18 @@ def parse_imex_nodes(text: str) -> tuple[str, ...]:
 
 @stops_at_unread
 def _switches(source: Source) -> tuple[NvSwitch, ...]:
-    found: list[NvSwitch] = []
-    for address in need(source.listdir(pci.DEVICES, absent=())):
-        if need(_attribute(source, address, "class")).startswith(_SWITCH_CLASS) and need(_attribute(source, address, "vendor")) == _NVIDIA:
-            device = _attribute(source, address, "device")
-            found.append(NvSwitch(address, device if isinstance(device, str) else "", pci.bound_to(source, address)))
-    return tuple(found)
+    addresses = need(source.listdir(pci.DEVICES, absent=()))
+    return tuple(_switch(source, address) for address in addresses if _is_switch(source, address))
+
+
+def _switch(source: Source, address: str) -> NvSwitch:
+    device = _attribute(source, address, "device")
+    return NvSwitch(address, device if isinstance(device, str) else "", pci.bound_to(source, address))
+
+
+def _is_switch(source: Source, address: str) -> bool:
+    is_bridge = need(_attribute(source, address, "class")).startswith(_SWITCH_CLASS)
+    return is_bridge and need(_attribute(source, address, "vendor")) == _NVIDIA
 
 
 def _attribute(source: Source, address: str, name: str) -> "str | Unread":

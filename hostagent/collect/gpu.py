@@ -46,26 +46,18 @@ def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] 
 
 
 def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerators:
-    """Counts by each of the three, and other vendors' GPUs."""
+    """Other vendors' GPUs; unread where a function that may be NVIDIA's GPU may as well be one of theirs."""
     functions = pci.scan(source)
-    names = _proc_names(source)
-    count = _device_count(source)
     if isinstance(functions, Unread):
-        return Accelerators(count, names if isinstance(names, Unread) else len(names), functions, functions)
-    on_pci = tuple(_on_pci(source, functions).values())
-    unclear = next((one for one in on_pci if isinstance(one, Unread)), None)
+        return Accelerators(functions)
+    unclear = next((one for one in _on_pci(source, functions).values() if isinstance(one, Unread)), None)
     others = tuple(
         OtherAccelerator(one.pci, f"0x{one.vendor:04x}", device if isinstance(device, str) else "unknown")
         for one in functions
         if isinstance(one.vendor, int) and one.vendor in pci.OTHER_VENDORS and isinstance(one.kind, int)
         for device in (pci.identity(source, one.pci, "device"),)
     )
-    return Accelerators(
-        nvml_count=count,
-        proc_count=names if isinstance(names, Unread) else len(names),
-        pci_count=unclear if unclear is not None else len(on_pci),
-        others=others if unclear is None else unclear,
-    )
+    return Accelerators(others if unclear is None else unclear)
 
 
 def _on_pci(source: Source, functions: tuple[pci.Function, ...]) -> "dict[str, bool | Unread]":
@@ -223,7 +215,6 @@ def _proc_facts(row: "dict[str, str] | Unread") -> dict[str, Any]:
     uuid, minor = _row(row, "GPU UUID"), _row(row, "Device Minor")
     return {
         "proc_uuid": uuid,
-        "proc_firmware": _row(row, "GPU Firmware"),
         "excluded": then(_row(row, "GPU Excluded"), lambda word: word.lower() == "yes"),
         "instead": {
             "name": _row(row, "Model"),

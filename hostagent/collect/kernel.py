@@ -36,13 +36,11 @@ def read_kernel(source: Source, known: Callable[[type], Any]) -> Kernel:
         next_release=following,
         booted_at=_booted_at(source),
         loaded_modules=_loaded_modules(source),
-        cmdline=then(cmdline, str.strip),
         secure_boot=_secure_boot(source),
         module_signatures_enforced=_enforced(source),
         nouveau_blacklisted=blacklisted,
         nouveau_blacklist_mtime=blacklist_mtime,
         log=then(log, lambda one: one.lines),
-        log_complete=then(log, lambda one: one.complete),
     )
 
 

@@ -89,7 +89,7 @@ def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
         disk = source.statvfs(path)
         if isinstance(disk, Unread):
             if disk.why != "absent":
-                found[path] = Filesystem(path, (path,), disk, disk, disk)
+                found[path] = Filesystem(path, (path,), disk, disk)
             continue
         key = (disk.mount_id, disk.total_bytes)  # some filesystems give the id 0
         first = found.get(key)
@@ -97,7 +97,7 @@ def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
             found[key] = replace(first, holds=(*first.holds, path))
         else:
             inodes = disk.free_inodes or _no_inodes(source, path)
-            found[key] = Filesystem(path, (path,), disk.total_bytes, disk.free_bytes, inodes)
+            found[key] = Filesystem(path, (path,), disk.free_bytes, inodes)
     return tuple(found.values()) or Unread("absent", "none of " + ", ".join(_LOOKED_AT))
 
 

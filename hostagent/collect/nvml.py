@@ -151,7 +151,7 @@ def ecc(answers: Answers) -> "Ecc | Unread":
 
 
 def row_remap(answers: Answers) -> "RowRemap | Unread":
-    return then(numbers(answers, "row_remap", 4), lambda found: RowRemap(found[0], found[1], found[2] != 0, found[3] != 0))
+    return then(numbers(answers, "row_remap", 4), lambda found: RowRemap(found[1], found[2] != 0, found[3] != 0))
 
 
 def retired_pages(answers: Answers) -> "RetiredPages | Unread":

@@ -19,13 +19,10 @@ def read_os(source: Source, known: Callable[[type], Any]) -> Os:
     release = source.os_release()
     id_ = _word(release, "id")
     variant = _word(release, "variant_id", "")
-    like = _word(release, "id_like", "")
     return Os(
         id=id_,
         version_id=_word(release, "version_id"),
-        id_like=then(like, lambda words: tuple(words.split())),
         pretty_name=_word(release, "pretty_name"),
-        variant_id=variant,
         arch=_arch(source),
         managed_by=_managed_by(source, id_, variant),
         selinux=_selinux(source),

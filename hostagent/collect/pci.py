@@ -134,7 +134,6 @@ def facts(source: Source, pci: str) -> dict[str, Any]:
     device = identity(source, pci, "device")
     return {
         "device_id": device,
-        "subsystem_id": identity(source, pci, "subsystem_device"),
         "bound_to": then(device, lambda _: bound_to(source, pci)),
         "numa_node": count(source, pci, "numa_node"),
         "local_cpus": word(source, pci, "local_cpulist"),

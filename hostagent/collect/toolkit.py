@@ -64,7 +64,6 @@ def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
         packages=packages,
         version=binary_version if isinstance(lowest, Unread) and not isinstance(binary_version, Unread) else lowest,
         binaries=binaries,
-        binary_version=binary_version,
         config_path=path,
         config_error=error,
         mode=mode,

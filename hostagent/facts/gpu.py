@@ -9,9 +9,8 @@ from hostagent.facts.unread import Unread, need
 
 @frozen
 class RowRemap:
-    """nvmlDeviceGetRemappedRows: counts of rows, and the two flags."""
+    """nvmlDeviceGetRemappedRows: rows remapped for uncorrectable errors, and the two flags."""
 
-    correctable: int
     uncorrectable: int
     pending: bool
     failed: bool
@@ -75,7 +74,6 @@ class Gpu:
     in_proc: bool | Unread  # /proc/driver/nvidia/gpus/<pci>
     in_nvml: bool | Unread
     device_id: str | Unread  # 0x2330
-    subsystem_id: str | Unread
     bound_to: str | Unread  # nvidia, nouveau, vfio-pci; "" when no driver is bound
     numa_node: int | Unread  # -1 when the firmware does not say
     local_cpus: str | Unread  # cpulist
@@ -89,7 +87,6 @@ class Gpu:
     name: str | Unread
     uuid: str | Unread
     proc_uuid: str | Unread  # by /proc: "GPU-????????-…" when the GPU was never initialised
-    proc_firmware: str | Unread  # "GPU Firmware" of /proc: version, or N/A
     excluded: bool | Unread
     lost: bool | Unread  # NVML said GPU is lost (15) to some call
     reset_required: bool | Unread  # NVML said a reset is required (16) to some call
@@ -174,7 +171,6 @@ class InitFailure:
     pci: str  # "" when the line does not name the GPU
     kind: str  # adapter (RmInitAdapter), gsp, wpr2, firmware (a firmware file that could not be loaded)
     line: str  # the newest
-    count: int
 
 
 @frozen
@@ -189,9 +185,6 @@ class GpuEvents:
 
 @frozen
 class Accelerators:
-    """Counts and names over the whole host that no single GPU knows."""
+    """What is on PCI beside NVIDIA's GPUs."""
 
-    nvml_count: int | Unread
-    proc_count: int | Unread
-    pci_count: int | Unread
     others: tuple[OtherAccelerator, ...] | Unread
