@@ -79,16 +79,24 @@ def _text(encoded: Any) -> str:
 
 
 def expectation(report: Report) -> dict[str, Any]:
-    """What ``expect.yaml`` of a recorded host holds: verdicts, and the ids of everything that is not pass, skip or off."""
+    """What ``expect.yaml`` of a recorded host holds: verdicts, and the ids of everything that is not pass, skip or off.
+
+    ``not_recorded``, only where there are some, are the checks of which the tape has no answer, and nothing else is unknown: they
+    ask what this program did not read when it recorded the host.
+    """
     by_outcome: dict[str, set[str]] = {"fail": set(), "warn": set(), "unknown": set()}
     for one in report.findings:
         if one.outcome in by_outcome:
             by_outcome[one.outcome].add(one.id)
+    told = {one.id for one in report.findings if one.outcome == "unknown" and one.code != "unread-not-recorded"}
+    not_recorded = by_outcome["unknown"] - told
+    by_outcome["unknown"] = told
     return {
         "profile": report.profile.name,
         "single_node": report.verdict.single_node,
         "multi_node": report.verdict.multi_node,
         **{outcome: sorted(ids) for outcome, ids in by_outcome.items()},
+        **({"not_recorded": sorted(not_recorded)} if not_recorded else {}),
     }
 
 

@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,31 @@ def test_the_command_line_ends_as_the_recorded_verdict_says(name):
     options = ["check", "--from", str(DIRECTORY / name), "--profile", _expected(name)["profile"], "--format", "json"]
     found = {scope: CliRunner().invoke(LazyGroup(), [*options, "--scope", scope]).exit_code for scope in wanted}
     assert found == wanted
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) & set(RECIPES)))
+def test_only_the_recording_of_a_real_machine_may_lack_an_answer(name):
+    assert "not_recorded" not in _expected(name), "record it again"
+
+
+def test_a_check_that_asks_what_a_tape_does_not_know_is_expected_as_not_recorded():
+    """As a later version sees an old recording, which nobody edits: what is lost is its answer, not the tape's word for it."""
+    recorded = _tape("no-gpu-vm")
+    before = snapshot.expectation(judged(ReplayBackend(recorded), _loaded("no-gpu-vm")))
+    lacks = replace(recorded, answers={question: answer for question, answer in recorded.answers.items() if question != "adjtimex"})
+    after = snapshot.expectation(judged(ReplayBackend(lacks), _loaded("no-gpu-vm")))
+    assert (after["not_recorded"], after["unknown"]) == (["host.clock_synchronised"], [])
+    denied = replace(recorded, answers={**recorded.answers, "adjtimex": tape.encode(Unread("denied", "adjtimex"))})
+    told = snapshot.expectation(judged(ReplayBackend(denied), _loaded("no-gpu-vm")))
+    assert (told["unknown"], "not_recorded" in told, "not_recorded" in before) == (["host.clock_synchronised"], False, False)
+
+
+def test_a_check_that_is_unknown_for_another_reason_too_is_not_put_down_to_the_recording():
+    recorded, loaded = _tape("hgx-h100-gpu-off-the-bus"), _loaded("hgx-h100-gpu-off-the-bus")
+    lacks = {key: answer for key, answer in recorded.answers.items() if key != "nvml device 0 row_remap"}
+    expected = snapshot.expectation(judged(ReplayBackend(replace(recorded, answers=lacks)), loaded))
+    assert "gpu.row_remap" in expected["unknown"]
+    assert "gpu.row_remap" not in expected.get("not_recorded", ())
 
 
 def test_every_recorded_host_says_what_it_stands_for():

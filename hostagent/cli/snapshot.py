@@ -87,8 +87,8 @@ def adopt(path: str, directory: str, profile_name: str) -> None:
     warn(loaded.warnings)
     expected = snapshot.adopt(recorded, tape.dumps(recorded), directory, loaded)
     click.echo(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
-    for outcome in ("fail", "warn", "unknown"):
-        for check_id in expected[outcome]:
+    for outcome in ("fail", "warn", "unknown", "not_recorded"):
+        for check_id in expected.get(outcome, ()):
             click.echo(f"  {outcome:<7} {check_id}")
 
 

@@ -6,8 +6,9 @@ from itertools import product
 
 from hostagent.collect.deb822 import parse_stanzas
 from hostagent.collect.openpgp import parse_key_ids
+from hostagent.collect.values import paths_in, stops_at_unread
 from hostagent.facts.packages import AptSource
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
 
 _LIST = "/etc/apt/sources.list"
@@ -75,50 +76,35 @@ def _address(uri: str) -> str:
     return re.sub(r"^([a-z0-9+.-]+://)[^/@]*@", r"\1", uri, flags=re.IGNORECASE).rstrip("/") + "/"
 
 
+@stops_at_unread
 def read_apt_sources(source: Source) -> "tuple[AptSource, ...] | Unread":
     found: list[AptSource] = []
-    try:
-        for path in (_LIST, *_children(source, _PARTS)):
-            name = path.rpartition("/")[2]
-            if not (path == _LIST or re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:list|sources)", name)):
-                continue
-            text = source.text(path)
-            if isinstance(text, Unread):
-                if text.why == "absent":
-                    continue
-                return text
-            found += parse_sources_deb822(text, path) if name.endswith(".sources") else parse_sources_list(text, path)
-    except UnreadError as error:
-        return error.unread
-    except ValueError as error:
-        return Unread("error", f"{path}: {error}")
+    for path in (_LIST, *paths_in(source, _PARTS)):
+        name = path.rpartition("/")[2]
+        if path == _LIST or re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:list|sources)", name):
+            parse = parse_sources_deb822 if name.endswith(".sources") else parse_sources_list
+            try:
+                found += parse(need(source.text(path, absent="")), path)
+            except ValueError as error:
+                return Unread("error", f"{path}: {error}")
     return tuple(found)
 
 
+@stops_at_unread
 def read_apt_keys(source: Source, sources: "tuple[AptSource, ...] | Unread") -> "tuple[tuple[str, str], ...] | Unread":
     """The keys of the keyrings that the enabled sources name; of apt's own keyrings where one names none."""
     if isinstance(sources, Unread):
         return sources
     named = {path for one in sources if one.enabled for path in re.split(r"[\s,]+", one.signed_by) if path.startswith("/")}
+    if any(one.enabled and not one.signed_by for one in sources):
+        named |= {_TRUSTED[0], *(path for path in paths_in(source, _TRUSTED[1]) if path.endswith((".gpg", ".asc")))}
     keys: list[tuple[str, str]] = []
-    try:
-        if any(one.enabled and not one.signed_by for one in sources):
-            named |= {_TRUSTED[0], *(path for path in _children(source, _TRUSTED[1]) if path.endswith((".gpg", ".asc")))}
-        for path in sorted(named):
-            data = source.read(path)
-            if isinstance(data, Unread) and data.why == "absent":
-                continue
+    for path in sorted(named):
+        data = source.read(path)
+        if isinstance(data, Unread) and data.why == "absent":
+            continue
+        try:
             keys += ((path, key) for key in parse_key_ids(need(data)))
-    except UnreadError as error:
-        return error.unread
-    except ValueError as error:
-        return Unread("error", f"{path}: {error}")
+        except ValueError as error:
+            return Unread("error", f"{path}: {error}")
     return tuple(keys)
-
-
-def _children(source: Source, directory: str) -> tuple[str, ...]:
-    """Paths in a directory, none where it does not exist; raises ``UnreadError`` where nobody can tell."""
-    names = source.listdir(directory)
-    if isinstance(names, Unread) and names.why == "absent":
-        return ()
-    return tuple(f"{directory}/{name}" for name in need(names))

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from hostagent.collect.values import stops_at_unread
 from hostagent.collect.versionlocks import regex_glob
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
 
 _TOKEN = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!clear\b|include\b)[^\n]*|(?P<word>"[^"\n]*"|[{};]|[^\s{};"]+)', re.DOTALL)
@@ -73,30 +74,20 @@ def unattended(settings: "Mapping[str, list[str]]") -> tuple[bool, tuple[str, ..
     )
 
 
+@stops_at_unread
 def read_apt_settings(source: Source) -> "Settings | Unread":
     """apt.conf.d in order, then apt.conf, as apt reads them."""
     settings: Settings = {}
     for path in _paths(source):
-        if isinstance(path, Unread):
-            return path
-        text = source.text(path)
-        if isinstance(text, Unread):
-            if text.why == "absent":
-                continue
-            return text
         try:
-            parse_apt_conf(text, settings)
+            parse_apt_conf(need(source.text(path, absent="")), settings)
         except ValueError as error:
             return Unread("error", f"{path}: {error}")
     return settings
 
 
-def _paths(source: Source) -> "Iterator[str | Unread]":
-    names = source.listdir(_PARTS)
-    if isinstance(names, Unread) and names.why != "absent":
-        yield names
-        return
-    for name in names if not isinstance(names, Unread) else ():
+def _paths(source: Source) -> Iterator[str]:
+    for name in need(source.listdir(_PARTS, absent=())):
         if re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", name) and ("." not in name or name.endswith(".conf")):
             yield f"{_PARTS}/{name}"
     yield "/etc/apt/apt.conf"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import compare_deb
 from hostagent.source import Source
 
@@ -50,8 +50,7 @@ def _chosen(source: Source) -> "str | Unread":
     if isinstance(saved, Unread) or not saved:
         return saved
     if f"{saved}.conf" in names:
-        text = source.text(f"{_ENTRIES}/{saved}.conf")
-        return text if isinstance(text, Unread) else parse_entry(text)
+        return then(source.text(f"{_ENTRIES}/{saved}.conf"), parse_entry)
     return _release_of_title(saved)
 
 
@@ -83,11 +82,8 @@ def _grub_default(source: Source) -> str:
 def _saved_entry(source: Source) -> "str | Unread":
     for path in _ENVIRONMENTS:
         text = source.text(path)
-        if isinstance(text, Unread):
-            if text.why != "absent":
-                return text
-            continue
-        return parse_grubenv(text)
+        if not isinstance(text, Unread) or text.why != "absent":
+            return then(text, parse_grubenv)
     return ""
 
 

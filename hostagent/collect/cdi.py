@@ -6,10 +6,11 @@ from typing import Any
 from hostagent.collect.cdispec import CdiError, parse_spec
 from hostagent.collect.services import UnitTree
 from hostagent.collect.unitfile import parse_unit
+from hostagent.collect.values import stops_at_unread
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.system import Services, Unit
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.source import Source
 
 #: The CDI library's own order: a device of the later directory hides one of the earlier.
@@ -21,26 +22,20 @@ _MAX_PATHS = 5000
 
 
 def read_cdi(source: Source, known: Callable[[type], Any]) -> Cdi:
-    specs = _guarded(lambda: _specs(source, _directories(known(Runtime))))
+    specs = _specs(source, _directories(known(Runtime)))
     generated = _generated(source, specs)
-    order = _guarded(lambda: _order(source, known(Services)))
+    order = _order(source, known(Services))
+    late, cycles = (order, order) if isinstance(order, Unread) else order
     resolved, duplicates = (specs, specs) if isinstance(specs, Unread) else resolve(specs)
     return Cdi(
         specs=specs,
         devices=resolved,
         duplicates=duplicates,
         generated=generated,
-        refresh_result=_guarded(lambda: _refresh_result(source, generated, known(Services))),
-        refresh_after_target=order if isinstance(order, Unread) else order[0],
-        refresh_cycles=order if isinstance(order, Unread) else order[1],
+        refresh_result=_refresh_result(source, generated, known(Services)),
+        refresh_after_target=late,
+        refresh_cycles=cycles,
     )
-
-
-def _guarded(read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except UnreadError as error:
-        return error.unread
 
 
 def _directories(runtimes: Any) -> tuple[str, ...]:
@@ -52,6 +47,7 @@ def _directories(runtimes: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+@stops_at_unread
 def _specs(source: Source, directories: Iterable[str]) -> tuple[CdiSpec, ...]:
     found: list[CdiSpec] = []
     seen: set[str] = set()
@@ -61,9 +57,7 @@ def _specs(source: Source, directories: Iterable[str]) -> tuple[CdiSpec, ...]:
             if names.why in ("absent", "not-running"):
                 continue
             raise UnreadError(names)
-        real = source.realpath(directory)
-        if isinstance(real, Unread):
-            raise UnreadError(real)  # it was listed a moment ago
+        real = need(source.realpath(directory))  # it was listed a moment ago
         if real in seen:
             continue
         seen.add(real)
@@ -80,19 +74,17 @@ def _spec(source: Source, path: str) -> CdiSpec | None:
     data = source.read(path)
     if isinstance(data, Unread):
         if data.why == "error":  # a directory, a loop of links, more than a megabyte: the library has no use for it either
-            return CdiSpec(path, data.detail or "cannot be read", "", "", (), (), (), (), data)
+            return CdiSpec(path, data.detail or "cannot be read", "", "", (), (), (), ())
         raise UnreadError(data)
-    stat = source.stat(path)
-    mtime = stat if isinstance(stat, Unread) else stat.mtime
     try:
         parsed = parse_spec(data)
     except CdiError as error:
-        return CdiSpec(path, str(error), "", "", (), (), (), (), mtime) if b"nvidia" in data or "nvidia" in path else None
+        return CdiSpec(path, str(error), "", "", (), (), (), ()) if b"nvidia" in data or "nvidia" in path else None
     vendor = parsed.kind.partition("/")[0]
     if vendor != "nvidia.com" and not vendor.endswith(".nvidia.com"):
         return None
     missing = _missing(source, parsed.host_paths)
-    return CdiSpec(path, "", parsed.cdi_version, parsed.kind, parsed.devices, parsed.library_versions, missing, parsed.uvm_majors, mtime)
+    return CdiSpec(path, "", parsed.cdi_version, parsed.kind, parsed.devices, parsed.library_versions, missing, parsed.uvm_majors)
 
 
 def _missing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unread":
@@ -133,10 +125,8 @@ def resolve(specs: Iterable[CdiSpec]) -> "tuple[tuple[str, ...], tuple[str, ...]
 def _generated(source: Source, specs: "tuple[CdiSpec, ...] | Unread") -> "bool | Unread":
     if isinstance(specs, Unread):
         return specs
-    names = source.listdir(_DYNAMIC)
-    if isinstance(names, Unread):
-        return False if names.why == "absent" else names
-    return any(spec.path.startswith(_DYNAMIC + "/") and not spec.error for spec in specs)
+    listed = source.listdir(_DYNAMIC, absent=())
+    return then(listed, lambda _: any(spec.path.startswith(_DYNAMIC + "/") and not spec.error for spec in specs))
 
 
 def _refresh_unit(services: "Services | Unread") -> Unit:
@@ -146,6 +136,7 @@ def _refresh_unit(services: "Services | Unread") -> Unit:
     return unit
 
 
+@stops_at_unread
 def _refresh_result(source: Source, generated: "bool | Unread", services: "Services | Unread") -> str:
     """The file is the evidence; systemd is asked, by the one program this module runs, only where it is missing."""
     _refresh_unit(services)
@@ -171,6 +162,7 @@ def parse_show(text: str) -> str:
     return values.get("Result") or "unknown"
 
 
+@stops_at_unread
 def _order(source: Source, services: "Services | Unread") -> tuple[bool, tuple[str, ...]]:
     unit = _refresh_unit(services)
     if _TARGET not in parse_unit(need(unit.text)).words("Unit", "After"):

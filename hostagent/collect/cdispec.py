@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-_MAX_BRACKETS = 10_000
-_MAX_DEPTH = 500
 _VENDOR_OR_CLASS = re.compile(r"[A-Za-z](?:[\w.-]*[A-Za-z0-9])?", re.ASCII)
 _DEVICE = re.compile(r"[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?", re.ASCII)
 _LIBRARY = re.compile(r"lib(?:cuda|nvidia-ml)\.so\.(\d+(?:\.\d+)+)", re.ASCII)
@@ -86,30 +84,12 @@ def _load(data: bytes) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError):
         pass
-    import yaml
+    from hostagent.yamlfile import YamlError, parse_foreign_yaml
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        def flatten_mapping(self, node: Any) -> None:
-            """Merge keys of aliases of merge keys grow without end: leave them plain, no generator writes them."""
-
-    _refuse_depth(data)
     try:
-        return yaml.load(data, Loader=Loader)  # noqa: S506  a SafeLoader
-    # PyYAML's constructors index and look up what a tag promised and a value need not hold
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError, AttributeError, LookupError, ArithmeticError) as error:
-        raise CdiError(" ".join(str(error).split())[:200] or type(error).__name__) from error
-
-
-def _refuse_depth(data: bytes) -> None:
-    """The composer of libyaml calls itself: some 40,000 brackets in one another, or dashes on one line, end the process.
-
-    Following its event stream is exact and costs eight times the whole load. No generator writes that many flow
-    collections, and indentation cannot get there within a megabyte.
-    """
-    if data.count(b"[") + data.count(b"{") > _MAX_BRACKETS:
-        raise CdiError(f"found more than {_MAX_BRACKETS} brackets")
-    if re.search(rb"(?m)^[ \t]*(?:[-?:][ \t]+){%d}" % _MAX_DEPTH, data):
-        raise CdiError(f"found more than {_MAX_DEPTH} levels on one line")
+        return parse_foreign_yaml(data)
+    except YamlError as error:
+        raise CdiError(str(error)[:200]) from error
 
 
 def _want(value: Any, kind: type, what: str) -> Any:

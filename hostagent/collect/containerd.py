@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from hostagent.collect.containerdfiles import ConfigError, File, load_files, strings
 from hostagent.collect.containerdshadow import is_nvidia_cri, shadowed
+from hostagent.collect.values import modified_at
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.runtimes import CONTAINERD, CRI_IMAGES, CRI_RUNTIME, GRPC_CRI, RUNC_V2, SPEC_DIRS, ContainerdRules, schema
 from hostagent.source import Source
@@ -55,9 +56,7 @@ def effective(source: Source, main: str, version: str) -> "Effective | Unread":
         return _effective(files, rules)
     except ConfigError as error:
         names = tuple(file.path for file in files) or (main,)
-        stat = source.stat(main)
-        mtime = stat if isinstance(stat, Unread) else stat.mtime
-        return Effective(str(error), names, mtime, 0, False, "", {}, False, (), "", (), ())
+        return Effective(str(error), names, modified_at(source, main), 0, False, "", {}, False, (), "", (), ())
 
 
 def _effective(files: tuple[File, ...], rules: ContainerdRules) -> Effective:

@@ -3,7 +3,7 @@
 import re
 
 from hostagent.facts.driver import CONTAINER_ROOT, DeviceNode
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 
 #: Major of the GPUs, nvidiactl and nvidia-modeset (Linux kernel, Documentation/admin-guide/devices.txt).
@@ -41,8 +41,7 @@ def _nodes(source: Source, directory: str) -> "dict[str, DeviceNode] | Unread":
 
 
 def read_majors(source: Source) -> "tuple[tuple[str, int], ...] | Unread":
-    text = source.text("/proc/devices")
-    return text if isinstance(text, Unread) else parse_devices(text)
+    return then(source.text("/proc/devices"), parse_devices)
 
 
 def parse_devices(text: str) -> tuple[tuple[str, int], ...]:
@@ -57,8 +56,6 @@ def parse_devices(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def read_char_links(source: Source, majors: "tuple[tuple[str, int], ...] | Unread") -> "tuple[str, ...] | Unread":
-    names = source.listdir("/dev/char")
-    if isinstance(names, Unread):
-        return () if names.why == "absent" else names
-    wanted = {NVIDIA_MAJOR} | (set() if isinstance(majors, Unread) else {number for _, number in majors})
-    return tuple(name for name in names if name.partition(":")[0] in {str(number) for number in wanted})
+    wanted = {str(NVIDIA_MAJOR), *(() if isinstance(majors, Unread) else (str(number) for _, number in majors))}
+    names = source.listdir("/dev/char", absent=())
+    return then(names, lambda found: tuple(name for name in found if name.partition(":")[0] in wanted))

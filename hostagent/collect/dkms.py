@@ -3,8 +3,9 @@
 import re
 
 from hostagent.collect.bootentry import newest_first
+from hostagent.collect.values import stops_at_unread
 from hostagent.facts.driver import DkmsBuild
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
 from hostagent.source.base import MIB
 
@@ -17,21 +18,14 @@ _ERROR = re.compile(
 )
 
 
-def read_dkms(source: Source) -> "tuple[DkmsBuild, ...] | Unread":
+@stops_at_unread
+def read_dkms(source: Source) -> tuple[DkmsBuild, ...]:
     """Every version of every nvidia module in the tree; () without one."""
-    modules = source.listdir(_TREE)
-    if isinstance(modules, Unread):
-        return () if modules.why == "absent" else modules
     found: list[DkmsBuild] = []
-    for module in modules:
+    for module in _names(source, _TREE):
         if module.startswith("nvidia") and module not in _OTHERS:
-            versions = source.listdir(f"{_TREE}/{module}")
-            if isinstance(versions, Unread):
-                return versions
-            try:
-                found += [_build(source, module, version) for version in newest_first(versions) if version[:1].isdigit()]
-            except UnreadError as error:
-                return error.unread
+            versions = newest_first(need(source.listdir(f"{_TREE}/{module}")))
+            found += [_build(source, module, version) for version in versions if version[:1].isdigit()]
     return tuple(found)
 
 
@@ -55,8 +49,7 @@ def _is_built(source: Source, directory: str) -> bool:
 
 def _names(source: Source, directory: str) -> tuple[str, ...]:
     """Nothing in what is no directory; raises ``UnreadError`` where nobody could look: that is no failed build."""
-    names = source.listdir(directory)
-    return () if isinstance(names, Unread) and names.why == "absent" else need(names)
+    return need(source.listdir(directory, absent=()))
 
 
 def parse_make_log(text: str) -> tuple[str, str]:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.collect.values import paths_in, stops_at_unread
+from hostagent.facts.unread import need
 from hostagent.source import Source
 
 _MODULES = "/etc/dnf/modules.d"
@@ -30,41 +31,24 @@ def parse_ini(text: str) -> "Iterator[tuple[str, dict[str, str]]]":
         yield section, options
 
 
-def read_streams(source: Source) -> "tuple[tuple[str, str], ...] | Unread":
+@stops_at_unread
+def read_streams(source: Source) -> tuple[tuple[str, str], ...]:
     """The enabled streams, one file a module."""
-    names = source.listdir(_MODULES)
-    if isinstance(names, Unread):
-        return () if names.why == "absent" else names
     streams = []
-    for name in names:
-        if not name.endswith(".module"):
-            continue
-        text = source.text(f"{_MODULES}/{name}")
-        if isinstance(text, Unread):
-            return text
-        streams += [(module, one["stream"]) for module, one in parse_ini(text) if one.get("state") == "enabled" and one.get("stream")]
+    for path in paths_in(source, _MODULES):
+        if path.endswith(".module"):
+            rows = parse_ini(need(source.text(path)))
+            streams += [(module, one["stream"]) for module, one in rows if one.get("state") == "enabled" and one.get("stream")]
     return tuple(sorted(streams))
 
 
-def read_automatic(source: Source) -> "tuple[bool, tuple[str, ...]] | Unread":
+@stops_at_unread
+def read_automatic(source: Source) -> tuple[bool, tuple[str, ...]]:
     """Whether dnf-automatic installs what it finds, and what it leaves alone: its own excludes and dnf's."""
-    try:
-        timers = [name for name in _names(source, _TIMERS) if name.startswith(("dnf-automatic", "dnf5-automatic"))]
-        settings = dict(parse_ini(_text(source, _AUTOMATIC)))
-        main = dict(parse_ini(_text(source, "/etc/dnf/dnf.conf"))).get("main", {})
-    except UnreadError as error:
-        return error.unread
+    timers = [name for name in need(source.listdir(_TIMERS, absent=())) if name.startswith(("dnf-automatic", "dnf5-automatic"))]
+    settings = dict(parse_ini(need(source.text(_AUTOMATIC, absent=""))))
+    main = dict(parse_ini(need(source.text("/etc/dnf/dnf.conf", absent="")))).get("main", {})
     applies = settings.get("commands", {}).get("apply_updates", "no").lower() in ("yes", "true", "1")
     on = any("-install" in name or (applies and not re.search("-(?:download|notifyonly)", name)) for name in timers)
     excludes = [options.get(key, "") for options in (main, settings.get("base", {})) for key in ("exclude", "excludepkgs")]
     return on, tuple(word for text in excludes for word in re.split(r"[\s,]+", text) if word)
-
-
-def _names(source: Source, directory: str) -> tuple[str, ...]:
-    names = source.listdir(directory)
-    return () if isinstance(names, Unread) and names.why == "absent" else need(names)
-
-
-def _text(source: Source, path: str) -> str:
-    text = source.text(path)
-    return "" if isinstance(text, Unread) and text.why == "absent" else need(text)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import compare_deb
 from hostagent.knowledge.runtimes import DOCKER_CDI_DEFAULT, SPEC_DIRS
 
@@ -66,7 +66,7 @@ def parse_daemon_json(text: str) -> Docker:
 
 def cdi_by_default(version: "str | Unread") -> "bool | Unread":
     """Whether this version enables CDI where daemon.json does not say."""
-    return version if isinstance(version, Unread) else compare_deb(version, DOCKER_CDI_DEFAULT) >= 0
+    return then(version, lambda one: compare_deb(one, DOCKER_CDI_DEFAULT) >= 0)
 
 
 def _runtime(name: str, value: Any) -> dict[str, str]:

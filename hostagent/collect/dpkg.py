@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
 from hostagent.source import Source
 from hostagent.source.base import MIB
@@ -103,10 +103,8 @@ def read_status(source: Source) -> "tuple[Record, ...] | Unread":
 
 def read_interrupted(source: Source) -> "bool | Unread":
     """What dpkg has not yet merged into its status lies beside it as numbered files; they stay when it is killed."""
-    names = source.listdir("/var/lib/dpkg/updates")
-    if isinstance(names, Unread):
-        return False if names.why == "absent" else names
-    return any(name.isdecimal() for name in names)
+    names = source.listdir("/var/lib/dpkg/updates", absent=())
+    return then(names, lambda found: any(name.isdecimal() for name in found))
 
 
 def dpkg_owners(source: Source, packages: "tuple[tuple[str, str], ...]", paths: tuple[str, ...]) -> "dict[str, str | Unread]":

@@ -8,15 +8,15 @@ from hostagent.collect.devices import read_char_links, read_majors, read_nodes
 from hostagent.collect.dkms import read_dkms
 from hostagent.collect.libraries import read_libraries
 from hostagent.collect.modprobe import parse_options, read_modprobe
-from hostagent.facts.driver import Driver
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.driver import nvml_name
+from hostagent.collect.values import line_in, names_in, number_in, stops_at_unread
+from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.facts.unread import Unread, need, then
 from hostagent.source import Source
 
 _MODULE = "/sys/module/nvidia"
 #: What only the .run installer leaves. Its log stays after a clean removal, so it is not among them.
 _RUNFILE = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer", "/var/lib/nvidia/log")
-_DRIVER_ROOT = "/run/nvidia/driver"
+_DRIVER_ROOT = CONTAINER_ROOT.rstrip("/")
 _VERSION = re.compile(
     r"^NVRM version:\s+NVIDIA UNIX\s+(Open )?(?:Kernel Module for (\S+)|(\S+) Kernel Module)\s+(\d{2,}(?:\.\d+){1,2})(?=\s|$)", re.MULTILINE
 )
@@ -33,17 +33,14 @@ def read_driver(source: Source, known: Callable[[type], Any]) -> Driver:
 
 
 def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
-    files = read_modprobe(source)
-    options = files if isinstance(files, Unread) else tuple(option for file in files for option in parse_options(file.text, "nvidia"))
-    evidence = _container(source)
+    files, evidence = read_modprobe(source), _container(source)
     return {
-        "firmware_path": _firmware_path(source),
-        "module_options": options,
+        "module_options": then(files, lambda found: tuple(one for file in found for one in parse_options(file.text, "nvidia"))),
         "libraries": read_libraries(source, known),
         "gsp_firmware": _gsp_firmware(source),
         "dkms": read_dkms(source),
         "runfile_traces": _existing(source, _RUNFILE),
-        "container_driver": evidence if isinstance(evidence, Unread) else bool(evidence),
+        "container_driver": then(evidence, bool),
         "container_driver_evidence": evidence,
         "persistenced_socket": _socket(source, "/run/nvidia-persistenced/socket"),
         "cuda_toolkit_version": _cuda_toolkit(source),
@@ -54,9 +51,9 @@ def _of_module(source: Source) -> dict[str, Any]:
     majors, loaded = read_majors(source), _loaded(source)
     return {
         "loaded": loaded,
-        "loaded_version": _line(source, f"{_MODULE}/version"),
-        "loaded_srcversion": _line(source, f"{_MODULE}/srcversion"),
-        "refcount": _number(source, f"{_MODULE}/refcnt"),
+        "loaded_version": line_in(source, f"{_MODULE}/version"),
+        "loaded_srcversion": line_in(source, f"{_MODULE}/srcversion"),
+        "refcount": number_in(source, f"{_MODULE}/refcnt"),
         "device_nodes": read_nodes(source, loaded),
         "char_majors": majors,
         "char_links": read_char_links(source, majors),
@@ -64,17 +61,13 @@ def _of_module(source: Source) -> dict[str, Any]:
 
 
 def _of_worker(source: Source) -> dict[str, Any]:
-    proc = source.text("/proc/driver/nvidia/version")
-    version = proc if isinstance(proc, Unread) else parse_proc_version(proc)
-    parameters = source.text("/proc/driver/nvidia/params")
-    state, code = _nvml(source)
+    version = then(source.text("/proc/driver/nvidia/version"), parse_proc_version)
     nvml_version = source.nvml("driver_version")
     return {
-        "flavour": version if isinstance(version, Unread) else version.flavour,
-        "proc_version": version if isinstance(version, Unread) else version.version,
-        "parameters": parameters if isinstance(parameters, Unread) else parse_params(parameters),
-        "nvml_state": state,
-        "nvml_error_code": code,
+        "flavour": then(version, lambda one: one.flavour),
+        "proc_version": then(version, lambda one: one.version),
+        "parameters": then(source.text("/proc/driver/nvidia/params"), parse_params),
+        "nvml_error_code": _nvml_error(source),
         "nvml_driver_version": nvml_version if isinstance(nvml_version, str | Unread) else _wrong("driver_version", nvml_version),
         "cuda_driver_version": _cuda_driver(source),
     }
@@ -106,20 +99,8 @@ def parse_params(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((name.strip(), value.strip().strip('"')) for name, colon, value in pairs if colon)
 
 
-def _line(source: Source, path: str) -> "str | Unread":
-    text = source.text(path)
-    return text if isinstance(text, Unread) else text.strip()
-
-
-def _number(source: Source, path: str) -> "int | Unread":
-    text = _line(source, path)
-    if isinstance(text, Unread):
-        return text
-    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else Unread("error", f"{path}: found {text[:40]!r}, wanted a number")
-
-
 def _loaded(source: Source) -> "bool | Unread":
-    state = _line(source, f"{_MODULE}/initstate")
+    state = line_in(source, f"{_MODULE}/initstate")
     if not isinstance(state, Unread):
         return state == "live"
     if state.why != "absent":
@@ -129,8 +110,7 @@ def _loaded(source: Source) -> "bool | Unread":
 
 
 def _firmware_path(source: Source) -> "str | Unread":
-    text = _line(source, "/sys/module/firmware_class/parameters/path")
-    return "" if isinstance(text, Unread) and text.why == "absent" else text
+    return line_in(source, "/sys/module/firmware_class/parameters/path", absent="")
 
 
 def _existing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unread":
@@ -144,39 +124,29 @@ def _existing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unre
     return tuple(found)
 
 
-def _gsp_firmware(source: Source) -> "tuple[tuple[str, tuple[str, ...]], ...] | Unread":
+@stops_at_unread
+def _gsp_firmware(source: Source) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Versions with a GSP image, in the kernel's own directory and in the one its path parameter names."""
     extra = _firmware_path(source)
-    if isinstance(extra, Unread) and extra.why != "not-running":
-        return extra
-    roots = ["/lib/firmware", *([extra] if isinstance(extra, str) and extra.startswith("/") else [])]
+    if isinstance(extra, Unread) and extra.why == "not-running":
+        extra = ""
+    roots = ["/lib/firmware", *([extra] if need(extra).startswith("/") else [])]
     found: dict[str, tuple[str, ...]] = {}
     for root in roots:
-        versions = source.listdir(f"{root}/nvidia")
-        if isinstance(versions, Unread):
-            if versions.why not in ("absent", "not-running"):
-                return versions
-            continue
-        for version in versions:
-            names = source.listdir(f"{root}/nvidia/{version}") if re.fullmatch(r"\d+(\.\d+)+", version) else ()
-            if isinstance(names, Unread):
-                if names.why != "absent":
-                    return names
-                continue  # a link that leads nowhere
-            if images := tuple(name for name in names if name.startswith("gsp_")):
-                found.setdefault(version, images)
+        for version in need(names_in(source, f"{root}/nvidia")):
+            if re.fullmatch(r"\d+(\.\d+)+", version):
+                names = need(source.listdir(f"{root}/nvidia/{version}", absent=()))  # absent: a link that leads nowhere
+                if images := tuple(name for name in names if name.startswith("gsp_")):
+                    found.setdefault(version, images)
     return tuple(sorted(found.items()))
 
 
-def _container(source: Source) -> "tuple[str, ...] | Unread":
+@stops_at_unread
+def _container(source: Source) -> tuple[str, ...]:
     """Evidence of a running driver container: its root is mounted, or it says that it is ready. A link is the host's own."""
     evidence: list[str] = []
-    if isinstance(source.readlink(_DRIVER_ROOT), Unread):
-        names = source.listdir(_DRIVER_ROOT)
-        if isinstance(names, Unread) and names.why not in ("absent", "not-running"):
-            return names
-        if not isinstance(names, Unread) and "usr" in names:
-            evidence.append(f"{_DRIVER_ROOT} holds a root file system")
+    if isinstance(source.readlink(_DRIVER_ROOT), Unread) and "usr" in need(names_in(source, _DRIVER_ROOT)):
+        evidence.append(f"{_DRIVER_ROOT} holds a root file system")
     path = "/run/nvidia/validations/.driver-ctr-ready"
     if not isinstance(source.stat(path), Unread):
         evidence.append(path)
@@ -222,13 +192,13 @@ def parse_cuda_version(text: str) -> "str | Unread":
     return version if isinstance(version, str) else _wrong("version.json", version)
 
 
-def _nvml(source: Source) -> "tuple[str | Unread, int | Unread]":
-    """State and error code of NVML's initialisation; a refusal that NVML did not speak itself has neither."""
+def _nvml_error(source: Source) -> "int | Unread":
+    """The code of NVML's initialisation; a refusal that NVML did not speak itself has none."""
     answer = source.nvml("init")
     if not isinstance(answer, Unread):
-        return "ok", 0
+        return 0
     match = re.match(r"([0-9]{1,4})\b", answer.detail)
-    return (nvml_name(int(match[1])), int(match[1])) if match else (answer, answer)
+    return int(match[1]) if match else answer
 
 
 def _cuda_driver(source: Source) -> "str | Unread":

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from hostagent.collect.kernellog import read_kernel_log
 from hostagent.facts.gpu import GpuEvents, InitFailure, Xid
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
@@ -33,17 +34,9 @@ class Events(NamedTuple):
     init_failures: tuple[InitFailure, ...]
 
 
-def read_events(source: Source, known: Callable[[type], Any]) -> Any:
-    log = source.kernel_log()
-    if isinstance(log, Unread):
-        return GpuEvents(log, log, log, log)
-    lines, complete = log.get("lines"), log.get("complete")
-    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        wrong = Unread("error", "kernel_log: lines is not a list of text")
-        return GpuEvents(wrong, wrong, wrong, wrong)
-    if not isinstance(complete, bool):
-        complete = Unread("error", "kernel_log: complete is not true or false")
-    return GpuEvents(*parse_events(lines), complete)
+def read_events(source: Source, known: Callable[[type], Any]) -> GpuEvents:
+    log = read_kernel_log(source)
+    return GpuEvents(log, log, log, log) if isinstance(log, Unread) else GpuEvents(*parse_events(log.lines), log.complete)
 
 
 def parse_events(lines: Iterable[str]) -> Events:
@@ -73,8 +66,7 @@ def parse_events(lines: Iterable[str]) -> Events:
         else:
             kind = next((name for name, pattern in _INIT if pattern.search(line)), "")
             if kind:
-                before = failures.get((gpu, kind))
-                failures[gpu, kind] = InitFailure(gpu, kind, line, before.count + 1 if before else 1)
+                failures[gpu, kind] = InitFailure(gpu, kind, line)
     return Events(tuple(xids.values()), tuple(sxids.values()), tuple(failures.values()))
 
 

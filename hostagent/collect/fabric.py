@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from hostagent.collect import pci
+from hostagent.collect.values import line_in, stops_at_unread
 from hostagent.facts.gpu import Fabric, NvSwitch
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, need, then
 from hostagent.knowledge.fabric import BASEBOARD_GPUS
 from hostagent.source import Source
 
-_PCI = "/sys/bus/pci/devices"
 _HCAS = "/sys/class/infiniband"
 _SWITCHES = "/proc/driver/nvidia-nvswitch/devices"
 _LOG = "/var/log/fabricmanager.log"
@@ -28,17 +29,15 @@ _LINE = 400
 _LINES = 20
 
 
-def read_fabric(source: Source, known: Callable[[type], Any]) -> Any:
+def read_fabric(source: Source, known: Callable[[type], Any]) -> Fabric:
     switches = _switches(source)
-    log = source.tail(_LOG)
-    nodes = source.text(_IMEX_NODES)
     return Fabric(
         nvswitches=switches,
         driver_nvswitches=_driver_switches(source),
         nvlink5_managers=_bridges(source) if isinstance(switches, Unread) or not switches else (),
-        manager_log_errors=log if isinstance(log, Unread) else parse_manager_log(log),
-        imex_nodes=nodes if isinstance(nodes, Unread) else parse_imex_nodes(nodes),
-        imex_channels=_names(source, _IMEX_CHANNELS),
+        manager_log_errors=then(source.tail(_LOG), parse_manager_log),
+        imex_nodes=then(source.text(_IMEX_NODES), parse_imex_nodes),
+        imex_channels=source.listdir(_IMEX_CHANNELS, absent=()),
     )
 
 
@@ -71,49 +70,29 @@ def parse_imex_nodes(text: str) -> tuple[str, ...]:
     return tuple(words[0] for words in lines if words)
 
 
-def _names(source: Source, directory: str) -> "tuple[str, ...] | Unread":
-    """The names in a directory; none when there is no such directory."""
-    names = source.listdir(directory)
-    return () if isinstance(names, Unread) and names.why == "absent" else names
+@stops_at_unread
+def _switches(source: Source) -> tuple[NvSwitch, ...]:
+    addresses = need(source.listdir(pci.DEVICES, absent=()))
+    return tuple(_switch(source, address) for address in addresses if _is_switch(source, address))
 
 
-def _switches(source: Source) -> "tuple[NvSwitch, ...] | Unread":
-    addresses = _names(source, _PCI)
-    if isinstance(addresses, Unread):
-        return addresses
-    found: list[NvSwitch] = []
-    for address in addresses:
-        function = _attribute(source, f"{_PCI}/{address}/class")
-        if isinstance(function, Unread):
-            return function
-        if not function.startswith(_SWITCH_CLASS):
-            continue
-        vendor = _attribute(source, f"{_PCI}/{address}/vendor")
-        if isinstance(vendor, Unread):
-            return vendor
-        if vendor == _NVIDIA:
-            device = _attribute(source, f"{_PCI}/{address}/device")
-            found.append(NvSwitch(address, device if isinstance(device, str) else "", _driver_of(source, address)))
-    return tuple(found)
+def _switch(source: Source, address: str) -> NvSwitch:
+    device = _attribute(source, address, "device")
+    return NvSwitch(address, device if isinstance(device, str) else "", pci.bound_to(source, address))
 
 
-def _attribute(source: Source, path: str) -> "str | Unread":
-    """A line of sysfs; "" when there is none: the device went while we looked, or is made of software."""
-    text = source.text(path)
-    if isinstance(text, Unread):
-        return "" if text.why == "absent" else text
-    return text.strip()
+def _is_switch(source: Source, address: str) -> bool:
+    is_bridge = need(_attribute(source, address, "class")).startswith(_SWITCH_CLASS)
+    return is_bridge and need(_attribute(source, address, "vendor")) == _NVIDIA
 
 
-def _driver_of(source: Source, address: str) -> "str | Unread":
-    link = source.readlink(f"{_PCI}/{address}/driver")
-    if isinstance(link, Unread):
-        return "" if link.why == "absent" else link
-    return link.rpartition("/")[2]
+def _attribute(source: Source, address: str, name: str) -> "str | Unread":
+    """Empty where there is none: the device went while we looked, or is made of software."""
+    return line_in(source, f"{pci.DEVICES}/{address}/{name}", absent="")
 
 
 def _driver_switches(source: Source) -> "tuple[str, ...] | Unread":
-    names = _names(source, _SWITCHES)
+    names = source.listdir(_SWITCHES, absent=())
     if isinstance(names, Unread):
         return names
     wrong = [name for name in names if not _ADDRESS.fullmatch(name.lower())]
@@ -122,11 +101,11 @@ def _driver_switches(source: Source) -> "tuple[str, ...] | Unread":
 
 def _on_baseboard(source: Source) -> "bool | Unread":
     """A GPU of the kinds whose NVLink 5 switches hide behind HCAs is on PCI."""
-    addresses = _names(source, _PCI)
+    addresses = source.listdir(pci.DEVICES, absent=())
     if isinstance(addresses, Unread):
         return addresses
     for address in addresses:
-        vendor, device = (_attribute(source, f"{_PCI}/{address}/{name}") for name in ("vendor", "device"))
+        vendor, device = _attribute(source, address, "vendor"), _attribute(source, address, "device")
         if isinstance(vendor, Unread) or isinstance(device, Unread):
             return Unread("error", f"{address}: cannot read which device it is")
         if vendor == _NVIDIA and any(first <= device <= last for first, last in BASEBOARD_GPUS):
@@ -134,22 +113,14 @@ def _on_baseboard(source: Source) -> "bool | Unread":
     return False
 
 
+@stops_at_unread
 def _bridges(source: Source) -> "tuple[str, ...] | Unread":
     """HCAs that lead to NVLink 5 switches. A host with NVSwitches on PCI has none, and is not asked."""
-    names = _names(source, _HCAS)
-    if isinstance(names, Unread):
-        return names
     found: list[str] = []
-    for name in names:
-        device = _attribute(source, f"{_HCAS}/{name}/device/device")
-        if isinstance(device, Unread):
-            return device
-        if device != _BRIDGE_DEVICE:
+    for name in need(source.listdir(_HCAS, absent=())):
+        if need(line_in(source, f"{_HCAS}/{name}/device/device", absent="")) != _BRIDGE_DEVICE:
             continue
-        leads = _on_baseboard(source)  # the VPD is slow, needs root, and says nothing on any other host
-        if isinstance(leads, Unread):
-            return leads
-        if not leads:
+        if not need(_on_baseboard(source)):  # the VPD is slow, needs root, and says nothing on any other host
             return ()
         data = source.read(f"{_HCAS}/{name}/device/vpd", _VPD_BYTES)
         if isinstance(data, Unread):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hostagent.collect import nvml, pci
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 
 _PROC = "/proc/driver/nvidia/gpus"
@@ -34,7 +34,7 @@ class _Nvml(NamedTuple):
 def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] | Unread":
     """One `Gpu` for each address that any of the three knows, in order of address."""
     functions = pci.scan(source)
-    on_pci = functions if isinstance(functions, Unread) else _on_pci(source, functions)
+    on_pci = then(functions, lambda scanned: _on_pci(source, scanned))
     rows = _proc(source)
     found = _nvml(source)
     addresses = {*(() if isinstance(on_pci, Unread) else on_pci), *(() if isinstance(rows, Unread) else rows), *found.at}
@@ -46,26 +46,18 @@ def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] 
 
 
 def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerators:
-    """Counts by each of the three, and other vendors' GPUs."""
+    """Other vendors' GPUs; unread where a function that may be NVIDIA's GPU may as well be one of theirs."""
     functions = pci.scan(source)
-    names = _proc_names(source)
-    count = _device_count(source)
     if isinstance(functions, Unread):
-        return Accelerators(count, names if isinstance(names, Unread) else len(names), functions, functions)
-    on_pci = tuple(_on_pci(source, functions).values())
-    unclear = next((one for one in on_pci if isinstance(one, Unread)), None)
+        return Accelerators(functions)
+    unclear = next((one for one in _on_pci(source, functions).values() if isinstance(one, Unread)), None)
     others = tuple(
         OtherAccelerator(one.pci, f"0x{one.vendor:04x}", device if isinstance(device, str) else "unknown")
         for one in functions
         if isinstance(one.vendor, int) and one.vendor in pci.OTHER_VENDORS and isinstance(one.kind, int)
         for device in (pci.identity(source, one.pci, "device"),)
     )
-    return Accelerators(
-        nvml_count=count,
-        proc_count=names if isinstance(names, Unread) else len(names),
-        pci_count=unclear if unclear is not None else len(on_pci),
-        others=others if unclear is None else unclear,
-    )
+    return Accelerators(others if unclear is None else unclear)
 
 
 def _on_pci(source: Source, functions: tuple[pci.Function, ...]) -> "dict[str, bool | Unread]":
@@ -109,8 +101,7 @@ def _proc(source: Source) -> "dict[str, dict[str, str] | Unread] | Unread":
             address = pci.parse_address(name)
         except ValueError:
             continue
-        text = source.text(f"{_PROC}/{name}/information")
-        rows[address] = text if isinstance(text, Unread) else parse_information(text)
+        rows[address] = then(source.text(f"{_PROC}/{name}/information"), parse_information)
     return rows
 
 
@@ -189,8 +180,8 @@ def _gpu(
     rows: "dict[str, dict[str, str] | Unread] | Unread",
     found: _Nvml,
 ) -> Gpu:
-    row = rows if isinstance(rows, Unread) else rows.get(address, Unread("absent", f"{_PROC} has no {address}"))
-    there = on_pci if isinstance(on_pci, Unread) else on_pci.get(address, False)
+    row = then(rows, lambda listed: listed.get(address, Unread("absent", f"{_PROC} has no {address}")))
+    there = then(on_pci, lambda listed: listed.get(address, False))
     nothing = found.unread if found.unread is not None else _not_in_nvml(there)
     index, answers = found.at.get(address, (nothing, dict.fromkeys(QUESTIONS, nothing)))
     of_nvml = nvml.facts(answers)
@@ -202,7 +193,7 @@ def _gpu(
     return Gpu(
         pci=address,
         on_pci=there,
-        in_proc=rows if isinstance(rows, Unread) else address in rows,
+        in_proc=then(rows, lambda listed: address in listed),
         in_nvml=_in_nvml(address, found),
         index=index,
         lost=lost,
@@ -222,11 +213,9 @@ def _not_in_nvml(on_pci: "bool | Unread") -> Unread:
 def _proc_facts(row: "dict[str, str] | Unread") -> dict[str, Any]:
     """Fields that /proc knows; under "instead" those that it can tell where NVML cannot."""
     uuid, minor = _row(row, "GPU UUID"), _row(row, "Device Minor")
-    excluded = _row(row, "GPU Excluded")
     return {
         "proc_uuid": uuid,
-        "proc_firmware": _row(row, "GPU Firmware"),
-        "excluded": excluded if isinstance(excluded, Unread) else excluded.lower() == "yes",
+        "excluded": then(_row(row, "GPU Excluded"), lambda word: word.lower() == "yes"),
         "instead": {
             "name": _row(row, "Model"),
             "vbios": _row(row, "Video BIOS"),
@@ -237,7 +226,7 @@ def _proc_facts(row: "dict[str, str] | Unread") -> dict[str, Any]:
 
 
 def _row(row: "dict[str, str] | Unread", key: str) -> "str | Unread":
-    return row if isinstance(row, Unread) else row.get(key, Unread("absent", f"{_PROC}: no line {key!r}"))
+    return then(row, lambda lines: lines.get(key, Unread("absent", f"{_PROC}: no line {key!r}")))
 
 
 def _in_nvml(address: str, found: _Nvml) -> "bool | Unread":

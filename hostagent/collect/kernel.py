@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostagent.collect.bootentry import newest_first, next_release
+from hostagent.collect.kernellog import read_kernel_log
 from hostagent.collect.modprobe import blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
+from hostagent.collect.values import modified_at
 from hostagent.facts.system import InstalledKernel, Kernel
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 from hostagent.source.base import MIB
 
@@ -23,32 +25,23 @@ def read_kernel(source: Source, known: Callable[[type], Any]) -> Kernel:
     root, releases = _releases(source)
     following = next_release(source, releases)
     host = source.host()
-    named = host if isinstance(host, Unread) else host.get("release")
+    named = then(host, lambda said: said.get("release"))
     release = following if named is None else named
     cmdline = source.text("/proc/cmdline")
     blacklisted, blacklist_mtime = _blacklist(source, cmdline)
-    log = source.kernel_log()
+    log = read_kernel_log(source)
     return Kernel(
-        release=release if isinstance(release, Unread) else str(release),
+        release=then(release, str),
         installed=_installed(source, root, releases, (release, following)),
         next_release=following,
         booted_at=_booted_at(source),
         loaded_modules=_loaded_modules(source),
-        cmdline=cmdline if isinstance(cmdline, Unread) else cmdline.strip(),
         secure_boot=_secure_boot(source),
         module_signatures_enforced=_enforced(source),
         nouveau_blacklisted=blacklisted,
         nouveau_blacklist_mtime=blacklist_mtime,
-        log=log if isinstance(log, Unread) else _lines(log),
-        log_complete=log if isinstance(log, Unread) else log.get("complete") is True,
+        log=then(log, lambda one: one.lines),
     )
-
-
-def _lines(log: Mapping[str, Any]) -> "tuple[str, ...] | Unread":
-    lines = log.get("lines")
-    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        return Unread("error", "kernel_log: lines is no list of texts")
-    return tuple(lines)
 
 
 def _releases(source: Source) -> "tuple[str, tuple[str, ...] | Unread]":
@@ -68,10 +61,7 @@ def _releases(source: Source) -> "tuple[str, tuple[str, ...] | Unread]":
 
 
 def _is_kernel(source: Source, directory: str) -> "bool | Unread":
-    names = source.listdir(directory)
-    if isinstance(names, Unread):
-        return False if names.why == "absent" else names
-    return bool(_OF_A_KERNEL & set(names))
+    return then(source.listdir(directory, absent=()), lambda names: bool(_OF_A_KERNEL & set(names)))
 
 
 def _installed(
@@ -85,10 +75,8 @@ def _installed(
 
 def _kernel(source: Source, root: str, release: str, is_opened: bool) -> InstalledKernel:
     directory = f"{root}/{release}"
-    index = source.text(f"{directory}/modules.dep", 16 * MIB)
-    if isinstance(index, Unread) and index.why == "absent":
-        index = ""  # modprobe finds nothing without it
-    path = index if isinstance(index, Unread) else parse_modules_dep(index, "nvidia")
+    index = source.text(f"{directory}/modules.dep", 16 * MIB, absent="")  # modprobe finds nothing without it
+    path = then(index, lambda text: parse_modules_dep(text, "nvidia"))
     if isinstance(path, str) and path and not path.startswith("/"):
         path = f"{directory}/{path}"
     if isinstance(path, Unread):
@@ -99,8 +87,6 @@ def _kernel(source: Source, root: str, release: str, is_opened: bool) -> Install
         info = Unread("not-recorded", f"kernel {release} is neither the running nor the next one")
     else:
         info = _existing(path, source.modinfo(path))
-    nouveau = index if isinstance(index, Unread) else bool(parse_modules_dep(index, "nouveau"))
-    indexed = source.stat(f"{directory}/modules.dep")
     initramfs, initramfs_mtime = _initramfs(source, release)
     return InstalledKernel(
         release=release,
@@ -109,10 +95,10 @@ def _kernel(source: Source, root: str, release: str, is_opened: bool) -> Install
         nvidia_license=_key(info, "license", path),
         nvidia_vermagic=_key(info, "vermagic", path),
         nvidia_srcversion=_key(info, "srcversion", path),
-        nvidia_signer=info if isinstance(info, Unread) else info.get("signer", ""),
-        nouveau=nouveau,
-        indexed_at=indexed if isinstance(indexed, Unread) else indexed.mtime,
-        headers=_exists(source, f"{directory}/build/Makefile"),
+        nvidia_signer=then(info, lambda keys: keys.get("signer", "")),
+        nouveau=then(index, lambda text: bool(parse_modules_dep(text, "nouveau"))),
+        indexed_at=modified_at(source, f"{directory}/modules.dep"),
+        headers=source.exists(f"{directory}/build/Makefile"),
         initramfs=initramfs,
         initramfs_mtime=initramfs_mtime,
     )
@@ -126,9 +112,8 @@ def _existing(path: str, info: "Mapping[str, str] | Unread") -> "Mapping[str, st
 
 
 def _key(info: "Mapping[str, str] | Unread", key: str, path: "str | Unread") -> "str | Unread":
-    if isinstance(info, Unread):
-        return info
-    return info.get(key, Unread("error", f"{path if isinstance(path, str) else 'nvidia.ko'}: .modinfo has no {key}"))
+    missing = Unread("error", f"{path if isinstance(path, str) else 'nvidia.ko'}: .modinfo has no {key}")
+    return then(info, lambda keys: keys.get(key, missing))
 
 
 def parse_modules_dep(text: str, module: str) -> str:
@@ -153,17 +138,17 @@ def _initramfs(source: Source, release: str) -> "tuple[str | Unread, float | Unr
     return "", Unread("absent", f"kernel {release} has no initramfs in /boot")
 
 
-def _exists(source: Source, path: str) -> "bool | Unread":
-    found = source.stat(path)
-    if isinstance(found, Unread):
-        return False if found.why == "absent" else found
-    return True
-
-
 def _booted_at(source: Source) -> "float | Unread":
-    text = source.text("/proc/stat")
-    if isinstance(text, Unread):
-        return text
+    return then(source.text("/proc/stat"), parse_boot_time)
+
+
+def parse_boot_time(text: str) -> "float | Unread":
+    r"""
+    When the kernel was started, in seconds since the epoch, by /proc/stat.
+
+    >>> parse_boot_time("cpu  9 0 3\nbtime 1763640000\nprocesses 90\n")
+    1763640000.0
+    """
     match = re.search(r"^btime (\d{1,12})$", text, re.MULTILINE)
     return float(match[1]) if match else Unread("error", "/proc/stat has no line btime")
 
@@ -171,7 +156,7 @@ def _booted_at(source: Source) -> "float | Unread":
 def _loaded_modules(source: Source) -> "tuple[str, ...] | Unread":
     """Names in /proc/modules: /sys/module also lists what is built in."""
     text = source.text("/proc/modules", 4 * MIB)
-    return text if isinstance(text, Unread) else tuple(sorted(line.split()[0] for line in text.splitlines() if line.split()))
+    return then(text, lambda lines: tuple(sorted(line.split()[0] for line in lines.splitlines() if line.split())))
 
 
 def _secure_boot(source: Source) -> "bool | Unread":
@@ -209,10 +194,10 @@ def _blacklist(source: Source, cmdline: "str | Unread") -> "tuple[bool | Unread,
     mtimes: list[float] = []
     for file in files:
         if blacklists_nouveau(file.text):
-            found = source.stat(file.path)
-            if isinstance(found, Unread):
-                return True, found
-            mtimes.append(found.mtime)
+            mtime = modified_at(source, file.path)
+            if isinstance(mtime, Unread):
+                return True, mtime
+            mtimes.append(mtime)
     if mtimes:
         return True, max(mtimes)
     absent = Unread("absent", "no modprobe.d file blacklists nouveau")

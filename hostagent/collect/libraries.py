@@ -6,35 +6,23 @@ from typing import Any
 
 from hostagent.collect.ldcache import parse_ldcache
 from hostagent.collect.packages import owners
+from hostagent.collect.values import names_in
 from hostagent.facts.driver import Library
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
+from hostagent.knowledge import libraries
 from hostagent.source import Source
 from hostagent.source.base import MIB
 
 SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
-#: Debian's multiarch, the 64-bit directory of the others, what people add, Debian's alternatives, and where a driver
-#: container and Google's installer put theirs.
-_DIRECTORIES = (
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/usr/lib64",
-    "/usr/local/lib",
-    "/usr/local/lib64",
-    "/usr/lib/x86_64-linux-gnu/nvidia/current",
-    "/usr/lib/aarch64-linux-gnu/nvidia/current",
-    "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
-    "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
-    "/run/nvidia/driver/usr/lib64",
-    "/home/kubernetes/bin/nvidia/lib64",
-)
+_DIRECTORIES = (*libraries.SYSTEM, *libraries.LOCAL, *libraries.OF_THE_DRIVER)
 _FILE = re.compile(r"lib(cuda|nvidia-ml)\.so\.(\d+(?:\.\d+){1,3})")
 
 
 def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Library, ...] | Unread":
     """First what the linker's cache has, in its order, then other versioned files. One entry a file."""
     cache = source.read("/etc/ld.so.cache", 16 * MIB)
-    entries = cache if isinstance(cache, Unread) else parse_ldcache(cache, SONAMES)
+    entries = then(cache, lambda data: parse_ldcache(data, SONAMES))
     if isinstance(entries, Unread):
         if entries.why != "absent":
             return entries
@@ -58,9 +46,9 @@ def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Libra
 
 def _copies(source: Source, directory: str) -> "dict[str, str] | Unread":
     """Path to soname of the versioned files in one directory; most hosts have two or three of the directories."""
-    names = source.listdir(directory)
+    names = names_in(source, directory)
     if isinstance(names, Unread):
-        return {} if names.why in ("absent", "not-running") else names
+        return names
     found: dict[str, str] = {}
     for match in filter(None, map(_FILE.fullmatch, names)):
         path = source.realpath(f"{directory}/{match[0]}")

@@ -6,8 +6,10 @@ from typing import Any
 
 from hostagent.collect.locks import package_lock_holder
 from hostagent.collect.memlock import read_memlock
+from hostagent.collect.values import line_in
 from hostagent.facts.system import Filesystem, Machine, Process, Services
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
+from hostagent.knowledge import daemons
 from hostagent.knowledge.os import is_virtual
 from hostagent.source import Source
 
@@ -15,9 +17,7 @@ _LOOKED_AT = ("/", "/usr", "/var", "/boot")
 #: Filesystems that make inodes as they need them and report none.
 _NO_INODE_COUNT = frozenset({"btrfs", "vfat", "exfat", "ntfs3", "9p", "virtiofs", "overlay", "fuse"})
 _STA_UNSYNC = 0x40  # adjtimex(2)
-TIME_DAEMONS = (
-    "chronyd", "ntpd", "ntpsec", "systemd-timesyncd", "openntpd", "ptp4l", "phc2sys", "vmtoolsd", "VBoxService",
-)  # fmt: skip
+_TIME_DAEMONS = frozenset(daemons.processes("time"))
 #: Marks of a wanted reboot: Debian family and Amazon Linux; SUSE.
 _REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required", "/run/reboot-needed")
 #: Files of the package managers that set those marks.
@@ -30,8 +30,8 @@ def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
     required, reasons = _reboot(source)
     return Machine(
         filesystems=_filesystems(source),
-        memlock_bytes=memlock if isinstance(memlock, Unread) else memlock.limit_bytes,
-        memlock_origin=memlock if isinstance(memlock, Unread) else memlock.origin,
+        memlock_bytes=then(memlock, lambda one: one.limit_bytes),
+        memlock_origin=then(memlock, lambda one: one.origin),
         shm_bytes=_shm(source),
         clock_synchronised=_clock(source),
         time_daemon=_time_daemon(processes),
@@ -59,8 +59,7 @@ def read_processes(source: Source) -> "tuple[Process, ...] | Unread":
 
 
 def _sockets(source: Source) -> "tuple[str, ...] | Unread":
-    rows = source.sockets()
-    return rows if isinstance(rows, Unread) else tuple(str(row.get("path", "")) for row in rows)
+    return then(source.sockets(), lambda rows: tuple(str(row.get("path", "")) for row in rows))
 
 
 def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
@@ -70,7 +69,7 @@ def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
         disk = source.statvfs(path)
         if isinstance(disk, Unread):
             if disk.why != "absent":
-                found[path] = Filesystem(path, (path,), disk, disk, disk)
+                found[path] = Filesystem(path, (path,), disk, disk)
             continue
         key = (disk.mount_id, disk.total_bytes)  # some filesystems give the id 0
         first = found.get(key)
@@ -78,7 +77,7 @@ def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
             found[key] = replace(first, holds=(*first.holds, path))
         else:
             inodes = disk.free_inodes or _no_inodes(source, path)
-            found[key] = Filesystem(path, (path,), disk.total_bytes, disk.free_bytes, inodes)
+            found[key] = Filesystem(path, (path,), disk.free_bytes, inodes)
     return tuple(found.values()) or Unread("absent", "none of " + ", ".join(_LOOKED_AT))
 
 
@@ -109,18 +108,15 @@ def parse_filesystem_type(mounts: str, path: str) -> str:
 
 def _shm(source: Source) -> "int | Unread":
     disk = source.statvfs("/dev/shm")  # noqa: S108  the path is what is judged
-    return disk if isinstance(disk, Unread) else disk.total_bytes
+    return then(disk, lambda one: one.total_bytes)
 
 
 def _clock(source: Source) -> "bool | Unread":
-    status = source.adjtimex()
-    return status if isinstance(status, Unread) else not status & _STA_UNSYNC
+    return then(source.adjtimex(), lambda status: not status & _STA_UNSYNC)
 
 
 def _time_daemon(processes: "tuple[Process, ...] | Unread") -> "str | Unread":
-    if isinstance(processes, Unread):
-        return processes
-    return next((one.name for one in processes if one.name in TIME_DAEMONS), "")
+    return then(processes, lambda found: next((one.name for one in found if one.name in _TIME_DAEMONS), ""))
 
 
 def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
@@ -128,10 +124,8 @@ def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
     for mark in _REBOOT_MARKS:
         found = source.stat(mark)
         if not isinstance(found, Unread):
-            packages = source.text(f"{mark}.pkgs")
-            if isinstance(packages, Unread):
-                return True, () if packages.why == "absent" else packages
-            return True, tuple(dict.fromkeys(packages.split()))
+            packages = source.text(f"{mark}.pkgs", absent="")
+            return True, then(packages, lambda text: tuple(dict.fromkeys(text.split())))
         if found.why != "absent":
             return found, found
     unmarked = Unread("not-supported", "this distribution leaves no mark when an update needs a reboot")
@@ -146,18 +140,14 @@ def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
 def _virtual(source: Source) -> "bool | Unread":
     words: list[str] = []
     for name in ("sys_vendor", "product_name"):
-        text = source.text(f"/sys/class/dmi/id/{name}")
-        if isinstance(text, Unread):
-            if text.why != "absent":
-                return text
-            text = ""  # a board without DMI tables
-        words.append(text.strip())
+        word = line_in(source, f"/sys/class/dmi/id/{name}", absent="")  # absent: a board without DMI tables
+        if isinstance(word, Unread):
+            return word
+        words.append(word)
     return is_virtual(*words)
 
 
 def _cloud_init(source: Source) -> "bool | Unread":
     """As ``cloud-init status``: it runs from the first stage on until it writes its result."""
-    names = source.listdir("/run/cloud-init")
-    if isinstance(names, Unread):
-        return False if names.why == "absent" else names
-    return "result.json" not in names and "disabled" not in names and bool({"enabled", "status.json"} & set(names))
+    names = then(source.listdir("/run/cloud-init", absent=()), set)
+    return then(names, lambda there: bool(there & {"enabled", "status.json"}) and not there & {"result.json", "disabled"})

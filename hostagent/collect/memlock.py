@@ -8,11 +8,12 @@ import re
 from typing import NamedTuple
 
 from hostagent.facts.system import Process, Services, Unit
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
+from hostagent.knowledge import daemons
 from hostagent.source import Source
 
-_UNITS = ("containerd", "docker", "crio", "k3s", "k3s-agent", "rke2-server", "rke2-agent", "kubelet")
-_PROCESSES = ("containerd", "dockerd", "crio", "k3s-server", "k3s-agent", "k3s", "kubelet", "slurmd")
+_UNITS = daemons.units("runtime", "kubelet", "supervisor")
+_PROCESSES = daemons.processes("runtime", "kubelet", "slurm")
 _MANAGER_DIRECTORIES = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd")
 _UNITS_OF_SIZE = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5, "E": 1024**6}
 
@@ -31,8 +32,7 @@ def read_memlock(source: Source, services: "Services | Unread", processes: "tupl
     else:
         running = [one for one in processes if one.name in _PROCESSES]
         for process in sorted(running, key=lambda one: _PROCESSES.index(one.name)):
-            text = source.text(f"/proc/{process.pid}/limits")
-            limit = text if isinstance(text, Unread) else parse_limits(text)
+            limit = then(source.text(f"/proc/{process.pid}/limits"), parse_limits)
             return limit if isinstance(limit, Unread) else Memlock(limit, f"{process.name} (pid {process.pid})")
     if isinstance(services, Unread):
         return services
@@ -57,7 +57,7 @@ def _of_units(source: Source, present: list[Unit]) -> "Memlock | Unread":
     default = _manager_default(source)
     if default is None:
         return Unread("not-running", f"{present[0].name}.service sets no LimitMEMLOCK: the kernel's default counts, once it runs")
-    return default if isinstance(default, Unread) else Memlock(default, "DefaultLimitMEMLOCK of systemd")
+    return then(default, lambda limit_bytes: Memlock(limit_bytes, "DefaultLimitMEMLOCK of systemd"))
 
 
 def _manager_default(source: Source) -> "int | Unread | None":

@@ -3,7 +3,8 @@
 import re
 from typing import NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.collect.values import names_in, stops_at_unread
+from hostagent.facts.unread import need
 from hostagent.source import Source
 
 #: A file in an earlier directory hides one of the same name in a later one.
@@ -18,25 +19,18 @@ class ConfigFile(NamedTuple):
     text: str
 
 
-def read_modprobe(source: Source) -> "tuple[ConfigFile, ...] | Unread":
+@stops_at_unread
+def read_modprobe(source: Source) -> tuple[ConfigFile, ...]:
     """Every file in force that names nvidia or nouveau. One that cannot be read makes the whole unread: it may say anything."""
     chosen: dict[str, str] = {}
     for directory in DIRECTORIES:
-        names = source.listdir(directory)
-        if isinstance(names, Unread):
-            if names.why not in ("absent", "not-running"):
-                return names
-            continue
-        for name in names:
+        for name in need(names_in(source, directory)):
             if name.endswith(".conf"):
                 chosen.setdefault(name, f"{directory}/{name}")
     files: list[ConfigFile] = []
     for name in sorted(chosen):
-        text = source.text(chosen[name])
-        if isinstance(text, Unread):
-            if text.why != "absent":  # a dangling link is no file to modprobe either
-                return text
-        elif "nvidia" in text or "nouveau" in text:
+        text = need(source.text(chosen[name], absent=""))  # a dangling link is no file to modprobe either
+        if "nvidia" in text or "nouveau" in text:
             files.append(ConfigFile(chosen[name], text))
     return tuple(files)
 

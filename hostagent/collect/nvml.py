@@ -3,7 +3,7 @@
 from typing import Any
 
 from hostagent.facts.gpu import Ecc, FabricInfo, Mig, NvLink, RetiredPages, RowRemap
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 
 Answers = dict[str, Any]  # by question name, see `hostagent.source.lanes.nvml`
 
@@ -109,11 +109,11 @@ def _odd(name: str, value: Any) -> Unread:
 
 
 def on(value: "int | Unread") -> "bool | Unread":
-    return value if isinstance(value, Unread) else value == 1
+    return then(value, lambda one: one == 1)
 
 
 def word(value: "int | Unread", words: tuple[str, ...]) -> "str | Unread":
-    return value if isinstance(value, Unread) else _word(words, value)
+    return then(value, lambda one: _word(words, one))
 
 
 def compute_mode(answers: Answers) -> "str | Unread":
@@ -125,13 +125,11 @@ def recovery_action(answers: Answers) -> "str | Unread":
 
 
 def clock_event_reasons(answers: Answers) -> "tuple[str, ...] | Unread":
-    bits = number(answers, "clock_events")
-    return bits if isinstance(bits, Unread) else parse_clock_events(bits)
+    return then(number(answers, "clock_events"), parse_clock_events)
 
 
 def compute_capability(answers: Answers) -> "str | Unread":
-    found = numbers(answers, "compute_capability", 2)
-    return found if isinstance(found, Unread) else f"{found[0]}.{found[1]}"
+    return then(numbers(answers, "compute_capability", 2), lambda found: f"{found[0]}.{found[1]}")
 
 
 def ecc(answers: Answers) -> "Ecc | Unread":
@@ -144,8 +142,8 @@ def ecc(answers: Answers) -> "Ecc | Unread":
         threshold = sram.get("threshold_exceeded") if isinstance(sram, dict) else None
         sram = threshold if isinstance(threshold, bool) else _odd("ecc_sram", sram)
     return Ecc(
-        enabled=mode if isinstance(mode, Unread) else mode[0] == 1,
-        pending=mode if isinstance(mode, Unread) else mode[1] == 1,
+        enabled=then(mode, lambda found: found[0] == 1),
+        pending=then(mode, lambda found: found[1] == 1),
         volatile_uncorrectable=number(answers, "ecc_volatile"),
         aggregate_uncorrectable=number(answers, "ecc_aggregate"),
         sram_threshold_exceeded=sram,
@@ -153,8 +151,7 @@ def ecc(answers: Answers) -> "Ecc | Unread":
 
 
 def row_remap(answers: Answers) -> "RowRemap | Unread":
-    found = numbers(answers, "row_remap", 4)
-    return found if isinstance(found, Unread) else RowRemap(found[0], found[1], found[2] != 0, found[3] != 0)
+    return then(numbers(answers, "row_remap", 4), lambda found: RowRemap(found[1], found[2] != 0, found[3] != 0))
 
 
 def retired_pages(answers: Answers) -> "RetiredPages | Unread":
@@ -167,8 +164,7 @@ def retired_pages(answers: Answers) -> "RetiredPages | Unread":
 
 
 def mig(answers: Answers) -> "Mig | Unread":
-    found = numbers(answers, "mig", 2)
-    return found if isinstance(found, Unread) else Mig(found[0] == 1, found[1] == 1)
+    return then(numbers(answers, "mig", 2), lambda found: Mig(found[0] == 1, found[1] == 1))
 
 
 def fabric(answers: Answers) -> "FabricInfo | Unread":

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostagent.facts.system import Os
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.os import MANAGED_IDS, MANAGED_PATHS, MANAGED_VARIANTS
 from hostagent.source import Source
+from hostagent.source.base import MIB
 
-_MIB = 1024 * 1024
 #: Programs that every tree has, small ones first; their ELF header names the machine.
 _ELF_FILES = ("/lib/ld-linux-aarch64.so.1", "/lib64/ld-linux-x86-64.so.2", "/bin/sh", "/sbin/init", "/bin/busybox")
 #: e_machine of the ELF header (elf.h), as `uname -m` says it.
@@ -19,17 +19,14 @@ def read_os(source: Source, known: Callable[[type], Any]) -> Os:
     release = source.os_release()
     id_ = _word(release, "id")
     variant = _word(release, "variant_id", "")
-    like = _word(release, "id_like", "")
     return Os(
         id=id_,
         version_id=_word(release, "version_id"),
-        id_like=like if isinstance(like, Unread) else tuple(like.split()),
         pretty_name=_word(release, "pretty_name"),
-        variant_id=variant,
         arch=_arch(source),
         managed_by=_managed_by(source, id_, variant),
         selinux=_selinux(source),
-        selinux_container_devices=_boolean(source.text("/sys/fs/selinux/booleans/container_use_devices")),
+        selinux_container_devices=then(source.text("/sys/fs/selinux/booleans/container_use_devices"), parse_selinux_boolean),
     )
 
 
@@ -65,7 +62,7 @@ def _arch(source: Source) -> "str | Unread":
     if isinstance(host.get("machine"), str):
         return str(host["machine"])
     for path in _ELF_FILES:
-        data = source.read(path, 4 * _MIB)
+        data = source.read(path, 4 * MIB)
         if not isinstance(data, Unread):
             return parse_elf_machine(data)
         if data.why != "absent":
@@ -97,10 +94,7 @@ def _selinux(source: Source) -> "str | Unread":
         return "disabled"
     if enforce.why != "not-running":
         return enforce
-    config = source.text("/etc/selinux/config")
-    if isinstance(config, Unread):
-        return "disabled" if config.why == "absent" else config
-    return parse_selinux_config(config)
+    return then(source.text("/etc/selinux/config", absent="SELINUX=disabled"), parse_selinux_config)
 
 
 def parse_selinux_config(text: str) -> "str | Unread":
@@ -118,9 +112,11 @@ def parse_selinux_config(text: str) -> "str | Unread":
     return Unread("error", "/etc/selinux/config does not set SELINUX")
 
 
-def _boolean(text: "str | Unread") -> "bool | Unread":
-    """A selinuxfs boolean: current and pending value, ``1 1``."""
-    if isinstance(text, Unread):
-        return text
+def parse_selinux_boolean(text: str) -> "bool | Unread":
+    """A selinuxfs boolean: current and pending value.
+
+    >>> parse_selinux_boolean("1 1"), parse_selinux_boolean("0 1")
+    (True, False)
+    """
     current = text.split()[:1]
     return {"1": True, "0": False}.get("".join(current), Unread("error", f"container_use_devices says {text[:20]!r}"))

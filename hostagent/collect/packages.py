@@ -10,7 +10,7 @@ from hostagent.collect.dpkg import STATUS, Record, dpkg_owners, read_interrupted
 from hostagent.collect.rpm import read_rpm, rpm_database, rpm_owners
 from hostagent.collect.versionlocks import Locks, covers, read_locks
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import upstream
 from hostagent.source import Source
 
@@ -25,10 +25,9 @@ def read_packages(source: Source, known: Callable[[type], Any]) -> Packages:
     records = manager if isinstance(manager, Unread) else read_status(source) if is_dpkg else read_rpm(source)
     found = read_locks(source)
     locks, ignored = (found, found) if isinstance(found, Unread) else found
-    installed = records if isinstance(records, Unread) else _installed(records, () if isinstance(locks, Unread) else locks)
+    installed = then(records, lambda rows: _installed(rows, () if isinstance(locks, Unread) else locks))
     sources = read_apt_sources(source) if is_dpkg else other
     on, blacklist, origins = _automatic(source, installed, is_dpkg=is_dpkg)
-    sqv = source.stat("/usr/bin/sqv")
     return Packages(
         manager=manager,
         installed=installed,
@@ -38,7 +37,7 @@ def read_packages(source: Source, known: Callable[[type], Any]) -> Packages:
         apt_sources=sources,
         apt_keys=read_apt_keys(source, sources) if is_dpkg else other,
         apt_version=_apt_version(installed) if is_dpkg else other,
-        apt_sqv=(sqv if sqv.why != "absent" else False) if isinstance(sqv, Unread) else True,
+        apt_sqv=source.exists("/usr/bin/sqv"),
         unattended_upgrades=on,
         unattended_blacklist=blacklist,
         unattended_origins=origins,
@@ -67,8 +66,7 @@ def _manager(source: Source) -> "str | Unread":
         return status
     if not isinstance(status, Unread) and status.size:
         return "dpkg"
-    database = rpm_database(source)
-    return database if isinstance(database, Unread) else "rpm"
+    return then(rpm_database(source), lambda _: "rpm")
 
 
 def _installed(records: tuple[Record, ...], locks: Locks) -> tuple[Package, ...]:
@@ -88,9 +86,8 @@ def _installed(records: tuple[Record, ...], locks: Locks) -> tuple[Package, ...]
 
 
 def _apt_version(installed: "tuple[Package, ...] | Unread") -> "str | Unread":
-    if isinstance(installed, Unread):
-        return installed
-    return next((one.upstream for one in installed if one.name == "apt"), Unread("absent", "apt is not installed"))
+    none = Unread("absent", "apt is not installed")
+    return then(installed, lambda packages: next((one.upstream for one in packages if one.name == "apt"), none))
 
 
 _Automatic = tuple["bool | Unread", "tuple[str, ...] | Unread", "tuple[str, ...] | Unread"]

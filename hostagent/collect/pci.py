@@ -3,7 +3,8 @@
 import re
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread
+from hostagent.collect.values import line_in, number_in
+from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 
 DEVICES = "/sys/bus/pci/devices"
@@ -75,29 +76,21 @@ def scan(source: Source) -> "tuple[Function, ...] | Unread":
 
 def number(source: Source, pci: str, name: str) -> "int | Unread":
     path = f"{DEVICES}/{pci}/{name}"
-    text = source.text(path)
-    return text if isinstance(text, Unread) else parse_hex(text, path)
+    return then(source.text(path), lambda text: parse_hex(text, path))
 
 
 def identity(source: Source, pci: str, name: str) -> "str | Unread":
     """An id in its usual writing: ``0x2330``."""
-    found = number(source, pci, name)
-    return found if isinstance(found, Unread) else f"0x{found:04x}"
+    return then(number(source, pci, name), lambda found: f"0x{found:04x}")
 
 
 def word(source: Source, pci: str, name: str) -> "str | Unread":
-    text = source.text(f"{DEVICES}/{pci}/{name}")
-    return text if isinstance(text, Unread) else text.strip()
+    return line_in(source, f"{DEVICES}/{pci}/{name}")
 
 
 def count(source: Source, pci: str, name: str) -> "int | Unread":
     """A decimal attribute, which may be negative."""
-    text = word(source, pci, name)
-    if isinstance(text, Unread):
-        return text
-    if re.fullmatch(r"-?[0-9]{1,9}", text, re.ASCII):
-        return int(text)
-    return Unread("error", f"{DEVICES}/{pci}/{name}: found {text[:40]!r}, wanted a number")
+    return number_in(source, f"{DEVICES}/{pci}/{name}")
 
 
 def bound_to(source: Source, pci: str) -> "str | Unread":
@@ -141,8 +134,7 @@ def facts(source: Source, pci: str) -> dict[str, Any]:
     device = identity(source, pci, "device")
     return {
         "device_id": device,
-        "subsystem_id": identity(source, pci, "subsystem_device"),
-        "bound_to": device if isinstance(device, Unread) else bound_to(source, pci),
+        "bound_to": then(device, lambda _: bound_to(source, pci)),
         "numa_node": count(source, pci, "numa_node"),
         "local_cpus": word(source, pci, "local_cpulist"),
         "config_readable": config_readable(source, pci, speed, width),

@@ -1,7 +1,7 @@
 """The package database of rpm. Its format is rpm's own business, so rpm is asked, once."""
 
 from hostagent.collect.dpkg import Record, merged_usr
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
 from hostagent.source import Source
 from hostagent.source.base import Completed
@@ -63,7 +63,7 @@ def rpm_database(source: Source) -> "str | Unread":
 
 def _rpm(source: Source, *arguments: str) -> "Completed | Unread":
     database = rpm_database(source)
-    answer = database if isinstance(database, Unread) else source.run("rpm", "--dbpath", database, *arguments)
+    answer = then(database, lambda path: source.run("rpm", "--dbpath", path, *arguments))
     if isinstance(answer, Unread) and answer.why == "absent":
         return Unread("error", "there is an rpm database and no rpm to ask")
     return answer

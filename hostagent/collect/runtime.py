@@ -9,9 +9,10 @@ from hostagent.collect.containerd import Effective, effective
 from hostagent.collect.containerdshadow import nvidia_entries
 from hostagent.collect.runtimeplaces import Found, binary_exists, find
 from hostagent.collect.tomltext import TomlError, parse_toml
+from hostagent.collect.values import modified_at
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.system import Machine
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.runtimes import RUNC_V2
 from hostagent.source import Source
 
@@ -27,7 +28,7 @@ _MAX_BYTES = 256 * 1024
 def read_runtimes(source: Source, known: Callable[[type], Any]) -> tuple[Runtime, ...]:
     """By key. Only what is there; a configuration without a program is there, with the state absent."""
     machine = known(Machine)
-    sockets = machine if isinstance(machine, Unread) else machine.listening_sockets
+    sockets = then(machine, lambda one: one.listening_sockets)
     readers = {"containerd": _containerd, "docker": _docker, "crio": _crio}
     runtimes = (_runtime(found, readers[found.place.kind](source, found), sockets) for found in find(source, known))
     return tuple(sorted(runtimes, key=lambda one: one.key))
@@ -40,13 +41,13 @@ def _runtime(found: Found, configured: Mapping[str, Any], sockets: Any) -> Runti
     elif isinstance(found.installed, Unread) and found.configured is False:
         values["state"] = found.installed
     processes = found.processes
-    starts = processes if isinstance(processes, Unread) else [one.started_at for one in processes]
+    stopped = Unread("absent", f"{found.place.key} does not run")
     return Runtime(
         key=found.place.key,
         kind=found.place.kind,
         version=found.version,
-        running=processes if isinstance(processes, Unread) else bool(processes),
-        started_at=starts if isinstance(starts, Unread) else min(starts, default=Unread("absent", f"{found.place.key} does not run")),
+        running=then(processes, bool),
+        started_at=then(processes, lambda those: min((one.started_at for one in those), default=stopped)),
         socket_listening=_listens(values["socket"], sockets),
         **values,
     )
@@ -122,7 +123,7 @@ def _containerd_handler(source: Source, name: str, entry: Mapping[str, Any]) -> 
 
 def _driver(handlers: tuple[Handler, ...], default: str) -> "str | Unread":
     systemd = next((one.systemd_cgroup for one in handlers if one.name == default), Unread("absent", f"no runtime {default!r}"))
-    return systemd if isinstance(systemd, Unread) else "systemd" if systemd else "cgroupfs"
+    return then(systemd, lambda used: "systemd" if used else "cgroupfs")
 
 
 def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[str, ...] | Unread":
@@ -130,11 +131,9 @@ def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[
     folders = (crio.WRONG_DROP_INS,) if found.place.kind == "crio" else tuple(f"{main}/{name}" for name in _DROP_IN_FOLDERS)
     lost = []
     for folder in folders:
-        names = source.listdir(folder)
+        names = source.listdir(folder, absent=())
         if isinstance(names, Unread):
-            if names.why != "absent":
-                return names
-            continue
+            return names
         for path in (f"{folder}/{name}" for name in names if name.endswith((".toml", ".conf"))):
             data = b"" if path in files else source.read(path, _MAX_BYTES)
             if isinstance(data, Unread):
@@ -160,13 +159,13 @@ _CONTAINERD_ONLY = Unread("not-supported", "only containerd has tables and impor
 
 def _docker(source: Source, found: Found) -> dict[str, Any]:
     text = source.text(found.config)
-    stat = source.stat(found.config)
+    mtime = modified_at(source, found.config)
     if isinstance(text, Unread) and text.why != "absent":
         return {**dict.fromkeys(_CONFIGURED, text), "unimported": _CONTAINERD_ONLY}
     values = {
         **dict.fromkeys(("config_version", "misplaced", "shadowed", "unimported"), _CONTAINERD_ONLY),
         "config_files": () if isinstance(text, Unread) else (found.config,),
-        "newest_config_mtime": stat if isinstance(stat, Unread) else stat.mtime,
+        "newest_config_mtime": mtime,
         "socket": found.place.socket,
     }
     try:
@@ -174,7 +173,7 @@ def _docker(source: Source, found: Found) -> dict[str, Any]:
     except docker.DockerConfigError as error:
         return {**values, **_rejected(f"{found.config}: {error}")}
     driver = _docker_driver(source, daemon.cgroup_driver)
-    systemd = driver if isinstance(driver, Unread) else driver == "systemd"
+    systemd = then(driver, lambda one: one == "systemd")
     runc = Handler("runc", RUNC_V2, "", binary_exists(source, "runc"), systemd)
     handlers = [
         Handler(name, daemon.types[name] or RUNC_V2, path, binary_exists(source, path) if path else True, systemd)
@@ -221,7 +220,7 @@ def _crio(source: Source, found: Found) -> dict[str, Any]:
     default = crio.default_runtime(view, found.version)
     entries = view.runtimes or ({} if isinstance(default, Unread) else {default: {}})
     systemd = view.cgroup_driver == "systemd"
-    times = [stat.mtime for stat in map(source.stat, view.files) if not isinstance(stat, Unread)]
+    times = [mtime for mtime in (modified_at(source, path) for path in view.files) if not isinstance(mtime, Unread)]
     return {
         **values,
         "state": "accepted",

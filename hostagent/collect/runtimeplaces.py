@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.packages import Packages
 from hostagent.facts.system import Machine, Process
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import upstream
+from hostagent.knowledge.daemons import units
 from hostagent.source import Source
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -16,8 +17,7 @@ class Place(NamedTuple):
     """One runtime as its distributions install it."""
 
     key: str
-    kind: str
-    process: str
+    kind: str  # the name of its unit, too
     config: str
     below: str  # a containerd whose configuration lies below this directory is this one; "" for any other
     socket: str
@@ -29,30 +29,31 @@ _RANCHER = "/var/lib/rancher"
 _CONTAINERD = "agent/etc/containerd/config.toml"
 PLACES = (
     Place(
-        "containerd", "containerd", "containerd", "/etc/containerd/config.toml", "", "/run/containerd/containerd.sock",
+        "containerd", "containerd", "/etc/containerd/config.toml", "", "/run/containerd/containerd.sock",
         ("/usr/bin/containerd", "/usr/local/bin/containerd"), ("containerd.io", "containerd", "moby-containerd", "containerd2"),
     ),
     Place(
-        "k3s", "containerd", "containerd", f"{_RANCHER}/k3s/{_CONTAINERD}", f"{_RANCHER}/k3s/", "/run/k3s/containerd/containerd.sock",
+        "k3s", "containerd", f"{_RANCHER}/k3s/{_CONTAINERD}", f"{_RANCHER}/k3s/", "/run/k3s/containerd/containerd.sock",
         (f"{_RANCHER}/k3s/data/current/bin/containerd",), (),
     ),
     Place(
-        "rke2", "containerd", "containerd", f"{_RANCHER}/rke2/{_CONTAINERD}", f"{_RANCHER}/rke2/", "/run/k3s/containerd/containerd.sock",
+        "rke2", "containerd", f"{_RANCHER}/rke2/{_CONTAINERD}", f"{_RANCHER}/rke2/", "/run/k3s/containerd/containerd.sock",
         (f"{_RANCHER}/rke2/bin/containerd",), (),
     ),
     Place(
-        "microk8s", "containerd", "containerd", "/var/snap/microk8s/current/args/containerd.toml", "/var/snap/microk8s/",
+        "microk8s", "containerd", "/var/snap/microk8s/current/args/containerd.toml", "/var/snap/microk8s/",
         "/var/snap/microk8s/common/run/containerd.sock", ("/snap/microk8s/current/bin/containerd",), (),
     ),
     Place(
-        "docker", "docker", "dockerd", "/etc/docker/daemon.json", "", "/run/docker.sock",
+        "docker", "docker", "/etc/docker/daemon.json", "", "/run/docker.sock",
         ("/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd"), ("docker-ce", "docker.io", "moby-engine", "docker"),
     ),
     Place(
-        "crio", "crio", "crio", "/etc/crio/crio.conf", "", "/run/crio/crio.sock",
+        "crio", "crio", "/etc/crio/crio.conf", "", "/run/crio/crio.sock",
         ("/usr/bin/crio", "/usr/local/bin/crio"), ("cri-o",),
     ),
 )  # fmt: skip
+_DAEMONS = units("runtime")
 #: dockerd starts a containerd of its own where the host has none: a part of docker, not a runtime beside it.
 _OF_DOCKER = ("/run/docker/", "/var/run/docker/")
 
@@ -70,20 +71,18 @@ class Found(NamedTuple):
 
 def find(source: Source, known: Callable[[type], Any]) -> tuple[Found, ...]:
     """Runtimes of which a package, a binary, a process or a configuration is there, or may be there."""
-    machine = known(Machine)
-    processes = machine if isinstance(machine, Unread) else machine.processes
-    packages = known(Packages)
-    installed = packages if isinstance(packages, Unread) else packages.installed
+    processes = then(known(Machine), lambda machine: machine.processes)
+    installed = then(known(Packages), lambda packages: packages.installed)
     found = (_look(source, place, processes, installed) for place in PLACES)
     return tuple(one for one in found if one is not None)
 
 
 def _look(source: Source, place: Place, processes: Any, packages: Any) -> "Found | None":
-    mine = processes if isinstance(processes, Unread) else tuple(one for one in processes if _place_of(one) == place.key)
+    mine = then(processes, lambda those: tuple(one for one in those if _place_of(one) == place.key))
     config = place.config if isinstance(mine, Unread) or not mine else _option(mine[0], place) or place.config
-    configured = _exists(source, config)
+    configured = source.exists(config)
     package = _package(place, packages)
-    binaries = [(path, _exists(source, path)) for path in place.binaries]
+    binaries = [(path, source.exists(path)) for path in place.binaries]
     evidence = [package is not None, not isinstance(mine, Unread) and bool(mine), *(there for _, there in binaries)]
     installed = _any(evidence)
     if installed is False and configured is False:
@@ -102,7 +101,7 @@ def _any(evidence: Iterable["bool | Unread"]) -> "bool | Unread":
 
 def _place_of(process: Process) -> str:
     if process.name != "containerd":
-        return next((place.key for place in PLACES if place.process == process.name), "")
+        return next((place.key for place in PLACES if process.name in _DAEMONS[place.kind]), "")
     config = _option(process, PLACES[0])
     if config.startswith(_OF_DOCKER):
         return ""
@@ -154,13 +153,6 @@ def parse_version(text: str) -> "str | Unread":
     return upstream(found) if found else Unread("error", f"no version in {text[:80]!r}")
 
 
-def _exists(source: Source, path: str) -> "bool | Unread":
-    stat = source.stat(path)
-    if isinstance(stat, Unread):
-        return False if stat.why == "absent" else stat
-    return True
-
-
 def binary_exists(source: Source, binary: str) -> "bool | Unread":
     """Whether a handler's program is there: a path, or a name that is looked up as a daemon looks it up."""
-    return _any(_exists(source, path) for path in ((binary,) if "/" in binary else (f"{folder}/{binary}" for folder in PATH)))
+    return _any(source.exists(path) for path in ((binary,) if "/" in binary else (f"{folder}/{binary}" for folder in PATH)))

@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hostagent.collect.unitfile import UnitText, parse_unit
+from hostagent.collect.values import names_in
 from hostagent.facts.system import Services, Unit
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.facts.unread import Unread, UnreadError, need, then
+from hostagent.knowledge.daemons import units
 from hostagent.source import Source
 
 #: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.
@@ -16,31 +18,14 @@ DIRECTORIES = (
     "/lib/systemd/system", "/run/systemd/generator.late",
 )  # fmt: skip
 _PULLING = (".wants", ".requires", ".upholds")
-#: Unit, without ``.service``, and the names its daemon has in the process list.
-KNOWN_UNITS = {
-    "nvidia-persistenced": ("nvidia-persistenced",),
-    "nvidia-fabricmanager": ("nv-fabricmanager",),
-    "nvidia-imex": ("nvidia-imex",),
-    "nvidia-cdi-refresh": (),
-    "nvidia-cdi-refresh.path": (),
-    "containerd": ("containerd",),
-    "docker": ("dockerd",),
-    "crio": ("crio",),
-    "kubelet": ("kubelet",),
-    "k3s": ("k3s", "k3s-server"),
-    "k3s-agent": ("k3s", "k3s-agent"),
-    "rke2-server": ("rke2",),
-    "rke2-agent": ("rke2",),
-}
 _CGROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 
 
 def read_services(source: Source, known: Callable[[type], Any]) -> Services:
-    processes = source.processes()
-    running = processes if isinstance(processes, Unread) else {str(row.get("name")) for row in processes}
+    running = then(source.processes(), lambda rows: {str(row.get("name")) for row in rows})
     try:
         tree = UnitTree(source)
-        return Services(tuple(_unit(source, tree, name, daemons, running) for name, daemons in KNOWN_UNITS.items()))
+        return Services(tuple(_unit(source, tree, name, daemons, running) for name, daemons in units().items()))
     except UnreadError as error:
         return Services(error.unread)
 
@@ -86,7 +71,7 @@ def _active(source: Source, full: str, settings: UnitText, daemons: tuple[str, .
         systemd_seen = systemd_seen or not isinstance(source.stat(f"{root}/system.slice"), Unread)
     if systemd_seen:
         return False
-    return running if isinstance(running, Unread) else bool(running.intersection(daemons))
+    return then(running, lambda names: bool(names.intersection(daemons)))
 
 
 def slice_path(name: str) -> str:
@@ -213,10 +198,7 @@ class UnitTree:
                             chosen.setdefault(file, f"{directory}/{folder}/{file}")
         for file in sorted(chosen):
             if not self._null(chosen[file]):
-                text = self._source.text(chosen[file])
-                if isinstance(text, Unread):
-                    raise UnreadError(text)
-                yield text
+                yield need(self._source.text(chosen[file]))
 
     def _null(self, path: str) -> bool:
         """A link to /dev/null, or an empty file."""
@@ -227,12 +209,7 @@ class UnitTree:
         return not isinstance(stat, Unread) and stat.kind == "file" and stat.size == 0
 
     def _list(self, directory: str) -> tuple[str, ...]:
-        names = self._source.listdir(directory)
-        if isinstance(names, Unread):
-            if names.why in ("absent", "not-running"):
-                return ()
-            raise UnreadError(names)
-        return names
+        return need(names_in(self._source, directory))
 
 
 def drop_in_directories(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from functools import cmp_to_key
 from typing import Any
 
 from hostagent.collect.tomltext import parse_toml
+from hostagent.collect.values import stops_at_unread
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, need, then
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
 from hostagent.source import Source
@@ -63,7 +64,6 @@ def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
         packages=packages,
         version=binary_version if isinstance(lowest, Unread) and not isinstance(binary_version, Unread) else lowest,
         binaries=binaries,
-        binary_version=binary_version,
         config_path=path,
         config_error=error,
         mode=mode,
@@ -76,19 +76,12 @@ def _packages(packages: "Packages | Unread") -> "tuple[Package, ...] | Unread":
         return packages
     if isinstance(packages.manager, Unread) and packages.manager.why == "absent":
         return ()
-    if isinstance(packages.installed, Unread):
-        return packages.installed
-    return tuple(one for one in packages.installed if one.name in TOOLKIT_PACKAGES)
+    return then(packages.installed, lambda those: tuple(one for one in those if one.name in TOOLKIT_PACKAGES))
 
 
+@stops_at_unread
 def _lowest(packages: "tuple[Package, ...] | Unread") -> "str | Unread":
-    if isinstance(packages, Unread):
-        return packages
-    versions = []
-    for one in packages:
-        if isinstance(one.upstream, Unread):
-            return one.upstream
-        versions.append(one.upstream)
+    versions = [need(one.upstream) for one in need(packages)]
     return min(versions, key=_BY_VERSION) if versions else Unread("absent", "the NVIDIA Container Toolkit is not installed")
 
 
@@ -104,17 +97,14 @@ def _binaries(source: Source) -> "tuple[tuple[str, bool], ...] | Unread":
     return tuple(found)
 
 
+@stops_at_unread
 def _binary_version(source: Source, packaged: "str | Unread") -> "str | Unread":
     """Asked of the binary only where no package tells: a program is started for nothing else."""
     if not isinstance(packaged, Unread):
         return Unread("not-supported", "the package tells the version")
-    stat = source.stat(_CTK)
-    if isinstance(stat, Unread):
-        return stat if stat.why != "absent" else Unread("absent", f"no {_CTK}")
-    answer = source.run(_CTK, "--version")
-    if isinstance(answer, Unread):
-        return answer
-    return parse_ctk_version(answer.stdout)
+    if not need(source.exists(_CTK)):
+        return Unread("absent", f"no {_CTK}")
+    return then(source.run(_CTK, "--version"), lambda answer: parse_ctk_version(answer.stdout))
 
 
 def _config(source: Source) -> "tuple[str | Unread, str | Unread, str | Unread]":
@@ -128,7 +118,4 @@ def _config(source: Source) -> "tuple[str | Unread, str | Unread, str | Unread]"
 
 
 def _operator_version(source: Source) -> "str | Unread":
-    names = source.listdir(_OPERATOR)
-    if isinstance(names, Unread):
-        return "" if names.why == "absent" else names
-    return parse_operator_files(names) if names else ""
+    return then(source.listdir(_OPERATOR, absent=()), lambda names: parse_operator_files(names) if names else "")

@@ -6,8 +6,9 @@ from fnmatch import fnmatchcase
 
 from hostagent.collect.deb822 import parse_stanzas
 from hostagent.collect.dpkg import Record
+from hostagent.collect.values import paths_in, stops_at_unread
 from hostagent.facts.packages import VersionLock
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
 
 PREFERENCES_DIR = "/etc/apt/preferences.d"
@@ -153,51 +154,24 @@ _LISTS = (
 )
 
 
+@stops_at_unread
 def read_locks(source: Source) -> "tuple[Locks, tuple[str, ...]] | Unread":
     """All pins and locks, and the preferences files that name NVIDIA and that apt passes over because of their name."""
     locks: list[VersionLock] = []
     ignored: list[str] = []
     try:
-        for file in ("/etc/apt/preferences", *_entries(source, PREFERENCES_DIR)):
-            text = _text(source, file)
+        for file in ("/etc/apt/preferences", *paths_in(source, PREFERENCES_DIR)):
+            text = need(source.text(file, absent=""))
             name = file.rpartition("/")[2]
             if file == "/etc/apt/preferences" or apt_reads(name):
                 locks += parse_preferences(text, file)
             elif not _PUT_ASIDE.search(name) and re.search("nvidia|cuda", text, re.IGNORECASE):
                 ignored.append(file)
-        for file, parse in (*_LISTS, *((file, parse_versionlock) for file in _entries(source, "/etc/tdnf/locks.d"))):
-            if text := _text(source, file):
+        for file, parse in (*_LISTS, *((file, parse_versionlock) for file in paths_in(source, "/etc/tdnf/locks.d"))):
+            if text := need(source.text(file, absent="")):
                 locks += parse(text, file)
-    except _FileError as error:
-        return error.unread
     except ValueError as error:
         return Unread("error", f"{file}: {error}")
     if len(locks) > _MOST_LOCKS or any(len(one.package) + len(one.version) > _LONGEST for one in locks):
         return Unread("error", f"found {len(locks)} locks, wanted at most {_MOST_LOCKS}, none longer than {_LONGEST} characters")
     return tuple(locks), tuple(ignored)
-
-
-class _FileError(Exception):
-    """One of the files cannot be read: then no one knows what is locked."""
-
-    def __init__(self, unread: Unread) -> None:
-        super().__init__(unread.detail)
-        self.unread = unread
-
-
-def _entries(source: Source, directory: str) -> tuple[str, ...]:
-    names = source.listdir(directory)
-    if isinstance(names, Unread):
-        if names.why == "absent":
-            return ()
-        raise _FileError(names)
-    return tuple(f"{directory}/{name}" for name in names)
-
-
-def _text(source: Source, file: str) -> str:
-    text = source.text(file)
-    if isinstance(text, Unread):
-        if text.why == "absent":
-            return ""
-        raise _FileError(text)
-    return text

@@ -16,7 +16,6 @@ class CdiSpec:
     library_versions: tuple[str, ...]  # versions of libcuda.so.* and libnvidia-ml.so.* it mounts
     missing_paths: tuple[str, ...] | Unread  # host paths it names that do not exist
     uvm_majors: tuple[int, ...]  # majors it fixes for /dev/nvidia-uvm*; () when it names the node by path alone
-    mtime: float | Unread
 
 
 @frozen

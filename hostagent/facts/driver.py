@@ -53,7 +53,6 @@ class Driver:
     flavour: str | Unread  # of the loaded module: open, proprietary (/proc/driver/nvidia/version)
     proc_version: str | Unread  # version by /proc/driver/nvidia/version
     refcount: int | Unread  # users of the loaded module
-    firmware_path: str | Unread  # /sys/module/firmware_class/parameters/path, "" when unset
     parameters: tuple[tuple[str, str], ...] | Unread  # /proc/driver/nvidia/params
     module_options: tuple[tuple[str, str], ...] | Unread  # nvidia options of /etc/modprobe.d: (name, value)
     libraries: tuple[Library, ...] | Unread  # libnvidia-ml.so.1 and libcuda.so.1, one a file, in the linker's order
@@ -66,7 +65,6 @@ class Driver:
     char_links: tuple[str, ...] | Unread  # names below /dev/char of the driver's majors: "195:0"
     char_majors: tuple[tuple[str, int], ...] | Unread  # /proc/devices: (nvidia-uvm, 511)
     persistenced_socket: bool | Unread
-    nvml_state: str | Unread  # "ok", or NVML's error name in lower case with dashes: driver-not-loaded
     nvml_error_code: int | Unread  # 0, 9, 12, 18 …: nvml.h, nvmlReturn_t
     nvml_driver_version: str | Unread
     cuda_driver_version: str | Unread  # highest CUDA the driver runs: "13.0"

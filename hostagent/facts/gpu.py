@@ -6,9 +6,8 @@ from hostagent.facts.unread import Unread
 
 @frozen
 class RowRemap:
-    """nvmlDeviceGetRemappedRows: counts of rows, and the two flags."""
+    """nvmlDeviceGetRemappedRows: rows remapped for uncorrectable errors, and the two flags."""
 
-    correctable: int
     uncorrectable: int
     pending: bool
     failed: bool
@@ -71,7 +70,6 @@ class Gpu:
     in_proc: bool | Unread  # /proc/driver/nvidia/gpus/<pci>
     in_nvml: bool | Unread
     device_id: str | Unread  # 0x2330
-    subsystem_id: str | Unread
     bound_to: str | Unread  # nvidia, nouveau, vfio-pci; "" when no driver is bound
     numa_node: int | Unread  # -1 when the firmware does not say
     local_cpus: str | Unread  # cpulist
@@ -85,7 +83,6 @@ class Gpu:
     name: str | Unread
     uuid: str | Unread
     proc_uuid: str | Unread  # by /proc: "GPU-????????-…" when the GPU was never initialised
-    proc_firmware: str | Unread  # "GPU Firmware" of /proc: version, or N/A
     excluded: bool | Unread
     lost: bool | Unread  # NVML said GPU is lost (15) to some call
     reset_required: bool | Unread  # NVML said a reset is required (16) to some call
@@ -157,7 +154,6 @@ class InitFailure:
     pci: str  # "" when the line does not name the GPU
     kind: str  # adapter (RmInitAdapter), gsp, wpr2, firmware (a firmware file that could not be loaded)
     line: str  # the newest
-    count: int
 
 
 @frozen
@@ -172,9 +168,6 @@ class GpuEvents:
 
 @frozen
 class Accelerators:
-    """Counts and names over the whole host that no single GPU knows."""
+    """What is on PCI beside NVIDIA's GPUs."""
 
-    nvml_count: int | Unread
-    proc_count: int | Unread
-    pci_count: int | Unread
     others: tuple[OtherAccelerator, ...] | Unread

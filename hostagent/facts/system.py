@@ -16,13 +16,11 @@ class Identity:
 
 @frozen
 class Os:
-    """The distribution. ``id``, ``version_id``, ``variant_id`` are os-release's words (os-release(5))."""
+    """The distribution. ``id`` and ``version_id`` are os-release's words (os-release(5))."""
 
     id: str | Unread
     version_id: str | Unread
-    id_like: tuple[str, ...] | Unread
     pretty_name: str | Unread
-    variant_id: str | Unread  # "" when os-release has none
     arch: str | Unread  # uname -m: x86_64, aarch64; of an image: from its ELF loader
     managed_by: str | Unread  # who owns the OS image ("Container-Optimized OS"), "" when nobody does
     selinux: str | Unread  # enforcing, permissive, disabled
@@ -67,13 +65,11 @@ class Kernel:
     next_release: str | Unread  # the kernel the next boot takes: default boot entry, else the newest
     booted_at: float | Unread  # seconds since the epoch
     loaded_modules: tuple[str, ...] | Unread  # names of /sys/module entries that are loadable modules
-    cmdline: str | Unread
     secure_boot: bool | Unread
     module_signatures_enforced: bool | Unread  # lockdown, or module.sig_enforce
     nouveau_blacklisted: bool | Unread  # by modprobe.d, or by the kernel command line
     nouveau_blacklist_mtime: float | Unread  # seconds since the epoch, of the newest such file; absent without one
     log: tuple[str, ...] | Unread  # kernel log lines of this boot that name the GPU driver or a module key; newest last
-    log_complete: bool | Unread  # the log reaches back to the boot
 
     def at(self, release: "str | Unread") -> "InstalledKernel | Unread":
         """The installed kernel of that release; absent when there is no such one."""
@@ -91,7 +87,6 @@ class Filesystem:
 
     path: str  # the first of `holds`
     holds: tuple[str, ...]  # which of /, /usr, /var and /boot lie on it
-    total_bytes: int | Unread
     free_bytes: int | Unread  # for an unprivileged user
     free_inodes: int | Unread  # not-supported where the filesystem does not count them (btrfs, vfat)
 

@@ -10,9 +10,8 @@ class Toolkit:
     """Packages, binaries and configuration of the toolkit on the host."""
 
     packages: tuple[Package, ...] | Unread  # of the four; () when none is installed
-    version: str | Unread  # lowest upstream version of the packages, else of the binary
+    version: str | Unread  # lowest upstream version of the packages; where none says it, what `nvidia-ctk --version` says
     binaries: tuple[tuple[str, bool], ...] | Unread  # (path, executable) of those that exist
-    binary_version: str | Unread  # `nvidia-ctk --version`, only where no package says it
     config_path: str | Unread
     config_error: str | Unread  # "" when config.toml parses
     mode: str | Unread  # nvidia-container-runtime.mode: auto, legacy, cdi, jit-cdi, csv

@@ -3,21 +3,14 @@
 from typing import Any
 
 from hostagent.facts.unread import Unread
+from hostagent.knowledge import daemons
 from hostagent.source.base import MIB, Answer
 from hostagent.source.files import Files
 from hostagent.source.paths import Root
 from hostagent.source.secret import without_secret_arguments
 
 #: Names as /proc/<pid>/comm cuts them: 15 characters.
-NAMES = frozenset(
-    name[:15]
-    for name in (
-        "containerd", "dockerd", "crio", "kubelet", "k3s-server", "k3s-agent", "k3s", "rke2", "microk8s", "k0s",
-        "nvidia-persistenced", "nv-fabricmanager", "nvidia-imex", "nvlsm", "nv-hostengine",
-        "chronyd", "ntpd", "ntpsec", "systemd-timesyncd", "ptp4l", "phc2sys", "vmtoolsd", "VBoxService", "openntpd",
-        "apt-get", "apt", "dpkg", "unattended-upgr", "dnf", "yum", "zypper", "packagekitd", "slurmd",
-    )
-)  # fmt: skip
+NAMES = frozenset(name[:15] for name in daemons.processes())
 _SOCKETS_BYTES = 16 * MIB
 _COMM_BYTES = 64
 

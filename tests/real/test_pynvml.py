@@ -8,7 +8,7 @@ import os
 import pytest
 
 from hostagent.collect import collect
-from hostagent.facts.gpu import Accelerators, Gpu
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
 from hostagent.source.lanes import nvml as table
@@ -32,12 +32,8 @@ def tree(tmp_path):
 
 
 def gpus(tree, *, nvml_optional=False):
-    return facts(tree, nvml_optional=nvml_optional).of(Gpu)
-
-
-def facts(tree, *, nvml_optional=False):
     with live(tree) as backend:
-        return collect(Source(backend, nvml_optional=lambda: nvml_optional), ("Gpu", "Accelerators"))[0]
+        return collect(Source(backend, nvml_optional=lambda: nvml_optional), ("Gpu",))[0].of(Gpu)
 
 
 def unread_fields(gpu):
@@ -110,10 +106,9 @@ def test_a_gpu_that_nvml_does_not_count_is_still_a_gpu(tree):
     addresses = stub_nvml.install(tree, 8)
     places = "".join(f"DeviceGetPciInfo {index} value 0000{address.upper()}\n" for index, address in enumerate(addresses[1:]))
     stub_nvml.write(tree / stub_nvml.TABLE, f"DeviceGetCount * value 7\n{places}")
-    everything = facts(tree)
-    counts = everything.of(Accelerators)
-    assert (counts.nvml_count, counts.proc_count, counts.pci_count) == (7, 8, 8)
-    first, *others = everything.of(Gpu)
+    first, *others = gpus(tree)
+    assert all(one.in_nvml and one.in_proc and one.on_pci for one in others)
+    assert len(others) == 7
     assert (first.in_nvml, first.on_pci, first.in_proc, first.name) == (False, True, True, "NVIDIA H100 80GB HBM3")
     assert first.temperature_celsius.why == "absent"
     assert [one.index for one in others] == list(range(7)), "an index that shifted moves no fact to another GPU"
@@ -138,9 +133,7 @@ def test_a_gpu_that_must_be_reset_says_so(tree):
 )
 def test_a_failed_start_is_told_by_its_code(tree, code, why, text):
     stub_nvml.install(tree, 1, {"Init *": f"error {code}"})
-    everything = facts(tree)
-    assert everything.of(Accelerators).nvml_count == Unread(why, text)
-    (one,) = everything.of(Gpu)
+    (one,) = gpus(tree)
     assert one.temperature_celsius == one.in_nvml == Unread(why, text)
     assert (one.on_pci, one.uuid) == (True, "GPU-00000000-0000-4000-8000-000000000000"), "what /proc and PCI tell stays"
 

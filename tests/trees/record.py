@@ -1,6 +1,7 @@
 """Rebuild trees and write what they answer to ``tests/hosts``: ``python -m tests.trees.record [NAME…]``. Needs root and gcc.
 
-Read the difference of every ``expect.yaml`` before you commit it: this writes down today's verdict, right or wrong.
+A host that has no tree is the recording of a real machine: its tape stays as it is and is judged again. Read the difference of
+every ``expect.yaml`` before you commit it: this writes down today's verdict, right or wrong.
 """
 
 import shutil
@@ -11,10 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 from hostagent import profile, snapshot
 from hostagent.reading import InProcess
 from hostagent.source import tape
-from hostagent.source.tape import Tape
+from hostagent.source.tape import ReplayBackend, Tape
+from tests.judged import judged
 from tests.trees import hosts, others
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
@@ -62,14 +66,23 @@ def adopt(name: str, recorded: Tape, profile_name: str) -> dict[str, object]:
     return expected
 
 
+def judge(name: str) -> dict[str, object]:
+    """Replace the expectation of a kept tape: what it cannot answer comes under ``not_recorded``; returns the expectation."""
+    file = HOSTS / name / "expect.yaml"
+    loaded = profile.load(yaml.safe_load(file.read_text())["profile"], site_file="")
+    expected = snapshot.expectation(judged(ReplayBackend(tape.load(str(HOSTS / name))), loaded))
+    file.write_text(yaml.safe_dump(expected, sort_keys=False))
+    return expected
+
+
 def main(names: list[str]) -> None:
-    for name in names or RECIPES:
+    for name in names or (*RECIPES, *sorted({path.parent.name for path in HOSTS.glob("*/tape.json")} - set(RECIPES))):
         with tempfile.TemporaryDirectory() as place:
-            expected = adopt(name, record(name, Path(place, "root")), RECIPES[name].profile)
+            expected = adopt(name, record(name, Path(place, "root")), RECIPES[name].profile) if name in RECIPES else judge(name)
         size = (HOSTS / name / "tape.json").stat().st_size // 1024
         print(f"{name}: {size} KiB, single-node {expected['single_node']}, multi-node {expected['multi_node']}")  # noqa: T201
-        for outcome in ("fail", "warn", "unknown"):
-            print(*(f"  {outcome:<7} {check_id}" for check_id in expected[outcome]), sep="\n") if expected[outcome] else None  # noqa: T201
+        for outcome in ("fail", "warn", "unknown", "not_recorded"):
+            print(*(f"  {outcome:<7} {check_id}" for check_id in expected[outcome]), sep="\n") if expected.get(outcome) else None  # noqa: T201
 
 
 if __name__ == "__main__":

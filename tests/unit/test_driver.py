@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hostagent.collect import devices, dkms, driver, ldcache, libraries
 from hostagent.facts.driver import Driver
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.driver import CUDA_LEVELS, FLOORS, RELEASES_580, floor
+from hostagent.knowledge.driver import CUDA_LEVELS, FLOORS, RELEASES_580, floor, nvml_name
 from hostagent.knowledge.pci import FLAVOURS, RANGES, architecture, flavours
 from hostagent.testing import host
 
@@ -261,12 +261,12 @@ def test_firmware_is_read_where_the_kernel_looks_for_it():
 )
 def test_an_error_that_nvml_speaks_is_a_code(answer, state, code):
     found = read({"nvml init": answer})
-    assert (found.nvml_state, found.nvml_error_code) == (state, code)
+    assert (nvml_name(found.nvml_error_code), found.nvml_error_code) == (state, code)
 
 
 def test_an_nvml_that_was_not_asked_has_no_code():
     assert read({"nvml init": Unread("timeout", "nvmlInit: no answer in 10 s")}).nvml_error_code.why == "timeout"
-    assert read({}).nvml_state == Unread("absent", "the nvidia module is not loaded")
+    assert read({}).nvml_error_code == Unread("absent", "the nvidia module is not loaded")
 
 
 def test_cuda_versions_come_from_nvml_and_from_the_toolkit():

@@ -30,7 +30,6 @@ def function(address=ADDRESS, vendor="0x10de", kind="0x030200", driver="nvidia",
         "vendor": vendor,
         "class": kind,
         "device": "0x2330",
-        "subsystem_device": "0x16c1",
         "numa_node": "-1",
         "local_cpulist": "0-55",
         "current_link_speed": "32.0 GT/s PCIe",
@@ -109,14 +108,11 @@ def test_switches_sound_and_virtual_functions_are_no_gpus():
     files = function("0000:07:00.0", kind="0x068000") | function("0000:08:00.0", kind="0x040300")
     files |= function("0000:1b:00.4", physfn=("link", "../0000:1b:00.0")) | function()
     assert [one.pci for one in read_gpus(host(files), None)] == [ADDRESS]
-    assert read_accelerators(host(files), None).pci_count == 1
 
 
 def test_gpus_of_other_vendors_are_named():
     files = function("0000:03:00.0", vendor="0x1002", kind="0x038000") | function("0000:04:00.0", vendor="0x1a03", kind="0x030000")
-    found = read_accelerators(host(files), None)
-    assert found.others == (OtherAccelerator("0000:03:00.0", "0x1002", "0x2330"),)
-    assert found.pci_count == 0
+    assert read_accelerators(host(files), None).others == (OtherAccelerator("0000:03:00.0", "0x1002", "0x2330"),)
     assert read_gpus(host(files), None) == ()
 
 
@@ -125,7 +121,7 @@ def test_a_function_that_may_be_a_gpu_is_unknown_and_not_missing(name):
     files = function() | {f"{pci.DEVICES}/{ADDRESS}/{name}": Unread("not-recorded", name)}
     (one,) = read_gpus(host(files), None)
     assert one.on_pci.why == "not-recorded"
-    assert read_accelerators(host(files), None).pci_count.why == "not-recorded"
+    assert read_accelerators(host(files), None).others.why == "not-recorded"
 
 
 def test_a_function_of_another_vendor_whose_class_is_unread_is_no_gpu():
@@ -167,7 +163,7 @@ def test_of_two_devices_that_claim_one_address_the_first_has_it():
 
 def test_a_device_count_beyond_reason_is_an_error():
     for count in (10**9, -1, "8", True, None):
-        assert read_accelerators(host({"nvml init": True, "nvml device_count": count}), None).nvml_count.why == "error"
+        assert only(function(), {"nvml init": True, "nvml device_count": count}).in_nvml.why == "error"
 
 
 def test_error_counters_may_fail_alone():
@@ -212,7 +208,7 @@ def test_a_card_has_no_more_lanes_than_its_slot(port, lanes):
 def test_a_loaded_module_without_its_directory_in_proc_is_a_proc_not_seen_whole():
     files = {**function(), **STARTED, **answers(), "/sys/module/nvidia/initstate": "live\n"}
     (gpu,) = read_gpus(host(files), None)
-    assert (gpu.in_proc.why, gpu.proc_uuid.why, read_accelerators(host(files), None).proc_count.why) == ("error", "error", "error")
+    assert (gpu.in_proc.why, gpu.proc_uuid.why) == ("error", "error")
     del files["/sys/module/nvidia/initstate"]
     assert read_gpus(host(files), None)[0].in_proc.why == "absent"
 

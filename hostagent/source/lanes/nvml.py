@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread, Why
+from hostagent.knowledge import libraries
 from hostagent.source.base import Answer
 from hostagent.source.files import Files
 from hostagent.source.lane import CALL_S, LOAD_S, Ask
@@ -32,18 +33,7 @@ from hostagent.source.renounce import renounce
 FIRST_INIT_S = 10.0
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
 LIBRARY = "libnvidia-ml.so.1"
-#: Where hosts keep it, most usual first; the last ones belong to driver containers and to GKE.
-LIBRARY_DIRECTORIES = (
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/usr/lib64",
-    "/usr/lib/x86_64-linux-gnu/nvidia/current",
-    "/usr/lib/aarch64-linux-gnu/nvidia/current",
-    "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
-    "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
-    "/run/nvidia/driver/usr/lib64",
-    "/home/kubernetes/bin/nvidia/lib64",
-)
+LIBRARY_DIRECTORIES = (*libraries.SYSTEM, *libraries.OF_THE_DRIVER)
 #: nvmlReturn_t that is not simply an error. 25 (argument version mismatch) is one: this program passed a wrong struct.
 _WHY: dict[int, Why] = {
     3: "not-supported",

@@ -1,0 +1,63 @@
+"""What several readers read in the same way: a line, a number, names, the time of a file."""
+
+import functools
+import re
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from hostagent.facts.unread import Unread, UnreadError, need, then
+from hostagent.source import Source
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def stops_at_unread(read: "Callable[P, T]") -> "Callable[P, T | Unread]":
+    """A reader that uses `need`: the first value it cannot do without and that is unread is its answer."""
+
+    @functools.wraps(read)
+    def answer(*arguments: P.args, **named: P.kwargs) -> "T | Unread":
+        try:
+            return read(*arguments, **named)
+        except UnreadError as error:
+            return error.unread
+
+    return answer
+
+
+def line_in(source: Source, path: str, *, absent: "str | None" = None) -> "str | Unread":
+    """A file of one line, as procfs and sysfs have them, without white space around it."""
+    return then(source.text(path, absent=absent), str.strip)
+
+
+def number_in(source: Source, path: str) -> "int | Unread":
+    """A file that holds one decimal number, which may be negative."""
+    return then(line_in(source, path), lambda text: parse_number(text, path))
+
+
+def parse_number(text: str, where: str) -> "int | Unread":
+    """
+    A decimal number of at most 18 digits.
+
+    >>> parse_number("-1", "numa_node"), parse_number("Unknown", "numa_node")
+    (-1, Unread('error', "numa_node: found 'Unknown', wanted a number"))
+    """
+    if re.fullmatch(r"-?[0-9]{1,18}", text, re.ASCII):
+        return int(text)
+    return Unread("error", f"{where}: found {text[:40]!r}, wanted a number")
+
+
+def names_in(source: Source, directory: str) -> "tuple[str, ...] | Unread":
+    """The names in a directory; none where it is not there, nor in an image where only a running host has it."""
+    names = source.listdir(directory, absent=())
+    return () if isinstance(names, Unread) and names.why == "not-running" else names
+
+
+def paths_in(source: Source, directory: str) -> tuple[str, ...]:
+    """The paths in a directory, none where it is not there; raises ``UnreadError`` where nobody could look."""
+    return tuple(f"{directory}/{name}" for name in need(source.listdir(directory, absent=())))
+
+
+def modified_at(source: Source, path: str) -> "float | Unread":
+    """Seconds since the epoch."""
+    return then(source.stat(path), lambda found: found.mtime)

@@ -1,0 +1,19 @@
+"""Where hosts keep the driver's user libraries, most usual first.
+
+Sources: packages of Debian, Ubuntu, RHEL and SLES (nvidia-driver-libs, libnvidia-compute, nvidia-compute-G06), NVIDIA's GPU Operator
+(driver container), Google's cos-gpu-installer. State of 2026-08.
+"""
+
+#: Debian's multiarch, and the 64-bit directory of the others.
+SYSTEM = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
+#: What people add by hand; the linker may prefer it.
+LOCAL = ("/usr/local/lib", "/usr/local/lib64")
+#: Debian's alternatives, and where a driver container and Google's installer put theirs.
+OF_THE_DRIVER = (
+    "/usr/lib/x86_64-linux-gnu/nvidia/current",
+    "/usr/lib/aarch64-linux-gnu/nvidia/current",
+    "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
+    "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
+    "/run/nvidia/driver/usr/lib64",
+    "/home/kubernetes/bin/nvidia/lib64",
+)

@@ -1,0 +1,42 @@
+"""The table of daemons is the only place that knows their names."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import hostagent
+from hostagent.collect.services import read_services
+from hostagent.knowledge import daemons, fabric
+from hostagent.source.daemons import NAMES
+from hostagent.testing import host
+
+ROOT = Path(hostagent.__file__).parent
+#: Words that name a kind, a place or a package too, and the names that a package manager's pid file may hold.
+OTHER_MEANING = {"containerd", "docker", "crio", "kubelet", "k3s", "k0s", "rke2", "microk8s", *daemons.processes("packages")}
+
+
+@pytest.mark.parametrize("path", sorted((*ROOT.glob("collect/**/*.py"), *ROOT.glob("source/**/*.py"))), ids=lambda path: path.stem)
+def test_no_reader_has_a_list_of_daemons_of_its_own(path):
+    words = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    assert words & {*daemons.processes(), *daemons.units()} - OTHER_MEANING == set()
+
+
+def test_every_process_that_a_check_looks_for_is_listed():
+    assert {fabric.MANAGER_PROCESS, fabric.NVLSM_PROCESS, fabric.IMEX_PROCESS} <= set(daemons.processes("nvidia"))
+
+
+def test_a_name_is_looked_for_as_the_kernel_cuts_it():
+    assert {"systemd-timesyn", "nvidia-persiste", "nv-fabricmanage", "containerd"} <= NAMES
+    assert max(map(len, NAMES)) == 15
+
+
+def test_every_unit_of_the_table_is_read():
+    read = read_services(host({"processes": []}), lambda _: None)
+    assert {unit.name for unit in read.units} == set(daemons.units())
+    assert {fabric.MANAGER_UNIT, fabric.IMEX_UNIT} <= set(daemons.units("nvidia"))
+
+
+def test_no_process_stands_in_the_table_twice():
+    names = daemons.processes()
+    assert len(set(names)) == len(names)

@@ -1,0 +1,72 @@
+"""Nothing is read from a host for nobody: each field of a fact is used by a check, by the report or by another reader."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+#: What will use a field that nobody uses yet.
+WAITING = {
+    "Gpu.local_cpus": "topology: which CPUs and NICs are near a GPU",
+    "Unit.active": "who is believed: a process is a unit's daemon where the unit's cgroup says so",
+    "Driver.refcount": "the installer: a module that is in use is not unloaded",
+}
+
+
+def fields(tree: ast.Module) -> Iterator[str]:
+    """``Class.field`` of the frozen classes of one module."""
+    for kind in tree.body:
+        if isinstance(kind, ast.ClassDef) and any("frozen" in ast.unparse(one) for one in kind.decorator_list):
+            for row in kind.body:
+                if isinstance(row, ast.AnnAssign) and isinstance(row.target, ast.Name) and "ClassVar" not in ast.unparse(row.annotation):
+                    yield f"{kind.name}.{row.target.id}"
+
+
+def words(tree: ast.Module, *, by_name: bool) -> set[str]:
+    """Attributes that are looked at; with `by_name` texts too, for what hands names to ``getattr``. A constructor's keyword is neither."""
+    found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return found | texts if by_name else found
+
+
+def unused(modules: dict[str, ast.Module]) -> set[str]:
+    """Fields whose name is looked at in no module that knows their class. By name alone: a field may hide behind one of the same name."""
+    seen: dict[str, set[str]] = {}
+    for name, tree in modules.items():
+        if name.startswith("hostagent.source"):
+            continue  # knows no facts
+        imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+        by_name = not name.startswith(("hostagent.collect", "hostagent.facts", "hostagent_checks"))
+        for module in imported | {name}:
+            seen.setdefault(module, set()).update(words(tree, by_name=by_name))
+    facts = {name: tree for name, tree in modules.items() if name.startswith("hostagent.facts.")}
+    return {field for name, tree in facts.items() for field in fields(tree) if field.partition(".")[2] not in seen[name]}
+
+
+@pytest.fixture(scope="module")
+def ours() -> set[str]:
+    paths = {path: path.relative_to(ROOT) for path in (*ROOT.glob("hostagent/**/*.py"), *ROOT.glob("checks/**/*.py"))}
+    parts = {path: short.with_suffix("").parts for path, short in paths.items()}
+    names = {path: ".".join(one[1:] if one[0] == "checks" else one) for path, one in parts.items()}
+    return unused({name: ast.parse(path.read_text(encoding="utf-8")) for path, name in names.items()})
+
+
+def test_every_field_is_used(ours):
+    assert ours - set(WAITING) == set()
+
+
+def test_a_field_that_waits_still_waits(ours):
+    assert set(WAITING) - ours == set(), "it is used: take it off the list"
+
+
+def test_a_constructor_and_another_module_s_attribute_are_no_use():
+    sources = {
+        "hostagent.facts.disk": "@frozen\nclass Disk:\n    total: int\n    free: int\n    label: str\n    kind: str\n",
+        "hostagent.collect.disk": "from hostagent.facts.disk import Disk\ndef read(x): return Disk(total=x, free=x, label='label', kind=x)\n",
+        "hostagent.report": "from hostagent.facts.disk import Disk\nNAMES = ('kind',)\n",
+        "hostagent_checks.host.space": "from hostagent.facts.disk import Disk\ndef space(disk: Disk): return disk.free\n",
+        "hostagent_checks.host.other": "def other(one): return one.total\n",
+    }
+    assert unused({name: ast.parse(text) for name, text in sources.items()}) == {"Disk.total", "Disk.label"}
