@@ -45,7 +45,7 @@ READERS: Mapping[str, Reader] = {
     "Fabric": Reader("fabric.read_fabric", (), _NVIDIA),
     "GpuEvents": Reader("events.read_events"),
     "Driver": Reader("driver.read_driver", ("Packages",), _NVIDIA),
-    "Accelerators": Reader("gpu.read_accelerators", (), _NVIDIA),
+    "Accelerators": Reader("gpu.read_accelerators"),
     "Gpu": Reader("gpu.read_gpus", (), _NVIDIA),
 }
 #: What the head of every report is made of.
