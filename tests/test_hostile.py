@@ -29,11 +29,11 @@ CHECKS = catalogue.load(LOADED.profile.catalogues)
 def _parsers():
     """Every ``parse_*`` of the collectors and sources, by name: a new one is fuzzed without being listed."""
     for package in (hostagent.collect, hostagent.source):
-        for entry in pkgutil.iter_modules(package.__path__):
-            module = importlib.import_module(f"{package.__name__}.{entry.name}")
+        for entry in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(entry.name)
             for name, function in vars(module).items():
                 if name.startswith("parse_") and inspect.isfunction(function) and function.__module__ == module.__name__:
-                    yield f"{entry.name}.{name}", function
+                    yield f"{entry.name.removeprefix(package.__name__)[1:]}.{name}", function
 
 
 PARSERS = dict(_parsers())

@@ -33,20 +33,20 @@ class Reader(NamedTuple):
 _NVIDIA = ("nvidia",)
 #: In reading order: what waits for a worker comes last.
 READERS: Mapping[str, Reader] = {
-    "Identity": Reader("identity.read_identity"),
-    "Os": Reader("osrelease.read_os"),
-    "Packages": Reader("packages.read_packages"),
-    "Kernel": Reader("kernel.read_kernel"),
-    "Services": Reader("services.read_services"),
-    "Machine": Reader("machine.read_machine", ("Services",)),
-    "Toolkit": Reader("toolkit.read_toolkit", ("Packages",)),
-    "Runtime": Reader("runtime.read_runtimes", ("Machine", "Packages")),
-    "Cdi": Reader("cdi.read_cdi", ("Runtime", "Services")),
-    "Fabric": Reader("fabric.read_fabric", (), _NVIDIA),
-    "GpuEvents": Reader("events.read_events"),
-    "Driver": Reader("driver.read_driver", ("Packages",), _NVIDIA),
-    "Accelerators": Reader("gpu.read_accelerators"),
-    "Gpu": Reader("gpu.read_gpus", (), _NVIDIA),
+    "Identity": Reader("host.identity.read_identity"),
+    "Os": Reader("os.release.read_os"),
+    "Packages": Reader("packages.packages.read_packages"),
+    "Kernel": Reader("kernel.kernel.read_kernel"),
+    "Services": Reader("host.services.read_services"),
+    "Machine": Reader("host.machine.read_machine", ("Services",)),
+    "Toolkit": Reader("toolkit.toolkit.read_toolkit", ("Packages",)),
+    "Runtime": Reader("runtime.runtime.read_runtimes", ("Machine", "Packages")),
+    "Cdi": Reader("cdi.cdi.read_cdi", ("Runtime", "Services")),
+    "Fabric": Reader("nvswitch.fabric.read_fabric", (), _NVIDIA),
+    "GpuEvents": Reader("gpu.events.read_events"),
+    "Driver": Reader("driver.driver.read_driver", ("Packages",), _NVIDIA),
+    "Accelerators": Reader("gpu.gpu.read_accelerators"),
+    "Gpu": Reader("gpu.gpu.read_gpus", (), _NVIDIA),
 }
 #: What the head of every report is made of.
 HEAD = ("Identity", "Os")

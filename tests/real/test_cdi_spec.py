@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from hostagent.collect.cdi import read_cdi
+from hostagent.collect.cdi.cdi import read_cdi
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
 from tests import stub_nvml

@@ -20,7 +20,7 @@ from conftest import need_real
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect.containerd import effective
+from hostagent.collect.runtime.containerd import effective
 from hostagent.collect.tomltext import parse_toml
 from hostagent.facts.unread import Unread
 from hostagent.testing import host

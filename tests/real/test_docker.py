@@ -12,7 +12,7 @@ import tempfile
 import pytest
 from conftest import need_real
 
-from hostagent.collect.docker import DockerConfigError, parse_daemon_json
+from hostagent.collect.runtime.docker import DockerConfigError, parse_daemon_json
 
 HOW = "tests/real/install_containerd.sh"
 CONFIGURATIONS = [

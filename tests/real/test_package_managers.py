@@ -13,9 +13,9 @@ import pytest
 from conftest import need_real
 
 from hostagent.collect import collect
-from hostagent.collect.aptconf import read_apt_settings
-from hostagent.collect.openpgp import parse_key_ids
-from hostagent.collect.packages import owners
+from hostagent.collect.packages.aptconf import read_apt_settings
+from hostagent.collect.packages.openpgp import parse_key_ids
+from hostagent.collect.packages.packages import owners
 from hostagent.facts.packages import Packages
 from hostagent.knowledge.packages import FAMILIES
 from hostagent.source import Source

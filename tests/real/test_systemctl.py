@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from hostagent.collect.cdi import refresh_order
-from hostagent.collect.services import UnitTree
+from hostagent.collect.cdi.cdi import refresh_order
+from hostagent.collect.host.services import UnitTree
 from hostagent.testing import host
 from tests.real.conftest import need_real
 

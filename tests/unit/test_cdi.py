@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect.cdi import parse_show, read_cdi
-from hostagent.collect.cdispec import CdiError, parse_spec
+from hostagent.collect.cdi.cdi import parse_show, read_cdi
+from hostagent.collect.cdi.spec import CdiError, parse_spec
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.system import Services, Unit
 from hostagent.facts.unread import Unread

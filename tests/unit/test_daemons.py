@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import hostagent
-from hostagent.collect.services import read_services
+from hostagent.collect.host.services import read_services
 from hostagent.knowledge import daemons, fabric
 from hostagent.source.daemons import NAMES
 from hostagent.testing import host

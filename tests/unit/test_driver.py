@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect import devices, dkms, driver, ldcache, libraries
+from hostagent.collect.driver import devices, dkms, driver, ldcache, libraries
 from hostagent.facts.driver import Driver
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.driver import CUDA_LEVELS, FLOORS, RELEASES_580, floor, nvml_name

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.events import parse_events, read_events
+from hostagent.collect.gpu.events import parse_events, read_events
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.xids import CATALOGUE, meaning

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.fabric import parse_imex_nodes, parse_manager_log, read_fabric
+from hostagent.collect.nvswitch.fabric import parse_imex_nodes, parse_manager_log, read_fabric
 from hostagent.facts.gpu import NvSwitch
 from hostagent.facts.unread import Unread
 from hostagent.testing import host

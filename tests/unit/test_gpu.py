@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect import nvml, pci
-from hostagent.collect.gpu import QUESTIONS, parse_information, read_accelerators, read_gpus
+from hostagent.collect.gpu import nvml, pci
+from hostagent.collect.gpu.gpu import QUESTIONS, parse_information, read_accelerators, read_gpus
 from hostagent.facts.gpu import Gpu, OtherAccelerator
 from hostagent.facts.unread import Unread
 from hostagent.source.lanes.nvml import DEVICE

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.collect import bootentry, kernel, modprobe
+from hostagent.collect.kernel import bootentry, kernel, modprobe
 from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.source import modinfo

@@ -7,15 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.apt import parse_sources_deb822, parse_sources_list
-from hostagent.collect.aptconf import parse_apt_conf
-from hostagent.collect.deb822 import parse_stanzas
-from hostagent.collect.dnf import parse_ini
-from hostagent.collect.dpkg import parse_status
-from hostagent.collect.openpgp import parse_key_ids
-from hostagent.collect.rpm import parse_rpm_list
-from hostagent.collect.toolkit import parse_config, parse_ctk_version, parse_operator_files
-from hostagent.collect.versionlocks import parse_preferences, parse_versionlock, parse_versionlock_toml, parse_zypp_locks, regex_glob
+from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_list
+from hostagent.collect.packages.aptconf import parse_apt_conf
+from hostagent.collect.packages.deb822 import parse_stanzas
+from hostagent.collect.packages.dnf import parse_ini
+from hostagent.collect.packages.dpkg import parse_status
+from hostagent.collect.packages.openpgp import parse_key_ids
+from hostagent.collect.packages.rpm import parse_rpm_list
+from hostagent.collect.packages.versionlocks import (
+    parse_preferences,
+    parse_versionlock,
+    parse_versionlock_toml,
+    parse_zypp_locks,
+    regex_glob,
+)
+from hostagent.collect.toolkit.toolkit import parse_config, parse_ctk_version, parse_operator_files
 
 
 def stanza(name, version, depends=""):

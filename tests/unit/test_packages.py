@@ -2,10 +2,10 @@
 
 import pytest
 
-from hostagent.collect.apt import parse_sources_deb822, parse_sources_list
-from hostagent.collect.packages import owners, read_packages
-from hostagent.collect.toolkit import read_toolkit
-from hostagent.collect.versionlocks import parse_preferences, parse_versionlock, regex_glob
+from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_list
+from hostagent.collect.packages.packages import owners, read_packages
+from hostagent.collect.packages.versionlocks import parse_preferences, parse_versionlock, regex_glob
+from hostagent.collect.toolkit.toolkit import read_toolkit
 from hostagent.facts.packages import Packages, VersionLock
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread

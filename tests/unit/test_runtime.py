@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect import crio, docker
-from hostagent.collect.containerd import effective
-from hostagent.collect.runtime import read_runtimes
-from hostagent.collect.runtimeplaces import parse_version
+from hostagent.collect.runtime import crio, docker
+from hostagent.collect.runtime.containerd import effective
+from hostagent.collect.runtime.places import parse_version
+from hostagent.collect.runtime.runtime import read_runtimes
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.system import Machine, Process

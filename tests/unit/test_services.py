@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.services import read_services, slice_path
-from hostagent.collect.unitfile import parse_unit
+from hostagent.collect.host.services import read_services, slice_path
+from hostagent.collect.host.unitfile import parse_unit
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from hostagent.collect.kernellog import read_kernel_log
+from hostagent.collect.kernel.log import read_kernel_log
 from hostagent.facts.gpu import GpuEvents, InitFailure, Xid
 from hostagent.facts.unread import Unread
 from hostagent.source import Source

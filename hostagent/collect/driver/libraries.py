@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.ldcache import parse_ldcache
-from hostagent.collect.packages import owners
+from hostagent.collect.driver.ldcache import parse_ldcache
+from hostagent.collect.packages.packages import owners
 from hostagent.collect.values import names_in
 from hostagent.facts.driver import Library
 from hostagent.facts.packages import Packages

@@ -2,7 +2,7 @@
 
 import re
 
-from hostagent.collect.bootentry import newest_first
+from hostagent.collect.kernel.bootentry import newest_first
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.driver import DkmsBuild
 from hostagent.facts.unread import Unread, need

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from itertools import product
 
-from hostagent.collect.deb822 import parse_stanzas
-from hostagent.collect.openpgp import parse_key_ids
+from hostagent.collect.packages.deb822 import parse_stanzas
+from hostagent.collect.packages.openpgp import parse_key_ids
 from hostagent.collect.values import paths_in, stops_at_unread
 from hostagent.facts.packages import AptSource
 from hostagent.facts.unread import Unread, need

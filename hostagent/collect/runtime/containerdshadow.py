@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hostagent.collect.containerdfiles import File
+from hostagent.collect.runtime.containerdfiles import File
 from hostagent.facts.unread import Unread
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hostagent.collect.unitfile import UnitText, parse_unit
+from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.collect.values import names_in
 from hostagent.facts.system import Services, Unit
 from hostagent.facts.unread import Unread, UnreadError, need, then

@@ -1,6 +1,6 @@
 """The package database of rpm. Its format is rpm's own business, so rpm is asked, once."""
 
-from hostagent.collect.dpkg import Record, merged_usr
+from hostagent.collect.packages.dpkg import Record, merged_usr
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
 from hostagent.source import Source

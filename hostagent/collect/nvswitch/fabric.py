@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect import pci
+from hostagent.collect.gpu import pci
 from hostagent.collect.values import line_in, stops_at_unread
 from hostagent.facts.gpu import Fabric, NvSwitch
 from hostagent.facts.unread import Unread, need, then

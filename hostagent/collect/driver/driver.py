@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from hostagent.collect.devices import read_char_links, read_majors, read_nodes
-from hostagent.collect.dkms import read_dkms
-from hostagent.collect.libraries import read_libraries
-from hostagent.collect.modprobe import parse_options, read_modprobe
+from hostagent.collect.driver.devices import read_char_links, read_majors, read_nodes
+from hostagent.collect.driver.dkms import read_dkms
+from hostagent.collect.driver.libraries import read_libraries
+from hostagent.collect.kernel.modprobe import parse_options, read_modprobe
 from hostagent.collect.values import line_in, names_in, number_in, stops_at_unread
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.unread import Unread, need, then

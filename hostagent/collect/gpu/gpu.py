@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hostagent.collect import nvml, pci
+from hostagent.collect.gpu import nvml, pci
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.collect.bootentry import newest_first, next_release
-from hostagent.collect.kernellog import read_kernel_log
-from hostagent.collect.modprobe import blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
+from hostagent.collect.kernel.bootentry import newest_first, next_release
+from hostagent.collect.kernel.log import read_kernel_log
+from hostagent.collect.kernel.modprobe import blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
 from hostagent.collect.values import modified_at
 from hostagent.facts.system import InstalledKernel, Kernel
 from hostagent.facts.unread import Unread, then

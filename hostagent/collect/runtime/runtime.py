@@ -4,10 +4,10 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.collect import crio, docker
-from hostagent.collect.containerd import Effective, effective
-from hostagent.collect.containerdshadow import nvidia_entries
-from hostagent.collect.runtimeplaces import Found, binary_exists, find
+from hostagent.collect.runtime import crio, docker
+from hostagent.collect.runtime.containerd import Effective, effective
+from hostagent.collect.runtime.containerdshadow import nvidia_entries
+from hostagent.collect.runtime.places import Found, binary_exists, find
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.collect.values import modified_at
 from hostagent.facts.runtime import Handler, Runtime

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from hostagent.collect.packages.versionlocks import regex_glob
 from hostagent.collect.values import stops_at_unread
-from hostagent.collect.versionlocks import regex_glob
 from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
 

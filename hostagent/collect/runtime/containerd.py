@@ -7,8 +7,8 @@ by version, and tests/real/test_containerd.py repeats the questions.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.collect.containerdfiles import ConfigError, File, load_files, strings
-from hostagent.collect.containerdshadow import is_nvidia_cri, shadowed
+from hostagent.collect.runtime.containerdfiles import ConfigError, File, load_files, strings
+from hostagent.collect.runtime.containerdshadow import is_nvidia_cri, shadowed
 from hostagent.collect.values import modified_at
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.runtimes import CONTAINERD, CRI_IMAGES, CRI_RUNTIME, GRPC_CRI, RUNC_V2, SPEC_DIRS, ContainerdRules, schema

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from hostagent.collect.deb822 import parse_stanzas
-from hostagent.collect.dpkg import Record
+from hostagent.collect.packages.deb822 import parse_stanzas
+from hostagent.collect.packages.dpkg import Record
 from hostagent.collect.values import paths_in, stops_at_unread
 from hostagent.facts.packages import VersionLock
 from hostagent.facts.unread import Unread, need

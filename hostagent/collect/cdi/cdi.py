@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hostagent.collect.cdispec import CdiError, parse_spec
-from hostagent.collect.services import UnitTree
-from hostagent.collect.unitfile import parse_unit
+from hostagent.collect.cdi.spec import CdiError, parse_spec
+from hostagent.collect.host.services import UnitTree
+from hostagent.collect.host.unitfile import parse_unit
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.runtime import Runtime

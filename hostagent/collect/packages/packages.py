@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hostagent.collect.apt import read_apt_keys, read_apt_sources
-from hostagent.collect.aptconf import read_apt_settings, unattended
-from hostagent.collect.dnf import read_automatic, read_streams
-from hostagent.collect.dpkg import STATUS, Record, dpkg_owners, read_interrupted, read_status
-from hostagent.collect.rpm import read_rpm, rpm_database, rpm_owners
-from hostagent.collect.versionlocks import Locks, covers, read_locks
+from hostagent.collect.packages.apt import read_apt_keys, read_apt_sources
+from hostagent.collect.packages.aptconf import read_apt_settings, unattended
+from hostagent.collect.packages.dnf import read_automatic, read_streams
+from hostagent.collect.packages.dpkg import STATUS, Record, dpkg_owners, read_interrupted, read_status
+from hostagent.collect.packages.rpm import read_rpm, rpm_database, rpm_owners
+from hostagent.collect.packages.versionlocks import Locks, covers, read_locks
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import upstream

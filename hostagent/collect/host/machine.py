@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hostagent.collect.locks import package_lock_holder
-from hostagent.collect.memlock import read_memlock
+from hostagent.collect.host.memlock import read_memlock
+from hostagent.collect.host.package_lock import package_lock_holder
 from hostagent.collect.values import line_in
 from hostagent.facts.system import Filesystem, Machine, Process, Services
 from hostagent.facts.unread import Unread, then

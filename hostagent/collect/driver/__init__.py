@@ -1,0 +1,1 @@
+"""The driver's modules, libraries, device nodes and builds."""

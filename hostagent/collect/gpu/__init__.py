@@ -1,0 +1,1 @@
+"""GPUs by PCI, NVML and the kernel log."""

@@ -1,0 +1,1 @@
+"""The host itself: name, units, processes, limits, space."""

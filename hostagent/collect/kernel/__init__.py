@@ -1,0 +1,1 @@
+"""Kernels, boot entries, modprobe and the kernel log."""

@@ -1,0 +1,1 @@
+"""NVSwitches and what an NVLink fabric needs."""

@@ -1,0 +1,1 @@
+"""Package databases, repositories, pins and locks."""
