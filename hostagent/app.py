@@ -11,8 +11,10 @@ from hostagent.collect import HEAD, READERS
 from hostagent.deadline import time_limit
 from hostagent.errors import OutOfTime
 from hostagent.evaluate import evaluate
-from hostagent.facts.host import HostFacts
-from hostagent.facts.system import Identity, Kernel, Os
+from hostagent.facts.host import Identity
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
 from hostagent.profile import Loaded
 from hostagent.reading import Collected, Reading

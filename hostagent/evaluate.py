@@ -12,7 +12,7 @@ from hostagent.check import Check, Finding, NotApplicable
 from hostagent.crash import crash_lines, crash_text
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.facts.frozen import called_of, subject_kind
-from hostagent.facts.host import HostFacts, subject_key
+from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.inputs import thresholds
 from hostagent.profile import CheckPolicy, Profile

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from typing import Any, NamedTuple, get_type_hints
 
-from hostagent.facts.host import HostFacts, subject_key
+from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.profile import Profile
 from hostagent.shape import ShapeError, build
 

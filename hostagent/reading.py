@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 from hostagent.collect import READERS, collect, with_needs
 from hostagent.deadline import Deadline, time_limit
-from hostagent.facts.host import HostFacts
+from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import Answer, Backend, Source
 from hostagent.source.child import Child, Send

@@ -5,10 +5,11 @@ from typing import Any, get_type_hints
 
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.host import HostFacts
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.kernel import InstalledKernel, Kernel
+from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.runtime import Handler, Runtime
-from hostagent.facts.system import InstalledKernel, Kernel, Os
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 from hostagent.shape import UNREAD_SCHEMA, plain, schema

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from hostagent.check import Check
 from hostagent.evaluate import evaluate
-from hostagent.facts.host import HostFacts, subject_key
+from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile, load
 from hostagent.report import Judgement

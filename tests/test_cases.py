@@ -8,7 +8,7 @@ import pytest
 
 from hostagent.catalogue import OURS, lint, load
 from hostagent.evaluate import evaluate
-from hostagent.facts.host import HostFacts
+from hostagent.facts.hostfacts import HostFacts
 from hostagent.testing import cases, mismatch, run_case, without_one_field
 
 DIRECTORY = os.path.join(os.path.dirname(__file__), "cases")

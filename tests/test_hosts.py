@@ -15,7 +15,7 @@ from hostagent.catalogue import load
 from hostagent.cli import LazyGroup
 from hostagent.collect import READERS, collect
 from hostagent.evaluate import evaluate
-from hostagent.facts.host import HostFacts
+from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.reading import InProcess
 from hostagent.report import PLACEABLE, verdicts

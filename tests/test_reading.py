@@ -20,7 +20,9 @@ from hostagent.collect import READERS, collect, lanes
 from hostagent.deadline import within
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.system import Identity, Kernel, Machine, Os
+from hostagent.facts.host import Identity, Machine
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
 from hostagent.reading import Collected, Forked, InProcess
 from hostagent.schemas import published

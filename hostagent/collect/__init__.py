@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from hostagent.crash import crash_lines, crash_text
 from hostagent.errors import OutOfTime
-from hostagent.facts.host import HostFacts
+from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source
 

@@ -1,4 +1,4 @@
-"""GPUs and NVSwitches: PCI, /proc/driver/nvidia and NVML joined by PCI address."""
+"""GPUs: PCI, /proc/driver/nvidia and NVML joined by PCI address."""
 
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread
@@ -114,27 +114,6 @@ class OtherAccelerator:
     pci: str
     vendor_id: str
     device_id: str
-
-
-@frozen
-class NvSwitch:
-    """An NVSwitch: a PCI function of NVIDIA's with class 0680."""
-
-    pci: str
-    device_id: str
-    bound_to: str | Unread
-
-
-@frozen
-class Fabric:
-    """What an NVLink fabric needs on this host: NVSwitches, the fabric manager, IMEX, NVLSM."""
-
-    nvswitches: tuple[NvSwitch, ...] | Unread  # on PCI
-    driver_nvswitches: tuple[str, ...] | Unread  # PCI addresses in /proc/driver/nvidia-nvswitch/devices
-    nvlink5_managers: tuple[str, ...] | Unread  # HCAs whose VPD says SW_MNG: bridges to NVLink 5 switches, which PCI does not show
-    manager_log_errors: tuple[str, ...] | Unread  # ERROR and FATAL lines since the manager's last start, newest last
-    imex_nodes: tuple[str, ...] | Unread  # addresses of /etc/nvidia-imex/nodes_config.cfg
-    imex_channels: tuple[str, ...] | Unread  # names below /dev/nvidia-caps-imex-channels, () when there are none
 
 
 @frozen

@@ -1,29 +1,80 @@
-"""HostFacts: every fact of one host, by type."""
+"""The parts of the host that are neither its operating system nor NVIDIA's: who it is, its units, daemons, space and limits."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread
-from hostagent.vocabulary import Kind
 
 
-def subject_key(kind: Any) -> str:
-    """The field that names one subject among several (``Gpu``: pci), or "" when a host has one of `kind`."""
-    return str(getattr(kind, "__subject__", ""))
+@frozen
+class Identity:
+    """Who the host is, and when it was read: the head of every report, whatever else was asked for."""
+
+    hostname: str | Unread
+    boot_id: str | Unread  # not-running in an image
+    now: float | Unread  # seconds since the epoch, by the host's clock
+    kernel: str | Unread  # uname -r; absent in an image that no kernel was named for
 
 
-class HostFacts:
-    """Facts by type: one instance of most types, a tuple of each subject type. What was not read is ``Unread``.
+@frozen
+class Filesystem:
+    """statvfs of one filesystem that an installation or a job fills."""
 
-    By the type's name, so that facts can come from another process before their modules are imported here.
-    """
+    path: str  # the first of `holds`
+    holds: tuple[str, ...]  # which of /, /usr, /var and /boot lie on it
+    free_bytes: int | Unread  # for an unprivileged user
+    free_inodes: int | Unread  # not-supported where the filesystem does not count them (btrfs, vfat)
 
-    __slots__ = ("_values", "kind")
 
-    def __init__(self, values: "Mapping[type, Any] | Mapping[str, Any]", kind: Kind = "live") -> None:
-        self._values = {key if isinstance(key, str) else key.__name__: value for key, value in values.items()}
-        self.kind = kind
+@frozen
+class Unit:
+    """One systemd unit as the files and the process list show it; nothing is asked of systemd over D-Bus."""
 
-    def of(self, kind: type) -> Any:
-        """The fact, the tuple of subjects, or why there is none."""
-        return self._values.get(kind.__name__, Unread("not-recorded", f"{kind.__name__}: not asked for"))
+    name: str
+    exists: bool
+    state: str | Unread  # the word of ``systemctl is-enabled``: enabled, disabled, static, masked, linked, alias …
+    enabled: bool | Unread  # the state is enabled or enabled-runtime, or a vendor's wants link starts the unit
+    masked: bool | Unread
+    active: bool | Unread  # its cgroup has a process; without systemd, its daemon is in the process list
+    text: str | Unread  # unit file with its drop-ins appended, in systemd's order
+
+
+@frozen
+class Services:
+    """The units this project knows of, by name without the suffix unless it is not ``.service``."""
+
+    units: tuple[Unit, ...] | Unread
+
+    def unit(self, name: str) -> "Unit | Unread":
+        """The unit called `name`; not-recorded where it was not looked for."""
+        if isinstance(self.units, Unread):
+            return self.units
+        unknown = Unread("not-recorded", f"the unit {name} was not looked for")
+        return next((unit for unit in self.units if unit.name == name), unknown)
+
+
+@frozen
+class Process:
+    """A daemon that matters here (runtimes, kubelet, NVIDIA's daemons, time daemons)."""
+
+    pid: int
+    name: str
+    argv: tuple[str, ...]
+    started_at: float  # seconds since the epoch
+
+
+@frozen
+class Machine:
+    """What a job or an installation needs from the host around the GPU."""
+
+    filesystems: tuple[Filesystem, ...] | Unread
+    memlock_bytes: int | Unread  # RLIMIT_MEMLOCK a runtime's containers inherit; -1 is unlimited
+    memlock_origin: str | Unread  # the process or the setting that says so
+    shm_bytes: int | Unread  # size of /dev/shm
+    clock_synchronised: bool | Unread  # adjtimex: STA_UNSYNC not set
+    time_daemon: str | Unread  # name of the running time daemon, "" for none
+    reboot_required: bool | Unread  # the distribution's own mark; not-supported where it leaves none (RHEL family)
+    reboot_reasons: tuple[str, ...] | Unread
+    package_lock_holder: str | Unread  # "" when free, else "apt-get (pid 123)"
+    cloud_init_running: bool | Unread
+    virtual: bool | Unread  # a virtual machine, by what the firmware says of the board
+    processes: tuple[Process, ...] | Unread
+    listening_sockets: tuple[str, ...] | Unread  # paths of listening unix sockets

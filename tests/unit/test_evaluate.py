@@ -11,7 +11,7 @@ from hostagent.check import check, fail, need, skip, warn
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.evaluate import evaluate
 from hostagent.facts.frozen import frozen
-from hostagent.facts.host import HostFacts
+from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, Why
 from hostagent.profile import CheckPolicy, Profile, load
 

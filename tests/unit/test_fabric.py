@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.collect.nvswitch.fabric import parse_imex_nodes, parse_manager_log, read_fabric
-from hostagent.facts.gpu import NvSwitch
+from hostagent.facts.nvswitch import NvSwitch
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
 from hostagent_checks.nvswitch._packages import named

@@ -8,7 +8,7 @@ import pytest
 
 from hostagent.facts.frozen import called_of, frozen, subject_kind
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.host import subject_key
+from hostagent.facts.hostfacts import subject_key
 from hostagent.facts.runtime import Runtime
 
 

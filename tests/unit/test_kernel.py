@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.collect.kernel import bootentry, kernel, modprobe
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.source import modinfo
 from hostagent.testing import host

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hostagent.collect.host.machine import parse_filesystem_type, read_machine
 from hostagent.collect.host.memlock import parse_limits, parse_memlock
-from hostagent.facts.system import Services, Unit
+from hostagent.facts.host import Services, Unit
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
 

@@ -12,8 +12,8 @@ from hostagent.collect.runtime.containerd import effective
 from hostagent.collect.runtime.places import parse_version
 from hostagent.collect.runtime.runtime import read_runtimes
 from hostagent.collect.tomltext import TomlError, parse_toml
+from hostagent.facts.host import Machine, Process
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.system import Machine, Process
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
 

@@ -15,10 +15,11 @@ from hostagent import profile
 from hostagent.errors import HostagentError
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.host import HostFacts, subject_key
+from hostagent.facts.hostfacts import HostFacts, subject_key
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.system import Kernel, Os
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 from hostagent.profiles import files as built_in

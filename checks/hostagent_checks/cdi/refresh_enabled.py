@@ -5,7 +5,7 @@ specification. The service makes it at boot, the path unit makes it anew when a 
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Services
+from hostagent.facts.host import Services
 from hostagent.profile import Profile
 
 from ._specs import skip_without_cdi

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from hostagent.check import need
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import InstalledKernel, Kernel
+from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 

@@ -7,7 +7,7 @@ kubelet then counts it as host memory, and CUDA programs find less than the card
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 from hostagent.facts.version import branch
 from hostagent.knowledge.driver import FIRST_COHERENT_MODE_BRANCH
 from hostagent.knowledge.pci import COHERENT, architecture

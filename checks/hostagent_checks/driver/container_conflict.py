@@ -6,7 +6,7 @@ restarts for ever; or host tools use libraries that do not match the container's
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 
 from ._container import host_libraries
 

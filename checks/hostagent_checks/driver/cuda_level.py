@@ -6,7 +6,7 @@ by minor-version compatibility: what needs the newer driver's compiler (PTX) or 
 
 from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import branch, parse_constraint
 from hostagent.knowledge.driver import cuda_level as level_of_branch

@@ -5,7 +5,7 @@ Packages can be installed "successfully" without it: rpm ignores a failing scrip
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 
 
 @check(

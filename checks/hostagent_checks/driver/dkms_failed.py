@@ -5,7 +5,7 @@ Common causes: missing headers, another gcc than the kernel was built with, a ke
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 
 
 @check(

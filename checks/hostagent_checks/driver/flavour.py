@@ -2,7 +2,7 @@
 
 from hostagent.check import Findings, check, fail, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.profile import Profile
 
 from ._module import module_flavour

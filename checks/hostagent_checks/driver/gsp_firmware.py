@@ -6,7 +6,7 @@ GPUs that are awake keep theirs; the next reset, reload or boot fails. The propr
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 
 from ._module import module_flavour, module_version
 

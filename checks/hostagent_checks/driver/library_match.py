@@ -8,8 +8,8 @@ libraries are held against the module that the next boot loads.
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
-from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
 
 from ._module import module_version

@@ -5,8 +5,8 @@ branch; an installation or upgrade then leaves the branch that jobs were tested 
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
-from hostagent.facts.system import Os
 from hostagent.facts.version import admits
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 from hostagent.profile import Profile

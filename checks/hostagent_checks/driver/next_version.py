@@ -4,7 +4,7 @@ An upgrade of the packages shows here at once, while `driver.version` still judg
 """
 
 from hostagent.check import Findings, check, fail, need, warn
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import satisfies, upstream
 from hostagent.profile import Profile

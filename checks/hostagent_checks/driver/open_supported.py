@@ -7,7 +7,7 @@ Turing beside newer ones needs the proprietary one, and cannot hold Blackwell.
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.pci import architecture, flavours
 

@@ -5,8 +5,8 @@ reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream 
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.system import Os
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 
 from ._names import first_names

@@ -4,8 +4,8 @@ Every later apt run stops with "dpkg was interrupted", so no fix, no hold and no
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.host import Machine
 from hostagent.facts.packages import Packages
-from hostagent.facts.system import Machine
 from hostagent.facts.unread import Unread
 
 

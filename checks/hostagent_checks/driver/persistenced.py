@@ -6,7 +6,7 @@ GPUs are then initialised again at each first use, which takes seconds a GPU. Co
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Services
+from hostagent.facts.host import Services
 from hostagent.profile import Profile
 
 

@@ -7,7 +7,7 @@ reboot alone changes nothing.
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 
 

@@ -6,8 +6,8 @@ the module in that script; without a compiler, headers or an initramfs tool noth
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
-from hostagent.facts.system import Kernel
 from hostagent.knowledge.packages import driver_part, driver_stem
 
 

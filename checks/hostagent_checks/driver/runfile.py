@@ -7,7 +7,7 @@ to change.
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Os
+from hostagent.facts.os import Os
 
 
 @check(

@@ -6,7 +6,7 @@ bulletin that this release of the agent knows is named in the finding: a later o
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.version import branch, compare_deb, upstream
 from hostagent.knowledge.driver import floor
 

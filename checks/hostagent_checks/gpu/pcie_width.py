@@ -7,7 +7,7 @@ but not in a virtual machine, where nobody can reach the slot.
 
 from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 from hostagent.facts.unread import Unread
 
 from ._peers import alike

@@ -8,7 +8,7 @@ Many images of virtual machines come without the daemon, so there it is not aske
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
 

@@ -7,7 +7,7 @@ whose initramfs was cut short does not come back from its reboot.
 from typing import NamedTuple
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 
 
 class Params(NamedTuple):

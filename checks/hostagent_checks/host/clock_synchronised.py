@@ -4,7 +4,7 @@ Read from the kernel (adjtimex), so that any time daemon counts.
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 from hostagent.facts.unread import Unread
 
 

@@ -4,7 +4,7 @@ A node in this state for more than some minutes has a hung first-boot script.
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 
 
 @check(

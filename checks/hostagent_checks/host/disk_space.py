@@ -7,7 +7,7 @@ half-configured, and the module of the next kernel is not built.
 from typing import NamedTuple
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 
 _PLACES = ("/", "/usr", "/var")
 

@@ -4,7 +4,7 @@ Images that were never given a name call themselves ``localhost``; a cluster in 
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Identity
+from hostagent.facts.host import Identity
 
 _NAMELESS = ("", "localhost", "localhost.localdomain", "(none)")
 

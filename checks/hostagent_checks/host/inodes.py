@@ -6,7 +6,7 @@ Kernel headers and container layers are many small files. Filesystems that make 
 from typing import NamedTuple
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.system import Filesystem, Machine
+from hostagent.facts.host import Filesystem, Machine
 from hostagent.facts.unread import Unread
 
 

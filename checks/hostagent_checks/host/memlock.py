@@ -8,7 +8,8 @@ jobs work on such a node. Only hosts with an RDMA driver loaded are judged.
 from typing import NamedTuple
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.system import Kernel, Machine
+from hostagent.facts.host import Machine
+from hostagent.facts.kernel import Kernel
 
 
 class Params(NamedTuple):

@@ -4,7 +4,7 @@ It is usual for some minutes a day. A lock that is held for hours is a hung upgr
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 
 
 @check(

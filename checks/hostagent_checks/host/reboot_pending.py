@@ -5,7 +5,8 @@ choice, before it chooses one, and never before the kernel it boots into has an 
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Kernel, Machine
+from hostagent.facts.host import Machine
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 
 

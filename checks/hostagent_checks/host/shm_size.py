@@ -7,7 +7,7 @@ somebody sized it. A pod's own /dev/shm is its volume's business.
 from typing import NamedTuple
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 
 
 class Params(NamedTuple):

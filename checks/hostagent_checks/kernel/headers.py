@@ -5,7 +5,7 @@ This is why the module is missing: DKMS builds the driver anew for each kernel, 
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 
 
 @check(

@@ -5,7 +5,7 @@ reboot again. Most servers keep the driver out of it, so this alone is no fault:
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 
 
 @check(

@@ -7,7 +7,8 @@ the same, its file was removed since, and the host works until the next reboot.
 
 from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel, Os
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.os import MODULES_ELSEWHERE
 from hostagent.profile import Profile

@@ -4,7 +4,7 @@ This happens when modules are copied or linked between kernels, as weak-modules 
 """
 
 from hostagent.check import Findings, check, fail, need, warn
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 
 
 @check(

@@ -5,7 +5,7 @@ A kernel update installs at once and takes effect at the next boot. Where the mo
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 

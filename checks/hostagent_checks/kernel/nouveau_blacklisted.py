@@ -4,7 +4,7 @@ Which of the two wins is a race at each boot. A kernel without a nouveau module 
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.profile import Profile
 
 

@@ -4,7 +4,7 @@ A boot that came up without nouveau from this very initramfs shows that it is ha
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 
 

@@ -1,7 +1,7 @@
 """The kernel's own driver for NVIDIA GPUs, nouveau, is loaded: it holds the GPUs, and the nvidia module cannot bind them."""
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 
 
 @check(

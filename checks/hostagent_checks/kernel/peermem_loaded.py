@@ -4,7 +4,7 @@ NCCL then copies through host memory, at a fraction of the bandwidth, unless the
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.profile import Profile
 
 

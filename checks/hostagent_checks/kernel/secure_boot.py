@@ -7,7 +7,7 @@ does not enrol that of the other.
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 
 _REFUSALS = ("key was rejected", "unavailable key", "unsigned module", "required key not available", "not signed with a trusted key")

@@ -6,7 +6,7 @@ cuInit ends with error 999, and a CDI specification made in that state lacks the
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
 
 
 @check(

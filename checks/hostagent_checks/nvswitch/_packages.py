@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from hostagent.check import Findings, fail, need
 from hostagent.facts.driver import Driver
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Package
-from hostagent.facts.system import Kernel
 from hostagent.facts.unread import Unread
 
 

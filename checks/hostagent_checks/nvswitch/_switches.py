@@ -4,8 +4,8 @@ A compute node of GB200 has GPUs on a fabric and runs none of it: its switches a
 """
 
 from hostagent.check import need, skip
-from hostagent.facts.gpu import Fabric
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
+from hostagent.facts.nvswitch import Fabric
 
 
 def local_switches(fabric: Fabric) -> str:

@@ -1,7 +1,7 @@
 """An NVSwitch has not NVIDIA's driver: the fabric manager cannot reach it, and no GPU can use NVLink through it."""
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.gpu import Fabric
+from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import NVSWITCH_DRIVER
 
 

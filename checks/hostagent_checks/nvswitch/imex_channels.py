@@ -1,7 +1,7 @@
 """There is no IMEX channel device: a program has nothing to open through which it could share memory across nodes."""
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.gpu import Fabric
+from hostagent.facts.nvswitch import Fabric
 from hostagent.profile import Profile
 
 from ._imex import skip_unless_required

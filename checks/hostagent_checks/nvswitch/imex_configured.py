@@ -1,7 +1,7 @@
 """IMEX has no list of the nodes of its domain: it knows no peer, and no memory crosses nodes."""
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.gpu import Fabric
+from hostagent.facts.nvswitch import Fabric
 from hostagent.profile import Profile
 
 from ._imex import skip_unless_required

@@ -1,7 +1,7 @@
 """IMEX does not run: jobs over several nodes of one NVLink rack cannot share GPU memory, and fall back or fail."""
 
 from hostagent.check import Findings, check, fail
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 from hostagent.knowledge.fabric import IMEX_PROCESS
 from hostagent.profile import Profile
 

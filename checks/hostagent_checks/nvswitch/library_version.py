@@ -2,8 +2,8 @@
 
 from hostagent.check import Findings, check, need, skip
 from hostagent.facts.driver import Driver
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
-from hostagent.facts.system import Kernel
 from hostagent.knowledge.fabric import LIBRARY_PACKAGES
 
 from ._packages import named, other_versions

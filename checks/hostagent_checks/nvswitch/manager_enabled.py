@@ -1,8 +1,8 @@
 """The fabric manager does not start at boot: after the next reboot CUDA fails with error 802."""
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.gpu import Fabric
-from hostagent.facts.system import Services
+from hostagent.facts.host import Services
+from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import MANAGER_UNIT
 
 from ._switches import local_switches

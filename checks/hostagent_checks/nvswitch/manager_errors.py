@@ -4,7 +4,7 @@ Where it names another driver version, it has refused to work at all.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
-from hostagent.facts.gpu import Fabric
+from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import MISMATCH
 
 from ._switches import local_switches

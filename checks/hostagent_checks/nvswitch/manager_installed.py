@@ -4,8 +4,8 @@ A driver without it installs well and lists all GPUs. Hosts whose switches are e
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.gpu import Fabric
-from hostagent.facts.system import Machine, Services
+from hostagent.facts.host import Machine, Services
+from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import MANAGER_PROCESS, MANAGER_UNIT
 
 from ._switches import local_switches, runs

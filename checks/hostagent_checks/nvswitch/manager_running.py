@@ -5,8 +5,8 @@ next boot find nobody, and CUDA fails with error 802. So what counts is the proc
 """
 
 from hostagent.check import Findings, check, fail
-from hostagent.facts.gpu import Fabric
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
+from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import MANAGER_PROCESS
 
 from ._switches import local_switches, runs

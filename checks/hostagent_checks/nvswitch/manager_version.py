@@ -5,9 +5,9 @@ The newer packages of it have no branch in their name, so an upgrade moves them 
 
 from hostagent.check import Findings, check, need, skip
 from hostagent.facts.driver import Driver
-from hostagent.facts.gpu import Fabric
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.packages import Packages
-from hostagent.facts.system import Kernel
 from hostagent.knowledge.fabric import MANAGER_PACKAGES
 
 from ._packages import named, other_versions

@@ -1,8 +1,8 @@
 """A kernel module is missing through which nvlsm reaches the switches of NVLink 5: it cannot start, or finds no port."""
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.gpu import Fabric
-from hostagent.facts.system import Kernel
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import NVLSM_MODULES
 
 from ._switches import nvlink5_bridges

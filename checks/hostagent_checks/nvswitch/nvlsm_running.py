@@ -1,8 +1,8 @@
 """The subnet manager of NVLink 5 (nvlsm) does not run: the fabric manager cannot set routes, and CUDA fails with error 802."""
 
 from hostagent.check import Findings, check, fail
-from hostagent.facts.gpu import Fabric
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
+from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import NVLSM_PROCESS
 
 from ._switches import nvlink5_bridges, runs

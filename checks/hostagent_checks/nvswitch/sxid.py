@@ -4,7 +4,8 @@ After a fatal one the switch, and every GPU on it, must be reset; others are log
 """
 
 from hostagent.check import Findings, check, fail, need, warn
-from hostagent.facts.gpu import Fabric, GpuEvents
+from hostagent.facts.gpu import GpuEvents
+from hostagent.facts.nvswitch import Fabric
 
 from ._switches import local_switches
 

@@ -1,7 +1,7 @@
 """The driver took an NVSwitch and could not start it: it is missing in the driver's own list."""
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.gpu import Fabric
+from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import NVSWITCH_DRIVER
 
 

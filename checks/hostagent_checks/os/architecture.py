@@ -4,7 +4,7 @@ The Linux driver of the current branches is built for x86_64 and for aarch64. A 
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Os
+from hostagent.facts.os import Os
 from hostagent.knowledge.os import ARCHITECTURES
 
 

@@ -5,7 +5,7 @@ is the one to take.
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Os
+from hostagent.facts.os import Os
 
 
 @check(

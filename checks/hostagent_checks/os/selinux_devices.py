@@ -5,7 +5,7 @@ boolean opens the devices to all containers; a policy module for the GPU, or ``l
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.system import Os
+from hostagent.facts.os import Os
 
 
 @check(

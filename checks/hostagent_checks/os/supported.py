@@ -5,7 +5,7 @@ NVIDIA publishes no packages for it. Move the node to a listed version before th
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.system import Os
+from hostagent.facts.os import Os
 from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
 
 

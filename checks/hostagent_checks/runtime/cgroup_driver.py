@@ -5,8 +5,8 @@ killed or not counted when resources get short; with different drivers they do n
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.system import Machine, Services
 from hostagent.profile import Profile
 
 from ._choice import skip_unwanted

@@ -5,7 +5,7 @@ the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.system import Os
+from hostagent.facts.os import Os
 from hostagent.facts.toolkit import Toolkit
 
 

@@ -8,8 +8,8 @@ from hostagent.collect.host.services import UnitTree
 from hostagent.collect.host.unitfile import parse_unit
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.cdi import Cdi, CdiSpec
+from hostagent.facts.host import Services, Unit
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.system import Services, Unit
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.source import Source
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.facts.system import Identity
+from hostagent.facts.host import Identity
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 

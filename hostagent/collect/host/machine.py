@@ -7,7 +7,7 @@ from typing import Any
 from hostagent.collect.host.memlock import read_memlock
 from hostagent.collect.host.package_lock import package_lock_holder
 from hostagent.collect.values import line_in
-from hostagent.facts.system import Filesystem, Machine, Process, Services
+from hostagent.facts.host import Filesystem, Machine, Process, Services
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
 from hostagent.knowledge.os import is_virtual

@@ -7,7 +7,7 @@ it does not run, its unit says what it will get, then the default of systemd's m
 import re
 from typing import NamedTuple
 
-from hostagent.facts.system import Process, Services, Unit
+from hostagent.facts.host import Process, Services, Unit
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
 from hostagent.source import Source

@@ -5,7 +5,7 @@ from typing import Any
 
 from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.collect.values import names_in
-from hostagent.facts.system import Services, Unit
+from hostagent.facts.host import Services, Unit
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import units
 from hostagent.source import Source

@@ -8,7 +8,7 @@ from hostagent.collect.kernel.bootentry import newest_first, next_release
 from hostagent.collect.kernel.log import read_kernel_log
 from hostagent.collect.kernel.modprobe import blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
 from hostagent.collect.values import modified_at
-from hostagent.facts.system import InstalledKernel, Kernel
+from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 from hostagent.source.base import MIB

@@ -6,7 +6,7 @@ from typing import Any
 
 from hostagent.collect.gpu import pci
 from hostagent.collect.values import line_in, stops_at_unread
-from hostagent.facts.gpu import Fabric, NvSwitch
+from hostagent.facts.nvswitch import Fabric, NvSwitch
 from hostagent.facts.unread import Unread, need, then
 from hostagent.knowledge.fabric import BASEBOARD_GPUS
 from hostagent.source import Source

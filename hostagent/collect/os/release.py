@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.facts.system import Os
+from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.os import MANAGED_IDS, MANAGED_PATHS, MANAGED_VARIANTS
 from hostagent.source import Source

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from hostagent.facts.host import Machine, Process
 from hostagent.facts.packages import Packages
-from hostagent.facts.system import Machine, Process
 from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import upstream
 from hostagent.knowledge.daemons import units

@@ -10,8 +10,8 @@ from hostagent.collect.runtime.containerdshadow import nvidia_entries
 from hostagent.collect.runtime.places import Found, binary_exists, find
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.collect.values import modified_at
+from hostagent.facts.host import Machine
 from hostagent.facts.runtime import Handler, Runtime
-from hostagent.facts.system import Machine
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.runtimes import RUNC_V2
 from hostagent.source import Source

@@ -1,7 +1,7 @@
 """Reads the host behind the back of the facts."""
 
 from hostagent.check import Findings, check, fail
-from hostagent.facts.system import Machine
+from hostagent.facts.host import Machine
 
 
 @check(title="The host has a name", severity="info", since="1.0", remedy="Name it.", references=("none",))

@@ -1,0 +1,29 @@
+"""HostFacts: every fact of one host, by type."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hostagent.facts.unread import Unread
+from hostagent.vocabulary import Kind
+
+
+def subject_key(kind: Any) -> str:
+    """The field that names one subject among several (``Gpu``: pci), or "" when a host has one of `kind`."""
+    return str(getattr(kind, "__subject__", ""))
+
+
+class HostFacts:
+    """Facts by type: one instance of most types, a tuple of each subject type. What was not read is ``Unread``.
+
+    By the type's name, so that facts can come from another process before their modules are imported here.
+    """
+
+    __slots__ = ("_values", "kind")
+
+    def __init__(self, values: "Mapping[type, Any] | Mapping[str, Any]", kind: Kind = "live") -> None:
+        self._values = {key if isinstance(key, str) else key.__name__: value for key, value in values.items()}
+        self.kind = kind
+
+    def of(self, kind: type) -> Any:
+        """The fact, the tuple of subjects, or why there is none."""
+        return self._values.get(kind.__name__, Unread("not-recorded", f"{kind.__name__}: not asked for"))

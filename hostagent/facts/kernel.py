@@ -1,0 +1,58 @@
+"""The kernels: the running one, those that are installed, and what each would load."""
+
+from hostagent.facts.frozen import frozen
+from hostagent.facts.unread import Unread
+
+
+@frozen
+class InstalledKernel:
+    """One kernel below /lib/modules, with the nvidia module that a boot into it loads.
+
+    What is inside the module file is read for the running and the next kernel alone; of others it is not-recorded.
+    """
+
+    release: str
+    nvidia_path: str | Unread  # path of nvidia.ko* by modules.dep, "" when modprobe would find none
+    nvidia_version: str | Unread  # absent when there is no module, as for the next four
+    nvidia_license: str | Unread  # "Dual MIT/GPL" is the open module, "NVIDIA" the proprietary one
+    nvidia_vermagic: str | Unread
+    nvidia_srcversion: str | Unread
+    nvidia_signer: str | Unread  # "" when the module carries no signature, "unnamed" when that names nobody
+    nouveau: bool | Unread  # the kernel has a nouveau module
+    indexed_at: float | Unread  # seconds since the epoch: mtime of modules.dep, the last change of its modules
+    headers: bool | Unread  # build/Makefile resolves
+    initramfs: str | Unread  # its path, "" when there is none
+    initramfs_mtime: float | Unread  # seconds since the epoch
+
+    @property
+    def nvidia_flavour(self) -> "str | Unread":
+        """Open or proprietary, by the module's license."""
+        if isinstance(self.nvidia_license, Unread):
+            return self.nvidia_license
+        known = {"Dual MIT/GPL": "open", "NVIDIA": "proprietary"}
+        return known.get(self.nvidia_license, Unread("error", f"nvidia.ko of {self.release} has the license {self.nvidia_license!r}"))
+
+
+@frozen
+class Kernel:
+    """The running kernel, or of an image the target kernel, and what it is told to load."""
+
+    release: str | Unread  # uname -r; of an image the one named by --kernel, else that of the next boot
+    installed: tuple[InstalledKernel, ...] | Unread  # oldest first, in package version order
+    next_release: str | Unread  # the kernel the next boot takes: default boot entry, else the newest
+    booted_at: float | Unread  # seconds since the epoch
+    loaded_modules: tuple[str, ...] | Unread  # names of /sys/module entries that are loadable modules
+    secure_boot: bool | Unread
+    module_signatures_enforced: bool | Unread  # lockdown, or module.sig_enforce
+    nouveau_blacklisted: bool | Unread  # by modprobe.d, or by the kernel command line
+    nouveau_blacklist_mtime: float | Unread  # seconds since the epoch, of the newest such file; absent without one
+    log: tuple[str, ...] | Unread  # kernel log lines of this boot that name the GPU driver or a module key; newest last
+
+    def at(self, release: "str | Unread") -> "InstalledKernel | Unread":
+        """The installed kernel of that release; absent when there is no such one."""
+        if isinstance(release, Unread):
+            return release
+        if isinstance(self.installed, Unread):
+            return self.installed
+        absent = Unread("absent", f"/lib/modules has no kernel {release}")
+        return next((one for one in self.installed if one.release == release), absent)

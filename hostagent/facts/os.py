@@ -1,0 +1,17 @@
+"""The operating system."""
+
+from hostagent.facts.frozen import frozen
+from hostagent.facts.unread import Unread
+
+
+@frozen
+class Os:
+    """The distribution. ``id`` and ``version_id`` are os-release's words (os-release(5))."""
+
+    id: str | Unread
+    version_id: str | Unread
+    pretty_name: str | Unread
+    arch: str | Unread  # uname -m: x86_64, aarch64; of an image: from its ELF loader
+    managed_by: str | Unread  # who owns the OS image ("Container-Optimized OS"), "" when nobody does
+    selinux: str | Unread  # enforcing, permissive, disabled
+    selinux_container_devices: bool | Unread  # the boolean container_use_devices
