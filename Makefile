@@ -27,7 +27,7 @@ bench: $(VENV)/.tests  ## measure time, memory and processes against a peer and 
 
 docs: $(VENV)/.tests  ## write what is made from other files: built-in profiles as JSON, pages of checks, output in README
 	$(BIN)/python -m tests.profiles
-	$(BIN)/python -m hostagent.docs
+	$(BIN)/python -m tests.docs
 	$(BIN)/python -m tests.readme
 
 hosts: $(VENV)/.tests  ## rebuild and record the simulated hosts (root, gcc)

@@ -19,7 +19,7 @@ from hostagent.facts.unread import Unread
 from hostagent.profile import Loaded
 from hostagent.reading import Collected, Reading
 from hostagent.report import SCHEMA_VERSION, HostIdentity, Judgement, ProfileIdentity, Report, Tool, coverage, verdicts
-from hostagent.reportfacts import report_facts
+from hostagent.report.facts import report_facts
 
 #: Seconds for judging, beside the deadline of the reading.
 JUDGING_S = 1.5

@@ -17,7 +17,7 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.inputs import thresholds
 from hostagent.profile import CheckPolicy, Profile
 from hostagent.report import Judgement, subject_order
-from hostagent.shape import ShapeError
+from hostagent.typed import ShapeError
 from hostagent.vocabulary import WRONG, Outcome
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.profile import Profile
-from hostagent.shape import ShapeError, build
+from hostagent.typed import ShapeError, build
 
 
 class Inputs(NamedTuple):

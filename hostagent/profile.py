@@ -10,7 +10,7 @@ from hostagent.facts.frozen import frozen
 from hostagent.profiles.files import fingerprint
 from hostagent.profiles.format import RENAMES, Rename
 from hostagent.profiles.layers import NEXT_STEP, Reader, beside, warnings
-from hostagent.shape import ShapeError, build, plain
+from hostagent.typed import ShapeError, build, plain
 from hostagent.vocabulary import Severity
 
 SITE_FILE = "/etc/hostagent/profile.yaml"

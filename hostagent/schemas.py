@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hostagent.errors import HostagentError
-from hostagent.shape import schema
+from hostagent.typed import schema
 
 if TYPE_CHECKING:
     from hostagent.profiles.format import Rename
@@ -30,7 +30,7 @@ def _headed(name: str, version: int, title: str, description: str, body: Mapping
 
 def _report() -> dict[str, Any]:
     from hostagent.report import SCHEMA_VERSION, Report
-    from hostagent.reportfacts import facts_schema
+    from hostagent.report.facts import facts_schema
 
     body = schema(Report)
     body["properties"]["facts"] = facts_schema()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hostagent import profile, state
+from hostagent import profile
+from hostagent.report import state
 from hostagent.source import tape
 from tests.judged import judged
 

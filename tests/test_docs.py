@@ -6,7 +6,7 @@ import re
 import pytest
 
 from hostagent.catalogue import OURS, load
-from hostagent.docs import FOLDER, ROOT, pages
+from tests.docs import FOLDER, ROOT, pages
 
 PAGES = pages()
 

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hostagent import state
 from hostagent.cli.options import colour_wanted, evidence, evidence_options, terminal_width, warn, write
 from hostagent.deadline import time_limit
 from hostagent.errors import OutOfTime
 from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
-from hostagent.report import PLACEABLE, Report, shortened
+from hostagent.report import PLACEABLE, Report, shortened, state
 from hostagent.sinks import FORMATS, Format, render
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ def write(text: str, path: str) -> None:
     if not path:
         click.echo(text, nl=not text.endswith("\n"))
         return
-    from hostagent.sinks.deliver import deliver
+    from hostagent.deliver.file import deliver
 
     try:
         deliver(text if text.endswith("\n") else text + "\n", path)

@@ -10,7 +10,7 @@ from hostagent import catalogue, profile
 from hostagent.cli.options import warn
 from hostagent.evaluate import params
 from hostagent.profiles import files
-from hostagent.shape import plain
+from hostagent.typed import plain
 
 
 @click.group("profile", context_settings={"help_option_names": ["-h", "--help"]})

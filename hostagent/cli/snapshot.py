@@ -36,7 +36,7 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
     key = _key(key_file)
     with open_host(place, records=True) as reading:
         recorded = snapshot.record(reading, key, redact=not no_redact)
-    from hostagent.sinks.deliver import deliver
+    from hostagent.deliver.file import deliver
 
     try:
         deliver(tape.dumps(recorded), path, mode=0o600)

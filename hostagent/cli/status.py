@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from hostagent import state
+from hostagent.report import state
 from hostagent.visible import visible
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}

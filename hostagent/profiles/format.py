@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.shape import ShapeError, build
+from hostagent.typed import ShapeError, build
 
 #: The profile format. A key that is added makes the next minor; what an older agent would read wrongly, the next major.
 SCHEMA_VERSION, SCHEMA_MINOR = 1, 0

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from hostagent.errors import HostagentError
 from hostagent.profiles import files
 from hostagent.profiles.format import Rename, known
-from hostagent.shape import ShapeError
 from hostagent.smallfile import is_absent, reason
+from hostagent.typed import ShapeError
 
 NEXT_STEP = "See 'hostagent schema profile' and 'hostagent profile show default'"
 _MAX_PARENTS = 16

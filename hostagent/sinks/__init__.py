@@ -11,11 +11,11 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 def render(report: Report, form: Format, *, colour: bool = False, width: int = 100, verbose: bool = False) -> str:
     """`report` as text of one of the forms. Colour, width and verbose (what passed, too) are for ``text`` alone."""
     if form == "json":
-        from hostagent.sinks.document import render_json
+        from hostagent.sinks.json import render_json
 
         return render_json(report)
     if form == "html":
-        from hostagent.sinks.page import render_html
+        from hostagent.sinks.html import render_html
 
         return render_html(report)
     if form == "junit":

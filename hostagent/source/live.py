@@ -123,12 +123,12 @@ class LiveBackend:
         return dict(found.os_release_info())
 
     def _processes(self) -> Answer:
-        from hostagent.source.daemons import processes
+        from hostagent.source.processes import processes
 
         return processes(self._root)
 
     def _sockets(self) -> Answer:
-        from hostagent.source.daemons import sockets
+        from hostagent.source.processes import sockets
 
         return sockets(self._root)
 

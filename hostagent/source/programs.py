@@ -10,7 +10,7 @@ import time
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import MIB, Answer
-from hostagent.source.renounce import die_with
+from hostagent.source.rights import die_with
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _OUTPUT_LIMIT = 32 * MIB

@@ -6,7 +6,7 @@ import resource
 import signal
 from collections.abc import Iterable
 
-from hostagent.source.renounce import die_with
+from hostagent.source.rights import die_with
 
 #: The usual hard limit of old is less; closing so many takes milliseconds.
 _MAX_DESCRIPTORS = 65536

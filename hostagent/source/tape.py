@@ -92,7 +92,7 @@ def dumps(tape: Tape) -> str:
 
 def load(path: str) -> Tape:
     """The tape in `path`, or in ``tape.json`` of that directory. Raises ``HostagentError``."""
-    from hostagent.shape import ShapeError, build
+    from hostagent.typed import ShapeError, build
 
     path = os.path.join(path, "tape.json") if os.path.isdir(path) else path
     next_step = "Record one with 'hostagent snapshot save FILE'"

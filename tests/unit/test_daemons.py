@@ -8,7 +8,7 @@ import pytest
 import hostagent
 from hostagent.collect.host.services import read_services
 from hostagent.knowledge import daemons, fabric
-from hostagent.source.daemons import NAMES
+from hostagent.source.processes import NAMES
 from hostagent.testing import host
 
 ROOT = Path(hostagent.__file__).parent

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hostagent.errors import HostagentError
 from hostagent.profile import load, validate
 from hostagent.profiles.files import BUILT_IN, MAX_BYTES, names
-from hostagent.shape import plain
+from hostagent.typed import plain
 from hostagent.yamlfile import YamlError, load_yaml, parse_yaml
 from tests.profiles import rendered
 

@@ -24,7 +24,7 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 from hostagent.profiles import files as built_in
 from hostagent.profiles.format import Rename
-from hostagent.reportfacts import facts_schema, report_facts
+from hostagent.report.facts import facts_schema, report_facts
 from hostagent.schemas import names, profile_body, published
 from hostagent.sinks import render
 from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, dumps

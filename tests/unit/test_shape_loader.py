@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 from hostagent.profiles.files import BUILT_IN
-from hostagent.shape import ShapeError, build, plain, schema
+from hostagent.typed import ShapeError, build, plain, schema
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from reports import judgement, report
 
-from hostagent import profile, state
+from hostagent import profile
 from hostagent.profiles import files
+from hostagent.report import state
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))

@@ -27,7 +27,7 @@ from hostagent.source.files import Files
 from hostagent.source.lane import CALL_S, LOAD_S, Ask
 from hostagent.source.lanes.nvmlgate import CONTROL, driver_root, usable
 from hostagent.source.paths import Root
-from hostagent.source.renounce import renounce
+from hostagent.source.rights import renounce
 
 #: Seconds for initialising NVML, and for the first call to each GPU, where no persistence daemon keeps the GPUs awake.
 FIRST_INIT_S = 10.0

@@ -37,7 +37,7 @@ class State(NamedTuple):
 
 def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = PATH) -> None:
     """Write the file whole or not at all, readable by everybody. `profile_files`: ``Loaded.files``. Raises ``OSError``."""
-    from hostagent.sinks.deliver import deliver
+    from hostagent.deliver.file import deliver
 
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     reasons = [

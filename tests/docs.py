@@ -1,4 +1,4 @@
-"""Writes the pages of our catalogue into a checkout: ``python -m hostagent.docs``. A test holds them against drift."""
+"""Writes the pages of our catalogue into a checkout: ``python -m tests.docs``. A test holds them against drift."""
 
 import os
 import sys

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from hostagent.report import Report
-from hostagent.shape import plain
+from hostagent.typed import plain
 
 
 def render_json(report: Report) -> str:

@@ -1,0 +1,1 @@
+"""Where a rendered report goes: all output I/O."""

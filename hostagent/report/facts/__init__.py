@@ -1,0 +1,20 @@
+"""The facts part of a report: our facts under the names that other systems read, one module per name."""
+
+from typing import Any
+
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.report.facts import driver, gpus, runtimes, toolkit
+from hostagent.report.facts.values import object_schema
+
+#: Name in the report, and the module whose `write` and `schema` make it.
+_PARTS = {"gpus": gpus, "driver": driver, "toolkit": toolkit, "runtimes": runtimes}
+
+
+def report_facts(facts: HostFacts) -> dict[str, Any]:
+    """Each part as JSON. What was not read says why, never null."""
+    return {name: part.write(facts) for name, part in _PARTS.items()}
+
+
+def facts_schema() -> dict[str, Any]:
+    """JSON Schema of `report_facts`, from the types of the facts it is made of."""
+    return object_schema({name: part.schema() for name, part in _PARTS.items()})

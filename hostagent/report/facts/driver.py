@@ -1,0 +1,80 @@
+"""``driver``: what is loaded, what is on disk, who put it there."""
+
+from typing import Any
+
+from hostagent.facts.driver import Driver
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.kernel import InstalledKernel, Kernel
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Package, Packages
+from hostagent.facts.unread import Unread
+from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, package, packages_schema
+from hostagent.typed import plain
+
+_MODULE = {"path": "nvidia_path", "version": "nvidia_version", "license": "nvidia_license", "signer": "nvidia_signer"}
+
+
+def write(facts: HostFacts) -> Any:
+    driver = facts.of(Driver)
+    if isinstance(driver, Unread):
+        return plain(driver)
+    packages, kernel = facts.of(Packages), facts.of(Kernel)
+    installed = packages if isinstance(packages, Unread) else packages.installed
+    kernels = kernel if isinstance(kernel, Unread) else kernel.installed
+    owned = installed if isinstance(installed, Unread) else tuple(one for one in installed if _is_driver(one))
+    return {
+        "loaded": plain(driver.loaded_version),
+        "userland": plain(_userland(driver)),
+        "flavour": plain(driver.flavour),
+        "origin": plain(_origin(driver, owned, facts.of(Os))),
+        "packages": each(owned, package),
+        "modules": plain(kernels) if isinstance(kernels, Unread) else {one.release: _module(one) for one in kernels},
+    }
+
+
+def _module(kernel: InstalledKernel) -> dict[str, Any]:
+    return {name: plain(getattr(kernel, field)) for name, field in _MODULE.items()}
+
+
+def _is_driver(package: Package) -> bool:
+    name = package.name
+    return "nvidia" in name and "container" not in name and not name.startswith(("libnvidia-nvvm", "libnvidia-nscq"))
+
+
+def _userland(driver: Driver) -> "str | Unread":
+    """Versions of the management library on the linker's path: one, or several with commas where two are installed."""
+    if isinstance(driver.libraries, Unread):
+        return driver.libraries
+    versions = {one.version for one in driver.libraries if one.soname.startswith("libnvidia-ml") and one.version}
+    return ", ".join(sorted(versions)) or Unread("absent", "no libnvidia-ml.so.1 with a version")
+
+
+def _origin(driver: Driver, owned: Any, os: Any) -> "str | Unread":
+    """Who put the driver here. The first that can be shown wins; one that cannot be read could have been it."""
+    claims = (
+        ("container", driver.container_driver),
+        ("managed-os", os if isinstance(os, Unread) else os.managed_by),
+        ("runfile", driver.runfile_traces),
+        ("packages", owned),
+    )
+    for origin, evidence in claims:
+        if not isinstance(evidence, Unread) and evidence:
+            return origin
+    unread = [evidence for _, evidence in claims if isinstance(evidence, Unread) and evidence.why != "absent"]
+    return unread[0] if unread else Unread("absent", "no driver on this host")
+
+
+def schema() -> dict[str, Any]:
+    modules = fields_schema(InstalledKernel, tuple(_MODULE.values()))
+    text = or_unread({"type": "string"})
+    driver = {
+        "loaded": {**text, "description": "version of the loaded kernel module"},
+        "userland": {**text, "description": "version of libnvidia-ml.so.1 on disk"},
+        "flavour": {**text, "description": "open or proprietary, of the loaded module"},
+        "origin": {**text, "description": "container, managed-os, runfile or packages"},
+        "packages": packages_schema(),
+        "modules": or_unread(
+            {"type": "object", "additionalProperties": object_schema({name: modules[field] for name, field in _MODULE.items()})}
+        ),
+    }
+    return or_unread(object_schema(driver))

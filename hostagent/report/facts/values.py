@@ -1,0 +1,42 @@
+"""How a fact becomes JSON, and what schema that has: what the families of the facts part share."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, get_type_hints
+
+from hostagent.facts.packages import Package
+from hostagent.facts.unread import Unread
+from hostagent.typed import UNREAD_SCHEMA, plain, schema
+
+_PACKAGE = ("name", "version", "upstream", "state", "held", "origin")
+
+
+def each(values: Any, write: Callable[[Any], Any]) -> Any:
+    """A list, or why there is none."""
+    return plain(values) if isinstance(values, Unread) else [write(value) for value in values]
+
+
+def picked(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """These fields of a fact."""
+    return {name: plain(getattr(value, name)) for name in names}
+
+
+def package(one: Package) -> dict[str, Any]:
+    return picked(one, _PACKAGE)
+
+
+def fields_schema(kind: type, names: tuple[str, ...]) -> dict[str, Any]:
+    """By name, the schema of each of these fields."""
+    hints = get_type_hints(kind)
+    return {name: schema(hints[name]) for name in names}
+
+
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "additionalProperties": False, "properties": dict(properties)}
+
+
+def or_unread(shape: Mapping[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [dict(shape), UNREAD_SCHEMA]}
+
+
+def packages_schema() -> dict[str, Any]:
+    return or_unread({"type": "array", "items": object_schema(fields_schema(Package, _PACKAGE))})
