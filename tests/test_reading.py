@@ -26,7 +26,7 @@ from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
 from hostagent.reading import Collected, Forked, InProcess
 from hostagent.schemas import published
-from hostagent.sinks import FORMATS, render
+from hostagent.sinks import FORMATS
 from hostagent.source import Source, tape
 from hostagent.source.lane import Lane
 from hostagent.source.lanes import LANES
@@ -363,11 +363,11 @@ class Broken:
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_report_that_takes_too_long_to_write_is_shortened(form, capsys):
     report = judged(replay(), profile.load(site_file="", overlay={"driver": {"version": "1.*"}}))
-    report = replace(report, findings=report.findings * 30)
+    report = replace(report, findings=report.findings * 300)
     shown = rendered(report, form, within_s=0.001)
     assert capsys.readouterr().err == "Warning: the report was not written in 0.001 s and is shortened.\n"
     assert "driver" in shown
-    assert len(shown) < len(render(report, form))
+    assert len(shown) < 200_000
     if form == "json":
         jsonschema.Draft202012Validator(published("report")).validate(json.loads(shown))
         assert json.loads(shown)["verdict"] == {"single_node": "not_ready", "multi_node": "not_ready"}

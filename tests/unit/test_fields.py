@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent.parent
 WAITING = {
     "Gpu.local_cpus": "topology: which CPUs and NICs are near a GPU",
     "Unit.active": "who is believed: a process is a unit's daemon where the unit's cgroup says so",
+    "NvSwitch.device_id": "the board as it was built: how many switches it has",
     "Driver.refcount": "the installer: a module that is in use is not unloaded",
 }
 
