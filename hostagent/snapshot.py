@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from hostagent import __version__
 from hostagent.app import examine
 from hostagent.collect import READERS, collect
 from hostagent.errors import HostagentError
@@ -18,8 +17,8 @@ from hostagent.report import Report
 from hostagent.sinks.digest import moment
 from hostagent.source import Source
 from hostagent.source.base import Backend
-from hostagent.source.redact import Redactor
-from hostagent.source.tape import SCHEMA_VERSION, RecordingBackend, ReplayBackend, Tape
+from hostagent.source.redact import redacted
+from hostagent.source.tape import RECORDED_BY, SCHEMA_VERSION, RecordingBackend, ReplayBackend, Tape
 from hostagent.visible import visible
 
 
@@ -27,18 +26,12 @@ def record(reading: Backend, key: bytes, *, redact: bool = True) -> Tape:
     """Ask a host everything the collectors ask, and keep the answers. Closes the backend."""
     recording = RecordingBackend(reading)
     try:
-        host = recording.ask("host")
+        recording.ask("host")
         collect(Source(recording), READERS)
     finally:
         recording.close()
-    answers: dict[str, Any] = recording.answers
-    if redact:
-        name = str(host.get("hostname", "")) if isinstance(host, dict) else ""
-        redactor = Redactor(key, (name, name.partition(".")[0]))
-        answers = redactor.answers(answers)
-        if isinstance(host, dict):
-            answers["host"] = {"json": {**answers["host"]["json"], "hostname": redactor.name(name)}}
-    return Tape(SCHEMA_VERSION, f"hostagent {__version__}", time.time(), reading.kind, redact, answers)
+    answers = redacted(recording.answers, key) if redact else recording.answers
+    return Tape(SCHEMA_VERSION, RECORDED_BY, time.time(), reading.kind, redact, answers)
 
 
 def differences(left: Tape, right: Tape) -> Iterator[str]:
