@@ -9,15 +9,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from hostagent import __version__
 from hostagent.app import examine, prepare
 from hostagent.errors import HostagentError
 from hostagent.profile import Loaded
 from hostagent.reading import InProcess, Reading
 from hostagent.report import Report
 from hostagent.sinks.digest import moment
-from hostagent.source.redact import Redactor
-from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, encode, question
+from hostagent.source.redact import redacted
+from hostagent.source.tape import RECORDED_BY, SCHEMA_VERSION, ReplayBackend, Tape, encode, question
 from hostagent.visible import visible
 
 
@@ -25,14 +24,7 @@ def record(reading: Reading, key: bytes, *, redact: bool = True) -> Tape:
     """Everything that the pass asked the host, with the answers. A live pass has to be opened with ``records``."""
     kind = reading.collect().facts.kind
     answers: dict[str, Any] = {question(*asked): encode(answer) for asked, answer in reading.answers.items()}
-    host = reading.answers.get(("host",))
-    if redact:
-        name = str(host.get("hostname", "")) if isinstance(host, dict) else ""
-        redactor = Redactor(key, (name, name.partition(".")[0]))
-        answers = redactor.answers(answers)
-        if isinstance(host, dict):
-            answers["host"] = {"json": {**answers["host"]["json"], "hostname": redactor.name(name)}}
-    return Tape(SCHEMA_VERSION, f"hostagent {__version__}", time.time(), kind, redact, answers)
+    return Tape(SCHEMA_VERSION, RECORDED_BY, time.time(), kind, redact, redacted(answers, key) if redact else answers)
 
 
 def differences(left: Tape, right: Tape) -> Iterator[str]:

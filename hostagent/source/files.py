@@ -57,6 +57,10 @@ class Files:
     def tail(self, path: str, limit: str = str(256 * KIB)) -> Answer:
         return self._open_and(path, lambda descriptor, size: _last(descriptor, int(limit), size))
 
+    def head(self, path: str, limit: int) -> Answer:
+        """The first `limit` bytes of a file that may have any size. No question of its own: for sources."""
+        return self._open_and(path, lambda descriptor, _: _first(descriptor, limit))
+
     def modinfo(self, path: str) -> Answer:
         """Lazily imported: only hosts with a driver on disk have such files."""
         from hostagent.source.modinfo import modinfo
@@ -143,12 +147,17 @@ def _existing(located: str) -> str:
 def _whole(descriptor: int, path: str, limit: int, size: int) -> Answer:
     if size > limit:
         return Unread("error", f"{path} has {size} bytes, wanted at most {limit}")
+    data = _first(descriptor, limit + 1)
+    return Unread("error", f"{path} has more than {limit} bytes") if len(data) > limit else data
+
+
+def _first(descriptor: int, limit: int) -> bytes:
     chunks: list[bytes] = []
-    left = limit + 1
+    left = limit
     while left > 0 and (chunk := os.read(descriptor, min(left, MIB))):
         chunks.append(chunk)
         left -= len(chunk)
-    return Unread("error", f"{path} has more than {limit} bytes") if left <= 0 else b"".join(chunks)
+    return b"".join(chunks)
 
 
 def _last(descriptor: int, limit: int, size: int) -> Answer:

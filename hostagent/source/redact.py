@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.source.secret import without_secrets
+from hostagent.source.secret import without_secret_arguments, without_secrets
 
 _HEX = "[0-9a-fA-F]"
 _UUID = re.compile(rf"(?<![0-9a-fA-F]){_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}(?![0-9a-fA-F])")
@@ -24,13 +24,12 @@ _IPV6 = re.compile(rf"(?<![\w:])(?=[\da-fA-F:]*:[\da-fA-F]*:){_HEX}{{0,4}}(?::{_
 _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #: GKE keeps the driver below /home/kubernetes: a place, not a person.
 _HOME = re.compile(r"(?<=/home/)(?!kubernetes\b)[^/\s\"':,]+")
-#: Not after a slash (what stays of a URL), not the names of systemd's units.
+#: Not after a slash (what stays of a URL), not the names of systemd's units. The maker of a package is no person: who made it stays.
 _EMAIL = re.compile(
-    r"(?<![\w.+/@-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}"
+    r"(?m)^(?P<publisher>(?:Maintainer|Original-Maintainer|Packager|Vendor|author):[^\n]*)"
+    r"|(?<![\w.+/@-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}"
     r"(?!(?:service|socket|timer|mount|target|slice|scope|device|path|swap|automount|conf|d)\b)[A-Za-z]{2,24}(?![\w-])"
 )
-#: Of the machine, not of a person, and nothing but the name of who made a package.
-_PUBLISHER = re.compile(r"(?:Maintainer|Original-Maintainer|Packager|Vendor|author):[^\n]*$")
 #: Also host names: in a file they are words, and replacing ID=ubuntu would change what the host is.
 _WORDS = frozenset(
     (
@@ -116,26 +115,42 @@ class Redactor:
         return found[0] if int(address) <= 1 or not re.search(r"\d", found[0]) else self._same_shape(found)
 
     def _email(self, found: "re.Match[str]") -> str:
-        line = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
-        return found[0] if _PUBLISHER.match(line) else f"user-{self._digest(found[0])[:6]}@example.invalid"
+        return found[0] if found["publisher"] else f"user-{self._digest(found[0])[:6]}@example.invalid"
 
     def answers(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         """Every answer, and every question that names what an answer names."""
-        return {self.text(key): self._value(value) for key, value in answers.items()}
+        return {self.text(key): self.value(value) for key, value in answers.items()}
 
     def _binary(self, encoded: str) -> str:
         """Text in another encoding is binary too; real binary evidence (linker cache) holds no identities to replace."""
         text = base64.b64decode(encoded).decode("latin-1")
         return base64.b64encode(self.text(text).encode("latin-1")).decode("ascii")
 
-    def _value(self, value: Any) -> Any:
+    def value(self, value: Any) -> Any:
+        """A decoded answer, or a part of one."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict) and set(value) == {"base64"}:
             return {"base64": self._binary(value["base64"])}
         if isinstance(value, dict):
-            return {key: self._value(item) for key, item in value.items()}
-        return [self._value(item) for item in value] if isinstance(value, list) else value
+            return {key: self.value(_arguments(item) if key == "argv" else item) for key, item in value.items()}
+        return [self.value(item) for item in value] if isinstance(value, list) else value
+
+
+def redacted(answers: Mapping[str, Any], key: bytes) -> dict[str, Any]:
+    """The encoded answers of a tape, without secrets and without the identities of the host that gave them."""
+    match answers.get("host"):
+        case {"json": {"hostname": str(name), **facts}}:
+            redactor = Redactor(key, (name, name.partition(".")[0]))
+            # Whole and however short: elsewhere a name that is a word stays.
+            host = {"json": {**redactor.value(facts), "hostname": redactor.name(name)}}
+            return {**redactor.answers(answers), "host": host}
+    return Redactor(key).answers(answers)
+
+
+def _arguments(argv: Any) -> Any:
+    """A flag and its value are two strings: only the list tells."""
+    return without_secret_arguments([str(one) for one in argv]) if isinstance(argv, list) else argv
 
 
 def _domains(name: str) -> "list[str]":

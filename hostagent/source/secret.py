@@ -2,24 +2,32 @@
 
 No grammar is parsed: evidence is JSON, TOML, YAML, units and free text, damaged or not, and has to stay what it is.
 What is no string (``{``, ``[``, ``null``, ``true``) therefore stays, a quoted string keeps its quotes.
+
+The time is in proportion to the text, whatever it holds: names of secrets are found in one pass, each looks at a bounded piece
+before it, and behind it no further than to the end of a value, which is then passed over. What is no value after all ends at the
+next quote, so it is looked at again only a few times. Where two patterns could share out a run of blanks, one is bounded.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 REMOVED = "<removed>"
 _WORD = (
     r"(?:token|passw(?:or)?d|passphrase|secret|credentials?|username|(?:api|access|private|encryption|shared)[_-]?key"
     r"|auth(?:orization)?(?![\w-]))"  # not author, authorization-mode, authorization-plugins
 )
+_NAME = re.compile(rf"(?i){_WORD}(?P<tail>[\w-]*)")
 #: What follows a word and says that the value is where a secret is, or how it is used.
 _HARMLESS = re.compile(r"(?i)(?:file|path|dir|helpers?|provider|webhook|ttl|timeout|mode|types?|plugins?|config|enabled)$")
-_KEY = rf"(?P<key>{_WORD}(?P<tail>[\w-]{{0,60}}))"
-#: In ``["TOKEN=", "x"]`` the quote after ``=`` opens nothing: what follows it, and what follows the next quote, tell.
-_QUOTED = (
-    r"(?:(?!(?<=[=:])[\"']\s{0,200}[,\]}])(?:\"(?:[^\"\\\n]|\\[^\n])*\"|'(?:[^'\n]|'')*')|\\{1,7}\"[^\"\\\n]*\\{1,7}\")(?=[\s,;}\])]|\\n|$)"
-)
-_PLAIN = r"[^\s\"'\[\]{},;|>&*!%@`\\][^\s\"'\[\]{},;\\]*"
+#: A name may begin before its word: HTTP_PASSWORD, registry.auth, --agent-token.
+_STEM = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+_STEM_CHARACTERS = 60
+_LINE_CHARACTERS = 300
+
+_QUOTED = r"(?:\"(?:[^\"\\\n]|\\[^\n])*\"|'(?:[^'\n]|'')*'|\\{1,7}\"[^\"\\\n]*\\{1,7}\")(?=[\s,;}\])]|\\n|$)"
+_PLAIN_MORE = r"[^\s\"'\[\]{},;\\]"
+_PLAIN = rf"[^\s\"'\[\]{{}},;|>&*!%@`\\]{_PLAIN_MORE}*"
 _SCHEMES = r"(?:Basic|Bearer|Digest|Negotiate)"
 #: JSON's key has its quote before the colon; a bare key wants a blank after it, for libsecret-1-0:amd64 is a package.
 _SEPARATOR = (
@@ -27,38 +35,94 @@ _SEPARATOR = (
     r"|[ \t]{0,200}=[ \t]{0,200}|[ \t]{0,200}:(?:[ \t]{1,200}|(?=[\"'])))"
 )
 
-_VALUE = re.compile(rf"(?i){_KEY}(?P<between>{_SEPARATOR})(?P<value>{_QUOTED}|{_SCHEMES}[ \t]+{_PLAIN}|{_PLAIN})")
-_LIST = re.compile(rf"(?i){_KEY}(?P<between>{_SEPARATOR}\[)(?P<value>(?:[\s,]*(?:{_QUOTED}|{_PLAIN}))+)")
-_ITEM = re.compile(rf"{_QUOTED}|{_SCHEMES}[ \t]+{_PLAIN}|{_PLAIN}")
+#: What follows a name, in each form.
+_VALUE = re.compile(rf"(?i)(?P<before>{_SEPARATOR})(?P<value>{_QUOTED}|{_SCHEMES}[ \t]+{_PLAIN}|{_PLAIN})")
+#: The last quote of a text that was cut, and what follows it but for what closes around it.
+_UNCLOSED = re.compile(rf"(?P<before>{_SEPARATOR})(?P<value>[\"'][^\"'\\\n]*[^\"'\\\n\s,\]}}])(?=[ \t,\]}}]*\Z)")
+_LIST = re.compile(rf"{_SEPARATOR}\[")
+#: The next item, on the same line or on a later one, where it has to look like one: what has no ``]`` may be no list. YAML's ``it's``
+#: opens nothing.
+_ITEMS = (
+    re.compile(rf"(?i)(?P<before>[ \t,]*)(?P<value>(?<=[\s,\[]){_QUOTED}|{_SCHEMES}[ \t]+{_PLAIN}|{_PLAIN})"),
+    re.compile(rf"(?P<before>[\s,]*)(?P<value>(?<=[\s,\[]){_QUOTED}(?![ \t]*[:=])|{_PLAIN}(?=\s*[,\]]))"),
+)
 #: ``"TOKEN=a b"``: a string of an env list.
-_INSIDE = re.compile(
-    rf"(?i)(?P<quote>(?<!\\)[\"'])(?P<start>[\w.-]{{0,60}}?{_KEY}[=:][ \t]*)(?P<value>(?:(?!(?P=quote))[^\\\n]|\\[^\n])+)(?=(?P=quote))"
-)
+_INSIDE = {
+    quote: re.compile(rf"(?P<before>[ \t]{{0,200}}[=:][ \t]*(?![ \t]))(?P<value>(?:[^{quote}\\\n]|\\[^\n])+)(?={quote})")
+    for quote in ("'", '"')
+}
 #: A whole line, as YAML, INI and environment files write it: blanks and commas are part of the value.
-_LINE = re.compile(
-    rf"(?im)^(?P<start>[ \t]{{0,200}}(?:- +|export +|# *)?[\w.-]{{0,60}}?{_KEY}"
-    r"(?:[ \t]*=[ \t]*(?=[^\s\"'\[{])|[ \t]*:[ \t]+(?=[^\s\"'\[\]{},;|>&*!%@`#])))(?P<value>\S[^\n]*)"
-)
+_LINE_START = re.compile(r"[ \t]{0,200}(?:- +|export +|# *)?")
+_LINE = re.compile(r"(?P<before>[ \t]*=[ \t]*(?=[^\s\"'\[{])|[ \t]*:[ \t]+(?=[^\s\"'\[\]{},;|>&*!%@`#]))(?P<value>\S[^\n]*)")
 #: YAML's ``token: |`` with the lines below it.
-_BLOCK = re.compile(
-    rf"(?im)^(?P<start>(?P<indent> {{0,200}})(?P<dash>- )?[\"']?[\w.-]{{0,60}}?{_KEY}[\"']?[ \t]*:[ \t]+[|>][-+\d]*[ \t]*\n)"
-    r"(?P<value>(?:(?P=indent)(?(dash)  ) +\S[^\n]*(?:\n|\Z)|[ \t]*\n)+)"
+_BLOCK_START = re.compile(r"(?P<indent> {0,200})(?P<dash>- )?[\"']?")
+_BLOCK = re.compile(r"[\"']?[ \t]*:[ \t]+[|>][-+\d]*[ \t]*\n")
+_BLOCK_LINE = re.compile(r"(?P<indent> *)(?P<text>[^\n]*)\n?")
+#: Between a flag and its value: a blank, or the next line of a unit; the next string of a list; the next item of a YAML list. What
+#: is a key in the last two is no value.
+_FLAGS = tuple(
+    re.compile(rf"(?i)(?P<before>{between})(?P<value>{value})")
+    for between, value in (
+        (r"[ \t]+|[\"']?[ \t]*\\\n\s{0,200}", rf"{_QUOTED}|(?!-){_PLAIN}"),
+        (r"\\{0,7}[\"'],\s{0,200}", rf"{_QUOTED}(?![ \t]*[:=])|(?!-){_PLAIN}(?=\s*[,\]])"),
+        (r"[\"']?\n[ \t]{0,200}- ", rf"{_QUOTED}(?![ \t]*:)|(?!-){_PLAIN}(?<!:)(?!{_PLAIN_MORE})"),
+    )
 )
-#: Between a flag and its value: a blank, the next string of a list, the next line of a unit, the next item of a YAML list.
-_NEXT = r"(?:[ \t]+|\\{0,7}[\"'],\s{0,200}|[\"']?[ \t]*\\\n\s{0,200}|[\"']?\n[ \t]{0,200}- )"
-_FLAG = re.compile(rf"(?i)(?P<flag>(?<![\w-])--?[\w-]{{0,60}}?{_KEY}{_NEXT})(?P<value>{_QUOTED}|(?!-){_PLAIN})")
+
 _BEARER = re.compile(r"(?i)(?<=[\"'\s:=])(Bearer[ \t]+)([\w.~+/=-]{8,})")
 _BASIC = re.compile(r"(?i)(?<=[\"':=])( ?Basic[ \t]+)([\w.~+/=-]{8,})(?=[\"'\\]|[ \t]*$)", re.MULTILINE)
-_PEM = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)(?:[^-]|-(?!----))*(-----END [A-Z ]{0,40}PRIVATE KEY-----)")
-#: The whole authority up to its last @: a password may hold one. The second form has a password with a slash in it.
-_CREDENTIALS = re.compile(r"(?<=://)(?:[^/\s\"'\\]+|[^/\s\"'\[\]:@\\]*:(?!\d*/)[^\s\"',\\]*)(?=@)")
+#: To its end, or to the end of a text that was cut.
+_PEM = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)(?:(?:[^-]|-(?!----))*(-----END [A-Z ]{0,40}PRIVATE KEY-----)|[\w\s+/=\\]+\Z)")
+#: The whole authority up to its last @: a password may hold one, or a slash, but then no comma.
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s\"'\\]+(?=@)")
+_ADDRESS = re.compile(r"://[^\s\"',\\]+")
+_SLASHED = re.compile(r"(?<=://)[^/\s\"'\[\]:@\\]*:(?!\d*/).*")
 _NO_STRING = re.compile(
     r"(?i)[-+]?(?:true|false|yes|no|on|off|none|null|~|\.?inf|\.?nan|\d[\d_]*(?:\.[\d_]+)?(?:e[-+]?\d+)?|0x[\da-f_]+|0[ob][0-7_]+"
     r"|\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[-+][\d:]+)?)?|\d\d:\d\d:\d\d(?:\.\d+)?)"
 )
-_ARGUMENT = re.compile(rf"(?i)^--?[\w-]{{0,60}}?{_KEY}$")
+#: In ``["TOKEN=", "x"]`` the quote after ``=`` may open or close: what stands before it on its line tells.
+_AMBIGUOUS = re.compile(r"[\"'](?:\s{0,200}[,\]}]|[ \t]{0,200}#)")
+_MARK = re.compile(r"\\[^\n]|[\"'\n]")
+_OPENING = re.compile(r"\\*[\"']")
+_ARGUMENT = re.compile(rf"(?i)^--?[\w-]{{0,60}}?{_WORD}(?P<tail>[\w-]{{0,60}})$")
 #: Here -t is --token.
 _SHORT_TOKEN = frozenset({"k3s", "rke2"})
+
+
+#: Where a value ends, and what is shown in the place of everything between its name and there.
+_Edit: TypeAlias = tuple[int, str]
+
+
+class _Name(NamedTuple):
+    """The name of a secret in a text, and what stands before it on its line."""
+
+    begins: int  # with its stem
+    word: int
+    ends: int
+    is_whole: bool  # nothing follows the word: password, not password_id
+    line: int  # begins; of a long one: the last 300 characters before the name
+
+
+class _Evidence:
+    """A text that is looked through once, from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._looked_at = 0
+        self._quote = ""
+
+    def closes(self, at: int) -> bool:
+        """Whether the character at `at` is a quote that ends a string of its line."""
+        if not _AMBIGUOUS.match(self.text, at):
+            return False
+        for mark in _MARK.finditer(self.text, self._looked_at, at):
+            if mark[0] in ("\n", self._quote):
+                self._quote = ""
+            elif not self._quote and mark[0] in ("'", '"') and not self.text[max(0, mark.start() - 1) : mark.start()].isalnum():  # don't
+                self._quote = mark[0]
+        self._looked_at = max(at, self._looked_at)
+        return self._quote == self.text[at]
 
 
 def without_secrets(text: str) -> str:
@@ -69,14 +133,9 @@ def without_secrets(text: str) -> str:
     >>> without_secrets('deb https://bob:pw@mirror/ x')
     'deb https://<removed>@mirror/ x'
     """
-    text = _PEM.sub(rf"\1{REMOVED}\2", text)
-    text = _CREDENTIALS.sub(REMOVED, text)
-    text = _BLOCK.sub(_block, text)
-    text = _INSIDE.sub(lambda found: _put(found, found["quote"] + found["start"]), text)
-    text = _LINE.sub(_line, text)
-    text = _LIST.sub(_list, text)
-    text = _VALUE.sub(lambda found: _put(found, found["key"] + found["between"]), text)
-    text = _FLAG.sub(lambda found: _put(found, found["flag"]), text)
+    text = _PEM.sub(lambda found: f"{found[1]}{REMOVED}{found[2] or ''}", text)
+    text = _ADDRESS.sub(_slashed, _CREDENTIALS.sub(REMOVED, text))
+    text = "".join(_pieces(_Evidence(text)))
     return _BASIC.sub(rf"\1{REMOVED}", _BEARER.sub(rf"\1{REMOVED}", text))
 
 
@@ -107,34 +166,109 @@ def _is_secret(flag: str) -> bool:
     return bool(found and not _HARMLESS.search(found["tail"]))
 
 
-def _put(found: "re.Match[str]", before: str) -> str:
-    """The match with its value removed."""
-    return found[0] if _HARMLESS.search(found["tail"]) else before + _hidden(found["value"], is_whole=not found["tail"])
+def _slashed(found: "re.Match[str]") -> str:
+    """Where a password has a slash in it, everything to the last @ goes."""
+    credentials, at, rest = found[0].rpartition("@")
+    return _SLASHED.sub(REMOVED, credentials) + at + rest
+
+
+def _pieces(evidence: _Evidence) -> Iterator[str]:
+    """The text in pieces, the value behind each name of a secret removed."""
+    shown = at = 0
+    while found := _NAME.search(evidence.text, at):
+        at = found.end()
+        if _HARMLESS.search(found["tail"]):
+            continue
+        name = _name(evidence.text, found)
+        for form in (_block, _inside, _line, _list, _value, _flag):
+            if edit := form(evidence, name):
+                yield evidence.text[shown : name.ends]
+                yield edit[1]
+                shown = at = edit[0]
+                break
+    yield evidence.text[shown:]
+
+
+def _name(text: str, found: "re.Match[str]") -> _Name:
+    word = found.start()
+    before = text[max(0, word - _STEM_CHARACTERS) : word]
+    begins = word - len(before) + len(before.rstrip(_STEM))
+    line = text.rfind("\n", max(0, begins - _LINE_CHARACTERS), begins) + 1 or max(0, begins - _LINE_CHARACTERS)
+    return _Name(begins, word, found.end(), not found["tail"], line)
+
+
+# What may stand behind a name, form by form.
+
+
+def _block(evidence: _Evidence, name: _Name) -> "_Edit | None":
+    text = evidence.text
+    start, found = _BLOCK_START.fullmatch(text, name.line, name.begins), _BLOCK.match(text, name.ends)
+    if not (start and found):
+        return None
+    deeper = len(start["indent"]) + 2 * bool(start["dash"])
+    ends = found.end()
+    while ends < len(text):
+        line = _BLOCK_LINE.match(text, ends)
+        if not line or (line["text"].strip() and len(line["indent"]) <= deeper):
+            break
+        ends = line.end()
+    return (ends, f"{found[0]}{start['indent']}    {REMOVED}\n") if ends > found.end() else None
+
+
+def _inside(evidence: _Evidence, name: _Name) -> "_Edit | None":
+    quote = evidence.text[name.begins - 1 : name.begins]
+    if quote not in _INSIDE or evidence.text[max(0, name.begins - 2) : name.begins - 1] == "\\":
+        return None
+    found = _INSIDE[quote].match(evidence.text, name.ends)
+    return (found.end(), found["before"] + _hidden(found["value"], is_whole=name.is_whole)) if found else None
+
+
+def _line(evidence: _Evidence, name: _Name) -> "_Edit | None":
+    """A comment and the end of a flow mapping stay."""
+    found = _LINE_START.fullmatch(evidence.text, name.line, name.begins) and _LINE.match(evidence.text, name.ends)
+    if not found:
+        return None
+    value = found["value"].partition(" #")[0].rstrip(" \t\r,}]")
+    return (found.start("value") + len(value), found["before"] + _hidden(value, is_whole=name.is_whole)) if value else None
+
+
+def _list(evidence: _Evidence, name: _Name) -> "_Edit | None":
+    found = _LIST.match(evidence.text, name.ends)
+    if not found:
+        return None
+    items, ends = [], found.end()
+    while edit := _first(evidence, ends, _ITEMS, is_whole=False):
+        items.append(edit[1])
+        ends = edit[0]
+    return (ends, found[0] + "".join(items)) if items else None
+
+
+def _value(evidence: _Evidence, name: _Name) -> "_Edit | None":
+    return _first(evidence, name.ends, (_VALUE, _UNCLOSED), is_whole=name.is_whole)
+
+
+def _flag(evidence: _Evidence, name: _Name) -> "_Edit | None":
+    if not evidence.text[name.begins : name.word].rpartition(".")[2].startswith("-"):
+        return None
+    return _first(evidence, name.ends, _FLAGS, is_whole=name.is_whole)
+
+
+def _first(evidence: _Evidence, at: int, patterns: "tuple[re.Pattern[str], ...]", *, is_whole: bool) -> "_Edit | None":
+    """By the first pattern that finds a value at `at`."""
+    for pattern in patterns:
+        found = pattern.match(evidence.text, at)
+        if found and not evidence.closes(found.start("value")):
+            return found.end(), found["before"] + _hidden(found["value"], is_whole=is_whole)
+    return None
 
 
 def _hidden(value: str, *, is_whole: bool) -> str:
     """`value` with its quotes; of what is no string only the digits of a password proper go: JSON and TOML know no other."""
-    quoted = re.fullmatch(r"(\\*[\"'])(.*?)(\\*[\"'])", value)
-    if quoted:
-        return f"{quoted[1]}{REMOVED}{quoted[3]}" if quoted[2] else value
+    opening = _OPENING.match(value)
+    if opening:
+        rest = value[opening.end() :]
+        hidden = rest[:-1].rstrip("\\") if rest.endswith(("'", '"')) else rest
+        return f"{opening[0]}{REMOVED}{rest[len(hidden) :]}" if hidden else value
     if _NO_STRING.fullmatch(value):
         return "0" if is_whole and value[-1].isdigit() else value
     return REMOVED
-
-
-def _list(found: "re.Match[str]") -> str:
-    if _HARMLESS.search(found["tail"]):
-        return found[0]
-    return found["key"] + found["between"] + _ITEM.sub(lambda item: _hidden(item[0], is_whole=False), found["value"])
-
-
-def _line(found: "re.Match[str]") -> str:
-    """A comment and the end of a flow mapping stay."""
-    value = found["value"].partition(" #")[0].rstrip(" \t\r,}]")
-    if not value or _HARMLESS.search(found["tail"]):
-        return found[0]
-    return found["start"] + _hidden(value, is_whole=not found["tail"]) + found["value"][len(value) :]
-
-
-def _block(found: "re.Match[str]") -> str:
-    return found[0] if _HARMLESS.search(found["tail"]) else f"{found['start']}{found['indent']}    {REMOVED}\n"

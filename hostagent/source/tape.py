@@ -6,14 +6,18 @@ import os
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 
+from hostagent import __version__
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import MIB, Answer
+from hostagent.visible import visible
 from hostagent.vocabulary import Kind
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 128 * MIB
+#: What this program calls itself on a tape.
+RECORDED_BY = f"hostagent {__version__}"
 
 
 @frozen
@@ -41,8 +45,15 @@ class ReplayBackend:
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         key = question(method, *arguments)
         if key not in self._tape.answers:
-            return Unread("not-recorded", f"the snapshot does not know '{key}'")
+            return Unread("not-recorded", f"the snapshot does not know '{key}'{_older(self._tape.recorded_by)}")
         return decode(self._tape.answers[key], key)
+
+
+def _older(recorded_by: str) -> str:
+    """Why another version's tape may lack a question. Who recorded it is any text: a tape may come from anywhere."""
+    if recorded_by == RECORDED_BY:
+        return ""
+    return f": recorded by {visible(recorded_by[:40].removeprefix('hostagent '))}, which did not read this: record again"
 
 
 def question(method: str, *arguments: str) -> str:

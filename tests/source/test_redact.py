@@ -6,7 +6,7 @@ import time
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostagent.source.redact import Redactor
@@ -35,6 +35,7 @@ REDACTOR = Redactor(KEY, ("gpu-17.dc1.corp.example.com", "gpu-17"))
         ('"{\\"auth\\": \\"c3ZjOnB3\\"}"', ["c3ZjOnB3"]),
         ('"auth":\n  "c3ZjOnB3"', ["c3ZjOnB3"]),
         ("tokens: [first, 'second']", ["first", "second"]),
+        ("tokens: [\n first,\n 'second'\n]", ["first", "second"]),
         ('["docker", "-e", "API_TOKEN=a b,c"]', ["a b", ",c"]),
         ('Authorization = ["Bearer eyJ.JWT"]', ["eyJ"]),
         ("Authorization: Basic dXNlcjpwdw==", ["dXNl"]),
@@ -57,6 +58,14 @@ REDACTOR = Redactor(KEY, ("gpu-17.dc1.corp.example.com", "gpu-17"))
         ("- --token\n- K10abc\n", ["K10abc"]),
         ('["--token", "K10abc"]', ["K10abc"]),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----", ["MIIE"]),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE", ["MIIE"]),
+        ('{"auths": {"r": {"auth": "c3ZjOnB3', ["c3Zj"]),
+        ("token = 'it was cut} ", ["it", "was", "cut"]),
+        ('{"password": ", x"}', [", x"]),
+        ("TOKEN=', x'", [", x"]),
+        ('"password = a b"', ["a b"]),
+        ("https://h:80/x,https://bob:p/ss@h", ["bob", "p/ss"]),
+        ("https://a:b@h/?u=https://bob:pw@h2", ["a:b", "bob", "pw"]),
         ("[2001:db8::17]:5000", ["2001:db8", "::17"]),
         ("fe80::42:acff:fe11:2%eth0", ["acff", "fe11"]),
         ("2001:db8:0:0:0:0:0:17", ["2001:db8"]),
@@ -89,6 +98,14 @@ def test_a_secret_or_an_identity_leaves(text, secrets):
         '"auth": {"a": 1}, "password": null, "token": [], "secret": ""',
         "auth = true",
         '["TOKEN=", "x=1"]',
+        '["TOKEN=", 1]',
+        '["password = ", ";"]',
+        '["--token ", "x", "x tokens: [", ", "]',
+        "- |-\n  tokens: [\n- !!bool |-\n  false\n",
+        'x = "TOKEN=" # y',
+        'x = "--token", token = []',
+        '{"x" : "--token", "token" : []}',
+        "- --token\n- token:\n    a: null\n",
         ":: ::1 dead::beef_t std::cafe",
         "https://host:80/a@b unix:///run/a@b",
     ],
@@ -108,7 +125,7 @@ KEYS = st.sampled_from(
 )
 TEXTS = st.sampled_from(
     ["", "a b", "a,b;c", "TOKEN=", "PASSWORD=x y", "--token", "K10", "Bearer eyJhbGciOi", "{}", "[", "it's", 'say "x"', "#", "a: b", "\\",
-     "https://a:b@c/d", "ops@example.org", "2001:db8::1", "token: |", "password = ", "1", "null", "a\nb", "é"]
+     "https://a:b@c/d", "ops@example.org", "2001:db8::1", "token: |", "password = ", "1", "null", "a\nb", "é", "--token ", "tokens: [", "auth : ", "token: \n", ",", "}"]
 ) | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)  # fmt: skip
 VALUES = st.recursive(
     st.booleans() | st.integers(-(2**53), 2**53) | TEXTS,
@@ -118,30 +135,36 @@ VALUES = st.recursive(
 DOCUMENTS = st.dictionaries(KEYS, VALUES, max_size=4)
 
 
-@given(DOCUMENTS, st.sampled_from([None, 1, 4]))
-def test_json_that_parsed_still_parses(document, indent):
-    redacted = json.loads(without_secrets(json.dumps(document, indent=indent)))
+@given(DOCUMENTS, st.sampled_from([None, 1, 4]), st.sampled_from([None, (",", ":"), (" , ", " : ")]))
+def test_json_that_parsed_still_parses(document, indent, separators):
+    redacted = json.loads(without_secrets(json.dumps(document, indent=indent, separators=separators)))
     assert skeleton(redacted) == skeleton(document)
 
 
 @given(DOCUMENTS, st.booleans(), st.sampled_from([None, "'", '"', "|"]))
+@example(document={"auth": ["it's"], "auths": ","}, flow=True, style=None)
+@example(document={"auth": ["it's"], "auths": [{"auths": "password = ", "token": ","}]}, flow=True, style=None)
+@example(document={"auth": ["tokens: [", False]}, flow=False, style="|")
 def test_yaml_that_parsed_still_parses(document, flow, style):
     yaml.safe_load(without_secrets(yaml.safe_dump(document, default_flow_style=flow, default_style=style, width=10_000)))
 
 
 @given(DOCUMENTS)
+@example({"auth": {"auth": [], "auths": "--token", "token": []}})
+@example({"auth": [["password = ", ";"]]})
+@example({"auth": [['"', "TOKEN=", False]]})
 def test_toml_that_parsed_still_parses(document):
-    written = "".join(f"{json.dumps(key)} = {toml(value)}\n" for key, value in document.items())
+    written = "".join(f"{json.dumps(key)} = {toml(value, key=json.dumps)}\n" for key, value in document.items())
     bare = "".join(f"{key} = {toml(value)} # don't\n" for key, value in document.items())
     for text in (written, bare):
         assert skeleton(tomllib.loads(without_secrets(text))) == skeleton(tomllib.loads(text))
 
 
-def toml(value):
+def toml(value, key=str):
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key(name)} = {toml(item, key)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(toml(item) for item in value) + "]"
+        return "[" + ", ".join(toml(item, key) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

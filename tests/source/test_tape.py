@@ -37,6 +37,23 @@ def test_a_question_the_tape_does_not_know_is_not_recorded():
     assert replay.ask("read", "/x").why == "not-recorded"
 
 
+@pytest.mark.parametrize(
+    ("recorded_by", "detail"),
+    [
+        (tape.RECORDED_BY, "the snapshot does not know 'read /x'"),
+        ("hostagent 0.1", "the snapshot does not know 'read /x': recorded by 0.1, which did not read this: record again"),
+        (
+            "h\x1b[2J\n" + "x" * 10**6,
+            "the snapshot does not know 'read /x': recorded by h\\x1b[2J\\n" + "x" * 34 + ", which did not read this: record again",
+        ),
+    ],
+    ids=["ours", "older", "hostile"],
+)
+def test_what_another_version_did_not_read_is_to_be_recorded_again(recorded_by, detail):
+    replay = tape.ReplayBackend(tape.Tape(1, recorded_by, 0.0, "live", False, {}))
+    assert replay.ask("read", "/x") == Unread("not-recorded", detail)
+
+
 @given(JSON)
 def test_an_answer_of_no_known_form_is_an_error_never_a_crash(encoded):
     decoded = tape.decode(encoded, "read /x")

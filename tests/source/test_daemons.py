@@ -1,0 +1,118 @@
+"""Processes: what is read of a command line is bounded before anything looks at it, and is what the program was told."""
+
+import os
+import subprocess
+import time
+
+import psutil
+import pytest
+from hostagent.source.daemons import parse_arguments, processes
+
+from hostagent import snapshot
+from hostagent.source import tape
+from hostagent.source.live import LiveBackend
+from hostagent.source.paths import Root
+
+KIB = 1024
+
+
+def host(root, *daemons):
+    """A directory that looks like a host on which `daemons` run: (pid, name, bytes of the command line, state)."""
+    (root / "proc").mkdir()
+    (root / "sys").mkdir()
+    (root / "proc/stat").write_text("cpu 1\nbtime 1700000000\n")
+    for pid, name, cmdline, state in daemons:
+        directory = root / f"proc/{pid}"
+        directory.mkdir()
+        (directory / "comm").write_text(f"{name[:15]}\n")
+        (directory / "stat").write_text(f"{pid} ({name[:15]}) {state} 1 1 1 0 -1" + " 0" * 13 + " 2000" + " 0" * 30 + "\n")
+        (directory / "cmdline").write_bytes(cmdline)
+    return Root(str(root))
+
+
+def bytes_read():
+    with open("/proc/self/io", encoding="ascii") as stream:
+        return int(stream.readline().split()[1])
+
+
+def seen(pid):
+    """What is read of a process that was just started: it gets its name and then its command line a moment later."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        for row in processes(Root()):
+            if row["pid"] == pid and row["argv"]:
+                return row
+    raise AssertionError(f"process {pid} is not seen")
+
+
+@pytest.mark.parametrize("name", ["containerd", "nvidia-persistenced"])
+def test_of_a_process_at_most_64_arguments_of_4_kib_are_read(tmp_path, name):
+    """Also not to complete a name that the kernel cut, for which psutil reads the whole command line."""
+    arguments = [f"/usr/bin/{name}", "x" * 100_000, "--last", *["y" * 5000] * 2000]
+    root = host(tmp_path, (7, name, "".join(f"{one}\0" for one in arguments).encode(), "S"))
+    processes(root)
+    before = bytes_read()
+    (row,) = processes(root)
+    assert bytes_read() - before < 512 * KIB
+    assert (row["name"], row["argv"][0], row["argv"][2]) == (name, f"/usr/bin/{name}", "--last")
+    assert (row["argv"][1], row["argv"][3]) == ("x" * 4 * KIB, "y" * 4 * KIB)
+
+
+def test_of_many_arguments_the_first_64_are_read(tmp_path):
+    (row,) = processes(host(tmp_path, (7, "containerd", b"containerd\0" + b"-v\0" * 100_000, "S")))
+    assert row["argv"] == ["containerd", *["-v"] * 63]
+
+
+def test_a_running_program_with_a_long_command_line_is_read_alike(tmp_path):
+    os.symlink("/bin/sh", tmp_path / "nv-fabricmanager")
+    argv = [str(tmp_path / "nv-fabricmanager"), "-c", "read x", *["z" * 20_000] * 50, *["-v"] * 500]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as program:
+        try:
+            row = seen(program.pid)
+        finally:
+            program.kill()
+    assert (row["name"], row["argv"][:3], len(row["argv"]) <= 64) == ("nv-fabricmanager", argv[:3], True)
+    assert max(map(len, row["argv"])) == 4 * KIB
+    assert abs(row["started_at"] - time.time()) < 60
+
+
+def test_a_process_that_ended_is_none(tmp_path):
+    assert processes(host(tmp_path, (7, "containerd", b"", "Z"), (8, "kubelet", b"", "S"))) == [
+        {"pid": 8, "name": "kubelet", "argv": [], "started_at": pytest.approx(1700000020.0)}
+    ]
+
+
+@pytest.mark.parametrize(
+    "cmdline",
+    [
+        b"containerd\0-c\0/a b.toml\0",
+        b"/usr/bin/containerd\0",
+        b"containerd\0--x\0\0",
+        b"k3s agent",
+        b"k3s agent\0",
+        b"k3s agent ",
+        b"a\xffb\0",
+        b"",
+        b"\0",
+    ],
+)
+def test_a_command_line_is_split_as_psutil_splits_it(tmp_path, cmdline):
+    """But for what is not UTF-8, which psutil keeps as half characters that no file can hold."""
+    host(tmp_path, (7, "containerd", cmdline, "S"))
+    procfs, psutil.PROCFS_PATH = psutil.PROCFS_PATH, str(tmp_path / "proc")
+    try:
+        wanted = psutil.Process(7).cmdline()
+    finally:
+        psutil.PROCFS_PATH = procfs
+    assert parse_arguments(cmdline) == [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in wanted]
+
+
+@pytest.mark.parametrize("redact", [True, False])
+def test_a_check_sees_a_command_line_as_it_is_and_a_snapshot_hides_its_secrets(tmp_path, redact):
+    root = host(tmp_path, (7, "k3s", b"k3s\0agent\0--token\0K10abc\0-t\0K10def\0--header=Bearer eyJhbGciOi\0", "S"))
+    raw = ["k3s", "agent", "--token", "K10abc", "-t", "K10def", "--header=Bearer eyJhbGciOi"]
+    assert [row["argv"] for row in processes(root)] == [raw]
+    recorded = snapshot.record(LiveBackend(root.path, "host-root"), b"k" * 32, redact=redact)
+    hidden = ["k3s", "agent", "--token", "<removed>", "-t", "<removed>", "--header=Bearer <removed>"]
+    assert [row["argv"] for row in recorded.answers["processes"]["json"]] == [hidden if redact else raw]
+    assert ("K10abc" in tape.dumps(recorded)) is not redact

@@ -1,0 +1,68 @@
+"""Redaction takes time in proportion to its input, whatever repeats in it: any user of a host may start a process with any arguments."""
+
+import time
+
+import pytest
+
+from hostagent.source.redact import Redactor
+
+REDACTOR = Redactor(b"k" * 32, ("gpu-17.dc1.corp.example.com", "gpu-17"))
+SIZE = 16 * 1024
+
+#: What each pattern is made of, begins with, ends with, or stumbles over.
+UNITS = [
+    # names of secrets, and what stands between a name and its value
+    "token", "token ", "token=", "token: ", "token:", "token\n", "token-", "token_", "token.", "tokentoken", "token-file ", "password", "auth ", "atoken=",
+    '"token":', '"token": "', "'token': '", '\\"token\\":', '\\"token\\": \\"', "authorization: Basic ", "password = ", "1\ttoken\t=\t", "token=1 ", "token=\\",
+    # values: quoted, escaped, half quoted, lists, blocks, whole lines
+    'token="', "token='", "token=''", "token='''", "token=''''", 'token="\\', "token='x''", "token=\"a'token='a\"", 'token="a"x', "token=[", "token=['", "token=['''",
+    'token=["a",', "token=[a,", "token=[,", "token: [ ", '["token=", ', "token: |\n", "token: |\n a\n", "- token: |\n", "  token: >-\n", "token: a ", "token: a #",
+    "export token=", "# token: ", '"token=', "'token=", '"a.token=', '"token=\\', '"token=\\"', "\"token='", 'token="a\n',
+    # flags
+    "--token", "--token ", "--token-", "-token ", "--token\n- ", '"--token",', "'--token' \\\n", "--token\\\n", "--token --", '"--token", token',
+    # schemes and keys
+    "Bearer ", "=Bearer ", "Bearer aaaaaaaa", "Basic ", "=Basic ", "=Basic aaaaaaaa ", "=Basic a=", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----",
+    "-----BEGIN ", "-----BEGIN PRIVATE KEY-----\nMIIE", "-----",
+    # addresses with credentials
+    "://", "://a", "://:", "://a:", "://a:1/", "://a:b", "://@", "://a@", "://a,", "://a:b@", "://a:b/@", "://a:b/,", "a@", "@",
+    # identities
+    "a@a.", "a@b.cc ", "a@b.cc\n", "Maintainer: ", "Maintainer: a@b.cc ", "/home/", "/home/a", "1.", "1.1.1.", "1.1.1.1", "1.1.1.1 ", "linux 1.1.1.1 ",
+    "1:", "a:a:", "f:", "::", "::1 ", "a:b:c:d ", "0f", "0f-", "0f:", "f" * 32, "f" * 32 + " ", "12345678-", "host.", "a.host.example.com", "example.com",
+    "a_", "_", "a-", "a.", "gpu-17", "gpu-17.",
+    # alone
+    "a", "a=", "1", "0_", "e1", "=", ":", "-", "- ", "--", '"', "'", "''", "\"'", "\\", "\\\\", '\\"', '"\\', "\\\n", '",', '" ', "',", "[", "]", "{", "}", ",", ", ",
+    " ", "\t", "\n", " \n", "\n ", "\r\n", " #", "# ", "|", ">", "~", "+", "\u00e9", "\0",
+]  # fmt: skip
+
+#: A beginning that waits for an end, much of one thing, and something that is no end.
+UNENDED = [
+    ('"token=', " ", ""), ("'token:", "\t", "\n"), ('token="', "\\", ""), ('token="', "\\", '"'), ("token='", "''", "x"), ('token="', "a'", ""), ("token=", " ", "\n"),
+    ("token", " ", "x"), ("token: |\n", " ", "x"), ("token: |\n", "\n", "x"), ("token=[", ", ", ";"), ("token=[", "\n", ""), ("--token", "\t", "-"), ("--token\\\n", " ", "-"),
+    ("Bearer", " ", "\n"), ("=Basic aaaaaaaa", " ", "x"), ("=Basic ", "a", "!"), ("-----BEGIN PRIVATE KEY-----", "a\n", "-"), ("-----BEGIN PRIVATE KEY-----", "- ", ""),
+    ("://:", "a", ""), ("://a", ":", ""), ("://:a", "/", ","), ("/home/", "a", ""), ("a@", "a.", "1"), ("", "a", "@"), ("a:", "a", ""), ("token=", "1", "x"), ("token=", "1_", "x"),
+    ("token=0x", "f", "g"), ("token=1-", "1:", "x"), ("Maintainer:", " a@b.cc", ""), ("x token=[", "a ", ""), ("{", "token: {", ""),
+]  # fmt: skip
+
+
+def seconds(text):
+    started = time.process_time()
+    REDACTOR.text(text)
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize(("start", "unit", "end"), [*[("", unit, "") for unit in UNITS], *UNENDED])
+def test_twice_as_much_takes_twice_as_long(start, unit, end):
+    """A square would take four times as long. The best of several tries: a busy machine is no reason."""
+    once, twice = (start + unit * (size // len(unit)) + end for size in (SIZE, 2 * SIZE))
+    short = long = float("inf")
+    for _ in range(8):
+        short, long = min(short, seconds(once)), min(long, seconds(twice))
+        if long / short < 3:
+            return
+        if long > 1:  # twenty times what anything else takes: no noise
+            break
+    pytest.fail(f"{2 * SIZE} characters take {long:.3f} s, half of them {short:.3f} s")
+
+
+def test_enough_is_repeated():
+    assert len(set(UNITS)) == len(UNITS) >= 86
