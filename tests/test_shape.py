@@ -23,7 +23,7 @@ IO_ALLOWED = {
     "hostagent/catalogue.py": "reads a third party's check to judge it",
     "hostagent/reading.py": "the pipe to the child that reads",
     "hostagent/testing.py": "reads case files",
-    "hostagent/snapshot.py": "writes the snapshots it is asked for",
+    "hostagent/snapshot/adoption.py": "writes the snapshots it is asked for",
     "hostagent/report/state.py": "the state file",
     "hostagent/deliver/file.py": "writes a rendered report",
     "hostagent/cli/commit.py": "which commit this is",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hostagent import profile, snapshot
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
+from hostagent.snapshot.redact import Redactor
 from hostagent.source import tape
-from hostagent.source.redact import Redactor
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

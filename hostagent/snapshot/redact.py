@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.source.secret import without_secret_arguments, without_secrets
+from hostagent.snapshot.secret import without_secret_arguments, without_secrets
 
 _HEX = "[0-9a-fA-F]"
 _UUID = re.compile(rf"(?<![0-9a-fA-F]){_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}(?![0-9a-fA-F])")

@@ -6,12 +6,13 @@ import time
 
 import psutil
 import pytest
-from hostagent.source.daemons import parse_arguments, processes
 
 from hostagent import snapshot
+from hostagent.reading import InProcess
 from hostagent.source import tape
 from hostagent.source.live import LiveBackend
 from hostagent.source.paths import Root
+from hostagent.source.processes import parse_arguments, processes
 
 KIB = 1024
 
@@ -112,7 +113,7 @@ def test_a_check_sees_a_command_line_as_it_is_and_a_snapshot_hides_its_secrets(t
     root = host(tmp_path, (7, "k3s", b"k3s\0agent\0--token\0K10abc\0-t\0K10def\0--header=Bearer eyJhbGciOi\0", "S"))
     raw = ["k3s", "agent", "--token", "K10abc", "-t", "K10def", "--header=Bearer eyJhbGciOi"]
     assert [row["argv"] for row in processes(root)] == [raw]
-    recorded = snapshot.record(LiveBackend(root.path, "host-root"), b"k" * 32, redact=redact)
+    recorded = snapshot.record(InProcess(LiveBackend(root.path, "host-root")), b"k" * 32, redact=redact)
     hidden = ["k3s", "agent", "--token", "<removed>", "-t", "<removed>", "--header=Bearer <removed>"]
     assert [row["argv"] for row in recorded.answers["processes"]["json"]] == [hidden if redact else raw]
     assert ("K10abc" in tape.dumps(recorded)) is not redact

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from hostagent.source.redact import Redactor
+from hostagent.snapshot.redact import Redactor
 
 REDACTOR = Redactor(b"k" * 32, ("gpu-17.dc1.corp.example.com", "gpu-17"))
 SIZE = 16 * 1024
