@@ -17,7 +17,8 @@ from hostagent.app import HEAD, Prepared, judge, prepare
 from hostagent.check import check
 from hostagent.cli.check import rendered
 from hostagent.collect import READERS, collect, lanes
-from hostagent.deadline import within
+from hostagent.deadline import time_limit, within
+from hostagent.errors import OutOfTime
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity, Machine
@@ -178,6 +179,39 @@ def test_a_replay_that_computes_ends_at_its_deadline(never):
     assert facts.of(Machine) == Unread("timeout", "0.3 s have passed, the last question was 'processes'")
     assert facts.of(Gpu).why == "timeout"
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+def test_a_limit_within_a_limit_ends_neither():
+    """Nor does it end the timer of a program that has one."""
+    started = time.monotonic()
+    with pytest.raises(OutOfTime, match=r"0\.3 s have passed"), time_limit(0.3):
+        _limited_and_late()
+    assert time.monotonic() - started < 1
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def _limited_and_late():
+    with time_limit(0.1):
+        pass
+    time.sleep(2)
+
+
+def test_a_limit_that_passes_on_the_way_out_leaves_no_timer():
+    """Each length ends at another moment of leaving the block; a timer left behind would raise in whatever comes next."""
+    left = 0
+    for microseconds in range(900, 1050, 1):
+        try:
+            with time_limit(0.001):
+                spin(microseconds / 1e6)
+        except OutOfTime:
+            left += signal.getitimer(signal.ITIMER_REAL) != (0, 0)
+    assert left == 0
+
+
+def spin(seconds):
+    ends = time.perf_counter() + seconds
+    while time.perf_counter() < ends:
+        pass
 
 
 def endless(name):
