@@ -28,7 +28,8 @@ from hostagent.facts.unread import Unread
 from hostagent.reading import Collected, Forked, InProcess
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
-from hostagent.source import Source, tape
+from hostagent.source import Source, child, tape
+from hostagent.source.base import MIB
 from hostagent.source.lane import Lane
 from hostagent.source.lanes import LANES
 from hostagent.source.worker import Worker
@@ -312,6 +313,21 @@ def test_a_host_that_is_left_early_leaves_no_process():
     with pytest.raises(KeyError), open_host(Evidence()):
         raise KeyError
     assert psutil.Process().children() == []
+
+
+@pytest.mark.alone
+def test_a_long_answer_takes_time_by_its_length_alone(monkeypatch):
+    """Pipes are small where others have used up what a user may have of them: then it comes in thousands of pieces."""
+    monkeypatch.setattr(child, "_set_pipe_size", lambda _: None)
+    one = child.Child()
+    one.start(lambda send: send(bytes(32 * MIB)))
+    started, messages = time.monotonic(), []
+    while not messages and time.monotonic() - started < 20:
+        messages = one.receive(1)
+    took_s = time.monotonic() - started
+    one.close()
+    assert [len(message) for message in messages] == [32 * MIB]
+    assert took_s < 2
 
 
 # Policy is no part of what is read.

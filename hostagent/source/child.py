@@ -30,7 +30,7 @@ class Child:
     def __init__(self) -> None:
         self.pid = 0  # before `start` and after `close`
         self.pipe = -1
-        self._buffer = b""
+        self._buffer = bytearray()  # grows in place: a long message is not copied with every piece of it
 
     def start(self, run: Callable[[Send], None], keep: Iterable[int] = ()) -> None:
         """Fork; the child calls `run` with a function that sends one message, and ends. `keep`: descriptors it needs.
@@ -75,9 +75,9 @@ class Child:
         while len(self._buffer) >= (end := start + 4) and len(self._buffer) >= (
             end := end + int.from_bytes(self._buffer[start:end], "little")
         ):
-            messages.append(self._buffer[start + 4 : end])
+            messages.append(bytes(self._buffer[start + 4 : end]))
             start = end
-        self._buffer = self._buffer[start:]
+        del self._buffer[:start]
         return messages
 
     def hand_over(self) -> None:
