@@ -383,6 +383,17 @@ def test_a_process_with_threads_is_told_that_it_cannot_fork():
         thread.join()
 
 
+@pytest.mark.alone
+def test_a_thread_that_was_joined_is_none():
+    import threading
+
+    for _ in range(200):
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+        child.refuse_threads()
+
+
 # What crashes keeps its place.
 
 
