@@ -432,3 +432,13 @@ def test_a_report_that_takes_too_long_to_write_is_shortened(form, capsys):
     if form == "json":
         jsonschema.Draft202012Validator(published("report")).validate(json.loads(shown))
         assert json.loads(shown)["verdict"] == {"single_node": "not_ready", "multi_node": "not_ready"}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_report_on_a_host_with_an_endless_name_is_shortened_too(form):
+    long = "\t" * 900_000
+    report = judged(replay(), profile.load(site_file=""), ["host.hostname"])
+    report = replace(report, boot_id=long, host=type(report.host)(long, long, long, long))
+    started = time.monotonic()
+    rendered(report, form, within_s=0.001)
+    assert time.monotonic() - started < 0.5
