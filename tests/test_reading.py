@@ -133,6 +133,15 @@ def test_a_reading_process_that_dies_costs_what_it_had_not_read_and_names_the_qu
 
 
 @pytest.mark.alone
+def test_a_reading_process_that_dies_before_it_asks_names_no_question():
+    reading = Forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), "live", ("Identity",), within(5))
+    reading.start(())
+    facts, _ = reading.collect()
+    reading.close()
+    assert facts.of(Identity) == Unread("error", "the reading process ended before the first question")
+
+
+@pytest.mark.alone
 def test_a_recording_that_ends_early_holds_the_question_that_hung():
     reading = forked({"processes": hang}, 0.3, records=True)
     reading.collect()
