@@ -3,11 +3,10 @@
 What is stuck in one system call or one call of C code is not reached: that is what a child process is for.
 """
 
-import contextlib
 import signal
 import time
-from collections.abc import Iterator
-from typing import NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple
 
 from hostagent.errors import OutOfTime
 
@@ -31,27 +30,43 @@ def within(seconds: float) -> Deadline:
     return Deadline(seconds, time.monotonic() + seconds)
 
 
-@contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
+class time_limit:  # noqa: N801  used as contextlib's are
     """Raise ``OutOfTime`` in the code of this block once `seconds` have passed, and again every quarter of a second.
 
-    By SIGALRM, which only the main thread can catch: in another thread nothing is limited.
+    By SIGALRM, which only the main thread can catch: in another thread nothing is limited. A timer that runs already, of a
+    block around this one or of a caller, goes on when this block ends. No generator makes this: an alarm that meets
+    contextlib's own code on the way out would leave the timer running, and raise in whatever comes next.
     """
-    holds = True
 
-    def stop(*_: object) -> None:
-        if holds:
-            raise OutOfTime(f"{seconds:g} s have passed")
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._holds = False
+        self._usual: Any = None
 
-    try:
-        usual = signal.signal(signal.SIGALRM, stop)
-    except ValueError:  # not the main thread
-        yield
-        return
-    try:
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), _AGAIN_S)
-        yield
-    finally:
-        holds = False
+    def __enter__(self) -> None:
+        try:
+            self._usual = signal.signal(signal.SIGALRM, self._stop)
+        except ValueError:  # not the main thread
+            return
+        self._holds = True
+        self._started = time.monotonic()
+        self._left_s, self._again_s = signal.setitimer(signal.ITIMER_REAL, max(self._seconds, 0.001), _AGAIN_S)
+
+    def __exit__(self, *_: object) -> None:
+        if not self._holds:
+            return
+        self._holds = False
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, usual)
+        signal.signal(signal.SIGALRM, self._usual)
+        if self._left_s:
+            passed_s = time.monotonic() - self._started
+            signal.setitimer(signal.ITIMER_REAL, max(self._left_s - passed_s, 0.001), self._again_s)
+
+    def _stop(self, _: int, frame: "FrameType | None") -> None:
+        on_the_way = frame is not None and frame.f_code in _OWN_CODE
+        if self._holds and not on_the_way:
+            raise OutOfTime(f"{self._seconds:g} s have passed")
+
+
+#: An alarm that meets these would leave a block half entered or half left; while the block lasts, the next one comes soon.
+_OWN_CODE = (time_limit.__enter__.__code__, time_limit.__exit__.__code__)

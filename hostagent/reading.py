@@ -137,18 +137,18 @@ class Forked:
         while self._problem is None:
             messages = self._child.receive(self._deadline.left_s + _GRACE_S)
             if messages is None:
-                self._stop("error", "the reading process ended in")
+                self._stop("error", "the reading process ended")
             for message in messages or ():
                 event, *rest = marshal.loads(message)  # noqa: S302  by our own child
                 if event == "done":
                     return
                 self._hear(event, *rest)
             if self._problem is None and self._deadline.left_s < -_GRACE_S:
-                self._stop("timeout", f"the deadline of {self._deadline.seconds:g} s for the whole run has passed in")
+                self._stop("timeout", f"the deadline of {self._deadline.seconds:g} s for the whole run has passed")
 
     def _stop(self, why: Why, how: str) -> None:
         question = " ".join(self._asked)
-        self._problem = Unread(why, f"{how} '{question}'", question)
+        self._problem = Unread(why, f"{how} in '{question}'" if question else f"{how} before the first question", question)
         if self._records and self._asked:
             self.answers.setdefault(self._asked, self._problem)
 

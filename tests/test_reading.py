@@ -17,7 +17,8 @@ from hostagent.app import HEAD, Prepared, judge, prepare
 from hostagent.check import check
 from hostagent.cli.check import rendered
 from hostagent.collect import READERS, collect, lanes
-from hostagent.deadline import within
+from hostagent.deadline import time_limit, within
+from hostagent.errors import OutOfTime
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity, Machine
@@ -27,7 +28,8 @@ from hostagent.facts.unread import Unread
 from hostagent.reading import Collected, Forked, InProcess
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
-from hostagent.source import Source, tape
+from hostagent.source import Source, child, tape
+from hostagent.source.base import MIB
 from hostagent.source.lane import Lane
 from hostagent.source.lanes import LANES
 from hostagent.source.worker import Worker
@@ -131,6 +133,15 @@ def test_a_reading_process_that_dies_costs_what_it_had_not_read_and_names_the_qu
 
 
 @pytest.mark.alone
+def test_a_reading_process_that_dies_before_it_asks_names_no_question():
+    reading = Forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), "live", ("Identity",), within(5))
+    reading.start(())
+    facts, _ = reading.collect()
+    reading.close()
+    assert facts.of(Identity) == Unread("error", "the reading process ended before the first question")
+
+
+@pytest.mark.alone
 def test_a_recording_that_ends_early_holds_the_question_that_hung():
     reading = forked({"processes": hang}, 0.3, records=True)
     reading.collect()
@@ -178,6 +189,39 @@ def test_a_replay_that_computes_ends_at_its_deadline(never):
     assert facts.of(Machine) == Unread("timeout", "0.3 s have passed, the last question was 'processes'")
     assert facts.of(Gpu).why == "timeout"
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+def test_a_limit_within_a_limit_ends_neither():
+    """Nor does it end the timer of a program that has one."""
+    started = time.monotonic()
+    with pytest.raises(OutOfTime, match=r"0\.3 s have passed"), time_limit(0.3):
+        _limited_and_late()
+    assert time.monotonic() - started < 1
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def _limited_and_late():
+    with time_limit(0.1):
+        pass
+    time.sleep(2)
+
+
+def test_a_limit_that_passes_on_the_way_out_leaves_no_timer():
+    """Each length ends at another moment of leaving the block; a timer left behind would raise in whatever comes next."""
+    left = 0
+    for microseconds in range(900, 1050, 1):
+        try:
+            with time_limit(0.001):
+                spin(microseconds / 1e6)
+        except OutOfTime:
+            left += signal.getitimer(signal.ITIMER_REAL) != (0, 0)
+    assert left == 0
+
+
+def spin(seconds):
+    ends = time.perf_counter() + seconds
+    while time.perf_counter() < ends:
+        pass
 
 
 def endless(name):
@@ -280,6 +324,21 @@ def test_a_host_that_is_left_early_leaves_no_process():
     assert psutil.Process().children() == []
 
 
+@pytest.mark.alone
+def test_a_long_answer_takes_time_by_its_length_alone(monkeypatch):
+    """Pipes are small where others have used up what a user may have of them: then it comes in thousands of pieces."""
+    monkeypatch.setattr(child, "_set_pipe_size", lambda _: None)
+    one = child.Child()
+    one.start(lambda send: send(bytes(32 * MIB)))
+    started, messages = time.monotonic(), []
+    while not messages and time.monotonic() - started < 20:
+        messages = one.receive(1)
+    took_s = time.monotonic() - started
+    one.close()
+    assert [len(message) for message in messages] == [32 * MIB]
+    assert took_s < 2
+
+
 # Policy is no part of what is read.
 
 
@@ -333,6 +392,17 @@ def test_a_process_with_threads_is_told_that_it_cannot_fork():
         thread.join()
 
 
+@pytest.mark.alone
+def test_a_thread_that_was_joined_is_none():
+    import threading
+
+    for _ in range(200):
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+        child.refuse_threads()
+
+
 # What crashes keeps its place.
 
 
@@ -371,3 +441,13 @@ def test_a_report_that_takes_too_long_to_write_is_shortened(form, capsys):
     if form == "json":
         jsonschema.Draft202012Validator(published("report")).validate(json.loads(shown))
         assert json.loads(shown)["verdict"] == {"single_node": "not_ready", "multi_node": "not_ready"}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_report_on_a_host_with_an_endless_name_is_shortened_too(form):
+    long = "\t" * 900_000
+    report = judged(replay(), profile.load(site_file=""), ["host.hostname"])
+    report = replace(report, boot_id=long, host=type(report.host)(long, long, long, long))
+    started = time.monotonic()
+    rendered(report, form, within_s=0.001)
+    assert time.monotonic() - started < 0.5

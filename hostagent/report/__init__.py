@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from hostagent.facts.frozen import frozen
@@ -146,7 +146,10 @@ def shortened(report: Report) -> Report:
         replace(one, evidence=(), **{name: getattr(one, name)[:_SHORT_TEXT] for name in texts}) for one in worst[:_SHORT_FINDINGS]
     )
     late = {"unread": "timeout", "detail": "the report is shortened"}
-    return replace(report, findings=findings, facts=dict.fromkeys(report.facts, late))
+    # A host may say a megabyte where its name belongs, and wrapping that takes seconds.
+    host = HostIdentity(*(getattr(report.host, field.name)[:_SHORT_TEXT] for field in fields(HostIdentity)))
+    boot_id = report.boot_id[:_SHORT_TEXT]
+    return replace(report, boot_id=boot_id, host=host, findings=findings, facts=dict.fromkeys(report.facts, late))
 
 
 def coverage(judgements: tuple[Judgement, ...]) -> Coverage:

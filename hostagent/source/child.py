@@ -16,6 +16,8 @@ from typing import NoReturn
 _PIPE_BYTES = 1024 * 1024
 #: Seconds `Child.close` waits for a killed child. One that is stuck in the kernel dies when the kernel lets it.
 CLOSE_S = 0.2
+#: Seconds that the kernel gets to end a thread which was joined.
+_JOINED_S = 0.1
 
 Send = Callable[[bytes], None]
 
@@ -30,7 +32,7 @@ class Child:
     def __init__(self) -> None:
         self.pid = 0  # before `start` and after `close`
         self.pipe = -1
-        self._buffer = b""
+        self._buffer = bytearray()  # grows in place: a long message is not copied with every piece of it
 
     def start(self, run: Callable[[Send], None], keep: Iterable[int] = ()) -> None:
         """Fork; the child calls `run` with a function that sends one message, and ends. `keep`: descriptors it needs.
@@ -75,9 +77,9 @@ class Child:
         while len(self._buffer) >= (end := start + 4) and len(self._buffer) >= (
             end := end + int.from_bytes(self._buffer[start:end], "little")
         ):
-            messages.append(self._buffer[start + 4 : end])
+            messages.append(bytes(self._buffer[start + 4 : end]))
             start = end
-        self._buffer = self._buffer[start:]
+        del self._buffer[:start]
         return messages
 
     def hand_over(self) -> None:
@@ -112,13 +114,25 @@ def _reap(*pids: int) -> None:
 
 
 def refuse_threads() -> None:
-    """Raises ``RuntimeError`` where this process has more than one thread."""
+    """Raises ``RuntimeError`` where this process has more than one thread.
+
+    A thread that was joined is waited for: ``Thread.join`` returns a moment before the kernel is done with it.
+    """
+    ends = time.monotonic() + _JOINED_S
+    while (threads := _threads()) > 1:
+        if time.monotonic() > ends:
+            raise RuntimeError(
+                f"found {threads} threads in this process, wanted one: fork before threads start, or from a process without any"
+            )
+        time.sleep(0.001)
+
+
+def _threads() -> int:
+    """Of this process; 1 where there is no /proc to count them by."""
     try:
-        threads = len(os.listdir("/proc/self/task"))
-    except OSError:  # no /proc, no count
-        return
-    if threads > 1:
-        raise RuntimeError(f"found {threads} threads in this process, wanted one: fork before threads start, or from a process without any")
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 1
 
 
 def _live(run: Callable[[Send], None], pipe: int, parent: int, keep: Iterable[int]) -> NoReturn:

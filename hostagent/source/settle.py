@@ -10,14 +10,15 @@ from hostagent.source.rights import die_with
 
 #: The usual hard limit of old is less; closing so many takes milliseconds.
 _MAX_DESCRIPTORS = 65536
+#: The parent's faulthandler, which would write to a closed file, is no handler that Python knows.
+_FAULTS = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
 
 
 def settle(parent: int, keep: Iterable[int]) -> None:
     """No terminal, no handlers of the parent, no descriptors but `keep`, no life after the parent."""
     keep = set(keep)
     signal.set_wakeup_fd(-1)
-    # The last three: the parent's faulthandler, which would write to a closed file, is no handler that Python knows.
-    usual = {signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT}
+    usual = {signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM, *_FAULTS}
     for number in usual.union(one for one in signal.valid_signals() if callable(signal.getsignal(one))):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends the child

@@ -5,6 +5,7 @@ end because it waits inside the kernel driver; that needs a broken GPU.
 """
 
 import contextlib
+import faulthandler
 import fcntl
 import os
 import signal
@@ -288,6 +289,18 @@ def test_the_worker_holds_no_file_of_the_parent(tree, tmp_path):
         open_files = [os.readlink(f"/proc/{worker.pid}/fd/{name}") for name in os.listdir(f"/proc/{worker.pid}/fd")]
         assert open_files.count("/dev/null") == 3
         assert not [path for path in open_files if path.endswith("/held")]
+
+
+def test_the_parents_faulthandler_does_not_live_on_in_the_worker(tree):
+    """It would write to a file that the worker has closed, or to what was opened in its place."""
+    stub_nvml.install(tree, 1, {"DeviceGetName 0": "hang"})
+    faulthandler.enable()
+    with running(tree) as worker:
+        assert worker.ask("nvml", "device", "0", "pci")
+        with open(f"/proc/{worker.pid}/status") as status:
+            caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
+    faults = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
+    assert [one for one in faults if caught >> (one - 1) & 1] == []
 
 
 def test_closing_what_was_inherited_takes_no_longer_with_a_high_limit():
