@@ -19,6 +19,7 @@ from hostagent.collect import READERS, collect
 from hostagent.evaluate import evaluate
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source, tape
+from tests.cpu import within
 
 HOSTS = sorted(path.parent for path in Path(__file__).parent.glob("hosts/*/tape.json"))
 LOADED = profile.load("default", site_file="")
@@ -50,8 +51,9 @@ BYTES = st.binary(max_size=400) | TEXTS.map(str.encode) | st.binary(max_size=60)
 
 
 @pytest.mark.parametrize("name", sorted(PARSERS))
-@settings(max_examples=150, deadline=2000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@within(2)
 def test_a_parser_survives_any_text(name, data):
     function = PARSERS[name]
     hints = typing.get_type_hints(function)

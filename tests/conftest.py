@@ -1,0 +1,31 @@
+"""How property tests explore: the same examples each time in the gate, others each time in ``make fuzz``."""
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+
+#: Wall clocks say how busy a machine is, not whether a test is right: `tests.cpu.within` bounds what a parser may take.
+STEADY = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+EXAMPLES = DirectoryBasedExampleDatabase(Path(__file__).parent.parent / ".hypothesis/examples")
+settings.register_profile("gate", derandomize=True, database=None, **STEADY)
+settings.register_profile("fuzz", derandomize=False, database=EXAMPLES, max_examples=300, **STEADY)
+settings.load_profile("gate")  # --hypothesis-profile comes later
+
+#: Of `tests.fuzz`: seconds since the epoch after which no test begins, and in which order they come.
+FUZZ_UNTIL = float(os.environ.get("FUZZ_UNTIL", "inf"))
+FUZZ_SEED = os.environ.get("FUZZ_SEED", "")
+
+
+def pytest_collection_modifyitems(items):
+    if FUZZ_SEED:
+        random.Random(FUZZ_SEED).shuffle(items)
+
+
+def pytest_runtest_setup(item):
+    if time.time() > FUZZ_UNTIL:
+        pytest.skip("the time for fuzzing is over")
