@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help check test lint bench docs schemas hosts lock clean
+.PHONY: help check test test-pythons fuzz lint bench docs schemas hosts lock clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 check: $(VENV)/.installed  ## install into .venv and judge this machine; succeeds whenever a verdict was reached
 	@$(BIN)/hostagent check; code=$$?; [ $$code -le 1 ] || exit $$code
@@ -15,6 +15,12 @@ test: $(VENV)/.tests  ## install everything the tests need, run all of them and 
 	bash tests/real/install.sh
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-pythons:  ## run the tests on every Python from 3.10 to 3.14 that PATH or pyenv has, and name the missing
+	bash tests/pythons.sh
+
+fuzz: $(VENV)/.tests  ## look for examples that break a property, for FUZZ_SECONDS (120)
+	$(BIN)/python -m tests.fuzz
 
 lint: $(VENV)/.tests  ## style, types, layers
 	$(BIN)/ruff check .
@@ -38,7 +44,7 @@ lock: $(VENV)/.tests  ## pin the test tools with their hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header --extra dev --allow-unsafe pyproject.toml -o requirements.txt
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \

@@ -19,6 +19,7 @@ from hostagent.collect import collect
 from hostagent.evaluate import evaluate
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source, tape
+from tests.cpu import within
 from tests.judged import judged
 
 HOSTS = sorted(path.parent for path in Path(__file__).parent.glob("hosts/*/tape.json"))
@@ -51,8 +52,9 @@ BYTES = st.binary(max_size=400) | TEXTS.map(str.encode) | st.binary(max_size=60)
 
 
 @pytest.mark.parametrize("name", sorted(PARSERS))
-@settings(max_examples=150, deadline=2000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@within(2)
 def test_a_parser_survives_any_text(name, data):
     function = PARSERS[name]
     hints = typing.get_type_hints(function)

@@ -16,14 +16,14 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import need_real
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from hostagent.collect.runtime.containerd import effective
 from hostagent.collect.tomltext import parse_toml
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
+from tests.real.conftest import need_real
 
 CORPUS = Path(__file__).parent / "containerd_corpus"
 NAMES = sorted(path.stem for path in CORPUS.iterdir())
@@ -214,10 +214,16 @@ def settings_of(table, *keys):
     return [f"{key} = {json.dumps(table[key])}" for key in keys if key in table]
 
 
+def drawn_by_lot(file):
+    """2.1 renames the first name of a plugin to the second while it walks a Go map: with both in one file it answers now so, now otherwise."""
+    return file.get("version", 1) == 1 and {"cri", OLD} <= set(file["plugins"])
+
+
 @pytest.mark.parametrize("line", VERSIONS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(main=FILE, drop_ins=st.lists(FILE, max_size=2))
 def test_our_view_is_containerds_on_generated_files(line, tree, main, drop_ins):
+    assume(line != "2.1" or not any(drawn_by_lot(file) for file in (main, *drop_ins)))
     files = {"config.toml": rendered(main, imports="/etc/containerd/conf.d/*.toml")}
     files |= {f"conf.d/{number}.toml": rendered(file) for number, file in enumerate(drop_ins)}
     path, source = tree(files)

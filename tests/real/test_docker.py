@@ -10,9 +10,9 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import need_real
 
 from hostagent.collect.runtime.docker import DockerConfigError, parse_daemon_json
+from tests.real.conftest import need_real
 
 HOW = "tests/real/install_containerd.sh"
 CONFIGURATIONS = [

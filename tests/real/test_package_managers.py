@@ -10,7 +10,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from conftest import need_real
 
 from hostagent.collect import collect
 from hostagent.collect.packages.aptconf import read_apt_settings
@@ -20,6 +19,7 @@ from hostagent.facts.packages import Packages
 from hostagent.knowledge.packages import FAMILIES
 from hostagent.source import Source
 from hostagent.source.live import LiveBackend
+from tests.real.conftest import need_real
 
 #: (name, version, postinst, Multi-Arch): real names and versions, with what a DKMS build that fails does.
 DEBS = (

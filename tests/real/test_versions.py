@@ -5,9 +5,9 @@ import random
 import subprocess
 
 import pytest
-from conftest import need_real
 
 from hostagent.facts.version import compare_deb, compare_rpm
+from tests.real.conftest import need_real
 
 PAIRS = 2500
 #: Versions that packages of NVIDIA, Debian, Ubuntu and RHEL really have, and the corners of both documents.

@@ -13,6 +13,7 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.driver import CUDA_LEVELS, FLOORS, RELEASES_580, floor, nvml_name
 from hostagent.knowledge.pci import FLAVOURS, RANGES, architecture, flavours
 from hostagent.testing import host
+from tests.cpu import within
 
 LIB = "/usr/lib/x86_64-linux-gnu"
 KERNEL = "6.8.0-45-generic"
@@ -283,8 +284,9 @@ def test_a_log_alone_is_no_trace_of_a_runfile_installation():
     assert read({"/usr/bin/nvidia-uninstall": b""}).runfile_traces == ("/usr/bin/nvidia-uninstall",)
 
 
-@settings(max_examples=200, deadline=500)
+@settings(max_examples=200)
 @given(st.text(max_size=400))
+@within(0.5)
 def test_any_text_is_read_by_the_parsers(text):
     assert isinstance(driver.parse_proc_version(text), tuple | Unread)
     assert isinstance(driver.parse_params(text), tuple)
@@ -294,8 +296,9 @@ def test_any_text_is_read_by_the_parsers(text):
     assert isinstance(libraries.parse_version(text), str)
 
 
-@settings(max_examples=200, deadline=500)
+@settings(max_examples=200)
 @given(st.binary(max_size=200), st.integers(0, 120))
+@within(0.5)
 def test_any_bytes_are_a_cache_or_an_error(noise, at):
     whole = cache(("libcuda.so.1", f"{LIB}/libcuda.so.1", 0x0303))
     spoiled = whole[:at] + noise + whole[at + len(noise) :]

@@ -13,6 +13,7 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.source import modinfo
 from hostagent.testing import host
+from tests.cpu import within
 
 OLD, NEW = "6.8.0-40-generic", "6.8.0-45-generic"
 EFI = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
@@ -192,8 +193,9 @@ def test_every_cut_of_a_module_is_survived():
         assert isinstance(modinfo.parse_modinfo(whole[:end]), Unread)
 
 
-@settings(max_examples=200, deadline=500)
+@settings(max_examples=200)
 @given(st.binary(max_size=400), st.integers(0, 400))
+@within(0.5)
 def test_any_bytes_are_a_module_or_an_error(noise, at):
     whole = module(version="580.142")
     spoiled = whole[:at] + noise + whole[at + len(noise) :]
@@ -201,8 +203,9 @@ def test_any_bytes_are_a_module_or_an_error(noise, at):
     assert isinstance(modinfo.parse_signer(spoiled + b"~Module signature appended~\n"), str)
 
 
-@settings(max_examples=200, deadline=500)
+@settings(max_examples=200)
 @given(st.text(max_size=400))
+@within(0.5)
 def test_any_text_is_read_by_the_parsers(text):
     assert isinstance(bootentry.parse_entry(text), str)
     assert isinstance(bootentry.parse_grubenv(text), str)

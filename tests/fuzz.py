@@ -1,0 +1,37 @@
+"""``make fuzz``: all property tests, again and again with other examples, for FUZZ_SECONDS (120) or until one fails."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+FOUND = """
+A property does not hold: see 'Failing test case' (or 'Falsifying example') above.
+1. Write the example down: @example(...) with these arguments above the test's @given, so that every run tries it; a host, a file or a
+   command line becomes a case of the test that is about it. CONTRIBUTING.md, 'Fuzz', has an example.
+2. See the test fail without 'make fuzz', mend the cause, see it pass.
+The example is also kept in .hypothesis: the next 'make fuzz' on this machine tries it first.
+"""
+
+
+def main(seconds: float) -> int:
+    """Rounds of pytest, each with a seed of its own; no test begins after the time is over."""
+    until = time.time() + seconds
+    rounds = 0
+    while time.time() < until:
+        seed = str(random.SystemRandom().randrange(2**32))
+        rounds += 1
+        print(f"round {rounds}, seed {seed}", flush=True)
+        argv = [sys.executable, "-m", "pytest", "-m", "hypothesis", "--hypothesis-profile=fuzz", f"--hypothesis-seed={seed}"]
+        argv += ["-p", "no:cacheprovider", "--tb=short", "-n", "2", "tests"]
+        code = subprocess.run(argv, env={**os.environ, "FUZZ_UNTIL": str(until), "FUZZ_SEED": seed}, check=False).returncode
+        if code:
+            print(FOUND if code == 1 else f"pytest ended with {code}", file=sys.stderr)
+            return code
+    print(f"no property failed in {rounds} round{'s' if rounds > 1 else ''}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(os.environ.get("FUZZ_SECONDS") or 120)))
