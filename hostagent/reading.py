@@ -99,6 +99,7 @@ class Forked:
         self._asked: Question = ()
         self._facts: list[bytes] = []
         self._problem: Unread | None = None
+        self._is_done = False
         self.recorded_at = time.time()
         self.answers: dict[Question, Answer | Unread] = {}
 
@@ -114,7 +115,7 @@ class Forked:
 
     def close(self) -> None:
         """Kill the child, wherever it is."""
-        self._child.close()
+        self._end()
         for descriptor in self._word:
             if descriptor >= 0:
                 os.close(descriptor)
@@ -125,12 +126,20 @@ class Forked:
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._word[1], b"1" if nvml_optional else b"0")
         self._receive()
-        self._child.close()
+        self._end()
         import pickle
 
         rows = [pickle.loads(one) for one in self._facts]  # noqa: S301  by our own child
         values = dict.fromkeys(self._kinds, self._problem) | {name: value for name, value, _ in rows}
         return Collected(HostFacts(values, self._kind), {name: took_ms for name, _, took_ms in rows})
+
+    def _end(self) -> None:
+        pid = self._child.pid
+        self._child.close()
+        if pid and not self._is_done:
+            from hostagent.source.rpmcopy import remove_left
+
+            remove_left(pid)
 
     def _receive(self) -> None:
         """All that comes until the child is done, dead or late."""
@@ -141,6 +150,7 @@ class Forked:
             for message in messages or ():
                 event, *rest = marshal.loads(message)  # noqa: S302  by our own child
                 if event == "done":
+                    self._is_done = True
                     return
                 self._hear(event, *rest)
             if self._problem is None and self._deadline.left_s < -_GRACE_S:

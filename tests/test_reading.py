@@ -180,6 +180,26 @@ def test_a_program_that_the_host_is_asked_for_ends_with_the_pass(tmp_path):
     assert not psutil.pid_exists(int(left.read_text()))
 
 
+@pytest.mark.alone
+def test_a_copy_that_rpm_worked_on_goes_with_the_reading_process(tmp_path, monkeypatch):
+    from hostagent.source import rpmcopy
+    from hostagent.source.files import Files
+    from hostagent.source.paths import Root
+
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "database").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(rpmcopy, "run", lambda *_: hang())
+    argv = ("rpm", "--dbpath", "/database")
+    reading = forked({"processes": lambda: rpmcopy.run_on_copy(Files(Root(str(tmp_path))), argv, 60)}, 0.5)
+    ends = time.monotonic() + 5
+    while not list((tmp_path / "tmp").iterdir()) and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert list((tmp_path / "tmp").iterdir()) != []
+    reading.close()
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 @pytest.mark.parametrize("never", [hang, forever])
 def test_a_replay_that_computes_ends_at_its_deadline(never):
     started = time.monotonic()
