@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from hostagent.collect import READERS, collect, with_needs
-from hostagent.deadline import Deadline, time_limit
+from hostagent.deadline import Deadline, time_limit, within
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import Answer, Backend, Source
@@ -61,12 +61,18 @@ class InProcess:
     """A pass in this process. A replay cannot hang in the kernel; what it computes ends at the deadline."""
 
     def __init__(
-        self, backend: Backend, kinds: Iterable[str] = (), *, deadline_s: float = 30, replayed: bool = False, recorded_at: float = 0
+        self,
+        backend: Backend,
+        kinds: Iterable[str] = (),
+        *,
+        deadline: Deadline | None = None,
+        replayed: bool = False,
+        recorded_at: float = 0,
     ) -> None:
         """`kinds`: names of the fact types to read, all when there is none. `recorded_at`: now, unless said."""
         self._backend = backend
         self._kinds = tuple(kinds)
-        self._deadline_s = deadline_s
+        self._deadline = deadline or within(30)
         self.started = time.perf_counter()
         self.replayed = replayed
         self.recorded_at = recorded_at or time.time()
@@ -75,7 +81,7 @@ class InProcess:
     def collect(self, *, nvml_optional: bool = False) -> Collected:
         told = _Told(self._backend, lambda _: None, self.answers.__setitem__)
         source = Source(told, nvml_optional=lambda: nvml_optional)
-        with time_limit(self._deadline_s):
+        with time_limit(self._deadline.left_s, self._deadline.seconds):
             return Collected(*collect(source, self._kinds))
 
 
