@@ -38,8 +38,10 @@ class time_limit:  # noqa: N801  used as contextlib's are
     contextlib's own code on the way out would leave the timer running, and raise in whatever comes next.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, told_s: float = 0) -> None:
+        """`told_s`: what people were told, where `seconds` are the rest of it."""
         self._seconds = seconds
+        self._told_s = told_s or seconds
         self._holds = False
         self._usual: Any = None
 
@@ -65,7 +67,7 @@ class time_limit:  # noqa: N801  used as contextlib's are
     def _stop(self, _: int, frame: "FrameType | None") -> None:
         on_the_way = frame is not None and frame.f_code in _OWN_CODE
         if self._holds and not on_the_way:
-            raise OutOfTime(f"{self._seconds:g} s have passed")
+            raise OutOfTime(f"{self._told_s:g} s have passed")
 
 
 #: An alarm that meets these would leave a block half entered or half left; while the block lasts, the next one comes soon.

@@ -6,7 +6,8 @@ from functools import partial
 from typing import NamedTuple
 
 from hostagent.collect import READERS, lanes
-from hostagent.deadline import within
+from hostagent.deadline import time_limit, within
+from hostagent.errors import HostagentError, OutOfTime
 from hostagent.reading import Forked, InProcess, Reading
 from hostagent.vocabulary import Kind
 
@@ -34,14 +35,23 @@ def open_host(evidence: Evidence, kinds: Iterable[str] = (), *, records: bool = 
     """
     kinds = tuple(kinds)
     if evidence.snapshot:
-        from hostagent.source import tape
-
-        recorded = tape.load(evidence.snapshot)
-        replay = tape.ReplayBackend(recorded)
-        yield InProcess(replay, kinds, deadline_s=evidence.deadline_s, replayed=True, recorded_at=recorded.recorded_at)
+        yield _replay(evidence, kinds)
         return
     with _forked(evidence, kinds, records=records) as reading:
         yield reading
+
+
+def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> Reading:
+    """Loading counts: somebody else's snapshot may have millions of answers."""
+    from hostagent.source import tape
+
+    deadline = within(evidence.deadline_s)
+    try:
+        with time_limit(deadline.seconds):
+            recorded = tape.load(evidence.snapshot)
+    except OutOfTime as error:
+        raise HostagentError(f"{evidence.snapshot} was not loaded in {deadline.seconds:g} s", "Give it more with --deadline") from error
+    return InProcess(tape.ReplayBackend(recorded), kinds, deadline=deadline, replayed=True, recorded_at=recorded.recorded_at)
 
 
 @contextlib.contextmanager

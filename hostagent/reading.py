@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from hostagent.collect import READERS, collect, with_needs
-from hostagent.deadline import Deadline, time_limit
+from hostagent.deadline import Deadline, time_limit, within
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import Answer, Backend, Source
@@ -61,12 +61,18 @@ class InProcess:
     """A pass in this process. A replay cannot hang in the kernel; what it computes ends at the deadline."""
 
     def __init__(
-        self, backend: Backend, kinds: Iterable[str] = (), *, deadline_s: float = 30, replayed: bool = False, recorded_at: float = 0
+        self,
+        backend: Backend,
+        kinds: Iterable[str] = (),
+        *,
+        deadline: Deadline | None = None,
+        replayed: bool = False,
+        recorded_at: float = 0,
     ) -> None:
         """`kinds`: names of the fact types to read, all when there is none. `recorded_at`: now, unless said."""
         self._backend = backend
         self._kinds = tuple(kinds)
-        self._deadline_s = deadline_s
+        self._deadline = deadline or within(30)
         self.started = time.perf_counter()
         self.replayed = replayed
         self.recorded_at = recorded_at or time.time()
@@ -75,7 +81,7 @@ class InProcess:
     def collect(self, *, nvml_optional: bool = False) -> Collected:
         told = _Told(self._backend, lambda _: None, self.answers.__setitem__)
         source = Source(told, nvml_optional=lambda: nvml_optional)
-        with time_limit(self._deadline_s):
+        with time_limit(self._deadline.left_s, self._deadline.seconds):
             return Collected(*collect(source, self._kinds))
 
 
@@ -99,6 +105,7 @@ class Forked:
         self._asked: Question = ()
         self._facts: list[bytes] = []
         self._problem: Unread | None = None
+        self._is_done = False
         self.recorded_at = time.time()
         self.answers: dict[Question, Answer | Unread] = {}
 
@@ -114,7 +121,7 @@ class Forked:
 
     def close(self) -> None:
         """Kill the child, wherever it is."""
-        self._child.close()
+        self._end()
         for descriptor in self._word:
             if descriptor >= 0:
                 os.close(descriptor)
@@ -125,12 +132,20 @@ class Forked:
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._word[1], b"1" if nvml_optional else b"0")
         self._receive()
-        self._child.close()
+        self._end()
         import pickle
 
         rows = [pickle.loads(one) for one in self._facts]  # noqa: S301  by our own child
         values = dict.fromkeys(self._kinds, self._problem) | {name: value for name, value, _ in rows}
         return Collected(HostFacts(values, self._kind), {name: took_ms for name, _, took_ms in rows})
+
+    def _end(self) -> None:
+        pid = self._child.pid
+        self._child.close()
+        if pid and not self._is_done:
+            from hostagent.source.rpmcopy import remove_left
+
+            remove_left(pid)
 
     def _receive(self) -> None:
         """All that comes until the child is done, dead or late."""
@@ -141,6 +156,7 @@ class Forked:
             for message in messages or ():
                 event, *rest = marshal.loads(message)  # noqa: S302  by our own child
                 if event == "done":
+                    self._is_done = True
                     return
                 self._hear(event, *rest)
             if self._problem is None and self._deadline.left_s < -_GRACE_S:

@@ -18,7 +18,7 @@ from hostagent.check import check
 from hostagent.cli.check import rendered
 from hostagent.collect import READERS, collect, lanes
 from hostagent.deadline import time_limit, within
-from hostagent.errors import OutOfTime
+from hostagent.errors import HostagentError, OutOfTime
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity, Machine
@@ -180,15 +180,47 @@ def test_a_program_that_the_host_is_asked_for_ends_with_the_pass(tmp_path):
     assert not psutil.pid_exists(int(left.read_text()))
 
 
+@pytest.mark.alone
+def test_a_copy_that_rpm_worked_on_goes_with_the_reading_process(tmp_path, monkeypatch):
+    from hostagent.source import rpmcopy
+    from hostagent.source.files import Files
+    from hostagent.source.paths import Root
+
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "database").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(rpmcopy, "run", lambda *_: hang())
+    argv = ("rpm", "--dbpath", "/database")
+    reading = forked({"processes": lambda: rpmcopy.run_on_copy(Files(Root(str(tmp_path))), argv, 60)}, 0.5)
+    ends = time.monotonic() + 5
+    while not list((tmp_path / "tmp").iterdir()) and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert list((tmp_path / "tmp").iterdir()) != []
+    reading.close()
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 @pytest.mark.parametrize("never", [hang, forever])
 def test_a_replay_that_computes_ends_at_its_deadline(never):
     started = time.monotonic()
-    facts, _ = InProcess(Answering({"processes": never}), deadline_s=0.3).collect()
+    facts, _ = InProcess(Answering({"processes": never}), deadline=within(0.3)).collect()
     assert time.monotonic() - started < 1
     assert facts.of(Identity).hostname == "n1"
     assert facts.of(Machine) == Unread("timeout", "0.3 s have passed, the last question was 'processes'")
     assert facts.of(Gpu).why == "timeout"
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+def test_loading_a_snapshot_counts_against_its_deadline(tmp_path):
+    recorded = tape.load(str(H100))
+    answers = {**recorded.answers, **{f"read /{number}": {"text": ""} for number in range(300_000)}}
+    (tmp_path / "tape.json").write_text(tape.dumps(tape.Tape(1, "test", 1, recorded.kind, True, answers)))
+    with pytest.raises(HostagentError, match=r"tape.json was not loaded in 0\.1 s"):
+        open_host(Evidence(snapshot=str(tmp_path / "tape.json"), deadline_s=0.1)).__enter__()
+    with open_host(Evidence(snapshot=str(H100), deadline_s=0.4)) as reading:
+        time.sleep(0.4)
+        facts, _ = reading.collect()
+    assert facts.of(Gpu).detail.startswith("0.4 s have passed")
 
 
 def test_a_limit_within_a_limit_ends_neither():

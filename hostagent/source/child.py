@@ -16,6 +16,8 @@ from typing import NoReturn
 _PIPE_BYTES = 1024 * 1024
 #: Seconds `Child.close` waits for a killed child. One that is stuck in the kernel dies when the kernel lets it.
 CLOSE_S = 0.2
+#: Seconds between two looks whether it has died, at most.
+_PAUSE_S = 0.02
 #: Seconds that the kernel gets to end a thread which was joined.
 _JOINED_S = 0.1
 
@@ -98,10 +100,11 @@ class Child:
         _left_behind.append(self.pid)
         ends = time.monotonic() + CLOSE_S
         pause_s = 0.0005
+        _reap(self.pid)
         while self.pid in _left_behind and time.monotonic() < ends:
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_S)
             _reap(self.pid)
-            time.sleep(pause_s if self.pid in _left_behind else 0)
-            pause_s *= 2
         self.pid = 0
 
 

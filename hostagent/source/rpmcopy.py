@@ -1,6 +1,8 @@
 """Asking rpm about a private copy of a database: even to read one, rpm makes files beside it."""
 
+import contextlib
 import os
+import shutil
 import tempfile
 
 from hostagent.facts.unread import Unread
@@ -24,11 +26,24 @@ def run_on_copy(files: Files, argv: tuple[str, ...], timeout_s: float) -> Answer
     """``rpm --dbpath DATABASE …`` by this machine's rpm, with the copy in the place of the database."""
     program, option, database, *arguments = argv
     try:
-        with tempfile.TemporaryDirectory(prefix="hostagent-") as copy:
+        with tempfile.TemporaryDirectory(prefix=_prefix(os.getpid())) as copy:
             fault = _copy(files, database, copy)
             return fault if fault is not None else run((program, option, copy, *arguments), timeout_s)
     except OSError as error:
         return Unread("error", f"cannot copy {database} to a temporary directory: {error.strerror}")
+
+
+def remove_left(pid: int) -> None:
+    """Removes what a process that was killed while rpm worked has left. Of its own user's: others may use such names as well."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(tempfile.gettempdir()):
+            path = os.path.join(tempfile.gettempdir(), name)
+            if name.startswith(_prefix(pid)) and os.lstat(path).st_uid == os.geteuid():
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _prefix(pid: int) -> str:
+    return f"hostagent-{pid}-"
 
 
 def _copy(files: Files, database: str, copy: str) -> "Unread | None":

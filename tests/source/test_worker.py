@@ -257,6 +257,17 @@ def test_a_library_that_crashes_is_an_error_that_names_the_call(tree):
         assert isinstance(worker.ask("nvml", "device", "0", "pci"), dict), "what came before is kept"
 
 
+@pytest.mark.parametrize("dies_after_s", [0.07, 0.15, 0.18])
+def test_a_killed_child_that_takes_its_time_to_die_is_reaped(monkeypatch, dies_after_s):
+    began, waitpid = time.monotonic(), os.waitpid
+    monkeypatch.setattr(os, "waitpid", lambda *one: (0, 0) if time.monotonic() < began + dies_after_s else waitpid(*one))
+    one, before = child_module.Child(), children()
+    one.start(lambda _: time.sleep(60))
+    began = time.monotonic()
+    one.close()
+    assert children() == before
+
+
 def test_a_hung_worker_dies_with_its_parent(tree):
     stub_nvml.install(tree, 1, {"Init *": "hang"})
     script = f"import time; from hostagent.source.worker import Worker as W; from hostagent.source.lanes import LANES; w = W(LANES['nvidia'], {str(tree)!r}); w.start(); print(w.pid, flush=True); time.sleep(60)"
