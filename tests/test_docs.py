@@ -13,6 +13,7 @@ PAGES = pages()
 
 @pytest.mark.parametrize("path", sorted(PAGES))
 def test_a_generated_page_has_not_drifted(path):
+    assert os.path.exists(os.path.join(ROOT, path)), "run 'make docs' and commit the result"
     with open(os.path.join(ROOT, path), encoding="utf-8") as stream:
         assert stream.read() == PAGES[path], "run 'make docs' and commit the result"
 
