@@ -60,7 +60,8 @@ def _refuse_unreadable(checks: Iterable[Check], readable: Collection[str]) -> No
         for kind in one.inputs.kinds:
             if kind.__name__ not in readable:
                 raise HostagentError(
-                    f"the check {one.id} takes the fact {kind.__name__}, which no reader reads", "Write its reader: see CONTRIBUTING.md"
+                    f"the check {one.id} takes the fact {kind.__name__}, which no reader reads",
+                    "Write its reader and name it in READERS (hostagent/collect/__init__.py): see 'Add a fact' in CONTRIBUTING.md",
                 )
 
 
@@ -135,9 +136,10 @@ def _import(module: str, catalogue: str) -> ModuleType:
     except HostagentError:
         raise
     except Exception as error:  # whatever a third party's module does at import
+        mend = "Install it beside hostagent" if isinstance(error, ImportError) else "Mend that module"
         raise HostagentError(
             f"the profile names the catalogue {catalogue!r}: {module} cannot be imported: {error}",
-            "Install it beside hostagent, or take it out of 'catalogues'",
+            f"{mend}, or take the catalogue out of 'catalogues'",
         ) from error
 
 

@@ -63,7 +63,10 @@ def resolve(function: Callable[..., Any]) -> Inputs:
         else:
             raise ValueError(f"{name!r} is annotated {kind!r}, wanted a fact, tuple[…, ...] of a subject, Profile or Params")
     if len(subjects) > 1:
-        raise ValueError(f"found two subjects, {' and '.join(subjects)}, wanted at most one: a check runs once for each")
+        others = " or ".join(f"tuple[{kind.__name__}, ...]" for kind in subjects.values())
+        raise ValueError(
+            f"found two subjects, {' and '.join(subjects)}, wanted at most one: a check runs once for each. Take all of the other: {others}"
+        )
     return Inputs(facts, next(iter(subjects.items()), None), collections, params, profile)
 
 

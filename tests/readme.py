@@ -25,7 +25,10 @@ def rendered() -> str:
 def output(command: str) -> str:
     """What a command of the README prints, without the run time, which is another each time."""
     argv = [str(Path(sys.executable).with_name("hostagent")), *shlex.split(command)[1:]]
-    shown = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT, env={"COLUMNS": "100"}).stdout
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT, env={"COLUMNS": "100"})
+    shown = done.stdout
+    if done.returncode not in (0, 1):  # 1 is a verdict
+        raise SystemExit(f"Error: '{command}' ended with {done.returncode} and reached no verdict. It said:\n{done.stderr.strip()}")
     if "not-recorded" in shown:
         raise SystemExit(f"Error: '{command}' would print what its snapshot does not hold. Run 'make hosts', then 'make docs' again.")
     return re.sub(r"; \d+\.\d+ s$", "", shown, flags=re.MULTILINE)

@@ -49,8 +49,9 @@ def test_a_case_that_does_not_apply_and_loses_a_field_does_not_pass(case):
 @pytest.mark.parametrize("check_id", sorted(CHECKS))
 def test_a_check_has_a_green_and_a_red_case(check_id):
     outcomes = {one["outcome"] for case in CASES if case.check_id == check_id for one in case.expect}
-    assert "pass" in outcomes, f"{check_id} has no passing case"
-    assert outcomes & {"fail", "warn"}, f"{check_id} has no failing case"
+    folder = f"tests/cases/{check_id.replace('.', '/')}/"
+    assert "pass" in outcomes, f"{check_id} has no passing case: write one below {folder}"
+    assert outcomes & {"fail", "warn"}, f"{check_id} has no failing case: write one below {folder}"
 
 
 @pytest.mark.parametrize("check_id", sorted(CHECKS))

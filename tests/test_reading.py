@@ -319,8 +319,8 @@ def test_every_reader_declares_what_it_is_read_from_and_which_lanes_it_asks():
     for path in HOSTS:
         for name in READERS:
             _read(name, replay(path), needs[name], asked[name])
-    assert needs == {name: set(reader.needs) for name, reader in READERS.items()}
-    assert asked == {name: set(reader.lanes) for name, reader in READERS.items()}
+    assert needs == {name: set(reader.needs) for name, reader in READERS.items()}, "say it in READERS, hostagent/collect/__init__.py"
+    assert asked == {name: set(reader.lanes) for name, reader in READERS.items()}, "say it in READERS, hostagent/collect/__init__.py"
 
 
 def _read(name, backend, needs, asked):

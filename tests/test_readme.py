@@ -20,6 +20,11 @@ def test_an_answer_that_a_snapshot_lacks_never_gets_into_the_readme(tmp_path):
         output(f"hostagent check --from {tmp_path}")
 
 
+def test_a_command_that_reaches_no_verdict_never_gets_into_the_readme(tmp_path):
+    with pytest.raises(SystemExit, match=r"ended with 2 and reached no verdict. It said:\nError: "):
+        output(f"hostagent check --from {tmp_path}")
+
+
 def test_every_profile_key_and_check_of_the_site_file_example_exists(tmp_path):
     from hostagent import catalogue, profile
     from hostagent.evaluate import params

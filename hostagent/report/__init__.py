@@ -24,7 +24,7 @@ class Judgement:
     severity: Severity
     scope: Scope
     subject: str
-    subject_kind: str  # gpu, runtime
+    subject_kind: str  # gpu, runtime …: the subject's class in snake case
     code: str
     message: str
     found: str

@@ -12,8 +12,11 @@ import yaml
 from reports import judgement, report
 
 from hostagent import profile
+from hostagent.catalogue import OURS
+from hostagent.catalogue import load as load_checks
 from hostagent.errors import HostagentError
 from hostagent.facts.driver import Driver
+from hostagent.facts.frozen import subject_kind
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.kernel import Kernel
@@ -32,6 +35,8 @@ from hostagent.source.tape import load as load_tape
 from tests.judged import judged
 
 KINDS = (Gpu, Driver, Packages, Kernel, Os, Toolkit, Runtime)
+#: What checks run once for each of, and "" for the whole host.
+SUBJECTS = {"", *(subject_kind(one.inputs.subject[1]) for one in load_checks([OURS]) if one.inputs.subject)}
 FACTS = jsonschema.Draft202012Validator(facts_schema())
 
 
@@ -198,7 +203,7 @@ def test_recorded_hosts_and_their_reports_follow_the_published_schemas(host, pro
     recorded = load_tape(str(host))
     document = json.loads(render(judged(ReplayBackend(recorded), profile.load(profile_name, site_file=""), replayed=True), "json"))
     assert {(one["subject"] == "") == (one["subject_kind"] == "") for one in document["findings"]} == {True}
-    assert {one["subject_kind"] for one in document["findings"]} <= {"", "gpu", "runtime"}
+    assert {one["subject_kind"] for one in document["findings"]} <= SUBJECTS
     assert sorted(document["reading_order"]) == sorted({one["id"] for one in document["findings"]})
     jsonschema.Draft202012Validator(published("report")).validate(document)
     jsonschema.Draft202012Validator(published("snapshot")).validate(json.loads(dumps(recorded)))

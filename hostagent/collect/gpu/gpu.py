@@ -236,14 +236,18 @@ def _in_nvml(address: str, found: _Nvml) -> "bool | Unread":
 
 
 def _verdict(answers: nvml.Answers) -> "tuple[bool | Unread, bool | Unread, str | Unread]":
-    """Lost, reset required, and who said so. Any call may say it, so one that was never answered leaves it open.
+    """Lost, reset required, and who said so. Any call may say it, so one that was never answered leaves it open; an error
+    that every call shares is NVML's own (it did not start), and says nothing of the GPU.
 
     >>> _verdict({"name": "NVIDIA H100", "row_remap": Unread("error", "15 GPU is lost (nvmlDeviceGetRemappedRows)")})
     (True, False, '15 GPU is lost (nvmlDeviceGetRemappedRows)')
+    >>> _verdict({"name": Unread("error", "18 RM has detected an NVML/RM version mismatch. (nvmlInit)")})[0]
+    Unread('error', '18 RM has detected an NVML/RM version mismatch. (nvmlInit)')
     """
     unread = [one for one in answers.values() if isinstance(one, Unread)]
     by_code = {int(match[1]): one.detail for one in unread if (match := _CODE.match(one.detail))}
-    silent = next((one for one in unread if not _CODE.match(one.detail) and one.why != "not-supported"), None)
+    is_mute = len(unread) == len(answers) and not {_LOST, _RESET_REQUIRED} & set(by_code)
+    silent = next((one for one in unread if is_mute or (not _CODE.match(one.detail) and one.why != "not-supported")), None)
     lost = True if _LOST in by_code else silent if silent is not None else False
     reset = True if _RESET_REQUIRED in by_code else silent if silent is not None else False
     return lost, reset, by_code.get(_LOST) or by_code.get(_RESET_REQUIRED) or Unread("absent", "no call said so")

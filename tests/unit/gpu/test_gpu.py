@@ -153,6 +153,12 @@ def test_a_call_that_was_never_answered_leaves_open_whether_the_gpu_is_lost():
     assert one.lost is False, "another error is an answer"
 
 
+def test_an_nvml_that_does_not_start_leaves_open_whether_a_gpu_is_lost():
+    mismatch = Unread("error", "18 RM has detected an NVML/RM version mismatch. (nvmlInit)")
+    one = only(function(), information(), {"nvml init": mismatch})
+    assert (one.lost.detail, one.reset_required.detail) == (mismatch.detail, mismatch.detail)
+
+
 def test_of_two_devices_that_claim_one_address_the_first_has_it():
     other = function("0000:43:00.0", driver="")
     files = function() | other | information() | {"nvml init": True, "nvml device_count": 3} | answers(0) | answers(1) | answers(2)
