@@ -50,6 +50,7 @@ class time_limit:  # noqa: N801  used as contextlib's are
             self._usual = signal.signal(signal.SIGALRM, self._stop)
         except ValueError:  # not the main thread
             return
+        self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})  # whoever started us may have blocked it
         self._holds = True
         self._started = time.monotonic()
         self._left_s, self._again_s = signal.setitimer(signal.ITIMER_REAL, max(self._seconds, 0.001), _AGAIN_S)
@@ -60,6 +61,7 @@ class time_limit:  # noqa: N801  used as contextlib's are
         self._holds = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._usual)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         if self._left_s:
             passed_s = time.monotonic() - self._started
             signal.setitimer(signal.ITIMER_REAL, max(self._left_s - passed_s, 0.001), self._again_s)

@@ -5,6 +5,7 @@ The child announces each question before it asks it, so that the parent can name
     ("ask", QUESTION)             a question goes to the backend now: a tuple of method and arguments
     ("answer", QUESTION, ANSWER)  the answer, where the parent records; see `_portable`
     ("fact", PICKLED)             (type name, value, milliseconds)
+    ("crash", PICKLED)            an ``Unread`` with the traceback
     ("done",)
 
 with marshal and pickle: nobody but this program, with the same rights, writes to the pipe.
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from hostagent.collect import READERS, collect, with_needs
+from hostagent.crash import crash_lines, crash_text
 from hostagent.deadline import Deadline, time_limit, within
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread, Why
@@ -174,6 +176,10 @@ class Forked:
         elif event == "answer":
             asked, answer = rest
             self.answers[asked] = Unread(*answer[0]) if isinstance(answer, tuple) else answer
+        elif event == "crash":
+            import pickle
+
+            self._problem = pickle.loads(*rest)  # noqa: S301  by our own child
         else:
             self._facts += rest
 
@@ -188,9 +194,15 @@ class Forked:
             if self._records:
                 tell("answer", asked, _portable(answer))
 
-        told = _Told(self._make_backend(workers), lambda asked: tell("ask", asked), keep)
-        source = Source(told, nvml_optional=_Word(self._word[0], self._deadline))
-        collect(source, self._kinds, told=lambda *fact: tell("fact", pickle.dumps(fact, protocol=5)))
+        try:
+            told = _Told(self._make_backend(workers), lambda asked: tell("ask", asked), keep)
+            source = Source(told, nvml_optional=_Word(self._word[0], self._deadline))
+            collect(source, self._kinds, told=lambda *fact: tell("fact", pickle.dumps(fact, protocol=5)))
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # outside every reader: a bug of ours, which costs all that was not read yet
+            crashed = Unread("error", f"the reading process crashed: {crash_text(error)}", evidence=crash_lines(error))
+            tell("crash", pickle.dumps(crashed, protocol=5))
         tell("done")
 
 

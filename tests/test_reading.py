@@ -33,6 +33,7 @@ from hostagent.source.base import MIB
 from hostagent.source.lane import Lane
 from hostagent.source.lanes import LANES
 from hostagent.source.worker import Worker
+from tests.children import children
 from tests.judged import judged
 
 HOSTS = sorted(path.parent for path in (Path(__file__).parent / "hosts").glob("*/tape.json"))
@@ -120,7 +121,7 @@ def test_a_question_that_never_ends_costs_the_deadline_and_is_named(never):
     assert (late.why, late.question) == ("timeout", "processes")
     assert late.detail == "the deadline of 0.5 s for the whole run has passed in 'processes'"
     reading.close()
-    assert psutil.Process().children() == []
+    assert children() == set()
 
 
 @pytest.mark.alone
@@ -139,6 +140,30 @@ def test_a_reading_process_that_dies_before_it_asks_names_no_question():
     facts, _ = reading.collect()
     reading.close()
     assert facts.of(Identity) == Unread("error", "the reading process ended before the first question")
+
+
+@pytest.mark.alone
+def test_a_bug_of_the_reading_process_costs_what_it_had_not_read_and_leaves_its_traceback():
+    def build(_):
+        raise LookupError("no such host")
+
+    reading = Forked(build, "live", HEAD, within(5))
+    reading.start(())
+    facts, _ = reading.collect()
+    reading.close()
+    crashed = facts.of(Identity)
+    assert crashed == Unread("error", "the reading process crashed: LookupError: no such host")
+    assert crashed.evidence[-1] == "LookupError: no such host"
+
+
+def test_a_limit_holds_where_the_starter_has_blocked_its_signal():
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    try:
+        with pytest.raises(OutOfTime), time_limit(0.05):
+            forever()
+        assert signal.SIGALRM in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @pytest.mark.alone
@@ -353,7 +378,7 @@ def test_one_preparation_serves_many_passes():
 def test_a_host_that_is_left_early_leaves_no_process():
     with pytest.raises(KeyError), open_host(Evidence()):
         raise KeyError
-    assert psutil.Process().children() == []
+    assert children() == set()
 
 
 @pytest.mark.alone
@@ -406,7 +431,7 @@ def test_a_lane_that_hangs_keeps_no_other_lane_waiting():
     assert workers[0].ask("stuck", "word") == Unread("timeout", "the word of stuck: no answer in 1 s")
     for one in workers:
         one.close()
-    assert psutil.Process().children() == []
+    assert children() == set()
 
 
 @pytest.mark.alone

@@ -26,6 +26,7 @@ from hostagent.source.lanes import nvmlgate as nvmlgate_module
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.worker import Worker
 from tests import stub_nvml
+from tests.children import children
 from tests.real.conftest import need_real
 
 pytestmark = [
@@ -52,11 +53,6 @@ def running(root, lane=NVIDIA, **options):
         yield worker
     finally:
         worker.close()
-
-
-def children():
-    with open(f"/proc/self/task/{os.getpid()}/children") as listed:
-        return set(listed.read().split())
 
 
 def persistence_daemon(tree):
