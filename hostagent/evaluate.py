@@ -29,6 +29,7 @@ class _Subject(NamedTuple):
 
 
 _WHOLE_HOST = _Subject("", "")
+_NO_POLICY = CheckPolicy()
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -59,8 +60,8 @@ def evaluate(
 
 
 def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], *, is_late: bool) -> Iterator[Judgement]:
-    policy = profile.checks.get(one.id, CheckPolicy())
-    one = one._replace(severity=policy.severity or one.severity)
+    policy = profile.checks.get(one.id, _NO_POLICY)
+    one = one._replace(severity=policy.severity) if policy.severity else one
     if policy.off:
         yield _judgement(one, "off", _WHOLE_HOST, code="off", message=f"turned off by the profile: {policy.off}")
         return

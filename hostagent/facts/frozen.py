@@ -23,6 +23,12 @@ Class = TypeVar("Class", bound=type)
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
     wanted = self.__fields__
+    if len(values) == len(wanted) and not named:  # nearly always: a host has thousands of values
+        self.__dict__.update(zip(wanted, values, strict=True))
+        return
+    if not values and named.keys() == wanted.keys():
+        self.__dict__.update((name, named[name]) for name in wanted)
+        return
     if len(values) > len(wanted):
         raise TypeError(f"{type(self).__name__} takes {len(wanted)} values, found {len(values)}")
     given = dict(zip(wanted, values, strict=False))

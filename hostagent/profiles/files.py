@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from importlib import import_module
 
+from hostagent.hashes import hexdigest
 from hostagent.smallfile import is_absent, read_small, reason
 
 #: Where the built-in profiles are.
@@ -32,13 +31,8 @@ def read(file: str) -> bytes:
 
 
 def fingerprint(data: bytes) -> str:
-    """SHA-256, as 64 hex digits. hashlib loads OpenSSL (5 ms, 4 MiB): Python's own module comes first, as in its ``random``."""
-    for module in ("_sha2", "_sha256"):  # 3.12 and newer, 3.10 and 3.11; a distribution may leave them out
-        with suppress(ImportError):
-            return str(import_module(module).sha256(data).hexdigest())
-    import hashlib
-
-    return hashlib.sha256(data).hexdigest()
+    """SHA-256, as 64 hex digits."""
+    return hexdigest("sha256", data)
 
 
 def changes(files: Iterable[tuple[str, str]]) -> Mapping[str, str]:

@@ -5,6 +5,8 @@ import binascii
 import re
 from collections.abc import Iterator
 
+from hostagent.hashes import hexdigest
+
 _PUBLIC_KEY_TAGS = (6, 14)  # public key, public subkey
 
 
@@ -58,13 +60,11 @@ def _new_length(data: bytes, at: int) -> tuple[int, int]:
 
 def _key_id(body: bytes) -> str:
     """The last eight bytes of a version 4 fingerprint, the first eight of a later one."""
-    import hashlib
-
     version = body[0] if body else 0
     if version == 4:
         framed = b"\x99" + len(body).to_bytes(2, "big") + body if len(body) < 65536 else b""
-        return hashlib.sha1(framed, usedforsecurity=False).hexdigest()[-16:]
+        return hexdigest("sha1", framed)[-16:]
     if version in (5, 6):
         framed = (b"\x9a" if version == 5 else b"\x9b") + len(body).to_bytes(4, "big") + body
-        return hashlib.sha256(framed).hexdigest()[:16]
+        return hexdigest("sha256", framed)[:16]
     raise ValueError(f"a key of version {version}")
