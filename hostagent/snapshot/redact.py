@@ -23,7 +23,7 @@ _IPV6 = re.compile(rf"(?<![\w:])(?=[\da-fA-F:]*:[\da-fA-F]*:){_HEX}{{0,4}}(?::{_
 #: The same on every machine, and part of the names of EFI variables that are read (UEFI specification, section 3.3).
 _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #: GKE keeps the driver below /home/kubernetes: a place, not a person.
-_HOME = re.compile(r"(?<=/home/)(?!kubernetes\b)[^/\s\"':,]+")
+_HOME = re.compile(r"(?<=/home/)(?!kubernetes\b)[^/\s\"':,;\\\[\]{}()]+")
 #: Not after a slash (what stays of a URL), not the names of systemd's units. The maker of a package is no person: who made it stays.
 _EMAIL = re.compile(
     r"(?m)^(?P<publisher>(?:Maintainer|Original-Maintainer|Packager|Vendor|author):[^\n]*)"
