@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+#: A round that has less time is not worth its start.
+ROUND_S = 20
 FOUND = """
 A property does not hold: see 'Failing test case' (or 'Falsifying example') above.
 1. Write the example down: @example(...) with these arguments above the test's @given, so that every run tries it; a host, a file or a
@@ -19,7 +21,7 @@ def main(seconds: float) -> int:
     """Rounds of pytest, each with a seed of its own; no test begins after the time is over."""
     until = time.time() + seconds
     rounds = 0
-    while time.time() < until:
+    while not rounds or time.time() < until - ROUND_S:
         seed = str(random.SystemRandom().randrange(2**32))
         rounds += 1
         print(f"round {rounds}, seed {seed}", flush=True)
