@@ -4,7 +4,8 @@
 # Ends with 1 where a version fails or none is found.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-pyenv_root=${PYENV_ROOT:-$(pyenv root 2>/dev/null || echo "$HOME/.pyenv")}
+pyenv_root=${PYENV_ROOT:-$(type -aP python3 python3.10 | sed -n 's|/shims/.*||p' | head -n 1)}
+pyenv_root=${pyenv_root:-$HOME/.pyenv}
 supported=(3.10 3.11 3.12 3.13 3.14)
 tests=()
 if [ "${1:-}" = --tests ]; then
