@@ -4,6 +4,8 @@
 # Ends with 1 where a version fails or none is found.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+pyenv_root=${PYENV_ROOT:-$(type -aP python3 python3.10 | sed -n 's|/shims/.*||p' | head -n 1)}
+pyenv_root=${pyenv_root:-$HOME/.pyenv}
 supported=(3.10 3.11 3.12 3.13 3.14)
 tests=()
 if [ "${1:-}" = --tests ]; then
@@ -18,7 +20,7 @@ find_python() {
   while read -r candidate; do
     "$candidate" -c "import sys; sys.exit((sys.implementation.name, '%d.%d' % sys.version_info[:2]) != ('cpython', '$1'))" 2>/dev/null &&
       echo "$candidate" && return
-  done < <(type -aP "python$1"; printf '%s\n' "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/"bin/python$1" | sort -rV)
+  done < <(type -aP "python$1"; printf '%s\n' "$pyenv_root/versions/$1".*/"bin/python$1" | sort -rV)
   return 1
 }
 
