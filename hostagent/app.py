@@ -85,7 +85,7 @@ def _judged(checks: tuple[Check, ...], facts: HostFacts, loaded: Loaded) -> tupl
     try:
         with time_limit(JUDGING_S):
             return judged()
-    except OutOfTime:  # the time was up when all was judged: nothing is then
+    except OutOfTime:  # it came after the last check and before the limit was lifted: past its end every check is unknown
         return judged()
 
 

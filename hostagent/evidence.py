@@ -1,8 +1,7 @@
 """Where a command reads a host, and the pass over it. Light: a live pass should start before all else."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hostagent.collect import READERS, lanes
@@ -66,8 +65,11 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...], *, records: bool) -> Ite
     deadline = within(evidence.deadline_s)
     # The workers first: they read while everything else is collected.
     workers = () if kind == "image" else tuple(Worker(LANES[name], root, deadline.ends) for name in lanes(kinds or READERS))
-    backend = partial(LiveBackend, root, kind, deadline=deadline, kernel=evidence.kernel)
-    reading = Forked(lambda started: backend(workers=started), kind, kinds, deadline, records=records)
+
+    def backend(started: Sequence[Worker]) -> LiveBackend:
+        return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
+
+    reading = Forked(backend, kind, kinds, deadline, records=records)
     try:
         for one in workers:
             one.start()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from hostagent.source import tape
 from tests.judged import judged
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
+ROOT = Path(__file__).parent.parent
 NO_GPU = str(Path(__file__).parent / "hosts/no-gpu-vm")
 
 
@@ -43,6 +45,23 @@ def test_the_version_names_a_commit():
     answer = run("--version")
     assert answer.returncode == 0
     assert answer.stdout.startswith("hostagent 0.")
+
+
+@pytest.mark.parametrize("content", ["{", "", b"\xff\xfe\x00", None])
+def test_a_damaged_installation_is_one_sentence(tmp_path, content):
+    for package in ("hostagent", "checks/hostagent_checks"):
+        shutil.copytree(ROOT / package, tmp_path / Path(package).name, ignore=shutil.ignore_patterns("__pycache__"))
+    damaged = tmp_path / "hostagent/profiles/default.json"
+    if content is None:
+        damaged.unlink()
+        damaged.mkdir()
+    else:
+        damaged.write_bytes(content if isinstance(content, bytes) else content.encode())
+    argv = [sys.executable, "-m", "hostagent", "check", "--profile", "default", "--from", NO_GPU]
+    answer = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr.startswith("Error: the built-in profile 'default' is damaged: ")
+    assert answer.stderr.endswith("\nInstall hostagent again.\n")
 
 
 @pytest.mark.parametrize(

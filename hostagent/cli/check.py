@@ -39,7 +39,7 @@ _SCOPES = {"single": "single_node", "multi": "multi_node"}
 )
 @click.option("-o", "--output", default="", help="Write to FILE instead of standard output.", metavar="FILE")
 @click.option("--only", multiple=True, help="Only this check or family; may be given several times. Writes no state.", metavar="ID")
-@click.option("--save-state", is_flag=True, help="Write the verdict by --profile to the state file, as one without --profile is.")
+@click.option("--save-state", is_flag=True, help="Write the verdict to the state file with --profile, too.")
 @click.option("-v", "--verbose", is_flag=True, help="Text: also list what passed and what did not apply.")
 @evidence_options
 def command(
@@ -52,7 +52,7 @@ def command(
     place = evidence(**where)
     may_save = place.is_this_machine and not only and os.geteuid() == 0
     if save_state and not may_save:
-        raise click.UsageError("found --save-state, wanted with it a run of all checks of this machine, as root")
+        raise click.UsageError("found --save-state, which needs a run of all checks of this machine, as root")
     report, loaded = _checked(place, profile_name, only)
     if may_save and (save_state or not profile_name):
         _remember(report, loaded.files)

@@ -101,8 +101,13 @@ def _built_in(name: str) -> Layer:
             "Run 'hostagent profile list'",
         )
     file = files.listed(name, built_in=True)
-    raw = files.read(file)
-    return Layer(name, json.loads(raw), ((file, files.fingerprint(raw)),))
+    try:
+        raw = files.read(file)
+        data = json.loads(raw)
+    except (OSError, ValueError) as error:
+        shown = reason(error) if isinstance(error, OSError) else str(error)
+        raise HostagentError(f"the built-in profile {name!r} is damaged: {shown}", "Install hostagent again") from error
+    return Layer(name, data, ((file, files.fingerprint(raw)),))
 
 
 def _is_path(name: str) -> bool:
