@@ -1,0 +1,60 @@
+"""Namespaces and users of a test's own: what an attack does here is gone when its process ends.
+
+Each function is for a process that a test forked (``@pytest.mark.alone``, or a child of it): there is no way back.
+"""
+
+import ctypes
+import os
+import signal
+from collections.abc import Callable
+
+_FLAGS = {"mount": 0x00020000, "cgroup": 0x02000000, "ipc": 0x08000000, "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000}
+_MS_REC, _MS_PRIVATE = 0x4000, 0x40000
+NOBODY = 65534
+
+
+def unshare(*kinds: str) -> None:
+    """Leave the namespaces of the named kinds; mounts made from now on are this process's own. Of ``pid`` only children get the new one."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(sum(_FLAGS[kind] for kind in kinds)) != 0:
+        raise OSError(ctypes.get_errno(), f"unshare {kinds}")
+    if "mount" in kinds:
+        mount("none", "/", "", _MS_REC | _MS_PRIVATE)
+
+
+def mount(what: str, where: str, kind: str, flags: int = 0, options: str = "") -> None:
+    """mount(2). Raises ``OSError``."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(what.encode(), where.encode(), kind.encode(), flags, options.encode() or None) != 0:
+        raise OSError(ctypes.get_errno(), f"mount {where}: {os.strerror(ctypes.get_errno())}")
+
+
+def become(uid: int = NOBODY) -> None:
+    """An ordinary user, for good: no group of root's, no capability."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def start(run: Callable[[], object], uid: int = 0) -> int:
+    """The pid of a child that runs `run` as `uid` and ends; it dies with this process. End it with `end`."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        if uid:
+            become(uid)
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+        if os.getppid() == parent:
+            run()
+            code = 0
+    finally:
+        os._exit(code)
+
+
+def end(pid: int) -> None:
+    """Kill and reap."""
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
