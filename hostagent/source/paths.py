@@ -30,7 +30,7 @@ class Root:
         return self._walk(name, [_MAX_LINKS], self._directories[parent])
 
     def open(self, path: str, flags: int = os.O_RDONLY, *, follow: bool = True) -> int:
-        """A descriptor of `path`; `flags` as of open(2), close-on-exec added. Raises ``OSError``."""
+        """A descriptor of what is at `path`, closed on exec, by the flags that the system call takes. Raises ``OSError``."""
         return os.open(self.locate(path, follow=follow), flags | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
 
     def inside(self, located: str) -> str:
