@@ -7,7 +7,8 @@ from typing import NamedTuple
 from hostagent.collect import READERS, lanes
 from hostagent.deadline import time_limit, within
 from hostagent.errors import HostagentError, OutOfTime
-from hostagent.reading import Forked, InProcess, Reading
+from hostagent.forked import Forked
+from hostagent.reading import InProcess, Reading
 from hostagent.vocabulary import Kind
 
 
@@ -26,17 +27,17 @@ class Evidence(NamedTuple):
 
 
 @contextlib.contextmanager
-def open_host(evidence: Evidence, kinds: Iterable[str] = (), *, records: bool = False) -> Iterator[Reading]:
+def open_host(evidence: Evidence, kinds: Iterable[str] = ()) -> Iterator[Reading]:
     """One pass over the host of `evidence`, under way when this returns; on leaving, whatever still reads is ended.
 
-    `kinds` are names of fact types (all when none is named): only what they need is read and started. `records`: keep the
-    answers. Raises ``HostagentError`` for a directory or a file of another kind, ``RuntimeError`` in a process with threads.
+    `kinds` are names of fact types (all when none is named): only what they need is read and started.
+    Raises ``HostagentError`` for a directory or a file of another kind, ``RuntimeError`` in a process with threads.
     """
     kinds = tuple(kinds)
     if evidence.snapshot:
         yield _replay(evidence, kinds)
         return
-    with _forked(evidence, kinds, records=records) as reading:
+    with _forked(evidence, kinds) as reading:
         yield reading
 
 
@@ -54,7 +55,7 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> Reading:
 
 
 @contextlib.contextmanager
-def _forked(evidence: Evidence, kinds: tuple[str, ...], *, records: bool) -> Iterator[Reading]:
+def _forked(evidence: Evidence, kinds: tuple[str, ...]) -> Iterator[Reading]:
     from hostagent.source.lanes import LANES
     from hostagent.source.live import LiveBackend, refuse_wrong_root
     from hostagent.source.worker import Worker
@@ -63,22 +64,19 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...], *, records: bool) -> Ite
     if kind != "live":
         refuse_wrong_root(root, kind, evidence.kernel)
     deadline = within(evidence.deadline_s)
-    # The workers first: they read while everything else is collected.
-    workers = () if kind == "image" else tuple(Worker(LANES[name], root, deadline.ends) for name in lanes(kinds or READERS))
+
+    def workers() -> Sequence[Worker]:
+        return () if kind == "image" else [Worker(LANES[name], root, deadline.ends) for name in lanes(kinds or READERS)]
 
     def backend(started: Sequence[Worker]) -> LiveBackend:
         return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
-    reading = Forked(backend, kind, kinds, deadline, records=records)
+    reading = Forked(backend, kind, kinds, deadline, workers)
     try:
-        for one in workers:
-            one.start()
-        reading.start(workers)
+        reading.start()
         yield reading
     finally:
         reading.close()
-        for one in workers:
-            one.close()
 
 
 def _place(evidence: Evidence) -> tuple[str, Kind]:

@@ -25,10 +25,12 @@ from hostagent.facts.host import Identity, Machine
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
-from hostagent.reading import Collected, Forked, InProcess
+from hostagent.forked import Forked
+from hostagent.reading import Collected, InProcess
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
 from hostagent.source import Source, child, tape
+from hostagent.source.answerfile import AnswerFile
 from hostagent.source.base import MIB
 from hostagent.source.lane import Lane
 from hostagent.source.lanes import LANES
@@ -105,7 +107,7 @@ def test_an_unread_names_its_question():
 
 def forked(answers, deadline_s, kinds=("Identity", "Os", "Machine"), **options):
     reading = Forked(lambda _: Answering(answers), "live", kinds, within(deadline_s), **options)
-    reading.start(())
+    reading.start()
     return reading
 
 
@@ -125,6 +127,61 @@ def test_a_question_that_never_ends_costs_the_deadline_and_is_named(never):
 
 
 @pytest.mark.alone
+def test_a_question_that_hangs_costs_its_own_answer_and_no_other_is_asked_twice(tmp_path):
+    """A file counts what was asked: the processes that ask are others."""
+    asked = tmp_path / "asked"
+
+    def once(word, answer):
+        with asked.open("a") as stream:
+            stream.write(f"{word}\n")
+        return answer() if callable(answer) else answer
+
+    answers = {name: lambda name=name, answer=answer: once(name, answer) for name, answer in {"processes": hang, "sockets": []}.items()}
+    started = time.monotonic()
+    reading = forked({**answers, "host": lambda: once("host", {"hostname": "n1"})}, 30)
+    facts, timings = reading.collect()
+    assert time.monotonic() - started < 5
+    machine = facts.of(Machine)
+    assert machine.processes == Unread("timeout", "processes: no answer in 2 s")
+    assert (machine.processes.question, machine.listening_sockets, facts.of(Identity).hostname) == ("processes", (), "n1")
+    assert set(timings) == {"Identity", "Os", "Services", "Machine"}
+    assert sorted(asked.read_text().split()) == ["host", "processes", "sockets"]
+    assert reading.answers["processes",].why == "timeout"
+    reading.close()
+    assert children() == set()
+
+
+@pytest.mark.alone
+def test_the_fourth_question_that_hangs_ends_the_reading():
+    started = time.monotonic()
+    reading = forked({"statvfs": hang}, 30)
+    facts, _ = reading.collect()
+    reading.close()
+    assert time.monotonic() - started < 12
+    assert facts.of(Machine) == Unread("timeout", "the fourth question that hangs: statvfs /boot: no answer in 2 s")
+    assert facts.of(Identity).hostname == "n1"
+
+
+@pytest.mark.alone
+def test_a_question_that_computes_is_not_one_that_hangs():
+    reading = forked({"processes": lambda: spin(3) or []}, 30)
+    facts, _ = reading.collect()
+    reading.close()
+    assert facts.of(Machine).processes == ()
+
+
+@pytest.mark.alone
+def test_what_a_killed_writer_left_half_written_is_no_answer():
+    kept = AnswerFile()
+    kept.add(("read", "/a"), b"x")
+    os.write(kept.descriptor, b"\xff\0\0\0half")
+    assert kept.read() == {("read", "/a"): b"x"}
+    kept.add(("read", "/b"), Unread("denied", "no"))
+    assert kept.read() == {("read", "/a"): b"x", ("read", "/b"): Unread("denied", "no")}
+    kept.close()
+
+
+@pytest.mark.alone
 def test_a_reading_process_that_dies_costs_what_it_had_not_read_and_names_the_question():
     reading = forked({"processes": lambda: os.kill(os.getpid(), signal.SIGKILL)}, 5)
     facts, _ = reading.collect()
@@ -136,7 +193,7 @@ def test_a_reading_process_that_dies_costs_what_it_had_not_read_and_names_the_qu
 @pytest.mark.alone
 def test_a_reading_process_that_dies_before_it_asks_names_no_question():
     reading = Forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), "live", ("Identity",), within(5))
-    reading.start(())
+    reading.start()
     facts, _ = reading.collect()
     reading.close()
     assert facts.of(Identity) == Unread("error", "the reading process ended before the first question")
@@ -148,7 +205,7 @@ def test_a_bug_of_the_reading_process_costs_what_it_had_not_read_and_leaves_its_
         raise LookupError("no such host")
 
     reading = Forked(build, "live", HEAD, within(5))
-    reading.start(())
+    reading.start()
     facts, _ = reading.collect()
     reading.close()
     crashed = facts.of(Identity)
@@ -168,7 +225,7 @@ def test_a_limit_holds_where_the_starter_has_blocked_its_signal():
 
 @pytest.mark.alone
 def test_a_recording_that_ends_early_holds_the_question_that_hung():
-    reading = forked({"processes": hang}, 0.3, records=True)
+    reading = forked({"processes": hang}, 0.3)
     reading.collect()
     reading.close()
     assert reading.answers["host",]["hostname"] == "n1"
@@ -178,7 +235,7 @@ def test_a_recording_that_ends_early_holds_the_question_that_hung():
 @pytest.mark.alone
 def test_what_the_child_answers_is_what_the_host_answered():
     answers = {"read": b"\xff\x00", "list": ["a", "b"], "statvfs": Unread("denied", "no")}
-    reading = forked(answers, 5, kinds=(), records=True)
+    reading = forked(answers, 5, kinds=())
     facts, timings = reading.collect()
     reading.close()
     direct = InProcess(Answering(answers))

@@ -21,7 +21,7 @@ IO_ALLOWED = {
     "hostagent/smallfile.py": "reads the one file it is given",
     "hostagent/profiles/files.py": "lists the built-in profiles",
     "hostagent/catalogue.py": "reads a third party's check to judge it",
-    "hostagent/reading.py": "the pipe to the child that reads",
+    "hostagent/forked.py": "the pipe to the child that reads, and how it is",
     "hostagent/testing.py": "reads case files",
     "hostagent/snapshot/adoption.py": "writes the snapshots it is asked for",
     "hostagent/report/state.py": "the state file",

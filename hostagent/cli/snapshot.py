@@ -34,7 +34,7 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
     """
     place = evidence(**where)
     key = _key(key_file)
-    with open_host(place, records=True) as reading:
+    with open_host(place) as reading:
         recorded = snapshot.record(reading, key, redact=not no_redact)
     from hostagent.deliver.file import deliver
 

@@ -6,6 +6,7 @@ mapping from questions to answers, and live, image, recorded and replayed hosts 
 
 import math
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from hostagent.facts.unread import Unread
@@ -68,11 +69,19 @@ class Source:
     host as on its tape.
     """
 
-    def __init__(self, backend: Backend, *, nvml_optional: Callable[[], bool] = lambda: False) -> None:
-        """`nvml_optional` is asked when NVML turns out to be unavailable: the profile may be read while the host is."""
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        nvml_optional: Callable[[], bool] = lambda: False,
+        answers: "Mapping[tuple[str, ...], Answer | Unread]" = MappingProxyType({}),
+    ) -> None:
+        """`nvml_optional` is asked when NVML turns out to be unavailable: the profile may be read while the host is.
+        `answers`: what this pass has been answered already.
+        """
         self._backend = backend
         self._nvml_optional = nvml_optional
-        self._answers: dict[tuple[str, ...], Answer | Unread] = {}
+        self._answers: dict[tuple[str, ...], Answer | Unread] = dict(answers)
         #: The question asked last, as a tape writes it: what is under way when the time is up.
         self.question = ""
 
@@ -84,11 +93,11 @@ class Source:
     def _ask(self, *question: str) -> "Answer | Unread":
         if question not in self._answers:
             self.question = " ".join(question)
-            answer = self._backend.ask(*question)
-            if isinstance(answer, Unread) and not answer.question:
-                answer = Unread(answer.why, answer.detail, self.question)
-            self._answers[question] = answer
-        return self._answers[question]
+            self._answers[question] = self._backend.ask(*question)
+        answer = self._answers[question]
+        if isinstance(answer, Unread) and not answer.question:
+            answer = self._answers[question] = Unread(answer.why, answer.detail, " ".join(question))
+        return answer
 
     def read(self, path: str, limit: int = MIB) -> "bytes | Unread":
         """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut."""

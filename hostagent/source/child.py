@@ -89,10 +89,12 @@ class Child:
         os.close(self.pipe)
         self.pipe = -1
 
-    def close(self) -> None:
-        """Kill the child and reap it. One that is stuck in the kernel is left: waiting for it would be the hang."""
+    def close(self) -> int:
+        """Kill the child and reap it. One that is stuck in the kernel is left, for waiting for it would be the hang: its process
+        id is the answer, else 0.
+        """
         if not self.pid:
-            return
+            return 0
         if self.pipe >= 0:
             self.hand_over()
         with contextlib.suppress(ProcessLookupError):
@@ -105,7 +107,8 @@ class Child:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S)
             _reap(self.pid)
-        self.pid = 0
+        pid, self.pid = self.pid, 0
+        return pid if pid in _left_behind else 0
 
 
 def _reap(*pids: int) -> None:

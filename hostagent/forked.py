@@ -1,0 +1,277 @@
+"""A pass in a child that the parent can abandon: at the deadline, or when one question hangs.
+
+The child announces each question before it asks it, so that the parent can name the one it hangs in. It sends::
+
+    ("ask", QUESTION, BEGAN, CPU_S)  a question goes to the backend now: a tuple of method and arguments; on the monotonic
+                                     clock, and the processor time of the child
+    ("fact", PICKLED)                (type name, value, milliseconds)
+    ("crash", PICKLED)               an ``Unread`` with the traceback
+    ("done",)
+
+with marshal and pickle: nobody but this program, with the same rights, writes to the pipe. Answers go to a file in memory
+(`hostagent.source.answerfile`): a snapshot is made of them, and a child that hangs in a question is replaced by one that has them.
+"""
+
+import contextlib
+import marshal
+import math
+import os
+import select
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from hostagent.collect import READERS, collect, with_needs
+from hostagent.crash import crash_lines, crash_text
+from hostagent.deadline import Deadline
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.unread import Unread, Why
+from hostagent.reading import Collected, Told
+from hostagent.source.answerfile import AnswerFile, Question
+from hostagent.source.base import Answer, Backend, Source
+from hostagent.source.child import Child, Send
+from hostagent.source.lanes import LANES
+from hostagent.source.live import PROGRAM_TIMEOUT_S
+from hostagent.source.worker import Worker
+from hostagent.vocabulary import Kind
+
+#: Seconds after its deadline that the child gets for what it has read and not sent yet.
+_GRACE_S = 0.2
+
+#: Seconds that the host gets for one question that the kernel answers: a healthy one takes less than a millisecond.
+_QUESTION_S = 2.0
+#: And for one that a program answers, which has a deadline of its own; starting it reads files.
+_PROGRAM_S = 4.0 + PROGRAM_TIMEOUT_S
+#: The part of its time for which a child that works, and does not hang, uses the processor: a host may have 50,000 processes.
+_BUSY = 0.5
+#: Seconds between two looks at a child that works.
+_LOOK_S = 0.25
+#: Children that are replaced in one pass. Each may have left a process in the kernel.
+_MAX_REPLACED = 3
+
+
+class Forked:
+    """A pass in a child: whatever hangs or computes, the parent has what came until the deadline, and goes on.
+
+    A question that does not end costs its own answer: the child that hangs in it is left behind, and another one goes on.
+    """
+
+    replayed = False
+
+    def __init__(
+        self,
+        backend: Callable[[Sequence[Worker]], Backend],
+        kind: Kind,
+        kinds: Iterable[str],
+        deadline: Deadline,
+        workers: Callable[[], Sequence[Worker]] = tuple,
+    ) -> None:
+        """`backend` is made in the child, over the workers that `workers` makes and the parent starts and ends."""
+        self.started = time.perf_counter()
+        self._make_backend = backend
+        self._make_workers = workers
+        self._kind: Kind = kind
+        self._kinds = with_needs(tuple(kinds) or READERS)
+        self._deadline = deadline
+        self._workers: Sequence[Worker] = ()
+        self._child = Child()
+        self._kept: AnswerFile | None = None
+        self._known: Mapping[Question, Answer | Unread] = {}  # what the child begins with
+        self._word = (-1, -1)  # a pipe to the child, for what only the profile knows
+        self._asked: Question = ()
+        self._began, self._began_cpu_s = 0.0, 0.0
+        self._replaced = 0
+        self._facts: list[bytes] = []
+        self._problem: Unread | None = None
+        self._is_done = False
+        self.recorded_at = time.time()
+        self.answers: dict[Question, Answer | Unread] = {}
+
+    def start(self) -> None:
+        """Start the workers, then fork."""
+        try:
+            self._kept = AnswerFile()
+            self._word = os.pipe()
+        except OSError as error:
+            self._problem = Unread("error", f"the reading process cannot start: {error}")
+            return
+        self._begin(_Word(self._word[0], self._deadline))
+
+    def _begin(self, nvml_optional: Callable[[], bool]) -> None:
+        assert self._kept is not None
+        self._workers = self._make_workers()
+        for one in self._workers:  # the workers first: they read while everything else is collected
+            one.start()
+        self._asked, self._child = (), Child()
+        needed = (self._word[0], self._kept.descriptor, *(one.pipe for one in self._workers if one.pid))
+        try:
+            self._child.start(lambda send: self._read(send, nvml_optional), needed)
+        except OSError as error:
+            self._problem = Unread("error", f"the reading process cannot start: {error}")
+        for one in self._workers:  # the child listens to them from now on
+            one.hand_over()
+
+    def close(self) -> None:
+        """Kill the child, wherever it is, and the workers."""
+        self._end()
+        if self._kept:
+            self._kept.close()
+        for descriptor in self._word:
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._word = (-1, -1)
+
+    def collect(self, *, nvml_optional: bool = False) -> Collected:
+        if self._word[1] >= 0:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._word[1], b"1" if nvml_optional else b"0")
+        self._receive(lambda: nvml_optional)
+        self._end()
+        import pickle
+
+        if self._kept:
+            self.answers.update(self._kept.read())
+        rows = [pickle.loads(one) for one in self._facts]  # noqa: S301  by our own child
+        values = dict.fromkeys(self._kinds, self._problem) | {name: value for name, value, _ in rows}
+        return Collected(HostFacts(values, self._kind), {name: took_ms for name, _, took_ms in rows})
+
+    def _end(self) -> int:
+        """The process id of a child that hangs in the kernel, where not even SIGKILL ends it; else 0."""
+        pid, left = self._child.pid, self._child.close()
+        for one in self._workers:
+            one.close()
+        self._workers = ()
+        if pid and not self._is_done:
+            from hostagent.source.rpmcopy import remove_left
+
+            remove_left(pid)
+        return left
+
+    def _receive(self, nvml_optional: Callable[[], bool]) -> None:
+        """All that comes until the child is done, dead or late."""
+        while self._problem is None:
+            late_s = self._deadline.left_s + _GRACE_S
+            hung_s = self._question_ends() - time.monotonic()
+            messages = self._child.receive(min(late_s, hung_s))
+            if messages is None:
+                self._stop("error", "the reading process ended")
+            for message in messages or ():
+                event, *rest = marshal.loads(message)  # noqa: S302  by our own child
+                if event == "done":
+                    self._is_done = True
+                    return
+                self._hear(event, *rest)
+            if messages or self._problem is not None:
+                continue
+            if self._deadline.left_s < -_GRACE_S:
+                self._stop("timeout", f"the deadline of {self._deadline.seconds:g} s for the whole run has passed")
+            elif time.monotonic() >= self._question_ends():
+                self._replace(nvml_optional)
+
+    def _question_ends(self) -> float:
+        """When the question under way has to be answered, on the monotonic clock."""
+        now = time.monotonic()
+        if not self._asked:
+            return self._deadline.ends + 1
+        ends = self._began + _allowed_s(self._asked)
+        return now + _LOOK_S if now >= ends and self._works(now) else ends
+
+    def _works(self, now: float) -> bool:
+        """Whether the child computes, or waits for a processor, which a container may get little of: then it does not hang."""
+        used_s = _cpu_s(self._child.pid) - self._began_cpu_s
+        return used_s > _BUSY * (now - self._began) or _state(self._child.pid) == "R"
+
+    def _replace(self, nvml_optional: Callable[[], bool]) -> None:
+        """Leave the child that hangs, and start another that has all the answers and a timeout for that one."""
+        assert self._kept is not None
+        asked, left = self._asked, self._end()
+        where = f", and process {left} hangs in it and cannot be killed" if left else ""
+        late = Unread("timeout", f"{' '.join(asked)}: no answer in {_allowed_s(asked):g} s{where}")
+        if self._replaced == _MAX_REPLACED:
+            self._problem = Unread("timeout", f"the fourth question that hangs: {late.detail}", " ".join(asked))
+            return
+        self._replaced += 1
+        self._kept.read()
+        self._kept.add(asked, late)
+        self._known = self._kept.read()
+        self._begin(nvml_optional)
+
+    def _stop(self, why: Why, how: str) -> None:
+        question = " ".join(self._asked)
+        self._problem = Unread(why, f"{how} in '{question}'" if question else f"{how} before the first question", question)
+        if self._asked:
+            self.answers.setdefault(self._asked, self._problem)
+
+    def _hear(self, event: str, *rest: Any) -> None:
+        if event == "ask":
+            self._asked, self._began, self._began_cpu_s = rest
+        elif event == "crash":
+            import pickle
+
+            self._problem = pickle.loads(*rest)  # noqa: S301  by our own child
+        else:
+            self._facts += rest
+
+    def _read(self, send: Send, nvml_optional: Callable[[], bool]) -> None:
+        """In the child."""
+        import pickle
+
+        def tell(*event: Any) -> None:
+            send(marshal.dumps(event))
+
+        def ask(asked: Question) -> None:
+            tell("ask", asked, time.monotonic(), time.process_time())
+
+        try:
+            assert self._kept is not None
+            told = Told(self._make_backend(self._workers), ask, self._kept.add)
+            source = Source(told, nvml_optional=nvml_optional, answers=self._known)
+            collect(source, self._kinds, told=lambda *fact: tell("fact", pickle.dumps(fact, protocol=5)))
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # outside every reader: a bug of ours, which costs all that was not read yet
+            crashed = Unread("error", f"the reading process crashed: {crash_text(error)}", evidence=crash_lines(error))
+            tell("crash", pickle.dumps(crashed, protocol=5))
+        tell("done")
+
+
+def _allowed_s(asked: Question) -> float:
+    """Seconds that a question may take before the child that asks it is left. What has a deadline of its own has that."""
+    method, path = asked[0], asked[1] if len(asked) > 1 else ""
+    if any(lane.has(method, path) for lane in LANES.values()):
+        return math.inf
+    return _PROGRAM_S if method in ("run", "kernel_log") else _QUESTION_S
+
+
+def _cpu_s(pid: int) -> float:
+    """Processor time of a child of this process; 0 when it is gone (clock_getcpuclockid(3), as Linux makes the number)."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0
+
+
+def _state(pid: int) -> str:
+    """The letter of proc_pid_stat(5), "" where that cannot be read."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stream:
+            return stream.read().rpartition(b") ")[2][:1].decode()
+    except OSError:
+        return ""
+
+
+class _Word:
+    """Whether NVML is optional: the parent says so as soon as it has read the profile, and is waited for until then."""
+
+    def __init__(self, pipe: int, deadline: Deadline) -> None:
+        self._pipe = pipe
+        self._deadline = deadline
+        self._is_optional: bool | None = None
+
+    def __call__(self) -> bool:
+        if self._is_optional is None:
+            poll = select.poll()
+            poll.register(self._pipe, select.POLLIN)
+            came = poll.poll(max(0, self._deadline.left_s) * 1000)
+            self._is_optional = bool(came) and os.read(self._pipe, 1) == b"1"
+        return self._is_optional

@@ -1,0 +1,70 @@
+"""A file whose read does not return costs its own answer: no other fact, and not the run."""
+
+import os
+import time
+
+import pytest
+
+from hostagent.evidence import Evidence, open_host
+from hostagent.facts.host import Identity
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.os import Os
+from tests.attack import fuse, spaces
+from tests.children import children
+from tests.trees.tree import Tree
+
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/dev/fuse"), reason="FUSE needs root and /dev/fuse: 'modprobe fuse'"),
+]
+
+
+def host(tmp_path):
+    tree = Tree(tmp_path / "host", kernel="6.8.0", driver="580.95.05")
+    tree.write("/proc/sys/kernel/osrelease", "6.8.0\n")
+    tree.write("/sys/module/x", "")
+    tree.write("/etc/os-release", "ID=ubuntu\nVERSION_ID=24.04\n")
+    tree.write("/var/lib/dpkg/status", "")
+    return tree
+
+
+def collected(tree, deadline_s=25):
+    started = time.monotonic()
+    with open_host(Evidence(host_root=str(tree.root), deadline_s=deadline_s), ("Identity", "Os", "Packages", "Kernel")) as reading:
+        facts, _ = reading.collect()
+        return facts, reading.answers, time.monotonic() - started
+
+
+def test_a_file_system_that_nobody_serves_costs_its_own_answer(tmp_path):
+    spaces.unshare("mount")
+    tree = host(tmp_path)
+    place = tree.at("/etc/apt")
+    place.mkdir()
+    mounted = fuse.Mounted(str(place))
+    facts, answers, took_s = collected(tree)
+    mounted.close()
+    assert took_s < 12, "each question that hangs costs two seconds"
+    hung = {" ".join(asked) for asked, answer in answers.items() if getattr(answer, "why", "") == "timeout"}
+    assert hung
+    assert all(" /etc/apt" in question for question in hung), hung
+    assert facts.of(Os).id == "ubuntu"
+    assert facts.of(Identity).kernel == "6.8.0"
+    assert facts.of(Kernel).release == "6.8.0"
+    assert children() == set()
+
+
+def test_a_process_that_not_even_a_kill_ends_is_named_and_left(tmp_path):
+    spaces.unshare("mount")
+    tree = host(tmp_path)
+    tree.remove("/etc/os-release")
+    tree.link("/etc/os-release", "/etc/release/file")
+    tree.directory("/etc/release")
+    mounted = fuse.Mounted(str(tree.at("/etc/release")))
+    pid = spaces.start(mounted.take_one)  # it keeps the file system alive, and its question unanswered
+    facts, answers, took_s = collected(tree)
+    left = next(answer.detail for answer in answers.values() if getattr(answer, "why", "") == "timeout")
+    assert "cannot be killed" in left
+    assert facts.of(Kernel).release == "6.8.0"
+    assert took_s < 12
+    mounted.close()
+    spaces.end(pid)
