@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hostagent.collect import READERS, lanes
 from hostagent.deadline import time_limit, within
 from hostagent.errors import HostagentError, OutOfTime
-from hostagent.forked import Forked
+from hostagent.forked import Forked, Place
 from hostagent.reading import InProcess, Reading
 from hostagent.vocabulary import Kind
 
@@ -71,7 +71,7 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...]) -> Iterator[Reading]:
     def backend(started: Sequence[Worker]) -> LiveBackend:
         return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
-    reading = Forked(backend, kind, kinds, deadline, workers)
+    reading = Forked(backend, Place(root, kind), kinds, deadline, workers)
     try:
         reading.start()
         yield reading

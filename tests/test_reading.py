@@ -25,7 +25,7 @@ from hostagent.facts.host import Identity, Machine
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
-from hostagent.forked import Forked
+from hostagent.forked import Forked, Place
 from hostagent.reading import Collected, InProcess
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
@@ -106,7 +106,7 @@ def test_an_unread_names_its_question():
 
 
 def forked(answers, deadline_s, kinds=("Identity", "Os", "Machine"), **options):
-    reading = Forked(lambda _: Answering(answers), "live", kinds, within(deadline_s), **options)
+    reading = Forked(lambda _: Answering(answers), Place("/", "live"), kinds, within(deadline_s), **options)
     reading.start()
     return reading
 
@@ -192,7 +192,7 @@ def test_a_reading_process_that_dies_costs_what_it_had_not_read_and_names_the_qu
 
 @pytest.mark.alone
 def test_a_reading_process_that_dies_before_it_asks_names_no_question():
-    reading = Forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), "live", ("Identity",), within(5))
+    reading = Forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), Place("/", "live"), ("Identity",), within(5))
     reading.start()
     facts, _ = reading.collect()
     reading.close()
@@ -204,7 +204,7 @@ def test_a_bug_of_the_reading_process_costs_what_it_had_not_read_and_leaves_its_
     def build(_):
         raise LookupError("no such host")
 
-    reading = Forked(build, "live", HEAD, within(5))
+    reading = Forked(build, Place("/", "live"), HEAD, within(5))
     reading.start()
     facts, _ = reading.collect()
     reading.close()
