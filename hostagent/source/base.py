@@ -178,7 +178,7 @@ class Source:
         return answer
 
     def os_release(self) -> "dict[str, Any] | Unread":
-        """os-release by the distro library: its keys in lower case."""
+        """os-release(5): its values by their names in lower case."""
         return self._object("os_release")
 
     def processes(self) -> "list[dict[str, Any]] | Unread":

@@ -101,7 +101,7 @@ def parse_listening(text: str) -> "list[str]":
 def _psutil(root: Root) -> Any:
     import psutil
 
-    psutil.PROCFS_PATH = root.locate("/proc")
+    psutil.PROCFS_PATH = root.name("/proc")
     return psutil
 
 
@@ -117,7 +117,10 @@ def _candidates(root: Root, files: Files) -> "dict[int, str] | Unread":
 
 def _is_process(root: Root, files: Files, pid: int) -> bool:
     """Each of these psutil opens by itself: below a host root they may be anything, or lead out of it."""
-    if root.locate(f"/proc/{pid}") != f"{root.locate('/proc')}/{pid}":
+    try:
+        if root.realpath(f"/proc/{pid}") != f"{root.realpath('/proc')}/{pid}":
+            return False
+    except OSError:  # it ended while we looked
         return False
     found = (files.stat(path) for path in ("/proc/stat", f"/proc/{pid}/stat"))
     return all(not isinstance(one, Unread) and one["kind"] == "file" for one in found)

@@ -25,7 +25,7 @@ from hostagent.knowledge import libraries
 from hostagent.source.base import Answer
 from hostagent.source.files import Files
 from hostagent.source.lane import CALL_S, LOAD_S, Ask
-from hostagent.source.lanes.nvmlgate import CONTROL, driver_root, usable
+from hostagent.source.lanes.nvmlgate import driver_root, usable
 from hostagent.source.paths import Root
 from hostagent.source.rights import renounce
 
@@ -103,32 +103,45 @@ def _load(pynvml: Any, root: Root) -> "Unread | None":
     Below another root the process moves there, so that the library finds the host's devices and its own parts; what
     both C libraries need is loaded before. Without the capability the library alone is taken from below the root.
     """
+    libraries, refused = _libraries(root)
     if root.path != "/":
         for needed in ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"):
             with contextlib.suppress(OSError):
                 ctypes.CDLL(needed)
         try:
-            os.chroot(root.path)
-            os.chdir("/")
-            root = Root("/")
+            root.enter()
         except PermissionError:
             # The library will open /dev as this process sees it, and create what it misses there.
-            problem = usable(CONTROL)
+            problem = usable(Root("/"))
             if problem is not None:
                 return problem
+            libraries = [f"{root.path}{root.realpath(path)}" for path in libraries]
     nodes = tuple(f"/dev/{name}" for name in os.listdir("/dev") if re.fullmatch(r"nvidia(ctl|\d+)", name, re.ASCII))
     kept = renounce(nodes)
     if kept is not None:
         return kept
-    names = [LIBRARY] if root.path == "/" else []
-    return _first_library(pynvml, [*names, *(root.locate(f"{directory}/{LIBRARY}") for directory in LIBRARY_DIRECTORIES)])
+    return _first_library(pynvml, libraries, refused or Unread("absent", f"12 no {LIBRARY} in the library directories"))
 
 
-def _first_library(pynvml: Any, paths: list[str]) -> "Unread | None":
-    problem = Unread("absent", f"12 no {LIBRARY} in the library directories")
+def _libraries(root: Root) -> "tuple[list[str], Unread | None]":
+    """Paths of the library that may be loaded, the usual one first, and why one may not be.
+
+    This machine's loader finds its own by name. Elsewhere it would search by the settings of a host that may be anybody's.
+    """
+    cache = Files(root).read("/etc/ld.so.cache") if root.path != "/" else b""
+    cached = [] if isinstance(cache, Unread) else [os.fsdecode(one) for one in cache.split(b"\0") if one.endswith(f"/{LIBRARY}".encode())]
+    found = [LIBRARY] if root.path == "/" else []
+    refused = None
+    for path in dict.fromkeys([*cached, *(f"{directory}/{LIBRARY}" for directory in LIBRARY_DIRECTORIES)]):
+        if root.exists(path):
+            why = root.untrusted(path)
+            found += [] if why else [path]
+            refused = Unread("error", f"12 {LIBRARY} is not loaded: {why}") if why else refused
+    return found, refused
+
+
+def _first_library(pynvml: Any, paths: list[str], problem: Unread) -> "Unread | None":
     for path in paths:
-        if path != LIBRARY and not os.path.exists(path):
-            continue
         try:
             pynvml.nvmlLib = ctypes.CDLL(path)
         except OSError as error:
