@@ -42,15 +42,20 @@ class Walk:
         if not path or len(os.fsencode(path)) >= _PATH_MAX:
             raise _error(errno.ENAMETOOLONG if path else errno.ENOENT)
         self._seen(self._root)
-        todo = _parts(path)
+        todo, directory = _parts(path), path.endswith("/")
         while todo:
             part = todo.pop()
             if part == "..":
                 self._up()
+            elif part != "." and todo:
+                todo += self._followed(self._down(part))
             elif part != ".":
-                found = self._down(part) if todo else self._last(part, flags, mode)
+                found = self._last(
+                    part, flags | os.O_DIRECTORY if directory else flags, mode, follow=directory or not flags & os.O_NOFOLLOW
+                )
                 if isinstance(found, int):
                     return found
+                directory = directory or found.endswith("/")
                 todo += self._followed(found)
         return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._here)
 
@@ -79,9 +84,8 @@ class Walk:
         self._seen(self._here)
         return ""
 
-    def _last(self, part: str, flags: int, mode: int) -> "int | str":
+    def _last(self, part: str, flags: int, mode: int, *, follow: bool) -> "int | str":
         """A descriptor of what is asked for, or the text of a link to follow."""
-        follow = not flags & os.O_NOFOLLOW
         try:
             descriptor = os.open(part, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=self._here)
         except OSError as error:
@@ -120,13 +124,13 @@ class Walk:
 
 
 def _parts(path: str) -> list[str]:
-    """The parts of a path, the last one first. A slash at its end asks for a directory, as ``/.`` does.
+    """The parts of a path, the last one first; a dot stays at its end alone, where it asks for a directory that may be searched.
 
-    >>> _parts("/a//b/./../c"), _parts("a/"), _parts("/")
-    (['c', '..', 'b', 'a'], ['.', 'a'], ['.'])
+    >>> _parts("/a//b/./../c"), _parts("a/"), _parts("a/.")
+    (['c', '..', 'b', 'a'], ['a'], ['.', 'a'])
     """
-    *before, last = path.split("/")
-    return [last or ".", *(part for part in reversed(before) if part not in ("", "."))]
+    parts = [part for part in path.split("/") if part]
+    return [part for at, part in enumerate(parts, 1) if part != "." or at == len(parts)][::-1]
 
 
 def _error(number: int) -> OSError:

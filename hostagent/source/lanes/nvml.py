@@ -103,7 +103,7 @@ def _load(pynvml: Any, root: Root) -> "Unread | None":
     Below another root the process moves there, so that the library finds the host's devices and its own parts; what
     both C libraries need is loaded before. Without the capability the library alone is taken from below the root.
     """
-    libraries, refused = _libraries(root)
+    libraries, problem = _libraries(root)
     if root.path != "/":
         for needed in ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"):
             with contextlib.suppress(OSError):
@@ -112,32 +112,32 @@ def _load(pynvml: Any, root: Root) -> "Unread | None":
             root.enter()
         except PermissionError:
             # The library will open /dev as this process sees it, and create what it misses there.
-            problem = usable(Root("/"))
-            if problem is not None:
-                return problem
+            unusable = usable(Root("/"))
+            if unusable is not None:
+                return unusable
             libraries = [f"{root.path}{root.realpath(path)}" for path in libraries]
     nodes = tuple(f"/dev/{name}" for name in os.listdir("/dev") if re.fullmatch(r"nvidia(ctl|\d+)", name, re.ASCII))
     kept = renounce(nodes)
     if kept is not None:
         return kept
-    return _first_library(pynvml, libraries, refused or Unread("absent", f"12 no {LIBRARY} in the library directories"))
+    return _first_library(pynvml, libraries, problem)
 
 
-def _libraries(root: Root) -> "tuple[list[str], Unread | None]":
-    """Paths of the library that may be loaded, the usual one first, and why one may not be.
+def _libraries(root: Root) -> tuple[list[str], Unread]:
+    """Paths of the library that may be loaded, the usual one first, and what to say where none can be.
 
     This machine's loader finds its own by name. Elsewhere it would search by the settings of a host that may be anybody's.
     """
     cache = Files(root).read("/etc/ld.so.cache") if root.path != "/" else b""
     cached = [] if isinstance(cache, Unread) else [os.fsdecode(one) for one in cache.split(b"\0") if one.endswith(f"/{LIBRARY}".encode())]
     found = [LIBRARY] if root.path == "/" else []
-    refused = None
+    problem = Unread("absent", f"12 no {LIBRARY} in the library directories")
     for path in dict.fromkeys([*cached, *(f"{directory}/{LIBRARY}" for directory in LIBRARY_DIRECTORIES)]):
         if root.exists(path):
             why = root.untrusted(path)
             found += [] if why else [path]
-            refused = Unread("error", f"12 {LIBRARY} is not loaded: {why}") if why else refused
-    return found, refused
+            problem = Unread("error", f"12 {LIBRARY} is not loaded: {why}") if why else problem
+    return found, problem
 
 
 def _first_library(pynvml: Any, paths: list[str], problem: Unread) -> "Unread | None":
