@@ -101,6 +101,8 @@ class LiveBackend:
 
     def _host(self) -> Answer:
         answer: dict[str, Any] = {"now": time.time(), "uid": os.geteuid(), "hostname": self._hostname()}
+        if self._kind == "host-root" and self._root.simulated:
+            answer["simulated"] = True
         if self._kind == "image":
             return {**answer, "release": self._kernel} if self._kernel else answer
         for key, path in (("release", "osrelease"), ("machine", "arch"), ("boot_id", "random/boot_id")):

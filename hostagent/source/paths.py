@@ -124,8 +124,10 @@ class Root:
         """Make it the root of this process, chroot(2)."""
         if self.path != "/":
             os.fchdir(self._kept("/"))
-            os.chroot(".")
-            os.chdir("/")
+            try:
+                os.chroot(".")
+            finally:
+                os.chdir("/")
 
     def name(self, path: str) -> str:
         """A name for the directory at `path` of the host that stays good whatever is moved, for a library that opens files by itself."""
