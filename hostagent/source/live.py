@@ -101,14 +101,14 @@ class LiveBackend:
 
     def _host(self) -> Answer:
         answer: dict[str, Any] = {"now": time.time(), "uid": os.geteuid(), "hostname": self._hostname()}
-        if self._kind == "host-root" and self._root.simulated:
-            answer["simulated"] = True
         if self._kind == "image":
             return {**answer, "release": self._kernel} if self._kernel else answer
         for key, path in (("release", "osrelease"), ("machine", "arch"), ("boot_id", "random/boot_id")):
             text = self._files.read(f"/proc/sys/kernel/{path}")
             if isinstance(text, bytes):
                 answer[key] = text.decode("utf-8", "replace").strip()
+        if self._root.simulated:
+            answer["simulated"] = True
         # /proc/sys/kernel/arch came with Linux 6.1
         return {"machine": os.uname().machine, **answer}
 
