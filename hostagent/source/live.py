@@ -80,7 +80,7 @@ class LiveBackend:
         return next((one for one in self._workers if one.lane is lane), None) or Worker(lane)  # one that was not started says so
 
     def _run(self, *argv: str) -> Answer:
-        from hostagent.source.programs import find, run
+        from hostagent.source.programs import run
 
         timeout_s = max(0.1, min(PROGRAM_TIMEOUT_S, self._deadline.left_s))
         if argv[:2] == ("rpm", "--dbpath"):
@@ -92,12 +92,14 @@ class LiveBackend:
             return Unread("not-running", f"{argv[0]} is not run in an image")
         if self._root.path == "/":
             return run(argv, timeout_s)
-        program = find(self._root, argv[0])
-        if isinstance(program, Unread):
-            return program
+        from hostagent.source.foreign import program
+
+        place = program(self._root, argv[0])
+        if isinstance(place, Unread):
+            return place
         if self._root.simulated:
             return Unread("error", f"{argv[0]} is not run: {self._root.path} is no live host, its /proc and /sys are not a kernel's")
-        return run((program, *argv[1:]), timeout_s, self._root.path)
+        return run((place, *argv[1:]), timeout_s, self._root.path)
 
     def _host(self) -> Answer:
         answer: dict[str, Any] = {"now": time.time(), "uid": os.geteuid(), "hostname": self._hostname()}

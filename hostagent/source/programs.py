@@ -10,27 +10,15 @@ import time
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import MIB, Answer
-from hostagent.source.paths import Root
+from hostagent.source.foreign import DIRECTORIES
 from hostagent.source.rights import die_with
 
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PATH = ":".join(DIRECTORIES)
 _OUTPUT_LIMIT = 32 * MIB
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": _PATH, "HOME": "/nonexistent"}
 #: Seconds between two looks at a program that says nothing, and seconds for the output of one that has ended.
 _LOOK_S, _REST_S = 0.02, 0.5
 _CHUNK = 65536
-
-
-def find(root: Root, name: str) -> "str | Unread":
-    """Where a program of a host is that may be run: only root may change it, or put another in its place."""
-    places = (name,) if "/" in name else tuple(f"{directory}/{name}" for directory in _PATH.split(":"))
-    refused = ""
-    for path in places:
-        if root.exists(path):
-            refused = root.untrusted(path)
-            if not refused:
-                return path
-    return Unread("error", f"{name} is not run: {refused}") if refused else Unread("absent", f"no program {name}")
 
 
 def run(argv: tuple[str, ...], timeout_s: float, root: str = "/") -> Answer:

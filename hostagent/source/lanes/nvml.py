@@ -21,9 +21,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread, Why
-from hostagent.knowledge import libraries
+from hostagent.knowledge import libraries as known
 from hostagent.source.base import Answer
 from hostagent.source.files import Files
+from hostagent.source.foreign import libraries
 from hostagent.source.lane import CALL_S, LOAD_S, Ask
 from hostagent.source.lanes.nvmlgate import driver_root, usable
 from hostagent.source.paths import Root
@@ -33,7 +34,7 @@ from hostagent.source.rights import renounce
 FIRST_INIT_S = 10.0
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
 LIBRARY = "libnvidia-ml.so.1"
-LIBRARY_DIRECTORIES = (*libraries.SYSTEM, *libraries.OF_THE_DRIVER)
+LIBRARY_DIRECTORIES = (*known.SYSTEM, *known.OF_THE_DRIVER)
 #: nvmlReturn_t that is not simply an error. 25 (argument version mismatch) is one: this program passed a wrong struct.
 _WHY: dict[int, Why] = {
     3: "not-supported",
@@ -103,7 +104,7 @@ def _load(pynvml: Any, root: Root) -> "Unread | None":
     Below another root the process moves there, so that the library finds the host's devices and its own parts; what
     both C libraries need is loaded before. Without the capability the library alone is taken from below the root.
     """
-    libraries, problem = _libraries(root)
+    paths, problem = _libraries(root)
     if root.path != "/":
         for needed in ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"):
             with contextlib.suppress(OSError):
@@ -115,29 +116,20 @@ def _load(pynvml: Any, root: Root) -> "Unread | None":
             unusable = usable(Root("/"))
             if unusable is not None:
                 return unusable
-            libraries = [f"{root.path}{root.realpath(path)}" for path in libraries]
+            paths = [f"{root.path}{root.realpath(path)}" for path in paths]
     nodes = tuple(f"/dev/{name}" for name in os.listdir("/dev") if re.fullmatch(r"nvidia(ctl|\d+)", name, re.ASCII))
     kept = renounce(nodes)
     if kept is not None:
         return kept
-    return _first_library(pynvml, libraries, problem)
+    return _first_library(pynvml, paths, problem)
 
 
 def _libraries(root: Root) -> tuple[list[str], Unread]:
-    """Paths of the library that may be loaded, the usual one first, and what to say where none can be.
-
-    This machine's loader finds its own by name. Elsewhere it would search by the settings of a host that may be anybody's.
-    """
-    cache = Files(root).read("/etc/ld.so.cache") if root.path != "/" else b""
-    cached = [] if isinstance(cache, Unread) else [os.fsdecode(one) for one in cache.split(b"\0") if one.endswith(f"/{LIBRARY}".encode())]
-    found = [LIBRARY] if root.path == "/" else []
-    problem = Unread("absent", f"12 no {LIBRARY} in the library directories")
-    for path in dict.fromkeys([*cached, *(f"{directory}/{LIBRARY}" for directory in LIBRARY_DIRECTORIES)]):
-        if root.exists(path):
-            why = root.untrusted(path)
-            found += [] if why else [path]
-            problem = Unread("error", f"12 {LIBRARY} is not loaded: {why}") if why else problem
-    return found, problem
+    """Paths of the library that may be loaded, the usual one first, and what to say where none can be."""
+    found, refused = libraries(root, LIBRARY, LIBRARY_DIRECTORIES)
+    absent = Unread("absent", f"12 no {LIBRARY} in the library directories")
+    problem = Unread("error", f"12 {LIBRARY} is not loaded: {refused}") if refused else absent
+    return [*([LIBRARY] if root.path == "/" else []), *found], problem  # this machine's loader finds its own by name
 
 
 def _first_library(pynvml: Any, paths: list[str], problem: Unread) -> "Unread | None":
