@@ -19,6 +19,7 @@ PATTERN = f"{_FIRST}|NVRM|nvidia|nouveau|{_KEYS}|gsp_|fallen off the bus"
 _KEEP = re.compile(PATTERN)
 _MAX_BYTES = 64 * 1024 * 1024
 _MAX_S = 2.0
+_KMSG = (1, 11)  # Documentation/admin-guide/devices.txt
 
 
 def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
@@ -36,7 +37,7 @@ def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
 
 def _ring(root: Root) -> Answer:
     try:
-        descriptor = os.open(root.locate("/dev/kmsg"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = root.open_device("/dev/kmsg", *_KMSG)
     except FileNotFoundError:
         return Unread("error", "/dev/kmsg is not there: give the container the host's /dev")  # every kernel has one
     except OSError as error:
