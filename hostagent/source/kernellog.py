@@ -56,7 +56,7 @@ def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
     if not isinstance(answer, Unread) and answer["exit_code"] == 0:
         try:
             journal = _answer(parse_journal(answer["stdout"]))
-        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):  # not what journalctl prints
+        except ValueError:  # not what journalctl prints
             return ring
         if journal["complete"] or isinstance(ring, Unread):
             return journal
@@ -185,13 +185,15 @@ def parse_journal(text: str) -> Iterator[Record]:
     [Record(seconds=5.1409, message='N\x1b')]
     """
     for line in StringIO(text):
-        entry = json.loads(line)
-        if entry.get("SYSLOG_FACILITY") == "0":
-            message = entry.get("MESSAGE")
-            if isinstance(message, list):
-                message = bytes(message).decode("utf-8", "replace")
-            at = entry.get("_SOURCE_MONOTONIC_TIMESTAMP") or entry["__MONOTONIC_TIMESTAMP"]
-            yield Record(int(at) / 1e6, str(message))
+        try:
+            entry = json.loads(line)
+            if entry.get("SYSLOG_FACILITY") == "0":
+                at = entry.get("_SOURCE_MONOTONIC_TIMESTAMP") or entry["__MONOTONIC_TIMESTAMP"]
+                message = entry.get("MESSAGE")
+                said = bytes(message).decode("utf-8", "replace") if isinstance(message, list) else str(message)
+                yield Record(int(at[:20]) / 1e6, said)
+        except (LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"found {line[:40]!r}, wanted an entry of the journal") from error
 
 
 def _answer(records: Iterable[Record]) -> dict[str, Any]:
