@@ -190,7 +190,9 @@ class Source:
         return self._objects("sockets")
 
     def kernel_log(self) -> "dict[str, Any] | Unread":
-        """Kernel messages of this boot that name the GPU driver: lines (oldest first), complete (bool)."""
+        """What the kernel said in this boot, see `hostagent.knowledge.kernellog`: lines, ``[seconds since the boot, message]`` or
+        on old tapes the message alone, oldest first; complete (bool).
+        """
         return self._object("kernel_log")
 
     def adjtimex(self) -> "int | Unread":
