@@ -21,6 +21,8 @@ CALL_S = 1.0
 LOAD_S = 10.0
 #: What a worker does first: it waits for another one, as long as the run lasts.
 LOCKING = "waiting for the lane's lock"
+#: Nobody's question: a worker tells so in which cage its library is asked.
+CAGE = ("cage",)
 
 
 class Rights(NamedTuple):

@@ -25,7 +25,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
 from hostagent.source.child import Child, Send
 from hostagent.source.heard import LONGEST, Begin, Done, End, Heard, Question, RefusedError
-from hostagent.source.lane import CALL_S, LOAD_S, LOCKING, Lane, read_lane
+from hostagent.source.lane import CAGE, CALL_S, LOAD_S, LOCKING, Lane, read_lane
 from hostagent.source.paths import Root
 
 #: A deadline that passed while the parent was busy gets this long for an answer that is already on its way.
@@ -60,6 +60,12 @@ class Worker:
     def pipe(self) -> int:
         """What the process that asks has to keep open."""
         return self._child.pipe
+
+    @property
+    def cage(self) -> dict[str, Any]:
+        """What held while the lane's library was asked, once it is known; as `hostagent.source.cage` says it. {} where none was."""
+        answer = self._answers.get(CAGE)
+        return answer if isinstance(answer, dict) else {}
 
     def start(self) -> None:
         """Fork. A host that is out of processes or descriptors has no answers from a worker, and every other answer.
@@ -151,7 +157,7 @@ class Worker:
         method, *arguments = question
         if method in self._done or question in self._answers:
             return False
-        return method in self.lane.methods or (len(arguments) == 1 and self.lane.has(method, *arguments))
+        return question == CAGE or method in self.lane.methods or (len(arguments) == 1 and self.lane.has(method, *arguments))
 
     def _allowed_s(self, begun: Begin) -> float:
         """Nobody waits for a lock twice."""

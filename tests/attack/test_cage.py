@@ -1,6 +1,7 @@
 """A hostile libnvidia-ml: what it tries is refused, and what it says is only what it was asked (S11 of the attack on 0.1.0)."""
 
 import contextlib
+import json
 import os
 import resource
 import signal
@@ -9,6 +10,11 @@ import time
 
 import pytest
 
+from hostagent import profile
+from hostagent.app import examine, prepare
+from hostagent.evidence import Evidence, open_host
+from hostagent.sinks import render
+from hostagent.source import landlock
 from hostagent.source.lane import CALL_S
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.worker import Worker
@@ -161,3 +167,15 @@ def test_a_library_that_floods_the_pipe_is_heard_no_longer_than_its_call(tree, h
         assert isinstance(worker.ask("read", "/proc/driver/nvidia/version"), bytes), "what came before is kept"
         assert worker.ask("nvml", "driver_version") == stub_nvml.VERSION
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024, "KiB"
+
+
+def test_a_report_says_which_parts_of_the_cage_held(tree):
+    with open_host(Evidence(host_root=str(tree)), ("Gpu",)) as reading:
+        report = examine(reading, prepare(profile.load("default", site_file=""), ["gpu"]))
+    version = landlock.version()
+    assert json.loads(render(report, "json"))["cages"] == {
+        "nvidia": {"capabilities": ["sys_admin"], "user": 65533, "sockets": True, "system_calls": True, "landlock": version}
+    }
+    told = f"in a cage: user 65533, capabilities sys_admin, system calls refused, Landlock {version}"
+    assert told in " ".join(render(report, "text", verbose=True).split())
+    assert told not in " ".join(render(report, "text").split())

@@ -2,7 +2,6 @@
 
 Questions, as ``source.nvml(…)`` asks them and a tape records them (``nvml device 0 name``)::
 
-    cage                       what held while NVML was asked: see `hostagent.source.cage`
     init                       true
     driver_version             "580.95.05"
     cuda_version               13000
@@ -22,10 +21,10 @@ from typing import Any, NamedTuple
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import Answer
 from hostagent.source.files import Files
-from hostagent.source.lane import CALL_S, LOAD_S, Ask, Rights
+from hostagent.source.lane import CAGE, CALL_S, LOAD_S, Ask, Rights
 from hostagent.source.lanes.nvmlgate import driver_root
 from hostagent.source.lanes.nvmllibrary import Loader
-from hostagent.source.lanes.nvmltimes import BINDING, CAGE, FIRST_INIT_S, LIBRARY
+from hostagent.source.lanes.nvmltimes import BINDING, ENTERING, FIRST_INIT_S, LIBRARY
 from hostagent.source.paths import Root
 
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
@@ -56,7 +55,7 @@ def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | 
     first_s = CALL_S if awake else FIRST_INIT_S
     pynvml = ask((), BINDING, _binding, LOAD_S)
     loader = Loader(driver_root(root), rights)
-    cage = ask(("nvml", "cage"), CAGE, loader.enter, LOAD_S)
+    cage = ask(CAGE, ENTERING, loader.enter, LOAD_S)
     problem: Unread | None = cage if isinstance(cage, Unread) else ask((), LIBRARY, partial(loader.load, pynvml), LOAD_S)
     if problem is None:
         asked = partial(_asked, pynvml)

@@ -4,7 +4,7 @@ from hostagent.source.lane import CALL_S, LOAD_S
 
 #: Seconds for initialising NVML, and for the first call to each GPU, where no persistence daemon keeps the GPUs awake.
 FIRST_INIT_S = 10.0
-BINDING, CAGE, LIBRARY = "loading the NVML binding", "entering the cage", "loading libnvidia-ml.so.1"
+BINDING, ENTERING, LIBRARY = "loading the NVML binding", "entering the cage", "loading libnvidia-ml.so.1"
 
 
 def allowed_s(question: tuple[str, ...], label: str) -> float:
@@ -15,4 +15,4 @@ def allowed_s(question: tuple[str, ...], label: str) -> float:
     """
     if question == ("nvml", "init") or (question[:2] == ("nvml", "device") and question[3:] == ("handle",)):
         return FIRST_INIT_S
-    return LOAD_S if label in (BINDING, CAGE, LIBRARY) else CALL_S
+    return LOAD_S if label in (BINDING, ENTERING, LIBRARY) else CALL_S
