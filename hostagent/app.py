@@ -77,6 +77,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         reading_order=catalogue.reading_order(prepared.checks),
         coverage=coverage(judgements),
         facts=report_facts(facts),
+        cages=collected.cages,
         timings_ms=took_ms,
     )
 

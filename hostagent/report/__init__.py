@@ -83,6 +83,7 @@ class Report:
     """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage; ``evidence`` is what was
     read, ``replayed`` whether from a snapshot of it, ``simulated`` whether it was a made tree and no live host. ``findings`` are
     ordered by id, then subject; ``reading_order`` names their checks as a reader wants to be told of them, causes before consequences.
+    ``cages`` is by lane what held while its driver's library was asked.
     """
 
     schema_version: int
@@ -101,6 +102,7 @@ class Report:
     reading_order: tuple[str, ...]
     coverage: Coverage
     facts: Mapping[str, Any]
+    cages: Mapping[str, Mapping[str, Any]]
     timings_ms: Mapping[str, float]
 
 

@@ -109,6 +109,17 @@ def remarks(report: Report) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def cage_lines(report: Report) -> tuple[str, ...]:
+    """In which cage each lane's library was asked, and which parts of one the kernel lacks."""
+    lines = []
+    for lane, cage in report.cages.items():
+        rights = ", ".join(cage["capabilities"]) or "none"
+        calls = "system calls refused" if cage["system_calls"] else "no filter of system calls"
+        files = f"Landlock {cage['landlock']}" if cage["landlock"] else "no Landlock"
+        lines.append(f"the {lane} library was asked in a cage: user {cage['user']}, capabilities {rights}, {calls}, {files}")
+    return tuple(lines)
+
+
 def sections(report: Report) -> tuple[Section, ...]:
     """What is wrong, in reading order; sections without entries are left out."""
     findings = report.findings

@@ -135,6 +135,7 @@ def test_a_library_that_the_hosts_loader_would_find_is_found(gpus):
     (gpus / "opt").mkdir()
     (gpus / stub_nvml.LIBRARY_DIRECTORY).rename(gpus / "opt/driver")
     assert asked(gpus).why == "absent"
+    (gpus / "etc").mkdir(exist_ok=True)
     (gpus / "etc/ld.so.cache").write_bytes(b"glibc-ld.so.cache1.1" + bytes(40) + b"libnvidia-ml.so.1\0/opt/driver/libnvidia-ml.so.1\0")
     assert asked(gpus) == "NVIDIA H100 80GB HBM3"
 

@@ -42,6 +42,7 @@ def report(*judgements, **fields):
         reading_order=(),
         coverage=coverage(judgements),
         facts={},
+        cages={},
         timings_ms={"total": 120.0},
     )
     return replace(whole, **fields)
