@@ -7,6 +7,7 @@ from typing import ParamSpec, TypeVar
 
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,7 +28,7 @@ def stops_at_unread(read: "Callable[P, T]") -> "Callable[P, T | Unread]":
 
 def line_in(source: Source, path: str, *, absent: "str | None" = None) -> "str | Unread":
     """A file of one line, as procfs and sysfs have them, without white space around it."""
-    return then(source.text(path, absent=absent), str.strip)
+    return then(source.text(path, keep=WHOLE, absent=absent), str.strip)
 
 
 def number_in(source: Source, path: str) -> "int | Unread":

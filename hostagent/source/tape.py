@@ -11,6 +11,7 @@ from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import MIB, Answer
+from hostagent.source.keep import Filtered, Keep
 from hostagent.visible import visible
 from hostagent.vocabulary import Kind
 
@@ -67,7 +68,12 @@ def question(method: str, *arguments: str) -> str:
 
 
 def encode(answer: "Answer | Unread") -> Any:
-    """An answer as JSON: bytes are ``{"text": …}`` where they are UTF-8, else ``{"base64": …}``; values ``{"json": …}``."""
+    """An answer as JSON: bytes are ``{"text": …}`` where they are UTF-8, else ``{"base64": …}``; values ``{"json": …}``.
+
+    Beside a part of an answer stands ``kept``: its kind, and the names of what was kept.
+    """
+    if isinstance(answer, Filtered):
+        return {**encode(answer.answer), "kept": [answer.kept.kind, *answer.kept.names]}
     if isinstance(answer, Unread):
         return {"unread": answer.why, "detail": answer.detail}
     if isinstance(answer, bytes):
@@ -81,6 +87,9 @@ def encode(answer: "Answer | Unread") -> Any:
 def decode(encoded: Any, key: str) -> "Answer | Unread":
     """The reverse of `encode`; what is not an encoded answer is an error, not a crash."""
     match encoded:
+        case {"kept": [str(kind), *names], **rest} if rest and "kept" not in rest and all(isinstance(name, str) for name in names):
+            answer = decode(rest, key)
+            return answer if isinstance(answer, Unread) else Filtered(answer, Keep(kind, tuple(names)))
         case {"unread": str(why), "detail": str(detail), **rest} if not rest and why in get_args(Why):
             return Unread(cast("Why", why), detail)
         case {"text": str(text), **rest} if not rest:

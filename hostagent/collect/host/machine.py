@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from hostagent.collect.host.keeps import PROCESSES, SOCKETS
 from hostagent.collect.host.memlock import read_memlock
 from hostagent.collect.host.package_lock import package_lock_holder
 from hostagent.collect.values import line_in
@@ -12,6 +13,7 @@ from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
 from hostagent.knowledge.os import is_virtual
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE, Keep
 
 _LOOKED_AT = ("/", "/usr", "/var", "/boot")
 #: Filesystems that make inodes as they need them and report none.
@@ -46,7 +48,7 @@ def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
 
 
 def read_processes(source: Source) -> "tuple[Process, ...] | Unread":
-    rows = source.processes()
+    rows = source.processes(keep=PROCESSES)
     if isinstance(rows, Unread):
         return rows
     found = []
@@ -59,7 +61,7 @@ def read_processes(source: Source) -> "tuple[Process, ...] | Unread":
 
 
 def _sockets(source: Source) -> "tuple[str, ...] | Unread":
-    return then(source.sockets(), lambda rows: tuple(str(row.get("path", "")) for row in rows))
+    return then(source.sockets(keep=SOCKETS), lambda rows: tuple(str(row.get("path", "")) for row in rows))
 
 
 def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
@@ -83,7 +85,7 @@ def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
 
 def _no_inodes(source: Source, path: str) -> "int | Unread":
     """0 free inodes: full, or a filesystem that does not count them."""
-    mounts = source.text("/proc/1/mounts")
+    mounts = source.text("/proc/1/mounts", keep=Keep("mounts", _LOOKED_AT))
     if isinstance(mounts, Unread):
         return Unread("error", f"{path} reports 0 free inodes and its filesystem type cannot be read ({mounts.why})")
     kind = parse_filesystem_type(mounts, path)
@@ -124,7 +126,7 @@ def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
     for mark in _REBOOT_MARKS:
         found = source.stat(mark)
         if not isinstance(found, Unread):
-            packages = source.text(f"{mark}.pkgs", absent="")
+            packages = source.text(f"{mark}.pkgs", keep=WHOLE, absent="")
             return True, then(packages, lambda text: tuple(dict.fromkeys(text.split())))
         if found.why != "absent":
             return found, found

@@ -7,6 +7,7 @@ from typing import Any
 from hostagent.collect.runtime import crio, docker
 from hostagent.collect.runtime.containerd import Effective, effective
 from hostagent.collect.runtime.containerdshadow import nvidia_entries
+from hostagent.collect.runtime.keeps import DOCKER, TOML
 from hostagent.collect.runtime.places import Found, binary_exists, find
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.collect.values import modified_at
@@ -15,6 +16,7 @@ from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.runtimes import RUNC_V2
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 #: Everything of a Runtime that its configuration says.
 _CONFIGURED = (
@@ -30,11 +32,11 @@ def read_runtimes(source: Source, known: Callable[[type], Any]) -> tuple[Runtime
     machine = known(Machine)
     sockets = then(machine, lambda one: one.listening_sockets)
     readers = {"containerd": _containerd, "docker": _docker, "crio": _crio}
-    runtimes = (_runtime(found, readers[found.place.kind](source, found), sockets) for found in find(source, known))
+    runtimes = (_runtime(source, found, readers[found.place.kind](source, found), sockets) for found in find(source, known))
     return tuple(sorted(runtimes, key=lambda one: one.key))
 
 
-def _runtime(found: Found, configured: Mapping[str, Any], sockets: Any) -> Runtime:
+def _runtime(source: Source, found: Found, configured: Mapping[str, Any], sockets: Any) -> Runtime:
     values = {**configured}
     if found.installed is False and found.configured is True:
         values["state"] = "absent"
@@ -48,14 +50,17 @@ def _runtime(found: Found, configured: Mapping[str, Any], sockets: Any) -> Runti
         version=found.version,
         running=then(processes, bool),
         started_at=then(processes, lambda those: min((one.started_at for one in those), default=stopped)),
-        socket_listening=_listens(values["socket"], sockets),
+        socket_listening=_listens(source, values["socket"], sockets),
         **values,
     )
 
 
-def _listens(socket: "str | Unread", sockets: Any) -> "bool | Unread":
+def _listens(source: Source, socket: "str | Unread", sockets: Any) -> "bool | Unread":
     if isinstance(socket, Unread) or isinstance(sockets, Unread):
         return socket if isinstance(socket, Unread) else sockets
+    listed = source.sockets(keep=Keep("paths", (socket,)))  # the same list again: this says what is looked for in it
+    if isinstance(listed, Unread) and listed.why == "not-recorded":
+        return listed
     return _run_path(socket) in {_run_path(one) for one in sockets}
 
 
@@ -135,7 +140,7 @@ def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[
         if isinstance(names, Unread):
             return names
         for path in (f"{folder}/{name}" for name in names if name.endswith((".toml", ".conf"))):
-            data = b"" if path in files else source.read(path, _MAX_BYTES)
+            data = b"" if path in files else source.read(path, _MAX_BYTES, keep=TOML)
             if isinstance(data, Unread):
                 return data
             if _names_nvidia(data):
@@ -158,7 +163,7 @@ _CONTAINERD_ONLY = Unread("not-supported", "only containerd has tables and impor
 
 
 def _docker(source: Source, found: Found) -> dict[str, Any]:
-    text = source.text(found.config)
+    text = source.text(found.config, keep=DOCKER)
     mtime = modified_at(source, found.config)
     if isinstance(text, Unread) and text.why != "absent":
         return {**dict.fromkeys(_CONFIGURED, text), "unimported": _CONTAINERD_ONLY}
