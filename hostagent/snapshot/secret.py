@@ -12,10 +12,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-REMOVED = "<removed>"
+from hostagent.snapshot.tokens import REMOVED, without_tokens
+
 _WORD = (
     r"(?:token|passw(?:or)?d|passphrase|secret|credentials?|username|(?:api|access|private|encryption|shared)[_-]?key"
-    r"|auth(?:orization)?(?![\w-]))"  # not author, authorization-mode, authorization-plugins
+    r"|auth(?:orization)?(?![\w-])|auth_config"  # not author, authorization-mode, authorization-plugins
+    r"|(?<![A-Za-z0-9])(?:pass|pw|pwd|pat|psk|creds?|cookies?|jwt|bearer|user|login|serial(?:[ _-]?(?:number|no))?|art-api)(?![\w-])"
+    r"|key(?![\w-])|password_pbkdf2[ \t]+[\w-]{1,64}(?=[ \t]))"  # whatever kind of key
 )
 _NAME = re.compile(rf"(?i){_WORD}(?P<tail>[\w-]*)")
 #: What follows a word and says that the value is where a secret is, or how it is used.
@@ -71,8 +74,6 @@ _FLAGS = tuple(
 
 _BEARER = re.compile(r"(?i)(?<=[\"'\s:=])(Bearer[ \t]+)([\w.~+/=-]{8,})")
 _BASIC = re.compile(r"(?i)(?<=[\"':=])( ?Basic[ \t]+)([\w.~+/=-]{8,})(?=[\"'\\]|[ \t]*$)", re.MULTILINE)
-#: To its end, or to the end of a text that was cut.
-_PEM = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)(?:(?:[^-]|-(?!----))*(-----END [A-Z ]{0,40}PRIVATE KEY-----)|[\w\s+/=\\]+\Z)")
 #: The whole authority up to its last @: a password may hold one, or a slash, but then no comma.
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s\"'\\]+(?=@)")
 _ADDRESS = re.compile(r"://[^\s\"',\\]+")
@@ -84,6 +85,8 @@ _NO_STRING = re.compile(
 #: In ``["TOKEN=", "x"]`` the quote after ``=`` may open or close: what stands before it on its line tells.
 _AMBIGUOUS = re.compile(r"[\"'](?:\s{0,200}[,\]}]|[ \t]{0,200}#)")
 _MARK = re.compile(r"\\[^\n]|[\"'\n]")
+#: What a filter has put in the place of a value, so that equal ones stay equal; and what dnf's locks call the key of a condition.
+_HARMLESS_VALUE = re.compile(r"(?P<quote>[\"']?)(?:~[0-9a-f]{12}|evr|version|name|arch|root)(?P=quote)")
 _OPENING = re.compile(r"\\*[\"']")
 _ARGUMENT = re.compile(rf"(?i)^--?[\w-]{{0,60}}?{_WORD}(?P<tail>[\w-]{{0,60}})$")
 #: Here -t is --token.
@@ -133,9 +136,8 @@ def without_secrets(text: str) -> str:
     >>> without_secrets('deb https://bob:pw@mirror/ x')
     'deb https://<removed>@mirror/ x'
     """
-    text = _PEM.sub(lambda found: f"{found[1]}{REMOVED}{found[2] or ''}", text)
     text = _ADDRESS.sub(_slashed, _CREDENTIALS.sub(REMOVED, text))
-    text = "".join(_pieces(_Evidence(text)))
+    text = "".join(_pieces(_Evidence(without_tokens(text))))
     return _BASIC.sub(rf"\1{REMOVED}", _BEARER.sub(rf"\1{REMOVED}", text))
 
 
@@ -159,6 +161,19 @@ def without_secret_arguments(argv: Sequence[str]) -> "list[str]":
         hides = hides and not _NO_STRING.fullmatch(value)
         shown.append(f"{name}={REMOVED}" if hides else without_secrets(argument))
     return shown
+
+
+def hidden(key: str, value: object) -> object:
+    """The value of a key of JSON, or the texts of its list: the key says what they are.
+
+    >>> hidden("X_TOKEN", "abc"), hidden("name", "abc")
+    ('<removed>', 'abc')
+    """
+    if not _is_secret(f"--{key}"):
+        return value
+    if isinstance(value, list):
+        return [hidden(key, item) for item in value]
+    return REMOVED if isinstance(value, str) and value and not _HARMLESS_VALUE.fullmatch(value) else value
 
 
 def _is_secret(flag: str) -> bool:
@@ -264,6 +279,8 @@ def _first(evidence: _Evidence, at: int, patterns: "tuple[re.Pattern[str], ...]"
 
 def _hidden(value: str, *, is_whole: bool) -> str:
     """`value` with its quotes; of what is no string only the digits of a password proper go: JSON and TOML know no other."""
+    if _HARMLESS_VALUE.fullmatch(value):
+        return value
     opening = _OPENING.match(value)
     if opening:
         rest = value[opening.end() :]
