@@ -59,6 +59,17 @@ def paths_in(source: Source, directory: str) -> tuple[str, ...]:
     return tuple(f"{directory}/{name}" for name in need(source.listdir(directory, absent=())))
 
 
+def shown(line: str) -> str:
+    """A line of a log as a report may show it: without secrets.
+
+    >>> shown("[ERROR] cannot log in with password=hunter2")
+    '[ERROR] cannot log in with password=<removed>'
+    """
+    from hostagent.secret.names import without_secrets  # only where there are such lines
+
+    return without_secrets(line)
+
+
 def modified_at(source: Source, path: str) -> "float | Unread":
     """Seconds since the epoch."""
     return then(source.stat(path), lambda found: found.mtime)

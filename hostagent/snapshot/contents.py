@@ -10,7 +10,7 @@ _THINGS = (
     ("settings of systemd units, of the boot and of modules", ("unit", "settings", "words", "modules.dep", "keys", "modinfo")),
     ("settings of container runtimes, CDI specifications", ("toml", "json", "yaml")),
     ("daemons, where their configuration is, and their sockets", ("arguments", "paths", "processes", "sockets")),
-    ("lines of logs", ("messages", "matches", "first", "kernel_log", "tail")),
+    ("lines of logs", ("messages", "matches", "log", "first", "kernel_log", "tail")),
     ("words and numbers of the kernel, and of its devices", ("read", "mounts", "head", "whole")),
     ("what NVML says of GPUs", ("nvml",)),
     ("name, kernel and clock of the host", ("host", "os_release")),

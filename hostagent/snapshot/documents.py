@@ -1,8 +1,9 @@
 """Filters of TOML, JSON and YAML: the values at named paths.
 
-A name is a path of keys, ``a/*/b``; lists are passed through, ``*`` is any key. ``a/b`` keeps the value there, ``a/b~`` its shape alone:
-tables, types, and which texts and numbers are equal. ``a/b=x`` keeps texts that begin with ``x``, of others their shape; ``a/b=`` of texts
-what stands before their ``=``. A text that is no document is scrambled: what is wrong with it, and where, stays.
+A name is a path of keys, ``a/*/b``; lists of tables are passed through, ``*`` is any key. ``a/b`` keeps the text there, ``a/b#`` the number
+or truth value, ``a/b[]`` the texts of the list; ``a/b~`` the shape alone: tables, types, and which texts and numbers are equal. ``a/b=x``
+keeps texts that begin with ``x``; ``a/b=`` of texts what stands before their ``=``. Of what is something else than its name says the
+shape stays. A text that is no document is scrambled: what is wrong with it, and where, stays.
 """
 
 import datetime as dt
@@ -26,7 +27,7 @@ class _Node:
 
     def __init__(self) -> None:
         self.below: dict[str, _Node] = {}
-        self.is_kept = self.is_shape = False
+        self.kept, self.is_shape = "", False
         self.starts: list[str] = []
 
     def at(self, path: str) -> "_Node":
@@ -40,13 +41,14 @@ def _tree(names: tuple[str, ...]) -> _Node:
     root = _Node()
     for name in names:
         path, equals, start = name.partition("=")
-        node = root.at(path.removesuffix("~"))
+        kind = next((one for one in ("~", "#", "[]") if path.endswith(one)), "")
+        node = root.at(path.removesuffix(kind))
         if equals:
             node.starts.append(start)
-        elif name.endswith("~"):
+        elif kind == "~":
             node.is_shape = True
         else:
-            node.is_kept = True
+            node.kept = kind or "text"
     return root
 
 
@@ -57,13 +59,14 @@ class _Part:
         self._mask = mask
         self._left = _MOST_NODES
 
-    def of(self, value: Any, nodes: "list[_Node]") -> Any:
+    def of(self, value: Any, nodes: "list[_Node]", *, in_list: bool = False) -> Any:
         self._count()
         if isinstance(value, dict):
             return dict(self._entries(value, nodes))
         if isinstance(value, list):
-            return [self.of(item, nodes) for item in value]
-        if any(node.is_kept for node in nodes):
+            return [self.of(item, nodes, in_list=True) for item in value]
+        kept = {node.kept for node in nodes}
+        if "[]" in kept if in_list else ("text" in kept or ("#" in kept and not isinstance(value, str))):
             return value
         starts = tuple(start for node in nodes for start in node.starts)
         if isinstance(value, str) and starts:

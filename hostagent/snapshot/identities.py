@@ -37,7 +37,7 @@ PERSON = re.compile(
 )
 #: Of a program that a GPU's fault names: it may be a person's.
 PROGRAM = re.compile(r"(?<=, name=)[^,\n]+")
-#: Serial numbers and names of devices. The keys of settings are found by `hostagent.snapshot.secret`.
+#: Serial numbers and names of devices. The keys of settings are found by `hostagent.secret.names`.
 SERIAL = re.compile(
     r"(?i)(?:(?<=\bserial )|(?<=\bserial number )|(?<=\bserial no )|(?<=\bserial no\. )|(?<=\bs/n )|(?<=\bs/n:)|(?<=\bs/n: )"
     r"|(?<=\bsn )|(?<=\bsn: )|(?<=\bsn=)|(?<=\basset tag )|(?<=\basset tag: ))[A-Z0-9][\w-]{3,}"

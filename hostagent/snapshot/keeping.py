@@ -25,12 +25,13 @@ _ERRORS, _ERROR_CHARACTERS = 20, 300
 #: Replaces a text whose value does not matter, equal texts by equal ones.
 Mask = Callable[[str], str]
 _Filter = Callable[[Any, tuple[str, ...], Mask], Any]
-#: What a name is: a key (settings, keys); a pattern (matches, first, messages); ``Section.Key`` (unit); a key in full (apt.conf); a path
-#: of keys (toml, json, yaml: see `documents`); a word before ``=`` (words); what a line begins with (beginnings); a first column (rows);
+#: What a name is: a key (settings, keys); a pattern (matches, log, first, messages); ``Section.Key`` (unit); a key in full (apt.conf);
+#: a path of keys (toml, json, yaml: see `documents`); a word before ``=`` (words); what a line begins with (beginnings); a first column (rows);
 #: a number of bytes (head); a flag (arguments); a path (paths, mounts); a module (modules.dep); a field or ``PACKAGE*`` (dpkg); a soname.
 KINDS: Mapping[str, _Filter] = {
     "settings": lines.settings,
     "matches": lines.matches,
+    "log": lines.log,
     "first": lines.first,
     "words": lines.words,
     "beginnings": lines.beginnings,

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from hostagent.secret.names import without_secrets
+
 Mask = Callable[[str], str]
 
 
@@ -35,9 +37,14 @@ def matches(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     return _joined(_matched(_text(data), names, at_most=0))
 
 
+def log(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    """The same, without the secrets in it: no reader shows them either."""
+    return _joined(map(without_secrets, _matched(_text(data), names, at_most=0)))
+
+
 def first(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     """The same, but only the first match of each pattern."""
-    return _joined(_matched(_text(data), names, at_most=1))
+    return _joined(map(without_secrets, _matched(_text(data), names, at_most=1)))
 
 
 def _matched(text: str, names: tuple[str, ...], at_most: int) -> Iterator[str]:

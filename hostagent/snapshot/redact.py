@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hostagent.secret.names import hidden, without_secret_arguments, without_secrets
 from hostagent.snapshot import identities as found
-from hostagent.snapshot.secret import hidden, without_secret_arguments, without_secrets
 
 #: The same on every machine, and part of the names of EFI variables that are read (UEFI specification, section 3.3).
 _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"

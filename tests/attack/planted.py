@@ -287,3 +287,58 @@ def _people(tree, planted):
     tree.write(f"/etc/systemd/system/tun-{planted.name('an address of a unit', '10.77.31.45')}.service", "[Unit]\n")
     tree.write(f"/etc/systemd/system/ssh@{planted.name('a cloud name', 'ip-10-77-31-46')}.service", "[Unit]\n")
     tree.write(f"/etc/systemd/system/guid-{planted.name('a GUID', '0x506b4b0300abcdef')}.service", "[Unit]\n")
+
+
+def damage(tree, kind: str) -> Planted:
+    """The same where something is wrong, and a report says what: `kind` is a key of `DAMAGE`."""
+    planted = Planted()
+    DAMAGE[kind](tree, planted)
+    return planted
+
+
+def _errors_in_logs(tree, planted):
+    one = planted.secret
+    started = "[Nov 10 2026 06:00:31] [ERROR] [tid 870] "
+    tree.append("/var/log/fabricmanager.log", "".join(f"{started}{name}={one(f'log: {name}')}\n" for name in NAMES[:12]))
+    tree.append("/var/log/fabricmanager.log", f"{started}cannot fetch https://u:{one('log: url')}@h/x with token ghp_{one('log: form')}\n")
+    tree.append(
+        f"/var/lib/dkms/nvidia/{tree.driver}/build/make.log",
+        f"DKMS make.log for nvidia-{tree.driver} for kernel 9.9.9-9 (x86_64)\nsign-file: error: SIGN_KEY={one('make.log error')}\n",
+    )
+    system.log_kernel(
+        tree, f"NVRM: Xid (PCI:0000:1b:00): 31, pid=77, name={planted.name('a program', 'jane_train.py')}, Ch 00000010, intr 00000000."
+    )
+
+
+def _wrong_types(tree, planted):
+    one = planted.secret
+    tree.edit("/etc/containerd/config.toml", "enable_cdi = true", f'enable_cdi = "{one("a text for a boolean")}"')
+    _docker_of(tree, json.dumps({"features": {"cdi": one("a text for a feature")}}))
+    tree.write("/etc/nvidia-container-runtime/config.toml", f'[nvidia-container-runtime]\nmode = ["{one("a list for a text")}"]\n')
+    tree.write(
+        "/etc/cdi/env.json",
+        json.dumps(
+            {"cdiVersion": "0.6.0", "kind": "nvidia.com/e", "devices": [{"name": "a", "containerEdits": {"env": [one("no NAME=VALUE")]}}]}
+        ),
+    )
+
+
+def _no_documents(tree, planted):
+    one = planted.secret
+    tree.append("/etc/containerd/config.toml", f'\n[x]\npassword = "{one("toml")}"\n{one("toml word")} {one("toml words")}\n')
+    _docker_of(tree, f'{{"proxies": {{"http-proxy": "http://u:{one("json")}@h"}}, "x": "{one("json string")}\n}}')
+    tree.write("/etc/nvidia-container-runtime/config.toml", f'[nvidia-container-runtime]\nmode = "auto"\npassword = {one("bare toml")}\n')
+    tree.write("/etc/cdi/nvidia-env.yaml", f"nvidia: [\n  password: {one('yaml')}\n {one('yaml word')}: - }}\n")
+    tree.write("/etc/apt/apt.conf.d/99broken", "x { " * 40 + f'Password "{one("apt.conf")}";')
+    tree.write("/etc/apt/trusted.gpg.d/x.asc", f"-----BEGIN PGP PUBLIC KEY BLOCK-----\nno={one('keyring')}\n")
+    tree.write("/etc/apt/sources.list.d/x.list", "deb http://h/nvidia /\n")
+    tree.write("/etc/ld.so.cache", f"no cache {one('linker cache')}")
+    tree.append("/var/lib/dkms/x", one("dkms"))
+
+
+def _docker_of(tree, text):
+    tree.program("/usr/bin/dockerd")
+    tree.write("/etc/docker/daemon.json", text)
+
+
+DAMAGE = {"errors in logs": _errors_in_logs, "wrong types": _wrong_types, "no documents": _no_documents}

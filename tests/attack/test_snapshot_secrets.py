@@ -11,7 +11,7 @@ from hostagent.reading import InProcess
 from hostagent.sinks import render
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend
-from tests.attack.planted import plant
+from tests.attack.planted import DAMAGE, damage, plant
 from tests.judged import judged
 from tests.trees.hosts import hgx_h100
 from tests.trees.staged import stage
@@ -43,6 +43,17 @@ def test_nothing_that_was_planted_leaves_a_host(tmp_path):
     tree = hgx_h100(tmp_path / "root")
     planted = plant(tree)
     assert len({mark for mark, _ in planted.marks}) == len(planted.marks) >= 250
+    leaves_nothing(tree, planted)
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_nothing_leaves_a_host_whose_configuration_is_wrong(tmp_path, kind):
+    """What is wrong is told, and not what stands there; live and from a snapshot alike."""
+    tree = hgx_h100(tmp_path / "root")
+    leaves_nothing(tree, damage(tree, kind))
+
+
+def leaves_nothing(tree, planted):
     with stage(tree) as backend:
         live, live_text = reports(backend)
     with stage(tree) as backend:
@@ -55,6 +66,9 @@ def test_nothing_that_was_planted_leaves_a_host(tmp_path):
     assert found(planted, replayed_text) == []
     assert found(planted, live_text, secrets_alone=True) == []
     assert live.verdict == replayed.verdict
-    assert [(one.id, one.subject, one.outcome, one.code) for one in live.findings] == [
-        (one.id, one.subject, one.outcome, one.code) for one in replayed.findings
-    ]
+    assert [one[:4] for one in told(live)] == [one[:4] for one in told(replayed)]
+    assert told(live) == told(reports(ReplayBackend(unredacted))[0])
+
+
+def told(report):
+    return [(one.id, one.subject, one.outcome, one.code, one.found, one.wanted, one.evidence) for one in report.findings]

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hostagent.secret.names import without_secret_arguments, without_secrets
 from hostagent.snapshot.redact import Redactor
-from hostagent.snapshot.secret import without_secret_arguments, without_secrets
 
 try:
     import tomllib

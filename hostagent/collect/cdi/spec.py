@@ -20,7 +20,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
 #: Field, and the first CDI version that has it (CDI specification, SPEC.md, released versions).
 _SINCE = {"annotations": (0, 6), "intelRdt": (0, 7), "additionalGids": (0, 7), "netDevices": (1, 1)}
 _EDITS = ("env=", "mounts/hostPath", "mounts/containerPath~", "mounts/type~", "deviceNodes/path", "deviceNodes/hostPath",
-          "deviceNodes/major", "hooks/path", "hooks/hookName", *(f"{one}~" for one in _SINCE))  # fmt: skip
+          "deviceNodes/major#", "hooks/path", "hooks/hookName", *(f"{one}~" for one in _SINCE))  # fmt: skip
 KEEP = Keep(
     "yaml",
     (
@@ -148,7 +148,7 @@ def _parts(edits: list[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, A
 
 def _refuse_variable(row: Any) -> None:
     if "=" not in _want(row, str, "env")[1:]:
-        raise CdiError(f"found the environment variable {row[:60]!r}, wanted NAME=VALUE")
+        raise CdiError("found an environment variable without a value, wanted NAME=VALUE")
 
 
 def _refuse_part(section: str, row: Any, wanted: tuple[str, ...]) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 import re
 
 from hostagent.collect.kernel.bootentry import newest_first
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.values import shown, stops_at_unread
 from hostagent.facts.driver import DkmsBuild
 from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
@@ -64,5 +64,5 @@ def parse_make_log(text: str) -> tuple[str, str]:
     ('6.8.0-45-generic', "nvidia/nv-mmap.c:142:5: error: implicit declaration of function 'vm_flags_set'")
     """
     header = _HEADER.search(text[:4096])
-    error = next((line.strip()[:300] for line in text.splitlines() if _ERROR.search(line[:1000])), "")
+    error = next((shown(line.strip()[:300]) for line in text.splitlines() if _ERROR.search(line[:1000])), "")
     return (header[2] if header else ""), error

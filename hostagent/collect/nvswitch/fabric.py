@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.gpu import pci
-from hostagent.collect.values import line_in, stops_at_unread
+from hostagent.collect.values import line_in, shown, stops_at_unread
 from hostagent.facts.nvswitch import Fabric, NvSwitch
 from hostagent.facts.unread import Unread, need, then
 from hostagent.knowledge.fabric import BASEBOARD_GPUS
@@ -28,7 +28,7 @@ _STARTED = re.compile(r"Fabric Manager version \d")
 _ERROR = re.compile(r"\[(?:ERROR|FATAL|CRITICAL)\]", re.IGNORECASE)
 _LINE = 400
 _LINES = 20
-_MESSAGES = Keep("matches", tuple(rf"^(?=.{{0,{_LINE}}}?{one}).{{0,{_LINE}}}" for one in (_STARTED.pattern, f"(?i:{_ERROR.pattern})")))
+_MESSAGES = Keep("log", tuple(rf"^(?=.{{0,{_LINE}}}?{one}).{{0,{_LINE}}}" for one in (_STARTED.pattern, f"(?i:{_ERROR.pattern})")))
 
 
 def read_fabric(source: Source, known: Callable[[type], Any]) -> Fabric:
@@ -59,7 +59,7 @@ def parse_manager_log(text: str) -> tuple[str, ...]:
             errors.clear()
         elif _ERROR.search(line[:_LINE]):
             errors.append(line[:_LINE].strip())
-    return tuple(errors[-_LINES:])
+    return tuple(shown(line) for line in errors[-_LINES:])
 
 
 def parse_imex_nodes(text: str) -> tuple[str, ...]:

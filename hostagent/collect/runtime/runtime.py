@@ -122,7 +122,9 @@ def _containerd_handler(source: Source, name: str, entry: Mapping[str, Any]) -> 
         runtime_type=str(entry.get("runtime_type", "")),
         binary=binary,
         binary_exists=binary_exists(source, binary or "runc"),
-        systemd_cgroup=systemd if isinstance(systemd, bool) else Unread("error", f"SystemdCgroup of {name} is {systemd!r:.40}, no boolean"),
+        systemd_cgroup=systemd
+        if isinstance(systemd, bool)
+        else Unread("error", f"SystemdCgroup of {name}: found {type(systemd).__name__}, wanted true or false"),
     )
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from hostagent.snapshot.tokens import REMOVED, without_tokens
+from hostagent.secret.forms import REMOVED, without_tokens
 
 _WORD = (
     r"(?:token|passw(?:or)?d|passphrase|secret|credentials?|username|(?:api|access|private|encryption|shared)[_-]?key"
