@@ -19,7 +19,7 @@ _KEY = re.compile(r"[A-Za-z_][\w-]{0,63}")
 _MOST_NODES = 200_000
 #: What a text may keep of itself, and an escaped character, which is one.
 _WORD = re.compile(rb"(\\(?:u[0-9a-fA-F]{4}|[\s\S]))|[A-Za-z0-9_]+")
-_PLAIN = frozenset({b"true", b"false", b"null", b"inf", b"nan"})
+_PLAIN = frozenset(b"true false null inf nan io containerd grpc cri v1 images runtime".split())
 
 
 class _Node:

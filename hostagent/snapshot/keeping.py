@@ -26,8 +26,9 @@ _ERRORS, _ERROR_CHARACTERS = 20, 300
 Mask = Callable[[str], str]
 _Filter = Callable[[Any, tuple[str, ...], Mask], Any]
 #: What a name is: a key (settings, keys); a pattern (matches, log, first, messages); ``Section.Key`` (unit); a key in full (apt.conf);
-#: a path of keys (toml, json, yaml: see `documents`); a word before ``=`` (words); what a line begins with (beginnings); a first column (rows);
-#: a number of bytes (head); a flag (arguments); a path (paths, mounts); a module (modules.dep); a field or ``PACKAGE*`` (dpkg); a soname.
+#: a path of keys (toml, json, yaml: see `documents`); a word before ``=`` (words); what a line begins with (beginnings); a first column
+#: (rows); a number of bytes (head); a flag (arguments); a path (paths, mounts); a module (modules.dep); a field or
+#: ``PACKAGE*`` (dpkg); a soname.
 KINDS: Mapping[str, _Filter] = {
     "settings": lines.settings,
     "matches": lines.matches,
