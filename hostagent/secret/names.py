@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from hostagent.secret.forms import REMOVED, without_tokens
 
 _WORD = (
-    r"(?:token|passw(?:or)?d|passphrase|secret|credentials?|username|(?:api|access|private|encryption|shared)[_-]?key"
+    r"(?:token|rootpw|passw(?:or)?d|passphrase|secret|credentials?|username|(?:api|access|private|encryption|shared)[_-]?key"
     r"|auth(?:orization)?(?![\w-])|auth_config"  # not author, authorization-mode, authorization-plugins
     r"|(?<![A-Za-z0-9])(?:pass|pw|pwd|pat|psk|creds?|cookies?|jwt|bearer|user|login|serial(?:[ _-]?(?:number|no))?|art-api)(?![\w-])"
     r"|key(?![\w-])|password_pbkdf2[ \t]+[\w-]{1,64}(?=[ \t]))"  # whatever kind of key
@@ -40,6 +40,7 @@ _SEPARATOR = (
 
 #: What follows a name, in each form.
 _VALUE = re.compile(rf"(?i)(?P<before>{_SEPARATOR})(?P<value>{_QUOTED}|{_SCHEMES}[ \t]+{_PLAIN}|{_PLAIN})")
+_BEHIND = re.compile(rf"(?P<before>[ \t]{{1,200}})(?P<value>{_QUOTED})")
 #: The last quote of a text that was cut, and what follows it but for what closes around it.
 _UNCLOSED = re.compile(rf"(?P<before>{_SEPARATOR})(?P<value>[\"'][^\"'\\\n]*[^\"'\\\n\s,\]}}])(?=[ \t,\]}}]*\Z)")
 _LIST = re.compile(rf"{_SEPARATOR}\[")
@@ -195,7 +196,7 @@ def _pieces(evidence: _Evidence) -> Iterator[str]:
         if _HARMLESS.search(found["tail"]):
             continue
         name = _name(evidence.text, found)
-        for form in (_block, _inside, _line, _list, _value, _flag):
+        for form in (_block, _inside, _line, _list, _value, _quoted, _flag):
             if edit := form(evidence, name):
                 yield evidence.text[shown : name.ends]
                 yield edit[1]
@@ -260,6 +261,11 @@ def _list(evidence: _Evidence, name: _Name) -> "_Edit | None":
 
 def _value(evidence: _Evidence, name: _Name) -> "_Edit | None":
     return _first(evidence, name.ends, (_VALUE, _UNCLOSED), is_whole=name.is_whole)
+
+
+def _quoted(evidence: _Evidence, name: _Name) -> "_Edit | None":
+    """As apt.conf writes it."""
+    return _first(evidence, name.ends, (_BEHIND,), is_whole=True) if name.is_whole else None
 
 
 def _flag(evidence: _Evidence, name: _Name) -> "_Edit | None":

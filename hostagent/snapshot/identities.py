@@ -13,7 +13,7 @@ UUID = re.compile(rf"(?<![0-9a-fA-F]){_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{
 MAC = re.compile(
     rf"(?<!\w)(?<!\b{_HEX}{{2}}:)(?<!::)(?:{_HEX}{{2}}(?::{_HEX}{{2}}){{5}}|{_HEX}{{2}}(?::{_HEX}{{2}}){{7}}|[0-9a-f]{{2}}(?::[0-9a-f]{{2}}){{19}})(?![\w:])"
     rf"|(?<![\w-]){_HEX}{{2}}(?:-{_HEX}{{2}}){{5,7}}(?![\w-])|(?<=\benx)[0-9a-f]{{12}}(?![0-9a-z])"
-    rf"|(?<![\w.-]){_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}(?![\w.-])|(?i:(?<=mac=)|(?<=hwaddr=)|(?<=ether ))[0-9a-f]{{12}}(?![0-9a-z])"
+    rf"|(?<![\w.-]){_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}(?![\w.-])|(?i:(?<=mac=)|(?<=hwaddr=)|(?<=ether )){_HEX}{{12}}(?![0-9a-zA-Z])"
 )
 LONG_HEX = re.compile(rf"(?<![0-9a-zA-Z]){_HEX}{{32}}(?![0-9a-zA-Z])")  # machine ids
 #: GUIDs of InfiniBand and NVLink ports: 16 digits, in one piece or in four.
@@ -25,7 +25,7 @@ _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d\d|\d)"  # no leading zero: 580.159.03.1 is a
 IPV4 = re.compile(rf"(?<![\d.])(?!0\.|127\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?!\d|\.\d)")
 IPV6 = re.compile(rf"(?<![\w:])(?=[\da-fA-F:]*:[\da-fA-F]*:){_HEX}{{0,4}}(?::{_HEX}{{0,4}}){{2,8}}(?![\w:]|\.\d)")
 #: A dotted quad that is a version, not an address: kernels and packages have those, four fields below 256 too.
-VERSION_BEFORE = re.compile(r"(?i)(?:version|linux|kernel|release|~|\+|\d-)\s*$")
+VERSION_BEFORE = re.compile(r"(?i)(?:version|linux|kernel|release|~|\+|\.\d{1,9}-)\s*$")
 #: As clouds name hosts by their address.
 DASHED = re.compile(rf"(?i)(?<![a-z0-9])ip-(?:{_OCTET}-){{3}}{_OCTET}(?![\d-])")
 
