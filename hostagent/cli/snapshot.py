@@ -2,6 +2,7 @@
 
 import os
 import sys
+from itertools import islice
 from typing import Any
 
 import click
@@ -15,6 +16,8 @@ from hostagent.visible import visible
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _MIN_KEY_BYTES = 16
+#: Written at once: an answer may have millions.
+_LINES = 10_000
 
 
 @click.group("snapshot", context_settings=_SETTINGS)
@@ -28,7 +31,7 @@ def command() -> None:
 @click.option("--key-file", type=click.Path(exists=True, dir_okay=False), help="Redact under this key: files of one key can be compared.")
 @evidence_options
 def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None:
-    """Record everything the checks read into FILE (mode 0600), redacted.
+    """Record what the checks use of this host into FILE (mode 0600), redacted. Read FILE before you give it away.
 
     'hostagent check --from FILE' then gives the same report anywhere.
     """
@@ -36,15 +39,33 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
     key = _key(key_file)
     with open_host(place) as reading:
         recorded = snapshot.record(reading, key, redact=not no_redact)
+    text = _text(recorded)
     from hostagent.deliver.file import deliver
 
     try:
-        deliver(tape.dumps(recorded), path, mode=0o600)
+        deliver(text, path, mode=0o600)
     except OSError as error:
         raise HostagentError(
             f"cannot write {path}: {(error.strerror or str(error)).lower()}", "Name a file in a writable directory"
         ) from error
-    click.echo(f"{path}: {len(recorded.answers)} answers, {'not redacted' if no_redact else 'redacted'}", err=True)
+    click.echo(f"{path}: {len(recorded.answers)} answers, {'redacted' if recorded.redacted else 'not redacted'}. It holds:", err=True)
+    for thing in snapshot.things(recorded):
+        click.echo(f"  {thing}", err=True)
+    risk = "no pattern finds every name and every secret" if recorded.redacted else "names of hosts and users, addresses and ids are in it"
+    click.echo(f"Read it before you give it away ({risk}): 'hostagent snapshot show --list FILE'", err=True)
+
+
+def _text(recorded: tape.Tape) -> str:
+    """What can be loaded again."""
+    text = tape.dumps(recorded)
+    size = len(text.encode())
+    if size > tape.MAX_BYTES:
+        largest = max(recorded.answers, key=lambda asked: len(str(recorded.answers[asked])))
+        raise HostagentError(
+            f"the snapshot has {size} bytes, wanted at most {tape.MAX_BYTES}",
+            f"Look why this is long: '{visible(largest)}'; then record again",
+        )
+    return text
 
 
 @command.command("show")
@@ -57,7 +78,9 @@ def show(path: str, question: str, list_questions: bool) -> None:
     if question:
         if question not in recorded.answers:
             raise HostagentError(f"{path} does not know the question {question!r}", f"Run 'hostagent snapshot show --list {path}'")
-        write("\n".join(snapshot.shown(recorded.answers[question])), "")
+        lines = snapshot.shown(recorded.answers[question])
+        while some := list(islice(lines, _LINES)):
+            write("\n".join([*some, ""]), "")
         return
     for line in snapshot.summary(recorded):
         click.echo(line)
@@ -70,7 +93,7 @@ def show(path: str, question: str, list_questions: bool) -> None:
 @click.argument("right", metavar="B")
 def diff(left: str, right: str) -> None:
     """Compare two snapshots answer by answer, but for the time. Exit 0 equal, 1 different, 2 usage."""
-    lines = list(snapshot.differences(tape.load(left), tape.load(right)))
+    lines = list(snapshot.differences(snapshot.packed(tape.load(left)), snapshot.packed(tape.load(right))))
     for line in lines or ["no difference"]:
         click.echo(line)
     sys.exit(1 if lines else 0)

@@ -9,6 +9,7 @@ import faulthandler
 import itertools
 import json
 import os
+import re
 import resource
 import signal
 import socket

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from hostagent.collect.host.keeps import SOCKETS
 from hostagent.collect.host.memlock import read_memlock
 from hostagent.collect.host.package_lock import package_lock_holder
 from hostagent.collect.host.processes import read_processes
@@ -13,6 +14,7 @@ from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
 from hostagent.knowledge.os import is_virtual
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE, Keep
 
 _LOOKED_AT = ("/", "/usr", "/var", "/boot")
 #: Filesystems that make inodes as they need them and report none.
@@ -48,7 +50,9 @@ def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
 
 
 def _sockets(source: Source, *, unseen: bool) -> "tuple[str, ...] | Unread":
-    return then(source.sockets(), lambda rows: tuple(str(row.get("path", "")) for row in rows if bool(row.get("unseen")) is unseen))
+    return then(
+        source.sockets(keep=SOCKETS), lambda rows: tuple(str(row.get("path", "")) for row in rows if bool(row.get("unseen")) is unseen)
+    )
 
 
 def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
@@ -72,7 +76,7 @@ def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
 
 def _no_inodes(source: Source, path: str) -> "int | Unread":
     """0 free inodes: full, or a filesystem that does not count them."""
-    mounts = source.text("/proc/1/mounts")
+    mounts = source.text("/proc/1/mounts", keep=Keep("mounts", _LOOKED_AT))
     if isinstance(mounts, Unread):
         return Unread("error", f"{path} reports 0 free inodes and its filesystem type cannot be read ({mounts.why})")
     kind = parse_filesystem_type(mounts, path)
@@ -114,7 +118,7 @@ def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
     for mark in _REBOOT_MARKS:
         found = source.stat(mark)
         if not isinstance(found, Unread):
-            packages = source.text(f"{mark}.pkgs", absent="")
+            packages = source.text(f"{mark}.pkgs", keep=WHOLE, absent="")
             return True, then(packages, lambda text: tuple(dict.fromkeys(text.split())))
         if found.why != "absent":
             return found, found

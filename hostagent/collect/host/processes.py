@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hostagent.collect.host.keeps import PROCESSES
 from hostagent.facts.host import Process
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
 
 
 def read_processes(source: Source) -> "tuple[Process, ...] | Unread":
-    rows = source.processes()
+    rows = source.processes(keep=PROCESSES)
     if isinstance(rows, Unread):
         return rows
     found = [_process(row) for row in rows]

@@ -10,6 +10,7 @@ from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import units
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE, Keep
 
 #: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.
 ETC = "/etc/systemd/system"
@@ -19,6 +20,13 @@ DIRECTORIES = (
     "/lib/systemd/system", "/run/systemd/generator.late",
 )  # fmt: skip
 _PULLING = (".wants", ".requires", ".upholds")
+_UNIT = Keep(
+    "unit",
+    (
+        *("Unit.After", "Unit.Before", "Unit.DefaultDependencies", "Service.Slice", "Service.LimitMEMLOCK"),
+        *(f"Install.{key}" for key in ("WantedBy", "RequiredBy", "UpheldBy", "Alias", "Also")),
+    ),
+)
 _CGROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 
 
@@ -66,7 +74,7 @@ def _active(
     for root in _CGROUP_ROOTS:
         parent = f"{root}/{slice_path(slice_)}"
         for file in ("cgroup.events", "cgroup.procs"):
-            text = source.text(f"{parent}/{full}/{file}")
+            text = source.text(f"{parent}/{full}/{file}", keep=WHOLE)
             if not isinstance(text, Unread):
                 return "populated 1" in text if file == "cgroup.events" else bool(text.strip())
             if text.why not in ("absent", "not-running"):
@@ -138,7 +146,7 @@ class UnitTree:
         if self._null(path):
             return FoundUnit("masked-runtime" if directory.startswith("/run") else "masked", "", parse_unit(""))
         real = self._source.realpath(path)
-        text = self._source.text(path)
+        text = self._source.text(path, keep=_UNIT)
         if isinstance(text, Unread):
             raise UnreadError(Unread("error", f"{path} is a link to a file that is not there") if text.why == "absent" else text)
         own = real.rpartition("/")[2] if not isinstance(real, Unread) else name
@@ -201,7 +209,7 @@ class UnitTree:
                             chosen.setdefault(file, f"{directory}/{folder}/{file}")
         for file in sorted(chosen):
             if not self._null(chosen[file]):
-                yield need(self._source.text(chosen[file]))
+                yield need(self._source.text(chosen[file], keep=_UNIT))
 
     def _null(self, path: str) -> bool:
         """A link to /dev/null, or an empty file."""

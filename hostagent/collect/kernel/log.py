@@ -5,6 +5,16 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
+from hostagent.source.keep import Keep
+
+#: What events of GPUs and refused module keys are read from.
+_MESSAGES = Keep(
+    "messages",
+    (
+        *("NVRM", r"nvidia-nvswitch\d", r"nvidia (?:PCI:)?[0-9a-fA-F]{4,8}:", "firmware load for nvidia/"),
+        *("(?i:key was rejected|unavailable key|unsigned module|required key|trusted key|module verification)",),
+    ),
+)
 
 
 class KernelLog(NamedTuple):
@@ -15,7 +25,7 @@ class KernelLog(NamedTuple):
 
 
 def read_kernel_log(source: Source) -> "KernelLog | Unread":
-    log = source.kernel_log()
+    log = source.kernel_log(keep=_MESSAGES)
     if isinstance(log, Unread):
         return log
     lines, complete = log.get("lines"), log.get("complete")

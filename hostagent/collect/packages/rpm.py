@@ -5,6 +5,7 @@ from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
 from hostagent.source import Source
 from hostagent.source.base import Completed
+from hostagent.source.keep import Keep
 
 DIRECTORIES = ("/usr/lib/sysimage/rpm", "/var/lib/rpm")
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
@@ -61,16 +62,16 @@ def rpm_database(source: Source) -> "str | Unread":
     return nowhere
 
 
-def _rpm(source: Source, *arguments: str) -> "Completed | Unread":
+def _rpm(source: Source, keep: Keep, *arguments: str) -> "Completed | Unread":
     database = rpm_database(source)
-    answer = then(database, lambda path: source.run("rpm", "--dbpath", path, *arguments))
+    answer = then(database, lambda path: source.run("rpm", "--dbpath", path, *arguments, keep=keep))
     if isinstance(answer, Unread) and answer.why == "absent":
         return Unread("error", "there is an rpm database and no rpm to ask")
     return answer
 
 
 def read_rpm(source: Source) -> "tuple[Record, ...] | Unread":
-    answer = _rpm(source, "-qa", "--queryformat", _QUERY)
+    answer = _rpm(source, Keep("beginnings", FAMILIES), "-qa", "--queryformat", _QUERY)
     if isinstance(answer, Unread):
         return answer
     if answer.exit_code != 0:
@@ -85,7 +86,7 @@ def rpm_owners(source: Source, names: tuple[str, ...], paths: tuple[str, ...]) -
     """Which of the named packages owns each path, "" for none. Not by ``rpm -qf``: of an image that looks for the file outside it."""
     if not names or not paths:
         return dict.fromkeys(paths, "")
-    answer = _rpm(source, "-q", "--queryformat", "[%{FILENAMES}\\t%{=NAME}\\n]", *names)
+    answer = _rpm(source, Keep("rows", paths), "-q", "--queryformat", "[%{FILENAMES}\\t%{=NAME}\\n]", *names)
     if isinstance(answer, Unread):
         return dict.fromkeys(paths, answer)
     if answer.exit_code != 0:

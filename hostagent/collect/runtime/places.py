@@ -9,6 +9,7 @@ from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import upstream
 from hostagent.knowledge.daemons import units
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
@@ -143,7 +144,7 @@ def _package(place: Place, packages: Any) -> "str | Unread | None":
 def _asked(source: Source, place: Place, binary: str) -> "str | Unread":
     if not binary:
         return Unread("error", f"no package and no program says the version of {place.key}")
-    answer = source.run(binary, "--version")
+    answer = source.run(binary, "--version", keep=Keep("head", ("4096",)))
     if isinstance(answer, Unread):
         return Unread("error", f"{binary} is there and cannot be run: {answer.detail}") if answer.why == "absent" else answer
     return parse_version(answer.stdout)
