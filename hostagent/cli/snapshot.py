@@ -1,17 +1,16 @@
 """``hostagent snapshot``: save, show, diff, adopt."""
 
 import os
-import sys
 from typing import Any
 
 import click
 
 from hostagent import profile, snapshot
-from hostagent.cli.options import evidence, evidence_options, warn, write
+from hostagent.cli.options import evidence, evidence_options, warn
+from hostagent.cli.streams import complain, put, say
 from hostagent.errors import HostagentError
 from hostagent.evidence import open_host
 from hostagent.source import tape
-from hostagent.visible import visible
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _MIN_KEY_BYTES = 16
@@ -44,7 +43,7 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
         raise HostagentError(
             f"cannot write {path}: {(error.strerror or str(error)).lower()}", "Name a file in a writable directory"
         ) from error
-    click.echo(f"{path}: {len(recorded.answers)} answers, {'not redacted' if no_redact else 'redacted'}", err=True)
+    complain(f"{path}: {len(recorded.answers)} answers, {'not redacted' if no_redact else 'redacted'}")
 
 
 @command.command("show")
@@ -57,23 +56,22 @@ def show(path: str, question: str, list_questions: bool) -> None:
     if question:
         if question not in recorded.answers:
             raise HostagentError(f"{path} does not know the question {question!r}", f"Run 'hostagent snapshot show --list {path}'")
-        write("\n".join(snapshot.shown(recorded.answers[question])), "")
+        put("\n".join(snapshot.shown(recorded.answers[question])) + "\n")
         return
     for line in snapshot.summary(recorded):
-        click.echo(line)
+        say(line)
     if list_questions:
-        click.echo("\n".join(visible(known) for known in recorded.answers))
+        say(*recorded.answers)
 
 
 @command.command("diff")
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="B")
-def diff(left: str, right: str) -> None:
+def diff(left: str, right: str) -> int:
     """Compare two snapshots answer by answer, but for the time. Exit 0 equal, 1 different, 2 usage."""
     lines = list(snapshot.differences(tape.load(left), tape.load(right)))
-    for line in lines or ["no difference"]:
-        click.echo(line)
-    sys.exit(1 if lines else 0)
+    say(*(lines or ["no difference"]))
+    return 1 if lines else 0
 
 
 @command.command("adopt")
@@ -86,10 +84,10 @@ def adopt(path: str, directory: str, profile_name: str) -> None:
     loaded = profile.load(profile_name, site_file="")
     warn(loaded.warnings)
     expected = snapshot.adopt(recorded, tape.dumps(recorded), directory, loaded)
-    click.echo(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
+    say(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
     for outcome in ("fail", "warn", "unknown", "not_recorded"):
         for check_id in expected.get(outcome, ()):
-            click.echo(f"  {outcome:<7} {check_id}")
+            say(f"  {outcome:<7} {check_id}")
 
 
 def _key(path: str | None) -> bytes:
