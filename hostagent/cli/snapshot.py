@@ -1,18 +1,17 @@
 """``hostagent snapshot``: save, show, diff, adopt."""
 
 import os
-import sys
 from itertools import islice
 from typing import Any
 
 import click
 
 from hostagent import profile, snapshot
-from hostagent.cli.options import evidence, evidence_options, warn, write
+from hostagent.cli.options import evidence, evidence_options, warn
+from hostagent.cli.streams import complain, put, say
 from hostagent.errors import HostagentError
 from hostagent.evidence import open_host
 from hostagent.source import tape
-from hostagent.visible import visible
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _MIN_KEY_BYTES = 16
@@ -48,11 +47,12 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
         raise HostagentError(
             f"cannot write {path}: {(error.strerror or str(error)).lower()}", "Name a file in a writable directory"
         ) from error
-    click.echo(f"{path}: {len(recorded.answers)} answers, {'redacted' if recorded.redacted else 'not redacted'}. It holds:", err=True)
+    redaction = "redacted" if recorded.redacted else "not redacted"
+    complain(f"{path}: {len(recorded.answers)} answers, {redaction}. It holds:")
     for thing in snapshot.things(recorded):
-        click.echo(f"  {thing}", err=True)
+        complain(f"  {thing}")
     risk = "no pattern finds every name and every secret" if recorded.redacted else "names of hosts and users, addresses and ids are in it"
-    click.echo(f"Read it before you give it away ({risk}): 'hostagent snapshot show --list FILE'", err=True)
+    complain(f"Read it before you give it away ({risk}): 'hostagent snapshot show --list FILE'")
 
 
 def _text(recorded: tape.Tape) -> str:
@@ -63,7 +63,7 @@ def _text(recorded: tape.Tape) -> str:
         largest = max(recorded.answers, key=lambda asked: len(str(recorded.answers[asked])))
         raise HostagentError(
             f"the snapshot has {size} bytes, wanted at most {tape.MAX_BYTES}",
-            f"Look why this is long: '{visible(largest)}'; then record again",
+            f"Look why this is long: '{largest}'; then record again",
         )
     return text
 
@@ -80,23 +80,22 @@ def show(path: str, question: str, list_questions: bool) -> None:
             raise HostagentError(f"{path} does not know the question {question!r}", f"Run 'hostagent snapshot show --list {path}'")
         lines = snapshot.shown(recorded.answers[question])
         while some := list(islice(lines, _LINES)):
-            write("\n".join([*some, ""]), "")
+            put("\n".join([*some, ""]))
         return
     for line in snapshot.summary(recorded):
-        click.echo(line)
+        say(line)
     if list_questions:
-        click.echo("\n".join(visible(known) for known in recorded.answers))
+        say(*recorded.answers)
 
 
 @command.command("diff")
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="B")
-def diff(left: str, right: str) -> None:
+def diff(left: str, right: str) -> int:
     """Compare two snapshots answer by answer, but for the time. Exit 0 equal, 1 different, 2 usage."""
     lines = list(snapshot.differences(snapshot.packed(tape.load(left)), snapshot.packed(tape.load(right))))
-    for line in lines or ["no difference"]:
-        click.echo(line)
-    sys.exit(1 if lines else 0)
+    say(*(lines or ["no difference"]))
+    return 1 if lines else 0
 
 
 @command.command("adopt")
@@ -109,10 +108,10 @@ def adopt(path: str, directory: str, profile_name: str) -> None:
     loaded = profile.load(profile_name, site_file="")
     warn(loaded.warnings)
     expected = snapshot.adopt(recorded, tape.dumps(recorded), directory, loaded)
-    click.echo(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
+    say(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
     for outcome in ("fail", "warn", "unknown", "not_recorded"):
         for check_id in expected.get(outcome, ()):
-            click.echo(f"  {outcome:<7} {check_id}")
+            say(f"  {outcome:<7} {check_id}")
 
 
 def _key(path: str | None) -> bytes:
