@@ -49,4 +49,8 @@ def _reports(item):
     if status:
         failed = f"the process of the test ended with {os.waitstatus_to_exitcode(status)}"
         return [pytest.TestReport(item.nodeid, item.location, {}, "failed", failed, "call")]
-    return [item.config.hook.pytest_report_from_serializable(config=item.config, data=one) for one in json.loads(told)]
+    reports = [item.config.hook.pytest_report_from_serializable(config=item.config, data=one) for one in json.loads(told)]
+    for one in reports:
+        if isinstance(one.longrepr, list):  # where and why it was skipped, which JSON has made a list of
+            one.longrepr = tuple(one.longrepr)
+    return reports

@@ -81,16 +81,15 @@ class LiveBackend:
         return next((one for one in self._workers if one.lane is lane), None) or Worker(lane)  # one that was not started says so
 
     def _run(self, *argv: str) -> Answer:
-        from hostagent.source.programs import run
-
         timeout_s = max(0.1, min(PROGRAM_TIMEOUT_S, self._deadline.left_s))
         if argv[:2] == ("rpm", "--dbpath"):
-            from hostagent.source.rpmcopy import run_on_copy, would_write
+            from hostagent.source.rpmcopy import ask_rpm
 
-            if self._kind == "image" or would_write(self._files, argv[2]):
-                return run_on_copy(self._files, argv, timeout_s)
+            return ask_rpm(self._files, argv, timeout_s, self._root.path, is_image=self._kind == "image")
         if self._kind == "image":
             return Unread("not-running", f"{argv[0]} is not run in an image")
+        from hostagent.source.programs import run
+
         return run(argv, timeout_s, self._root.path)
 
     def _host(self) -> Answer:
