@@ -148,14 +148,10 @@ class Forked:
 
     def _end(self) -> int:
         """The process id of a child that hangs in the kernel, where not even SIGKILL ends it; else 0."""
-        pid, left = self._child.pid, self._child.close()
+        left = self._child.close()
         for one in self._workers:
             one.close()
         self._workers = ()
-        if pid and not self._is_done:
-            from hostagent.source.rpmcopy import remove_left
-
-            remove_left(pid)
         return left
 
     def _receive(self, nvml_optional: Callable[[], bool]) -> None:

@@ -55,6 +55,11 @@ class Files:
         """The first `limit` bytes of a file that may have any size. No question of its own: for sources."""
         return self._open_and(path, lambda descriptor, _: _first(descriptor, limit))
 
+    def descriptor(self, path: str) -> "int | Unread":
+        """Of a file that is read in another way. No question of its own either."""
+        found: int | Unread = self._open_and(path, lambda descriptor, _: os.dup(descriptor))
+        return found
+
     def modinfo(self, path: str) -> Answer:
         """Lazily imported: only hosts with a driver on disk have such files."""
         from hostagent.source.modinfo import modinfo

@@ -80,26 +80,33 @@ class LiveBackend:
         return next((one for one in self._workers if one.lane is lane), None) or Worker(lane)  # one that was not started says so
 
     def _run(self, *argv: str) -> Answer:
-        from hostagent.source.programs import run
-
         timeout_s = max(0.1, min(PROGRAM_TIMEOUT_S, self._deadline.left_s))
         if argv[:2] == ("rpm", "--dbpath"):
-            from hostagent.source.rpmcopy import run_on_copy, would_write
+            from hostagent.source.rpmcopy import ask_rpm
 
-            if self._kind == "image" or self._root.simulated or would_write(self._files, argv[2]):
-                return run_on_copy(self._files, argv, timeout_s)
-        if self._kind == "image":
-            return Unread("not-running", f"{argv[0]} is not run in an image")
-        if self._root.path == "/":
-            return run(argv, timeout_s)
-        from hostagent.source.foreign import program
-
-        place = program(self._root, argv[0])
+            if self._kind == "image" or self._root.simulated:
+                return ask_rpm(self._files, argv, timeout_s, self._root.path, is_image=True)
+            place = self._program("rpm")
+            return place if isinstance(place, Unread) else ask_rpm(self._files, argv, timeout_s, self._root.path, program=place)
+        place = self._program(argv[0])
         if isinstance(place, Unread):
             return place
-        if self._root.simulated:
-            return Unread("error", f"{argv[0]} is not run: {self._root.path} is no live host, its /proc and /sys are not a kernel's")
+        from hostagent.source.programs import run
+
         return run((place, *argv[1:]), timeout_s, self._root.path)
+
+    def _program(self, name: str) -> "str | Unread":
+        """A program of the host that may be run."""
+        if self._kind == "image":
+            return Unread("not-running", f"{name} is not run in an image")
+        if self._root.path == "/":
+            return name
+        from hostagent.source.foreign import program
+
+        place = program(self._root, name)
+        if isinstance(place, str) and self._root.simulated:
+            return Unread("error", f"{name} is not run: {self._root.path} is no live host, its /proc and /sys are not a kernel's")
+        return place
 
     def _host(self) -> Answer:
         answer: dict[str, Any] = {"now": time.time(), "uid": os.geteuid(), "hostname": self._hostname()}

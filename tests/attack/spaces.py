@@ -34,6 +34,7 @@ def become(uid: int = NOBODY) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: its files in /proc are its own again, as after an exec
 
 
 def drop(capability: int) -> None:
@@ -71,3 +72,16 @@ def end(pid: int) -> None:
     """Kill and reap."""
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
+
+
+def drop(capability: int) -> None:
+    """Root without one of its capabilities (numbers of capabilities(7)), as in a container."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    sets = (ctypes.c_uint32 * 6)()
+    libc.capget(header, sets)
+    for index in range(3):
+        sets[3 * (capability // 32) + index] &= ~(1 << capability % 32)
+    if libc.capset(header, sets) != 0:
+        raise OSError(ctypes.get_errno(), "capset")
