@@ -108,7 +108,7 @@ class Files:
             return Unread("error", f"{path} is a {_kind(found)}, wanted a file")
         descriptor = self._root.reopen(place, path)
         try:
-            return ask(descriptor, os.fstat(descriptor).st_size)
+            return ask(descriptor, found.st_size)
         finally:
             os.close(descriptor)
 

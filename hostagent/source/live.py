@@ -85,9 +85,9 @@ class LiveBackend:
             from hostagent.source.rpmcopy import ask_rpm
 
             if self._kind == "image" or self._root.simulated:
-                return ask_rpm(self._files, argv, timeout_s, self._root.path, is_image=True)
+                return ask_rpm(self._files, argv, timeout_s, self._root.path, "")
             place = self._program("rpm")
-            return place if isinstance(place, Unread) else ask_rpm(self._files, argv, timeout_s, self._root.path, program=place)
+            return place if isinstance(place, Unread) else ask_rpm(self._files, argv, timeout_s, self._root.path, place)
         place = self._program(argv[0])
         if isinstance(place, Unread):
             return place

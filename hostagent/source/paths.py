@@ -1,7 +1,7 @@
 """Paths of a host whose root is mounted somewhere: every look-up stays inside that root, also while somebody changes what is in it.
 
-A path is looked up by the kernel (openat2(2), Linux 5.6) or part by part (`hostagent.source.walk`), below a descriptor of the root.
-The answer is a descriptor, never another path: what a path means may change between two looks.
+A path is looked up below a descriptor of the root (`hostagent.source.lookup`), and the answer is a descriptor, never another path:
+what a path means may change between two looks.
 """
 
 import errno
@@ -15,32 +15,6 @@ from hostagent.source.walk import Walk
 
 #: Opens a path below a directory: (descriptor of that directory, path, flags, mode).
 LookUp = Callable[[int, str, int, int], int]
-#: How often openat2(2) is asked again while somebody moves directories, before the walk is taken.
-_TRIES = 16
-#: Where openat2(2) is no help: not there (before 5.6), refused by a container's old filter, a magic link, a tree in motion.
-_NO_HELP = (errno.ENOSYS, errno.EPERM, errno.EXDEV, errno.EAGAIN)
-
-
-def by_kernel(root: int, path: str, flags: int, mode: int = 0o777) -> int:
-    """`path` as the kernel looks it up inside the directory `root`; by parts where it does not. Raises ``OSError``."""
-    from hostagent.source.syscalls import openat2_in_root
-
-    name = os.fsencode(path)
-    for _ in range(_TRIES):
-        try:
-            return openat2_in_root(root, name, flags | os.O_CLOEXEC, mode)
-        except OSError as error:
-            if error.errno not in _NO_HELP:
-                raise
-            if error.errno != errno.EAGAIN:
-                break
-    return by_parts(root, path, flags, mode)
-
-
-def by_parts(root: int, path: str, flags: int, mode: int = 0o777) -> int:
-    """The same, where the kernel cannot be asked."""
-    with closing(Walk(root)) as walk:
-        return walk.open(path, flags, mode)
 
 
 class Root:
@@ -49,8 +23,8 @@ class Root:
     All that takes a path raises ``OSError``, and ``ValueError`` for one that can be no path.
     """
 
-    def __init__(self, path: str = "/", look_up: LookUp = by_kernel, *, outer: "Root | None" = None) -> None:
-        """`outer`: another root, which `path` is looked up in."""
+    def __init__(self, path: str = "/", look_up: "LookUp | None" = None, *, outer: "Root | None" = None) -> None:
+        """`look_up`: by the kernel, unless said. `outer`: another root, which `path` is looked up in."""
         self.path: str = os.path.realpath(path) if outer is None else os.path.join(outer.path, path.lstrip("/"))
         self._look_up = look_up
         self._outer = outer
@@ -73,6 +47,10 @@ class Root:
             return os.open(path, flags, mode)
         if "\0" in path:
             raise ValueError("embedded null byte")
+        if self._look_up is None:  # imported where a root needs it: on a machine's own the kernel is asked without more
+            from hostagent.source.lookup import by_kernel
+
+            self._look_up = by_kernel
         return self._look_up(self._kept("/"), path, flags, mode)
 
     def reopen(self, place: int, path: str, flags: int = os.O_RDONLY) -> int:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from functools import lru_cache
 
 #: One number on every architecture, as of each call that came after 2019 (asm-generic/unistd.h).
 _OPENAT2 = 437
@@ -24,9 +25,15 @@ class _How(ctypes.Structure):
 
 def openat2_in_root(root: int, path: bytes, flags: int, mode: int) -> int:
     """open(2) as a process would that had changed its root to the directory `root`. Raises ``OSError``."""
-    how = _How(flags, mode if flags & os.O_CREAT else 0, _RESOLVE_IN_ROOT)
-    descriptor = _libc.syscall(_OPENAT2, root, path, ctypes.addressof(how), ctypes.sizeof(how))
+    how = _how(flags, mode if flags & os.O_CREAT else 0)
+    descriptor = _libc.syscall(_OPENAT2, root, path, ctypes.addressof(how), ctypes.sizeof(_How))
     return int(descriptor) if descriptor >= 0 else _refused()
+
+
+@lru_cache(maxsize=64)
+def _how(flags: int, mode: int) -> _How:
+    """Made once: that costs as much as the call."""
+    return _How(flags, mode, _RESOLVE_IN_ROOT)
 
 
 def kind_of_file_system(descriptor: int) -> int:

@@ -72,16 +72,3 @@ def end(pid: int) -> None:
     """Kill and reap."""
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-
-
-def drop(capability: int) -> None:
-    """Root without one of its capabilities (numbers of capabilities(7)), as in a container."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    sets = (ctypes.c_uint32 * 6)()
-    libc.capget(header, sets)
-    for index in range(3):
-        sets[3 * (capability // 32) + index] &= ~(1 << capability % 32)
-    if libc.capset(header, sets) != 0:
-        raise OSError(ctypes.get_errno(), "capset")

@@ -1,17 +1,24 @@
 """Somebody else's tree named with --host-root or --root: nothing of it is run or loaded that root of that host did not put there."""
 
+import json
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from hostagent import profile, snapshot
 from hostagent.facts.unread import Unread
+from hostagent.reading import InProcess
+from hostagent.sinks import render
 from hostagent.source import Source
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.live import LiveBackend
+from hostagent.source.tape import ReplayBackend
 from hostagent.source.worker import Worker
 from tests import stub_nvml
 from tests.attack import spaces
+from tests.judged import judged
 from tests.real.conftest import need_real
 
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run the tests as root")]
@@ -20,34 +27,61 @@ MS_BIND, MS_REC = 4096, 16384
 NAME = ("nvml", "device", "0", "name")
 
 
-@pytest.fixture
-def image(tmp_path):
-    """An unpacked image with a program that leaves a mark."""
-    for place in ("usr/bin", "etc", "proc/1", "sys/module"):
-        (tmp_path / place).mkdir(parents=True)
-    program(tmp_path / "usr/bin/containerd", tmp_path)
-    return tmp_path
-
-
 def program(path, marks):
-    """It can be run after chroot, too: its interpreter is asked for by a path that a live host has."""
-    path.write_text(f"#!/bin/sh\ntouch {marks}/ran /ran; echo containerd v1.7.27\n")
+    """It leaves a mark."""
+    path.write_text(f"#!/bin/sh\ntouch {marks}/ran; echo containerd v1.7.27\n")
     path.chmod(0o755)
 
 
-@pytest.mark.parametrize("argv", [("containerd", "--version"), ("/usr/bin/containerd", "--version")])
+@pytest.fixture
+def image(tmp_path):
+    """An unpacked image in which a program would run: it has this machine's /usr, and a /proc and a /sys of its own."""
+    for place in ("usr", "etc", "proc/1", "sys/module", "marks"):
+        (tmp_path / place).mkdir(parents=True)
+    for place in ("bin", "lib", "lib64"):
+        (tmp_path / place).symlink_to(f"usr/{place}")
+    spaces.unshare("mount")
+    spaces.mount("/usr", str(tmp_path / "usr"), "", MS_BIND)
+    spaces.mount("none", str(tmp_path / "usr/local"), "tmpfs", 0, "mode=755")
+    (tmp_path / "usr/local/bin").mkdir(mode=0o755)
+    program(tmp_path / "usr/local/bin/containerd", "/marks")
+    return tmp_path
+
+
+@pytest.mark.parametrize("argv", [("containerd", "--version"), ("/usr/local/bin/containerd", "--version")])
 def test_no_program_of_an_unpacked_image_is_run(image, argv):
-    for place in ("bin", "lib", "lib64", "usr/lib"):  # it could be run
-        if not (image / place).exists():
-            shutil.copytree(f"/{place}", image / place, symlinks=True) if os.path.islink(f"/{place}") else (image / place).mkdir()
-    answer = Source(LiveBackend(str(image), "host-root")).run(*argv)
+    answer = LiveBackend(str(image), "host-root").ask("run", *argv)
     assert isinstance(answer, Unread)
     assert (answer.why, "is no live host" in answer.detail) == ("error", True)
-    assert not list(image.glob("ran"))
-    assert Source(LiveBackend(str(image), "host-root")).run("crio", "--version") == Unread(
-        "absent", "no program crio", "run crio --version"
-    )
-    assert Source(LiveBackend(str(image), "image")).run(*argv).why == "not-running"
+    assert LiveBackend(str(image), "host-root").ask("run", "no-such-program") == Unread("absent", "no program no-such-program")
+    assert LiveBackend(str(image), "image").ask("run", *argv).why == "not-running"
+    assert list((image / "marks").iterdir()) == []
+    spaces.mount("/proc", str(image / "proc"), "", MS_BIND)
+    spaces.mount("/sys", str(image / "sys"), "", MS_BIND)
+    assert LiveBackend(str(image), "host-root").ask("run", *argv)["exit_code"] == 0
+    assert list((image / "marks").iterdir()), "it does leave a mark, so this test can fail"
+
+
+def test_an_unpacked_image_is_judged_and_called_simulated_also_by_its_snapshot(image):
+    loaded = profile.load(site_file="")
+    reading = InProcess(LiveBackend(str(image), "host-root"))
+    recorded = snapshot.record(reading, b"k" * 32)
+    replayed = [judged(ReplayBackend(one), loaded, replayed=True) for one in (recorded, _older(recorded))]
+    assert [one.simulated for one in replayed] == [True, False]
+    assert json.loads(render(replayed[0], "json"))["simulated"] is True
+    assert "a simulated host" in render(replayed[0], "text")
+    assert "a simulated host" in render(replayed[0], "html")
+    assert not judged(LiveBackend(str(image), "image"), loaded).simulated
+    spaces.mount("/proc", str(image / "proc"), "", MS_BIND)
+    spaces.mount("/sys", str(image / "sys"), "", MS_BIND)
+    assert not judged(LiveBackend(str(image), "host-root"), loaded).simulated
+
+
+def _older(recorded):
+    """As a version wrote it that did not say so."""
+    answers = json.loads(json.dumps(recorded.answers))
+    del answers["host"]["json"]["simulated"]
+    return replace(recorded, answers=answers)
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pytest
 
 from hostagent.facts.unread import Unread
 from hostagent.source.files import Files
-from hostagent.source.paths import Root, by_kernel, by_parts
+from hostagent.source.lookup import by_kernel, by_parts
+from hostagent.source.paths import Root
 from hostagent.source.walk import Walk
 from tests.attack import spaces
 
