@@ -73,7 +73,7 @@ def verdict(text, form):
 
 
 def _text(text):
-    head = text.split(" for ")[0].split(":")[0].replace("\n", " ")
+    head = re.split(r"\s(?:for|by)\s|:", text)[0].replace("\n", " ")
     return _HEADS[head]
 
 
