@@ -5,6 +5,8 @@ import random
 import shutil
 import socket
 import stat
+import struct
+import zlib
 from pathlib import Path
 
 from tests.attack.held_tapes import EVIL
@@ -148,16 +150,24 @@ def _sparse_database(place):
             stream.truncate(500 << 20)
 
 
+def modules(root, content):
+    first, *others = [path for path in files(root) if ".ko" in path.name]
+    first.write_bytes(content)
+    for path in others:
+        path.unlink()
+        path.hardlink_to(first)
+
+
 def sections(root):
-    """An ELF file that is nothing but headers of sections."""
-    header = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x01\x00\x3e\x00\x01\x00\x00\x00" + bytes(8) + bytes(8) + (64).to_bytes(8, "little")
-    header += bytes(4) + (64).to_bytes(2, "little") + bytes(4) + (64).to_bytes(2, "little") + bytes(4)
-    for path in list(files(root)):
-        if ".ko" in path.name:
-            path.unlink()
-            with path.with_name(path.name.partition(".ko")[0] + ".ko").open("wb") as stream:
-                stream.write(header + bytes(32) + (2 << 20).to_bytes(8, "little") + bytes(24))
-                stream.truncate(127 << 20)
+    """An ELF file that is nothing but headers of sections, of which the first says how many."""
+    rows = (127 << 20) // 64 - 1
+    header = struct.pack("<4sBBB9xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 1, 62, 1, 0, 0, 64, 0, 64, 0, 0, 64, 0, 0)
+    modules(root, header + struct.pack("<IIQQQQIIQQ", 0, 0, 0, 0, 0, rows, 0, 0, 0, 0) + b"\x7f" * (64 * (rows - 1)))
+
+
+def bombs(root):
+    made = zlib.compressobj(9, wbits=31)
+    modules(root, b"".join(made.compress(bytes(1 << 20)) for _ in range(200)) + made.flush())
 
 
 def os_release(content):
@@ -215,4 +225,8 @@ ODD = {
     "an rpm database of noise": rpm(lambda place: (place / "rpmdb.sqlite").write_bytes(_NOISE)),
     "an rpm database that is a FIFO": rpm(lambda place: os.mkfifo(place / "rpmdb.sqlite")),
     "modules of sections": sections,
+    "modules that unpack to 200 MiB": bombs,
 }
+
+#: Those of them that are long and nothing else.
+LONG = ("os-release of one word", "os-release of quotes", "keyrings of heads", "6,000 names")
