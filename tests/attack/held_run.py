@@ -1,9 +1,13 @@
 """Rows of an attack: `Rows` runs each in a process of its own, `Outcome` is what became of it, `held_judge` judges that."""
 
+import contextlib
 import marshal
 import os
+import signal
 import subprocess
 import sys
+import time
+import uuid
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,4 +84,34 @@ def script(*arguments, before="", environment=None, cwd="/", timeout_s=60, uid=N
         command = [sys.executable, "-c", code, *command]
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
     who = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
-    return subprocess.Popen(command, env={**path, **(environment or {})}, cwd=str(cwd), start_new_session=True, **who, **streams)
+    mark = uuid.uuid4().hex
+    env = {**path, **(environment or {}), "HELD_MARK": mark}
+    process = subprocess.Popen(command, env=env, cwd=str(cwd), start_new_session=True, **who, **streams)
+    process.mark = mark.encode()
+    return process
+
+
+def finished(process, timeout_s=60):
+    """What became of a `script`; what it left is known by the session that it was started in."""
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        code = "late"
+    return Outcome(code, out or b"", err or b"", 0, 0.0, marked(process.mark))
+
+
+def marked(mark, within_s=1.0):
+    """Processes that have this mark in their environment: what a program started, and its own, wherever they went."""
+    ends = time.monotonic() + within_s
+    while True:
+        left = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if mark in Path(f"/proc/{pid}/environ").read_bytes():
+                    left.append(Path(f"/proc/{pid}/stat").read_text()[:60])
+        if not left or time.monotonic() > ends:
+            return left
+        time.sleep(0.02)

@@ -43,6 +43,8 @@ def serve():
         unshare("mount")
         os.makedirs("/run/hostagent", exist_ok=True)
         mount("none", "/run/hostagent", "tmpfs")
+        for path in (sys.base_prefix, sys.prefix, Path(hostagent.__file__).parent.parent):
+            _opened(Path(path))
     for package in (hostagent, hostagent_checks):
         for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not one.name.endswith("__main__"):
@@ -51,6 +53,21 @@ def serve():
         data = marshal.dumps(run(**marshal.loads(requests.read(*LENGTH.unpack(head)))))
         answers.write(LENGTH.pack(len(data)) + data)
         answers.flush()
+
+
+def _opened(path):
+    """Every user reaches `path`: a directory before it that is root's alone becomes an empty one with a way to it, here and nowhere else."""
+    from tests.attack.spaces import mount
+
+    path = path.resolve()
+    closed = next((one for one in reversed(path.parents) if not one.stat().st_mode & 1), None)
+    if closed is None:
+        return
+    held = os.open(path, os.O_PATH)
+    mount("none", str(closed), "tmpfs", 0, "mode=755")
+    path.mkdir(parents=True)
+    mount(f"/proc/self/fd/{held}", str(path), "", 4096)
+    os.close(held)
 
 
 def run(argv, environment, cwd, before, timeout_s):
