@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 class Rows:
     """``hostagent ARGUMENTS``, each in a fork of one small process; `temporary` is the TMPDIR of all."""
 
-    def __init__(self, temporary):
+    def __init__(self, temporary, state=""):
         self.temporary = Path(temporary)
         self.environment = {"PATH": os.environ["PATH"], "HOME": "/root", "TMPDIR": str(temporary), "LANG": "C.UTF-8"}
         paths = os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "checks")))
@@ -52,17 +52,20 @@ class Rows:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=REPOSITORY,
-            env={**os.environ, "PYTHONPATH": paths},
+            env={**os.environ, "PYTHONPATH": paths, "HELD_STATE": str(state)},
         )
 
-    def run(self, *arguments, environment=None, cwd="/", before=(), timeout_s=20):
-        """`before`: ``module:function`` and its arguments, called in the row's own process before all else."""
+    def run(self, *arguments, environment=None, cwd="/", before=(), timeout_s=20, kill=()):
+        """`before`: ``module:function`` and its arguments, called in the row's own process before all else. `kill`: a signal, and
+        after how many seconds it is sent. `state`, of all rows: what stands in the place of ``/run/hostagent``.
+        """
         row = {
             "argv": [str(one) for one in arguments],
             "environment": {**self.environment, **(environment or {})},
             "cwd": str(cwd),
             "before": [one if isinstance(one, int) else str(one) for one in before],
             "timeout_s": timeout_s,
+            "kill": list(kill),
         }
         data = marshal.dumps(row)
         self._process.stdin.write(LENGTH.pack(len(data)) + data)

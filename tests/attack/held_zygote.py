@@ -2,7 +2,7 @@
 
 A start of Python for each of a thousand rows would take minutes. This process imports hostagent once, has one thread, and forks
 for each row that it reads from its standard input; what the row leaves behind becomes its child, so that it is seen. As root it
-has ``/run/hostagent`` for itself. Rows and answers are ``marshal`` with a length before them; see `held_run`.
+has ``/run/hostagent`` for itself, or what ``HELD_STATE`` names in its place. Rows and answers are ``marshal`` with a length before them; see `held_run`.
 """
 
 import ctypes
@@ -42,7 +42,10 @@ def serve():
 
         unshare("mount")
         os.makedirs("/run/hostagent", exist_ok=True)
-        mount("none", "/run/hostagent", "tmpfs")
+        if state := os.environ.get("HELD_STATE"):
+            mount(state, "/run/hostagent", "", 4096)  # MS_BIND
+        else:
+            mount("none", "/run/hostagent", "tmpfs")
         for path in (sys.base_prefix, sys.prefix, Path(hostagent.__file__).parent.parent):
             _opened(Path(path))
     for package in (hostagent, hostagent_checks):
@@ -70,19 +73,29 @@ def _opened(path):
     os.close(held)
 
 
-def run(argv, environment, cwd, before, timeout_s):
+def run(*, argv, environment, cwd, before, timeout_s, kill):
     """What became of one row: (exit code or minus the signal, stdout, stderr, KiB, seconds, what was left)."""
     out, err = os.memfd_create("out"), os.memfd_create("err")
     started = time.monotonic()
     pid = os.fork()
     if pid == 0:
         _row(argv, environment, cwd, before, (out, err))
+    if kill:
+        _killed(pid, *kill)
     code, usage = _ended(pid, timeout_s)
     took_s = time.monotonic() - started
     told = tuple(os.pread(one, _KEPT_BYTES, 0) for one in (out, err))
     for one in (out, err):
         os.close(one)
     return code, *told, usage.ru_maxrss, took_s, left_behind()
+
+
+def _killed(pid, number, after_s):
+    """A signal after so many seconds, unless the row has ended by then."""
+    watched = os.pidfd_open(pid)
+    if not select.select([watched], [], [], after_s)[0]:
+        os.kill(pid, number)
+    os.close(watched)
 
 
 def _ended(pid, timeout_s):
