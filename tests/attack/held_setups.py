@@ -43,34 +43,15 @@ def without(*paths):
         spaces.mount("none", path, "tmpfs")
 
 
-def read_only(path):
-    """`path` cannot be written here."""
+def bound(source, target):
+    """`source` stands in the place of `target`."""
     spaces.unshare("mount")
-    spaces.mount(path, path, "", _MS_BIND)
-    spaces.mount("none", path, "", _MS_BIND | 32 | 1)  # MS_REMOUNT, MS_RDONLY
-
-
-def full(path, kib="64"):
-    """A file system at `path` that has no room left, not for a byte."""
-    spaces.unshare("mount")
-    spaces.mount("none", path, "tmpfs", 0, f"size={kib}k")
-    with contextlib.suppress(OSError), open(f"{path}/filler", "wb") as stream:
-        while True:
-            stream.write(bytes(4096))
-            stream.flush()
+    spaces.mount(source, target, "", _MS_BIND)
 
 
 def small(path, kib):
     spaces.unshare("mount")
     spaces.mount("none", path, "tmpfs", 0, f"size={kib}k")
-
-
-def no_inodes(path):
-    spaces.unshare("mount")
-    spaces.mount("none", path, "tmpfs", 0, "nr_inodes=2")
-    with contextlib.suppress(OSError):
-        for number in range(9):
-            os.close(os.open(f"{path}/{number}", os.O_CREAT | os.O_WRONLY, 0o600))
 
 
 def leave(*kinds):
