@@ -182,11 +182,11 @@ class Source:
         return self._object("os_release")
 
     def processes(self) -> "list[dict[str, Any]] | Unread":
-        """Daemons that matter here: pid, name, argv, started_at. By psutil."""
+        """Daemons that matter here: pid, name, argv, started_at, unit. None as the unit leaves open whose process it is."""
         return self._objects("processes")
 
     def sockets(self) -> "list[dict[str, Any]] | Unread":
-        """Listening unix sockets, one mapping each: path."""
+        """Listening unix sockets whose file is root's, one mapping each: path; unseen, true, where the file may not be looked at."""
         return self._objects("sockets")
 
     def kernel_log(self) -> "dict[str, Any] | Unread":

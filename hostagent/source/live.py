@@ -128,7 +128,7 @@ class LiveBackend:
         return processes(self._root)
 
     def _sockets(self) -> Answer:
-        from hostagent.source.processes import sockets
+        from hostagent.source.sockets import sockets
 
         return sockets(self._root)
 

@@ -7,7 +7,7 @@ it does not run, its unit says what it will get, then the default of systemd's m
 import re
 from typing import NamedTuple
 
-from hostagent.facts.host import Process, Services, Unit
+from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
 from hostagent.source import Source
@@ -30,8 +30,10 @@ def read_memlock(source: Source, services: "Services | Unread", processes: "tupl
         if processes.why != "not-running":
             return processes
     else:
-        running = [one for one in processes if one.name in _PROCESSES]
-        for process in sorted(running, key=lambda one: _PROCESSES.index(one.name)):
+        first = next((found for found in (running(processes, name) for name in _PROCESSES) if isinstance(found, Unread) or found), ())
+        if isinstance(first, Unread):
+            return first
+        for process in first:
             limit = then(source.text(f"/proc/{process.pid}/limits"), parse_limits)
             return limit if isinstance(limit, Unread) else Memlock(limit, f"{process.name} (pid {process.pid})")
     if isinstance(services, Unread):

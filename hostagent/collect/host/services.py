@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from hostagent.collect.host.processes import read_processes
 from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.collect.values import names_in
-from hostagent.facts.host import Services, Unit
+from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import units
 from hostagent.source import Source
@@ -22,15 +23,15 @@ _CGROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/sys
 
 
 def read_services(source: Source, known: Callable[[type], Any]) -> Services:
-    running = then(source.processes(), lambda rows: {str(row.get("name")) for row in rows})
+    processes = read_processes(source)
     try:
         tree = UnitTree(source)
-        return Services(tuple(_unit(source, tree, name, daemons, running) for name, daemons in units().items()))
+        return Services(tuple(_unit(source, tree, name, daemons, processes) for name, daemons in units().items()))
     except UnreadError as error:
         return Services(error.unread)
 
 
-def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...], running: "set[str] | Unread") -> Unit:
+def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...], processes: "tuple[Process, ...] | Unread") -> Unit:
     full = name if name.endswith(".path") else f"{name}.service"
     try:
         found = tree.find(full)
@@ -48,14 +49,16 @@ def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...],
         state=found.state,
         enabled=not masked and (found.state in ("enabled", "enabled-runtime") or full in tree.vendor_started),
         masked=masked,
-        active=_active(source, full, found.settings, daemons, running),
+        active=_active(source, full, found.settings, daemons, processes),
         text=Unread("absent", f"{full} is masked") if masked else found.text,
     )
 
 
-def _active(source: Source, full: str, settings: UnitText, daemons: tuple[str, ...], running: "set[str] | Unread") -> "bool | Unread":
-    if isinstance(running, Unread) and running.why == "not-running":
-        return running
+def _active(
+    source: Source, full: str, settings: UnitText, daemons: tuple[str, ...], processes: "tuple[Process, ...] | Unread"
+) -> "bool | Unread":
+    if isinstance(processes, Unread) and processes.why == "not-running":
+        return processes
     if full.endswith(".path"):
         return Unread("not-supported", "a path unit has no process to see")
     slice_ = (settings.values("Service", "Slice") or ["system.slice"])[-1]
@@ -71,7 +74,7 @@ def _active(source: Source, full: str, settings: UnitText, daemons: tuple[str, .
         systemd_seen = systemd_seen or not isinstance(source.stat(f"{root}/system.slice"), Unread)
     if systemd_seen:
         return False
-    return then(running, lambda names: bool(names.intersection(daemons)))
+    return then(then(processes, lambda found: running(found, *daemons)), bool)
 
 
 def slice_path(name: str) -> str:

@@ -28,13 +28,12 @@ _MAX_BYTES = 256 * 1024
 def read_runtimes(source: Source, known: Callable[[type], Any]) -> tuple[Runtime, ...]:
     """By key. Only what is there; a configuration without a program is there, with the state absent."""
     machine = known(Machine)
-    sockets = then(machine, lambda one: one.listening_sockets)
     readers = {"containerd": _containerd, "docker": _docker, "crio": _crio}
-    runtimes = (_runtime(found, readers[found.place.kind](source, found), sockets) for found in find(source, known))
+    runtimes = (_runtime(found, readers[found.place.kind](source, found), machine) for found in find(source, known))
     return tuple(sorted(runtimes, key=lambda one: one.key))
 
 
-def _runtime(found: Found, configured: Mapping[str, Any], sockets: Any) -> Runtime:
+def _runtime(found: Found, configured: Mapping[str, Any], machine: "Machine | Unread") -> Runtime:
     values = {**configured}
     if found.installed is False and found.configured is True:
         values["state"] = "absent"
@@ -48,15 +47,21 @@ def _runtime(found: Found, configured: Mapping[str, Any], sockets: Any) -> Runti
         version=found.version,
         running=then(processes, bool),
         started_at=then(processes, lambda those: min((one.started_at for one in those), default=stopped)),
-        socket_listening=_listens(values["socket"], sockets),
+        socket_listening=then(then(processes, bool), lambda runs: runs and _listens(values["socket"], machine)),
         **values,
     )
 
 
-def _listens(socket: "str | Unread", sockets: Any) -> "bool | Unread":
-    if isinstance(socket, Unread) or isinstance(sockets, Unread):
-        return socket if isinstance(socket, Unread) else sockets
-    return _run_path(socket) in {_run_path(one) for one in sockets}
+def _listens(socket: "str | Unread", machine: "Machine | Unread") -> "bool | Unread":
+    """Of a runtime that runs: anybody may say that he listens on a path."""
+    seen = then(machine, lambda one: one.listening_sockets)
+    unseen = then(machine, lambda one: one.unseen_sockets)
+    if isinstance(socket, Unread) or isinstance(seen, Unread) or isinstance(unseen, Unread):
+        return next(one for one in (socket, seen, unseen) if isinstance(one, Unread))
+    path = _run_path(socket)
+    if path not in map(_run_path, seen) and path in map(_run_path, unseen):
+        return Unread("denied", f"somebody listens on {socket}, and whose file that is cannot be seen")
+    return path in map(_run_path, seen)
 
 
 def _run_path(path: str) -> str:
