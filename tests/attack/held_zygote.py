@@ -10,6 +10,7 @@ import importlib
 import marshal
 import os
 import pkgutil
+import re
 import resource
 import select
 import signal
@@ -21,7 +22,6 @@ from pathlib import Path
 
 import hostagent
 import hostagent_checks
-from hostagent.cli import main
 
 _SUBREAPER = 36  # prctl
 _GRACE_S = 1.0
@@ -29,6 +29,13 @@ _KEPT_BYTES = 64 << 20
 #: A row that asks for more is a finding; without an end it would be one for the machine.
 ADDRESS_SPACE = 2 << 30
 LENGTH = struct.Struct("<Q")
+
+
+def console_script():
+    """The function that pyproject.toml names."""
+    text = (Path(hostagent.__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+    module, function = re.search(r'^hostagent = "([\w.]+):(\w+)"', text, re.MULTILINE).groups()
+    return getattr(importlib.import_module(module), function)
 
 
 def serve():
@@ -160,6 +167,7 @@ def _row(argv, environment, cwd, before, streams):
 
 
 def _called():
+    main = console_script()
     try:
         main()
     except SystemExit as end:
