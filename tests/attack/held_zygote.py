@@ -59,8 +59,9 @@ def serve():
         for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not one.name.endswith("__main__"):
                 importlib.import_module(one.name)
+    main = console_script()
     while head := requests.read(LENGTH.size):
-        data = marshal.dumps(run(**marshal.loads(requests.read(*LENGTH.unpack(head)))))
+        data = marshal.dumps(run(main, **marshal.loads(requests.read(*LENGTH.unpack(head)))))
         answers.write(LENGTH.pack(len(data)) + data)
         answers.flush()
 
@@ -80,13 +81,13 @@ def _opened(path):
     os.close(held)
 
 
-def run(*, argv, environment, cwd, before, timeout_s, kill):
+def run(main, *, argv, environment, cwd, before, timeout_s, kill):
     """What became of one row: (exit code or minus the signal, stdout, stderr, KiB, seconds, what was left)."""
     out, err = os.memfd_create("out"), os.memfd_create("err")
     started = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        _row(argv, environment, cwd, before, (out, err))
+        _row(main, argv, (out, err), environment=environment, cwd=cwd, before=before)
     if kill:
         _killed(pid, *kill)
     code, usage = _ended(pid, timeout_s)
@@ -137,7 +138,7 @@ def left_behind():
     return told
 
 
-def _row(argv, environment, cwd, before, streams):
+def _row(main, argv, streams, *, environment, cwd, before):
     """In the child: as the console script does it, up to how Python itself would end."""
     code = 1
     try:
@@ -156,7 +157,7 @@ def _row(argv, environment, cwd, before, streams):
         if before:
             module, _, function = before[0].partition(":")
             getattr(importlib.import_module(module), function)(*before[1:])
-        code = _called()
+        code = _called(main)
         sys.stdout.flush()
         sys.stderr.flush()
     except BaseException:
@@ -166,8 +167,7 @@ def _row(argv, environment, cwd, before, streams):
         os._exit(code)
 
 
-def _called():
-    main = console_script()
+def _called(main):
     try:
         main()
     except SystemExit as end:
