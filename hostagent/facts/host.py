@@ -12,6 +12,7 @@ class Identity:
     boot_id: str | Unread  # not-running in an image
     now: float | Unread  # seconds since the epoch, by the host's clock
     kernel: str | Unread  # uname -r; absent in an image that no kernel was named for
+    simulated: bool | Unread  # a made or unpacked tree below a host root: its /proc and /sys are not a kernel's
 
 
 @frozen

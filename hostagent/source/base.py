@@ -20,7 +20,7 @@ MIB = 1024 * KIB
 
 
 #: What `Source.host` answers that is no text.
-_HOST_KEYS: Mapping[str, Any] = {"now": (int, float), "uid": int}
+_HOST_KEYS: Mapping[str, Any] = {"now": (int, float), "uid": int, "simulated": bool}
 
 
 class Backend(Protocol):
@@ -165,20 +165,20 @@ class Source:
         return answer if isinstance(answer, Unread) else _shaped(Completed, "run", " ".join(argv), answer)
 
     def host(self) -> "dict[str, Any] | Unread":
-        """Who and when, with the keys hostname, release, machine, boot_id, now, uid."""
+        """Who and when, with the keys hostname, release, machine, boot_id, now, uid; and simulated, where it is no live host."""
         answer = self._object("host")
         if not isinstance(answer, Unread):
             for key, value in answer.items():
                 if (
                     not isinstance(value, _HOST_KEYS.get(key, str))
-                    or isinstance(value, bool)
+                    or isinstance(value, bool) != (key == "simulated")
                     or (key == "now" and not math.isfinite(value))
                 ):
                     return Unread("error", f"host: {key} is {value!r:.40}")
         return answer
 
     def os_release(self) -> "dict[str, Any] | Unread":
-        """os-release by the distro library: its keys in lower case."""
+        """os-release(5): its values by their names in lower case."""
         return self._object("os_release")
 
     def processes(self) -> "list[dict[str, Any]] | Unread":
@@ -190,7 +190,9 @@ class Source:
         return self._objects("sockets")
 
     def kernel_log(self) -> "dict[str, Any] | Unread":
-        """Kernel messages of this boot that name the GPU driver: lines (oldest first), complete (bool)."""
+        """What the kernel said in this boot, see `hostagent.knowledge.kernellog`: lines, ``[seconds since the boot, message]`` or
+        on old tapes the message alone, oldest first; complete (bool).
+        """
         return self._object("kernel_log")
 
     def adjtimex(self) -> "int | Unread":

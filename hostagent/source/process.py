@@ -4,11 +4,11 @@ import os
 import stat
 from collections.abc import Callable
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge import daemons
-from hostagent.source.base import KIB, MIB, Answer
+from hostagent.source.base import KIB
 from hostagent.source.believed import parse_status, service_of
 from hostagent.source.files import Files, unread
 from hostagent.source.hidden import first_process
@@ -17,7 +17,6 @@ from hostagent.source.paths import Root
 from hostagent.source.trusted import only_roots
 
 _IN_DRIVER_CONTAINER = frozenset(daemons.processes("nvidia"))
-_STAT_BYTES = 16 * MIB
 _ARGUMENTS = 64
 _ARGUMENT_BYTES = 4 * KIB
 
@@ -46,8 +45,18 @@ class Host:
         return bool(users) and not any(users)
 
     @cached_property
-    def boot_time(self) -> float:
-        return _parsed(parse_boot_time, need(self.files.read("/proc/stat", str(_STAT_BYTES))), "/proc/stat")
+    def psutil(self) -> Any:
+        """It opens files by itself: it is given the host's /proc as a descriptor that was opened below the host's root."""
+        import psutil
+
+        self._procfs = self.root.open("/proc", os.O_PATH | os.O_DIRECTORY)
+        psutil.PROCFS_PATH = f"/proc/self/fd/{self._procfs}"
+        return psutil
+
+    def close(self) -> None:
+        if "psutil" in vars(self):
+            os.close(self._procfs)
+            self.psutil.PROCFS_PATH = "/proc"
 
     @cached_property
     def own_root(self) -> "tuple[int, int] | None":
@@ -80,8 +89,27 @@ class Process:
         self.name = name
 
     @cached_property
-    def state(self) -> "tuple[str, int]":
-        return _parsed(parse_stat, self._read("stat"), f"/proc/{self.pid}/stat")
+    def started_at(self) -> float:
+        """Seconds since the epoch; raises ``ProcessLookupError`` also for a process that has ended and is not reaped."""
+        for path in ("/proc/stat", f"/proc/{self.pid}/stat"):  # in a made tree they may be anything
+            found = need(self.host.files.stat(path)) if not is_gone(self.host.files, self.pid) else None
+            if found is None:
+                raise ProcessLookupError
+            if found["kind"] != "file":
+                raise UnreadError(Unread("error", f"{path} is no file"))
+        psutil = self.host.psutil
+        try:
+            process = psutil.Process(self.pid)
+            started_at = float(process.create_time())
+            if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+                raise ProcessLookupError
+        except psutil.AccessDenied as error:
+            raise UnreadError(Unread("denied", f"/proc/{self.pid}/stat: permission denied")) from error
+        except psutil.Error as error:
+            raise ProcessLookupError from error
+        except (ValueError, IndexError, KeyError, RuntimeError) as error:
+            raise UnreadError(Unread("error", f"/proc/{self.pid}/stat: {error}")) from error
+        return started_at
 
     @property
     def service(self) -> "str | Unread":
@@ -159,13 +187,6 @@ class Process:
             raise UnreadError(unread(error, path)) from error
 
 
-def _parsed(parse: "Callable[[bytes], T]", data: Answer, path: str) -> T:
-    try:
-        return parse(data)
-    except ValueError as error:
-        raise UnreadError(Unread("error", f"{path}: {error}")) from error
-
-
 def is_gone(files: Files, pid: "int | str") -> bool:
     found = files.stat(f"/proc/{pid}/comm")
     return isinstance(found, Unread) and found.why == "absent"
@@ -185,27 +206,3 @@ def parse_arguments(data: bytes) -> "list[str]":
     if len(words) == 1:
         words = data.rstrip(b"\0 ").split(b" ", _ARGUMENTS)
     return [word[:_ARGUMENT_BYTES].decode("utf-8", "replace") for word in words[:_ARGUMENTS]]
-
-
-def parse_stat(data: bytes) -> "tuple[str, int]":
-    """The state, and the start in clock ticks since the boot, of /proc/<pid>/stat (proc_pid_stat(5)). Raises ``ValueError``.
-
-    >>> parse_stat(b"7 (a) b) S 1 7 7 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 2000 0 0")
-    ('S', 2000)
-    """
-    fields = data.rpartition(b")")[2].split()  # from the third on: the name before may hold anything
-    if len(fields) < 20:
-        raise ValueError("wanted 22 fields")
-    return fields[0].decode("ascii", "replace"), int(fields[19])
-
-
-def parse_boot_time(data: bytes) -> float:
-    r"""Seconds since the epoch at which the kernel started, of /proc/stat (proc_stat(5)). Raises ``ValueError``.
-
-    >>> parse_boot_time(b"cpu  1 0\nbtime 1700000000\n")
-    1700000000.0
-    """
-    found = [line.split()[1] for line in data.splitlines() if line.startswith(b"btime ")]
-    if not found:
-        raise ValueError("no line btime")
-    return float(found[0])

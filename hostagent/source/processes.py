@@ -4,7 +4,6 @@ Of a process that has but the name, its group and its ids are read, and nothing 
 its user likes, its root and its program may lie in a file system that does not answer.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -54,6 +53,8 @@ def processes(root: Root) -> Answer:
         rows = [row for pid, name in _candidates(host.files) for row in _looked_at(Process(host, pid, name))]
     except UnreadError as error:
         return error.unread
+    finally:
+        host.close()
     return [row.told() for row in sorted(_chosen(rows), key=lambda row: row.pid)]
 
 
@@ -74,19 +75,16 @@ def _candidates(files: Files) -> "Iterator[tuple[int, str]]":
 def _looked_at(process: Process) -> "Iterator[Row]":
     """What is said of one process; nothing of one that is not believed, that ended, or that ended while it was looked at."""
     try:
-        state, started = process.state
-        if state in ("Z", "X"):
-            return
+        started_at = process.started_at
         unit = believed(process, _services_of(process.name), has_systemd=process.host.first == "systemd")
         if unit is None:
             return
         argv = [] if isinstance(unit, Unread) else process.argv
         is_root = not isinstance(unit, Unread) and process.users[:2] == (0, 0)
-        if Process(process.host, process.pid, process.name).state[1] != started:  # another process has its number by now
+        if Process(process.host, process.pid, process.name).started_at != started_at:  # another process has its number by now
             return
     except ProcessLookupError:
         return
-    started_at = process.host.boot_time + started / os.sysconf("SC_CLK_TCK")
     yield Row(process.pid, process.name, argv, started_at, None if isinstance(unit, Unread) else unit, is_root)
 
 

@@ -10,9 +10,10 @@ import time
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import MIB, Answer
+from hostagent.source.foreign import DIRECTORIES
 from hostagent.source.rights import die_with
 
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PATH = ":".join(DIRECTORIES)
 _OUTPUT_LIMIT = 32 * MIB
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": _PATH, "HOME": "/nonexistent"}
 #: Seconds between two looks at a program that says nothing, and seconds for the output of one that has ended.

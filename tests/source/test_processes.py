@@ -84,11 +84,6 @@ def test_a_running_program_with_a_long_command_line_is_read_alike(tmp_path):
     assert max(map(len, found)) == 4 * KIB
 
 
-def test_a_process_started_when_psutil_says():
-    host, mine = Host(Root()), Process(Host(Root()), os.getpid(), "")
-    assert host.boot_time + mine.state[1] / os.sysconf("SC_CLK_TCK") == pytest.approx(psutil.Process().create_time(), abs=0.011)
-
-
 def test_a_process_that_ended_is_none(tmp_path):
     assert processes(host(tmp_path, (7, "containerd", b"", "Z"), (8, "kubelet", b"", "S"))) == [
         {"pid": 8, "name": "kubelet", "argv": [], "started_at": pytest.approx(1700000020.0), "unit": "kubelet.service"}

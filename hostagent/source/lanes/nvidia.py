@@ -53,7 +53,7 @@ def _lock(root: Root) -> str:
     import fcntl
 
     try:
-        descriptor = os.open(root.locate(_MODULE), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = root.open(_MODULE, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return ""  # no module, so nothing here can hang
     ends = time.monotonic() + CALL_S

@@ -21,11 +21,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread, Why
-from hostagent.knowledge import libraries
+from hostagent.knowledge import libraries as known
 from hostagent.source.base import Answer
 from hostagent.source.files import Files
+from hostagent.source.foreign import libraries
 from hostagent.source.lane import CALL_S, LOAD_S, Ask
-from hostagent.source.lanes.nvmlgate import CONTROL, driver_root, usable
+from hostagent.source.lanes.nvmlgate import driver_root, usable
 from hostagent.source.paths import Root
 from hostagent.source.rights import renounce
 
@@ -33,7 +34,7 @@ from hostagent.source.rights import renounce
 FIRST_INIT_S = 10.0
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
 LIBRARY = "libnvidia-ml.so.1"
-LIBRARY_DIRECTORIES = (*libraries.SYSTEM, *libraries.OF_THE_DRIVER)
+LIBRARY_DIRECTORIES = (*known.SYSTEM, *known.OF_THE_DRIVER)
 #: nvmlReturn_t that is not simply an error. 25 (argument version mismatch) is one: this program passed a wrong struct.
 _WHY: dict[int, Why] = {
     3: "not-supported",
@@ -103,32 +104,36 @@ def _load(pynvml: Any, root: Root) -> "Unread | None":
     Below another root the process moves there, so that the library finds the host's devices and its own parts; what
     both C libraries need is loaded before. Without the capability the library alone is taken from below the root.
     """
+    paths, problem = _libraries(root)
     if root.path != "/":
         for needed in ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"):
             with contextlib.suppress(OSError):
                 ctypes.CDLL(needed)
         try:
-            os.chroot(root.path)
-            os.chdir("/")
-            root = Root("/")
+            root.enter()
         except PermissionError:
             # The library will open /dev as this process sees it, and create what it misses there.
-            problem = usable(CONTROL)
-            if problem is not None:
-                return problem
+            unusable = usable(Root("/"))
+            if unusable is not None:
+                return unusable
+            paths = [f"{root.path}{root.realpath(path)}" for path in paths]
     nodes = tuple(f"/dev/{name}" for name in os.listdir("/dev") if re.fullmatch(r"nvidia(ctl|\d+)", name, re.ASCII))
     kept = renounce(nodes)
     if kept is not None:
         return kept
-    names = [LIBRARY] if root.path == "/" else []
-    return _first_library(pynvml, [*names, *(root.locate(f"{directory}/{LIBRARY}") for directory in LIBRARY_DIRECTORIES)])
+    return _first_library(pynvml, paths, problem)
 
 
-def _first_library(pynvml: Any, paths: list[str]) -> "Unread | None":
-    problem = Unread("absent", f"12 no {LIBRARY} in the library directories")
+def _libraries(root: Root) -> tuple[list[str], Unread]:
+    """Paths of the library that may be loaded, the usual one first, and what to say where none can be."""
+    found, refused = libraries(root, LIBRARY, LIBRARY_DIRECTORIES)
+    absent = Unread("absent", f"12 no {LIBRARY} in the library directories")
+    problem = Unread("error", f"12 {LIBRARY} is not loaded: {refused}") if refused else absent
+    return [*([LIBRARY] if root.path == "/" else []), *found], problem  # this machine's loader finds its own by name
+
+
+def _first_library(pynvml: Any, paths: list[str], problem: Unread) -> "Unread | None":
     for path in paths:
-        if path != LIBRARY and not os.path.exists(path):
-            continue
         try:
             pynvml.nvmlLib = ctypes.CDLL(path)
         except OSError as error:
