@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from tests.attack import pod, spaces
+from tests.attack.everyone import Program
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and pods need root: run the tests as root")
 HOST_ROOT = ("--host-root", "/host")
