@@ -213,7 +213,9 @@ def scrambled(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     >>> scrambled(b'{"hosts": ["x1"', ("hosts",), lambda word: "0123456789abcdef" * 4)
     b'{"hosts": ["a2"'
     """
-    words = {word: word for word in _PLAIN} | {part.encode(): part.encode() for name in names for part in re.findall(r"\w+", name)}
+    words: dict[bytes, bytes] = {word: word for word in _PLAIN} | {
+        part.encode(): part.encode() for name in names for part in re.findall(r"\w+", name)
+    }
 
     def other(found: "re.Match[bytes]") -> bytes:
         word: bytes = found[0]
