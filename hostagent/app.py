@@ -68,6 +68,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         boot_id=_known(facts, Identity, "boot_id", ""),
         evidence=facts.kind,
         replayed=reading.replayed,
+        simulated=_known(facts, Identity, "simulated", False),
         partial=prepared.partial,
         host=_identity(facts),
         profile=ProfileIdentity(loaded.title, loaded.digest, loaded.origins),
@@ -76,6 +77,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         reading_order=catalogue.reading_order(prepared.checks),
         coverage=coverage(judgements),
         facts=report_facts(facts),
+        cages=collected.cages,
         timings_ms=took_ms,
     )
 

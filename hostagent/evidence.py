@@ -1,6 +1,7 @@
 """Where a command reads a host, and the pass over it. Light: a live pass should start before all else."""
 
 import contextlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -80,6 +81,7 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...]) -> Iterator[Reading]:
 
 
 def _place(evidence: Evidence) -> tuple[str, Kind]:
+    """An absolute path, because those who read work in ``/``; and what is there."""
     if evidence.root:
-        return evidence.root, "image"
-    return (evidence.host_root, "host-root") if evidence.host_root else ("/", "live")
+        return os.path.abspath(evidence.root), "image"
+    return (os.path.abspath(evidence.host_root), "host-root") if evidence.host_root else ("/", "live")

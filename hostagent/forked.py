@@ -5,6 +5,7 @@ The child announces each question before it asks it, so that the parent can name
     ("ask", QUESTION, BEGAN, CPU_S)  a question goes to the backend now: a tuple of method and arguments; on the monotonic
                                      clock, and the processor time of the child
     ("fact", PICKLED)                (type name, value, milliseconds)
+    ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.source.cage`
     ("crash", PICKLED)               an ``Unread`` with the traceback
     ("done",)
 
@@ -91,6 +92,7 @@ class Forked:
         self._began, self._began_cpu_s = 0.0, 0.0
         self._replaced = 0
         self._facts: list[bytes] = []
+        self._cages: dict[str, Any] = {}
         self._problem: Unread | None = None
         self._is_done = False
         self.recorded_at = time.time()
@@ -142,7 +144,7 @@ class Forked:
             self.answers.update(self._kept.read())
         rows = [pickle.loads(one) for one in self._facts]  # noqa: S301  by our own child
         values = dict.fromkeys(self._kinds, self._problem) | {name: value for name, value, _ in rows}
-        return Collected(HostFacts(values, self._kind), {name: took_ms for name, _, took_ms in rows})
+        return Collected(HostFacts(values, self._kind), {name: took_ms for name, _, took_ms in rows}, self._cages)
 
     def _end(self) -> int:
         """The process id of a child that hangs in the kernel, where not even SIGKILL ends it; else 0."""
@@ -211,6 +213,8 @@ class Forked:
     def _hear(self, event: str, *rest: Any) -> None:
         if event == "ask":
             self._asked, self._began, self._began_cpu_s = rest
+        elif event == "cage":
+            self._cages.update([rest])
         elif event == "crash":
             import pickle
 
@@ -233,6 +237,9 @@ class Forked:
             told = Told(self._make_backend(self._workers), ask, self._kept.add, self._hung)
             source = Source(told, nvml_optional=nvml_optional, answers=self._known)
             collect(source, self._kinds, told=lambda *fact: tell("fact", pickle.dumps(fact, protocol=5)))
+            for one in self._workers:
+                if one.cage:
+                    tell("cage", one.lane.name, one.cage)
         except BrokenPipeError:
             raise
         except Exception as error:  # outside every reader: a bug of ours, which costs all that was not read yet

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from hostagent.collect import collect
 from hostagent.deadline import Deadline, time_limit, within
@@ -15,10 +16,11 @@ from hostagent.vocabulary import Kind
 
 
 class Collected(NamedTuple):
-    """What one pass has read: facts, and milliseconds by fact type."""
+    """What one pass has read: facts, milliseconds by fact type, and by lane the cage in which its library was asked."""
 
     facts: HostFacts
     timings_ms: Mapping[str, float]
+    cages: Mapping[str, Any] = MappingProxyType({})
 
 
 class Reading(Protocol):

@@ -1,4 +1,4 @@
-"""The children of this process, and programs that run, by the kernel's own word: psutil may have been pointed at another host's /proc."""
+"""The children of this process, and programs that run, by the kernel's own word."""
 
 import os
 import time

@@ -31,8 +31,9 @@ from hostagent.sinks import FORMATS
 from hostagent.source import Source, child, tape
 from hostagent.source.answerfile import AnswerFile
 from hostagent.source.base import MIB
-from hostagent.source.lane import Lane
+from hostagent.source.lane import CALL_S, Lane
 from hostagent.source.lanes import LANES
+from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.worker import Worker
 from tests.children import children, running, until
 from tests.judged import judged
@@ -449,7 +450,9 @@ def toy(name, answer):
     def ask_all(ask, files, root):
         ask((name, "word"), f"the word of {name}", answer)
 
-    return Lane(name, (name,), (f"/proc/driver/{name}",), lambda _: True, "nothing", lambda _: "", ask_all, lambda: None)
+    return Lane(
+        name, (name,), (f"/proc/driver/{name}",), lambda _: True, lambda *_: None, lambda *_: CALL_S, NVIDIA.rights, ask_all, lambda: None
+    )
 
 
 @pytest.mark.alone

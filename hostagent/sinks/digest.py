@@ -93,7 +93,7 @@ def host_line(report: Report) -> str:
 def remarks(report: Report) -> tuple[str, ...]:
     """What a reader must know before believing the verdict."""
     lines = []
-    kind = _EVIDENCE.get(report.evidence, "")
+    kind = "a simulated host: a tree whose /proc and /sys are not a kernel's" if report.simulated else _EVIDENCE.get(report.evidence, "")
     if report.replayed:
         lines.append(f"judged from a snapshot{f' of {kind}' if kind else ''}")
     elif kind:
@@ -106,6 +106,17 @@ def remarks(report: Report) -> tuple[str, ...]:
         lines.append("no critical check of the fabric applied: the multi-node verdict says no more than the single-node one")
     if any(one.code == "unread-denied" for one in report.findings):
         lines.append("some evidence was denied: run it as root to judge the rest")
+    return tuple(lines)
+
+
+def cage_lines(report: Report) -> tuple[str, ...]:
+    """In which cage each lane's library was asked, and which parts of one the kernel lacks."""
+    lines = []
+    for lane, cage in report.cages.items():
+        rights = ", ".join(cage["capabilities"]) or "none"
+        calls = "system calls refused" if cage["system_calls"] else "no filter of system calls"
+        files = f"Landlock {cage['landlock']}" if cage["landlock"] else "no Landlock"
+        lines.append(f"the {lane} library was asked in a cage: user {cage['user']}, capabilities {rights}, {calls}, {files}")
     return tuple(lines)
 
 

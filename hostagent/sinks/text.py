@@ -8,6 +8,7 @@ from hostagent.sinks.digest import (
     Entry,
     Section,
     brief,
+    cage_lines,
     checks_phrase,
     details,
     host_line,
@@ -43,6 +44,8 @@ def render_text(report: Report, *, colour: bool = False, width: int = 100, verbo
     page.add(host_line(report))
     for remark in (*remarks(report), f"read at {moment(report.observed_at)}"):
         page.add(remark)
+    for line in cage_lines(report) if verbose else ():
+        page.add(visible(line))
     for section in sections(report) + (rest(report) if verbose else ()):
         _add_section(page, section)
     page.lines.append("")

@@ -14,6 +14,8 @@ from typing import NoReturn
 
 #: What a pipe may hold without privileges (pipe(7)): the child seldom waits for a busy parent.
 _PIPE_BYTES = 1024 * 1024
+#: What four bytes of length can say.
+_MAX_MESSAGE = 2**32 - 1
 #: Seconds `Child.close` waits for a killed child. One that is stuck in the kernel dies when the kernel lets it.
 CLOSE_S = 0.2
 #: Seconds between two looks whether it has died, at most.
@@ -62,9 +64,9 @@ class Child:
             os.close(theirs)
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
-    def receive(self, timeout_s: float) -> "list[bytes] | None":
+    def receive(self, timeout_s: float, longest: int = _MAX_MESSAGE) -> "list[bytes] | None":
         """The messages that came, waited for at most `timeout_s` for the first byte: ``[]`` when none is whole yet or the
-        time is up, None when the child has closed its end.
+        time is up, None when the child has closed its end. Raises ``OverflowError`` for one of more than `longest` bytes.
         """
         poll = select.poll()
         poll.register(self.pipe, select.POLLIN)
@@ -76,11 +78,14 @@ class Child:
         self._buffer += data
         messages: list[bytes] = []
         start = 0
-        while len(self._buffer) >= (end := start + 4) and len(self._buffer) >= (
-            end := end + int.from_bytes(self._buffer[start:end], "little")
-        ):
-            messages.append(bytes(self._buffer[start + 4 : end]))
-            start = end
+        while len(self._buffer) >= (begin := start + 4):
+            size = int.from_bytes(self._buffer[start:begin], "little")
+            if size > longest:
+                raise OverflowError(f"a message of {size} bytes, wanted at most {longest}")
+            if len(self._buffer) < begin + size:
+                break
+            messages.append(bytes(self._buffer[begin : begin + size]))
+            start = begin + size
         del self._buffer[:start]
         return messages
 

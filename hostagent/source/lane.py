@@ -1,5 +1,6 @@
 """Lanes: what may block in one kernel driver is read by one worker, so that no driver's hang costs more than its own facts."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,6 +19,30 @@ _MAX_DEPTH = 8
 CALL_S = 1.0
 #: Seconds to load this program's own parts: a cold or throttled disk, never the kernel driver.
 LOAD_S = 10.0
+#: What a worker does first: it waits for another one, as long as the run lasts.
+LOCKING = "waiting for the lane's lock"
+#: Nobody's question: a worker tells so in which cage its library is asked.
+CAGE = ("cage",)
+
+
+class Rights(NamedTuple):
+    """What the cage (`hostagent.source.cage`) leaves to a library that a worker loads."""
+
+    #: Of root's: names of capabilities(7).
+    capabilities: tuple[str, ...]
+    #: Streams to unix sockets that everybody may connect to.
+    sockets: bool
+    #: How the driver's names begin, in /dev and in /proc/devices, and the major number of its own that is not listed there.
+    driver: str
+    major: int
+    #: A pattern: names below /dev that the library has to open.
+    opens: str
+    #: Where it may read, beside its own directory; and directories of its data, where there is no driver.
+    reads: tuple[str, ...]
+    data: tuple[str, ...]
+    #: Address space, and open files.
+    memory_bytes: int
+    files: int
 
 
 class Lane(NamedTuple):
@@ -30,9 +55,11 @@ class Lane(NamedTuple):
     directories: tuple[str, ...]
     #: Whether a file below them is of use: reading one takes locks.
     is_wanted: Callable[[str], bool]
-    #: What is locked while a worker reads, in words, and how: "" once this process has it, else who holds it.
-    locked: str
-    lock: Callable[[Root], str]
+    #: Waits for the lane's lock, until that moment on the monotonic clock at most: why this process has it not, if so.
+    lock: Callable[[Root, float], "Unread | None"]
+    #: Seconds that a call may take, by question and label: what a worker says is at most that.
+    allowed_s: Callable[[tuple[str, ...], str], float]
+    rights: Rights
     #: Asks the methods' questions; why none could be asked, if so. ``(ask, files, root)``.
     ask_all: Callable[[Ask, Files, Root], "Unread | None"]
     #: Lets go of the driver.
@@ -48,12 +75,14 @@ def below(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory + "/")
 
 
-def read_lane(lane: Lane, ask: Ask, done: Callable[..., None], root: Root) -> None:
-    """The worker's work. `done` says of methods that they are complete, and what then holds for what was not answered."""
-    holder = ask((), f"the lock on {lane.locked}", partial(lane.lock, root), 2 * CALL_S)
-    if holder:
-        unread = Unread("timeout", f"another hostagent's worker ({holder}) is still reading from the {lane.name} driver")
-        done("read", "list", *lane.methods, rest=unread)
+def read_lane(lane: Lane, ask: Ask, done: Callable[..., None], root: Root, ends: float) -> None:
+    """The worker's work. `done` says of methods that they are complete, and what then holds for what was not answered.
+
+    `ends`: of the whole run, on the monotonic clock.
+    """
+    unlocked: Unread | None = ask((), LOCKING, partial(lane.lock, root, ends), ends - time.monotonic())
+    if unlocked is not None:
+        done("read", "list", *lane.methods, rest=unlocked)
         return
     files = Files(root)
     walk = _Walk(ask, files, lane.is_wanted)

@@ -1,4 +1,4 @@
-"""Rights that the worker gives up before NVML is loaded, so that asking changes nothing on the host.
+"""Rights that a worker gives up before somebody else's library is loaded, so that asking changes nothing on the host.
 
 Measured with NVIDIA's library (550.163.01) under strace: at each nvmlInit by root it sets mode and owner of
 /dev/nvidiactl to what the driver's params say, removes and remakes the link /dev/char/195:255, and makes nodes that are
@@ -9,14 +9,26 @@ import ctypes
 import os
 import signal
 import stat
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from hostagent.facts.unread import Unread
 
-_PDEATHSIG, _NO_NEW_PRIVS, _CAPBSET_DROP = 1, 38, 24  # prctl(2)
+_PDEATHSIG, _NO_NEW_PRIVS, _CAPBSET_DROP, _CAP_AMBIENT, _AMBIENT_CLEAR = 1, 38, 24, 47, 4  # prctl(2)
 _VERSION_3 = 0x20080522  # capget(2)
-#: Numbers of capabilities(7).
-_CHOWN, _DAC_OVERRIDE, _DAC_READ_SEARCH, _FOWNER, _FSETID, _SYS_MODULE, _MKNOD = 0, 1, 2, 3, 4, 16, 27
-_NOBODY = 65534
+_MAX_CAPABILITIES = 64
+#: By name, as capabilities(7) has them without CAP_.
+_NUMBERS: Mapping[str, int] = {"dac_override": 1, "dac_read_search": 2, "sys_admin": 21}
+#: A user and a group that nobody is: below 65536, so that a user namespace has them, and not nobody's, as whom others run.
+NOBODY_ELSE = 65533
+
+
+class Kept(NamedTuple):
+    """What a process has after `renounce`."""
+
+    capabilities: tuple[str, ...]
+    user: int  # as whom it opens files and sockets
+    is_alone: bool  # nothing but what everybody may open or connect to is open to it, and `nodes`
 
 
 def die_with(parent: int) -> None:
@@ -26,45 +38,114 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
-def renounce(nodes: "tuple[str, ...]") -> "Unread | None":
-    """Keep the right to read everything and to open `nodes`, lose the right to make or change files.
+def forbid_new_privileges() -> bool:
+    """No program that this process runs gets a right that it has not: setuid(2) bits and file capabilities count for nothing."""
+    return bool(ctypes.CDLL(None).prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
 
-    None when they are gone. Otherwise why not (a system call filter, a user namespace without this user), and NVML must
-    not be loaded.
 
-    The process stays root for the driver (its user id is untouched), and becomes nobody for the file system. Nodes that
-    not everybody may write to need the right to override modes; then the link may be remade, and nothing else.
+def renounce(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[str]) -> "Kept | Unread":
+    """Lose every capability but these and what opening `nodes` and reading `files` takes, become a user that nobody else is.
+
+    Why not, where a right cannot be given up (a system call filter, a user namespace without this user): then the library must not
+    be loaded. The real user id stays root's: so nobody but root sends this process a signal. Of an ordinary user only capabilities
+    are taken. A node that a group may open makes the process a member of it; one that is root's alone takes the right to override
+    modes.
     """
-    parent = os.getppid()
-    libc = ctypes.CDLL(None)
-    if libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
-        return Unread("denied", "NVML is not loaded: the right to run setuid programs cannot be given up")
-    if os.geteuid() != 0:
-        return None
-    dropped = [_CHOWN, _FOWNER, _FSETID, _SYS_MODULE, _MKNOD]
-    if all(_open_to_all(node) for node in nodes):
-        dropped.append(_DAC_OVERRIDE)
-    for capability in dropped:
-        libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0)
-    libc.setfsuid(_NOBODY)
-    if libc.setfsuid(-1) != _NOBODY:  # it always returns the user id before, never an error
-        return Unread("denied", "NVML is not loaded: the right of an owner to change files cannot be given up (setfsuid)")
-    header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
-    sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable: the low halves, then the high ones
-    found = libc.capget(header, sets)
-    unwanted = sum(1 << capability for capability in dropped)  # all of them are in the low half
-    sets[1] &= ~unwanted
-    sets[0] = sets[1]  # with the file system's user id, the kernel took more than was meant
-    sets[2] &= sets[1]
-    libc.capset(header, sets)
-    if found != 0 or libc.capget(header, sets) != 0 or (sets[0] | sets[1]) & unwanted:
-        return Unread("denied", "NVML is not loaded: the right to make device nodes cannot be given up (capset)")
+    libc, parent = ctypes.CDLL(None), os.getppid()
+    kept = [*capabilities]
+    is_alone = True
+    for number in {*range(_MAX_CAPABILITIES)}.difference(_NUMBERS.values()):
+        libc.prctl(_CAPBSET_DROP, number, 0, 0, 0)
+    if os.geteuid() == 0:
+        groups, overrides = _keys(nodes)
+        is_alone = _leave_groups(libc, groups) and not overrides
+        problem = _leave_user(libc)
+        if problem is not None:
+            return problem
+        if overrides:
+            kept.append("dac_override")
+        elif not all(map(_may_read, files)):
+            kept.append("dac_read_search")
+    if not _limit(libc, sum(1 << _NUMBERS[name] for name in kept)):
+        return Unread("denied", "the right to make device nodes cannot be given up (capset)")
+    libc.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
     die_with(parent)  # a change of credentials makes the kernel forget it
+    held = _permitted(libc)
+    return Kept(tuple(name for name in kept if held >> _NUMBERS[name] & 1), os.geteuid(), is_alone)
+
+
+def _keys(nodes: Iterable[str]) -> tuple[set[int], bool]:
+    """Groups that open what not everybody may open; and whether only the right to override modes does."""
+    groups: set[int] = set()
+    overrides = False
+    for node in nodes:
+        try:
+            found = os.stat(node)
+        except OSError:
+            continue
+        if _may_all(found.st_mode, stat.S_IROTH | stat.S_IWOTH):
+            continue
+        if found.st_gid and _may_all(found.st_mode, stat.S_IRGRP | stat.S_IWGRP):
+            groups.add(found.st_gid)
+        else:
+            overrides = True
+    return groups, overrides
+
+
+def _may_all(mode: int, wanted: int) -> bool:
+    return mode & wanted == wanted
+
+
+def _leave_groups(libc: ctypes.CDLL, groups: Iterable[int]) -> bool:
+    """Root's group opens sockets through which a container runtime obeys."""
+    wanted = sorted(groups)
+    array = (ctypes.c_uint32 * len(wanted))(*wanted)
+    return bool(libc.setgroups(ctypes.c_size_t(len(wanted)), array) == 0 and libc.setresgid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE) == 0)
+
+
+def _leave_user(libc: ctypes.CDLL) -> "Unread | None":
+    """Become somebody else for files, and for whoever is connected to; the real and the saved user id stay."""
+    unchanged = ctypes.c_uint32(-1)
+    changed = libc.setresuid(unchanged, ctypes.c_uint32(NOBODY_ELSE), unchanged) == 0
+    libc.setfsuid(NOBODY_ELSE)
+    if libc.setfsuid(-1) != NOBODY_ELSE or not changed:  # setfsuid always returns the user id before, never an error
+        call = "setresuid" if not changed else "setfsuid"
+        return Unread("denied", f"the right of an owner to change files cannot be given up ({call})")
     return None
 
 
-def _open_to_all(path: str) -> bool:
+def _may_read(path: str) -> bool:
+    """After a change of user, which takes effect from every capability until `_limit`. What is not there needs no right."""
     try:
-        return os.stat(path).st_mode & (stat.S_IROTH | stat.S_IWOTH) == stat.S_IROTH | stat.S_IWOTH
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except PermissionError:
+        return False
     except OSError:
         return True
+    try:
+        return bool(os.fstat(place).st_mode & stat.S_IROTH)
+    finally:
+        os.close(place)
+
+
+def _limit(libc: ctypes.CDLL, wanted: int) -> bool:
+    """Keep of the permitted capabilities those `wanted`, and have them take effect."""
+    header, sets = _capabilities()
+    if libc.capget(header, sets) != 0:
+        return False
+    for half in (0, 3):  # effective, permitted, inheritable: the low halves, then the high ones
+        sets[half + 1] &= wanted >> (32 if half else 0) & 0xFFFFFFFF
+        sets[half] = sets[half + 1]
+        sets[half + 2] = 0
+    libc.capset(header, sets)
+    return libc.capget(header, sets) == 0 and not (sets[0] | sets[1] | (sets[3] | sets[4]) << 32) & ~wanted
+
+
+def _permitted(libc: ctypes.CDLL) -> int:
+    header, sets = _capabilities()
+    libc.capget(header, sets)
+    return int(sets[1] | sets[4] << 32)
+
+
+def _capabilities() -> "tuple[ctypes.Array[ctypes.c_uint32], ctypes.Array[ctypes.c_uint32]]":
+    return (ctypes.c_uint32 * 2)(_VERSION_3, 0), (ctypes.c_uint32 * 6)()

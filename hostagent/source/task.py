@@ -11,12 +11,13 @@ from hostagent.source.base import MIB
 from hostagent.source.confinement import confine
 from hostagent.source.copies import copy_all, open_all
 from hostagent.source.files import Files
+from hostagent.source.foreign import DIRECTORIES
 from hostagent.source.namespaces import be_alone, private_directory, write_nowhere
 from hostagent.source.paths import Root
 
 PDEATHSIG = 1  # prctl(2)
 _prctl = ctypes.CDLL(None).prctl
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PATH = ":".join(DIRECTORIES)
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": _PATH, "HOME": "/nonexistent"}
 #: For what a program writes beside its copies.
 _ROOM = 64 * MIB

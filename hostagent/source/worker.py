@@ -3,14 +3,15 @@
 `Worker.start` forks it (see `hostagent.source.child`). It asks its lane's fixed list of questions by itself, in a fixed
 order, while everything else is collected, and streams one JSON message an event::
 
-    ["begin", QUESTION, LABEL, MONOTONIC_S, ALLOWED_S]   a call that may hang starts now
+    ["begin", QUESTION, LABEL, MONOTONIC_S, ALLOWED_S]   a call that may hang starts now; what its lane allows is the most
     ["answer", QUESTION, ANSWER, MONOTONIC_S]            it ended
     ["done", METHODS, ANSWER]                            these methods are complete; ANSWER is for what had none
 
 QUESTION is ``[method, argument…]``, or empty for a call whose answer nobody asks for; ANSWER is ``{"value": …}``,
 ``{"bytes": latin-1 text}`` or ``{"unread": [why, detail]}``.
 A call that does not end in time costs its own answer and all that come after it in this lane, and never more than
-its deadline. Every call that may hang is announced, so that the blame falls on the call that hangs.
+its deadline. Every call that may hang is announced, so that the blame falls on the call that hangs. A worker that sends
+what it was not asked (`hostagent.source.heard`) is listened to no more, and no worker is beyond the end of the run.
 """
 
 import json
@@ -23,11 +24,15 @@ from typing import Any
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
 from hostagent.source.child import Child, Send
-from hostagent.source.lane import CALL_S, LOAD_S, Lane, read_lane
+from hostagent.source.heard import LONGEST, Begin, Done, End, Heard, Question, RefusedError
+from hostagent.source.lane import CAGE, CALL_S, LOAD_S, LOCKING, Lane, read_lane
 from hostagent.source.paths import Root
 
 #: A deadline that passed while the parent was busy gets this long for an answer that is already on its way.
 _GRACE_S = 0.05
+#: What stands for "no end" in a message.
+_DAY_S = 86400.0
+_STARTING = "the start of the worker"
 
 
 class Worker:
@@ -40,9 +45,11 @@ class Worker:
         self._ends = ends
         self._child = Child()
         self._not_running = Unread("error", "the worker is not running")
-        self._answers: dict[tuple[str, ...], Answer | Unread] = {}
+        self._heard = Heard()
+        self._answers: dict[Question, Answer | Unread] = {}
         self._done: dict[str, Answer | Unread] = {}
-        self._call: tuple[tuple[str, ...], str, float, float] = ((), "the start of the worker", 0.0, LOAD_S)
+        self._call = Begin((), _STARTING, 0.0, LOAD_S)
+        self._is_called = False  # it has begun, and not ended
 
     @property
     def pid(self) -> int:
@@ -54,12 +61,18 @@ class Worker:
         """What the process that asks has to keep open."""
         return self._child.pipe
 
+    @property
+    def cage(self) -> dict[str, Any]:
+        """What held while the lane's library was asked, once it is known; as `hostagent.source.cage` says it. {} where none was."""
+        answer = self._answers.get(CAGE)
+        return answer if isinstance(answer, dict) else {}
+
     def start(self) -> None:
         """Fork. A host that is out of processes or descriptors has no answers from a worker, and every other answer.
 
         Raises ``RuntimeError`` in a process with threads.
         """
-        self._call = (*self._call[:2], time.monotonic(), LOAD_S)
+        self._call = Begin((), _STARTING, time.monotonic(), LOAD_S)
         try:
             self._child.start(self._work)
         except OSError as error:
@@ -69,7 +82,7 @@ class Worker:
         """In the worker."""
         telling = _Telling(send)
         try:
-            read_lane(self.lane, telling.ask, telling.done, Root(self._root))
+            read_lane(self.lane, telling.ask, telling.done, Root(self._root), self._ends)
         except BrokenPipeError:
             raise
         except Exception as error:  # a bug here is an answer too
@@ -100,30 +113,57 @@ class Worker:
         return answer
 
     def _receive(self) -> None:
-        """What has come; or the deadline of the call under way, or the worker's end."""
-        _, _, began, allowed_s = self._call
-        left_s = max(min(began + allowed_s, self._ends) - time.monotonic(), _GRACE_S)
-        messages = self._child.receive(left_s)
+        """What has come; or the deadline of the call under way, or of the run, or the worker's end."""
+        messages: list[bytes] | None = []
+        if time.monotonic() < self._ends + _GRACE_S:
+            try:
+                messages = self._child.receive(max(self._call_ends() - time.monotonic(), _GRACE_S), LONGEST)
+                for message in messages or ():
+                    self._take(self._heard.event(message))
+            except (RefusedError, OverflowError) as error:
+                self._end_all(Unread("error", f"the {self.lane.name} worker said what it was not asked after {self._call.label}: {error}"))
+                return
         if messages is None:
             self._ended()
-            return
-        for message in messages:
-            self._handle(*json.loads(message))
-        if not messages and time.monotonic() >= min(self._call[2] + self._call[3], self._ends):
+        # What has come counts, also where the parent was busy; but whoever keeps talking has no longer than the run.
+        elif time.monotonic() >= (self._ends + _GRACE_S if messages else self._call_ends()):
             self._hung()
 
-    def _handle(self, event: str, *rest: Any) -> None:
-        if event == "begin":
-            question, label, began, allowed_s = rest
-            self._call = (tuple(question), label, began, allowed_s)
-        elif event == "answer":
-            question, answer, ended = rest
-            if question:
-                self._answers[tuple(question)] = _decoded(answer)
-            self._call = ((), f"the step after {self._call[1]}", ended, CALL_S)
-        else:
-            for method in rest[0]:
-                self._done.setdefault(method, _decoded(rest[1]))
+    def _call_ends(self) -> float:
+        return min(self._call.at + self._call.allowed_s, self._ends)
+
+    def _take(self, event: Begin | End | Done) -> None:
+        """Raises ``RefusedError``."""
+        if isinstance(event, Done):
+            if not set(event.methods) <= {"read", "list", *self.lane.methods}:
+                raise RefusedError(f"that {' '.join(event.methods):.80} is complete")
+            for method in event.methods:
+                self._done.setdefault(method, event.rest)
+            return
+        at = min(event.at, time.monotonic())
+        if isinstance(event, Begin):
+            if self._is_called or (event.question and not self._may_be_asked(event.question)):
+                raise RefusedError(f"{' '.join(event.question) or event.label:.80}")
+            self._is_called, self._call = True, event._replace(at=at, allowed_s=min(event.allowed_s, self._allowed_s(event)))
+            return
+        if not self._is_called or event.question != self._call.question:
+            raise RefusedError(f"an answer to {' '.join(event.question) or 'nothing':.80}")
+        if event.question:
+            self._answers[event.question] = event.answer
+        self._is_called, self._call = False, Begin((), f"the step after {self._call.label}", at, CALL_S)
+
+    def _may_be_asked(self, question: Question) -> bool:
+        """Once, until its method is complete."""
+        method, *arguments = question
+        if method in self._done or question in self._answers:
+            return False
+        return question == CAGE or method in self.lane.methods or (len(arguments) == 1 and self.lane.has(method, *arguments))
+
+    def _allowed_s(self, begun: Begin) -> float:
+        """Nobody waits for a lock twice."""
+        if begun.label == LOCKING and self._call.label == _STARTING:
+            return math.inf
+        return self.lane.allowed_s(begun.question, begun.label)
 
     def _hung(self) -> None:
         question, label, began, allowed_s = self._call
@@ -141,6 +181,9 @@ class Worker:
         self._end_all(gone)
 
     def _end_all(self, unread: Unread) -> None:
+        """Listen no more: a worker that writes on ends of it, where it can."""
+        if self._child.pipe >= 0:
+            self._child.hand_over()
         for method in ("read", "list", *self.lane.methods):
             self._done.setdefault(method, unread)
 
@@ -170,7 +213,7 @@ class _Telling:
 
     def ask(self, question: tuple[str, ...], label: str, call: Callable[[], Any], allowed_s: float = CALL_S) -> Any:
         """What `call` answers. An empty `question` announces a call whose answer the parent does not need."""
-        self._tell("begin", question, label, time.monotonic(), allowed_s)
+        self._tell("begin", question, label, time.monotonic(), min(allowed_s, _DAY_S))
         answer = call()
         self._tell("answer", question, _encoded(answer if question else None), time.monotonic())
         return answer
@@ -187,9 +230,3 @@ def _encoded(answer: Any) -> dict[str, Any]:
     if isinstance(answer, Unread):
         return {"unread": [answer.why, answer.detail]}
     return {"bytes": answer.decode("latin-1")} if isinstance(answer, bytes) else {"value": answer}
-
-
-def _decoded(answer: dict[str, Any]) -> "Answer | Unread":
-    if "unread" in answer:
-        return Unread(*answer["unread"])
-    return answer["bytes"].encode("latin-1") if "bytes" in answer else answer["value"]

@@ -37,6 +37,19 @@ def become(uid: int = NOBODY) -> None:
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: its files in /proc are its own again, as after an exec
 
 
+def drop(capability: int) -> None:
+    """Give up one of capabilities(7), by number and for good."""
+    libc = ctypes.CDLL(None)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable: the low halves, then the high ones
+    libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+    libc.capget(header, sets)
+    sets[0] &= ~(1 << capability)
+    sets[1] &= ~(1 << capability)
+    if libc.capset(header, sets) != 0:
+        raise OSError(f"capability {capability} cannot be given up")
+
+
 def start(run: Callable[[], object], uid: int = 0) -> int:
     """The pid of a child that runs `run` as `uid` and ends; it dies with this process. End it with `end`."""
     parent = os.getpid()
@@ -48,7 +61,7 @@ def start(run: Callable[[], object], uid: int = 0) -> int:
         if uid:
             become(uid)
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
-        if os.getppid() == parent:
+        if os.getppid() in (parent, 0):  # 0: that one is outside of a new pid namespace
             run()
             code = 0
     finally:
@@ -59,16 +72,3 @@ def end(pid: int) -> None:
     """Kill and reap."""
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-
-
-def drop(capability: int) -> None:
-    """Root without one of its capabilities (numbers of capabilities(7)), as in a container."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    sets = (ctypes.c_uint32 * 6)()
-    libc.capget(header, sets)
-    for index in range(3):
-        sets[3 * (capability // 32) + index] &= ~(1 << capability % 32)
-    if libc.capset(header, sets) != 0:
-        raise OSError(ctypes.get_errno(), "capset")

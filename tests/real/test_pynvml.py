@@ -11,7 +11,7 @@ from hostagent.collect import collect
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
-from hostagent.source.lanes import nvml as table
+from hostagent.source.lanes import nvmllibrary
 from hostagent.source.lanes.nvml import DEVICE
 from tests import stub_nvml
 from tests.judged import live
@@ -225,7 +225,7 @@ def test_a_missing_and_a_broken_library_are_told_apart(tree):
     assert one.in_nvml == Unread("not-supported", "NVML is optional in this profile: 12 no libnvidia-ml.so.1 in the library directories")
 
 
-@pytest.mark.parametrize("directory", table.LIBRARY_DIRECTORIES)
+@pytest.mark.parametrize("directory", nvmllibrary.DIRECTORIES)
 def test_the_library_is_found_where_hosts_keep_it(tree, directory):
     stub_nvml.install(tree, 1)
     usual = tree / stub_nvml.LIBRARY_DIRECTORY

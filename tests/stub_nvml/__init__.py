@@ -12,9 +12,9 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("stub.c")
+SOURCES = (Path(__file__).with_name("stub.c"), Path(__file__).with_name("attacks.c"))
 LIBRARY_DIRECTORY = "usr/lib/x86_64-linux-gnu"
-TABLE = "etc/stub-nvml.table"
+TABLE = "usr/share/nvidia/stub-nvml.table"
 VERSION = "580.95.05"
 #: PCI addresses of an eight-GPU board; more GPUs follow in a second domain.
 BUSES = ("1b", "43", "52", "61", "9d", "c3", "d1", "df")
@@ -25,13 +25,13 @@ Table = str | Mapping[str, str]
 def build(*, old: bool = False) -> Path:
     """The compiled stub, made once for each state of its source; `old` lacks the newest entry points."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hostagent-tests"
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256(b"".join(one.read_bytes() for one in SOURCES)).hexdigest()[:16]
     library = cache / f"stub-nvml-{digest}{'-old' if old else ''}.so"
     if not library.exists():
         cache.mkdir(parents=True, exist_ok=True)
         made = library.with_suffix(f".{os.getpid()}")
         flags = ["-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", *(["-DOLD"] if old else [])]
-        subprocess.run(["gcc", *flags, "-o", made, SOURCE, "-ldl"], check=True)
+        subprocess.run(["gcc", *flags, "-o", made, *SOURCES, "-ldl"], check=True)
         made.replace(library)
     return library
 
@@ -79,6 +79,9 @@ def install_module(tree: Path, version: str = VERSION) -> None:
     banner = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build  (dvs-builder)"
     write(tree / "proc/driver/nvidia/version", f"{banner}\nGCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04.2) \n")
     write(tree / "proc/driver/nvidia/params", "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n")
+    section = tree / "sys/module/nvidia/sections/.text"  # the kernel shows it to root alone
+    section.parent.mkdir(exist_ok=True)
+    section.touch(0o400)
     (tree / "proc/driver/nvidia/gpus").mkdir(exist_ok=True)
     (tree / "sys/bus/pci/drivers/nvidia").mkdir(parents=True, exist_ok=True)
 

@@ -1,6 +1,6 @@
 /* A simulated libnvidia-ml.so.1: the entry points that pynvml calls for us, answered from a table.
  *
- * The table is /etc/stub-nvml.table, or stub-nvml.table beside the library; read again at each nvmlInit. Its lines are
+ * The table is /usr/share/nvidia/stub-nvml.table, or stub-nvml.table beside the library; read again at each nvmlInit. Its lines are
  *
  *     CALL INDEX ACTION        the first line that matches decides; CALL and INDEX may be "*"; "#" begins a comment
  *
@@ -12,7 +12,7 @@
  *     crash             a segmentation fault
  *     sleep S           the built-in answer, S seconds late
  *     node PATH         the built-in answer; makes the character device PATH (195:0), as the real one makes missing nodes
- *     file PATH         the built-in answer; makes an empty file: proof that the call was made
+ *     attack WHAT       success; the string is what came of it: see attacks.c
  *     after N ACTION    ACTION, once this GPU has answered N calls
  *
  * A call that no line matches gets its built-in answer: a healthy H100. With -DOLD the newest entry points are missing.
@@ -28,6 +28,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+const char *attack(const char *text);
+
 enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
 enum { SYSTEM = -1, GPUS = 64, LINES = 512 };
 
@@ -37,7 +39,7 @@ static unsigned calls_to[GPUS];
 
 static void read_table(void)
 {
-    char path[PATH_MAX] = "/etc/stub-nvml.table";
+    char path[PATH_MAX] = "/usr/share/nvidia/stub-nvml.table";
     Dl_info library;
     FILE *file = fopen(path, "r");
     if (!file && dladdr((void *)read_table, &library)) {
@@ -86,8 +88,8 @@ static int answer(const char *call, int index, const char *builtin, const char *
             usleep((useconds_t)(atof(action + 6) * 1e6));
         else if (!strncmp(action, "node ", 5))
             mknod(action + 5, S_IFCHR | 0666, makedev(195, 0)); /* as for a node that is missing */
-        else if (!strncmp(action, "file ", 5))
-            mknod(action + 5, S_IFREG | 0644, 0);
+        else if (!strncmp(action, "attack ", 7))
+            *value = attack(action + 7);
         break;
     }
     return OK;

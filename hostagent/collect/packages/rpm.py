@@ -5,6 +5,7 @@ from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
 from hostagent.source import Source
 from hostagent.source.base import Completed
+from hostagent.source.keep import Keep
 
 DIRECTORIES = ("/usr/lib/sysimage/rpm", "/var/lib/rpm")
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
@@ -61,9 +62,9 @@ def rpm_database(source: Source) -> "str | Unread":
     return nowhere
 
 
-def _rpm(source: Source, *arguments: str) -> "Completed | Unread":
+def _rpm(source: Source, keep: Keep, *arguments: str) -> "Completed | Unread":
     database = rpm_database(source)
-    answer = then(database, lambda path: source.run("rpm", "--dbpath", path, *arguments))
+    answer = then(database, lambda path: source.run("rpm", "--dbpath", path, *arguments, keep=keep))
     if isinstance(answer, Unread) and answer.why == "absent":
         return Unread("error", "there is an rpm database and no rpm to ask")
     return then(answer, lambda completed: _whole(arguments[0], completed))
@@ -78,7 +79,7 @@ def _whole(option: str, answer: Completed) -> "Completed | Unread":
 
 
 def read_rpm(source: Source) -> "tuple[Record, ...] | Unread":
-    answer = _rpm(source, "-qa", "--queryformat", _QUERY)
+    answer = _rpm(source, Keep("beginnings", FAMILIES), "-qa", "--queryformat", _QUERY)
     if isinstance(answer, Unread):
         return answer
     if not answer.stdout.strip():
@@ -93,7 +94,7 @@ def rpm_owners(source: Source, names: tuple[str, ...], paths: tuple[str, ...]) -
     """Which of the named packages owns each path, "" for none. Not by ``rpm -qf``: of an image that looks for the file outside it."""
     if not names or not paths:
         return dict.fromkeys(paths, "")
-    answer = _rpm(source, "-q", "--queryformat", "[%{FILENAMES}\\t%{=NAME}\\n]", *names)
+    answer = _rpm(source, Keep("rows", paths), "-q", "--queryformat", "[%{FILENAMES}\\t%{=NAME}\\n]", *names)
     if isinstance(answer, Unread):
         return dict.fromkeys(paths, answer)
     rows = (line.partition("\t") for line in answer.stdout.splitlines())

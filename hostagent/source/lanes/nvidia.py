@@ -1,17 +1,15 @@
 """NVIDIA's lane: /proc/driver/nvidia and NVML. The description is light; what it needs is imported in the worker."""
 
-import contextlib
-import os
-import time
-
 from hostagent.facts.unread import Unread
+from hostagent.source.base import MIB
 from hostagent.source.files import Files
-from hostagent.source.lane import CALL_S, Ask, Lane
+from hostagent.source.lane import Ask, Lane, Rights
+from hostagent.source.lanes.nvmltimes import allowed_s
+from hostagent.source.locks import hold
 from hostagent.source.paths import Root
 
 _DIRECTORY = "/proc/driver/nvidia"
 _SWITCHES = "/proc/driver/nvidia-nvswitch"
-_MODULE = "/sys/module/nvidia"
 
 
 def _is_wanted(path: str) -> bool:
@@ -30,7 +28,7 @@ def _ask_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
     from hostagent.source.lanes import nvml, nvmlgate
 
     unread: Unread | None = ask((), f"opening {nvmlgate.CONTROL}", partial(nvmlgate.gate, files, root))
-    return nvml.answer_all(ask, files, root) if unread is None else unread
+    return nvml.answer_all(ask, files, root, RIGHTS) if unread is None else unread
 
 
 def _end() -> None:
@@ -39,68 +37,34 @@ def _end() -> None:
     nvml.shut_down()
 
 
-def _lock(root: Root) -> str:
-    """Empty once this process is the only worker on the machine; else who is.
-
-    The lock is a flock on the module's directory in sysfs, opened for reading: nothing is created, every container
-    that mounts the host's /sys meets it, root is not needed, the kernel drops it when the process ends, however it
-    ends, and a process that SIGKILL cannot end (it hangs in the driver) keeps it, which is the point.
-
-    Anybody who may read the directory may also hold the lock, and would so keep root from reading NVML: root goes on
-    without it when every holder is somebody else's. One that /proc/locks does not show (root in a container with its
-    own processes) still counts.
-    """
-    import fcntl
-
-    try:
-        descriptor = os.open(root.locate(_MODULE), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return ""  # no module, so nothing here can hang
-    ends = time.monotonic() + CALL_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            opened = os.fstat(descriptor)
-            holders = _holders(opened.st_ino)
-            # In a user namespace without the real root its processes look like nobody's, and so does the directory.
-            if holders and os.geteuid() == 0 == opened.st_uid and not any(map(_is_roots, holders)):
-                return ""
-            if time.monotonic() > ends:
-                return f"pid {holders[0]}" if holders else "in another container"
-            time.sleep(0.02)
-        else:
-            return ""
+def _lock(root: Root, ends: float) -> "Unread | None":
+    return hold("nvidia", "nvidia", root, ends)
 
 
-def _holders(inode: int) -> list[str]:
-    """Process ids by /proc/locks (proc_locks(5)), which hides processes of other pid namespaces.
-
-    The file system is not compared (overlays name another one than stat does): one holder too many errs to waiting.
-    """
-    with contextlib.suppress(OSError), open("/proc/locks", encoding="ascii", errors="replace") as locks:
-        rows = [line.split() for line in locks]
-        return [row[4] for row in rows if len(row) > 5 and row[1] == "FLOCK" and row[5].endswith(f":{inode}") and row[4] not in ("0", "-1")]
-    return []
-
-
-def _is_roots(pid: str) -> bool:
-    """False, too, for a process that is gone and left its lock to another: a worker never does."""
-    try:
-        return os.stat(f"/proc/{pid}").st_uid == 0
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-
+#: What NVML needs, and what it does not, is told in DESIGN.md, "NVML in a cage".
+RIGHTS = Rights(
+    capabilities=("sys_admin",),  # whom the driver takes for an administrator
+    sockets=True,  # to the persistence daemon: whether it keeps a GPU awake is asked there first
+    driver="nvidia",
+    major=195,
+    opens=r"nvidia(ctl|\d+)",
+    reads=(
+        *("/proc", "/sys", "/usr", "/lib", "/lib32", "/lib64", "/opt", "/nix/store", "/gnu/store", "/run/nvidia", "/run/opengl-driver"),
+        *("/etc/ld.so.cache", "/etc/localtime", "/etc/nvidia"),
+    ),
+    data=("/usr/share/nvidia",),
+    memory_bytes=4 * 1024 * MIB,
+    files=1024,
+)
 
 NVIDIA = Lane(
     name="nvidia",
     methods=("nvml",),
     directories=(_DIRECTORY, _SWITCHES),
     is_wanted=_is_wanted,
-    locked=_MODULE,
     lock=_lock,
+    allowed_s=allowed_s,
+    rights=RIGHTS,
     ask_all=_ask_all,
     end=_end,
 )

@@ -1,4 +1,4 @@
-"""NVML: when it may be called, how its library is found, and the table of questions. Runs in the worker only.
+"""NVML: the table of questions, and how they are asked. Runs in the worker only.
 
 Questions, as ``source.nvml(…)`` asks them and a tape records them (``nvml device 0 name``)::
 
@@ -14,26 +14,20 @@ An NVML error is an ``Unread`` whose detail starts with nvmlReturn_t's number: `
 
 import contextlib
 import ctypes
-import os
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread, Why
-from hostagent.knowledge import libraries
 from hostagent.source.base import Answer
 from hostagent.source.files import Files
-from hostagent.source.lane import CALL_S, LOAD_S, Ask
-from hostagent.source.lanes.nvmlgate import CONTROL, driver_root, usable
+from hostagent.source.lane import CAGE, CALL_S, LOAD_S, Ask, Rights
+from hostagent.source.lanes.nvmlgate import driver_root
+from hostagent.source.lanes.nvmllibrary import Loader
+from hostagent.source.lanes.nvmltimes import BINDING, ENTERING, FIRST_INIT_S, LIBRARY
 from hostagent.source.paths import Root
-from hostagent.source.rights import renounce
 
-#: Seconds for initialising NVML, and for the first call to each GPU, where no persistence daemon keeps the GPUs awake.
-FIRST_INIT_S = 10.0
 PERSISTENCE_SOCKET = "/run/nvidia-persistenced/socket"
-LIBRARY = "libnvidia-ml.so.1"
-LIBRARY_DIRECTORIES = (*libraries.SYSTEM, *libraries.OF_THE_DRIVER)
 #: nvmlReturn_t that is not simply an error. 25 (argument version mismatch) is one: this program passed a wrong struct.
 _WHY: dict[int, Why] = {
     3: "not-supported",
@@ -54,13 +48,15 @@ class Question(NamedTuple):
     read: Callable[[Any, Any], Answer]  # (pynvml, device handle)
 
 
-def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
+def answer_all(ask: Ask, files: Files, root: Root, rights: Rights) -> "Unread | None":
     """Ask the whole table. Returns why nothing could be asked, if so."""
     socket = ask((), f"stat {PERSISTENCE_SOCKET}", partial(files.stat, PERSISTENCE_SOCKET))
     awake = isinstance(socket, dict) and socket["kind"] == "socket"
     first_s = CALL_S if awake else FIRST_INIT_S
-    pynvml = ask((), "loading the NVML binding", _binding, LOAD_S)
-    problem: Unread | None = ask((), f"loading {LIBRARY}", partial(_load, pynvml, driver_root(root)), LOAD_S)
+    pynvml = ask((), BINDING, _binding, LOAD_S)
+    loader = Loader(driver_root(root), rights)
+    cage = ask(CAGE, ENTERING, loader.enter, LOAD_S)
+    problem: Unread | None = cage if isinstance(cage, Unread) else ask((), LIBRARY, partial(loader.load, pynvml), LOAD_S)
     if problem is None:
         asked = partial(_asked, pynvml)
         started = ask(("nvml", "init"), "nvmlInit", partial(asked, "nvmlInit", pynvml.nvmlInitWithFlags, 0), first_s)
@@ -77,6 +73,8 @@ def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
     for question in DEVICE:
         for index, handle in handles.items():
             call = partial(asked, question.function, question.read, pynvml, handle)
+            if question.name == "persistence" and awake and not cage["sockets"]:
+                call = partial(_unasked_daemon, call)
             ask(("nvml", "device", str(index), question.name), f"{question.function} {index}", call)
     return None
 
@@ -97,48 +95,6 @@ def _binding() -> Any:
     return pynvml
 
 
-def _load(pynvml: Any, root: Root) -> "Unread | None":
-    """Give pynvml the host's library: it loads one by name only when it has none.
-
-    Below another root the process moves there, so that the library finds the host's devices and its own parts; what
-    both C libraries need is loaded before. Without the capability the library alone is taken from below the root.
-    """
-    if root.path != "/":
-        for needed in ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"):
-            with contextlib.suppress(OSError):
-                ctypes.CDLL(needed)
-        try:
-            os.chroot(root.path)
-            os.chdir("/")
-            root = Root("/")
-        except PermissionError:
-            # The library will open /dev as this process sees it, and create what it misses there.
-            problem = usable(CONTROL)
-            if problem is not None:
-                return problem
-    nodes = tuple(f"/dev/{name}" for name in os.listdir("/dev") if re.fullmatch(r"nvidia(ctl|\d+)", name, re.ASCII))
-    kept = renounce(nodes)
-    if kept is not None:
-        return kept
-    names = [LIBRARY] if root.path == "/" else []
-    return _first_library(pynvml, [*names, *(root.locate(f"{directory}/{LIBRARY}") for directory in LIBRARY_DIRECTORIES)])
-
-
-def _first_library(pynvml: Any, paths: list[str]) -> "Unread | None":
-    problem = Unread("absent", f"12 no {LIBRARY} in the library directories")
-    for path in paths:
-        if path != LIBRARY and not os.path.exists(path):
-            continue
-        try:
-            pynvml.nvmlLib = ctypes.CDLL(path)
-        except OSError as error:
-            if path != LIBRARY or "No such file" not in str(error):
-                problem = Unread("error", f"12 {error}")
-        else:
-            return None
-    return problem
-
-
 def _asked(pynvml: Any, function: str, call: Callable[..., Answer], *arguments: Any) -> "Answer | Unread":
     try:
         answer = call(*arguments)
@@ -149,6 +105,14 @@ def _asked(pynvml: Any, function: str, call: Callable[..., Answer], *arguments: 
     except Exception as error:  # the binding's own failures: a function that it lacks, an argument it refuses
         return Unread("error", f"{function}: {type(error).__name__}: {error}")
     return True if answer is None else answer
+
+
+def _unasked_daemon(call: Callable[[], Answer]) -> "Answer | Unread":
+    """NVML asks the persistence daemon first, and tells the driver's own mode, which is off, where it cannot."""
+    answer = call()
+    if not isinstance(answer, Unread) and answer == 0:
+        return Unread("denied", f"{PERSISTENCE_SOCKET} is out of reach where device nodes are not everybody's to open")
+    return answer
 
 
 def _handle(pynvml: Any, index: int, handles: dict[int, Any]) -> "Answer | Unread":

@@ -1,0 +1,116 @@
+"""A cage for a library of somebody else's: what a worker gives up before it loads one, and which of it this kernel lets it give up.
+
+Each part holds alone: rights and user (`hostagent.source.rights`), system calls (`seccomp`), files and signals (`landlock`), limits.
+"""
+
+import contextlib
+import os
+import re
+import resource
+import stat
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from hostagent.facts.unread import Unread
+from hostagent.source.landlock import confine
+from hostagent.source.lane import Rights
+from hostagent.source.rights import forbid_new_privileges, renounce
+from hostagent.source.seccomp import refuse
+
+#: Character devices that are the same on every Linux (devices.txt): null, zero, urandom.
+_HARMLESS = {"null": (1, 3), "zero": (1, 5), "urandom": (1, 9)}
+#: More than a library directory or /dev has; a bound on a tree that somebody else made.
+_MAX_FILES = 4096
+
+
+class Cage(NamedTuple):
+    """What holds from now on: as it is told to people, and stands on a tape."""
+
+    capabilities: tuple[str, ...]
+    user: int
+    sockets: bool  # streams to unix sockets that are everybody's
+    system_calls: bool  # refused by seccomp
+    landlock: int  # version of its interface, 0 where there is none
+
+    def plain(self) -> dict[str, Any]:
+        return {**self._asdict(), "capabilities": list(self.capabilities)}
+
+
+def enter(rights: Rights, libraries: Iterable[str], *, simulated: bool) -> "Cage | Unread":
+    """Give up all but `rights` and what loading one of the files `libraries` takes; why not, where one that must go stays.
+
+    There is no way back. Import before what will be needed. `simulated`: not a live host but a tree, whose files somebody else made:
+    it has no devices, and where the kernel lacks a part of the cage its library is not loaded.
+    """
+    libraries = tuple(libraries)
+    if not forbid_new_privileges():
+        return Unread("denied", "the right to run setuid programs cannot be given up")
+    _set_limits(rights)
+    places = {os.path.dirname(os.path.realpath(path)) for path in libraries}
+    if simulated:
+        landlock = confine(_files(places.union(rights.data)), (), ())
+    else:
+        landlock = confine((*rights.reads, *rights.data, *places), _devices(rights), ("/dev",))
+    kept = renounce(rights.capabilities, (f"/dev/{name}" for name in _names("/dev") if re.fullmatch(rights.opens, name)), libraries)
+    if isinstance(kept, Unread):
+        return kept
+    sockets = rights.sockets and kept.is_alone
+    refused = refuse(sockets=sockets)
+    missing = [name for name, holds in (("Landlock", landlock), ("filter of system calls", refused)) if not holds]
+    if simulated and missing:
+        return Unread("denied", f"this is no live host, and the kernel has no {' and no '.join(missing)} for the cage")
+    return Cage(kept.capabilities, kept.user, sockets, refused, landlock)
+
+
+def _devices(rights: Rights) -> Iterator[str]:
+    """Those of the lane's driver, by their number: a name is anybody's to give."""
+    majors = _majors(rights.driver) | {rights.major}
+    for name in _names("/dev"):
+        path = f"/dev/{name}"
+        if name in _HARMLESS and _device(path) == _HARMLESS[name]:
+            yield path
+        elif name.startswith(rights.driver):
+            inside = [f"{path}/{one}" for one in _names(path)] if os.path.isdir(path) else [path]
+            yield from (one for one in inside if _device(one)[0] in majors)
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))[:_MAX_FILES]
+    except OSError:
+        return []
+
+
+def _majors(driver: str) -> set[int]:
+    """Major numbers of the drivers whose names begin so (proc(5), /proc/devices)."""
+    try:  # as UTF-8, which Python has always loaded: what other encodings need is not in a root that was changed
+        with open("/proc/devices", encoding="utf-8", errors="replace") as listed:
+            rows = [line.split() for line in listed]
+    except OSError:
+        return set()
+    return {int(row[0]) for row in rows if len(row) == 2 and row[0].isdecimal() and row[1].startswith(driver)}
+
+
+def _device(path: str) -> tuple[int, int]:
+    """Major and minor number of a character device; what is none has -1."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return -1, -1
+    return (os.major(found.st_rdev), os.minor(found.st_rdev)) if stat.S_ISCHR(found.st_mode) else (-1, -1)
+
+
+def _files(directories: Iterable[str]) -> Iterator[str]:
+    """Regular files alone: a tree can hold device nodes under any name."""
+    for path in (f"{directory}/{name}" for directory in directories for name in _names(directory)):
+        with contextlib.suppress(OSError):
+            if stat.S_ISREG(os.stat(path, follow_symlinks=False).st_mode):
+                yield path
+
+
+def _set_limits(rights: Rights) -> None:
+    """Pipes are no files; a process that may not make others needs no number of them."""
+    for limit, wanted in ((resource.RLIMIT_AS, rights.memory_bytes), (resource.RLIMIT_NOFILE, rights.files), (resource.RLIMIT_FSIZE, 0)):
+        _, hard = resource.getrlimit(limit)
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(limit, (most, most))

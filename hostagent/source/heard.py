@@ -1,0 +1,134 @@
+"""What the parent takes from a worker: a library of somebody else's runs there, and may write what it likes.
+
+Everything is counted before it is parsed, since nothing interrupts a parser of JSON, and only what can have been asked is kept.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn, get_args
+
+from hostagent.facts.unread import Unread, Why
+from hostagent.source.base import MIB, Answer
+
+#: Bytes of one message, of all; messages; values of one. A file has at most 1 MiB, and up to six bytes stand for one of its.
+LONGEST, _MAX_BYTES, _MAX_MESSAGES, _MAX_VALUES = 8 * MIB, 64 * MIB, 4 * 65536, 100_000
+#: Of texts that say what is asked, or why there is no answer; of texts in a question; digits of a number.
+_MAX_TEXT, _MAX_WORDS, _MAX_DIGITS = 8192, 8, 25
+_WHYS = frozenset(get_args(Why))
+
+Question = tuple[str, ...]
+
+
+class RefusedError(Exception):
+    """What a worker sent is no part of what it was asked."""
+
+
+class Begin(NamedTuple):
+    """A call that may hang starts."""
+
+    question: Question  # () for one whose answer nobody asks for
+    label: str
+    at: float  # on the monotonic clock, as all that follow
+    allowed_s: float
+
+
+class End(NamedTuple):
+    """It ended."""
+
+    question: Question
+    answer: "Answer | Unread"
+    at: float
+
+
+class Done(NamedTuple):
+    """These methods are complete; `rest` is for what had no answer."""
+
+    methods: tuple[str, ...]
+    rest: "Answer | Unread"
+
+
+class Heard:
+    """One worker's messages, one after the other, as events."""
+
+    def __init__(self) -> None:
+        self._bytes = self._messages = 0
+
+    def event(self, message: bytes) -> "Begin | End | Done":
+        """Raises ``RefusedError``."""
+        self._bytes += len(message)
+        self._messages += 1
+        if self._bytes > _MAX_BYTES or self._messages > _MAX_MESSAGES:
+            raise RefusedError(f"{self._messages} messages of {self._bytes} bytes, wanted at most {_MAX_MESSAGES} of {_MAX_BYTES}")
+        values = sum(map(message.count, (b",", b"[", b"{")))
+        if values > _MAX_VALUES:
+            raise RefusedError(f"a message of {values} values, wanted at most {_MAX_VALUES}")
+        try:
+            event, *rest = json.loads(message, parse_int=_number(int), parse_float=_number(float), parse_constant=_refuse)
+            return _EVENTS[event](*rest)
+        except RecursionError as error:
+            raise RefusedError("a message that is too deep") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise RefusedError(f"no message of a worker ({type(error).__name__})") from error
+
+
+def _begin(question: Any, label: Any, at: Any, allowed_s: Any) -> Begin:
+    return Begin(_question(question), _text(label), _moment(at), _moment(allowed_s))
+
+
+def _end(question: Any, answer: Any, at: Any) -> End:
+    return End(_question(question), _answer(answer), _moment(at))
+
+
+def _done(methods: Any, rest: Any) -> Done:
+    return Done(_question(methods), _answer(rest))
+
+
+_EVENTS: dict[str, Callable[..., "Begin | End | Done"]] = {"begin": _begin, "answer": _end, "done": _done}
+
+
+def _question(texts: Any) -> Question:
+    if not isinstance(texts, list) or len(texts) > _MAX_WORDS:
+        raise TypeError
+    return tuple(map(_text, texts))
+
+
+def _text(text: Any) -> str:
+    if not isinstance(text, str) or len(text) > _MAX_TEXT:
+        raise TypeError
+    return text
+
+
+def _moment(seconds: Any) -> float:
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        raise TypeError
+    return float(seconds)
+
+
+def _answer(answer: Any) -> "Answer | Unread":
+    if not isinstance(answer, dict) or len(answer) != 1:
+        raise TypeError
+    if "unread" in answer:
+        why, detail = answer["unread"]
+        if why not in _WHYS:
+            raise ValueError(why)
+        return Unread(why, _text(detail))
+    return _bytes(answer["bytes"]) if "bytes" in answer else answer["value"]
+
+
+def _bytes(text: Any) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError
+    return text.encode("latin-1")
+
+
+def _number(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reading a number of a million digits takes minutes."""
+
+    def read(digits: str) -> Any:
+        return kind(digits) if len(digits) <= _MAX_DIGITS else _refuse(digits)
+
+    return read
+
+
+def _refuse(_: str) -> NoReturn:
+    raise ValueError("no number")
