@@ -192,12 +192,16 @@ def test_a_copy_that_a_kill_of_every_process_left_goes_with_the_next_run(tmp_pat
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_hostagent_check_leaves_no_journalctl(number, tmp_path):
-    """The program itself, where journalctl does not come to an end."""
+    """The program itself, on a host whose journalctl does not come to an end and whose kernel log may not be read otherwise."""
     spaces.unshare("mount")
     name = f"{1000 + os.getpid()}.5"
     rpmdb.with_program("journalctl", FAMILY.format(name), tmp_path)
-    spaces.mount("/dev/null", "/dev/kmsg", "", 0x1000)
-    check = subprocess.Popen([sys.executable, "-m", "hostagent", "check", "--deadline", "60"], stdout=subprocess.DEVNULL)
+    spaces.mount("/dev/null", "/dev/kmsg", "", rpmdb.MS_BIND)
+    root = tmp_path / "host"
+    root.mkdir()
+    spaces.mount("/", str(root), "", rpmdb.MS_BIND | rpmdb.MS_REC)
+    argv = [sys.executable, "-m", "hostagent", "check", "--deadline", "60", "--host-root", str(root)]
+    check = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     assert until(lambda: len(running("sleep", name)) == 4, 20)
     before = time.monotonic()
     check.send_signal(number)

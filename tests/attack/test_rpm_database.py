@@ -168,7 +168,7 @@ def test_rpm_is_nobody_and_reaches_nothing_but_the_database(way, tmp_path):
     source = rpmdb.read_by(way, database, tmp_path)
     rpmdb.with_program("rpm", SPY, tmp_path)
     if way.startswith("host-root"):
-        spaces.mount("/usr/bin/rpm", str(tmp_path / "host/usr/bin/rpm"), "", 0x1000)
+        spaces.mount("/usr/bin/rpm", str(tmp_path / "host/usr/bin/rpm"), "", rpmdb.MS_BIND)
     answer = source.run("rpm", "--dbpath", "/var/lib/rpm", "-qa")
     assert answer.exit_code == 0, answer.stderr
     said = dict(line.partition(" ")[::2] for line in re.sub(r"[:\t]+", " ", answer.stdout).splitlines() if not line.startswith("Max"))
