@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -78,9 +79,7 @@ def show(path: str, question: str, list_questions: bool) -> None:
     if question:
         if question not in recorded.answers:
             raise HostagentError(f"{path} does not know the question {question!r}", f"Run 'hostagent snapshot show --list {path}'")
-        lines = snapshot.shown(recorded.answers[question])
-        while some := list(islice(lines, _LINES)):
-            write("\n".join([*some, ""]), "")
+        _print(snapshot.shown(recorded.answers[question]))
         return
     for line in snapshot.summary(recorded):
         click.echo(line)
@@ -93,10 +92,11 @@ def show(path: str, question: str, list_questions: bool) -> None:
 @click.argument("right", metavar="B")
 def diff(left: str, right: str) -> None:
     """Compare two snapshots answer by answer, but for the time. Exit 0 equal, 1 different, 2 usage."""
-    lines = list(snapshot.differences(snapshot.packed(tape.load(left)), snapshot.packed(tape.load(right))))
-    for line in lines or ["no difference"]:
-        click.echo(line)
-    sys.exit(1 if lines else 0)
+    lines = snapshot.differences(snapshot.packed(tape.load(left)), snapshot.packed(tape.load(right)))
+    is_different = _print(lines)
+    if not is_different:
+        click.echo("no difference")
+    sys.exit(1 if is_different else 0)
 
 
 @command.command("adopt")
@@ -113,6 +113,15 @@ def adopt(path: str, directory: str, profile_name: str) -> None:
     for outcome in ("fail", "warn", "unknown", "not_recorded"):
         for check_id in expected.get(outcome, ()):
             click.echo(f"  {outcome:<7} {check_id}")
+
+
+def _print(lines: Iterator[str]) -> bool:
+    """Whether there were any."""
+    some: list[str] = []
+    while more := list(islice(lines, _LINES)):
+        some = more
+        write("\n".join([*some, ""]), "")
+    return bool(some)
 
 
 def _key(path: str | None) -> bytes:
