@@ -77,7 +77,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         reading_order=catalogue.reading_order(prepared.checks),
         coverage=coverage(judgements),
         facts=report_facts(facts),
-        cages=collected.cages,
+        cages=reading.cages,
         timings_ms=took_ms,
     )
 

@@ -92,11 +92,11 @@ class Forked:
         self._began, self._began_cpu_s = 0.0, 0.0
         self._replaced = 0
         self._facts: list[bytes] = []
-        self._cages: dict[str, Any] = {}
         self._problem: Unread | None = None
         self._is_done = False
         self.recorded_at = time.time()
         self.answers: dict[Question, Answer | Unread] = {}
+        self.cages: dict[str, Any] = {}
 
     def start(self) -> None:
         """Start the workers, then fork."""
@@ -144,7 +144,7 @@ class Forked:
             self.answers.update(self._kept.read())
         rows = [pickle.loads(one) for one in self._facts]  # noqa: S301  by our own child
         values = dict.fromkeys(self._kinds, self._problem) | {name: value for name, value, _ in rows}
-        return Collected(HostFacts(values, self._kind), {name: took_ms for name, _, took_ms in rows}, self._cages)
+        return Collected(HostFacts(values, self._kind), {name: took_ms for name, _, took_ms in rows})
 
     def _end(self) -> int:
         """The process id of a child that hangs in the kernel, where not even SIGKILL ends it; else 0."""
@@ -214,7 +214,7 @@ class Forked:
         if event == "ask":
             self._asked, self._began, self._began_cpu_s = rest
         elif event == "cage":
-            self._cages.update([rest])
+            self.cages.update([rest])
         elif event == "crash":
             import pickle
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from hostagent.collect import collect
@@ -16,11 +15,10 @@ from hostagent.vocabulary import Kind
 
 
 class Collected(NamedTuple):
-    """What one pass has read: facts, milliseconds by fact type, and by lane the cage in which its library was asked."""
+    """What one pass has read: facts, and milliseconds by fact type."""
 
     facts: HostFacts
     timings_ms: Mapping[str, float]
-    cages: Mapping[str, Any] = MappingProxyType({})
 
 
 class Reading(Protocol):
@@ -34,6 +32,8 @@ class Reading(Protocol):
     recorded_at: float
     #: Every question that went to the host, with its answer; complete after `collect`.
     answers: "dict[Question, Answer | Unread]"
+    #: By lane, the cage in which its library was asked; complete after `collect`.
+    cages: dict[str, Any]
 
     def collect(self, *, nvml_optional: bool = False) -> Collected:
         """The facts, once they have come or the time is up. Call it once. `nvml_optional`: the profile's word."""
@@ -59,6 +59,7 @@ class InProcess:
         self.replayed = replayed
         self.recorded_at = recorded_at or time.time()
         self.answers: dict[Question, Answer | Unread] = {}
+        self.cages: dict[str, Any] = {}
 
     def collect(self, *, nvml_optional: bool = False) -> Collected:
         told = Told(self._backend, lambda _: None, self.answers.__setitem__)

@@ -24,7 +24,7 @@ from typing import Any
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
 from hostagent.source.child import Child, Send
-from hostagent.source.heard import LONGEST, Begin, Done, End, Heard, Question, RefusedError
+from hostagent.source.heard import LONGEST, Heard, Question, RefusedError
 from hostagent.source.lane import CAGE, CALL_S, LOAD_S, LOCKING, Lane, read_lane
 from hostagent.source.paths import Root
 
@@ -33,6 +33,8 @@ _GRACE_S = 0.05
 #: What stands for "no end" in a message.
 _DAY_S = 86400.0
 _STARTING = "the start of the worker"
+#: Characters of a message that was refused.
+_SHOWN = 80
 
 
 class Worker:
@@ -48,7 +50,7 @@ class Worker:
         self._heard = Heard()
         self._answers: dict[Question, Answer | Unread] = {}
         self._done: dict[str, Answer | Unread] = {}
-        self._call = Begin((), _STARTING, 0.0, LOAD_S)
+        self._call: tuple[Question, str, float, float] = ((), _STARTING, 0.0, LOAD_S)
         self._is_called = False  # it has begun, and not ended
 
     @property
@@ -72,7 +74,7 @@ class Worker:
 
         Raises ``RuntimeError`` in a process with threads.
         """
-        self._call = Begin((), _STARTING, time.monotonic(), LOAD_S)
+        self._call = ((), _STARTING, time.monotonic(), LOAD_S)
         try:
             self._child.start(self._work)
         except OSError as error:
@@ -115,13 +117,15 @@ class Worker:
     def _receive(self) -> None:
         """What has come; or the deadline of the call under way, or of the run, or the worker's end."""
         messages: list[bytes] | None = []
+        taken: dict[str, Callable[..., None]] = {"begin": self._begin, "answer": self._end, "done": self._complete}
         if time.monotonic() < self._ends + _GRACE_S:
             try:
                 messages = self._child.receive(max(self._call_ends() - time.monotonic(), _GRACE_S), LONGEST)
                 for message in messages or ():
-                    self._take(self._heard.event(message))
+                    event, *rest = self._heard.event(message)
+                    taken[event](*rest)
             except (RefusedError, OverflowError) as error:
-                self._end_all(Unread("error", f"the {self.lane.name} worker said what it was not asked after {self._call.label}: {error}"))
+                self._end_all(Unread("error", f"the {self.lane.name} worker said what it was not asked after {self._call[1]}: {error}"))
                 return
         if messages is None:
             self._ended()
@@ -130,27 +134,29 @@ class Worker:
             self._hung()
 
     def _call_ends(self) -> float:
-        return min(self._call.at + self._call.allowed_s, self._ends)
+        _, _, began, allowed_s = self._call
+        return min(began + allowed_s, self._ends)
 
-    def _take(self, event: Begin | End | Done) -> None:
-        """Raises ``RefusedError``."""
-        if isinstance(event, Done):
-            if not set(event.methods) <= {"read", "list", *self.lane.methods}:
-                raise RefusedError(f"that {' '.join(event.methods):.80} is complete")
-            for method in event.methods:
-                self._done.setdefault(method, event.rest)
-            return
-        at = min(event.at, time.monotonic())
-        if isinstance(event, Begin):
-            if self._is_called or (event.question and not self._may_be_asked(event.question)):
-                raise RefusedError(f"{' '.join(event.question) or event.label:.80}")
-            self._is_called, self._call = True, event._replace(at=at, allowed_s=min(event.allowed_s, self._allowed_s(event)))
-            return
-        if not self._is_called or event.question != self._call.question:
-            raise RefusedError(f"an answer to {' '.join(event.question) or 'nothing':.80}")
-        if event.question:
-            self._answers[event.question] = event.answer
-        self._is_called, self._call = False, Begin((), f"the step after {self._call.label}", at, CALL_S)
+    def _begin(self, question: Question, label: str, at: float, allowed_s: float) -> None:
+        """What a worker says of time can only take some from it."""
+        if self._is_called or (question and not self._may_be_asked(question)):
+            raise RefusedError(" ".join(question)[:_SHOWN] or label[:_SHOWN])
+        waits = label == LOCKING and self._call[1] == _STARTING  # and nobody waits for a lock twice
+        most_s = math.inf if waits else self.lane.allowed_s(question, label)
+        self._is_called, self._call = True, (question, label, min(at, time.monotonic()), min(allowed_s, most_s))
+
+    def _end(self, question: Question, answer: "Answer | Unread", at: float) -> None:
+        if not self._is_called or question != self._call[0]:
+            raise RefusedError(f"an answer to '{' '.join(question)[:_SHOWN]}'")
+        if question:
+            self._answers[question] = answer
+        self._is_called, self._call = False, ((), f"the step after {self._call[1]}", min(at, time.monotonic()), CALL_S)
+
+    def _complete(self, methods: tuple[str, ...], rest: "Answer | Unread") -> None:
+        if not set(methods) <= {"read", "list", *self.lane.methods}:
+            raise RefusedError(f"that {' '.join(methods)[:_SHOWN]} is complete")
+        for method in methods:
+            self._done.setdefault(method, rest)
 
     def _may_be_asked(self, question: Question) -> bool:
         """Once, until its method is complete."""
@@ -158,12 +164,6 @@ class Worker:
         if method in self._done or question in self._answers:
             return False
         return question == CAGE or method in self.lane.methods or (len(arguments) == 1 and self.lane.has(method, *arguments))
-
-    def _allowed_s(self, begun: Begin) -> float:
-        """Nobody waits for a lock twice."""
-        if begun.label == LOCKING and self._call.label == _STARTING:
-            return math.inf
-        return self.lane.allowed_s(begun.question, begun.label)
 
     def _hung(self) -> None:
         question, label, began, allowed_s = self._call

@@ -393,7 +393,7 @@ def test_the_deadline_of_the_run_ends_a_long_wait(tree):
     with running(tree, ends=time.monotonic() + 0.4) as worker:
         answer, seconds = waited(("nvml", "init"), worker)
     assert answer.why == "timeout"
-    assert re.fullmatch(r"nvmlInit: no answer in 0\.[1-4] s", answer.detail)
+    assert re.fullmatch(r"nvmlInit: no answer in 0\.[1-4] s", answer.detail), "what was left of the run"
     assert seconds < 0.6
 
 

@@ -5,7 +5,6 @@ from hostagent.source.base import MIB
 from hostagent.source.files import Files
 from hostagent.source.lane import Ask, Lane, Rights
 from hostagent.source.lanes.nvmltimes import allowed_s
-from hostagent.source.locks import hold
 from hostagent.source.paths import Root
 
 _DIRECTORY = "/proc/driver/nvidia"
@@ -38,6 +37,8 @@ def _end() -> None:
 
 
 def _lock(root: Root, ends: float) -> "Unread | None":
+    from hostagent.source.locks import hold
+
     return hold("nvidia", "nvidia", root, ends)
 
 

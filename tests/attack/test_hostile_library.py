@@ -106,6 +106,7 @@ def test_what_is_roots_alone_is_not_read(live, attack):
     (live / "etc/secret").write_text("everybody may read it, but no library has to")
     assert tried(live, attack) == "EACCES"
     assert tried(live, "read /proc/self/mountinfo")[:1].isdecimal()
+    assert "-" in tried(live, "read /proc/self/maps")
     assert tried(live, "read /sys/kernel/uevent_seqnum").strip().isdecimal()
 
 
