@@ -27,7 +27,7 @@ _KMSG = "/dev/kmsg"
 _KMSG_NUMBERS = (1, 11)  # Linux kernel, Documentation/admin-guide/devices.txt
 _JOURNAL = ("journalctl", "-k", "-b", "0", "--no-pager", "-q", "-a", "-o", "json")
 _FIELDS = "MESSAGE,SYSLOG_FACILITY,_SOURCE_MONOTONIC_TIMESTAMP"
-_MAX_BYTES = 64 * MIB
+_MAX_BYTES, _MAX_MADE_BYTES = 64 * MIB, 4 * MIB
 _MAX_S = 2.0
 _MESSAGE = 1024  # characters: what the kernel keeps of one (LOG_LINE_MAX)
 #: More than so many records are thinned to the newest of each kind: a program that faults again and again fills a log.
@@ -90,22 +90,25 @@ def _device(root: Root) -> Answer:
         return unread(error, _KMSG)
     try:
         found = os.fstat(descriptor)
-        numbers = (os.major(found.st_rdev), os.minor(found.st_rdev))
+        is_made = stat.S_ISREG(found.st_mode)  # of a tree that stands for a host
         # Containers are given /dev/null or a terminal under this name, which would read as a log without any fault.
-        if not (stat.S_ISREG(found.st_mode) or (stat.S_ISCHR(found.st_mode) and numbers == _KMSG_NUMBERS)):
+        if not is_made and (os.major(found.st_rdev), os.minor(found.st_rdev)) != _KMSG_NUMBERS:
             return Unread("error", f"{_KMSG} is not the kernel's log: give the container the host's /dev")
-        return _answer(parse_kmsg(_all(descriptor)))
+        data = _all(descriptor, _MAX_MADE_BYTES if is_made else _MAX_BYTES)
+        return data if isinstance(data, Unread) else _answer(parse_kmsg(data))
     except OSError as error:
         return unread(error, _KMSG)
     finally:
         os.close(descriptor)
 
 
-def _all(descriptor: int) -> bytes:
+def _all(descriptor: int, most: int) -> "bytes | Unread":
     """Every record there is now. One read(2) of the device gives one record; EPIPE means some were overwritten."""
     chunks: list[bytes] = []
     size, ends = 0, time.monotonic() + _MAX_S
-    while size < _MAX_BYTES and time.monotonic() < ends:
+    while size <= most:
+        if time.monotonic() > ends:
+            return Unread("timeout", f"{_KMSG}: no end in {_MAX_S:g} s")
         try:
             chunk = os.read(descriptor, 65536)
         except BlockingIOError:
@@ -118,7 +121,7 @@ def _all(descriptor: int) -> bytes:
             break
         chunks.append(chunk)
         size += len(chunk)
-    return b"".join(chunks)
+    return Unread("error", f"{_KMSG} has more than {most} bytes") if size > most else b"".join(chunks)
 
 
 def _system_call() -> "bytes | Unread":
