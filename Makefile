@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help check test test-pythons fuzz lint bench docs schemas hosts lock clean
+.PHONY: help check test test-pythons fuzz attack lint bench docs schemas hosts lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -21,6 +21,9 @@ test-pythons:  ## run the tests on every Python from 3.10 to 3.14 that PATH or p
 
 fuzz: $(VENV)/.tests  ## look for examples that break a property, for FUZZ_SECONDS (120)
 	$(BIN)/python -m tests.fuzz
+
+attack: $(VENV)/.tests  ## repeat the attacks with all their counts (root, gcc)
+	ATTACK=1 $(BIN)/python -m pytest tests/attack
 
 lint: $(VENV)/.tests  ## style, types, layers
 	$(BIN)/ruff check .

@@ -68,6 +68,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         boot_id=_known(facts, Identity, "boot_id", ""),
         evidence=facts.kind,
         replayed=reading.replayed,
+        simulated=_known(facts, Identity, "simulated", False),
         partial=prepared.partial,
         host=_identity(facts),
         profile=ProfileIdentity(loaded.title, loaded.digest, loaded.origins),

@@ -1,13 +1,14 @@
 """Where a command reads a host, and the pass over it. Light: a live pass should start before all else."""
 
 import contextlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hostagent.collect import READERS, lanes
 from hostagent.deadline import time_limit, within
 from hostagent.errors import HostagentError, OutOfTime
-from hostagent.forked import Forked
+from hostagent.forked import Forked, Place
 from hostagent.reading import InProcess, Reading
 from hostagent.vocabulary import Kind
 
@@ -71,7 +72,7 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...]) -> Iterator[Reading]:
     def backend(started: Sequence[Worker]) -> LiveBackend:
         return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
-    reading = Forked(backend, kind, kinds, deadline, workers)
+    reading = Forked(backend, Place(root, kind), kinds, deadline, workers)
     try:
         reading.start()
         yield reading
@@ -80,6 +81,7 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...]) -> Iterator[Reading]:
 
 
 def _place(evidence: Evidence) -> tuple[str, Kind]:
+    """An absolute path, because those who read work in ``/``; and what is there."""
     if evidence.root:
-        return evidence.root, "image"
-    return (evidence.host_root, "host-root") if evidence.host_root else ("/", "live")
+        return os.path.abspath(evidence.root), "image"
+    return (os.path.abspath(evidence.host_root), "host-root") if evidence.host_root else ("/", "live")

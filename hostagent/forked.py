@@ -20,7 +20,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hostagent.collect import READERS, collect, with_needs
 from hostagent.crash import crash_lines, crash_text
@@ -33,6 +33,7 @@ from hostagent.source.base import Answer, Backend, Source
 from hostagent.source.child import Child, Send
 from hostagent.source.lanes import LANES
 from hostagent.source.live import PROGRAM_TIMEOUT_S
+from hostagent.source.mounts import mount_below
 from hostagent.source.worker import Worker
 from hostagent.vocabulary import Kind
 
@@ -51,6 +52,13 @@ _LOOK_S = 0.25
 _MAX_REPLACED = 3
 
 
+class Place(NamedTuple):
+    """What is read, and where its ``/`` is for this process."""
+
+    root: str
+    kind: Kind
+
+
 class Forked:
     """A pass in a child: whatever hangs or computes, the parent has what came until the deadline, and goes on.
 
@@ -62,22 +70,23 @@ class Forked:
     def __init__(
         self,
         backend: Callable[[Sequence[Worker]], Backend],
-        kind: Kind,
+        place: Place,
         kinds: Iterable[str],
         deadline: Deadline,
         workers: Callable[[], Sequence[Worker]] = tuple,
     ) -> None:
         """`backend` is made in the child, over the workers that `workers` makes and the parent starts and ends."""
+        self._root, self._kind = place
         self.started = time.perf_counter()
         self._make_backend = backend
         self._make_workers = workers
-        self._kind: Kind = kind
         self._kinds = with_needs(tuple(kinds) or READERS)
         self._deadline = deadline
         self._workers: Sequence[Worker] = ()
         self._child = Child()
         self._kept: AnswerFile | None = None
         self._known: Mapping[Question, Answer | Unread] = {}  # what the child begins with
+        self._hung: list[str] = []  # mount points where a question hung: nothing there is asked any more
         self._word = (-1, -1)  # a pipe to the child, for what only the profile knows
         self._asked: Question = ()
         self._began, self._began_cpu_s = 0.0, 0.0
@@ -139,14 +148,10 @@ class Forked:
 
     def _end(self) -> int:
         """The process id of a child that hangs in the kernel, where not even SIGKILL ends it; else 0."""
-        pid, left = self._child.pid, self._child.close()
+        left = self._child.close()
         for one in self._workers:
             one.close()
         self._workers = ()
-        if pid and not self._is_done:
-            from hostagent.source.rpmcopy import remove_left
-
-            remove_left(pid)
         return left
 
     def _receive(self, nvml_optional: Callable[[], bool]) -> None:
@@ -193,6 +198,7 @@ class Forked:
             self._problem = Unread("timeout", f"the fourth question that hangs: {late.detail}", " ".join(asked))
             return
         self._replaced += 1
+        self._hung += filter(None, (mount_below(self._root, path) for path in asked[1:2]))
         self._kept.read()
         self._kept.add(asked, late)
         self._known = self._kept.read()
@@ -228,7 +234,7 @@ class Forked:
 
         try:
             assert self._kept is not None
-            told = Told(self._make_backend(self._workers), ask, self._kept.add)
+            told = Told(self._make_backend(self._workers), ask, self._kept.add, self._hung)
             source = Source(told, nvml_optional=nvml_optional, answers=self._known)
             collect(source, self._kinds, told=lambda *fact: tell("fact", pickle.dumps(fact, protocol=5)))
             for one in self._workers:

@@ -10,6 +10,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread
 from hostagent.source.answerfile import Question
 from hostagent.source.base import Answer, Backend, Source
+from hostagent.source.lane import below
 from hostagent.vocabulary import Kind
 
 
@@ -68,12 +69,19 @@ class InProcess:
 
 
 class Told:
-    """A backend that says what it is asked before it asks, and what the answer was."""
+    """A backend that says what it is asked before it asks, and what the answer was; below `hung` it asks nothing."""
 
-    def __init__(self, backend: Backend, before: Callable[[Question], None], after: "Callable[[Question, Answer | Unread], None]") -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        before: Callable[[Question], None],
+        after: "Callable[[Question, Answer | Unread], None]",
+        hung: Iterable[str] = (),
+    ) -> None:
         self._backend = backend
         self._before = before
         self._after = after
+        self._hung = tuple(hung)
 
     @property
     def kind(self) -> Kind:
@@ -82,6 +90,7 @@ class Told:
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         asked = (method, *arguments)
         self._before(asked)
-        answer = self._backend.ask(*asked)
+        place = next((one for one in self._hung if arguments and below(arguments[0], one)), "")
+        answer = Unread("timeout", f"{arguments[0]}: not asked, the file system at {place} hangs") if place else self._backend.ask(*asked)
         self._after(asked, answer)
         return answer

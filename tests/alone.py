@@ -49,4 +49,10 @@ def _reports(item):
     if status:
         failed = f"the process of the test ended with {os.waitstatus_to_exitcode(status)}"
         return [pytest.TestReport(item.nodeid, item.location, {}, "failed", failed, "call")]
-    return [item.config.hook.pytest_report_from_serializable(config=item.config, data=one) for one in json.loads(told)]
+    return [_report(item, one) for one in json.loads(told)]
+
+
+def _report(item, told):
+    if isinstance(told["longrepr"], list):  # of a skipped test: file, line, reason, which pytest wants as a tuple
+        told["longrepr"] = tuple(told["longrepr"])
+    return item.config.hook.pytest_report_from_serializable(config=item.config, data=told)

@@ -6,6 +6,8 @@ import shutil
 import pytest
 
 from hostagent import profile
+from hostagent.evidence import Evidence, open_host
+from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
 from hostagent.source.live import LiveBackend
@@ -179,3 +181,16 @@ def test_a_tree_that_is_nearly_empty_is_not_ready_and_nothing_crashes(tmp_path):
     report = _judged(tree.root)
     assert report.verdict.single_node != "ready"
     assert [one for one in report.findings if one.code == "crashed"] == []
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", ["root", "host_root"])
+def test_a_directory_may_be_named_as_the_caller_sees_it(kind, tmp_path, monkeypatch):
+    """Those who read work in ``/``."""
+    tree = _plain(tmp_path / "here")
+    tree.write("/etc/os-release", "ID=acme\n")
+    for place in ("proc/1", "sys/module"):
+        tree.directory(f"/{place}")
+    monkeypatch.chdir(tmp_path)
+    with open_host(Evidence(**{kind: "here"}), ["Os"]) as reading:
+        assert reading.collect().facts.of(Os).id == "acme"

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
-import psutil
 import pytest
 
 from hostagent import profile
@@ -25,7 +24,7 @@ from hostagent.facts.host import Identity, Machine
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
-from hostagent.forked import Forked
+from hostagent.forked import Forked, Place
 from hostagent.reading import Collected, InProcess
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
@@ -36,7 +35,7 @@ from hostagent.source.lane import CALL_S, Lane
 from hostagent.source.lanes import LANES
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.worker import Worker
-from tests.children import children
+from tests.children import children, running, until
 from tests.judged import judged
 
 HOSTS = sorted(path.parent for path in (Path(__file__).parent / "hosts").glob("*/tape.json"))
@@ -107,7 +106,7 @@ def test_an_unread_names_its_question():
 
 
 def forked(answers, deadline_s, kinds=("Identity", "Os", "Machine"), **options):
-    reading = Forked(lambda _: Answering(answers), "live", kinds, within(deadline_s), **options)
+    reading = Forked(lambda _: Answering(answers), Place("/", "live"), kinds, within(deadline_s), **options)
     reading.start()
     return reading
 
@@ -193,7 +192,7 @@ def test_a_reading_process_that_dies_costs_what_it_had_not_read_and_names_the_qu
 
 @pytest.mark.alone
 def test_a_reading_process_that_dies_before_it_asks_names_no_question():
-    reading = Forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), "live", ("Identity",), within(5))
+    reading = Forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), Place("/", "live"), ("Identity",), within(5))
     reading.start()
     facts, _ = reading.collect()
     reading.close()
@@ -205,7 +204,7 @@ def test_a_bug_of_the_reading_process_costs_what_it_had_not_read_and_leaves_its_
     def build(_):
         raise LookupError("no such host")
 
-    reading = Forked(build, "live", HEAD, within(5))
+    reading = Forked(build, Place("/", "live"), HEAD, within(5))
     reading.start()
     facts, _ = reading.collect()
     reading.close()
@@ -249,38 +248,14 @@ def test_what_the_child_answers_is_what_the_host_answered():
 
 
 @pytest.mark.alone
-def test_a_program_that_the_host_is_asked_for_ends_with_the_pass(tmp_path):
-    left = tmp_path / "pid"
-    script = f"echo $$ > {left}; exec sleep 1000"
+def test_a_program_that_the_host_is_asked_for_ends_with_the_pass():
     from hostagent.source.programs import run
 
-    reading = forked({"processes": lambda: run(("/bin/sh", "-c", script), 100)}, 0.5)
+    reading = forked({"processes": lambda: run(("sleep", "1000.125"), 100)}, 0.5)
+    assert until(lambda: running("sleep", "1000.125"))
     reading.collect()
     reading.close()
-    ends = time.monotonic() + 2
-    while psutil.pid_exists(int(left.read_text())) and time.monotonic() < ends:
-        time.sleep(0.01)
-    assert not psutil.pid_exists(int(left.read_text()))
-
-
-@pytest.mark.alone
-def test_a_copy_that_rpm_worked_on_goes_with_the_reading_process(tmp_path, monkeypatch):
-    from hostagent.source import rpmcopy
-    from hostagent.source.files import Files
-    from hostagent.source.paths import Root
-
-    (tmp_path / "tmp").mkdir()
-    (tmp_path / "database").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    monkeypatch.setattr(rpmcopy, "run", lambda *_: hang())
-    argv = ("rpm", "--dbpath", "/database")
-    reading = forked({"processes": lambda: rpmcopy.run_on_copy(Files(Root(str(tmp_path))), argv, 60)}, 0.5)
-    ends = time.monotonic() + 5
-    while not list((tmp_path / "tmp").iterdir()) and time.monotonic() < ends:
-        time.sleep(0.01)
-    assert list((tmp_path / "tmp").iterdir()) != []
-    reading.close()
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert until(lambda: not running("sleep", "1000.125"))
 
 
 @pytest.mark.parametrize("never", [hang, forever])

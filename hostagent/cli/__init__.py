@@ -1,17 +1,10 @@
 """The command line: one module a command group, imported when its command is called."""
 
-import errno
-import gc
-import os
-import signal
-import sys
 from typing import Any
 
 import click
 
-from hostagent import REPORT_BUGS_TO, __version__
-from hostagent.errors import HostagentError
-from hostagent.visible import visible
+from hostagent import __version__
 
 #: Command, module, and the line in --help. Only the called command's module is imported.
 COMMANDS = {
@@ -22,10 +15,6 @@ COMMANDS = {
     "profile": ("profile", "List, show and validate profiles"),
     "schema": ("schema", "Print a published JSON Schema"),
 }
-USAGE = 2
-#: New objects before Python looks for garbage among the young ones, 700 of its own accord: what a start imports lives on, and
-#: looking at it again and again costs 7 % of a run.
-_GC_AFTER = 50_000
 
 
 class LazyGroup(click.Group):
@@ -59,35 +48,3 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: Any) -> None:
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Version and commit.")
 def cli() -> None:
     """Make a GPU host ready, prove it, and tell every scheduler."""
-
-
-def main() -> None:
-    """Run the command line. A user's mistake is one sentence and exit 2; a bug keeps its traceback and exits 2 too."""
-    if sys.stdout is None:
-        click.echo("Error: there is no standard output.", err=True)
-        sys.exit(USAGE)
-    gc.set_threshold(_GC_AFTER)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that stops reading ends us as it ends every filter; click would exit 1
-    try:
-        cli(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(USAGE)
-    except HostagentError as error:
-        click.echo(
-            visible(f"Error: {error.message}.") + "\n" + visible(error.next_step) + ("" if error.next_step.endswith("?") else "."), err=True
-        )
-        sys.exit(USAGE)
-    except click.Abort:
-        click.echo("Interrupted.", err=True)
-        sys.exit(130)
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC and not error.filename:
-            click.echo("Error: cannot write standard output: no space left on device.", err=True)
-            os._exit(USAGE)  # what is buffered cannot be written either
-
-        import traceback
-
-        traceback.print_exc()
-        click.echo(f"This is a bug in hostagent: please report it to {REPORT_BUGS_TO} with the lines above.", err=True)
-        sys.exit(USAGE)

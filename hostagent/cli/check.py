@@ -1,12 +1,13 @@
 """``hostagent check``."""
 
 import os
-import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hostagent.cli.options import colour_wanted, evidence, evidence_options, terminal_width, warn, write
+from hostagent.cli.streams import complain
 from hostagent.deadline import time_limit
 from hostagent.errors import OutOfTime
 from hostagent.evidence import Evidence, open_host
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Seconds for writing the report, beside `hostagent.app.JUDGING_S` for judging: a run ends at most 3 s after its deadline.
 RENDERING_S = 0.8
+#: Seconds that a pipe or device gets at least to take the report.
+DELIVERING_S = 0.4
 ProfileFiles = tuple[tuple[str, str], ...]
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 
@@ -44,12 +47,13 @@ _SCOPES = {"single": "single_node", "multi": "multi_node"}
 @evidence_options
 def command(
     profile_name: str, scope: str, form: Format, output: str, only: tuple[str, ...], save_state: bool, verbose: bool, **where: Any
-) -> None:
+) -> int:
     """Judge a host: is it ready for GPU jobs, and if not, why.
 
     Exit 0: ready or degraded. 1: not ready, or not enough could be read. 2: usage, or hostagent could not run.
     """
     place = evidence(**where)
+    ends = time.monotonic() + place.deadline_s
     may_save = place.is_this_machine and not only and os.geteuid() == 0
     if save_state and not may_save:
         raise click.UsageError("found --save-state, which needs a run of all checks of this machine, as root")
@@ -58,8 +62,9 @@ def command(
         _remember(report, loaded.files)
     if verbose:
         _tell_crashes(report)
-    write(rendered(report, form, colour=colour_wanted(output), width=terminal_width(), verbose=verbose), output)
-    sys.exit(0 if getattr(report.verdict, _SCOPES[scope]) in PLACEABLE else 1)
+    text = rendered(report, form, colour=colour_wanted(output), width=terminal_width(), verbose=verbose)
+    write(text, output, ends=max(ends, time.monotonic() + DELIVERING_S))
+    return 0 if getattr(report.verdict, _SCOPES[scope]) in PLACEABLE else 1
 
 
 def _checked(place: Evidence, profile_name: str, only: tuple[str, ...]) -> "tuple[Report, Loaded]":
@@ -95,7 +100,7 @@ def rendered(report: Report, form: Format, within_s: float = RENDERING_S, **opti
         with time_limit(within_s):
             return render(report, form, **options)
     except OutOfTime:
-        click.echo(f"Warning: the report was not written in {within_s:g} s and is shortened.", err=True)
+        complain(f"Warning: the report was not written in {within_s:g} s and is shortened.")
         return render(shortened(report), form, **options)
 
 
@@ -103,11 +108,11 @@ def _tell_crashes(report: Report) -> None:
     from hostagent.sinks.tracebacks import tracebacks
 
     for text in tracebacks(report):
-        click.echo(text, err=True)
+        complain(*text.split("\n"))
 
 
 def _remember(report: Report, profile_files: ProfileFiles) -> None:
     try:
         state.save(report, profile_files)
     except OSError as error:
-        click.echo(f"Warning: no state written to {state.PATH}: {(error.strerror or str(error)).lower()}", err=True)
+        complain(f"Warning: no state written to {state.PATH}: {(error.strerror or str(error)).lower()}")

@@ -7,6 +7,7 @@ import click
 from hostagent import catalogue, profile
 from hostagent.check import Check
 from hostagent.cli.options import warn
+from hostagent.cli.streams import put, say
 from hostagent.errors import HostagentError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -32,21 +33,21 @@ def list_checks(profile_name: str, installed: bool, form: str) -> None:
     checks = catalogue.load(loaded.profile.catalogues)
     if form == "json":
         rows = [{"id": one.id, "severity": one.severity, "scope": one.scope, "title": one.title, "since": one.since} for one in checks]
-        click.echo(json.dumps(rows, indent=1))
+        put(json.dumps(rows, indent=1) + "\n")
         return
     width = max((len(one.id) for one in checks), default=0)
     for one in checks:
         policy = loaded.profile.checks.get(one.id)
         off = "  (off)" if policy and policy.off else ""
-        click.echo(f"{one.id:<{width}}  {one.severity:<8}  {one.title}{off}")
-    click.echo(f"\n{len(checks)} checks. 'hostagent checks show ID' explains one.")
+        say(f"{one.id:<{width}}  {one.severity:<8}  {one.title}{off}")
+    say("", f"{len(checks)} checks. 'hostagent checks show ID' explains one.")
 
 
 def _list_installed() -> None:
     from importlib.metadata import entry_points
 
     for one in sorted(entry_points(group="hostagent.catalogues"), key=lambda point: point.value):
-        click.echo(one.value)
+        say(one.value)
 
 
 @command.command("show")
@@ -61,7 +62,7 @@ def show_check(check_id: str, profile_name: str) -> None:
     checks = {one.id: one for one in catalogue.load(loaded.profile.catalogues)}
     if check_id not in checks:
         raise HostagentError(f"found no check {check_id!r}{_nearest(check_id, checks)}", "Run 'hostagent checks list'")
-    click.echo(render_page(checks[check_id]), nl=False)
+    say(*render_page(checks[check_id]).removesuffix("\n").split("\n"))
 
 
 def _nearest(check_id: str, checks: dict[str, Check]) -> str:

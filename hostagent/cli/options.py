@@ -1,19 +1,30 @@
 """Options that several commands share."""
 
+import math
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import click
 
+from hostagent.cli.streams import complain, put
 from hostagent.evidence import Evidence
-from hostagent.visible import visible
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _WIDTH = 100
 _MAX_WARNINGS = 20
+_MAX_WIDTH = 10_000
 _DIRECTORY = click.Path(exists=True, file_okay=False, readable=True)
+
+
+class _Seconds(click.FloatRange):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if math.isnan(seconds):  # it is in no range and outside of none
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        return seconds
+
 
 _EVIDENCE = (
     click.option("--host-root", type=_DIRECTORY, help="A live host whose / is mounted at DIR.", metavar="DIR"),
@@ -23,7 +34,7 @@ _EVIDENCE = (
     click.option(
         "--deadline",
         "deadline_s",
-        type=click.FloatRange(min=0.1, max=3600),
+        type=_Seconds(min=0.1, max=3600),
         default=30,
         show_default=True,
         help="Seconds for the whole run.",
@@ -58,15 +69,16 @@ def colour_wanted(path: str) -> bool:
     return not path and sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def write(text: str, path: str) -> None:
-    """To standard output, or whole into a file."""
+def write(text: str, path: str, mode: int | None = None, ends: float = math.inf) -> None:
+    """To standard output, or whole into a file (see `deliver`)."""
+    text = text if text.endswith("\n") else f"{text}\n"
     if not path:
-        click.echo(text, nl=not text.endswith("\n"))
+        put(text)
         return
     from hostagent.deliver.file import deliver
 
     try:
-        deliver(text if text.endswith("\n") else text + "\n", path)
+        deliver(text, path, mode, ends=ends)
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from error
 
@@ -75,16 +87,16 @@ def warn(sentences: Iterable[str]) -> None:
     """What is odd and no mistake, on standard error, a line each; a profile of a newer hostagent may have hundreds."""
     told = tuple(sentences)
     for sentence in told[:_MAX_WARNINGS]:
-        click.echo(visible(f"Warning: {sentence}."), err=True)
+        complain(f"Warning: {sentence}.")
     if len(told) > _MAX_WARNINGS:
-        click.echo(f"Warning: {len(told) - _MAX_WARNINGS} more of these.", err=True)
+        complain(f"Warning: {len(told) - _MAX_WARNINGS} more of these.")
 
 
 def terminal_width() -> int:
     """Columns of the terminal; COLUMNS wins; 100 where there is neither. shutil has this, for another 3 ms a start."""
     columns = os.environ.get("COLUMNS", "")
-    if columns.isdigit() and int(columns) > 0:
-        return int(columns)
+    if columns.isascii() and columns.isdigit() and 0 < len(columns) <= len(str(_MAX_WIDTH)):
+        return min(int(columns), _MAX_WIDTH) or _WIDTH
     try:
         return os.get_terminal_size(1).columns or _WIDTH
     except OSError:

@@ -8,6 +8,7 @@ import click
 
 from hostagent import catalogue, profile
 from hostagent.cli.options import warn
+from hostagent.cli.streams import put, say
 from hostagent.evaluate import params
 from hostagent.profiles import files
 from hostagent.typed import plain
@@ -23,9 +24,8 @@ def list_profiles() -> None:
     """List the built-in profiles."""
     rows = [(name, profile.load(name, site_file="").profile.description) for name in files.names()]
     width = max(len(name) for name, _ in rows)
-    for name, description in rows:
-        click.echo(f"{name:<{width}}  {description}")
-    click.echo(f"\nA site file {profile.SITE_FILE} is laid over the chosen profile.")
+    say(*(f"{name:<{width}}  {description}" for name, description in rows))
+    say("", f"A site file {profile.SITE_FILE} is laid over the chosen profile.")
 
 
 @command.command("show")
@@ -37,13 +37,12 @@ def show_profile(name: str, form: str) -> None:
     warn(loaded.warnings)
     values = dict(_leaves(plain(loaded.profile), ""))
     if form == "json":
-        click.echo(json.dumps({"profile": plain(loaded.profile), "hash": loaded.digest, "origin": dict(loaded.origins)}, indent=1))
+        put(json.dumps({"profile": plain(loaded.profile), "hash": loaded.digest, "origin": dict(loaded.origins)}, indent=1) + "\n")
         return
     width = max(len(path) for path in values)
     shown = {path: json.dumps(value, ensure_ascii=False) for path, value in values.items()}
     middle = min(40, max(len(text) for text in shown.values()))
-    for path, text in shown.items():
-        click.echo(f"{path:<{width}}  {text:<{middle}}  # {loaded.origin(path)}")
+    say(*(f"{path:<{width}}  {text:<{middle}}  # {loaded.origin(path)}" for path, text in shown.items()))
 
 
 @command.command("validate")
@@ -58,7 +57,7 @@ def validate_profile(path: str) -> None:
         policy = loaded.profile.checks.get(one.id)
         if policy and policy.params:
             params(one, policy)
-    click.echo(f"{path}: valid, profile {loaded.profile.name}, hash {loaded.digest}")
+    say(f"{path}: valid, profile {loaded.profile.name}, hash {loaded.digest}")
 
 
 def _leaves(value: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

@@ -4,6 +4,7 @@ import json
 
 import click
 
+from hostagent.cli.streams import put
 from hostagent.schemas import names, published
 
 
@@ -11,4 +12,4 @@ from hostagent.schemas import names, published
 @click.argument("name", type=click.Choice(names()))
 def command(name: str) -> None:
     """Print the JSON Schema (2020-12) of a document hostagent reads or writes."""
-    click.echo(json.dumps(published(name), indent=1))
+    put(json.dumps(published(name), indent=1) + "\n")

@@ -1,20 +1,22 @@
 """``hostagent snapshot``: save, show, diff, adopt."""
 
 import os
-import sys
+from itertools import islice
 from typing import Any
 
 import click
 
 from hostagent import profile, snapshot
-from hostagent.cli.options import evidence, evidence_options, warn, write
+from hostagent.cli.options import evidence, evidence_options, warn
+from hostagent.cli.streams import complain, put, say
 from hostagent.errors import HostagentError
 from hostagent.evidence import open_host
 from hostagent.source import tape
-from hostagent.visible import visible
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _MIN_KEY_BYTES = 16
+#: Written at once: an answer may have millions.
+_LINES = 10_000
 
 
 @click.group("snapshot", context_settings=_SETTINGS)
@@ -28,7 +30,7 @@ def command() -> None:
 @click.option("--key-file", type=click.Path(exists=True, dir_okay=False), help="Redact under this key: files of one key can be compared.")
 @evidence_options
 def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None:
-    """Record everything the checks read into FILE (mode 0600), redacted.
+    """Record what the checks use of this host into FILE (mode 0600), redacted. Read FILE before you give it away.
 
     'hostagent check --from FILE' then gives the same report anywhere.
     """
@@ -36,15 +38,34 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
     key = _key(key_file)
     with open_host(place) as reading:
         recorded = snapshot.record(reading, key, redact=not no_redact)
+    text = _text(recorded)
     from hostagent.deliver.file import deliver
 
     try:
-        deliver(tape.dumps(recorded), path, mode=0o600)
+        deliver(text, path, mode=0o600)
     except OSError as error:
         raise HostagentError(
             f"cannot write {path}: {(error.strerror or str(error)).lower()}", "Name a file in a writable directory"
         ) from error
-    click.echo(f"{path}: {len(recorded.answers)} answers, {'not redacted' if no_redact else 'redacted'}", err=True)
+    redaction = "redacted" if recorded.redacted else "not redacted"
+    complain(f"{path}: {len(recorded.answers)} answers, {redaction}. It holds:")
+    for thing in snapshot.things(recorded):
+        complain(f"  {thing}")
+    risk = "no pattern finds every name and every secret" if recorded.redacted else "names of hosts and users, addresses and ids are in it"
+    complain(f"Read it before you give it away ({risk}): 'hostagent snapshot show --list FILE'")
+
+
+def _text(recorded: tape.Tape) -> str:
+    """What can be loaded again."""
+    text = tape.dumps(recorded)
+    size = len(text.encode())
+    if size > tape.MAX_BYTES:
+        largest = max(recorded.answers, key=lambda asked: len(str(recorded.answers[asked])))
+        raise HostagentError(
+            f"the snapshot has {size} bytes, wanted at most {tape.MAX_BYTES}",
+            f"Look why this is long: '{largest}'; then record again",
+        )
+    return text
 
 
 @command.command("show")
@@ -57,23 +78,24 @@ def show(path: str, question: str, list_questions: bool) -> None:
     if question:
         if question not in recorded.answers:
             raise HostagentError(f"{path} does not know the question {question!r}", f"Run 'hostagent snapshot show --list {path}'")
-        write("\n".join(snapshot.shown(recorded.answers[question])), "")
+        lines = snapshot.shown(recorded.answers[question])
+        while some := list(islice(lines, _LINES)):
+            put("\n".join([*some, ""]))
         return
     for line in snapshot.summary(recorded):
-        click.echo(line)
+        say(line)
     if list_questions:
-        click.echo("\n".join(visible(known) for known in recorded.answers))
+        say(*recorded.answers)
 
 
 @command.command("diff")
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="B")
-def diff(left: str, right: str) -> None:
+def diff(left: str, right: str) -> int:
     """Compare two snapshots answer by answer, but for the time. Exit 0 equal, 1 different, 2 usage."""
-    lines = list(snapshot.differences(tape.load(left), tape.load(right)))
-    for line in lines or ["no difference"]:
-        click.echo(line)
-    sys.exit(1 if lines else 0)
+    lines = list(snapshot.differences(snapshot.packed(tape.load(left)), snapshot.packed(tape.load(right))))
+    say(*(lines or ["no difference"]))
+    return 1 if lines else 0
 
 
 @command.command("adopt")
@@ -86,10 +108,10 @@ def adopt(path: str, directory: str, profile_name: str) -> None:
     loaded = profile.load(profile_name, site_file="")
     warn(loaded.warnings)
     expected = snapshot.adopt(recorded, tape.dumps(recorded), directory, loaded)
-    click.echo(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
+    say(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")
     for outcome in ("fail", "warn", "unknown", "not_recorded"):
         for check_id in expected.get(outcome, ()):
-            click.echo(f"  {outcome:<7} {check_id}")
+            say(f"  {outcome:<7} {check_id}")
 
 
 def _key(path: str | None) -> bytes:

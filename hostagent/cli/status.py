@@ -1,14 +1,13 @@
 """``hostagent status``: reads one file, imports no collector."""
 
 import json
-import sys
 import time
 from collections.abc import Iterator, Mapping
 
 import click
 
+from hostagent.cli.streams import put, say
 from hostagent.report import state
-from hostagent.visible import visible
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 
@@ -17,7 +16,7 @@ _SCOPES = {"single": "single_node", "multi": "multi_node"}
 @click.option("--scope", type=click.Choice(list(_SCOPES)), default="single", show_default=True, help="The verdict that sets the exit code.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output.")
 @click.option("--state-file", default=state.PATH, show_default=True, help="Where the verdict is kept.", metavar="FILE")
-def command(scope: str, form: str, state_file: str) -> None:
+def command(scope: str, form: str, state_file: str) -> int:
     """Print the last verdict of this host, without a new run.
 
     Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too. A profile file that
@@ -29,10 +28,10 @@ def command(scope: str, form: str, state_file: str) -> None:
     changes = found.profile_changes()
     if form == "json":
         added = {"problem": found.problem, "placeable": placeable, "profile_changed": changes}
-        click.echo(json.dumps({**found.data, **added}, indent=1))
+        put(json.dumps({**found.data, **added}, indent=1) + "\n")
     else:
-        click.echo("\n".join(visible(line) for line in _lines(found, now, changes)))
-    sys.exit(0 if placeable else 1)
+        say(*_lines(found, now, changes))
+    return 0 if placeable else 1
 
 
 def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) -> list[str]:

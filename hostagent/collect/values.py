@@ -7,6 +7,7 @@ from typing import ParamSpec, TypeVar
 
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,7 +28,7 @@ def stops_at_unread(read: "Callable[P, T]") -> "Callable[P, T | Unread]":
 
 def line_in(source: Source, path: str, *, absent: "str | None" = None) -> "str | Unread":
     """A file of one line, as procfs and sysfs have them, without white space around it."""
-    return then(source.text(path, absent=absent), str.strip)
+    return then(source.text(path, keep=WHOLE, absent=absent), str.strip)
 
 
 def number_in(source: Source, path: str) -> "int | Unread":
@@ -56,6 +57,17 @@ def names_in(source: Source, directory: str) -> "tuple[str, ...] | Unread":
 def paths_in(source: Source, directory: str) -> tuple[str, ...]:
     """The paths in a directory, none where it is not there; raises ``UnreadError`` where nobody could look."""
     return tuple(f"{directory}/{name}" for name in need(source.listdir(directory, absent=())))
+
+
+def shown(line: str) -> str:
+    """A line of a log as a report may show it: without secrets.
+
+    >>> shown("[ERROR] cannot log in with password=hunter2")
+    '[ERROR] cannot log in with password=<removed>'
+    """
+    from hostagent.secret.names import without_secrets  # only where there are such lines
+
+    return without_secrets(line)
 
 
 def modified_at(source: Source, path: str) -> "float | Unread":

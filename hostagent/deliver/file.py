@@ -1,59 +1,165 @@
-"""Writing a rendered report: whole or not at all."""
+"""Writing a rendered report: whole or not at all, and into nothing but what its caller named."""
 
+import contextlib
 import errno
+import math
 import os
 import stat
 import time
 
+_STANDARD = {"/dev/stdout": 1, "/dev/stderr": 2}
+_OPEN_DESCRIPTORS = "/dev/fd/"
+_NULL = os.makedev(1, 3)
+_NEW = os.O_WRONLY | os.O_CLOEXEC
 
-def deliver(text: str, path: str, mode: int = 0o644) -> None:
-    """Write `text` to `path` through a file beside it and a rename. A link is replaced, not followed. Raises ``OSError``.
 
-    A device or a pipe (/dev/stdout) is written to: replacing it would take it from everybody else.
+def deliver(text: str, path: str, mode: int | None = None, *, ends: float = math.inf) -> None:
+    """Write `text` to `path`. Raises ``OSError``.
+
+    A regular file or a link is replaced in one step, with `mode`, or 0666 less the umask. Written into are /dev/stdout, /dev/stderr and
+    /dev/fd/N, which the caller opened, for as long as their reader takes; /dev/null; and a pipe or character device that is root's or the
+    caller's own and named without a link, until `ends` on the monotonic clock. Everything else is refused.
     """
     data = text.encode("utf-8", "backslashreplace")
-    if own := _own_descriptor(path):
-        _write(os.dup(own), data)  # opened anew it would begin at the start of what it appends to
+    path = f"/{os.path.abspath(path).lstrip('/')}"  # POSIX leaves two leading slashes as they are
+    own = _own_descriptor(path)
+    if own is not None:
+        _feed(os.dup(own), data, math.inf)  # opened anew it would begin at the start of what it appends to
         return
-    if _is_stream(path):
-        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-        os.set_blocking(descriptor, True)  # a pipe nobody reads refused to open; one with a reader may be slow
-        _write(descriptor, data)
-        return
-    directory, name = os.path.split(os.path.abspath(path))
-    temporary = os.path.join(directory, f".{name[:200]}.{os.getpid()}.{time.monotonic_ns()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    folder, name = os.path.split(os.fsencode(path))
+    place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fchmod(descriptor, mode)
-        _write(descriptor, data, sync=True)
-        os.replace(temporary, path)
+        found = _look(name, place)
+        if found is None or stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+            _refuse_dev(place)
+            _replace(data, name, place, mode)
+        else:
+            _feed(_opened(found, name, place, folder), data, ends)
+    finally:
+        os.close(place)
+
+
+def _own_descriptor(path: str) -> int | None:
+    """What the caller of this process opened under a name like /dev/stdout or /dev/fd/3; None for any other path."""
+    if path in _STANDARD:
+        return _STANDARD[path]
+    number = path.removeprefix(_OPEN_DESCRIPTORS)
+    if number == path:
+        return None
+    if number.isascii() and number.isdigit() and len(number) <= 7 and (int(number) <= 2 or _is_inherited(int(number))):
+        return int(number)
+    raise OSError(errno.EBADF, "found no such open descriptor")
+
+
+def _is_inherited(descriptor: int) -> bool:
+    """What Python opened itself is closed for its children; only what came with the start is not."""
+    try:
+        return os.get_inheritable(descriptor)
+    except OSError:
+        return False
+
+
+def _refuse_dev(place: int) -> None:
+    """A name mistyped there would take the place of a link that everybody uses, or look like a device."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samestat(os.fstat(place), os.stat("/dev")):
+            raise OSError(errno.EINVAL, "found no device of that name, wanted one or a file that is not in /dev")
+
+
+def _look(name: bytes, place: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=place, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _opened(found: os.stat_result, name: bytes, place: int, folder: bytes) -> int:
+    """A descriptor of a pipe or character device that may be written into, and never waits for anybody."""
+    kind = stat.S_IFMT(found.st_mode)
+    if kind not in (stat.S_IFIFO, stat.S_IFCHR):
+        word = {stat.S_IFDIR: "directory", stat.S_IFSOCK: "socket", stat.S_IFBLK: "block device"}.get(kind, "thing of another kind")
+        raise OSError(errno.EINVAL, f"found a {word}, wanted a file, a pipe or a character device")
+    if not (kind == stat.S_IFCHR and found.st_rdev == _NULL) and found.st_uid not in (0, os.geteuid()):
+        raise OSError(
+            errno.EPERM, f"found a {'pipe' if kind == stat.S_IFIFO else 'device'} of user {found.st_uid}, wanted root's or your own"
+        )
+    if os.readlink(b"/proc/self/fd/%d" % place) != folder:
+        raise OSError(errno.ELOOP, "found a pipe or device behind a link, wanted it named without one")
+    flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(name, flags, dir_fd=place)  # a pipe that nobody reads refuses
+    now = os.fstat(descriptor)
+    if (now.st_dev, now.st_ino, now.st_rdev) != (found.st_dev, found.st_ino, found.st_rdev):
+        os.close(descriptor)
+        raise OSError(errno.EAGAIN, "found another file there a moment later")
+    return descriptor
+
+
+def _feed(descriptor: int, data: bytes, ends: float) -> None:
+    """All of `data`, waiting for a slow reader until `ends`. The descriptor is closed."""
+    rest = memoryview(data)
+    try:
+        while rest:
+            try:
+                rest = rest[os.write(descriptor, rest) :]
+            except BlockingIOError:
+                _wait(descriptor, ends)
+    finally:
+        os.close(descriptor)
+
+
+def _wait(descriptor: int, ends: float) -> None:
+    import select
+
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    left_s = ends - time.monotonic()
+    if left_s <= 0 or not poll.poll(None if left_s == math.inf else left_s * 1000):
+        raise OSError(errno.ETIMEDOUT, "its reader did not take it all in time")
+
+
+def _replace(data: bytes, name: bytes, place: int, mode: int | None) -> None:
+    """By a file beside it and a rename: a reader finds the old or the new, whole."""
+    temporary = b".%s.%s" % (name[:200], os.urandom(8).hex().encode())
+    try:
+        if not _written_nameless(data, temporary, place, mode):
+            _fill(os.open(temporary, _NEW | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _bits(mode), dir_fd=place), data, mode)
+        os.replace(temporary, name, src_dir_fd=place, dst_dir_fd=place)
     except BaseException:
-        os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=place)
         raise
 
 
-def _own_descriptor(path: str) -> int:
-    """What this process has open under a name like /dev/stdout or /dev/fd/3; 0 for any other path."""
-    number = {"/dev/stdout": "1", "/dev/stderr": "2"}.get(path) or path.removeprefix("/dev/fd/")
-    return int(number) if number.isdigit() else 0
-
-
-def _is_stream(path: str) -> bool:
-    """Whether writing means writing into what is there, and not replacing it."""
-    if os.path.abspath(path).startswith("/proc/"):
-        return True
+def _written_nameless(data: bytes, temporary: bytes, place: int, mode: int | None) -> bool:
+    """Into a file that gets its name when it is whole: not even SIGKILL in the middle leaves one. False where that does not exist:
+    it is a thing of the file system, and of /proc.
+    """
     try:
-        kind = stat.S_IFMT(os.stat(path).st_mode)
+        descriptor = os.open(".", _NEW | os.O_TMPFILE, _bits(mode), dir_fd=place)
     except OSError:
         return False
-    if kind == stat.S_IFBLK:
-        raise OSError(errno.EINVAL, "it is a block device", path)
-    return kind in (stat.S_IFCHR, stat.S_IFIFO)
+    named = os.dup(descriptor)
+    try:
+        _fill(descriptor, data, mode)
+        os.link(f"/proc/self/fd/{named}", temporary, dst_dir_fd=place, follow_symlinks=True)
+    except FileNotFoundError:
+        return False
+    finally:
+        os.close(named)
+    return True
 
 
-def _write(descriptor: int, data: bytes, *, sync: bool = False) -> None:
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(data)
-        stream.flush()
-        if sync:
-            os.fsync(descriptor)
+def _bits(mode: int | None) -> int:
+    return 0o666 if mode is None else 0o600  # until it is whole
+
+
+def _fill(descriptor: int, data: bytes, mode: int | None) -> None:
+    try:
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,7 +1,7 @@
 """The parts of the host that are neither its operating system nor NVIDIA's: who it is, its units, daemons, space and limits."""
 
 from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 
 
 @frozen
@@ -12,6 +12,7 @@ class Identity:
     boot_id: str | Unread  # not-running in an image
     now: float | Unread  # seconds since the epoch, by the host's clock
     kernel: str | Unread  # uname -r; absent in an image that no kernel was named for
+    simulated: bool | Unread  # a made or unpacked tree below a host root: its /proc and /sys are not a kernel's
 
 
 @frozen
@@ -59,6 +60,8 @@ class Process:
     name: str
     argv: tuple[str, ...]
     started_at: float  # seconds since the epoch
+    #: The service that runs it, "" for none (a driver container's, a host without systemd); unread where anybody may have started it.
+    unit: str | Unread
 
 
 @frozen
@@ -77,4 +80,17 @@ class Machine:
     cloud_init_running: bool | Unread
     virtual: bool | Unread  # a virtual machine, by what the firmware says of the board
     processes: tuple[Process, ...] | Unread
-    listening_sockets: tuple[str, ...] | Unread  # paths of listening unix sockets
+    listening_sockets: tuple[str, ...] | Unread  # paths of listening unix sockets whose file is root's
+    unseen_sockets: tuple[str, ...] | Unread  # and of those whose file may not be looked at
+
+    def daemons(self, *names: str) -> "tuple[Process, ...] | Unread":
+        """`running` of the processes."""
+        return then(self.processes, lambda found: running(found, *names))
+
+
+def running(processes: tuple[Process, ...], *names: str) -> "tuple[Process, ...] | Unread":
+    """The daemons of these names, which may be cut as the kernel cuts them; unread where there is none but what may be anybody's."""
+    short = {name[:15] for name in names}
+    found = [one for one in processes if one.name[:15] in short]
+    own = tuple(one for one in found if not isinstance(one.unit, Unread))
+    return own or next((one.unit for one in found if isinstance(one.unit, Unread)), ())

@@ -1,44 +1,66 @@
 """Daemons that matter to a GPU host: their names in the process list, their systemd units, and what each is for.
 
-Sources: the unit files of each project's own packages (containerd, Docker, CRI-O, Kubernetes, K3s, RKE2, Slurm, NVIDIA's driver, Fabric
-Manager, IMEX, DCGM and Container Toolkit, chrony, ntpsec, systemd, linuxptp, open-vm-tools, VirtualBox). State of 2026-11.
+Sources: the unit files of each project's own packages (containerd, Docker, CRI-O, Kubernetes, K3s, RKE2, k0s, Slurm, NVIDIA's driver,
+Fabric Manager, IMEX, DCGM and Container Toolkit, chrony, ntpsec, systemd, linuxptp, open-vm-tools, VirtualBox); Bottlerocket's units; the
+snaps of Docker, kubelet-eks, MicroK8s and Canonical Kubernetes; gpu-operator, state-driver/0500_daemonset.yaml (hostPID), and
+gpu-driver-container, nvidia-driver (what it starts, as root). State of 2026-11.
 """
 
 from typing import Literal, NamedTuple
 
 #: What a daemon is for. kubelet: one, or a program that contains one; supervisor: starts a kubelet and a runtime as processes
-#: of their own; packages: package managers, and what runs them unasked.
+#: of their own; packages: package managers, and what runs them unasked. The GPU Operator's driver container starts nvidia's, too: as root,
+#: in its own root directory and cgroup, and with the host's process ids (hostPID).
 Kind = Literal["nvidia", "runtime", "kubelet", "supervisor", "slurm", "time", "packages"]
 
 
 class Daemon(NamedTuple):
-    """``process`` in full ("" for a unit that leaves no process); ``units`` without ``.service``."""
+    """``process`` in full ("" for a unit that leaves no process); ``units`` without ``.service``.
+
+    ``lives_in``: other services that start it; ``ptp4l@`` is each instance of that template.
+    """
 
     kind: Kind
     process: str
     units: tuple[str, ...] = ()
+    lives_in: tuple[str, ...] = ()
 
+
+_RKE2 = ("rke2-server", "rke2-agent")
+_K0S = ("k0scontroller", "k0sworker")
+_DOCKER_SNAP = "snap.docker.dockerd"
+_SNAPS = ("snap.microk8s.daemon-containerd", "snap.k8s.containerd")
+_CONTAINERD_IN = ("docker", _DOCKER_SNAP, "k3s", "k3s-agent", *_RKE2, *_K0S, *_SNAPS, "host-containerd")
+_KUBELET_IN = (*_RKE2, *_K0S, "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.microk8s.daemon-kubelet", "snap.k8s.kubelet")
 
 DAEMONS = (
     Daemon("nvidia", "nvidia-persistenced", ("nvidia-persistenced",)),
     Daemon("nvidia", "nv-fabricmanager", ("nvidia-fabricmanager",)),
     Daemon("nvidia", "nvidia-imex", ("nvidia-imex",)),
     Daemon("nvidia", "", ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")),
-    Daemon("nvidia", "nvlsm"),
-    Daemon("nvidia", "nv-hostengine"),
-    Daemon("runtime", "containerd", ("containerd",)),
-    Daemon("runtime", "dockerd", ("docker",)),
-    Daemon("runtime", "crio", ("crio",)),
-    Daemon("kubelet", "kubelet", ("kubelet",)),
+    Daemon("nvidia", "nvlsm", lives_in=("nvidia-fabricmanager", "nvlsm")),
+    Daemon("nvidia", "nv-hostengine", lives_in=("nvidia-dcgm", "dcgm", "snap.dcgm.nv-hostengine")),
+    Daemon("runtime", "containerd", ("containerd",), _CONTAINERD_IN),
+    Daemon("runtime", "dockerd", ("docker",), (_DOCKER_SNAP,)),
+    Daemon("runtime", "crio", ("crio",), ("cri-o",)),
+    Daemon("kubelet", "kubelet", ("kubelet",), _KUBELET_IN),
     Daemon("kubelet", "k3s-server", ("k3s",)),
     Daemon("kubelet", "k3s-agent", ("k3s-agent",)),
     Daemon("kubelet", "k3s", ("k3s", "k3s-agent")),
-    Daemon("supervisor", "rke2", ("rke2-server", "rke2-agent")),
+    Daemon("supervisor", "rke2", _RKE2),
     Daemon("supervisor", "microk8s"),
-    Daemon("supervisor", "k0s"),
-    Daemon("slurm", "slurmd"),
-    *(Daemon("time", name) for name in ("chronyd", "ntpd", "ntpsec", "systemd-timesyncd", "openntpd", "ptp4l", "phc2sys")),
-    *(Daemon("time", name) for name in ("vmtoolsd", "VBoxService")),  # a guest's clock, set by its hypervisor
+    Daemon("supervisor", "k0s", lives_in=_K0S),
+    Daemon("slurm", "slurmd", lives_in=("slurmd",)),
+    Daemon("time", "chronyd", lives_in=("chronyd", "chrony", "timemaster")),
+    Daemon("time", "ntpd", lives_in=("ntpd", "ntp", "ntpsec", "openntpd", "timemaster")),
+    Daemon("time", "ntpsec", lives_in=("ntpsec",)),
+    Daemon("time", "systemd-timesyncd", lives_in=("systemd-timesyncd",)),
+    Daemon("time", "openntpd", lives_in=("openntpd",)),
+    Daemon("time", "ptp4l", lives_in=("ptp4l", "ptp4l@", "timemaster")),
+    Daemon("time", "phc2sys", lives_in=("phc2sys", "phc2sys@", "timemaster")),
+    # a guest's clock, set by its hypervisor
+    Daemon("time", "vmtoolsd", lives_in=("vmtoolsd", "open-vm-tools")),
+    Daemon("time", "VBoxService", lives_in=("vboxservice", "vboxadd-service", "virtualbox-guest-utils")),
     *(Daemon("packages", name) for name in ("apt-get", "apt", "dpkg", "unattended-upgr", "dnf", "yum", "zypper", "packagekitd")),
 )
 
@@ -61,3 +83,13 @@ def units(*kinds: Kind) -> dict[str, tuple[str, ...]]:
     chosen = [one for one in DAEMONS if not kinds or one.kind in kinds]
     names = dict.fromkeys(unit for one in chosen for unit in one.units)
     return {name: tuple(one.process for one in chosen if name in one.units and one.process) for name in names}
+
+
+def services_of(process: str) -> frozenset[str]:
+    """The services in whose cgroup the daemon called `process` runs; a template stands for its instances.
+
+    >>> sorted(services_of("nv-fabricmanager")), sorted(services_of("phc2sys"))
+    (['nvidia-fabricmanager.service'], ['phc2sys.service', 'phc2sys@.service', 'timemaster.service'])
+    """
+    mine = (one for one in DAEMONS if one.process == process)
+    return frozenset(f"{name}.service" for one in mine for name in (*one.units, *one.lives_in) if not name.endswith(".path"))

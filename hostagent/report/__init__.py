@@ -81,9 +81,9 @@ class Tool:
 @frozen
 class Report:
     """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage; ``evidence`` is what was
-    read, ``replayed`` whether from a snapshot of it. ``findings`` are ordered by id, then subject; ``reading_order`` names their
-    checks as a reader wants to be told of them, causes before consequences. ``cages`` is by lane what held while its driver's library
-    was asked.
+    read, ``replayed`` whether from a snapshot of it, ``simulated`` whether it was a made tree and no live host. ``findings`` are
+    ordered by id, then subject; ``reading_order`` names their checks as a reader wants to be told of them, causes before consequences.
+    ``cages`` is by lane what held while its driver's library was asked.
     """
 
     schema_version: int
@@ -93,6 +93,7 @@ class Report:
     boot_id: str
     evidence: Kind
     replayed: bool
+    simulated: bool
     partial: bool
     host: HostIdentity
     profile: ProfileIdentity

@@ -93,7 +93,7 @@ def host_line(report: Report) -> str:
 def remarks(report: Report) -> tuple[str, ...]:
     """What a reader must know before believing the verdict."""
     lines = []
-    kind = _EVIDENCE.get(report.evidence, "")
+    kind = "a simulated host: a tree whose /proc and /sys are not a kernel's" if report.simulated else _EVIDENCE.get(report.evidence, "")
     if report.replayed:
         lines.append(f"judged from a snapshot{f' of {kind}' if kind else ''}")
     elif kind:

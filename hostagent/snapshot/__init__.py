@@ -1,7 +1,8 @@
 """Snapshots: record a host, compare two, turn one into a test."""
 
 from hostagent.snapshot.adoption import adopt, expectation
-from hostagent.snapshot.difference import differences, shown, summary
+from hostagent.snapshot.contents import things
+from hostagent.snapshot.difference import differences, packed, shown, summary
 from hostagent.snapshot.recording import record
 
-__all__ = ["adopt", "differences", "expectation", "record", "shown", "summary"]
+__all__ = ["adopt", "differences", "expectation", "packed", "record", "shown", "summary", "things"]

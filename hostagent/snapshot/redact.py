@@ -7,29 +7,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.snapshot.secret import without_secret_arguments, without_secrets
+from hostagent.secret.names import hidden, without_secret_arguments, without_secrets
+from hostagent.snapshot import identities as found
 
-_HEX = "[0-9a-fA-F]"
-_UUID = re.compile(rf"(?<![0-9a-fA-F]){_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}(?![0-9a-fA-F])")
-#: Ethernet, and InfiniBand in sysfs, which writes lower case: fingerprints of keys are in upper case. And as udev names interfaces.
-_MAC = re.compile(
-    rf"(?<![\w:])(?:{_HEX}{{2}}(?::{_HEX}{{2}}){{5}}|[0-9a-f]{{2}}(?::[0-9a-f]{{2}}){{19}})(?![\w:])"
-    rf"|(?<![\w-]){_HEX}{{2}}(?:-{_HEX}{{2}}){{5}}(?![\w-])|(?<=\benx)[0-9a-f]{{12}}(?![0-9a-z])"
-)
-_LONG_HEX = re.compile(rf"(?<![0-9a-zA-Z]){_HEX}{{32}}(?![0-9a-zA-Z])")  # machine ids
-_OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d\d|\d)"  # no leading zero: 580.159.03.1 is a version
-_IPV4 = re.compile(rf"(?<![\d.])(?!0\.|127\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?![\d.])")
-_IPV6 = re.compile(rf"(?<![\w:])(?=[\da-fA-F:]*:[\da-fA-F]*:){_HEX}{{0,4}}(?::{_HEX}{{0,4}}){{2,8}}(?![\w:]|\.\d)")
 #: The same on every machine, and part of the names of EFI variables that are read (UEFI specification, section 3.3).
 _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
-#: GKE keeps the driver below /home/kubernetes: a place, not a person.
-_HOME = re.compile(r"(?<=/home/)(?!kubernetes\b)[^/\s\"':,;\\\[\]{}()]+")
-#: Not after a slash (what stays of a URL), not the names of systemd's units. The maker of a package is no person: who made it stays.
-_EMAIL = re.compile(
-    r"(?m)^(?P<publisher>(?:Maintainer|Original-Maintainer|Packager|Vendor|author):[^\n]*)"
-    r"|(?<![\w.+/@-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}"
-    r"(?!(?:service|socket|timer|mount|target|slice|scope|device|path|swap|automount|conf|d)\b)[A-Za-z]{2,24}(?![\w-])"
-)
 #: Also host names: in a file they are words, and replacing ID=ubuntu would change what the host is.
 _WORDS = frozenset(
     (
@@ -43,8 +25,9 @@ _WORDS = frozenset(
 _VENDORS = frozenset(
     {"nvidia.com", "k8s.io", "docker.io", "docker.com", "containerd.io", "ubuntu.com", "debian.org", "redhat.com", "suse.com"}
 )
-#: A dotted quad that is a version, not an address: kernels and packages have those, four fields below 256 too.
-_VERSION_CONTEXT = re.compile(r"(?i)(?:version|linux|kernel|release|~|-|\+|_)\s*$")
+
+#: What this program has called something.
+_CALLED = re.compile(r"(?:user|serial|device|program|ip)-[0-9a-f]{6}")
 
 
 class Redactor:
@@ -72,54 +55,69 @@ class Redactor:
         return text
 
     def _patterns(self) -> "list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]":
-        shaped = [(pattern, self._same_shape) for pattern in (_UUID, _MAC, _LONG_HEX)]
-        named = [(self._names, lambda found: self.name(found[0]))] if self._names else []
+        shaped = [(pattern, self._same_shape) for pattern in (found.UUID, found.MAC, found.LONG_HEX, found.GUID)]
+        named = [(self._names, lambda seen: self.name(seen[0]))] if self._names else []
         return [
             *shaped,
-            (_IPV6, self._address6),
-            (_EMAIL, self._email),
-            (_IPV4, self._address),
-            (_HOME, lambda found: f"user-{self._digest(found[0])[:6]}"),
+            (found.DEVICE, self._called("device")),
+            (found.SERIAL, self._called("serial")),
+            (found.IPV6, self._address6),
+            (found.EMAIL, self._email),
+            (found.IPV4, self._address),
+            (found.DASHED, self._called("ip")),
+            (found.PERSON, self._called("user")),
+            (found.PROGRAM, self._called("program")),
             *named,
         ]
+
+    def _called(self, word: str) -> "Callable[[re.Match[str]], str]":
+        """What is called by another name, once and for all."""
+        return lambda seen: seen[0] if _CALLED.fullmatch(seen[0]) else f"{word}-{self._digest(seen[0])[:6]}"
 
     def name(self, name: str) -> str:
         """A host name, however short."""
         return f"host-{self._digest(name)[:6]}" if name else name
 
     def _digest(self, text: str) -> str:
-        return hmac.new(self._key, text.lower().encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._key, text.lower().encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
-    def _same_shape(self, found: "re.Match[str]") -> str:
+    def _same_shape(self, seen: "re.Match[str]") -> str:
         """Digits of the digest in the places of the hexadecimal digits. All zeros and all ones mean something: kept."""
-        digits = [char for char in found[0].lower() if char in "0123456789abcdef"]
-        if found[0].lower() == _EFI_GLOBAL or set(digits) in ({"0"}, {"f"}):
-            return found[0]
-        digest = iter(self._digest(found[0]) * (1 + len(digits) // 64))
-        return "".join(next(digest) if char.lower() in "0123456789abcdef" else char for char in found[0])
+        digits = [char for char in seen[0].lower() if char in "0123456789abcdef"]
+        if seen[0].lower() == _EFI_GLOBAL or set(digits) in ({"0"}, {"f"}):
+            return seen[0]
+        digest = iter(self._digest(seen[0]) * (1 + len(digits) // 64))
+        return "".join(next(digest) if char.lower() in "0123456789abcdef" else char for char in seen[0])
 
-    def _address(self, found: "re.Match[str]") -> str:
-        if _VERSION_CONTEXT.search(found.string[max(0, found.start() - 12) : found.start()]):
-            return found[0]
-        digest = bytes.fromhex(self._digest(found[0]))
+    def _address(self, seen: "re.Match[str]") -> str:
+        if found.VERSION_BEFORE.search(seen.string[max(0, seen.start() - 12) : seen.start()]):
+            return seen[0]
+        digest = bytes.fromhex(self._digest(seen[0]))
         return f"10.{digest[0]}.{digest[1]}.{digest[2]}"
 
-    def _address6(self, found: "re.Match[str]") -> str:
+    def _address6(self, seen: "re.Match[str]") -> str:
         """Times, PCI addresses and C++ names look alike: what is no address stays. So do ``::`` and ``::1``."""
         from ipaddress import AddressValueError, IPv6Address
 
         try:
-            address = IPv6Address(found[0])
+            address = IPv6Address(seen[0])
         except AddressValueError:
-            return found[0]
-        return found[0] if int(address) <= 1 or not re.search(r"\d", found[0]) else self._same_shape(found)
+            return seen[0]
+        return seen[0] if int(address) <= 1 or not re.search(r"\d", seen[0]) else self._same_shape(seen)
 
-    def _email(self, found: "re.Match[str]") -> str:
-        return found[0] if found["publisher"] else f"user-{self._digest(found[0])[:6]}@example.invalid"
+    def _email(self, seen: "re.Match[str]") -> str:
+        return seen[0] if seen["publisher"] else f"user-{self._digest(seen[0])[:6]}@example.invalid"
 
     def answers(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         """Every answer, and every question that names what an answer names."""
-        return {self.text(key): self.value(value) for key, value in answers.items()}
+        return {self.text(key): self._answer(value) for key, value in answers.items()}
+
+    def _answer(self, value: Any) -> Any:
+        """Of the names that an answer kept those of the host are paths: what readers call things is no secret."""
+        if not (isinstance(value, dict) and isinstance(value.get("kept"), list)):
+            return self.value(value)
+        names = [self.text(name) if isinstance(name, str) and name.startswith("/") else name for name in value["kept"]]
+        return {**self.value({key: item for key, item in value.items() if key != "kept"}), "kept": names}
 
     def _binary(self, encoded: str) -> str:
         """Text in another encoding is binary too; real binary evidence (linker cache) holds no identities to replace."""
@@ -133,7 +131,7 @@ class Redactor:
         if isinstance(value, dict) and set(value) == {"base64"}:
             return {"base64": self._binary(value["base64"])}
         if isinstance(value, dict):
-            return {key: self.value(_arguments(item) if key == "argv" else item) for key, item in value.items()}
+            return {key: self.value(_arguments(item) if key == "argv" else hidden(key, item)) for key, item in value.items()}
         return [self.value(item) for item in value] if isinstance(value, list) else value
 
 

@@ -4,12 +4,12 @@ Every question is ``ask(method, *arguments)``; every answer is JSON (or bytes) o
 mapping from questions to answers, and live, image, recorded and replayed hosts differ only in their backend.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from hostagent.facts.unread import Unread
+from hostagent.source.keep import Filtered, Keep, usable
 from hostagent.vocabulary import Kind
 
 #: bytes for file contents; else what JSON can hold.
@@ -19,8 +19,10 @@ KIB = 1024
 MIB = 1024 * KIB
 
 
+#: Ten thousand years, in seconds: what a clock and a tape may say.
+MAX_TIME = 3e11
 #: What `Source.host` answers that is no text.
-_HOST_KEYS: Mapping[str, Any] = {"now": (int, float), "uid": int}
+_HOST_KEYS: Mapping[str, Any] = {"now": (int, float), "uid": int, "simulated": bool}
 
 
 class Backend(Protocol):
@@ -82,6 +84,8 @@ class Source:
         self._backend = backend
         self._nvml_optional = nvml_optional
         self._answers: dict[tuple[str, ...], Answer | Unread] = dict(answers)
+        #: By question, what its readers use of the answer: a snapshot keeps that.
+        self.keeps: dict[tuple[str, ...], list[Keep]] = {}
         #: The question asked last, as a tape writes it: what is under way when the time is up.
         self.question = ""
 
@@ -90,30 +94,33 @@ class Source:
         """What is judged; a replayed tape says the kind of host it was recorded on."""
         return self._backend.kind
 
-    def _ask(self, *question: str) -> "Answer | Unread":
+    def _ask(self, *question: str, keep: Keep | None = None) -> "Answer | Unread":
+        """`keep` is for questions whose answers hold more than is read; a filtered answer is given to whom it holds enough for."""
+        if keep is not None:
+            self.keeps.setdefault(question, []).append(keep)
         if question not in self._answers:
             self.question = " ".join(question)
             self._answers[question] = self._backend.ask(*question)
         answer = self._answers[question]
         if isinstance(answer, Unread) and not answer.question:
             answer = self._answers[question] = Unread(answer.why, answer.detail, " ".join(question))
-        return answer
+        return usable(answer, keep, " ".join(question)) if isinstance(answer, Filtered) else answer
 
-    def read(self, path: str, limit: int = MIB) -> "bytes | Unread":
-        """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut."""
-        answer = self._ask("read", path, *([] if limit == MIB else [str(limit)]))
+    def read(self, path: str, limit: int = MIB, *, keep: Keep | None = None) -> "bytes | Unread":
+        """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut. `keep`: what of it is used."""
+        answer = self._ask("read", path, *([] if limit == MIB else [str(limit)]), keep=keep)
         return answer if isinstance(answer, bytes | Unread) else _unexpected("read", path, answer)
 
-    def text(self, path: str, limit: int = MIB, *, absent: "str | None" = None) -> "str | Unread":
+    def text(self, path: str, limit: int = MIB, *, keep: Keep | None = None, absent: "str | None" = None) -> "str | Unread":
         """`read`, decoded: UTF-8, with undecodable bytes kept visible as U+FFFD. `absent` stands for a file that is not there."""
-        answer = self.read(path, limit)
+        answer = self.read(path, limit, keep=keep)
         if isinstance(answer, Unread):
             return absent if absent is not None and answer.why == "absent" else answer
         return answer.decode("utf-8", "replace")
 
-    def tail(self, path: str, limit: int = 256 * KIB) -> "str | Unread":
+    def tail(self, path: str, limit: int = 256 * KIB, *, keep: Keep | None = None) -> "str | Unread":
         """The last `limit` bytes of a regular file of any size, from the first whole line."""
-        answer = self._ask("tail", path, str(limit))
+        answer = self._ask("tail", path, str(limit), keep=keep)
         if isinstance(answer, bytes):
             return answer.decode("utf-8", "replace")
         return answer if isinstance(answer, Unread) else _unexpected("tail", path, answer)
@@ -152,46 +159,48 @@ class Source:
         answer = self._ask("statvfs", path)
         return answer if isinstance(answer, Unread) else _shaped(Disk, "statvfs", path, answer)
 
-    def modinfo(self, path: str) -> "dict[str, Any] | Unread":
+    def modinfo(self, path: str, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
         """A kernel module's .modinfo as text by key, ``signer`` where it is signed: the module itself is too large for a tape."""
-        answer = self._ask("modinfo", path)
+        answer = self._ask("modinfo", path, keep=keep)
         if isinstance(answer, dict) and all(isinstance(value, str) for value in answer.values()):
             return answer
         return answer if isinstance(answer, Unread) else _unexpected("modinfo", path, answer)
 
-    def run(self, *argv: str) -> "Completed | Unread":
+    def run(self, *argv: str, keep: Keep | None = None) -> "Completed | Unread":
         """Run a program of the host. Last resort: no shell, LC_ALL=C, capped output, a deadline of its own."""
-        answer = self._ask("run", *argv)
+        answer = self._ask("run", *argv, keep=keep)
         return answer if isinstance(answer, Unread) else _shaped(Completed, "run", " ".join(argv), answer)
 
     def host(self) -> "dict[str, Any] | Unread":
-        """Who and when, with the keys hostname, release, machine, boot_id, now, uid."""
+        """Who and when, with the keys hostname, release, machine, boot_id, now, uid; and simulated, where it is no live host."""
         answer = self._object("host")
         if not isinstance(answer, Unread):
             for key, value in answer.items():
                 if (
                     not isinstance(value, _HOST_KEYS.get(key, str))
-                    or isinstance(value, bool)
-                    or (key == "now" and not math.isfinite(value))
+                    or isinstance(value, bool) != (key == "simulated")
+                    or (key == "now" and not abs(value) < MAX_TIME)
                 ):
                     return Unread("error", f"host: {key} is {value!r:.40}")
         return answer
 
-    def os_release(self) -> "dict[str, Any] | Unread":
+    def os_release(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
         """os-release by the distro library: its keys in lower case."""
-        return self._object("os_release")
+        return self._object("os_release", keep)
 
-    def processes(self) -> "list[dict[str, Any]] | Unread":
-        """Daemons that matter here: pid, name, argv, started_at. By psutil."""
-        return self._objects("processes")
+    def processes(self, *, keep: Keep | None = None) -> "list[dict[str, Any]] | Unread":
+        """Daemons that matter here: pid, name, argv, started_at, unit. None as the unit leaves open whose process it is."""
+        return self._objects("processes", keep)
 
-    def sockets(self) -> "list[dict[str, Any]] | Unread":
-        """Listening unix sockets, one mapping each: path."""
-        return self._objects("sockets")
+    def sockets(self, *, keep: Keep | None = None) -> "list[dict[str, Any]] | Unread":
+        """Listening unix sockets whose file is root's, one mapping each: path; unseen, true, where the file may not be looked at."""
+        return self._objects("sockets", keep)
 
-    def kernel_log(self) -> "dict[str, Any] | Unread":
-        """Kernel messages of this boot that name the GPU driver: lines (oldest first), complete (bool)."""
-        return self._object("kernel_log")
+    def kernel_log(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
+        """What the kernel said in this boot, see `hostagent.knowledge.kernellog`: lines, ``[seconds since the boot, message]`` or
+        on old tapes the message alone, oldest first; complete (bool).
+        """
+        return self._object("kernel_log", keep)
 
     def adjtimex(self) -> "int | Unread":
         """Status word of the kernel clock; bit 0x40 is STA_UNSYNC."""
@@ -213,12 +222,12 @@ class Source:
             return Unread("not-supported", f"NVML is optional in this profile: {answer.detail}", answer.question)
         return answer
 
-    def _object(self, method: str) -> "dict[str, Any] | Unread":
-        answer = self._ask(method)
+    def _object(self, method: str, keep: Keep | None = None) -> "dict[str, Any] | Unread":
+        answer = self._ask(method, keep=keep)
         return answer if isinstance(answer, dict | Unread) else _unexpected(method, "", answer)
 
-    def _objects(self, method: str) -> "list[dict[str, Any]] | Unread":
-        answer = self._ask(method)
+    def _objects(self, method: str, keep: Keep | None) -> "list[dict[str, Any]] | Unread":
+        answer = self._ask(method, keep=keep)
         if isinstance(answer, list) and all(isinstance(row, dict) for row in answer):
             return answer
         return answer if isinstance(answer, Unread) else _unexpected(method, "", answer)

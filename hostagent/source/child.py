@@ -102,7 +102,7 @@ class Child:
             return 0
         if self.pipe >= 0:
             self.hand_over()
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # a security module may refuse: then it is left
             os.kill(self.pid, signal.SIGKILL)
         _left_behind.append(self.pid)
         ends = time.monotonic() + CLOSE_S

@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from typing import Any
+from collections.abc import Callable
 
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import KIB, MIB, Answer
@@ -40,16 +40,10 @@ def unread(error: OSError | ValueError, path: str) -> Unread:
 
 
 class Files:
-    """Answers ``read tail list stat readlink realpath statvfs modinfo`` below one root."""
+    """Answers ``read tail list stat readlink realpath statvfs modinfo lock_holder`` below one root."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
-
-    def _located(self, path: str, *, follow: bool = True) -> str:
-        """A name that `_visible` changed leads to no file, which must not read as absent: it was listed."""
-        if "\ufffd" in path:
-            raise ValueError("a name that is not UTF-8")
-        return self._root.locate(path, follow=follow)
 
     def read(self, path: str, limit: str = str(MIB)) -> Answer:
         return self._open_and(path, lambda descriptor, size: _whole(descriptor, path, int(limit), size))
@@ -61,87 +55,116 @@ class Files:
         """The first `limit` bytes of a file that may have any size. No question of its own: for sources."""
         return self._open_and(path, lambda descriptor, _: _first(descriptor, limit))
 
+    def descriptor(self, path: str) -> "int | Unread":
+        """Of a file that is read in another way. No question of its own either."""
+        found: int | Unread = self._open_and(path, lambda descriptor, _: os.dup(descriptor))
+        return found
+
     def modinfo(self, path: str) -> Answer:
         """Lazily imported: only hosts with a driver on disk have such files."""
         from hostagent.source.modinfo import modinfo
 
         return self._open_and(path, lambda descriptor, size: modinfo(descriptor, path, size))
 
-    def _open_and(self, path: str, reader: Any) -> Answer:
-        try:
-            located = self._located(path)
-            # Looked at before it is opened: opening a device can do things, opening a FIFO can wait.
-            kind = _KINDS.get(stat.S_IFMT(os.stat(located).st_mode), "unknown")
-            if kind != "file":
-                return Unread("error", f"{path} is a {kind}, wanted a file")
-            descriptor = os.open(located, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-            try:
-                opened = os.fstat(descriptor)
-                if not stat.S_ISREG(opened.st_mode):
-                    return Unread("error", f"{path} changed while it was read")
-                return reader(descriptor, opened.st_size)
-            finally:
-                os.close(descriptor)
-        except (OSError, ValueError) as error:
-            return unread(error, path)
+    def lock_holder(self, path: str) -> Answer:
+        return self._open_and(path, lambda descriptor, _: _holder(descriptor))
 
     def list(self, path: str) -> Answer:
-        try:
-            names = os.listdir(self._located(path))
-        except (OSError, ValueError) as error:
-            return unread(error, path)
-        return sorted(map(_visible, names))
+        return self._answer(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK, lambda opened: sorted(map(_visible, os.listdir(opened))))
 
     def stat(self, path: str) -> Answer:
-        try:
-            found = os.stat(self._located(path))
-        except (OSError, ValueError) as error:
-            return unread(error, path)
-        return {
-            "kind": _KINDS.get(stat.S_IFMT(found.st_mode), "unknown"),
-            "mode": stat.S_IMODE(found.st_mode),
-            "uid": found.st_uid,
-            "gid": found.st_gid,
-            "size": found.st_size,
-            "mtime": found.st_mtime,
-            "major": os.major(found.st_rdev),
-            "minor": os.minor(found.st_rdev),
-        }
+        return self._answer(path, os.O_PATH, lambda place: _described(os.fstat(place)))
 
     def readlink(self, path: str) -> Answer:
-        try:
-            return _visible(os.readlink(self._located(path, follow=False)))
-        except (OSError, ValueError) as error:
-            is_other = isinstance(error, OSError) and error.errno == errno.EINVAL
-            return Unread("absent", f"{path} is no link") if is_other else unread(error, path)
+        return self._answer(path, os.O_PATH, lambda place: _link_text(place, path), follow=False)
 
     def realpath(self, path: str) -> Answer:
         try:
-            located = self._located(path)
-            return _visible(self._root.inside(os.path.realpath(located, strict=True) if self._root.path == "/" else _existing(located)))
+            return _visible(self._root.realpath(_real_name(path)))
         except (OSError, ValueError) as error:
             return unread(error, path)
 
     def statvfs(self, path: str) -> Answer:
+        return self._answer(path, os.O_PATH, lambda place: _space(os.statvfs(place)))
+
+    def _answer(self, path: str, flags: int, ask: "Callable[[int], Answer]", *, follow: bool = True) -> Answer:
+        """What `ask` says of a descriptor of `path`."""
         try:
-            found = os.statvfs(self._located(path))
+            opened = self._root.open(_real_name(path), flags, follow=follow)
+            try:
+                return ask(opened)
+            finally:
+                os.close(opened)
         except (OSError, ValueError) as error:
             return unread(error, path)
-        return {
-            "total_bytes": found.f_blocks * found.f_frsize,
-            "free_bytes": found.f_bavail * found.f_frsize,
-            "free_inodes": found.f_favail,
-            "mount_id": found.f_fsid,
-        }
+
+    def _open_and(self, path: str, ask: "Callable[[int, int], Answer]") -> Answer:
+        """What `ask` says of a regular file that is open for reading, and of its size."""
+        return self._answer(path, os.O_PATH, lambda place: self._reopen_and(place, path, ask))
+
+    def _reopen_and(self, place: int, path: str, ask: "Callable[[int, int], Answer]") -> Answer:
+        found = os.fstat(place)
+        if not stat.S_ISREG(found.st_mode):
+            return Unread("error", f"{path} is a {_kind(found)}, wanted a file")
+        descriptor = self._root.reopen(place, path)
+        try:
+            return ask(descriptor, found.st_size)
+        finally:
+            os.close(descriptor)
+
+
+def _real_name(path: str) -> str:
+    """A name that `_visible` changed leads to no file, which must not read as absent: it was listed."""
+    if "\ufffd" in path:
+        raise ValueError("a name that is not UTF-8")
+    return path
+
+
+def _kind(found: os.stat_result) -> str:
+    return _KINDS.get(stat.S_IFMT(found.st_mode), "unknown")
+
+
+def _described(found: os.stat_result) -> Answer:
+    return {
+        "kind": _kind(found),
+        "mode": stat.S_IMODE(found.st_mode),
+        "uid": found.st_uid,
+        "gid": found.st_gid,
+        "size": found.st_size,
+        "mtime": found.st_mtime,
+        "major": os.major(found.st_rdev),
+        "minor": os.minor(found.st_rdev),
+    }
+
+
+def _space(found: os.statvfs_result) -> Answer:
+    return {
+        "total_bytes": found.f_blocks * found.f_frsize,
+        "free_bytes": found.f_bavail * found.f_frsize,
+        "free_inodes": found.f_favail,
+        "mount_id": found.f_fsid,
+    }
+
+
+def _link_text(place: int, path: str) -> Answer:
+    if not stat.S_ISLNK(os.fstat(place).st_mode):
+        return Unread("absent", f"{path} is no link")
+    return _visible(os.readlink("", dir_fd=place))
+
+
+def _holder(descriptor: int) -> int:
+    """Process id that holds a POSIX lock on the file; 0 when nobody does."""
+    import fcntl
+    import struct
+
+    layout = "hhqqi4x"  # struct flock on 64-bit Linux (fcntl(2))
+    asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    kind, _, _, _, pid = struct.unpack(layout, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+    return 0 if kind == fcntl.F_UNLCK else int(pid)
 
 
 def _visible(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _existing(located: str) -> str:
-    os.lstat(located)
-    return located
 
 
 def _whole(descriptor: int, path: str, limit: int, size: int) -> Answer:

@@ -1,55 +1,103 @@
-"""Kernel messages of this boot: /dev/kmsg, and the journal where the ring buffer is denied or has wrapped."""
+"""Kernel messages of this boot: /dev/kmsg, else syslog(2); and the journal where these have wrapped or may not be read.
+
+Each has an escaping of its own, and one parser here that ends a record where its writer did, never at what the text of a message
+says. Records of user space, which anybody with the rights to write to /dev/kmsg can make, are dropped.
+"""
 
 import errno
+import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO, StringIO
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import Answer
+from hostagent.knowledge.kernellog import FIRST, KEPT
+from hostagent.source.base import MIB, Answer
 from hostagent.source.files import unread
 from hostagent.source.paths import Root
 
-#: Lines worth keeping; the first message of every boot shows that the log is complete.
-_FIRST = "Linux version "
-_KEYS = "[Kk]ey was rejected|unavailable key|unsigned module|Required key|trusted key|module verification"
-PATTERN = f"{_FIRST}|NVRM|nvidia|nouveau|{_KEYS}|gsp_|fallen off the bus"
-_KEEP = re.compile(PATTERN)
-_MAX_BYTES = 64 * 1024 * 1024
+_KMSG = "/dev/kmsg"
+_KMSG_NUMBERS = (1, 11)  # Linux kernel, Documentation/admin-guide/devices.txt
+_JOURNAL = ("journalctl", "-k", "-b", "0", "--no-pager", "-q", "-a", "-o", "json")
+_FIELDS = "MESSAGE,SYSLOG_FACILITY,_SOURCE_MONOTONIC_TIMESTAMP"
+_MAX_BYTES = 64 * MIB
 _MAX_S = 2.0
+_MESSAGE = 1024  # characters: what the kernel keeps of one (LOG_LINE_MAX)
+#: More than so many records are thinned to the newest of each kind: a program that faults again and again fills a log.
+_MOST, _MOST_OF_A_KIND = 20_000, 100
+
+_FIRST, _KEPT = re.compile(FIRST), re.compile(KEPT)
+_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
+_PREFIX = re.compile(rb"<\d{1,4}>\[ *\d{1,12}\.\d{6}\](?:\[ *[TC]\d{1,10}\])? ")
+
+
+class Record(NamedTuple):
+    """One message of the kernel: seconds since the boot, and its text, which may have several lines."""
+
+    seconds: float
+    message: str
 
 
 def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
-    """``{"lines": [...], "complete": bool}``; `run` starts journalctl when the ring buffer does not suffice."""
+    """``{"lines": [[seconds since the boot, message], …], "complete": bool}``: the records that `hostagent.knowledge.kernellog`
+    knows, oldest first, and whether the log reaches back to the boot. `run` starts journalctl where the ring buffer does not suffice.
+    """
     ring = _ring(root)
     if isinstance(ring, dict) and ring["complete"]:
         return ring
-    answer = run("journalctl", "-k", "-b", "0", "--no-pager", "-q", "-o", "cat", "-g", PATTERN)
+    answer = run(*_JOURNAL, f"--output-fields={_FIELDS}", "-g", f"^(?:{KEPT})", "SYSLOG_FACILITY=0")
     if not isinstance(answer, Unread) and answer["exit_code"] == 0:
-        journal = _kept(answer["stdout"].splitlines())
+        try:
+            journal = _answer(parse_journal(answer["stdout"]))
+        except ValueError:  # not what journalctl prints
+            return ring
         if journal["complete"] or isinstance(ring, Unread):
             return journal
     return ring
 
 
 def _ring(root: Root) -> Answer:
+    """By the device; by the system call where that is not given to this process, and the root is its own."""
+    device = _device(root)
+    if not isinstance(device, Unread) or root.path != "/":
+        return device
+    text = _system_call()
+    if isinstance(text, Unread):
+        return device
     try:
-        descriptor = os.open(root.locate("/dev/kmsg"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        records = list(parse_syslog(text))
+    except ValueError as error:
+        return Unread("error", f"syslog(2): {error}")
+    # Two records of one microsecond look like one of two lines: what may have been lost so must not read as nothing.
+    doubtful = any(_KEPT.match(line) for record in records for line in record.message.split("\n")[1:])
+    answer = _answer(records)
+    return {**answer, "complete": answer["complete"] and not doubtful}
+
+
+def _device(root: Root) -> Answer:
+    try:
+        descriptor = root.open_device(_KMSG, *_KMSG_NUMBERS, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
-        return Unread("error", "/dev/kmsg is not there: give the container the host's /dev")  # every kernel has one
+        return Unread("error", f"{_KMSG} is not there: give the container the host's /dev")  # every kernel has one
     except OSError as error:
-        return unread(error, "/dev/kmsg")
+        # Containers are given /dev/null or a terminal under this name, which would read as a log without any fault.
+        is_other = error.errno == errno.ENXIO
+        return Unread("error", f"{_KMSG} is not the kernel's log: give the container the host's /dev") if is_other else unread(error, _KMSG)
     try:
-        return _kept(parse_records(_all(descriptor)))
+        return _answer(parse_kmsg(_all(descriptor)))
     except OSError as error:
-        return unread(error, "/dev/kmsg")
+        return unread(error, _KMSG)
     finally:
         os.close(descriptor)
 
 
-def _all(descriptor: int) -> str:
+def _all(descriptor: int) -> bytes:
     """Every record there is now. One read(2) of the device gives one record; EPIPE means some were overwritten."""
     chunks: list[bytes] = []
     size, ends = 0, time.monotonic() + _MAX_S
@@ -66,22 +114,100 @@ def _all(descriptor: int) -> str:
             break
         chunks.append(chunk)
         size += len(chunk)
-    return b"".join(chunks).decode("utf-8", "replace")
+    return b"".join(chunks)
 
 
-def parse_records(text: str) -> Iterable[str]:
-    """The messages of /dev/kmsg records (Linux kernel, Documentation/ABI/testing/dev-kmsg).
+def _system_call() -> "bytes | Unread":
+    """All of the ring buffer, as syslog(2) prints it."""
+    import ctypes
 
-    >>> list(parse_records("6,339,5140900,-;NVRM: loading"))
-    ['NVRM: loading']
+    libc = ctypes.CDLL(None, use_errno=True)
+    size = libc.klogctl(10, None, 0)  # SYSLOG_ACTION_SIZE_BUFFER: of the messages alone, the prefixes come on top
+    buffer = ctypes.create_string_buffer(min(2 * max(size, 0) + 1, _MAX_BYTES))
+    length = libc.klogctl(3, buffer, len(buffer)) if size > 0 else -1  # SYSLOG_ACTION_READ_ALL
+    if length < 0:
+        return unread(OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno())), "syslog(2)")
+    return buffer.raw[:length]
+
+
+def parse_kmsg(data: bytes) -> Iterator[Record]:
+    r"""The kernel's own records of /dev/kmsg (Linux kernel, Documentation/ABI/testing/dev-kmsg).
+
+    The lower three bits of the first number are the priority, the others the facility: 0 is the kernel. Lines that begin with a
+    blank belong to the record before them. What does not print, and the backslash itself, is written as ``\xNN``. A record with a
+    flag is a piece of a line that was begun before.
+
+    >>> text = b'6,339,5140900,-,caller=T1;NVRM: a\\x0ab \\x5cx0a\n DEVICE=+pci:0\n12,340,5140901,-;NVRM: by a user\n'
+    >>> list(parse_kmsg(text))
+    [Record(seconds=5.1409, message='NVRM: a\nb \\x0a')]
     """
-    for line in text.split("\n"):
-        prefix, semicolon, message = line.partition(";")
-        if semicolon and prefix[:1].isdigit():
-            yield message
+    for line in BytesIO(data):
+        prefix, semicolon, message = line.rstrip(b"\n").partition(b";")
+        priority, _, microseconds, flag = (*prefix[:200].split(b","), b"", b"", b"")[:4]
+        if semicolon and microseconds.isdigit() and priority.isdigit() and int(priority) >> 3 == 0 and flag == b"-":
+            plain = _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), message) if b"\\" in message else message
+            yield Record(int(microseconds) / 1e6, plain.decode("utf-8", "replace"))
 
 
-def _kept(messages: Iterable[str]) -> dict[str, Any]:
-    lines = [message for message in messages if _KEEP.search(message)]
-    complete = any(line.startswith(_FIRST) for line in lines)
-    return {"lines": [line for line in lines if not line.startswith(_FIRST)], "complete": complete}
+def parse_syslog(data: bytes) -> Iterator[Record]:
+    r"""The kernel's own records of syslog(2), ``SYSLOG_ACTION_READ_ALL``; raises ``ValueError``.
+
+    Each line of a message has the prefix of its record: consecutive lines with one prefix are one record.
+
+    >>> list(parse_syslog(b"<6>[    5.140900] NVRM: a\n<6>[    5.140900] b\n<12>[    5.140901] NVRM: by a user\n"))
+    [Record(seconds=5.1409, message='NVRM: a\nb')]
+    """
+    for prefix, lines in groupby((_prefixed(line) for line in BytesIO(data) if line != b"\n"), itemgetter(0)):
+        priority, _, at = prefix.partition(b"[")
+        if int(priority[1:-1]) >> 3 == 0:
+            yield Record(float(at.partition(b"]")[0]), b"\n".join(line for _, line in lines).decode("utf-8", "replace"))
+
+
+def _prefixed(line: bytes) -> tuple[bytes, bytes]:
+    found = _PREFIX.match(line)
+    if not found:  # printk.time is off, say
+        raise ValueError(f"found {line[:40]!r}, wanted a time: lines without one are not told apart from records")
+    return found[0], line[found.end() :].rstrip(b"\n")
+
+
+def parse_journal(text: str) -> Iterator[Record]:
+    r"""The kernel's own records of ``journalctl -o json``, one object a line; raises ``ValueError``.
+
+    A message that is not UTF-8, or has characters that do not print, is an array of its bytes.
+
+    >>> list(parse_journal('{"MESSAGE":"NVRM: a\\nb","SYSLOG_FACILITY":"0","_SOURCE_MONOTONIC_TIMESTAMP":"5140900"}\n'))
+    [Record(seconds=5.1409, message='NVRM: a\nb')]
+    >>> list(parse_journal('{"MESSAGE":[78,27],"SYSLOG_FACILITY":"0","__MONOTONIC_TIMESTAMP":"5140900"}'))
+    [Record(seconds=5.1409, message='N\x1b')]
+    """
+    for line in StringIO(text):
+        try:
+            entry = json.loads(line)
+            if entry.get("SYSLOG_FACILITY") == "0":
+                at = entry.get("_SOURCE_MONOTONIC_TIMESTAMP") or entry["__MONOTONIC_TIMESTAMP"]
+                message = entry.get("MESSAGE")
+                said = bytes(message).decode("utf-8", "replace") if isinstance(message, list) else str(message)
+                yield Record(int(at[:20]) / 1e6, said)
+        except (LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"found {line[:40]!r}, wanted an entry of the journal") from error
+
+
+def _answer(records: Iterable[Record]) -> dict[str, Any]:
+    kept = [Record(at, message[:_MESSAGE]) for at, message in records if _KEPT.match(message)]
+    lines = [record for record in kept if not _FIRST.match(record.message)]
+    some = _thinned(lines)
+    return {"lines": [list(record) for record in some[-_MOST:]], "complete": len(lines) < len(kept) and len(some) <= _MOST}
+
+
+def _thinned(lines: list[Record]) -> list[Record]:
+    """Of more than `_MOST` the newest of each kind: nothing that a program repeats without end makes another fault unseen."""
+    if len(lines) <= _MOST:
+        return lines
+    seen: Counter[object] = Counter()
+    newest = []
+    for record in reversed(lines):
+        kind = (record.message.partition(",")[0], "Fatal" in record.message, "Nonfatal" in record.message)
+        seen[kind] += 1
+        if seen[kind] <= _MOST_OF_A_KIND:
+            newest.append(record)
+    return newest[::-1]

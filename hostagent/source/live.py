@@ -1,7 +1,6 @@
 """The backend of a real host: this machine, a live host mounted at a directory, or an image tree."""
 
 import os
-import stat
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -70,7 +69,7 @@ class LiveBackend:
         lane = next((lane for lane in LANES.values() if lane.has(method, path)), None)
         if lane:
             return self._worker(lane).ask(method, *arguments)
-        if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo"):
+        if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "lock_holder"):
             return getattr(self, f"_{method}")(*arguments)
         answer = getattr(self._files, method)(*arguments)
         if path in _NEVER_ABSENT and isinstance(answer, Unread) and answer.why == "absent":
@@ -81,17 +80,33 @@ class LiveBackend:
         return next((one for one in self._workers if one.lane is lane), None) or Worker(lane)  # one that was not started says so
 
     def _run(self, *argv: str) -> Answer:
-        from hostagent.source.programs import run
-
         timeout_s = max(0.1, min(PROGRAM_TIMEOUT_S, self._deadline.left_s))
         if argv[:2] == ("rpm", "--dbpath"):
-            from hostagent.source.rpmcopy import run_on_copy, would_write
+            from hostagent.source.rpmcopy import ask_rpm
 
-            if self._kind == "image" or would_write(self._files, argv[2]):
-                return run_on_copy(self._files, argv, timeout_s)
+            if self._kind == "image" or self._root.simulated:
+                return ask_rpm(self._files, argv, timeout_s, self._root.path, "")
+            place = self._program("rpm")
+            return place if isinstance(place, Unread) else ask_rpm(self._files, argv, timeout_s, self._root.path, place)
+        place = self._program(argv[0])
+        if isinstance(place, Unread):
+            return place
+        from hostagent.source.programs import run
+
+        return run((place, *argv[1:]), timeout_s, self._root.path)
+
+    def _program(self, name: str) -> "str | Unread":
+        """A program of the host that may be run."""
         if self._kind == "image":
-            return Unread("not-running", f"{argv[0]} is not run in an image")
-        return run(argv, timeout_s, self._root.path)
+            return Unread("not-running", f"{name} is not run in an image")
+        if self._root.path == "/":
+            return name
+        from hostagent.source.foreign import program
+
+        place = program(self._root, name)
+        if isinstance(place, str) and self._root.simulated:
+            return Unread("error", f"{name} is not run: {self._root.path} is no live host, its /proc and /sys are not a kernel's")
+        return place
 
     def _host(self) -> Answer:
         answer: dict[str, Any] = {"now": time.time(), "uid": os.geteuid(), "hostname": self._hostname()}
@@ -101,6 +116,8 @@ class LiveBackend:
             text = self._files.read(f"/proc/sys/kernel/{path}")
             if isinstance(text, bytes):
                 answer[key] = text.decode("utf-8", "replace").strip()
+        if self._root.simulated:
+            answer["simulated"] = True
         # /proc/sys/kernel/arch came with Linux 6.1
         return {"machine": os.uname().machine, **answer}
 
@@ -112,15 +129,12 @@ class LiveBackend:
         return text.decode("utf-8", "replace").strip() if isinstance(text, bytes) else ""
 
     def _os_release(self) -> Answer:
-        import distro
+        from hostagent.source.osrelease import MAX_BYTES, os_release
 
-        path = next((path for path in ("/etc/os-release", "/usr/lib/os-release") if isinstance(self._files.read(path), bytes)), "")
-        if not path:
-            return self._files.read("/etc/os-release")
-        found = distro.LinuxDistribution(
-            include_lsb=False, include_uname=False, os_release_file=self._root.locate(path), distro_release_file="/nonexistent"
-        )
-        return dict(found.os_release_info())
+        data = self._files.read("/etc/os-release", str(MAX_BYTES))
+        if isinstance(data, Unread) and data.why == "absent":
+            data = self._files.read("/usr/lib/os-release", str(MAX_BYTES))
+        return data if isinstance(data, Unread) else os_release(data)
 
     def _processes(self) -> Answer:
         from hostagent.source.processes import processes
@@ -128,7 +142,7 @@ class LiveBackend:
         return processes(self._root)
 
     def _sockets(self) -> Answer:
-        from hostagent.source.processes import sockets
+        from hostagent.source.sockets import sockets
 
         return sockets(self._root)
 
@@ -147,22 +161,6 @@ class LiveBackend:
             return unread(OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno())), "adjtimex")
         return int(buffer[5] & 0xFFFFFFFF)
 
-    def _lock_holder(self, path: str) -> Answer:
-        import fcntl
-        import struct
-
-        located = self._root.locate(path)
-        if not stat.S_ISREG(os.stat(located).st_mode):  # opening a device can do things
-            return Unread("error", f"{path} is no file")
-        descriptor = os.open(located, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            layout = "hhqqi4x"  # struct flock on 64-bit Linux (fcntl(2))
-            asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            kind, _, _, _, pid = struct.unpack(layout, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
-        finally:
-            os.close(descriptor)
-        return 0 if kind == fcntl.F_UNLCK else int(pid)
-
 
 def refuse_wrong_root(path: str, kind: Kind, kernel: str = "") -> None:
     """A mount point of something else would be judged as a broken host. Raises ``HostagentError``."""
@@ -180,7 +178,5 @@ def refuse_wrong_root(path: str, kind: Kind, kernel: str = "") -> None:
 
 
 def _entries(root: Root, path: str) -> list[str]:
-    try:
-        return os.listdir(root.locate(path))
-    except OSError:
-        return []
+    names = Files(root).list(path)
+    return [] if isinstance(names, Unread) else list(names)

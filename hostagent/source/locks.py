@@ -92,13 +92,11 @@ def _opened(lane: str, module: str, root: Root) -> int:
 
 def _places(lane: str, module: str, root: Root) -> Iterator[int]:
     uid = os.geteuid()
-    # A made tree is nobody's to write to, and hangs nowhere.
-    simulated = getattr(root, "simulated", root.path != "/" and not os.path.lexists(f"{root.path}/proc/self"))
     if uid == 0:
-        if not simulated:
+        if not root.simulated:  # a made tree is nobody's to write to, and hangs nowhere
             yield _file(root, "/run", "hostagent", f"{lane}.lock", uid)
         yield _kernels_own(root, f"/sys/module/{module}/sections")
-    elif not simulated:
+    elif not root.simulated:
         yield _file(root, "/run/user", str(uid), f"hostagent-{lane}.lock", uid)
 
 

@@ -1,61 +1,173 @@
-"""Paths of a host whose root is mounted somewhere: links are resolved inside that root and never lead out of it."""
+"""Paths of a host whose root is mounted somewhere: every look-up stays inside that root, also while somebody changes what is in it.
+
+A path is looked up below a descriptor of the root (`hostagent.source.lookup`), and the answer is a descriptor, never another path:
+what a path means may change between two looks.
+"""
 
 import errno
 import os
 import stat
+from collections.abc import Callable
+from contextlib import closing
+from functools import cached_property
 
-_MAX_LINKS = 40  # what the kernel allows in one look-up (path_resolution(7))
+from hostagent.source.walk import Walk
+
+#: Opens a path below a directory: (descriptor of that directory, path, flags, mode).
+LookUp = Callable[[int, str, int, int], int]
 
 
 class Root:
-    """Translates paths of the judged host into paths of this process. One object a run: directories are remembered."""
+    """The root of the judged host. With the root at ``/`` there is nothing to leave, and the kernel resolves.
 
-    def __init__(self, path: str = "/") -> None:
-        self.path = os.path.realpath(path)
-        self._directories: dict[str, str] = {}
+    All that takes a path raises ``OSError``, and ``ValueError`` for one that can be no path.
+    """
 
-    def locate(self, path: str, *, follow: bool = True) -> str:
-        """Where `path` is for this process; `follow` false leaves a link at its end unresolved.
+    def __init__(self, path: str = "/", look_up: "LookUp | None" = None, *, outer: "Root | None" = None) -> None:
+        """`look_up`: by the kernel, unless said. `outer`: another root, which `path` is looked up in."""
+        self.path: str = os.path.realpath(path) if outer is None else os.path.join(outer.path, path.lstrip("/"))
+        self._look_up = look_up
+        self._outer = outer
+        self._inside = path
+        self._owner = 0  # the process whose descriptors these are: a child closes those of its parent
+        self._descriptors: dict[str, int] = {}
 
-        With the root at ``/`` the kernel resolves; below any other root each link is followed here. A part that does
-        not exist stays as it is, for the caller's own look to fail on. Raises ``OSError`` (ELOOP).
+    def __del__(self) -> None:
+        if self._owner == os.getpid():
+            for descriptor in self._descriptors.values():
+                os.close(descriptor)
+
+    def open(self, path: str, flags: int = os.O_RDONLY, *, follow: bool = True, mode: int = 0o777) -> int:
+        """A descriptor of what is at `path`, closed on exec, by the flags that the system call takes.
+
+        Take ``O_PATH`` and look, then `reopen`: opening a device can do things, opening a FIFO can wait.
         """
+        flags |= os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+        if self.path == "/":
+            return os.open(path, flags, mode)
+        if "\0" in path:
+            raise ValueError("embedded null byte")
+        if self._look_up is None:  # imported where a root needs it: on a machine's own the kernel is asked without more
+            from hostagent.source.lookup import by_kernel
+
+            self._look_up = by_kernel
+        return self._look_up(self._kept("/"), path, flags, mode)
+
+    def reopen(self, place: int, path: str, flags: int = os.O_RDONLY) -> int:
+        """What the descriptor `place` (``O_PATH``) of `path` was opened on, and nothing else, by other flags."""
+        flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+        try:
+            return os.open(f"/proc/self/fd/{place}", flags)
+        except (FileNotFoundError, NotADirectoryError):
+            if os.path.lexists(f"/proc/self/fd/{place}"):
+                raise
+        descriptor = self.open(path, flags)  # this process has no /proc
+        if not os.path.samestat(os.fstat(descriptor), os.fstat(place)):
+            os.close(descriptor)
+            raise OSError(errno.ESTALE, "changed while it was looked at")
+        return descriptor
+
+    def open_device(self, path: str, major: int, minor: int, flags: int = os.O_RDONLY) -> int:
+        """`open` for the character device of these numbers, or for a file in its place, which a made tree has. Anything else is ENXIO."""
+        place = self.open(path, os.O_PATH)
+        try:
+            found = os.fstat(place)
+            is_stand_in = stat.S_ISREG(found.st_mode) and self.simulated
+            if not is_stand_in and (stat.S_IFMT(found.st_mode), found.st_rdev) != (stat.S_IFCHR, os.makedev(major, minor)):
+                raise OSError(errno.ENXIO, f"not the character device {major}:{minor}")
+            return self.reopen(place, path, flags)
+        finally:
+            os.close(place)
+
+    def exists(self, path: str) -> bool:
+        """Whether something is there that this process may see."""
+        try:
+            os.close(self.open(path, os.O_PATH))
+        except OSError:
+            return False
+        return True
+
+    def realpath(self, path: str) -> str:
+        """`path` of the host with every link resolved; it must be there."""
+        if self.path == "/":
+            return os.path.realpath(path, strict=True)
+        with closing(Walk(self._kept("/"))) as walk:
+            os.close(walk.open(path, os.O_PATH))
+            return walk.place
+
+    def below(self, path: str) -> "Root":
+        """The directory at `path` of the host, as a root of its own."""
+        return Root(path, self._look_up, outer=self)
+
+    def enter(self) -> None:
+        """Make it the root of this process, chroot(2)."""
+        if self.path != "/":
+            os.fchdir(self._kept("/"))
+            try:
+                os.chroot(".")
+            finally:
+                os.chdir("/")
+
+    def name(self, path: str) -> str:
+        """A name for the directory at `path` of the host that stays good whatever is moved, for a library that opens files by itself."""
         if self.path == "/":
             return path
-        parent, _, name = path.rstrip("/").rpartition("/")
-        if parent not in self._directories:
-            self._directories[parent] = self._walk(parent, [_MAX_LINKS])
-        if not follow and name not in ("", ".", ".."):
-            return f"{self._directories[parent]}/{name}"
-        return self._walk(name, [_MAX_LINKS], self._directories[parent])
+        name = f"/proc/self/fd/{self._kept(path)}"
+        os.stat(name)  # not without a /proc of our own
+        return name
 
-    def open(self, path: str, flags: int = os.O_RDONLY, *, follow: bool = True) -> int:
-        """A descriptor of what is at `path`, closed on exec, by the flags that the system call takes. Raises ``OSError``."""
-        return os.open(self.locate(path, follow=follow), flags | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    @cached_property
+    def simulated(self) -> bool:
+        """Whether it is a made or unpacked tree and no live host: its /proc and /sys are not the kernel's."""
+        if self._outer:
+            return self._outer.simulated
+        if self.path == "/":
+            return False
+        from hostagent.source.syscalls import PROCFS, SYSFS
 
-    def inside(self, located: str) -> str:
-        """The reverse of `locate`."""
-        return located if self.path == "/" else located[len(self.path) :] or "/"
+        return not (self._is_on("/proc", PROCFS) and self._is_on("/sys", SYSFS))
 
-    def _walk(self, path: str, links: list[int], start: str = "") -> str:
-        """`path` from the directory `start`, every link on the way followed; ``..`` stops at the root."""
-        located = start or self.path
-        for part in path.split("/"):
-            if part == "..":
-                located = self.path if located == self.path else os.path.dirname(located)
-            elif part not in ("", "."):
-                located = self._followed(f"{located}/{part}", links)
-        return located
+    def untrusted(self, path: str) -> str:
+        """Why `path` must be neither run nor loaded; "" where every part of it, links resolved, is root's and nobody else's to write."""
+        if self._outer and (why := self._outer.untrusted(self._inside)):
+            return why
+        with closing(Walk(self._kept("/"), _refuse_others)) as walk:
+            try:
+                os.close(walk.open(path, os.O_PATH))
+            except _OthersError as error:
+                return str(error)
+        return ""
 
-    def _followed(self, located: str, links: list[int]) -> str:
-        """`located` itself, or where its link leads inside the root."""
+    def _kept(self, path: str) -> int:
+        """A descriptor of a directory, opened once."""
+        if self._owner != os.getpid():
+            self._owner, self._descriptors = os.getpid(), {}
+        if path not in self._descriptors:
+            flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+            if path != "/":
+                self._descriptors[path] = self.open(path, flags)
+            elif self._outer:
+                self._descriptors[path] = self._outer.open(self._inside, flags)
+            else:
+                self._descriptors[path] = os.open(self.path, flags)
+        return self._descriptors[path]
+
+    def _is_on(self, path: str, kind: int) -> bool:
+        from hostagent.source.syscalls import kind_of_file_system
+
         try:
-            if not stat.S_ISLNK(os.lstat(located).st_mode):
-                return located
-        except (FileNotFoundError, NotADirectoryError):
-            return located
-        links[0] -= 1
-        if links[0] < 0:
-            raise OSError(errno.ELOOP, "too many symbolic links", located)
-        target = os.readlink(located)
-        return self._walk(target, links, self.path if target.startswith("/") else os.path.dirname(located))
+            return kind_of_file_system(self._kept(path)) == kind
+        except OSError:
+            return False
+
+
+class _OthersError(Exception):
+    """Somebody beside root may write what was looked at."""
+
+
+def _refuse_others(found: os.stat_result, path: str) -> None:
+    """A sticky directory is no better: in one that everybody may write to, a name that is free is anybody's."""
+    if found.st_uid != 0:
+        raise _OthersError(f"{path} belongs to user {found.st_uid}, wanted root")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _OthersError(f"{path} may be written by others than root (mode {stat.S_IMODE(found.st_mode):o})")

@@ -1,67 +1,52 @@
-"""Asking rpm about a private copy of a database: even to read one, rpm makes files beside it."""
+"""Asking rpm: as nobody, and about a private copy of the database where it would make files beside it.
 
-import contextlib
+What is in a database decides what rpm does, and an image's is anybody's: views compute without end, and SQLite obeys a
+journal that names a file to delete. So rpm runs confined, and gets what it reads and nothing else.
+"""
+
 import os
-import shutil
-import tempfile
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import MIB, Answer
+from hostagent.source.confinement import nobody
 from hostagent.source.files import Files
-from hostagent.source.programs import run
+from hostagent.source.programs import run_task
+from hostagent.source.task import COPIES, Task
 
-#: The database of a host with every package of its distribution is a quarter of this.
-_LIMIT = 512 * MIB
+#: The database of a host with every package of its distribution is an eighth of this.
+LIMIT = 1024 * MIB
 _SQLITE = "rpmdb.sqlite"
+#: Of SQLite, Berkeley DB and ndb. SQLite's journal and Berkeley DB's DB_CONFIG are orders to their library, not data.
+_COPIED = (_SQLITE, f"{_SQLITE}-wal", "Packages", "Packages.db", "Index.db")
+_READ_BY_ALL, _SEARCHED_BY_ALL = 0o4, 0o1
 
 
-def would_write(files: Files, database: str) -> bool:
-    """Whether rpm, run where the database is, makes files: SQLite does beside one in WAL mode that nobody has opened yet."""
-    return isinstance(files.stat(f"{database}/{_SQLITE}"), dict) and any(
-        isinstance(files.stat(f"{database}/{_SQLITE}{suffix}"), Unread) for suffix in ("-shm", "-wal")
-    )
+def ask_rpm(files: Files, argv: tuple[str, ...], timeout_s: float, root: str, program: str) -> Answer:
+    """``rpm --dbpath DATABASE …``: by the rpm of the host at `root`, which is `program` there, or by this machine's with a copy in the
+    place of the database. `program` is "" where no rpm of the host may be run.
+    """
+    name, option, database, *arguments = argv
+    user = 0 if os.geteuid() else nobody()
+    if program and not _needs_copy(files, database):
+        return run_task(Task((program, *argv[1:]), timeout_s, root, confined=True, user=user))
+    question = (name, option, COPIES, *map(_without_index, arguments))
+    copied = tuple(f"{database}/{name}" for name in _COPIED)
+    return run_task(Task(question, timeout_s, confined=True, user=user, host=root, copied=copied, limit=LIMIT))
 
 
-def run_on_copy(files: Files, argv: tuple[str, ...], timeout_s: float) -> Answer:
-    """``rpm --dbpath DATABASE …`` by this machine's rpm, with the copy in the place of the database."""
-    program, option, database, *arguments = argv
-    try:
-        with tempfile.TemporaryDirectory(prefix=_prefix(os.getpid())) as copy:
-            fault = _copy(files, database, copy)
-            return fault if fault is not None else run((program, option, copy, *arguments), timeout_s)
-    except OSError as error:
-        return Unread("error", f"cannot copy {database} to a temporary directory: {error.strerror}")
+def _without_index(argument: str) -> str:
+    """``-q NAME`` looks into an index, which Berkeley DB has in a file of its own; ``-qa NAME`` looks at each package."""
+    return "-qa" if argument == "-q" else argument
 
 
-def remove_left(pid: int) -> None:
-    """Removes what a process that was killed while rpm worked has left. Of its own user's: others may use such names as well."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(tempfile.gettempdir()):
-            path = os.path.join(tempfile.gettempdir(), name)
-            if name.startswith(_prefix(pid)) and os.lstat(path).st_uid == os.geteuid():
-                shutil.rmtree(path, ignore_errors=True)
+def _needs_copy(files: Files, database: str) -> bool:
+    """Whether rpm, as nobody, could not read it where it is: SQLite makes files beside one in WAL mode that nobody has open.
 
-
-def _prefix(pid: int) -> str:
-    return f"hostagent-{pid}-"
-
-
-def _copy(files: Files, database: str, copy: str) -> "Unread | None":
-    names = files.list(database)
-    if isinstance(names, Unread):
-        return names
-    for name in names:
-        # SQLite makes the index of its log (-shm) anew; Berkeley DB's regions (__db.*) are of the processes that use the original
-        if name.startswith((".", "__db.")) or name.endswith("-shm") or _kind(files, f"{database}/{name}") != "file":
-            continue
-        content = files.read(f"{database}/{name}", str(_LIMIT))
-        if isinstance(content, Unread):
-            return content
-        with open(os.path.join(copy, name), "wb") as stream:
-            stream.write(content)
-    return None
-
-
-def _kind(files: Files, path: str) -> str:
-    found = files.stat(path)
-    return "" if isinstance(found, Unread) else str(found["kind"])
+    What is no file is not for rpm to find out: the copy says so at once.
+    """
+    found = [files.stat(f"{database}/{name}") for name in (_SQLITE, f"{_SQLITE}-shm", f"{_SQLITE}-wal")]
+    if isinstance(found[0], Unread):
+        return False
+    directory = files.stat(database)
+    is_open = isinstance(directory, dict) and directory["mode"] & _SEARCHED_BY_ALL
+    return not is_open or any(isinstance(one, Unread) or one["kind"] != "file" or not one["mode"] & _READ_BY_ALL for one in found)

@@ -1,21 +1,27 @@
 """Tapes: the raw answers of one host in one file, recorded, written, read and replayed."""
 
 import base64
+import io
 import json
+import math
 import os
+import re
 from collections.abc import Mapping
-from typing import Any, cast, get_args
+from typing import Any, NoReturn, cast, get_args
 
 from hostagent import __version__
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, Why
-from hostagent.source.base import MIB, Answer
+from hostagent.source.base import MAX_TIME, MIB, Answer
+from hostagent.source.keep import Filtered, Keep
 from hostagent.visible import visible
 from hostagent.vocabulary import Kind
 
 SCHEMA_VERSION = 1
-MAX_BYTES = 128 * MIB
+#: What is read of a snapshot from anywhere. One of 64 GPUs and 2,000 packages has less than a megabyte.
+MAX_BYTES = 16 * MIB
+_MAX_VALUES, _MAX_DEPTH, _MAX_DIGITS = 2_000_000, 32, 40
 #: What this program calls itself on a tape.
 RECORDED_BY = f"hostagent {__version__}"
 
@@ -67,7 +73,12 @@ def question(method: str, *arguments: str) -> str:
 
 
 def encode(answer: "Answer | Unread") -> Any:
-    """An answer as JSON: bytes are ``{"text": …}`` where they are UTF-8, else ``{"base64": …}``; values ``{"json": …}``."""
+    """An answer as JSON: bytes are ``{"text": …}`` where they are UTF-8, else ``{"base64": …}``; values ``{"json": …}``.
+
+    Beside a part of an answer stands ``kept``: its kind, and the names of what was kept.
+    """
+    if isinstance(answer, Filtered):
+        return {**encode(answer.answer), "kept": [answer.kept.kind, *answer.kept.names]}
     if isinstance(answer, Unread):
         return {"unread": answer.why, "detail": answer.detail}
     if isinstance(answer, bytes):
@@ -81,6 +92,9 @@ def encode(answer: "Answer | Unread") -> Any:
 def decode(encoded: Any, key: str) -> "Answer | Unread":
     """The reverse of `encode`; what is not an encoded answer is an error, not a crash."""
     match encoded:
+        case {"kept": [str(kind), *names], **rest} if rest and "kept" not in rest and all(isinstance(name, str) for name in names):
+            answer = decode(rest, key)
+            return answer if isinstance(answer, Unread) else Filtered(answer, Keep(kind, tuple(names)))
         case {"unread": str(why), "detail": str(detail), **rest} if not rest and why in get_args(Why):
             return Unread(cast("Why", why), detail)
         case {"text": str(text), **rest} if not rest:
@@ -96,9 +110,14 @@ def decode(encoded: Any, key: str) -> "Answer | Unread":
 
 
 def dumps(tape: Tape) -> str:
-    """One JSON document, keys in order: two tapes can be compared line by line."""
+    """One JSON document, keys in order: two tapes can be compared line by line. What is no Unicode becomes a question mark."""
     head = {name: getattr(tape, name) for name in ("schema_version", "recorded_by", "recorded_at", "kind", "redacted")}
-    return json.dumps({**head, "answers": dict(sorted(tape.answers.items()))}, indent=1, ensure_ascii=False) + "\n"
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace", newline="\n")
+    for piece in json.JSONEncoder(indent=1, ensure_ascii=False).iterencode({**head, "answers": dict(sorted(tape.answers.items()))}):
+        stream.write(piece)  # one by one: joined they take ten times the room of the text
+    stream.write("\n")
+    stream.seek(0)
+    return stream.read()
 
 
 def load(path: str) -> Tape:
@@ -108,7 +127,7 @@ def load(path: str) -> Tape:
     path = os.path.join(path, "tape.json") if os.path.isdir(path) else path
     next_step = "Record one with 'hostagent snapshot save FILE'"
     try:
-        data = json.loads(_text(path))
+        data = parse_tape(_data(path))
         if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
             raise HostagentError(f"{path} is no snapshot of schema_version {SCHEMA_VERSION}", next_step)
         tape: Tape = build(Tape, data, f"snapshot {path}")
@@ -117,15 +136,68 @@ def load(path: str) -> Tape:
     except ShapeError as error:
         raise HostagentError(str(error), next_step) from error
     except (ValueError, RecursionError) as error:
-        raise HostagentError(f"{path} is no snapshot: {str(error) or type(error).__name__}", next_step) from error
+        raise HostagentError(f"{path} is no snapshot: {str(error)[:200] or type(error).__name__}", next_step) from error
+    if not abs(tape.recorded_at) < MAX_TIME:
+        raise HostagentError(f"{path} is no snapshot: recorded_at is no time", next_step)
     return tape
 
 
-def _text(path: str) -> str:
+def parse_tape(data: bytes) -> Any:
+    """JSON of at most two million values, finite numbers and whole characters; raises ``ValueError``.
+
+    Counted before it is parsed: a value of three bytes takes seventy times that in memory, and no timer interrupts the parser.
+
+    >>> parse_tape(b'{"recorded_at": NaN}')
+    Traceback (most recent call last):
+    ValueError: found the number NaN
+    """
+    if _most_values(data) > _MAX_VALUES and _most_values(_STRING.sub(b"", data)) > _MAX_VALUES:
+        raise ValueError(f"found more than {_MAX_VALUES} values")
+    found = json.loads(data.decode("utf-8"), parse_int=_integer, parse_float=_finite, parse_constant=_refused)
+    _refuse_depth(found)
+    if _SURROGATE.search(data):
+        json.dumps(found, ensure_ascii=False).encode()  # half a character is a UnicodeEncodeError
+    return found
+
+
+#: To its end, or to that of the text: so it is one pass.
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)', re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _most_values(data: bytes) -> int:
+    """As many values as there can be: each but the first of a list stands behind a comma, the first behind a bracket."""
+    return sum(map(data.count, (b",", b"[", b"{")))
+
+
+def _integer(digits: str) -> int:
+    return int(digits) if len(digits) <= _MAX_DIGITS else _refused(digits)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else _refused(digits)
+
+
+def _refused(digits: str) -> NoReturn:
+    raise ValueError(f"found the number {digits[:_MAX_DIGITS]}{'…' * (len(digits) > _MAX_DIGITS)}")
+
+
+def _refuse_depth(found: Any) -> None:
+    level = [found]
+    for _ in range(_MAX_DEPTH):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [value for values in inner for value in values if isinstance(value, dict | list)]
+        if not level:
+            return
+    raise ValueError(f"found more than {_MAX_DEPTH} levels")
+
+
+def _data(path: str) -> bytes:
     from hostagent.source.files import Files
     from hostagent.source.paths import Root
 
     data = Files(Root()).read(os.path.abspath(path), str(MAX_BYTES))
     if isinstance(data, Unread):
         raise HostagentError(f"cannot read the snapshot {path}: {data.detail}", "Record one with 'hostagent snapshot save FILE'")
-    return str(data.decode("utf-8"))
+    return bytes(data)

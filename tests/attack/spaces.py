@@ -34,6 +34,20 @@ def become(uid: int = NOBODY) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: its files in /proc are its own again, as after an exec
+
+
+def drop(capability: int) -> None:
+    """Give up one of capabilities(7), by number and for good."""
+    libc = ctypes.CDLL(None)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable: the low halves, then the high ones
+    libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+    libc.capget(header, sets)
+    sets[0] &= ~(1 << capability)
+    sets[1] &= ~(1 << capability)
+    if libc.capset(header, sets) != 0:
+        raise OSError(f"capability {capability} cannot be given up")
 
 
 def start(run: Callable[[], object], uid: int = 0) -> int:
@@ -47,7 +61,7 @@ def start(run: Callable[[], object], uid: int = 0) -> int:
         if uid:
             become(uid)
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
-        if os.getppid() == parent:
+        if os.getppid() in (parent, 0):  # 0: that one is outside of a new pid namespace
             run()
             code = 0
     finally:

@@ -30,7 +30,7 @@ def host(tmp_path):
 
 def collected(tree, deadline_s=25):
     started = time.monotonic()
-    with open_host(Evidence(host_root=str(tree.root), deadline_s=deadline_s), ("Identity", "Os", "Packages", "Kernel")) as reading:
+    with open_host(Evidence(host_root=str(tree.root), deadline_s=deadline_s)) as reading:
         facts, _ = reading.collect()
         return facts, reading.answers, time.monotonic() - started
 
@@ -38,15 +38,17 @@ def collected(tree, deadline_s=25):
 def test_a_file_system_that_nobody_serves_costs_its_own_answer(tmp_path):
     spaces.unshare("mount")
     tree = host(tmp_path)
-    place = tree.at("/etc/apt")
+    tree.remove("/var/lib")
+    place = tree.at("/var/lib")
     place.mkdir()
     mounted = fuse.Mounted(str(place))
     facts, answers, took_s = collected(tree)
     mounted.close()
-    assert took_s < 12, "each question that hangs costs two seconds"
+    assert took_s < 6, "the first question there costs two seconds, the others nothing"
     hung = {" ".join(asked) for asked, answer in answers.items() if getattr(answer, "why", "") == "timeout"}
     assert hung
-    assert all(" /etc/apt" in question for question in hung), hung
+    assert all(" /var/lib" in question for question in hung), hung
+    assert len(hung) > 3, "more questions than a pass has children"
     assert facts.of(Os).id == "ubuntu"
     assert facts.of(Identity).kernel == "6.8.0"
     assert facts.of(Kernel).release == "6.8.0"

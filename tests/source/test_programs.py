@@ -9,6 +9,8 @@ import pytest
 from hostagent.facts.unread import Unread
 from hostagent.source.programs import run
 
+pytestmark = pytest.mark.alone
+
 
 def test_an_answer_has_its_exit_code_and_both_outputs():
     answer = run(("/bin/sh", "-c", "echo out; echo err >&2; exit 3"), 5)

@@ -152,7 +152,13 @@ def install_k3s(tree: Tree) -> None:
     run(
         tree,
         Daemon(901, ("/usr/local/bin/k3s", "agent"), "k3s-agent.service"),
-        Daemon(950, ("containerd", "-c", f"{directory}/config.toml"), sockets=("/run/k3s/containerd/containerd.sock",), started_s=24),
+        Daemon(
+            950,
+            ("containerd", "-c", f"{directory}/config.toml"),
+            "k3s-agent.service",
+            ("/run/k3s/containerd/containerd.sock",),
+            24,
+        ),
     )
 
 

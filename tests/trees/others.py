@@ -32,7 +32,8 @@ def gpu_operator_driver_container(root: Path) -> Tree:
     gpus.fault(tree, "DeviceGetGpuFabricInfoV * value 0 0 0 0", "DeviceGetNvLinkState * error 3")
     for name in (".driver-ctr-ready", "driver-ready", "toolkit-ready"):
         tree.write(f"/run/nvidia/validations/{name}", "", time=BOOTED_AT + 300)
-    system.run(tree, Daemon(3050, ("nvidia-persistenced", "--persistence-mode"), started_s=290))
+    pod = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod5c1e.slice/cri-containerd-77f0.scope"
+    system.run(tree, Daemon(3050, ("nvidia-persistenced", "--persistence-mode"), started_s=290, cgroup=pod, root=container))
     driver.persist(tree)
     toolkit = "/usr/local/nvidia/toolkit"
     for name in (

@@ -24,7 +24,7 @@ _UNLIMITED = "Max locked memory         unlimited            unlimited          
 
 @dataclass(frozen=True)
 class Daemon:
-    """A running program: what /proc says of it, and the cgroup of its unit ("" when it has none)."""
+    """A running program: what /proc says of it, and the unit in whose cgroup it is ("" for the one named by `cgroup`)."""
 
     pid: int
     argv: tuple[str, ...]
@@ -32,10 +32,18 @@ class Daemon:
     sockets: tuple[str, ...] = ()  # paths it listens on
     started_s: int = 20  # after the boot
     limits: str = _UNLIMITED
+    cgroup: str = "/user.slice/user-1000.slice/session-3.scope"
+    uid: int = 0
+    ids: int = 1  # process ids that it has: in a container, one more
+    root: str = "/"  # its root directory
 
     @property
     def name(self) -> str:
         return self.argv[0].rpartition("/")[2][:15]
+
+    @property
+    def place(self) -> str:
+        return f"/system.slice/{self.unit}" if self.unit else self.cgroup
 
 
 def install_os(tree: Tree, distribution: str, hostname: str) -> None:
@@ -73,6 +81,8 @@ def boot(tree: Tree, hostname: str, *, cmdline: str = "") -> None:
         tree.write(f"/proc/{pid}/mountinfo", info)
     tree.link("/proc/self", "1")
     tree.link("/proc/mounts", "self/mounts")
+    tree.link("/proc/net", "self/net")
+    _process(tree, Daemon(1, ("/sbin/init",), cgroup="/init.scope", started_s=0), "systemd")
     tree.write("/sys/module/module/parameters/sig_enforce", "N\n")
     tree.write("/sys/module/firmware_class/parameters/path", "\n")
     tree.write("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n")
@@ -80,7 +90,7 @@ def boot(tree: Tree, hostname: str, *, cmdline: str = "") -> None:
     tree.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory hugetlb pids rdma misc\n")
     tree.directory("/sys/fs/cgroup/system.slice")
     tree.directory("/run/systemd/system")  # sd_booted(3)
-    tree.write("/proc/net/unix", "Num       RefCount Protocol Flags    Type St Inode Path\n")
+    tree.write("/proc/1/net/unix", "Num       RefCount Protocol Flags    Type St Inode Path\n")
     log_kernel(tree, f"Linux version {tree.kernel} (buildd@example) (gcc 13.3.0) #1 SMP")
     tree.directory("/dev/shm")
 
@@ -136,24 +146,34 @@ def run(tree: Tree, *daemons: Daemon) -> None:
     """Start daemons: process, open sockets, cgroup (proc(5); Linux kernel, admin-guide/cgroup-v2)."""
     for one in daemons:
         directory = f"/proc/{one.pid}"
-        tree.write(f"{directory}/comm", f"{one.name}\n")
-        tree.write(f"{directory}/cmdline", "".join(f"{part}\0" for part in one.argv))
-        tree.write(
-            f"{directory}/stat",
-            f"{one.pid} ({one.name}) S 1 {one.pid} {one.pid} 0 -1" + " 0" * 13 + f" {one.started_s * 100}" + " 0" * 30 + "\n",
-        )
-        tree.write(f"{directory}/status", f"Name:\t{one.name}\nPid:\t{one.pid}\nPPid:\t1\nUid:\t0\t0\t0\t0\n")
+        _process(tree, one, one.name)
         tree.write(f"{directory}/limits", f"Limit                     Soft Limit           Hard Limit           Units     \n{one.limits}")
         tree.directory(f"{directory}/fd")
         for number, path in enumerate(one.sockets):
             inode = one.pid * 100 + number
             tree.link(f"{directory}/fd/{number + 3}", f"socket:[{inode}]")
-            tree.append("/proc/net/unix", f"0000000000000000: 00000002 00000000 00010000 0001 01 {inode} {path}\n")
+            tree.append("/proc/1/net/unix", f"0000000000000000: 00000002 00000000 00010000 0001 01 {inode} {path}\n")
             tree.socket(path)
         if one.unit:
-            group = f"/sys/fs/cgroup/system.slice/{one.unit}"
-            tree.write(f"{group}/cgroup.procs", f"{one.pid}\n")
+            group = f"/sys/fs/cgroup{one.place}"
+            tree.append(f"{group}/cgroup.procs", f"{one.pid}\n")
             tree.write(f"{group}/cgroup.events", "populated 1\nfrozen 0\n")
+
+
+def _process(tree: Tree, one: Daemon, name: str) -> None:
+    directory = f"/proc/{one.pid}"
+    tree.write(f"{directory}/comm", f"{name}\n")
+    tree.write(f"{directory}/cmdline", "".join(f"{part}\0" for part in one.argv))
+    tree.write(
+        f"{directory}/stat",
+        f"{one.pid} ({name}) S 1 {one.pid} {one.pid} 0 -1" + " 0" * 13 + f" {one.started_s * 100}" + " 0" * 30 + "\n",
+    )
+    users = "".join(f"\t{one.uid}" for _ in range(4))
+    ids = "".join(f"\t{number}" for number in (one.pid, *range(7, 6 + one.ids)))
+    tree.write(f"{directory}/status", f"Name:\t{name}\nPid:\t{one.pid}\nPPid:\t1\nUid:{users}\nNSpid:{ids}\n")
+    tree.write(f"{directory}/cgroup", f"0::{one.place}\n")
+    tree.link(f"{directory}/root", one.root)
+    tree.link(f"{directory}/exe", one.argv[0] if one.argv[0].startswith("/") else f"/usr/bin/{one.argv[0]}")
 
 
 def stop(tree: Tree, pid: int, unit_name: str = "") -> None:

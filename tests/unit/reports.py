@@ -33,6 +33,7 @@ def report(*judgements, **fields):
         boot_id="8f2e",
         evidence="live",
         replayed=False,
+        simulated=False,
         partial=False,
         host=HostIdentity("node-7", "Ubuntu 24.04", "6.8.0-51-generic", "x86_64"),
         profile=ProfileIdentity("default", "0123456789abcdef", {"driver.version": "default"}),

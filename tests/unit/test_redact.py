@@ -9,8 +9,8 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hostagent.secret.names import without_secret_arguments, without_secrets
 from hostagent.snapshot.redact import Redactor
-from hostagent.snapshot.secret import without_secret_arguments, without_secrets
 
 try:
     import tomllib
@@ -80,6 +80,162 @@ REDACTOR = Redactor(KEY, ("gpu-17.dc1.corp.example.com", "gpu-17"))
 def test_a_secret_or_an_identity_leaves(text, secrets):
     redacted = REDACTOR.text(text)
     assert not [secret for secret in secrets if secret in redacted], redacted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # what reports of leaks in snapshots named: S5 of the attack on 0.1.0
+        *(
+            'Password "s3cr3t";',
+            'Acquire::x::Password "s3cr3t"',
+            "rootpw=s3cr3t",
+            "inst.rootpw=s3cr3t ro",
+            "luks_pass=s3cr3t",
+            "netroot=iscsi:u:s3cr3t@10.0.0.1::x",
+        ),
+        *(
+            f"Environment={name}=s3cr3t"
+            for name in ("DB_PASS", "PASS", "MYSQL_PWD", "BIND_PW", "PSK", "REGISTRY_CREDS", "DOCKER_AUTH_CONFIG", "GITHUB_PAT")
+        ),
+        *(f'Environment="{name}=s3cr3t"' for name in ("SIGNING_KEY", "MUNGE_KEY", "ACCOUNT_KEY", "SESSION_COOKIE", "JWT", "BEARER")),
+        *(f"x --{flag} s3cr3t" for flag in ("pass", "registry-pass", "bearer", "jwt", "psk", "pwd", "creds", "signing-key", "user")),
+        *(f'{key} = "s3cr3t"' for key in ("pass", "pwd", "key", "bearer", "Cookie", "X-JFrog-Art-Api", "psk", "tls_key", "login", "user")),
+        *(
+            '"DB_PASS": "s3cr3t"',
+            "pass: s3cr3t",
+            "- --jwt\n- s3cr3t\n",
+            "password_pbkdf2 root grub.pbkdf2.sha512.10000.s3cr3t.AB",
+            "User=s3cr3t",
+        ),
+        *(
+            "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQs3cr3t\n-----END PGP PRIVATE KEY BLOCK-----",
+            "x\n-----BEGIN OPENSSH PRIVATE KEY-----\nb3s3cr3t\nAA==",
+        ),
+        *("-----BEGIN RSA PRIVATE KEY-----\\nMIIs3cr3t\\nAA==", "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\ns3cr3t"),
+        *(
+            "https://x.blob.core.windows.net/y?sv=1&sig=s3cr3t%2B",
+            "https://x/?X-Amz-Signature=s3cr3t&y",
+            "https://hooks.slack.com/services/T0/B0/s3cr3t",
+        ),
+        *("https://collectors.sumologic.com/receiver/v1/http/s3cr3tZ==", "https://u:p%40s3cr3t@h/", "redis://:s3cr3t@h:6379"),
+        *(
+            "use AKIAS3CR3T0123456789 now".replace("S3CR3T", "s3cr3t".upper()),
+            "ghp_s3cr3t0123456789",
+            "hf_s3cr3t0123456789",
+            "eyJs3cr3t0.eyJ9.x",
+            "xoxb-s3cr3t-0123",
+            "glpat-s3cr3t01234567",
+        ),
+        *(
+            "npm_s3cr3t0123456789",
+            "sk-s3cr3t0123456789abcdef",
+            "nvapi-s3cr3t0123456789",
+            "dckr_pat_s3cr3t0123",
+            "hvs.s3cr3t0123456789",
+            "root:$6$salt$s3cr3tHash:1:",
+        ),
+        *("AccountKey=s3cr3t+/0123==;", "{SSHA}s3cr3t01234567==", "AIzas3cr3t0123456789012345", "token ya29.s3cr3t0123"),
+        *(
+            "serial number: s3cr3t77",
+            "GPU serial s3cr3t77 failed",
+            "Serial: s3cr3t77",
+            "S/N: s3cr3t77",
+            'serial = "s3cr3t77"',
+            "asset tag s3cr3t77",
+        ),
+        *(
+            "iqn.1994-05.com.redhat:s3cr3t",
+            "nqn.2014-08.org.nvmexpress:uuid:s3cr3t",
+            "arn:aws:iam::123:role/s3cr3t",
+            "nvme-SAMSUNG_MZ_s3cr3t77",
+        ),
+        *(
+            "/home/s3cr3t/x",
+            "/export/users/s3cr3t/x",
+            "/Users/s3cr3t",
+            "home-s3cr3t.mount",
+            "Xid 31, pid=7, name=s3cr3t.py, Ch 1",
+            "~s3cr3t/bin",
+        ),
+    ],
+)
+def test_a_second_net_catches_it(text):
+    redacted = REDACTOR.text(text)
+    assert "s3cr3t" not in redacted.lower(), redacted
+
+
+@pytest.mark.parametrize(
+    ("text", "identity"),
+    [
+        *((f"{before}10.77.31.9", "10.77.31.9") for before in ("- ", "node-", "host_", "ip=", "vip:", "x@", "[", "10-", "n1-", "addr ")),
+        *(
+            (f"{before}{mac}", mac)
+            for mac in ("02:42:ac:9e:17:5b", "02-42-ac-9e-17-5b")
+            for before in ("", "mac ", "BOOTIF=01-" if "-" in mac else "ifname=eth0:")
+        ),
+        *(
+            ("0242.ac9e.175b", "ac9e"),
+            ("ifname=enp3s0f0:02:42:ac:9e:17:5b", "9e:17"),
+            ("ether 0242ac9e175b", "0242ac"),
+            ("enx0242ac9e175b", "0242ac"),
+            ("mac=0242AC9E175B", "AC9E"),
+        ),
+        *(
+            ("506b4b0300abcdef", "4b0300"),
+            ("0x506b4b0300abcdef", "4b0300"),
+            ("506b:4b03:00ab:cdef", "4b03"),
+            ("50:6b:4b:03:00:ab:cd:ef", "4b:03:00"),
+            ("0x1070fd0300123456", "fd0300"),
+        ),
+        *(
+            ("fe80::526b:4bff:fe03:1", "4bff"),
+            ("[2001:db8:7::5]:80", "db8:7"),
+            ("ip-10-77-31-9.ec2.internal", "77-31"),
+            ("i-0abc123456789def0", "c1234"),
+        ),
+        *(
+            ("GPU-8d2a4c1e-1111-2222-3333-444455556666", "8d2a4c1e"),
+            ("8D2A4C1E-1111-2222-3333-444455556666", "8D2A4C1E"),
+            ("0123456789abcdef0123456789ABCDEF", "89abcdef"),
+        ),
+        *(
+            ("gpu-17", "gpu-17"),
+            ("GPU-17.dc1.corp.example.com", "corp"),
+            ("user-1000.slice", "1000"),
+            ("/run/user/1000/x", "1000"),
+            ("jane@corp.example.net", "jane"),
+        ),
+    ],
+)
+def test_an_identity_leaves_in_all_its_spellings(text, identity):
+    redacted = REDACTOR.text(text)
+    assert identity.lower() not in redacted.lower(), redacted
+
+
+def test_an_identity_is_called_the_same_in_two_files():
+    for text in ("10.77.31.9", "02:42:ac:9e:17:5b", "0x506b4b0300abcdef", "/home/jane", "ip-10-77-31-9", "iqn.1994-05.com.x:y"):
+        assert REDACTOR.text(f"a {text} b") == f"a {REDACTOR.text(text)} b"
+        assert REDACTOR.text(REDACTOR.text("/home/jane")) == REDACTOR.text("/home/jane")
+
+
+def test_the_key_of_json_says_what_its_value_is():
+    left = REDACTOR.answers({"os_release": {"json": {"id": "ubuntu", "x_token": "s3cr3t", "support_key": "s3cr3t", "pass": ["s3cr3t"]}}})
+    assert "s3cr3t" not in json.dumps(left)
+    assert left["os_release"]["json"]["id"] == "ubuntu"
+
+
+def test_what_a_filter_put_there_stays():
+    """Equal values stay equal, others not; what readers call the parts that they keep is no secret."""
+    answer = {"text": 'password = "~0123456789ab"\nkey = "evr"\n', "kept": ["toml", "plugins/*~", "(?<!x)password=y", "/home/jane/lib.so"]}
+    left = REDACTOR.answers({"read /x": answer})["read /x"]
+    assert left["text"] == answer["text"]
+    assert left["kept"] == [*answer["kept"][:3], REDACTOR.text("/home/jane/lib.so")]
+
+
+def test_half_a_character_is_no_reason_to_crash():
+    assert REDACTOR.text("/home/\udcff\udcfex /home/a")
+    assert Redactor(KEY, ("h\udcff",)).name("h\udcff")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,14 @@ UNITS = [
     "a@a.", "a@b.cc ", "a@b.cc\n", "Maintainer: ", "Maintainer: a@b.cc ", "/home/", "/home/a", "1.", "1.1.1.", "1.1.1.1", "1.1.1.1 ", "linux 1.1.1.1 ",
     "1:", "a:a:", "f:", "::", "::1 ", "a:b:c:d ", "0f", "0f-", "0f:", "f" * 32, "f" * 32 + " ", "12345678-", "host.", "a.host.example.com", "example.com",
     "a_", "_", "a-", "a.", "gpu-17", "gpu-17.",
+    "0242.ac11.0002 ", "0242.", "02-42-", "01-02-42-ac-11-00-02 ", "eth0:02:42:ac:11:00:02 ", "eth0:", "50:6b:4b:03:00:ab:cd:ef ", "506b:4b03:00ab:cdef ", "506b:", "0x506b4b0300abcdef ",
+    "506b4b0300abcdef ", "ip-10-0-0-1 ", "ip-10-", "home-", "home-a.mount ", "/users/a", ", name=a", ", name=", "serial a123 ", "serial ", "S/N: ", "iqn.1994-05.a:", "iqn.1994-05.a ", "arn:aws:",
+    "nvme-A_", "nvme-A_a_", "ata-A", "~a/", "~a", "user-1.slice", "i-0123456789 ", "=ABCD-1234 ", "naa.0000000000 ",
+    # tokens by their form
+    "eyJ", "eyJaaaaaa.", "eyJaaaaaaaa ", "ghp_", "ghp_aaaaaaaa ", "xoxb-", "xoxb-aaaaaaaa ", "sk-", "sk-aaaaaaaaaaaaaaaa ", "AKIA", "AKIAAAAAAAAAAAAA ", "K10", "SG.aaaaaaaa.", "$6$", "$6$a$",
+    "{SSHA}", "grub.pbkdf2.", "?sig=", "?sig=a&", "://hooks.slack.com/services/", "://a/receiver/v1/http/", "-----BEGIN PGP PRIVATE KEY BLOCK-----", "-----BEGIN PGP PRIVATE KEY BLOCK-----\na-\n",
+    # keys of all kinds
+    "key", "key=", "key = a ", "akey=a ", "pass ", "pass=a ", "DB_PASS=a ", "--pass a ", "cookie: a\n", "user=a ", "art-api", "serial-number: ", "password_pbkdf2 a ",
     # alone
     "a", "a=", "1", "0_", "e1", "=", ":", "-", "- ", "--", '"', "'", "''", "\"'", "\\", "\\\\", '\\"', '"\\', "\\\n", '",', '" ', "',", "[", "]", "{", "}", ",", ", ",
     " ", "\t", "\n", " \n", "\n ", "\r\n", " #", "# ", "|", ">", "~", "+", "\u00e9", "\0",
@@ -40,7 +48,8 @@ UNENDED = [
     ("token", " ", "x"), ("token: |\n", " ", "x"), ("token: |\n", "\n", "x"), ("token=[", ", ", ";"), ("token=[", "\n", ""), ("--token", "\t", "-"), ("--token\\\n", " ", "-"),
     ("Bearer", " ", "\n"), ("=Basic aaaaaaaa", " ", "x"), ("=Basic ", "a", "!"), ("-----BEGIN PRIVATE KEY-----", "a\n", "-"), ("-----BEGIN PRIVATE KEY-----", "- ", ""),
     ("://:", "a", ""), ("://a", ":", ""), ("://:a", "/", ","), ("/home/", "a", ""), ("a@", "a.", "1"), ("", "a", "@"), ("a:", "a", ""), ("token=", "1", "x"), ("token=", "1_", "x"),
-    ("token=0x", "f", "g"), ("token=1-", "1:", "x"), ("Maintainer:", " a@b.cc", ""), ("x token=[", "a ", ""), ("{", "token: {", ""),
+    ("token=0x", "f", "g"), ("eyJ", "a", ""), ("eyJaaaaaa", ".a", " "), ("-----BEGIN A PRIVATE KEY-----", "a,.", "-----"), ("iqn.1994-05.", "a", ":"), ("nvme-A", "_", " "),
+    ("?sig=", "a", "&"), (", name=", "a", ""), ("/home/", "a.", "mount"), ("home-", "a.moun", ""), ("$6$", "a", ""), ("ifname=", "eth0:", "02"), ("K10", "0", "g"), ("token=1-", "1:", "x"), ("Maintainer:", " a@b.cc", ""), ("x token=[", "a ", ""), ("{", "token: {", ""),
 ]  # fmt: skip
 
 

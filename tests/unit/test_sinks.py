@@ -267,7 +267,13 @@ def test_what_passed_is_shown_only_on_request():
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"), [({"evidence": "image"}, "an image"), ({"replayed": True}, "a snapshot"), ({"partial": True}, "asked for")]
+    ("fields", "words"),
+    [
+        ({"evidence": "image"}, "an image"),
+        ({"replayed": True}, "a snapshot"),
+        ({"simulated": True}, "a simulated host"),
+        ({"partial": True}, "asked for"),
+    ],
 )
 def test_what_limits_a_verdict_is_said_before_the_findings(fields, words):
     text = render(report(judgement(), **fields), "text")

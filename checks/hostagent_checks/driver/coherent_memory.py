@@ -24,7 +24,7 @@ from hostagent.knowledge.pci import COHERENT, architecture
 def coherent_memory(driver: Driver, machine: Machine, gpus: tuple[Gpu, ...]) -> Findings:
     if not any(architecture(need(gpu.device_id)) in COHERENT for gpu in gpus):
         skip("no GPU shares its memory with the CPU")
-    if not any(process.name == "kubelet" for process in need(machine.processes)):
+    if not need(machine.daemons("kubelet")):
         skip("no kubelet runs here")
     major = branch(need(driver.loaded_version))
     if not major.isdecimal() or int(major) < FIRST_COHERENT_MODE_BRANCH:

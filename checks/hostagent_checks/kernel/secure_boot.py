@@ -5,12 +5,15 @@ keys of modules built on the host, /var/lib/shim-signed/mok (Ubuntu) and /var/li
 does not enrol that of the other.
 """
 
+import re
+
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.kernellog import KEY_REFUSED
 
-_REFUSALS = ("key was rejected", "unavailable key", "unsigned module", "required key not available", "not signed with a trusted key")
+_REFUSED = re.compile(KEY_REFUSED)
 
 
 @check(
@@ -40,7 +43,7 @@ def secure_boot(kernel: Kernel, driver: Driver) -> Findings:
     running = kernel.at(release)
     if loaded or isinstance(running, Unread) or not need(running.nvidia_path) or not need(running.nvidia_signer):
         return
-    refused = tuple(line for line in need(kernel.log) if any(text in line.lower() for text in _REFUSALS))
+    refused = tuple(line for line in need(kernel.log) if _REFUSED.match(line))
     if refused:
         yield fail(
             f"the kernel refused a module's key; nvidia.ko is signed by {need(running.nvidia_signer)!r}",

@@ -23,5 +23,5 @@ def nvlink5_bridges(fabric: Fabric) -> tuple[str, ...]:
 
 
 def runs(machine: Machine, process: str) -> bool:
-    """Whether the process is there; the kernel cuts names to 15 characters."""
-    return any(one.name[:15] == process[:15] for one in need(machine.processes))
+    """Whether the daemon is there."""
+    return bool(need(machine.daemons(process)))

@@ -29,7 +29,7 @@ def cgroup_driver(runtime: Runtime, services: Services, machine: Machine, profil
     driver = need(runtime.cgroup_driver)
     if not any(unit.exists for unit in need(services.units)):
         skip("systemd does not manage this host")
-    if runtime.key in ("containerd", "crio") and not any(one.name == "kubelet" for one in need(machine.processes)):
+    if runtime.key in ("containerd", "crio") and not need(machine.daemons("kubelet")):
         skip("no kubelet runs here")
     if driver != "systemd":
         yield fail("the runtime does not use systemd's cgroups", code="not-systemd", found=driver, wanted="systemd")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hostagent.collect.cdi.spec import CdiError, parse_spec
+from hostagent.collect.cdi.spec import KEEP, CdiError, parse_spec
 from hostagent.collect.host.services import UnitTree
 from hostagent.collect.host.unitfile import parse_unit
 from hostagent.collect.values import stops_at_unread
@@ -12,12 +12,14 @@ from hostagent.facts.host import Services, Unit
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 #: The CDI library's own order: a device of the later directory hides one of the earlier.
 _STATIC, _DYNAMIC = "/etc/cdi", "/var/run/cdi"
 _REFRESH = "nvidia-cdi-refresh.service"
 _TARGET = "multi-user.target"
 _MAX_FILES = 200
+_RESULT = Keep("settings", ("Result", "ExecMainExitTimestampMonotonic"))
 _MAX_PATHS = 5000
 
 
@@ -71,7 +73,7 @@ def _specs(source: Source, directories: Iterable[str]) -> tuple[CdiSpec, ...]:
 
 def _spec(source: Source, path: str) -> CdiSpec | None:
     """One file; None when it is another vendor's."""
-    data = source.read(path)
+    data = source.read(path, keep=KEEP)
     if isinstance(data, Unread):
         if data.why == "error":  # a directory, a loop of links, more than a megabyte: the library has no use for it either
             return CdiSpec(path, data.detail or "cannot be read", "", "", (), (), (), ())
@@ -142,7 +144,7 @@ def _refresh_result(source: Source, generated: "bool | Unread", services: "Servi
     _refresh_unit(services)
     if need(generated):
         return "success"
-    asked = need(source.run("systemctl", "show", "-p", "Result", "-p", "ExecMainExitTimestampMonotonic", _REFRESH))
+    asked = need(source.run("systemctl", "show", "-p", "Result", "-p", "ExecMainExitTimestampMonotonic", _REFRESH, keep=_RESULT))
     if asked.exit_code != 0:
         raise UnreadError(Unread("error", f"systemctl show: exit {asked.exit_code}: {asked.stderr.strip()[:100]}"))
     return parse_show(asked.stdout)

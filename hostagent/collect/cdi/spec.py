@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from hostagent.source.keep import Keep
+
 _VENDOR_OR_CLASS = re.compile(r"[A-Za-z](?:[\w.-]*[A-Za-z0-9])?", re.ASCII)
 _DEVICE = re.compile(r"[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?", re.ASCII)
 _LIBRARY = re.compile(r"lib(?:cuda|nvidia-ml)\.so\.(\d+(?:\.\d+)+)", re.ASCII)
@@ -17,6 +19,15 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 #: Field, and the first CDI version that has it (CDI specification, SPEC.md, released versions).
 _SINCE = {"annotations": (0, 6), "intelRdt": (0, 7), "additionalGids": (0, 7), "netDevices": (1, 1)}
+_EDITS = ("env=", "mounts/hostPath", "mounts/containerPath~", "mounts/type~", "deviceNodes/path", "deviceNodes/hostPath",
+          "deviceNodes/major#", "hooks/path", "hooks/hookName", *(f"{one}~" for one in _SINCE))  # fmt: skip
+KEEP = Keep(
+    "yaml",
+    (
+        *("cdiVersion", "kind", "devices/name", *(f"{holder}{one}~" for holder in ("", "devices/") for one in _SINCE)),
+        *(f"{holder}containerEdits/{one}" for holder in ("", "devices/") for one in _EDITS),
+    ),
+)
 
 
 class CdiError(ValueError):
@@ -137,7 +148,7 @@ def _parts(edits: list[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, A
 
 def _refuse_variable(row: Any) -> None:
     if "=" not in _want(row, str, "env")[1:]:
-        raise CdiError(f"found the environment variable {row[:60]!r}, wanted NAME=VALUE")
+        raise CdiError("found an environment variable without a value, wanted NAME=VALUE")
 
 
 def _refuse_part(section: str, row: Any, wanted: tuple[str, ...]) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ import re
 from hostagent.facts.driver import CONTAINER_ROOT, DeviceNode
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE
 
 #: Major of the GPUs, nvidiactl and nvidia-modeset (Linux kernel, Documentation/admin-guide/devices.txt).
 NVIDIA_MAJOR = 195
@@ -41,7 +42,7 @@ def _nodes(source: Source, directory: str) -> "dict[str, DeviceNode] | Unread":
 
 
 def read_majors(source: Source) -> "tuple[tuple[str, int], ...] | Unread":
-    return then(source.text("/proc/devices"), parse_devices)
+    return then(source.text("/proc/devices", keep=WHOLE), parse_devices)
 
 
 def parse_devices(text: str) -> tuple[tuple[str, int], ...]:

@@ -3,11 +3,12 @@
 import re
 
 from hostagent.collect.kernel.bootentry import newest_first
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.values import shown, stops_at_unread
 from hostagent.facts.driver import DkmsBuild
 from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
 from hostagent.source.base import MIB
+from hostagent.source.keep import Keep
 
 _TREE = "/var/lib/dkms"
 #: Modules of other products that DKMS builds under names that begin with nvidia.
@@ -16,6 +17,8 @@ _HEADER = re.compile(r"make\.log for (\S+) for kernel (\S+)")
 _ERROR = re.compile(
     r"(?:^|[\s:])(?:fatal )?error:|\*\*\* |^ERROR|: not found$|command not found|No such file or directory|cannot find", re.IGNORECASE
 )
+#: The line that says what was built, and the first error.
+_KEEP = Keep("first", (rf"\A(?s:.{{0,4000}}?)(?P<keep>{_HEADER.pattern})", rf"(?i:^(?=.{{0,1000}}?(?:{_ERROR.pattern})).{{0,1000}})"))
 
 
 @stops_at_unread
@@ -34,9 +37,9 @@ def _build(source: Source, module: str, version: str) -> DkmsBuild:
     candidates = tuple(name for name in _names(source, directory) if name not in ("build", "source"))
     kernels = tuple(reversed(newest_first(name for name in candidates if _is_built(source, f"{directory}/{name}"))))
     path = f"{directory}/build/make.log"
-    text = source.text(path, 8 * MIB)
+    text = source.text(path, 8 * MIB, keep=_KEEP)
     if isinstance(text, Unread):
-        text = source.tail(path) if text.why == "error" else ""
+        text = source.tail(path, keep=_KEEP) if text.why == "error" else ""
     kernel, error = parse_make_log(text) if isinstance(text, str) else ("", "")
     failed = bool(kernel or error) and kernel not in kernels
     return DkmsBuild(module, version, kernels, failed, kernel if failed else "", error if failed else "", path if failed else "")
@@ -61,5 +64,5 @@ def parse_make_log(text: str) -> tuple[str, str]:
     ('6.8.0-45-generic', "nvidia/nv-mmap.c:142:5: error: implicit declaration of function 'vm_flags_set'")
     """
     header = _HEADER.search(text[:4096])
-    error = next((line.strip()[:300] for line in text.splitlines() if _ERROR.search(line[:1000])), "")
+    error = next((shown(line.strip()[:300]) for line in text.splitlines() if _ERROR.search(line[:1000])), "")
     return (header[2] if header else ""), error

@@ -12,6 +12,7 @@ from hostagent.collect.values import line_in, names_in, number_in, stops_at_unre
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.unread import Unread, need, then
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE, Keep
 
 _MODULE = "/sys/module/nvidia"
 #: What only the .run installer leaves. Its log stays after a clean removal, so it is not among them.
@@ -61,12 +62,12 @@ def _of_module(source: Source) -> dict[str, Any]:
 
 
 def _of_worker(source: Source) -> dict[str, Any]:
-    version = then(source.text("/proc/driver/nvidia/version"), parse_proc_version)
+    version = then(source.text("/proc/driver/nvidia/version", keep=Keep("matches", (_VERSION.pattern,))), parse_proc_version)
     nvml_version = source.nvml("driver_version")
     return {
         "flavour": then(version, lambda one: one.flavour),
         "proc_version": then(version, lambda one: one.version),
-        "parameters": then(source.text("/proc/driver/nvidia/params"), parse_params),
+        "parameters": then(source.text("/proc/driver/nvidia/params", keep=WHOLE), parse_params),
         "nvml_error_code": _nvml_error(source),
         "nvml_driver_version": nvml_version if isinstance(nvml_version, str | Unread) else _wrong("driver_version", nvml_version),
         "cuda_driver_version": _cuda_driver(source),
@@ -164,12 +165,12 @@ def _socket(source: Source, path: str) -> "bool | Unread":
 
 
 def _cuda_toolkit(source: Source) -> "str | Unread":
-    text = source.text("/usr/local/cuda/version.json")
+    text = source.text("/usr/local/cuda/version.json", keep=Keep("json", ("cuda/version",)))
     if not isinstance(text, Unread):
         return parse_cuda_version(text)
     if text.why != "absent":
         return text
-    old = source.text("/usr/local/cuda/version.txt")  # before CUDA 11
+    old = source.text("/usr/local/cuda/version.txt", keep=Keep("head", ("40",)))  # before CUDA 11
     if isinstance(old, Unread):
         return "" if old.why == "absent" else old
     match = re.match(r"CUDA Version (\d+(?:\.\d+)+)", old)

@@ -13,6 +13,7 @@ from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import libraries
 from hostagent.source import Source
 from hostagent.source.base import MIB
+from hostagent.source.keep import Keep
 
 SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _DIRECTORIES = (*libraries.SYSTEM, *libraries.LOCAL, *libraries.OF_THE_DRIVER)
@@ -21,7 +22,7 @@ _FILE = re.compile(r"lib(cuda|nvidia-ml)\.so\.(\d+(?:\.\d+){1,3})")
 
 def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Library, ...] | Unread":
     """First what the linker's cache has, in its order, then other versioned files. One entry a file."""
-    cache = source.read("/etc/ld.so.cache", 16 * MIB)
+    cache = source.read("/etc/ld.so.cache", 16 * MIB, keep=Keep("ld.so.cache", SONAMES))
     entries = then(cache, lambda data: parse_ldcache(data, SONAMES))
     if isinstance(entries, Unread):
         if entries.why != "absent":

@@ -7,21 +7,12 @@ from typing import Any, NamedTuple
 from hostagent.collect.kernel.log import read_kernel_log
 from hostagent.facts.gpu import GpuEvents, InitFailure, Xid
 from hostagent.facts.unread import Unread
+from hostagent.knowledge import kernellog
 from hostagent.source import Source
 
-# The parenthesis holds the address, and on a MIG GPU "GPU-I:05 GPU-CI:02" too (open-gpu-kernel-modules, kernel_rc.c).
-_ADDRESS = r"(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(\.[0-7])?"
-_XID = re.compile(rf"\bS?Xid \({_ADDRESS}[^)]{{0,60}}\)[^:]{{0,40}}: (\d{{1,6}})\b")
-_XID_MARK = re.compile(r"\b(S?)Xid \(")
-_GPU = re.compile(rf"(?:GPU(?: at)?|nvidia) {_ADDRESS}(?=\b)")
-_OFF = "fallen off the bus"
+_XID, _SXID, _OF_XID = re.compile(kernellog.XID), re.compile(kernellog.SXID), re.compile(kernellog.OF_XID)
+_GPU, _HEAD = re.compile(kernellog.GPU), re.compile(kernellog.HEAD)
 _OFF_XID = 79
-_INIT = (
-    ("firmware", re.compile(r"firmware load for nvidia/\S{1,200} failed|RmFetchGspRmImages")),
-    ("wpr2", re.compile(r"unexpected WPR2 already up")),
-    ("gsp", re.compile(r"Cannot initialize GSP firmware RM|kgspInitRm\w{0,40}: .{0,200}fail")),
-    ("adapter", re.compile(r"RmInitAdapter failed|rm_init_adapter\S{0,20} failed")),
-)
 _FATAL = " Fatal"
 _LINE = 512
 
@@ -40,7 +31,7 @@ def read_events(source: Source, known: Callable[[type], Any]) -> GpuEvents:
 
 
 def parse_events(lines: Iterable[str]) -> Events:
-    """Xid, SXid and initialisation lines, gathered by device and code, in the order in which each began.
+    """Xid, SXid and initialisation records, gathered by device and code, in the order in which each began.
 
     >>> parse_events(["NVRM: Xid (PCI:0000:1b:00): 79, pid=4, GPU has fallen off the bus."]).xids
     (Xid(pci='0000:1b:00.0', code=79, line='NVRM: Xid (PCI:0000:1b:00): 79, pid=4, GPU has fallen off the bus.', count=1),)
@@ -53,28 +44,40 @@ def parse_events(lines: Iterable[str]) -> Events:
     sxids: dict[tuple[str, int], Xid] = {}
     failures: dict[tuple[str, str], InitFailure] = {}
     last_gpu = ""  # a message of several lines names the GPU in its first one
-    for line in _split(lines):
-        gpu = _address(_GPU.search(line))
+    for text in (line[:_LINE] for line in lines):
+        line = " ".join(text.split("\n")).strip()
+        gpu = _address(_GPU.match(text))
         last_gpu = gpu or last_gpu
-        mark = _XID_MARK.search(line)
+        mark = _XID.match(text) or _SXID.match(text)
         if mark:
-            match = _XID.search(line)
-            _count(sxids if mark[1] else xids, _address(match), int(match[3]) if match else 0, line)
-        elif _OFF in line and "NVRM" in line:
+            match = _OF_XID.match(text, mark.end())
+            _count(sxids if mark.re is _SXID else xids, _address(match), int(match[3]) if match else 0, line)
+        elif (gpu and kernellog.GONE in text) or text.startswith(kernellog.STILL_GONE):
             if (gpu or last_gpu, _OFF_XID) not in xids:  # else the message that goes with the Xid's own line
                 _count(xids, gpu or last_gpu, _OFF_XID, line)
-        else:
-            kind = next((name for name, pattern in _INIT if pattern.search(line)), "")
-            if kind:
-                failures[gpu, kind] = InitFailure(gpu, kind, line)
+        elif kind := _init_failure(text):
+            failures[gpu, kind] = InitFailure(gpu, kind, line)
     return Events(tuple(xids.values()), tuple(sxids.values()), tuple(failures.values()))
 
 
-def _split(lines: Iterable[str]) -> Iterable[str]:
-    """The kernel's log device writes a line break within a message as a backslash and ``x0a``."""
-    for line in lines:
-        for part in line.replace("\\x0a", "\n").splitlines():
-            yield part[:_LINE].strip()
+def _init_failure(text: str) -> str:
+    """The kind of failure that a record tells of, "" for none.
+
+    >>> _init_failure("NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM"), _init_failure("NVRM: a[1]: RmInitAdapter failed")
+    ('gsp', '')
+    """
+    head = _HEAD.match(text)
+    if not head:
+        return "firmware" if re.match(kernellog.FIRMWARE, text) else ""
+    function, words = (head["function"] or "").lstrip("_"), text[head.end() :]
+    return next(
+        (
+            one.kind
+            for one in kernellog.INIT_FAILURES
+            if function.startswith(one.function) and words.startswith(one.begins) and one.has in words
+        ),
+        "",
+    )
 
 
 def _address(match: "re.Match[str] | None") -> str:

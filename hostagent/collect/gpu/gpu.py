@@ -8,6 +8,7 @@ from hostagent.collect.gpu import nvml, pci
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE, Keep
 
 _PROC = "/proc/driver/nvidia/gpus"
 #: What NVML is asked of each GPU; the names are of `hostagent.source.lanes.nvml`.
@@ -20,6 +21,7 @@ QUESTIONS = (
 #: More than any host has: a bound on what a tape may make us ask.
 _MAX_DEVICES = 1024
 _LOST, _RESET_REQUIRED = 15, 16
+_INFORMATION = Keep("settings", ("Device Minor", "GPU Excluded", "GPU UUID", "Model", "Video BIOS"))
 _CODE = re.compile(r"(\d{1,4}) ", re.ASCII)
 
 
@@ -86,7 +88,11 @@ def parse_information(text: str) -> dict[str, str]:
 
 def _proc_names(source: Source) -> "tuple[str, ...] | Unread":
     names = source.listdir(_PROC)
-    if isinstance(names, Unread) and names.why == "absent" and not isinstance(source.read("/sys/module/nvidia/initstate"), Unread):
+    if (
+        isinstance(names, Unread)
+        and names.why == "absent"
+        and not isinstance(source.read("/sys/module/nvidia/initstate", keep=WHOLE), Unread)
+    ):
         return Unread("error", f"{_PROC} is not there, though the module is loaded: the host's /proc is not seen whole")
     return names
 
@@ -101,7 +107,7 @@ def _proc(source: Source) -> "dict[str, dict[str, str] | Unread] | Unread":
             address = pci.parse_address(name)
         except ValueError:
             continue
-        rows[address] = then(source.text(f"{_PROC}/{name}/information"), parse_information)
+        rows[address] = then(source.text(f"{_PROC}/{name}/information", keep=_INFORMATION), parse_information)
     return rows
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from hostagent.collect.values import line_in, number_in
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE, Keep
 
 DEVICES = "/sys/bus/pci/devices"
 NVIDIA = 0x10DE
@@ -76,7 +77,7 @@ def scan(source: Source) -> "tuple[Function, ...] | Unread":
 
 def number(source: Source, pci: str, name: str) -> "int | Unread":
     path = f"{DEVICES}/{pci}/{name}"
-    return then(source.text(path), lambda text: parse_hex(text, path))
+    return then(source.text(path, keep=WHOLE), lambda text: parse_hex(text, path))
 
 
 def identity(source: Source, pci: str, name: str) -> "str | Unread":
@@ -114,7 +115,7 @@ def config_readable(source: Source, pci: str, speed: "str | Unread", width: "int
     """
     if isinstance(speed, str) and isinstance(width, int) and "GT/s" in speed and width in _LANES:
         return True
-    data = source.read(f"{DEVICES}/{pci}/config")
+    data = source.read(f"{DEVICES}/{pci}/config", keep=Keep("head", ("4",)))
     if isinstance(data, Unread):
         return data
     return data[:4] != b"\xff\xff\xff\xff" if len(data) >= 4 else Unread("error", f"{DEVICES}/{pci}/config: {len(data)} bytes")

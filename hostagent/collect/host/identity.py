@@ -15,6 +15,7 @@ def read_identity(source: Source, known: Callable[[type], Any]) -> Identity:
         boot_id=_word(host, "boot_id"),
         now=then(host, _now),
         kernel=_word(host, "release"),
+        simulated=then(host, lambda answer: bool(answer.get("simulated"))),
     )
 
 

@@ -4,14 +4,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from hostagent.collect.host.keeps import SOCKETS
 from hostagent.collect.host.memlock import read_memlock
 from hostagent.collect.host.package_lock import package_lock_holder
+from hostagent.collect.host.processes import read_processes
 from hostagent.collect.values import line_in
-from hostagent.facts.host import Filesystem, Machine, Process, Services
+from hostagent.facts.host import Filesystem, Machine, Process, Services, running
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
 from hostagent.knowledge.os import is_virtual
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE, Keep
 
 _LOOKED_AT = ("/", "/usr", "/var", "/boot")
 #: Filesystems that make inodes as they need them and report none.
@@ -41,25 +44,15 @@ def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
         cloud_init_running=_cloud_init(source),
         virtual=_virtual(source),
         processes=processes,
-        listening_sockets=_sockets(source),
+        listening_sockets=_sockets(source, unseen=False),
+        unseen_sockets=_sockets(source, unseen=True),
     )
 
 
-def read_processes(source: Source) -> "tuple[Process, ...] | Unread":
-    rows = source.processes()
-    if isinstance(rows, Unread):
-        return rows
-    found = []
-    for row in rows:
-        pid, name, argv, started = (row.get(key) for key in ("pid", "name", "argv", "started_at"))
-        if not (isinstance(pid, int) and isinstance(name, str) and isinstance(argv, list | tuple) and isinstance(started, int | float)):
-            return Unread("error", f"a process without pid, name, argv or started_at: {str(row)[:80]}")
-        found.append(Process(pid, name, tuple(str(part) for part in argv), float(started)))
-    return tuple(found)
-
-
-def _sockets(source: Source) -> "tuple[str, ...] | Unread":
-    return then(source.sockets(), lambda rows: tuple(str(row.get("path", "")) for row in rows))
+def _sockets(source: Source, *, unseen: bool) -> "tuple[str, ...] | Unread":
+    return then(
+        source.sockets(keep=SOCKETS), lambda rows: tuple(str(row.get("path", "")) for row in rows if bool(row.get("unseen")) is unseen)
+    )
 
 
 def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
@@ -83,7 +76,7 @@ def _filesystems(source: Source) -> "tuple[Filesystem, ...] | Unread":
 
 def _no_inodes(source: Source, path: str) -> "int | Unread":
     """0 free inodes: full, or a filesystem that does not count them."""
-    mounts = source.text("/proc/1/mounts")
+    mounts = source.text("/proc/1/mounts", keep=Keep("mounts", _LOOKED_AT))
     if isinstance(mounts, Unread):
         return Unread("error", f"{path} reports 0 free inodes and its filesystem type cannot be read ({mounts.why})")
     kind = parse_filesystem_type(mounts, path)
@@ -116,7 +109,8 @@ def _clock(source: Source) -> "bool | Unread":
 
 
 def _time_daemon(processes: "tuple[Process, ...] | Unread") -> "str | Unread":
-    return then(processes, lambda found: next((one.name for one in found if one.name in _TIME_DAEMONS), ""))
+    found = then(processes, lambda those: running(those, *_TIME_DAEMONS))
+    return then(found, lambda those: next((one.name for one in those), ""))
 
 
 def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
@@ -124,7 +118,7 @@ def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
     for mark in _REBOOT_MARKS:
         found = source.stat(mark)
         if not isinstance(found, Unread):
-            packages = source.text(f"{mark}.pkgs", absent="")
+            packages = source.text(f"{mark}.pkgs", keep=WHOLE, absent="")
             return True, then(packages, lambda text: tuple(dict.fromkeys(text.split())))
         if found.why != "absent":
             return found, found

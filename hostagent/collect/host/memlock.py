@@ -7,13 +7,15 @@ it does not run, its unit says what it will get, then the default of systemd's m
 import re
 from typing import NamedTuple
 
-from hostagent.facts.host import Process, Services, Unit
+from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 _UNITS = daemons.units("runtime", "kubelet", "supervisor")
 _PROCESSES = daemons.processes("runtime", "kubelet", "slurm")
+_LIMIT, _DEFAULT_LIMIT = Keep("settings", ("Max locked memory",)), Keep("settings", ("DefaultLimitMEMLOCK",))
 _MANAGER_DIRECTORIES = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd")
 _UNITS_OF_SIZE = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5, "E": 1024**6}
 
@@ -30,9 +32,11 @@ def read_memlock(source: Source, services: "Services | Unread", processes: "tupl
         if processes.why != "not-running":
             return processes
     else:
-        running = [one for one in processes if one.name in _PROCESSES]
-        for process in sorted(running, key=lambda one: _PROCESSES.index(one.name)):
-            limit = then(source.text(f"/proc/{process.pid}/limits"), parse_limits)
+        first = next((found for found in (running(processes, name) for name in _PROCESSES) if isinstance(found, Unread) or found), ())
+        if isinstance(first, Unread):
+            return first
+        for process in first:
+            limit = then(source.text(f"/proc/{process.pid}/limits", keep=_LIMIT), parse_limits)
             return limit if isinstance(limit, Unread) else Memlock(limit, f"{process.name} (pid {process.pid})")
     if isinstance(services, Unread):
         return services
@@ -64,7 +68,7 @@ def _manager_default(source: Source) -> "int | Unread | None":
     """DefaultLimitMEMLOCK of system.conf and its drop-ins, systemd-system.conf(5); None where nothing sets it."""
     texts = []
     for directory in _MANAGER_DIRECTORIES:
-        main = source.text(f"{directory}/system.conf")
+        main = source.text(f"{directory}/system.conf", keep=_DEFAULT_LIMIT)
         if not isinstance(main, Unread):
             texts.append(main)
             break
@@ -75,7 +79,7 @@ def _manager_default(source: Source) -> "int | Unread | None":
             if name.endswith(".conf"):
                 drop_ins[name] = f"{directory}/system.conf.d/{name}"
     for name in sorted(drop_ins):
-        text = source.text(drop_ins[name])
+        text = source.text(drop_ins[name], keep=_DEFAULT_LIMIT)
         if isinstance(text, Unread):
             return text
         texts.append(text)

@@ -2,6 +2,7 @@
 
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE, Keep
 
 #: Files that dpkg, apt and rpm lock with fcntl(2) while they work.
 _LOCKED_FILES = (
@@ -40,7 +41,7 @@ def package_lock_holder(source: Source) -> "str | Unread":
 
 def _named(source: Source, path: str) -> "int | Unread":
     """The living process that a pid file names; 0 when it has ended."""
-    text = source.text(path, 4096)
+    text = source.text(path, 4096, keep=Keep("head", ("64",)))
     if isinstance(text, Unread):
         return text
     word = text.strip()
@@ -50,5 +51,5 @@ def _named(source: Source, path: str) -> "int | Unread":
 
 
 def _name(source: Source, pid: int) -> str:
-    name = source.text(f"/proc/{pid}/comm")
+    name = source.text(f"/proc/{pid}/comm", keep=WHOLE)
     return "a process" if isinstance(name, Unread) else name.strip()

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from hostagent.collect.host.processes import read_processes
 from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.collect.values import names_in
-from hostagent.facts.host import Services, Unit
+from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import units
 from hostagent.source import Source
+from hostagent.source.keep import WHOLE, Keep
 
 #: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.
 ETC = "/etc/systemd/system"
@@ -18,19 +20,26 @@ DIRECTORIES = (
     "/lib/systemd/system", "/run/systemd/generator.late",
 )  # fmt: skip
 _PULLING = (".wants", ".requires", ".upholds")
+_UNIT = Keep(
+    "unit",
+    (
+        *("Unit.After", "Unit.Before", "Unit.DefaultDependencies", "Service.Slice", "Service.LimitMEMLOCK"),
+        *(f"Install.{key}" for key in ("WantedBy", "RequiredBy", "UpheldBy", "Alias", "Also")),
+    ),
+)
 _CGROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 
 
 def read_services(source: Source, known: Callable[[type], Any]) -> Services:
-    running = then(source.processes(), lambda rows: {str(row.get("name")) for row in rows})
+    processes = read_processes(source)
     try:
         tree = UnitTree(source)
-        return Services(tuple(_unit(source, tree, name, daemons, running) for name, daemons in units().items()))
+        return Services(tuple(_unit(source, tree, name, daemons, processes) for name, daemons in units().items()))
     except UnreadError as error:
         return Services(error.unread)
 
 
-def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...], running: "set[str] | Unread") -> Unit:
+def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...], processes: "tuple[Process, ...] | Unread") -> Unit:
     full = name if name.endswith(".path") else f"{name}.service"
     try:
         found = tree.find(full)
@@ -48,14 +57,16 @@ def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...],
         state=found.state,
         enabled=not masked and (found.state in ("enabled", "enabled-runtime") or full in tree.vendor_started),
         masked=masked,
-        active=_active(source, full, found.settings, daemons, running),
+        active=_active(source, full, found.settings, daemons, processes),
         text=Unread("absent", f"{full} is masked") if masked else found.text,
     )
 
 
-def _active(source: Source, full: str, settings: UnitText, daemons: tuple[str, ...], running: "set[str] | Unread") -> "bool | Unread":
-    if isinstance(running, Unread) and running.why == "not-running":
-        return running
+def _active(
+    source: Source, full: str, settings: UnitText, daemons: tuple[str, ...], processes: "tuple[Process, ...] | Unread"
+) -> "bool | Unread":
+    if isinstance(processes, Unread) and processes.why == "not-running":
+        return processes
     if full.endswith(".path"):
         return Unread("not-supported", "a path unit has no process to see")
     slice_ = (settings.values("Service", "Slice") or ["system.slice"])[-1]
@@ -63,7 +74,7 @@ def _active(source: Source, full: str, settings: UnitText, daemons: tuple[str, .
     for root in _CGROUP_ROOTS:
         parent = f"{root}/{slice_path(slice_)}"
         for file in ("cgroup.events", "cgroup.procs"):
-            text = source.text(f"{parent}/{full}/{file}")
+            text = source.text(f"{parent}/{full}/{file}", keep=WHOLE)
             if not isinstance(text, Unread):
                 return "populated 1" in text if file == "cgroup.events" else bool(text.strip())
             if text.why not in ("absent", "not-running"):
@@ -71,7 +82,7 @@ def _active(source: Source, full: str, settings: UnitText, daemons: tuple[str, .
         systemd_seen = systemd_seen or not isinstance(source.stat(f"{root}/system.slice"), Unread)
     if systemd_seen:
         return False
-    return then(running, lambda names: bool(names.intersection(daemons)))
+    return then(then(processes, lambda found: running(found, *daemons)), bool)
 
 
 def slice_path(name: str) -> str:
@@ -135,7 +146,7 @@ class UnitTree:
         if self._null(path):
             return FoundUnit("masked-runtime" if directory.startswith("/run") else "masked", "", parse_unit(""))
         real = self._source.realpath(path)
-        text = self._source.text(path)
+        text = self._source.text(path, keep=_UNIT)
         if isinstance(text, Unread):
             raise UnreadError(Unread("error", f"{path} is a link to a file that is not there") if text.why == "absent" else text)
         own = real.rpartition("/")[2] if not isinstance(real, Unread) else name
@@ -198,7 +209,7 @@ class UnitTree:
                             chosen.setdefault(file, f"{directory}/{folder}/{file}")
         for file in sorted(chosen):
             if not self._null(chosen[file]):
-                yield need(self._source.text(chosen[file]))
+                yield need(self._source.text(chosen[file], keep=_UNIT))
 
     def _null(self, path: str) -> bool:
         """A link to /dev/null, or an empty file."""

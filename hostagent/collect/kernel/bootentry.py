@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import compare_deb
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 _ENVIRONMENTS = ("/boot/grub2/grubenv", "/boot/grub/grubenv")
 _ENTRIES = "/boot/loader/entries"
+_ENTRY, _DEFAULT = Keep("settings", ("linux", "version")), Keep("settings", ("GRUB_DEFAULT",))
+_SAVED = Keep("settings", ("next_entry", "saved_entry"))
 
 
 def newest_first(releases: Iterable[str]) -> list[str]:
@@ -50,7 +53,7 @@ def _chosen(source: Source) -> "str | Unread":
     if isinstance(saved, Unread) or not saved:
         return saved
     if f"{saved}.conf" in names:
-        return then(source.text(f"{_ENTRIES}/{saved}.conf"), parse_entry)
+        return then(source.text(f"{_ENTRIES}/{saved}.conf", keep=_ENTRY), parse_entry)
     return _release_of_title(saved)
 
 
@@ -72,7 +75,7 @@ def _grub_default(source: Source) -> str:
     drop_ins = () if isinstance(names, Unread) else tuple(f"/etc/default/grub.d/{name}" for name in names if name.endswith(".cfg"))
     value = ""
     for path in ("/etc/default/grub", *drop_ins):
-        text = source.text(path)
+        text = source.text(path, keep=_DEFAULT)
         if not isinstance(text, Unread):
             for match in re.finditer(r"^[ \t]*GRUB_DEFAULT=[\"']?([^\"'\n]*)", text, re.MULTILINE):
                 value = match[1].strip()
@@ -81,7 +84,7 @@ def _grub_default(source: Source) -> str:
 
 def _saved_entry(source: Source) -> "str | Unread":
     for path in _ENVIRONMENTS:
-        text = source.text(path)
+        text = source.text(path, keep=_SAVED)
         if not isinstance(text, Unread) or text.why != "absent":
             return then(text, parse_grubenv)
     return ""

@@ -6,17 +6,20 @@ from typing import Any
 
 from hostagent.collect.kernel.bootentry import newest_first, next_release
 from hostagent.collect.kernel.log import read_kernel_log
-from hostagent.collect.kernel.modprobe import blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
+from hostagent.collect.kernel.modprobe import MODULE_BLACKLISTS, blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
 from hostagent.collect.values import modified_at
 from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 from hostagent.source.base import MIB
+from hostagent.source.keep import WHOLE, Keep
 
 _ROOTS = ("/lib/modules", "/usr/lib/modules")
 #: What a removed kernel's directory has no more, though DKMS may have left a module in it.
 _OF_A_KERNEL = frozenset({"kernel", "vmlinuz", "modules.builtin", "modules.order"})
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+_MODULES, _MODINFO = Keep("modules.dep", ("nvidia", "nouveau")), Keep("keys", ("license", "signer", "srcversion", "vermagic", "version"))
+_NAMES = Keep("matches", (r"^\S+",))
 _INITRAMFS = ("/boot/initrd.img-{0}", "/boot/initramfs-{0}.img", "/boot/initrd-{0}", "/boot/initramfs-{0}", "/lib/modules/{0}/initrd")
 
 
@@ -27,7 +30,7 @@ def read_kernel(source: Source, known: Callable[[type], Any]) -> Kernel:
     host = source.host()
     named = then(host, lambda said: said.get("release"))
     release = following if named is None else named
-    cmdline = source.text("/proc/cmdline")
+    cmdline = source.text("/proc/cmdline", keep=Keep("words", MODULE_BLACKLISTS))
     blacklisted, blacklist_mtime = _blacklist(source, cmdline)
     log = read_kernel_log(source)
     return Kernel(
@@ -75,7 +78,7 @@ def _installed(
 
 def _kernel(source: Source, root: str, release: str, is_opened: bool) -> InstalledKernel:
     directory = f"{root}/{release}"
-    index = source.text(f"{directory}/modules.dep", 16 * MIB, absent="")  # modprobe finds nothing without it
+    index = source.text(f"{directory}/modules.dep", 16 * MIB, keep=_MODULES, absent="")  # modprobe finds nothing without it
     path = then(index, lambda text: parse_modules_dep(text, "nvidia"))
     if isinstance(path, str) and path and not path.startswith("/"):
         path = f"{directory}/{path}"
@@ -86,7 +89,7 @@ def _kernel(source: Source, root: str, release: str, is_opened: bool) -> Install
     elif not is_opened:
         info = Unread("not-recorded", f"kernel {release} is neither the running nor the next one")
     else:
-        info = _existing(path, source.modinfo(path))
+        info = _existing(path, source.modinfo(path, keep=_MODINFO))
     initramfs, initramfs_mtime = _initramfs(source, release)
     return InstalledKernel(
         release=release,
@@ -139,7 +142,7 @@ def _initramfs(source: Source, release: str) -> "tuple[str | Unread, float | Unr
 
 
 def _booted_at(source: Source) -> "float | Unread":
-    return then(source.text("/proc/stat"), parse_boot_time)
+    return then(source.text("/proc/stat", keep=Keep("settings", ("btime",))), parse_boot_time)
 
 
 def parse_boot_time(text: str) -> "float | Unread":
@@ -155,12 +158,12 @@ def parse_boot_time(text: str) -> "float | Unread":
 
 def _loaded_modules(source: Source) -> "tuple[str, ...] | Unread":
     """Names in /proc/modules: /sys/module also lists what is built in."""
-    text = source.text("/proc/modules", 4 * MIB)
+    text = source.text("/proc/modules", 4 * MIB, keep=_NAMES)
     return then(text, lambda lines: tuple(sorted(line.split()[0] for line in lines.splitlines() if line.split())))
 
 
 def _secure_boot(source: Source) -> "bool | Unread":
-    data = source.read(_SECURE_BOOT)
+    data = source.read(_SECURE_BOOT, keep=WHOLE)
     if isinstance(data, bytes):
         return data[-1] == 1 if len(data) == 5 else Unread("error", f"the variable SecureBoot has {len(data)} bytes, wanted 5")
     if data.why != "absent":
@@ -176,10 +179,10 @@ def _secure_boot(source: Source) -> "bool | Unread":
 
 def _enforced(source: Source) -> "bool | Unread":
     """Whether the kernel refuses modules that no known key signed: by its parameter, or by lockdown."""
-    parameter = source.text("/sys/module/module/parameters/sig_enforce")
+    parameter = source.text("/sys/module/module/parameters/sig_enforce", keep=WHOLE)
     if isinstance(parameter, str) and parameter.strip() == "Y":
         return True
-    lockdown = source.text("/sys/kernel/security/lockdown")
+    lockdown = source.text("/sys/kernel/security/lockdown", keep=WHOLE)
     if isinstance(lockdown, str):
         match = re.search(r"\[(\w+)\]", lockdown)
         return match[1] != "none" if match else Unread("error", f"/sys/kernel/security/lockdown is {lockdown.strip()[:60]!r}")

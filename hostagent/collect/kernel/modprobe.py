@@ -6,12 +6,17 @@ from typing import NamedTuple
 from hostagent.collect.values import names_in, stops_at_unread
 from hostagent.facts.unread import need
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 #: A file in an earlier directory hides one of the same name in a later one.
 DIRECTORIES = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
+#: Words of the kernel command line that keep modules out.
+MODULE_BLACKLISTS = ("modprobe.blacklist", "module_blacklist", "rd.driver.blacklist", "rdblacklist")
 _NEVER_LOADED = re.compile(
     r"^[ \t]*(?:blacklist[ \t]+nouveau|alias[ \t]+nouveau[ \t]+off|install[ \t]+nouveau[ \t]+\S*(?:true|false))\b", re.MULTILINE
 )
+#: Not on a line that goes on from the one before.
+_KEEP = Keep("matches", (_NEVER_LOADED.pattern, r"(?<!\\\n)^[ \t]*options[ \t]+nvidia[ \t](?:\\\n|[^\n])*"))
 
 
 class ConfigFile(NamedTuple):
@@ -29,7 +34,7 @@ def read_modprobe(source: Source) -> tuple[ConfigFile, ...]:
                 chosen.setdefault(name, f"{directory}/{name}")
     files: list[ConfigFile] = []
     for name in sorted(chosen):
-        text = need(source.text(chosen[name], absent=""))  # a dangling link is no file to modprobe either
+        text = need(source.text(chosen[name], keep=_KEEP, absent=""))  # a dangling link is no file to modprobe either
         if "nvidia" in text or "nouveau" in text:
             files.append(ConfigFile(chosen[name], text))
     return tuple(files)
@@ -55,10 +60,7 @@ def cmdline_blacklists_nouveau(cmdline: str) -> bool:
     False
     """
     words = [word.partition("=") for word in cmdline.split()]
-    return any(
-        key in ("modprobe.blacklist", "module_blacklist", "rd.driver.blacklist", "rdblacklist") and "nouveau" in value.split(",")
-        for key, _, value in words
-    )
+    return any(key in MODULE_BLACKLISTS and "nouveau" in value.split(",") for key, _, value in words)
 
 
 def parse_options(text: str, module: str) -> tuple[tuple[str, str], ...]:

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.gpu import pci
-from hostagent.collect.values import line_in, stops_at_unread
+from hostagent.collect.values import line_in, shown, stops_at_unread
 from hostagent.facts.nvswitch import Fabric, NvSwitch
 from hostagent.facts.unread import Unread, need, then
 from hostagent.knowledge.fabric import BASEBOARD_GPUS
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 _HCAS = "/sys/class/infiniband"
 _SWITCHES = "/proc/driver/nvidia-nvswitch/devices"
@@ -27,6 +28,7 @@ _STARTED = re.compile(r"Fabric Manager version \d")
 _ERROR = re.compile(r"\[(?:ERROR|FATAL|CRITICAL)\]", re.IGNORECASE)
 _LINE = 400
 _LINES = 20
+_MESSAGES = Keep("log", tuple(rf"^(?=.{{0,{_LINE}}}?{one}).{{0,{_LINE}}}" for one in (_STARTED.pattern, f"(?i:{_ERROR.pattern})")))
 
 
 def read_fabric(source: Source, known: Callable[[type], Any]) -> Fabric:
@@ -35,8 +37,8 @@ def read_fabric(source: Source, known: Callable[[type], Any]) -> Fabric:
         nvswitches=switches,
         driver_nvswitches=_driver_switches(source),
         nvlink5_managers=_bridges(source) if isinstance(switches, Unread) or not switches else (),
-        manager_log_errors=then(source.tail(_LOG), parse_manager_log),
-        imex_nodes=then(source.text(_IMEX_NODES), parse_imex_nodes),
+        manager_log_errors=then(source.tail(_LOG, keep=_MESSAGES), parse_manager_log),
+        imex_nodes=then(source.text(_IMEX_NODES, keep=Keep("matches", (r"^[ \t]*(?P<keep>[^\s#]+)",))), parse_imex_nodes),
         imex_channels=source.listdir(_IMEX_CHANNELS, absent=()),
     )
 
@@ -57,7 +59,7 @@ def parse_manager_log(text: str) -> tuple[str, ...]:
             errors.clear()
         elif _ERROR.search(line[:_LINE]):
             errors.append(line[:_LINE].strip())
-    return tuple(errors[-_LINES:])
+    return tuple(shown(line) for line in errors[-_LINES:])
 
 
 def parse_imex_nodes(text: str) -> tuple[str, ...]:
@@ -122,7 +124,7 @@ def _bridges(source: Source) -> "tuple[str, ...] | Unread":
             continue
         if not need(_on_baseboard(source)):  # the VPD is slow, needs root, and says nothing on any other host
             return ()
-        data = source.read(f"{_HCAS}/{name}/device/vpd", _VPD_BYTES)
+        data = source.read(f"{_HCAS}/{name}/device/vpd", _VPD_BYTES, keep=Keep("matches", (_BRIDGE_MARK.decode(),)))
         if isinstance(data, Unread):
             if data.why != "absent":
                 return data

@@ -8,15 +8,21 @@ from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.os import MANAGED_IDS, MANAGED_PATHS, MANAGED_VARIANTS
 from hostagent.source import Source
 from hostagent.source.base import MIB
+from hostagent.source.keep import WHOLE, Keep
 
 #: Programs that every tree has, small ones first; their ELF header names the machine.
 _ELF_FILES = ("/lib/ld-linux-aarch64.so.1", "/lib64/ld-linux-x86-64.so.2", "/bin/sh", "/sbin/init", "/bin/busybox")
+_RELEASE, _ELF_HEADER, _MODE = (
+    Keep("keys", ("id", "pretty_name", "variant_id", "version_id")),
+    Keep("head", ("20",)),
+    Keep("settings", ("SELINUX",)),
+)
 #: e_machine of the ELF header (elf.h), as `uname -m` says it.
 _ELF_MACHINES = {3: "i686", 21: "ppc64le", 22: "s390x", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 
 
 def read_os(source: Source, known: Callable[[type], Any]) -> Os:
-    release = source.os_release()
+    release = source.os_release(keep=_RELEASE)
     id_ = _word(release, "id")
     variant = _word(release, "variant_id", "")
     return Os(
@@ -26,7 +32,7 @@ def read_os(source: Source, known: Callable[[type], Any]) -> Os:
         arch=_arch(source),
         managed_by=_managed_by(source, id_, variant),
         selinux=_selinux(source),
-        selinux_container_devices=then(source.text("/sys/fs/selinux/booleans/container_use_devices"), parse_selinux_boolean),
+        selinux_container_devices=then(source.text("/sys/fs/selinux/booleans/container_use_devices", keep=WHOLE), parse_selinux_boolean),
     )
 
 
@@ -62,7 +68,7 @@ def _arch(source: Source) -> "str | Unread":
     if isinstance(host.get("machine"), str):
         return str(host["machine"])
     for path in _ELF_FILES:
-        data = source.read(path, 4 * MIB)
+        data = source.read(path, 4 * MIB, keep=_ELF_HEADER)
         if not isinstance(data, Unread):
             return parse_elf_machine(data)
         if data.why != "absent":
@@ -86,7 +92,7 @@ def parse_elf_machine(data: bytes) -> "str | Unread":
 
 def _selinux(source: Source) -> "str | Unread":
     """The running state; of an image the one it is configured to boot with."""
-    enforce = source.text("/sys/fs/selinux/enforce")
+    enforce = source.text("/sys/fs/selinux/enforce", keep=WHOLE)
     if not isinstance(enforce, Unread):
         word = enforce.strip()
         return {"1": "enforcing", "0": "permissive"}.get(word, Unread("error", f"/sys/fs/selinux/enforce says {word[:20]!r}"))
@@ -94,7 +100,7 @@ def _selinux(source: Source) -> "str | Unread":
         return "disabled"
     if enforce.why != "not-running":
         return enforce
-    return then(source.text("/etc/selinux/config", absent="SELINUX=disabled"), parse_selinux_config)
+    return then(source.text("/etc/selinux/config", keep=_MODE, absent="SELINUX=disabled"), parse_selinux_config)
 
 
 def parse_selinux_config(text: str) -> "str | Unread":

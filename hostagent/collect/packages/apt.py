@@ -10,6 +10,7 @@ from hostagent.collect.values import paths_in, stops_at_unread
 from hostagent.facts.packages import AptSource
 from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 _LIST = "/etc/apt/sources.list"
 _PARTS = "/etc/apt/sources.list.d"
@@ -18,6 +19,7 @@ _TRUSTED = ("/etc/apt/trusted.gpg", "/etc/apt/trusted.gpg.d")
 _LINE = re.compile(r"(?P<off>#\s*)?deb(?:-src)?\s+(?:\[(?P<options>[^]]*)\]\s*)?(?P<uri>\S+)\s+(?P<suite>\S+)")
 #: What the addresses of NVIDIA's repositories and of mirrors of them have in them.
 _NVIDIA = re.compile(r"nvidia|/cuda/repos/", re.IGNORECASE)
+_ONE_LINE, _DEB822, _KEYS = Keep("sources.list"), Keep("sources.deb822"), Keep("keyring")
 
 
 def parse_sources_list(text: str, file: str) -> tuple[AptSource, ...]:
@@ -82,9 +84,9 @@ def read_apt_sources(source: Source) -> "tuple[AptSource, ...] | Unread":
     for path in (_LIST, *paths_in(source, _PARTS)):
         name = path.rpartition("/")[2]
         if path == _LIST or re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:list|sources)", name):
-            parse = parse_sources_deb822 if name.endswith(".sources") else parse_sources_list
+            parse, keep = (parse_sources_deb822, _DEB822) if name.endswith(".sources") else (parse_sources_list, _ONE_LINE)
             try:
-                found += parse(need(source.text(path, absent="")), path)
+                found += parse(need(source.text(path, keep=keep, absent="")), path)
             except ValueError as error:
                 return Unread("error", f"{path}: {error}")
     return tuple(found)
@@ -100,7 +102,7 @@ def read_apt_keys(source: Source, sources: "tuple[AptSource, ...] | Unread") -> 
         named |= {_TRUSTED[0], *(path for path in paths_in(source, _TRUSTED[1]) if path.endswith((".gpg", ".asc")))}
     keys: list[tuple[str, str]] = []
     for path in sorted(named):
-        data = source.read(path)
+        data = source.read(path, keep=_KEYS)
         if isinstance(data, Unread) and data.why == "absent":
             continue
         try:

@@ -7,6 +7,7 @@ from hostagent.collect.packages.versionlocks import regex_glob
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 _TOKEN = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!clear\b|include\b)[^\n]*|(?P<word>"[^"\n]*"|[{};]|[^\s{};"]+)', re.DOTALL)
 _DEEPEST = 32
@@ -14,6 +15,7 @@ _PARTS = "/etc/apt/apt.conf.d"
 _LISTS = ("unattended-upgrade::allowed-origins", "unattended-upgrade::origins-pattern")
 _BLACKLIST = "unattended-upgrade::package-blacklist"
 _SWITCH = "apt::periodic::unattended-upgrade"
+_KEEP = Keep("apt.conf", (*_LISTS, _BLACKLIST, _SWITCH))
 
 #: Keys in lower case; the values of a list in order, a single value as a list of one.
 Settings = dict[str, list[str]]
@@ -26,6 +28,13 @@ def parse_apt_conf(text: str, into: "Settings | None" = None) -> Settings:
     {'apt::periodic::unattended-upgrade': ['1'], 'unattended-upgrade::package-blacklist': ['nvidia-', 'cuda']}
     """
     settings: Settings = {} if into is None else into
+    for scope, words in statements(text):
+        _set(settings, scope, words)
+    return settings
+
+
+def statements(text: str) -> "Iterator[tuple[list[str], list[str]]]":
+    """The words of each statement, with the names of the scopes around it; raises ``ValueError``."""
     scope: list[str] = []
     words: list[str] = []
     for word in (match["word"] for match in _TOKEN.finditer(text) if match["word"]):
@@ -35,18 +44,16 @@ def parse_apt_conf(text: str, into: "Settings | None" = None) -> Settings:
             scope.append(words[0] if words else "")
             words = []
         elif word in (";", "}"):
-            _set(settings, scope, words)
+            if words:
+                yield scope, words
             words = []
             if word == "}" and scope:
                 scope.pop()
         else:
             words.append(word)
-    return settings
 
 
 def _set(settings: Settings, scope: list[str], words: list[str]) -> None:
-    if not words:
-        return
     if words[0] == "#clear":
         gone = "::".join([*scope, *words[1:2]]).lower().rstrip(":")
         for key in [key for key in settings if key == gone or key.startswith(gone + "::")]:
@@ -80,7 +87,7 @@ def read_apt_settings(source: Source) -> "Settings | Unread":
     settings: Settings = {}
     for path in _paths(source):
         try:
-            parse_apt_conf(need(source.text(path, absent="")), settings)
+            parse_apt_conf(need(source.text(path, keep=_KEEP, absent="")), settings)
         except ValueError as error:
             return Unread("error", f"{path}: {error}")
     return settings

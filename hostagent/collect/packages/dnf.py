@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from hostagent.collect.values import paths_in, stops_at_unread
 from hostagent.facts.unread import need
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 _MODULES = "/etc/dnf/modules.d"
 _AUTOMATIC = "/etc/dnf/automatic.conf"
 _TIMERS = "/etc/systemd/system/timers.target.wants"
+_STREAM = Keep("settings", ("stream", "state"))
+_UPGRADES = Keep("settings", ("apply_updates", "exclude", "excludepkgs"))
 
 
 def parse_ini(text: str) -> "Iterator[tuple[str, dict[str, str]]]":
@@ -37,7 +40,7 @@ def read_streams(source: Source) -> tuple[tuple[str, str], ...]:
     streams = []
     for path in paths_in(source, _MODULES):
         if path.endswith(".module"):
-            rows = parse_ini(need(source.text(path)))
+            rows = parse_ini(need(source.text(path, keep=_STREAM)))
             streams += [(module, one["stream"]) for module, one in rows if one.get("state") == "enabled" and one.get("stream")]
     return tuple(sorted(streams))
 
@@ -46,8 +49,8 @@ def read_streams(source: Source) -> tuple[tuple[str, str], ...]:
 def read_automatic(source: Source) -> tuple[bool, tuple[str, ...]]:
     """Whether dnf-automatic installs what it finds, and what it leaves alone: its own excludes and dnf's."""
     timers = [name for name in need(source.listdir(_TIMERS, absent=())) if name.startswith(("dnf-automatic", "dnf5-automatic"))]
-    settings = dict(parse_ini(need(source.text(_AUTOMATIC, absent=""))))
-    main = dict(parse_ini(need(source.text("/etc/dnf/dnf.conf", absent="")))).get("main", {})
+    settings = dict(parse_ini(need(source.text(_AUTOMATIC, keep=_UPGRADES, absent=""))))
+    main = dict(parse_ini(need(source.text("/etc/dnf/dnf.conf", keep=_UPGRADES, absent="")))).get("main", {})
     applies = settings.get("commands", {}).get("apply_updates", "no").lower() in ("yes", "true", "1")
     on = any("-install" in name or (applies and not re.search("-(?:download|notifyonly)", name)) for name in timers)
     excludes = [options.get(key, "") for options in (main, settings.get("base", {})) for key in ("exclude", "excludepkgs")]

@@ -8,6 +8,7 @@ from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
 from hostagent.source import Source
 from hostagent.source.base import MIB
+from hostagent.source.keep import Keep
 
 STATUS = "/var/lib/dpkg/status"
 _FIELDS = frozenset({"Package", "Status", "Architecture", "Version", "Source", "Maintainer"})
@@ -90,7 +91,7 @@ def deb_origin(name: str, version: str, maintainer: str) -> str:
 
 
 def read_status(source: Source) -> "tuple[Record, ...] | Unread":
-    text = source.text(STATUS, 64 * MIB)
+    text = source.text(STATUS, 64 * MIB, keep=Keep("dpkg", (*sorted(_FIELDS), *(f"{one}*" for one in FAMILIES))))
     if isinstance(text, Unread):
         return text
     if "\0" in text:
@@ -109,12 +110,13 @@ def read_interrupted(source: Source) -> "bool | Unread":
 
 def dpkg_owners(source: Source, packages: "tuple[tuple[str, str], ...]", paths: tuple[str, ...]) -> "dict[str, str | Unread]":
     """Which of `packages` ((name, arch) pairs) owns each path, "" for none, from the lists of files dpkg keeps."""
+    keep = Keep("rows", paths)
     unowned: str | Unread = ""
     owners: dict[str, str | Unread] = {}
     for name, arch in packages:
-        text = source.text(f"/var/lib/dpkg/info/{name}:{arch}.list")
+        text = source.text(f"/var/lib/dpkg/info/{name}:{arch}.list", keep=keep)
         if isinstance(text, Unread) and text.why == "absent":
-            text = source.text(f"/var/lib/dpkg/info/{name}.list")
+            text = source.text(f"/var/lib/dpkg/info/{name}.list", keep=keep)
         if isinstance(text, Unread):
             unowned = text if text.why != "absent" else unowned
             continue

@@ -16,8 +16,13 @@ def parse_key_ids(data: bytes) -> tuple[str, ...]:
     >>> parse_key_ids(bytes.fromhex("980d04000000000100080100080111"))
     ('6645e7a6d485ee54',)
     """
+    return tuple(_key_id(body) for _, body in public_keys(data))
+
+
+def public_keys(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(tag, body) of the keys and subkeys of a keyring; raises ``ValueError``."""
     data = _dearmoured(data) if data.lstrip().startswith(b"-----BEGIN PGP") else data
-    return tuple(_key_id(body) for tag, body in _packets(data) if tag in _PUBLIC_KEY_TAGS)
+    return ((tag, body) for tag, body in _packets(data) if tag in _PUBLIC_KEY_TAGS)
 
 
 def _dearmoured(data: bytes) -> bytes:

@@ -10,8 +10,14 @@ from hostagent.collect.values import paths_in, stops_at_unread
 from hostagent.facts.packages import VersionLock
 from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 PREFERENCES_DIR = "/etc/apt/preferences.d"
+_PINS, _MENTION = Keep("stanzas", ("package", "pin", "pin-priority")), Keep("matches", ("(?i:nvidia|cuda)",))
+#: A package a line; dnf 5's are tables.
+_LOCKS = Keep("matches", (r"^[ \t]*[^\s#!;\[][^\n]*",))
+_LOCK_TABLES = Keep("toml", ("packages/name", *(f"packages/conditions/{key}" for key in ("key", "comparator", "value"))))
+_LOCK_STANZAS = Keep("settings", ("solvable_name", "version"))
 #: A priority above the 500 of an ordinary repository: the pinned version wins over a newer one.
 _WINS_OVER_NEWER = 500
 #: Suffixes that apt passes over without a word (Dir::Ignore-Files-Silently): put aside on purpose.
@@ -147,10 +153,10 @@ def covers(lock: VersionLock, record: Record) -> bool:
 
 
 _LISTS = (
-    ("/etc/dnf/plugins/versionlock.list", parse_versionlock),
-    ("/etc/yum/pluginconf.d/versionlock.list", parse_versionlock),
-    ("/etc/dnf/versionlock.toml", parse_versionlock_toml),
-    ("/etc/zypp/locks", parse_zypp_locks),
+    ("/etc/dnf/plugins/versionlock.list", parse_versionlock, _LOCKS),
+    ("/etc/yum/pluginconf.d/versionlock.list", parse_versionlock, _LOCKS),
+    ("/etc/dnf/versionlock.toml", parse_versionlock_toml, _LOCK_TABLES),
+    ("/etc/zypp/locks", parse_zypp_locks, _LOCK_STANZAS),
 )
 
 
@@ -161,14 +167,15 @@ def read_locks(source: Source) -> "tuple[Locks, tuple[str, ...]] | Unread":
     ignored: list[str] = []
     try:
         for file in ("/etc/apt/preferences", *paths_in(source, PREFERENCES_DIR)):
-            text = need(source.text(file, absent=""))
             name = file.rpartition("/")[2]
-            if file == "/etc/apt/preferences" or apt_reads(name):
+            is_read = file == "/etc/apt/preferences" or apt_reads(name)
+            text = need(source.text(file, keep=_PINS if is_read else _MENTION, absent=""))
+            if is_read:
                 locks += parse_preferences(text, file)
             elif not _PUT_ASIDE.search(name) and re.search("nvidia|cuda", text, re.IGNORECASE):
                 ignored.append(file)
-        for file, parse in (*_LISTS, *((file, parse_versionlock) for file in paths_in(source, "/etc/tdnf/locks.d"))):
-            if text := need(source.text(file, absent="")):
+        for file, parse, keep in (*_LISTS, *((file, parse_versionlock, _LOCKS) for file in paths_in(source, "/etc/tdnf/locks.d"))):
+            if text := need(source.text(file, keep=keep, absent="")):
                 locks += parse(text, file)
     except ValueError as error:
         return Unread("error", f"{file}: {error}")

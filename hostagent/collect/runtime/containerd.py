@@ -229,7 +229,7 @@ def _check_types(table: Table, types: Mapping[str, type], where: str) -> None:
     for key, kind in types.items():
         value = table.get(key)
         if key in table and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-            raise ConfigError(f"{where}: {key} is {value!r:.40}, wanted {_WORDS[kind]}")
+            raise ConfigError(f"{where}: {key} is {_WORDS.get(type(value), 'something else')}, wanted {_WORDS[kind]}")
 
 
 _WORDS = {str: "a string", int: "a number", bool: "true or false", list: "a list", dict: "a table"}

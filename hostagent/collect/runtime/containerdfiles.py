@@ -4,6 +4,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from hostagent.collect.runtime.keeps import TOML
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.runtimes import ContainerdRules
@@ -71,7 +72,7 @@ def _load(source: Source, path: str, rules: ContainerdRules) -> "File | Unread":
         return stat
     if stat.kind == "dir":
         raise ConfigError(f"{path}: is a directory")
-    data = source.read(path, _MAX_BYTES)
+    data = source.read(path, _MAX_BYTES, keep=TOML)
     if isinstance(data, Unread):
         return data
     try:

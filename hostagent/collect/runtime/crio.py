@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from hostagent.collect.runtime.keeps import TOML
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_deb
@@ -38,7 +39,7 @@ def read_crio(source: Source) -> "Crio | Unread":
     for path in _paths(source):
         if isinstance(path, Unread):
             return path
-        data = source.read(path, _MAX_BYTES)
+        data = source.read(path, _MAX_BYTES, keep=TOML)
         if isinstance(data, Unread):
             if data.why == "absent":
                 continue

@@ -52,7 +52,7 @@ def parse_daemon_json(text: str) -> Docker:
     features = _object(data.get("features", {}), "features")
     for name, value in features.items():
         if not isinstance(value, bool | None):
-            raise DockerConfigError(f"features.{name} is {value!r:.40}, wanted true or false")
+            raise DockerConfigError(f"features.{name}: found {type(value).__name__}, wanted true or false")
     return Docker(
         default_runtime=default,
         paths={name: entry["path"] for name, entry in runtimes.items()},

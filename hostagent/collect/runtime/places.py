@@ -9,6 +9,7 @@ from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import upstream
 from hostagent.knowledge.daemons import units
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
@@ -78,7 +79,7 @@ def find(source: Source, known: Callable[[type], Any]) -> tuple[Found, ...]:
 
 
 def _look(source: Source, place: Place, processes: Any, packages: Any) -> "Found | None":
-    mine = then(processes, lambda those: tuple(one for one in those if _place_of(one) == place.key))
+    mine = then(processes, lambda those: _of_place(those, place))
     config = place.config if isinstance(mine, Unread) or not mine else _option(mine[0], place) or place.config
     configured = source.exists(config)
     package = _package(place, packages)
@@ -97,6 +98,15 @@ def _any(evidence: Iterable["bool | Unread"]) -> "bool | Unread":
     if any(one is True for one in answers):
         return True
     return next((one for one in answers if isinstance(one, Unread)), False)
+
+
+def _of_place(processes: tuple[Process, ...], place: Place) -> "tuple[Process, ...] | Unread":
+    """Those of this runtime, its own unit's first, then by age; unread where one is seen that may be."""
+    found = [one for one in processes if one.name in _DAEMONS[place.kind]]
+    own = [one for one in found if not isinstance(one.unit, Unread) and _place_of(one) == place.key]
+    if own:
+        return tuple(sorted(own, key=lambda one: (one.unit != f"{place.kind}.service", one.started_at, one.pid)))
+    return next((one.unit for one in found if isinstance(one.unit, Unread)), ())
 
 
 def _place_of(process: Process) -> str:
@@ -134,7 +144,7 @@ def _package(place: Place, packages: Any) -> "str | Unread | None":
 def _asked(source: Source, place: Place, binary: str) -> "str | Unread":
     if not binary:
         return Unread("error", f"no package and no program says the version of {place.key}")
-    answer = source.run(binary, "--version")
+    answer = source.run(binary, "--version", keep=Keep("head", ("4096",)))
     if isinstance(answer, Unread):
         return Unread("error", f"{binary} is there and cannot be run: {answer.detail}") if answer.why == "absent" else answer
     return parse_version(answer.stdout)

@@ -7,6 +7,7 @@ from typing import Any
 from hostagent.collect.runtime import crio, docker
 from hostagent.collect.runtime.containerd import Effective, effective
 from hostagent.collect.runtime.containerdshadow import nvidia_entries
+from hostagent.collect.runtime.keeps import DOCKER, TOML
 from hostagent.collect.runtime.places import Found, binary_exists, find
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.collect.values import modified_at
@@ -15,6 +16,7 @@ from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.runtimes import RUNC_V2
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 #: Everything of a Runtime that its configuration says.
 _CONFIGURED = (
@@ -28,13 +30,12 @@ _MAX_BYTES = 256 * 1024
 def read_runtimes(source: Source, known: Callable[[type], Any]) -> tuple[Runtime, ...]:
     """By key. Only what is there; a configuration without a program is there, with the state absent."""
     machine = known(Machine)
-    sockets = then(machine, lambda one: one.listening_sockets)
     readers = {"containerd": _containerd, "docker": _docker, "crio": _crio}
-    runtimes = (_runtime(found, readers[found.place.kind](source, found), sockets) for found in find(source, known))
+    runtimes = (_runtime(source, found, readers[found.place.kind](source, found), machine) for found in find(source, known))
     return tuple(sorted(runtimes, key=lambda one: one.key))
 
 
-def _runtime(found: Found, configured: Mapping[str, Any], sockets: Any) -> Runtime:
+def _runtime(source: Source, found: Found, configured: Mapping[str, Any], machine: "Machine | Unread") -> Runtime:
     values = {**configured}
     if found.installed is False and found.configured is True:
         values["state"] = "absent"
@@ -48,15 +49,24 @@ def _runtime(found: Found, configured: Mapping[str, Any], sockets: Any) -> Runti
         version=found.version,
         running=then(processes, bool),
         started_at=then(processes, lambda those: min((one.started_at for one in those), default=stopped)),
-        socket_listening=_listens(values["socket"], sockets),
+        socket_listening=then(then(processes, bool), lambda runs: runs and _listens(source, values["socket"], machine)),
         **values,
     )
 
 
-def _listens(socket: "str | Unread", sockets: Any) -> "bool | Unread":
-    if isinstance(socket, Unread) or isinstance(sockets, Unread):
-        return socket if isinstance(socket, Unread) else sockets
-    return _run_path(socket) in {_run_path(one) for one in sockets}
+def _listens(source: Source, socket: "str | Unread", machine: "Machine | Unread") -> "bool | Unread":
+    """Of a runtime that runs: anybody may say that he listens on a path."""
+    seen = then(machine, lambda one: one.listening_sockets)
+    unseen = then(machine, lambda one: one.unseen_sockets)
+    if isinstance(socket, Unread) or isinstance(seen, Unread) or isinstance(unseen, Unread):
+        return next(one for one in (socket, seen, unseen) if isinstance(one, Unread))
+    listed = source.sockets(keep=Keep("paths", (socket,)))  # the same list again: this says what is looked for in it
+    if isinstance(listed, Unread) and listed.why == "not-recorded":
+        return listed
+    path = _run_path(socket)
+    if path not in map(_run_path, seen) and path in map(_run_path, unseen):
+        return Unread("denied", f"somebody listens on {socket}, and whose file that is cannot be seen")
+    return path in map(_run_path, seen)
 
 
 def _run_path(path: str) -> str:
@@ -117,7 +127,9 @@ def _containerd_handler(source: Source, name: str, entry: Mapping[str, Any]) -> 
         runtime_type=str(entry.get("runtime_type", "")),
         binary=binary,
         binary_exists=binary_exists(source, binary or "runc"),
-        systemd_cgroup=systemd if isinstance(systemd, bool) else Unread("error", f"SystemdCgroup of {name} is {systemd!r:.40}, no boolean"),
+        systemd_cgroup=systemd
+        if isinstance(systemd, bool)
+        else Unread("error", f"SystemdCgroup of {name}: found {type(systemd).__name__}, wanted true or false"),
     )
 
 
@@ -135,7 +147,7 @@ def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[
         if isinstance(names, Unread):
             return names
         for path in (f"{folder}/{name}" for name in names if name.endswith((".toml", ".conf"))):
-            data = b"" if path in files else source.read(path, _MAX_BYTES)
+            data = b"" if path in files else source.read(path, _MAX_BYTES, keep=TOML)
             if isinstance(data, Unread):
                 return data
             if _names_nvidia(data):
@@ -158,7 +170,7 @@ _CONTAINERD_ONLY = Unread("not-supported", "only containerd has tables and impor
 
 
 def _docker(source: Source, found: Found) -> dict[str, Any]:
-    text = source.text(found.config)
+    text = source.text(found.config, keep=DOCKER)
     mtime = modified_at(source, found.config)
     if isinstance(text, Unread) and text.why != "absent":
         return {**dict.fromkeys(_CONFIGURED, text), "unimported": _CONTAINERD_ONLY}

@@ -13,6 +13,7 @@ from hostagent.facts.unread import Unread, need, then
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk")
 _CTK = "/usr/bin/nvidia-ctk"
@@ -104,11 +105,11 @@ def _binary_version(source: Source, packaged: "str | Unread") -> "str | Unread":
         return Unread("not-supported", "the package tells the version")
     if not need(source.exists(_CTK)):
         return Unread("absent", f"no {_CTK}")
-    return then(source.run(_CTK, "--version"), lambda answer: parse_ctk_version(answer.stdout))
+    return then(source.run(_CTK, "--version", keep=Keep("head", ("4096",))), lambda answer: parse_ctk_version(answer.stdout))
 
 
 def _config(source: Source) -> "tuple[str | Unread, str | Unread, str | Unread]":
-    data = source.read(CONFIG)
+    data = source.read(CONFIG, keep=Keep("toml", ("nvidia-container-runtime/mode",)))
     if isinstance(data, Unread):
         return data, data, data
     try:

@@ -9,6 +9,7 @@ from hostagent.source.files import Files, unread
 from hostagent.source.paths import Root
 
 CONTROL = "/dev/nvidiactl"
+_MAJOR = 195  # of the driver's devices; opening another device can do things
 #: A driver container's root: it has the device nodes in its own /dev, and the host none (NVIDIA/gpu-operator issue 1741).
 DRIVER_ROOT = "/run/nvidia/driver"
 
@@ -22,22 +23,29 @@ def gate(files: Files, root: Root) -> "Unread | None":
         return Unread("absent", "the nvidia module is not loaded") if state.why == "absent" else state
     if state.strip() != b"live":
         return Unread("absent", f"the nvidia module is not live: {state.decode('ascii', 'replace').strip()}")
-    return usable(driver_root(root).locate(CONTROL))
+    return usable(driver_root(root))
 
 
 def driver_root(root: Root) -> Root:
     """Where library and nodes are taken from: the host, or the driver container where the host has no control device."""
-    if not os.path.exists(root.locate(CONTROL)) and os.path.exists(root.locate(f"{DRIVER_ROOT}{CONTROL}")):
-        return Root(root.locate(DRIVER_ROOT))
+    if not root.exists(CONTROL) and root.exists(f"{DRIVER_ROOT}{CONTROL}"):
+        return root.below(DRIVER_ROOT)
     return root
 
 
-def usable(path: str) -> "Unread | None":
+def usable(root: Root) -> "Unread | None":
     """A control device that exists and that this process may open."""
     try:
-        if not stat.S_ISCHR(os.stat(path).st_mode):
-            return Unread("absent", f"{CONTROL} is no character device")
-        os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
+        place = root.open(CONTROL, os.O_PATH)
+        try:
+            found = os.fstat(place)
+            if not stat.S_ISCHR(found.st_mode):
+                return Unread("absent", f"{CONTROL} is no character device")
+            if os.major(found.st_rdev) != _MAJOR:
+                return Unread("error", f"{CONTROL} is a device of major {os.major(found.st_rdev)}, wanted {_MAJOR}")
+            os.close(root.reopen(place, CONTROL, os.O_RDWR))
+        finally:
+            os.close(place)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return Unread("absent", f"no {CONTROL}")

@@ -8,9 +8,10 @@ from typing import Any
 
 from hostagent.facts.unread import Unread
 from hostagent.knowledge import libraries
+from hostagent.source import foreign
 from hostagent.source.cage import enter
 from hostagent.source.lane import Rights
-from hostagent.source.lanes.nvmlgate import CONTROL, usable
+from hostagent.source.lanes.nvmlgate import usable
 from hostagent.source.paths import Root
 
 LIBRARY = "libnvidia-ml.so.1"
@@ -26,6 +27,7 @@ class Loader:
         self._root = root
         self._rights = rights
         self._paths: list[str] = []
+        self._problem = Unread("absent", f"12 no {LIBRARY} in the library directories")
 
     def enter(self) -> "dict[str, Any] | Unread":
         """Go where the library belongs, and into the cage: what holds there, or why nothing may be loaded.
@@ -33,32 +35,33 @@ class Loader:
         Below another root the process moves there, so that the library finds the host's devices and its own parts; what
         both C libraries need is loaded before. Without the capability the library alone is taken from below the root.
         """
-        root = self._root
-        simulated = getattr(root, "simulated", False)
+        root, simulated = self._root, self._root.simulated
+        found, refused = foreign.libraries(root, LIBRARY, DIRECTORIES)
+        if refused:
+            self._problem = Unread("error", f"12 {LIBRARY} is not loaded: {refused}")
         if root.path != "/":
             for needed in ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"):
                 with contextlib.suppress(OSError):
                     ctypes.CDLL(needed)
             try:
-                os.chroot(root.path)
-                os.chdir("/")
-                root = Root("/")
+                root.enter()
             except PermissionError:
                 # The library will open /dev as this process sees it, and create what it misses there.
-                problem = usable(CONTROL)
+                problem = usable(Root("/"))
                 if problem is not None:
                     return problem
-        places = [path for path in (root.locate(f"{directory}/{LIBRARY}") for directory in DIRECTORIES) if os.path.exists(path)]
-        linked = [path for path in _linked() if root.path == "/" and os.path.exists(path)]
-        cage = enter(self._rights, [*linked, *places], simulated=simulated)
+                found = [f"{root.path}{root.realpath(path)}" for path in found]
+        by_name = root.path == "/"  # this machine's loader finds its own
+        linked = [path for path in _linked() if by_name and os.path.exists(path)]
+        cage = enter(self._rights, [*linked, *found], simulated=simulated)
         if isinstance(cage, Unread):
             return Unread(cage.why, f"NVML is not loaded: {cage.detail}")
-        self._paths = [*([LIBRARY] if root.path == "/" else []), *places]
+        self._paths = [*([LIBRARY] if by_name else []), *found]
         return cage.plain()
 
     def load(self, pynvml: Any) -> "Unread | None":
         """Give pynvml the host's library: it loads one by name only when it has none."""
-        problem = Unread("absent", f"12 no {LIBRARY} in the library directories")
+        problem = self._problem
         for path in self._paths:
             try:
                 pynvml.nvmlLib = ctypes.CDLL(path)

@@ -27,7 +27,7 @@ def test_every_process_that_a_check_looks_for_is_listed():
 
 
 def test_a_name_is_looked_for_as_the_kernel_cuts_it():
-    assert {"systemd-timesyn", "nvidia-persiste", "nv-fabricmanage", "containerd"} <= NAMES
+    assert {"systemd-timesyn", "nvidia-persiste", "nv-fabricmanage", "containerd"} <= set(NAMES)
     assert max(map(len, NAMES)) == 15
 
 
@@ -35,6 +35,15 @@ def test_every_unit_of_the_table_is_read():
     read = read_services(host({"processes": []}), lambda _: None)
     assert {unit.name for unit in read.units} == set(daemons.units())
     assert {fabric.MANAGER_UNIT, fabric.IMEX_UNIT} <= set(daemons.units("nvidia"))
+
+
+@pytest.mark.parametrize("name", daemons.processes("nvidia", "runtime", "kubelet", "slurm", "time"))
+def test_every_daemon_that_a_check_may_ask_for_has_a_service(name):
+    assert daemons.services_of(name)
+
+
+def test_a_name_that_the_kernel_cuts_is_that_of_one_daemon():
+    assert len(NAMES) == len(daemons.processes())
 
 
 def test_no_process_stands_in_the_table_twice():

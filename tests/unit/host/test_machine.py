@@ -95,6 +95,29 @@ def test_the_clock_and_its_daemon():
     assert read({}).clock_synchronised is True
 
 
+WHOSE = Unread("denied", "who runs containerd (pid 7) cannot be seen with the rights of this run")
+
+
+def test_a_process_that_may_be_anybodys_answers_for_no_daemon():
+    found = read({"processes": [{**process("containerd"), "unit": None}], "/proc/7/limits": "Max locked memory  1  1  bytes\n"})
+    assert (found.memlock_bytes, found.memlock_origin, found.daemons("containerd")) == (WHOSE, WHOSE, WHOSE)
+    assert (found.daemons("kubelet"), found.time_daemon) == ((), "")
+
+
+def test_beside_a_daemon_that_is_believed_others_of_its_name_do_not_count():
+    found = read({"processes": [{**process("containerd"), "unit": None}, {**process("containerd", 8), "unit": "containerd.service"}]})
+    assert [one.pid for one in found.daemons("containerd")] == [8]
+
+
+def test_a_tape_from_before_units_were_read_is_believed():
+    assert [one.unit for one in read({"processes": [process("containerd")]}).daemons("containerd")] == [""]
+
+
+@pytest.mark.parametrize("unit", [7, ["containerd.service"], True])
+def test_a_unit_that_is_no_text_is_an_error(unit):
+    assert read({"processes": [{**process("containerd"), "unit": unit}]}).processes.why == "error"
+
+
 def test_a_wanted_reboot_names_its_packages_once():
     found = read({"/run/reboot-required": "", "/run/reboot-required.pkgs": "linux-base\nlibc6\nlibc6\n"})
     assert (found.reboot_required, found.reboot_reasons) == (True, ("linux-base", "libc6"))

@@ -56,7 +56,7 @@ def test_a_wants_link_of_the_vendor_starts_a_unit_that_systemctl_calls_disabled(
         ({"/sys/fs/cgroup/system.slice/containerd.service/cgroup.events": "populated 0\nfrozen 0\n"}, False),
         ({"/sys/fs/cgroup/systemd/system.slice/containerd.service/cgroup.procs": "812\n"}, True),
         ({"/sys/fs/cgroup/system.slice/ssh.service/cgroup.procs": "1\n"}, False),
-        ({"processes": [{"name": "containerd", "pid": 4}]}, True),
+        ({"processes": [{"name": "containerd", "pid": 4, "argv": [], "started_at": 1.0}]}, True),
         ({}, False),
         (
             {
@@ -69,6 +69,11 @@ def test_a_wants_link_of_the_vendor_starts_a_unit_that_systemctl_calls_disabled(
 )
 def test_a_unit_is_active_while_its_cgroup_or_without_systemd_its_daemon_lives(files, active):
     assert unit(files).active is active
+
+
+def test_a_process_that_may_be_anybodys_leaves_open_whether_its_unit_is_active():
+    row = {"name": "containerd", "pid": 4, "argv": [], "started_at": 1.0, "unit": None}
+    assert unit({"processes": [row]}).active == Unread("denied", "who runs containerd (pid 4) cannot be seen with the rights of this run")
 
 
 def test_an_image_runs_nothing_and_still_says_what_is_enabled():

@@ -34,6 +34,11 @@ def rpm_row(name, version, epoch="(none)", vendor="NVIDIA"):
     return f"{name}\t{epoch}\t{version}\tx86_64\t{vendor}\t{name}-{version}.src.rpm\n"
 
 
+def dnf_host(**files):
+    """With a package, as every host has."""
+    return rpm_host(rpm_row("dkms", "3.2.2-1.el9"), **files)
+
+
 def rpm_host(rows, **files):
     return {RPM: "x", QUERY: {"exit_code": 0, "stdout": rows, "stderr": ""}, **files}
 
@@ -107,6 +112,23 @@ def test_an_rpm_database_that_rpm_cannot_read_is_unread():
     assert read({RPM: "x", QUERY: Unread("timeout")}).installed.why == "timeout"
     assert read({RPM: "x", QUERY: {"exit_code": 1, "stdout": "", "stderr": "error: cannot open"}}).installed.why == "error"
     assert read({RPM: "x", QUERY: {"exit_code": 0, "stdout": "nvidia-driver\n", "stderr": ""}}).installed.why == "error"
+
+
+def test_what_rpm_skipped_is_not_what_is_not_installed():
+    row = rpm_row("nvidia-driver-cuda", "580.95.05-1.el9")
+    skipped = "warning: Found bdb_ro Packages database\nerror: rpmdbNextIterator: skipping h#  7 blob size(8): BAD\n"
+    found = read({RPM: "x", QUERY: {"exit_code": 0, "stdout": row, "stderr": skipped}}).installed
+    assert (found.why, found.detail) == ("error", "rpm -qa: error: rpmdbNextIterator: skipping h#  7 blob size(8): BAD")
+    assert read(rpm_host("")).installed == Unread("error", "rpm -qa: there is a database, and no package in it")
+    warned = {"exit_code": 0, "stdout": row, "stderr": "warning: Found bdb_ro Packages database\n"}
+    assert [one.name for one in read({RPM: "x", QUERY: warned}).installed] == ["nvidia-driver-cuda"]
+
+
+def test_an_owner_is_unread_where_rpm_skips_a_package():
+    question = r"run rpm --dbpath /var/lib/rpm -q --queryformat [%{FILENAMES}\t%{=NAME}\n] nvidia-driver-cuda-libs"
+    answer = {"exit_code": 0, "stdout": "", "stderr": "error: rpmdbNextIterator: skipping h#  7 blob size(8): BAD\n"}
+    files = rpm_host(rpm_row("nvidia-driver-cuda-libs", "580.95.05-1.el9"), **{question: answer})
+    assert owners(host(files), read(files), ["/lib64/a"])["/lib64/a"].why == "error"
 
 
 def test_a_pin_of_nvidias_pinning_package_holds_by_name_and_by_source():
@@ -205,11 +227,11 @@ def test_unattended_upgrades_are_read_as_apt_reads_its_configuration():
 def test_dnf_automatic_upgrades_only_with_a_timer_that_installs():
     conf = {"/etc/dnf/automatic.conf": "[commands]\napply_updates = yes\n[base]\nexcludepkgs=*nvidia* cuda*\n"}
     timers = "/etc/systemd/system/timers.target.wants"
-    assert read(rpm_host("", **conf)).unattended_upgrades is False
-    found = read(rpm_host("", **conf, **{f"{timers}/dnf-automatic.timer": ""}))
+    assert read(dnf_host(**conf)).unattended_upgrades is False
+    found = read(dnf_host(**conf, **{f"{timers}/dnf-automatic.timer": ""}))
     assert (found.unattended_upgrades, found.unattended_blacklist) == (True, ("*nvidia*", "cuda*"))
-    assert read(rpm_host("", **conf, **{f"{timers}/dnf-automatic-notifyonly.timer": ""})).unattended_upgrades is False
-    assert read(rpm_host("", **{f"{timers}/dnf-automatic-install.timer": ""})).unattended_upgrades is True
+    assert read(dnf_host(**conf, **{f"{timers}/dnf-automatic-notifyonly.timer": ""})).unattended_upgrades is False
+    assert read(dnf_host(**{f"{timers}/dnf-automatic-install.timer": ""})).unattended_upgrades is True
 
 
 def test_the_enabled_stream_of_a_module_is_read():

@@ -25,12 +25,14 @@ runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
 BinaryName = "/usr/bin/nvidia-container-runtime"
 """
+SOCKET = "/run/containerd/containerd.sock"
 PROGRAMS = {"/usr/bin/containerd": "", "/usr/bin/runc": "", "/usr/bin/nvidia-container-runtime": ""}
 
 
-def known(packages=(), processes=(), sockets=()):
+def known(packages=(), processes=(), sockets=(), unseen=()):
     installed = tuple(Package(name, version, version, "amd64", "installed", False, "distribution") for name, version in packages)
-    machine = dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | {"processes": processes, "listening_sockets": sockets}
+    told = {"processes": processes, "listening_sockets": sockets, "unseen_sockets": unseen}
+    machine = dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | told
     database = dict.fromkeys(Packages.__dataclass_fields__, UNREAD) | {"installed": installed}
     facts = {Machine: Machine(**machine), Packages: Packages(**database)}
     return lambda kind: facts[kind]
@@ -69,16 +71,50 @@ def test_a_configuration_without_a_program_is_absent():
 
 
 def test_the_running_process_names_its_configuration():
-    process = Process(7, "containerd", ("/usr/bin/containerd", "--config=/opt/c.toml"), 50.0)
+    process = Process(7, "containerd", ("/usr/bin/containerd", "--config=/opt/c.toml"), 50.0, "containerd.service")
     (one,) = read({**PROGRAMS, "/opt/c.toml": "version = 2" + NVIDIA}, packages=[("containerd", "2.0.1")], processes=(process,))
     assert one.config_files == ("/opt/c.toml",)
     assert (one.running, one.started_at) == (True, 50.0)
 
 
+@pytest.mark.parametrize("pids", [(7, 8), (8, 7)])
+def test_of_two_daemons_that_of_the_runtimes_own_unit_names_the_configuration(pids):
+    own = Process(pids[0], "containerd", ("containerd", "-c", "/opt/own.toml"), 60.0, "containerd.service")
+    other = Process(pids[1], "containerd", ("containerd", "-c", "/opt/other.toml"), 50.0, "host-containerd.service")
+    files = {**PROGRAMS, "/opt/own.toml": "version = 2", "/opt/other.toml": "version = 2" + NVIDIA}
+    (one,) = read(files, packages=[("containerd", "2.0.1")], processes=tuple(sorted((own, other), key=lambda process: process.pid)))
+    assert (one.config_files, one.started_at) == (("/opt/own.toml",), 50.0)
+
+
+def test_a_process_that_may_be_anybodys_leaves_open_whether_the_runtime_runs_and_names_no_file():
+    whose = Unread("denied", "who runs it cannot be seen")
+    process = Process(7, "containerd", (), 50.0, whose)
+    (one,) = read({**PROGRAMS, MAIN: "version = 2"}, packages=[("containerd", "2.0.1")], processes=(process,), sockets=(SOCKET,))
+    assert (one.config_files, one.running, one.started_at, one.socket_listening) == ((MAIN,), whose, whose, whose)
+
+
+@pytest.mark.parametrize(
+    ("runs", "sockets", "listens"),
+    [
+        (True, {"sockets": (SOCKET,)}, True),
+        (True, {}, False),
+        (True, {"unseen": (SOCKET,)}, Unread("denied", f"somebody listens on {SOCKET}, and whose file that is cannot be seen")),
+        (True, {"unseen": ("/run/other.sock",)}, False),
+        (True, {"sockets": UNREAD}, UNREAD),
+        (False, {"sockets": (SOCKET,)}, False),
+    ],
+)
+def test_a_socket_counts_while_its_daemon_runs(runs, sockets, listens):
+    """Anybody may have the path in the kernel's list while the daemon, which left the file behind, is dead."""
+    processes = (Process(7, "containerd", ("containerd",), 50.0, "containerd.service"),) if runs else ()
+    (one,) = read(PROGRAMS, packages=[("containerd", "2.0.1")], processes=processes, **sockets)
+    assert one.socket_listening == listens if isinstance(listens, Unread) else one.socket_listening is listens
+
+
 def test_dockers_own_containerd_is_no_runtime_beside_it():
     processes = (
-        Process(7, "dockerd", ("/usr/bin/dockerd",), 50.0),
-        Process(8, "containerd", ("containerd", "--config", "/var/run/docker/containerd/containerd.toml"), 51.0),
+        Process(7, "dockerd", ("/usr/bin/dockerd",), 50.0, "docker.service"),
+        Process(8, "containerd", ("containerd", "--config", "/var/run/docker/containerd/containerd.toml"), 51.0, "docker.service"),
     )
     assert [one.key for one in read({"/usr/bin/dockerd": ""}, packages=[("docker-ce", "28.5.2")], processes=processes)] == ["docker"]
 
@@ -87,7 +123,7 @@ def test_k3s_has_its_own_place():
     config = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"
     program = "/var/lib/rancher/k3s/data/current/bin/containerd"
     version = {"exit_code": 0, "stdout": "containerd github.com/k3s-io/containerd v2.0.5-k3s1\n", "stderr": ""}
-    process = Process(7, "containerd", ("containerd", "-c", config, "-a", "/run/k3s/containerd/containerd.sock"), 50.0)
+    process = Process(7, "containerd", ("containerd", "-c", config, "-a", "/run/k3s/containerd/containerd.sock"), 50.0, "k3s.service")
     files = {config: "version = 2" + NVIDIA, program: "", f"run {program} --version": version}
     (one,) = read(files, processes=(process,), sockets=("/run/k3s/containerd/containerd.sock",))
     assert (one.key, one.version, one.state, one.socket_listening) == ("k3s", "2.0.5", "accepted", True)
@@ -159,7 +195,8 @@ def test_an_older_drop_in_shadows_the_main_file(version, lost):
 def test_docker_reads_daemon_json():
     text = '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}, "default-runtime": "nvidia", "features": {"cdi": true}}'
     files = {"/usr/bin/dockerd": "", "/etc/docker/daemon.json": text, "/usr/bin/nvidia-container-runtime": ""}
-    (one,) = read(files, packages=[("docker-ce", "27.0")], sockets=("/var/run/docker.sock",))
+    process = Process(7, "dockerd", ("/usr/bin/dockerd",), 50.0, "docker.service")
+    (one,) = read(files, packages=[("docker-ce", "27.0")], processes=(process,), sockets=("/var/run/docker.sock",))
     assert (one.state, one.default_runtime, one.cdi_enabled, one.cgroup_driver) == ("accepted", "nvidia", True, "cgroupfs")
     assert [(one.name, one.binary_exists) for one in one.nvidia_handlers] == [("nvidia", True)]
     assert one.socket_listening is True

@@ -12,10 +12,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-REMOVED = "<removed>"
+from hostagent.secret.forms import REMOVED, without_tokens
+
 _WORD = (
-    r"(?:token|passw(?:or)?d|passphrase|secret|credentials?|username|(?:api|access|private|encryption|shared)[_-]?key"
-    r"|auth(?:orization)?(?![\w-]))"  # not author, authorization-mode, authorization-plugins
+    r"(?:token|rootpw|passw(?:or)?d|passphrase|secret|credentials?|username|(?:api|access|private|encryption|shared)[_-]?key"
+    r"|auth(?:orization)?(?![\w-])|auth_config"  # not author, authorization-mode, authorization-plugins
+    r"|(?<![A-Za-z0-9])(?:pass|pw|pwd|pat|psk|creds?|cookies?|jwt|bearer|user|login|serial(?:[ _-]?(?:number|no))?|art-api)(?![\w-])"
+    r"|key(?![\w-])|password_pbkdf2[ \t]+[\w-]{1,64}(?=[ \t]))"  # whatever kind of key
 )
 _NAME = re.compile(rf"(?i){_WORD}(?P<tail>[\w-]*)")
 #: What follows a word and says that the value is where a secret is, or how it is used.
@@ -37,6 +40,7 @@ _SEPARATOR = (
 
 #: What follows a name, in each form.
 _VALUE = re.compile(rf"(?i)(?P<before>{_SEPARATOR})(?P<value>{_QUOTED}|{_SCHEMES}[ \t]+{_PLAIN}|{_PLAIN})")
+_BEHIND = re.compile(rf"(?P<before>[ \t]{{1,200}})(?P<value>{_QUOTED})")
 #: The last quote of a text that was cut, and what follows it but for what closes around it.
 _UNCLOSED = re.compile(rf"(?P<before>{_SEPARATOR})(?P<value>[\"'][^\"'\\\n]*[^\"'\\\n\s,\]}}])(?=[ \t,\]}}]*\Z)")
 _LIST = re.compile(rf"{_SEPARATOR}\[")
@@ -71,8 +75,6 @@ _FLAGS = tuple(
 
 _BEARER = re.compile(r"(?i)(?<=[\"'\s:=])(Bearer[ \t]+)([\w.~+/=-]{8,})")
 _BASIC = re.compile(r"(?i)(?<=[\"':=])( ?Basic[ \t]+)([\w.~+/=-]{8,})(?=[\"'\\]|[ \t]*$)", re.MULTILINE)
-#: To its end, or to the end of a text that was cut.
-_PEM = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)(?:(?:[^-]|-(?!----))*(-----END [A-Z ]{0,40}PRIVATE KEY-----)|[\w\s+/=\\]+\Z)")
 #: The whole authority up to its last @: a password may hold one, or a slash, but then no comma.
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s\"'\\]+(?=@)")
 _ADDRESS = re.compile(r"://[^\s\"',\\]+")
@@ -84,6 +86,8 @@ _NO_STRING = re.compile(
 #: In ``["TOKEN=", "x"]`` the quote after ``=`` may open or close: what stands before it on its line tells.
 _AMBIGUOUS = re.compile(r"[\"'](?:\s{0,200}[,\]}]|[ \t]{0,200}#)")
 _MARK = re.compile(r"\\[^\n]|[\"'\n]")
+#: What a filter has put in the place of a value, so that equal ones stay equal; and what dnf's locks call the key of a condition.
+_HARMLESS_VALUE = re.compile(r"(?P<quote>[\"']?)(?:~[0-9a-f]{12}|evr|version|name|arch|root)(?P=quote)")
 _OPENING = re.compile(r"\\*[\"']")
 _ARGUMENT = re.compile(rf"(?i)^--?[\w-]{{0,60}}?{_WORD}(?P<tail>[\w-]{{0,60}})$")
 #: Here -t is --token.
@@ -133,9 +137,8 @@ def without_secrets(text: str) -> str:
     >>> without_secrets('deb https://bob:pw@mirror/ x')
     'deb https://<removed>@mirror/ x'
     """
-    text = _PEM.sub(lambda found: f"{found[1]}{REMOVED}{found[2] or ''}", text)
     text = _ADDRESS.sub(_slashed, _CREDENTIALS.sub(REMOVED, text))
-    text = "".join(_pieces(_Evidence(text)))
+    text = "".join(_pieces(_Evidence(without_tokens(text))))
     return _BASIC.sub(rf"\1{REMOVED}", _BEARER.sub(rf"\1{REMOVED}", text))
 
 
@@ -161,6 +164,19 @@ def without_secret_arguments(argv: Sequence[str]) -> "list[str]":
     return shown
 
 
+def hidden(key: str, value: object) -> object:
+    """The value of a key of JSON, or the texts of its list: the key says what they are.
+
+    >>> hidden("X_TOKEN", "abc"), hidden("name", "abc")
+    ('<removed>', 'abc')
+    """
+    if not _is_secret(f"--{key}"):
+        return value
+    if isinstance(value, list):
+        return [hidden(key, item) for item in value]
+    return REMOVED if isinstance(value, str) and value and not _HARMLESS_VALUE.fullmatch(value) else value
+
+
 def _is_secret(flag: str) -> bool:
     found = _ARGUMENT.search(flag)
     return bool(found and not _HARMLESS.search(found["tail"]))
@@ -180,7 +196,7 @@ def _pieces(evidence: _Evidence) -> Iterator[str]:
         if _HARMLESS.search(found["tail"]):
             continue
         name = _name(evidence.text, found)
-        for form in (_block, _inside, _line, _list, _value, _flag):
+        for form in (_block, _inside, _line, _list, _value, _quoted, _flag):
             if edit := form(evidence, name):
                 yield evidence.text[shown : name.ends]
                 yield edit[1]
@@ -247,6 +263,11 @@ def _value(evidence: _Evidence, name: _Name) -> "_Edit | None":
     return _first(evidence, name.ends, (_VALUE, _UNCLOSED), is_whole=name.is_whole)
 
 
+def _quoted(evidence: _Evidence, name: _Name) -> "_Edit | None":
+    """As apt.conf writes it."""
+    return _first(evidence, name.ends, (_BEHIND,), is_whole=True) if name.is_whole else None
+
+
 def _flag(evidence: _Evidence, name: _Name) -> "_Edit | None":
     if not evidence.text[name.begins : name.word].rpartition(".")[2].startswith("-"):
         return None
@@ -264,6 +285,8 @@ def _first(evidence: _Evidence, at: int, patterns: "tuple[re.Pattern[str], ...]"
 
 def _hidden(value: str, *, is_whole: bool) -> str:
     """`value` with its quotes; of what is no string only the digits of a password proper go: JSON and TOML know no other."""
+    if _HARMLESS_VALUE.fullmatch(value):
+        return value
     opening = _OPENING.match(value)
     if opening:
         rest = value[opening.end() :]

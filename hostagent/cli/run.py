@@ -1,0 +1,109 @@
+"""One run of the command line, from its arguments to its exit code."""
+
+import contextlib
+import errno
+import gc
+import io
+import os
+from collections.abc import Sequence
+
+import click
+
+from hostagent import REPORT_BUGS_TO
+from hostagent.cli import cli
+from hostagent.cli.ending import Ended, end, listen
+from hostagent.cli.streams import NOT_WRITABLE, complain, open_streams, refuse
+from hostagent.errors import HostagentError
+
+USAGE = 2
+_INTERRUPTED = 130
+_PROGRAM = "hostagent"
+_COMPLETE = "_HOSTAGENT_COMPLETE"
+#: A system call that this host refuses (seccomp, a security module, limits) is no fault of this program, nor is a module that is not
+#: there or, for the same reasons, cannot be loaded.
+_REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+#: New objects before Python looks for garbage among the young ones, 700 of its own accord: what a start imports lives on, and
+#: looking at it again and again costs 7 % of a run.
+_GC_AFTER = 50_000
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code: what the command returned, or 2. A user's mistake is one sentence; a bug keeps its traceback."""
+    try:
+        if not open_streams():
+            complain("Error: there is no standard output.")
+            return USAGE
+        gc.set_threshold(_GC_AFTER)
+        listen()
+        return _told(list(arguments))
+    except Ended as ended:
+        return end(ended.number)
+
+
+def _told(arguments: list[str]) -> int:
+    try:
+        return _called(arguments)
+    except click.exceptions.Exit as done:  # --help, --version
+        return done.exit_code
+    except click.ClickException as error:
+        complain(*_shown(error))
+    except HostagentError as error:
+        complain(f"Error: {error.message}.", f"{error.next_step}{'' if error.next_step.endswith('?') else '.'}")
+    except KeyboardInterrupt:
+        complain("Interrupted.")
+        return _INTERRUPTED
+    except Ended:
+        raise
+    except MemoryError:
+        complain("Error: there is not enough memory.")
+    except BaseException as error:  # SystemExit too: a command returns its code
+        if isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in _REFUSED):
+            complain(f"Error: hostagent cannot run here: {error} ({_place(error)}).")
+        else:
+            _tell_bug(error)
+    return USAGE
+
+
+def _called(arguments: list[str]) -> int:
+    """What click's own ``main`` does, but for its exit codes: it has 1 for whatever it does not know."""
+    try:
+        if not arguments and (instruction := os.environ.get(_COMPLETE)):  # with arguments it would be exit 0 in place of a verdict
+            from click.shell_completion import shell_complete
+
+            return USAGE if shell_complete(cli, {}, _PROGRAM, _COMPLETE, instruction) else 0
+        with cli.make_context(_PROGRAM, arguments) as context:
+            code = cli.invoke(context)
+        return code if isinstance(code, int) else 0
+    except OSError as error:  # click wrote a help
+        if error.filename or not (isinstance(error, BrokenPipeError) or error.errno in NOT_WRITABLE):
+            raise
+        refuse(error)
+
+
+def _shown(error: click.ClickException) -> list[str]:
+    """The lines of click's own message, which names files; what is no command line at all is answered with the help."""
+    shown = io.StringIO()
+    error.show(shown)
+    lines, message = shown.getvalue().rstrip("\n"), error.format_message()
+    if lines.endswith(f"Error: {message}"):
+        return [*lines.removesuffix(f"Error: {message}").split("\n")[:-1], f"Error: {message}"]
+    return lines.split("\n")
+
+
+def _place(error: BaseException) -> str:
+    """Where the system refused, ``hostagent/source/child.py:58 in start``."""
+    with contextlib.suppress(Exception):
+        from hostagent.crash import crash_lines
+
+        return crash_lines(error)[-2]
+    return "at the start"
+
+
+def _tell_bug(error: BaseException) -> None:
+    try:
+        import traceback
+
+        complain(*"".join(traceback.format_exception(error)).rstrip("\n").split("\n"))
+    except Exception:  # no descriptor left to read that module by
+        complain(f"{type(error).__name__} at {_place(error)}")
+    complain(f"This is a bug in hostagent: please report it to {REPORT_BUGS_TO} with the lines above.")

@@ -1,0 +1,93 @@
+"""Standard output and standard error: whole, whatever they are made of, and safe to look at."""
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from hostagent.cli.ending import Ended
+from hostagent.visible import visible
+
+#: What writing to a full disk, a terminal that went away, a descriptor opened for reading, or beyond a limit answers.
+NOT_WRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EFBIG})
+
+
+def open_streams() -> bool:
+    """What of 0, 1 and 2 is closed leads to /dev/null, so that nothing opened later stands there. Whether there is a standard output."""
+    is_there = sys.stdout is not None
+    with contextlib.suppress(OSError):
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(descriptor)
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  until this process ends
+        else:
+            setattr(sys, name, _patient(stream, descriptor))
+    return is_there
+
+
+def _patient(stream: io.TextIOWrapper, descriptor: int) -> io.TextIOWrapper:
+    try:
+        if os.get_blocking(descriptor):
+            stream.reconfigure(errors="backslashreplace")  # no locale's encoding has every letter
+            return stream
+        raw = io.BufferedWriter(_Patient(descriptor, "w", closefd=False))
+    except OSError:  # a system call that is refused
+        return stream
+    return io.TextIOWrapper(raw, encoding=stream.encoding, errors="backslashreplace")
+
+
+class _Patient(io.FileIO):
+    """A descriptor that its owner made non-blocking: that is left as it is, and what it does not take now is waited for."""
+
+    def write(self, data: Any, /) -> int:
+        rest = memoryview(data).cast("B")
+        while rest:
+            taken = super().write(rest)
+            if taken is None:
+                _wait(self.fileno())
+            else:
+                rest = rest[taken:]
+        return len(data)
+
+
+def _wait(descriptor: int) -> None:
+    import select
+
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    poll.poll()
+
+
+def say(*lines: str) -> None:
+    """Lines on standard output, each made visible."""
+    put("".join(f"{visible(line)}\n" for line in lines))
+
+
+def put(text: str) -> None:
+    """Text on standard output as it is: a report, whose sink has made visible what a host said. Raises ``click.ClickException``."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        refuse(error)
+
+
+def refuse(error: OSError) -> NoReturn:
+    """Standard output did not take it. A reader that stops reading ends us as it ends every filter."""
+    if isinstance(error, BrokenPipeError):
+        raise Ended.by_pipe() from error
+    raise click.ClickException(f"cannot write standard output: {(error.strerror or str(error)).lower()}") from error
+
+
+def complain(*lines: str) -> None:
+    """Lines on standard error, each made visible. Where it takes none, the exit code has to say it alone."""
+    with contextlib.suppress(Exception):
+        sys.stderr.write("".join(f"{visible(line)}\n" for line in lines))
+        sys.stderr.flush()

@@ -1,0 +1,28 @@
+"""Daemons that run, as the source believes them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hostagent.collect.host.keeps import PROCESSES
+from hostagent.facts.host import Process
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+
+
+def read_processes(source: Source) -> "tuple[Process, ...] | Unread":
+    rows = source.processes(keep=PROCESSES)
+    if isinstance(rows, Unread):
+        return rows
+    found = [_process(row) for row in rows]
+    return next((one for one in found if isinstance(one, Unread)), tuple(one for one in found if not isinstance(one, Unread)))
+
+
+def _process(row: Mapping[str, Any]) -> "Process | Unread":
+    """A tape from before the unit was read holds no process that its recorder did not believe."""
+    pid, name, argv, started, unit = (row.get(key, "") for key in ("pid", "name", "argv", "started_at", "unit"))
+    if not (isinstance(pid, int) and isinstance(name, str) and isinstance(argv, list | tuple) and isinstance(started, int | float)):
+        return Unread("error", f"a process without pid, name, argv or started_at: {str(row)[:80]}")
+    if unit is not None and not isinstance(unit, str):
+        return Unread("error", f"the unit of process {pid} is {str(unit)[:40]}, wanted a text")
+    hidden = Unread("denied", f"who runs {name} (pid {pid}) cannot be seen with the rights of this run")
+    return Process(pid, name, tuple(str(part) for part in argv), float(started), hidden if unit is None else unit)

@@ -1,0 +1,37 @@
+"""What is read of the configuration of container runtimes: the kinds and names of `hostagent.snapshot.keeping`.
+
+Of containerd every value of its plug-ins is looked at, for its type and whether a drop-in says otherwise: what it is does not matter.
+"""
+
+from hostagent.knowledge.runtimes import CONTAINERD as _RULES
+from hostagent.knowledge.runtimes import schema
+from hostagent.source.keep import Keep
+
+_CRI = (
+    *("systemd_cgroup#", "enable_cdi#", "cdi_spec_dirs[]"),
+    *(f"containerd/{one}" for one in ("default_runtime_name", "default_runtime/runtime_type", "untrusted_workload_runtime/runtime_type")),
+    *(
+        f"containerd/{table}/{key}"
+        for table in ("runtimes/*", "default_runtime", "untrusted_workload_runtime")
+        for key in ("runtime_type", "runtime_path", "options/BinaryName", "options/SystemdCgroup#")
+    ),
+)
+_CONTAINERD = (
+    *("version#", "imports[]", "disabled_plugins[]", "required_plugins[]", "grpc/address"),
+    *sorted(f"{key}~" for key in schema(_RULES[-1]).top),
+    *("plugins/*~", *(f"plugins/*/{path}" for path in _CRI)),
+)
+_CRIO = (
+    *(f"crio/runtime/{key}" for key in ("default_runtime", "cgroup_manager", "cdi_spec_dirs[]")),
+    *(f"crio/runtime/runtimes/*/{key}" for key in ("runtime_path", "runtime_type")),
+    "crio/api/listen",
+)
+#: One list: what lies in the wrong directory may be meant for either.
+TOML = Keep("toml", (*_CONTAINERD, *_CRIO))
+DOCKER = Keep(
+    "json",
+    (
+        *("default-runtime", "runtimes/*/path", "runtimes/*/runtimeType", "features/*#", "cdi-spec-dirs[]"),
+        *("exec-opts=native.cgroupdriver=", "hosts=unix://"),
+    ),
+)

@@ -1,0 +1,62 @@
+"""How the records of the kernel log begin that mean something here.
+
+Any user can begin a record: the kernel puts a process's name, up to 15 characters (TASK_COMM_LEN), before what it says of the
+process (``NAME[12]: segfault at …``, ``NAME invoked oom-killer: …``, ``NAME: page allocation failure: …``), and the rest may end in
+the name of a file. So everything here is matched at the start of a record, and wants more in a row than a name has room for.
+
+Sources: open-gpu-kernel-modules (kernel_rc.c, osinit.c, kernel_gsp.c, nv-pci.c, error_nvswitch.h), Linux kernel/module/signing.c,
+security/lockdown/lockdown.c; for the names arch/x86/mm/fault.c, mm/oom_kill.c, mm/page_alloc.c; read 2026-11.
+"""
+
+from typing import NamedTuple
+
+#: Domain, bus and device of a PCI address, and its function where it is written.
+ADDRESS = r"(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(\.[0-7])?"
+#: Characters of an address: more of them than a name has room for behind "NVRM: GPU ".
+_ADDRESS_LIKE = r"[\w:.]{12}"
+
+#: The first record of every boot.
+FIRST = r"Linux version \d+\.\d"
+#: A fault of a GPU, of an NVSwitch; and what follows: the address, "GPU-I:05 GPU-CI:02" on a GPU with MIG (kernel_rc.c), the code.
+#: A process's name may have four characters behind the parenthesis, and the kernel goes on with none of these.
+XID = r"NVRM: Xid \((?=[\w:.]{6})"
+SXID = r"nvidia-nvswitch\d+:? SXid \("
+OF_XID = rf"{ADDRESS}[^)]{{0,60}}\)[^:]{{0,40}}: (\d{{1,6}})\b"
+#: A record about one GPU. One that is gone is told of in a message of several lines, of which old drivers make records of their own.
+GPU = rf"(?:NVRM: (?:The NVIDIA )?GPU(?: at)?|nvidia) {ADDRESS}(?=\b)"
+GONE = "fallen off the bus"
+STILL_GONE = f"NVRM: {GONE}"
+#: What the driver writes before its words about one GPU: the GPU, the function that speaks.
+HEAD = rf"NVRM: (?:GPU\d+ |GPU(?: at)? {ADDRESS}:? )?(?:(?P<function>\w+): )?"
+FIRMWARE = rf"[\w-]+ {_ADDRESS_LIKE}: Direct firmware load for nvidia/\S{{1,200}} failed"
+
+
+class InitFailure(NamedTuple):
+    """A record of a GPU that could not be initialised: what stands behind `HEAD`."""
+
+    kind: str  # as `hostagent.facts.gpu.InitFailure` has it
+    function: str  # that its name begins with, underscores aside
+    begins: str
+    has: str = ""
+
+
+INIT_FAILURES = (
+    InitFailure("firmware", "RmFetchGspRmImages", ""),
+    InitFailure("wpr2", "", "unexpected WPR2 already up"),
+    InitFailure("gsp", "", "Cannot initialize GSP firmware RM"),
+    InitFailure("gsp", "kgspInitRm", "", "fail"),
+    InitFailure("adapter", "", "RmInitAdapter failed"),
+    InitFailure("adapter", "", "rm_init_adapter", " failed"),
+)
+#: The kernel refuses a module because of its key, or because it has none.
+KEY_REFUSED = (
+    r"(?:[\w-]+: )?[Ll]oading of (?:unsigned module|module with unavailable key)"
+    r"|Lockdown: .{1,15}: unsigned module loading"
+    r"|PKCS#7 signature not signed with a trusted key"
+)
+#: All of the above, in few words: what is kept of a kernel log. A regular expression of PCRE2, too.
+KEPT = (
+    rf"NVRM: (?:Xid \([\w:.]{{6}}|(?:The NVIDIA )?GPU(?: at)? {_ADDRESS_LIKE}|{GONE}|(?:GPU\d+ )?(?:_?kgspInitRm|RmFetchGspRmImages|"
+    r"(?:\w+: )?(?:unexpected WPR2 already up|Cannot initialize GSP firmware RM|RmInitAdapter failed|rm_init_adapter)))"
+    rf"|{SXID}|[\w-]+ {_ADDRESS_LIKE}: Direct firmware load for nvidia/|{FIRST}|{KEY_REFUSED}"
+)

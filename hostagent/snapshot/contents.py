@@ -1,0 +1,28 @@
+"""What a person should know of a snapshot before it is given away: the kinds of things that it holds."""
+
+from hostagent.source.tape import Tape
+
+#: Methods and kinds of answers (`hostagent.snapshot.keeping`), in a person's words.
+_THINGS = (
+    ("names, owners and times of files and directories", ("list", "stat", "readlink", "realpath", "statvfs")),
+    ("packages, where they come from and what holds them", ("apt.conf", "sources.list", "sources.deb822", "stanzas", "dpkg", "keyring",
+                                                            "beginnings", "rows", "ld.so.cache")),
+    ("settings of systemd units, of the boot and of modules", ("unit", "settings", "words", "modules.dep", "keys", "modinfo")),
+    ("settings of container runtimes, CDI specifications", ("toml", "json", "yaml")),
+    ("daemons, where their configuration is, and their sockets", ("arguments", "paths", "processes", "sockets")),
+    ("lines of logs", ("messages", "matches", "log", "first", "kernel_log", "tail")),
+    ("words and numbers of the kernel, and of its devices", ("read", "mounts", "head", "whole")),
+    ("what NVML says of GPUs", ("nvml",)),
+    ("name, kernel and clock of the host", ("host", "os_release")),
+)  # fmt: skip
+
+
+def things(tape: Tape) -> "tuple[str, ...]":
+    """In a fixed order; of answers that hold something."""
+    held = {_kind(asked, answer) for asked, answer in tape.answers.items() if not (isinstance(answer, dict) and "unread" in answer)}
+    return tuple(words for words, kinds in _THINGS if held.intersection(kinds))
+
+
+def _kind(asked: str, answer: object) -> str:
+    kept = answer.get("kept") if isinstance(answer, dict) else None
+    return str(kept[0]) if isinstance(kept, list) and kept else asked.partition(" ")[0]

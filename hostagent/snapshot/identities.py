@@ -1,0 +1,55 @@
+"""What names a machine, a device, an address or a person, in all its spellings: patterns, and what is kept of each.
+
+Sources: IEEE 802 (Ethernet addresses, also as Cisco and PXE write them), InfiniBand's GUIDs and sysfs, RFC 4291, SMBIOS, names of
+NVMe and SCSI devices.
+"""
+
+import re
+
+_HEX = "[0-9a-fA-F]"
+UUID = re.compile(rf"(?<![0-9a-fA-F]){_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}(?![0-9a-fA-F])")
+#: Ethernet, and InfiniBand in sysfs, which writes lower case: fingerprints of keys are in upper case. ``ifname=eth0:MAC`` too, and as udev
+#: names interfaces, as PXE says from which one it booted, and as Cisco writes them.
+MAC = re.compile(
+    rf"(?<!\w)(?<!\b{_HEX}{{2}}:)(?<!::)(?:{_HEX}{{2}}(?::{_HEX}{{2}}){{5}}|{_HEX}{{2}}(?::{_HEX}{{2}}){{7}}|[0-9a-f]{{2}}(?::[0-9a-f]{{2}}){{19}})(?![\w:])"
+    rf"|(?<![\w-]){_HEX}{{2}}(?:-{_HEX}{{2}}){{5,7}}(?![\w-])|(?<=\benx)[0-9a-f]{{12}}(?![0-9a-z])"
+    rf"|(?<![\w.-]){_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}(?![\w.-])|(?i:(?<=mac=)|(?<=hwaddr=)|(?<=ether )){_HEX}{{12}}(?![0-9a-zA-Z])"
+)
+LONG_HEX = re.compile(rf"(?<![0-9a-zA-Z]){_HEX}{{32}}(?![0-9a-zA-Z])")  # machine ids
+#: GUIDs of InfiniBand and NVLink ports: 16 digits, in one piece or in four.
+GUID = re.compile(
+    rf"(?<![0-9a-zA-Z])(?:0x{_HEX}{{16}}|(?=[0-9]{{0,15}}[a-fA-F]){_HEX}{{16}})(?![0-9a-zA-Z])"
+    rf"|(?<![\w:.]){_HEX}{{4}}(?::{_HEX}{{4}}){{3}}(?![\w:.])"
+)
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d\d|\d)"  # no leading zero: 580.159.03.1 is a version
+IPV4 = re.compile(rf"(?<![\d.])(?!0\.|127\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?!\d|\.\d)")
+IPV6 = re.compile(rf"(?<![\w:])(?=[\da-fA-F:]*:[\da-fA-F]*:){_HEX}{{0,4}}(?::{_HEX}{{0,4}}){{2,8}}(?![\w:]|\.\d)")
+#: A dotted quad that is a version, not an address: kernels and packages have those, four fields below 256 too.
+VERSION_BEFORE = re.compile(r"(?i)(?:version|linux|kernel|release|~|\+|\.\d{1,9}-)\s*$")
+#: As clouds name hosts by their address.
+DASHED = re.compile(rf"(?i)(?<![a-z0-9])ip-(?:{_OCTET}-){{3}}{_OCTET}(?![\d-])")
+
+#: GKE keeps the driver below /home/kubernetes: a place, not a person. Also as systemd names mounts of homes.
+PERSON = re.compile(
+    r"(?:(?<=/home/)|(?<=/[uU]sers/)|(?<=\bhome-))(?!kubernetes\b|dir\b|page\b)"
+    r"[^/\s\"':,;\\\[\]{}()]+?(?=\.mount|\.automount|[/\s\"':,;\\\[\]{}()]|$)"
+    r"|(?<=/var/spool/mail/)[\w.-]+|(?<=~)[a-z][\w.-]{0,31}(?=/)|(?<=/run/user/)\d+|(?<=\buser-)\d+(?=\.slice)"
+)
+#: Of a program that a GPU's fault names: it may be a person's.
+PROGRAM = re.compile(r"(?<=, name=)[^,\n]+")
+#: Serial numbers and names of devices. The keys of settings are found by `hostagent.secret.names`.
+SERIAL = re.compile(
+    r"(?i)(?:(?<=\bserial )|(?<=\bserial number )|(?<=\bserial no )|(?<=\bserial no\. )|(?<=\bs/n )|(?<=\bs/n:)|(?<=\bs/n: )"
+    r"|(?<=\bsn )|(?<=\bsn: )|(?<=\bsn=)|(?<=\basset tag )|(?<=\basset tag: ))[A-Z0-9][\w-]{3,}"
+)
+DEVICE = re.compile(
+    r"(?<![\w.-])(?:iqn\.\d{4}-\d\d\.[\w.-]{1,200}(?::[\w.:-]{1,200})?|nqn\.\d{4}-\d\d\.[\w.:-]{1,200}|(?:naa|eui|wwn|t10)[.-](?:0x)?[0-9A-Za-z_]{8,}"
+    r"|i-[0-9a-f]{8,17}|(?:vol|eni|subnet|vpc|sg|ami)-[0-9a-f]{8,17}|arn:aws[\w-]{0,10}:[^\s\"']{1,200}"
+    r"|(?:nvme|ata|scsi|virtio|usb|dm-uuid|md-uuid)-[A-Za-z][\w.:-]*_[\w.:-]{6,}|(?<==)(?:[0-9A-F]{4}-[0-9A-F]{4}|[0-9a-f]{8}-0\d))(?![\w-])"
+)
+#: Not after a slash (what stays of a URL), not the names of systemd's units. The maker of a package is no person: who made it stays.
+EMAIL = re.compile(
+    r"(?m)^(?P<publisher>(?:Maintainer|Original-Maintainer|Packager|Vendor|author):[^\n]*)"
+    r"|(?<![\w.+/@-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}"
+    r"(?!(?:service|socket|timer|mount|target|slice|scope|device|path|swap|automount|conf|d)\b)[A-Za-z]{2,24}(?![\w-])"
+)

@@ -1,0 +1,113 @@
+"""A tape keeps what readers used, and nothing else: each answer is filtered by its kind, by the names that readers said they read.
+
+Who reads an answer says so (`hostagent.source.keep.Keep`): its kind, a word of `KINDS`, and names. To know what a recorded pass
+used, its answers are read once more. An answer that nobody claims is left out: a replay calls it *not-recorded*.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
+
+from hostagent.collect import collect
+from hostagent.deadline import time_limit
+from hostagent.facts.unread import Unread
+from hostagent.snapshot import documents, lines, packages, rows
+from hostagent.source.answerfile import Question
+from hostagent.source.base import Answer, Source
+from hostagent.source.keep import WHOLE, Filtered, Keep, merged
+from hostagent.vocabulary import Kind
+
+#: Seconds for reading the answers again; the rest is left out.
+_AGAIN_S = 30
+#: Questions whose answers this program makes itself, of numbers, names of files and words of its own.
+_OWN = frozenset({"list", "stat", "readlink", "realpath", "statvfs", "adjtimex", "lock_holder", "host", "nvml"})
+_ERRORS, _ERROR_CHARACTERS = 20, 300
+
+#: Replaces a text whose value does not matter, equal texts by equal ones.
+Mask = Callable[[str], str]
+_Filter = Callable[[Any, tuple[str, ...], Mask], Any]
+#: What a name is: a key (settings, keys); a pattern (matches, log, first, messages); ``Section.Key`` (unit); a key in full (apt.conf);
+#: a path of keys (toml, json, yaml: see `documents`); a word before ``=`` (words); what a line begins with (beginnings); a first column
+#: (rows); a number of bytes (head); a flag (arguments); a path (paths, mounts); a module (modules.dep); a field or
+#: ``PACKAGE*`` (dpkg); a soname.
+KINDS: Mapping[str, _Filter] = {
+    "settings": lines.settings,
+    "matches": lines.matches,
+    "log": lines.log,
+    "first": lines.first,
+    "words": lines.words,
+    "beginnings": lines.beginnings,
+    "rows": lines.rows,
+    "head": lines.head,
+    "mounts": lines.mounts,
+    "modules.dep": lines.modules_dep,
+    "unit": lines.unit,
+    "apt.conf": packages.apt_conf,
+    "sources.list": packages.sources_list,
+    "sources.deb822": packages.sources_deb822,
+    "stanzas": packages.stanzas,
+    "dpkg": packages.dpkg,
+    "keyring": packages.keyring,
+    "ld.so.cache": packages.ldcache,
+    "toml": documents.toml,
+    "json": documents.json_document,
+    "yaml": documents.yaml_document,
+    "keys": rows.keys,
+    "arguments": rows.arguments,
+    "paths": rows.paths,
+    "messages": rows.messages,
+}
+
+
+class _Answered(NamedTuple):
+    """A backend over the answers of a pass that is over."""
+
+    answers: "Mapping[Question, Answer | Unread]"
+    kind: Kind
+
+    def ask(self, method: str, *arguments: str) -> "Answer | Unread":
+        return self.answers.get((method, *arguments), Unread("not-recorded", " ".join((method, *arguments))))
+
+
+def used(answers: "Mapping[Question, Answer | Unread]", kind: Kind) -> "dict[Question, Keep | None]":
+    """What readers use of each answer; None where none of them says, or where they do not agree on its kind."""
+    source = Source(_Answered(answers, kind))
+    with time_limit(_AGAIN_S):
+        collect(source)
+    return {asked: merged(source.keeps.get(asked, ())) for asked in answers}
+
+
+def kept(answers: "Mapping[Question, Answer | Unread]", kind: Kind, mask: Mask) -> "dict[Question, Answer | Unread]":
+    """The answers with what was used of them: as ``Filtered``, or in full where all of it is. One that no reader claims is left out."""
+    found: dict[Question, Answer | Unread] = {}
+    for asked, keep in used(answers, kind).items():
+        answer = answers[asked]
+        if asked[0] in _OWN or isinstance(answer, Unread | Filtered) or keep == WHOLE:
+            found[asked] = answer
+        elif keep is not None and keep.kind in KINDS:
+            found[asked] = filtered(asked, answer, keep, mask)
+    return found
+
+
+def filtered(asked: Question, answer: Answer, keep: Keep, mask: Mask) -> "Filtered | Unread":
+    """One answer. What its kind cannot take apart is an error, for readers cannot either."""
+    apart = KINDS[keep.kind]
+    try:
+        if asked[0] == "run":
+            return Filtered(_of_program(answer, lambda text: apart(text, keep.names, mask)), keep)
+        return Filtered(apart(answer, keep.names, mask), keep)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        return Unread("error", f"{asked[1] if len(asked) > 1 else asked[0]}: {error}")
+
+
+def _of_program(answer: Answer, stdout: Callable[[bytes], bytes]) -> dict[str, Any]:
+    """Of what a program says beside its answer only errors are read."""
+    said = cast("dict[str, Any]", answer)
+    text = said["stdout"]
+    left = stdout(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
+    lines_of = said["stderr"].strip()[:_ERROR_CHARACTERS].splitlines() if said["exit_code"] else []
+    errors = [line[:_ERROR_CHARACTERS] for line in said["stderr"].splitlines() if line.startswith("error:")][:_ERRORS]
+    return {
+        "exit_code": said["exit_code"],
+        "stdout": left or ("-\n" if text.strip() else ""),  # nothing of use is not nothing
+        "stderr": "\n".join(dict.fromkeys([*lines_of, *errors])),
+    }

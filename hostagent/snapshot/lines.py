@@ -1,0 +1,136 @@
+"""Filters of texts that are read line by line. Each takes the bytes of an answer and the names that are kept; bytes again."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from hostagent.secret.names import without_secrets
+
+Mask = Callable[[str], str]
+
+
+def _text(data: bytes) -> str:
+    """What is no UTF-8 stays as it is: readers decode it themselves."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _joined(lines: Iterable[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
+def settings(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    r"""Lines ``NAME=…``, ``NAME: …`` and ``NAME …``, in either case; headings of sections and empty lines between them.
+
+    >>> settings(b"[main]\nproxy_password=x\nExclude = nvidia*\n", ("exclude",), str)
+    b'[main]\nExclude = nvidia*\n'
+    """
+    known = "|".join(map(re.escape, names))
+    line = re.compile(rf"[ \t]*(?:export[ \t]+)?(?:{known})[ \t]*[=: \t].*|[ \t]*\[[^\]\n]*\]|[ \t]*\Z", re.IGNORECASE)
+    return _joined(found[0] for text in _text(data).splitlines() if (found := line.match(text)))
+
+
+def matches(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    r"""What the patterns match, in the order of the text; of a pattern with a group called ``keep``, that group.
+
+    >>> matches(b"a 1\nb 2\nc 3\n", ("^c .", "^a (?P<keep>.)"), str)
+    b'1\nc 3\n'
+    """
+    return _joined(_matched(_text(data), names, at_most=0))
+
+
+def log(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    """The same, without the secrets in it: no reader shows them either."""
+    return _joined(map(without_secrets, _matched(_text(data), names, at_most=0)))
+
+
+def first(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    """The same, but only the first match of each pattern."""
+    return _joined(map(without_secrets, _matched(_text(data), names, at_most=1)))
+
+
+def _matched(text: str, names: tuple[str, ...], at_most: int) -> Iterator[str]:
+    spans: list[tuple[int, int]] = []
+    for name in names:
+        group = "keep" if "(?P<keep>" in name else 0
+        for number, found in enumerate(re.finditer(name, text, re.MULTILINE), 1):
+            spans.append(found.span(group))
+            if number == at_most:
+                break
+    ends = -1
+    for start, end in sorted(spans):
+        if start >= ends:
+            ends = end
+            yield text[start:end]
+
+
+def words(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    r"""Words ``NAME=VALUE`` of one line.
+
+    >>> words(b"root=/dev/sda1 rootpw=x modprobe.blacklist=nouveau quiet\n", ("modprobe.blacklist",), str)
+    b'modprobe.blacklist=nouveau\n'
+    """
+    return _joined([" ".join(word for word in _text(data).split() if word.partition("=")[0] in names)])
+
+
+def beginnings(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    """Lines that begin with a name."""
+    return _joined(line for line in _text(data).splitlines() if line.startswith(names))
+
+
+def rows(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    """Lines whose first column, up to a tab, is a name; as packages list paths, with /usr before them or not."""
+    wanted = {name.removeprefix("/usr") for name in names}
+    return _joined(line for line in _text(data).splitlines() if line.partition("\t")[0].removeprefix("/usr") in wanted)
+
+
+def head(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    """The first bytes."""
+    return data[: max(map(int, names))]
+
+
+def mounts(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    r"""Where and of which type are the filesystems that hold the named paths (proc_pid_mounts(5)).
+
+    >>> mounts(b"//nas/x /mnt cifs rw,username=a 0 0\n/dev/sda1 / ext4 rw 0 0\n", ("/usr",), str)
+    b'- / ext4\n'
+    """
+    fields = (line.split(" ") for line in _text(data).splitlines())
+    found = ((one[1], one[2]) for one in fields if len(one) > 2)
+    return _joined(f"- {place} {kind}" for place, kind in found if any(f"{name}/".startswith(f"{place.rstrip('/')}/") for name in names))
+
+
+def modules_dep(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    r"""Where the named modules are (modules.dep(5)).
+
+    >>> modules_dep(b"kernel/a.ko:\nextra/nvidia.ko.xz: kernel/b.ko\n", ("nvidia",), str)
+    b'extra/nvidia.ko.xz:\n'
+    """
+    return matches(data, tuple(rf"^(?:[^:\n]*/)?{re.escape(name)}\.ko(?:\.\w+)?:" for name in names), mask)
+
+
+def unit(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    r"""The named assignments of a unit (systemd.syntax(7)), with the lines they go on in, and the headings of all sections.
+
+    >>> unit(b"[Service]\nEnvironment=TOKEN=x \\\n  LimitMEMLOCK=1\nLimitMEMLOCK=2 \\\n # y\n\n", ("Service.LimitMEMLOCK",), str)
+    b'[Service]\nLimitMEMLOCK=2 \\\n\n'
+    """
+    shown: list[str] = []
+    section, pending = "", list[str]()
+    for raw in _text(data).split("\n"):
+        line = raw.strip()
+        if line.startswith(("#", ";")):
+            continue
+        pending.append(raw)
+        if line.endswith("\\"):
+            continue
+        if len(pending) == 1 and line.startswith("[") and line.endswith("]"):
+            section = line[1:-1]
+            shown.append(line)
+        elif _is_kept(section, pending, names):
+            shown += pending
+        pending = []
+    return _joined([*shown, *(pending if _is_kept(section, pending, names) else ())])
+
+
+def _is_kept(section: str, pending: "list[str]", names: tuple[str, ...]) -> bool:
+    key = " ".join(line.strip().removesuffix("\\") for line in pending).partition("=")[0]
+    return f"{section}.{key.strip()}" in names

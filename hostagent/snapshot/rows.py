@@ -1,0 +1,54 @@
+"""Filters of answers that are JSON: keys of an object, processes, sockets, the kernel log."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+Mask = Callable[[str], str]
+
+
+def keys(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
+    """The named keys of an object."""
+    return {key: value for key, value in answer.items() if key in names}
+
+
+def arguments(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
+    """Processes, of whose command line the named flags stay that are followed by a path.
+
+    >>> arguments([{"pid": 1, "argv": ["k3s", "--token", "x", "-c", "/a", "--config=/b", "--config", "c"]}], ("-c", "--config"), str)
+    [{'pid': 1, 'argv': ['-c', '/a', '--config=/b', '--config', '']}]
+    """
+    return [{**row, "argv": _flags(row.get("argv"), names)} for row in answer]
+
+
+def _flags(argv: Any, names: tuple[str, ...]) -> "list[str]":
+    words = [str(word) for word in argv] if isinstance(argv, list | tuple) else []
+    found: list[str] = []
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name in names:
+            value = value if equals else next(iter(words[number + 1 : number + 2]), "")
+            path = value if value.startswith("/") else ""
+            found += [f"{name}={path}"] if equals else [name, path]
+    return found
+
+
+def paths(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
+    """Rows whose path is a name; /var/run is /run."""
+    wanted = {_run_path(name) for name in names}
+    return [row for row in answer if _run_path(str(row.get("path", ""))) in wanted]
+
+
+def _run_path(path: str) -> str:
+    return path.removeprefix("/var") if path.startswith("/var/run/") else path
+
+
+def messages(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
+    """Messages of the kernel that one of the patterns is found in: texts, or pairs of seconds and text.
+
+    >>> messages({"lines": [[1.5, "NVRM: x"], "Command line: y"], "complete": True}, ("NVRM",), str)
+    {'lines': [[1.5, 'NVRM: x']], 'complete': True}
+    """
+    wanted = re.compile("|".join(f"(?:{name})" for name in names))
+    found = [line for line in answer["lines"] if wanted.search(line if isinstance(line, str) else str(line[-1]))]
+    return {**answer, "lines": found}

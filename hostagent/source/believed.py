@@ -1,0 +1,137 @@
+"""Who is believed: whether a process is the daemon that it is called, or anybody's that took the name. No I/O.
+
+Any user, and any pod, may run a program called containerd. They do not choose the cgroup that systemd or a container runtime puts
+them into, whether their process ids are the host's, or that they are nobody's root but their own.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Literal, Protocol
+
+from hostagent.facts.unread import Unread, UnreadError, need
+
+#: Stands for a group that contains the reader's own container: the kernel does not tell its name.
+_HIDDEN = "?"
+_INSTANCE = re.compile(r"@[^/]*(?=\.service\Z)")
+
+
+class Evidence(Protocol):
+    """What the system says of a process. Each is looked at when it is asked for, in the order of `believed`."""
+
+    @property
+    def service(self) -> "str | Unread":
+        """What `service_of` says."""
+
+    @property
+    def may_be_of_driver_container(self) -> "bool | Unread":
+        """There is a driver container, and it starts daemons of this name."""
+
+    @property
+    def is_outside(self) -> "bool | Unread":
+        """It is in no container with process ids of its own: it has one id alone."""
+
+    @property
+    def is_root(self) -> "bool | Unread":
+        """Its real, effective, saved and file system's user are root."""
+
+    @property
+    def root(self) -> "Literal['host', 'driver', ''] | Unread":
+        """Whose root directory it has: the host's, the driver container's, or another."""
+
+    @property
+    def has_own_program(self) -> "bool | Unread":
+        """It runs a program of its own name that only root may change."""
+
+
+def believed(seen: Evidence, services: Collection[str], *, has_systemd: bool) -> "str | Unread | None":
+    """The service that runs a daemon, "" for one that is believed without, None for anybody's process; unread where that is not seen.
+
+    `services`: those that start the daemon of this name.
+    """
+    try:
+        service = need(seen.service) if has_systemd else ""
+        if _INSTANCE.sub("@", service) in services:
+            return service if need(seen.is_outside) else None
+        # Of another service, as of no service where there is no systemd, only root's own programs: a service may run what users wrote.
+        may_be_roots = not has_systemd or service != ""
+        in_container = need(seen.may_be_of_driver_container)
+        if not (may_be_roots or in_container) or not (need(seen.is_outside) and need(seen.is_root)):
+            return None
+        root = need(seen.root)
+        if root == "driver" and in_container:
+            return ""
+        return service if root == "host" and may_be_roots and need(seen.has_own_program) else None
+    except UnreadError as error:
+        return error.unread
+
+
+def service_of(cgroup: str, of_first: str) -> "str | Unread":
+    """The service of the system's manager in whose cgroup a process is, "" for none.
+
+    Both are /proc/<pid>/cgroup (cgroups(7)), of the process and of process 1. A container may have a systemd of its own, and then its
+    services have the same names: what counts is where they are below process 1's own place.
+
+    >>> service_of("0::/runtime.slice/containerd.service/init", "0::/init.scope")
+    'containerd.service'
+    >>> service_of("0::/system.slice/docker-1f.scope/system.slice/containerd.service", "0::/init.scope")
+    ''
+    >>> service_of("0::/../../../system.slice/containerd.service", "0::/../../../init.scope")  # from a container
+    'containerd.service'
+    """
+    hierarchy, first = _systemds(of_first)
+    path = _paths(cgroup).get(hierarchy, "")
+    if not first or not path:
+        return Unread("error", "no cgroup in the hierarchy of systemd")
+    place = _below(path, first.removesuffix("/init.scope"))
+    slices = place[1:] if place[:1] == (_HIDDEN,) else place
+    unit = next((part for part in slices if not part.endswith(".slice")), "")
+    # user@1000.service is a manager of its own: what is in it is its user's
+    return unit if unit.endswith(".service") and not unit.startswith("user@") else ""
+
+
+def _below(path: str, base: str) -> "tuple[str, ...]":
+    """The groups that lead from `base` to `path`; none where it is elsewhere.
+
+    Seen from a container, what is not in it begins with ``..``, as often as its group is deep. Where that is less often than to `base`, the
+    groups between have no name. One of them may be taken on trust: what contains it is the root group, where only root makes groups.
+    """
+    ups, parts = _split(path)
+    base_ups, base_parts = _split(base)
+    hidden = base_ups - ups
+    if hidden and (base_parts or hidden != 1 or not ups):
+        return ()
+    return (_HIDDEN,) * hidden + parts[len(base_parts) :] if parts[: len(base_parts)] == base_parts else ()
+
+
+def _split(path: str) -> "tuple[int, tuple[str, ...]]":
+    """How often a path goes up, and the rest of it.
+
+    >>> _split("/../../a/b"), _split("/")
+    ((2, ('a', 'b')), (0, ()))
+    """
+    parts = tuple(part for part in path.split("/") if part)
+    ups = next((number for number, part in enumerate(parts) if part != ".."), len(parts))
+    return ups, parts[ups:]
+
+
+def _paths(text: str) -> dict[str, str]:
+    """By hierarchy: ``name=systemd`` is systemd's of version 1, "" the one of version 2."""
+    rows = (line.split(":", 2) for line in text.split("\n"))  # not splitlines: a group's name may hold what that takes for a line's end
+    return {row[1]: row[2] for row in rows if len(row) == 3}
+
+
+def _systemds(text: str) -> "tuple[str, str]":
+    """The hierarchy in which systemd keeps its units, and the path in it. Of two, container runtimes use the older one alone."""
+    paths = _paths(text)
+    return next(((name, paths[name]) for name in ("name=systemd", "") if name in paths), ("", ""))
+
+
+def parse_status(text: str) -> "tuple[tuple[int, ...], int]":
+    r"""The four user ids of /proc/<pid>/status (proc_pid_status(5)), and how many process ids it has; none and 0 where a line is missing.
+
+    >>> parse_status("Name:\tx\nUid:\t0\t0\t0\t0\nNSpid:\t812\t1\n")
+    ((0, 0, 0, 0), 2)
+    """
+    rows = dict(line.split(":", 1) for line in text.split("\n") if ":" in line)
+    users, ids = (rows.get(name, "").split() for name in ("Uid", "NSpid"))
+    return tuple(int(one) for one in users if one.isascii() and one.isdigit()), len(ids)

@@ -1,0 +1,58 @@
+"""What a program that reads somebody else's file may do: read, in bounded memory and time."""
+
+import ctypes
+import os
+import resource
+
+from hostagent.source.base import MIB
+
+_NO_NEW_PRIVS = 38  # prctl(2)
+_NOBODY = 65534
+#: systemd's table of numbers of users and groups calls these unused: no distribution, service or container has one of them.
+_UNUSED = range(1879048192, 2147483647)
+#: Bytes of addresses and of one file; the numbers are for a shell, which rpm's macros start.
+_LIMITS = {
+    resource.RLIMIT_AS: 512 * MIB,
+    resource.RLIMIT_FSIZE: 64 * MIB,
+    resource.RLIMIT_NOFILE: 256,
+    resource.RLIMIT_CORE: 0,
+}
+_MOST_PROCESSES = 16
+
+
+def nobody() -> int:
+    """The number of a user and a group that nobody else is; of nobody itself where that one is not mapped to here.
+
+    Processes that run as nobody may signal and trace each other and share a limit of processes.
+    """
+    number = _UNUSED[int.from_bytes(os.urandom(4), "little") % len(_UNUSED)]
+    return number if all(_is_mapped(number, f"/proc/self/{kind}_map") for kind in ("uid", "gid")) else _NOBODY
+
+
+def _is_mapped(number: int, path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            rows = [[int(field) for field in line.split()] for line in stream]
+    except (OSError, ValueError):
+        return False
+    return any(start <= number < start + count for start, _, count in rows)
+
+
+def confine(user: int, seconds: float) -> None:
+    """Limits, no rights, no new ones, for a process that becomes another program. Raises ``OSError`` where that is refused.
+
+    `user` is the number from `nobody`; 0 leaves an ordinary user who he is. Whom this process dies with is forgotten.
+    """
+    limits = {**_LIMITS, resource.RLIMIT_CPU: int(seconds) + 2}
+    if user in _UNUSED:  # others' processes would count
+        limits[resource.RLIMIT_NPROC] = _MOST_PROCESSES
+    for kind, most in limits.items():
+        _, hard = resource.getrlimit(kind)
+        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (lower, lower))
+    if user:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    if ctypes.CDLL(None).prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise PermissionError("no_new_privs is refused")

@@ -1,0 +1,45 @@
+"""Whether /proc shows every process, or hides those of others (proc(5), hidepid)."""
+
+import contextlib
+import os
+import re
+
+from hostagent.facts.unread import Unread
+from hostagent.source.files import Files
+from hostagent.source.paths import Root
+
+_CAP_SYS_PTRACE = 19  # capabilities(7)
+
+
+def first_process(root: Root, files: Files) -> "str | Unread":
+    """The name of process 1; denied where processes are hidden, for one that is not shown is not one that does not run."""
+    name = files.read("/proc/1/comm", "64")
+    if isinstance(name, Unread):
+        if name.why not in ("absent", "denied"):
+            return name
+        return Unread("denied", "process 1 is not shown: /proc is mounted with hidepid, or is no host's")
+    # Root without this capability sees process 1 where that has it neither, and yet not the processes of others.
+    if os.geteuid() == 0 and not _sees_others() and parse_hides(_own("mountinfo"), f"{root.path.rstrip('/')}/proc"):
+        return Unread("denied", "processes of other users are not shown: /proc is mounted with hidepid, and CAP_SYS_PTRACE is missing")
+    return str(name.decode("utf-8", "replace")).strip()
+
+
+def parse_hides(mountinfo: str, place: str) -> bool:
+    """Whether the procfs at `place` is mounted with hidepid (proc_pid_mountinfo(5)).
+
+    >>> parse_hides("23 22 0:21 / /proc rw,nosuid - proc proc rw,hidepid=invisible", "/proc")
+    True
+    """
+    rows = re.findall(r"^\S+ \S+ \S+ \S+ (\S+) .*? - proc \S+ (\S+)$", mountinfo, re.MULTILINE)
+    return any("hidepid=" in options for point, options in rows if point == place)
+
+
+def _sees_others() -> bool:
+    found = re.search(r"^CapEff:\t([0-9a-f]+)$", _own("status"), re.MULTILINE)
+    return bool(found and int(found[1], 16) >> _CAP_SYS_PTRACE & 1)
+
+
+def _own(name: str) -> str:
+    with contextlib.suppress(OSError), open(f"/proc/self/{name}", encoding="utf-8", errors="replace") as stream:
+        return stream.read()
+    return ""

@@ -1,0 +1,59 @@
+"""What a reader uses of an answer: it says so with its question, and a snapshot keeps that and nothing else.
+
+A live host answers in full. A snapshot is filtered when it is saved (`hostagent.snapshot.keeping`); an answer of it carries what
+was kept, and a reader that wants more gets *not-recorded*, never *absent*.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hostagent.facts.unread import Unread
+
+
+class Keep(NamedTuple):
+    """The kind of an answer, and the names in it that are read. What a name is depends on the kind: `hostagent.snapshot.keeping`."""
+
+    kind: str
+    names: tuple[str, ...] = ()
+
+
+#: All of it: numbers and words of the kernel, names of packages. Nothing that a person writes a password into.
+WHOLE = Keep("whole")
+
+
+class Filtered(NamedTuple):
+    """An answer of a filtered snapshot."""
+
+    answer: object
+    kept: Keep
+
+
+def lacking(wanted: "Keep | None", kept: Keep) -> "str":
+    """What a reader wants and a filtered answer does not hold; "" when it holds all of it.
+
+    >>> lacking(Keep("settings", ("a",)), Keep("settings", ("a", "b"))), lacking(Keep("settings", ("c",)), Keep("settings", ("a",)))
+    ('', 'c')
+    """
+    if wanted is None or wanted.kind != kept.kind:
+        return f"it as {wanted.kind}" if wanted and wanted != WHOLE else "all of it"
+    return ", ".join(name for name in wanted.names if name not in kept.names)
+
+
+def usable(answer: Filtered, wanted: "Keep | None", question: str) -> object:
+    """The answer where it holds what is wanted, else *not-recorded*."""
+    if missing := lacking(wanted, answer.kept):
+        return Unread("not-recorded", f"the snapshot kept a part of '{question}', and not {missing[:80]}: record again", question)
+    return answer.answer
+
+
+def merged(keeps: Iterable[Keep]) -> "Keep | None":
+    """What several readers of one answer use; None where they do not agree on what it is.
+
+    >>> merged([Keep("settings", ("b",)), Keep("settings", ("a", "b"))])
+    Keep(kind='settings', names=('a', 'b'))
+    """
+    found = list(keeps)
+    if WHOLE in found:
+        return WHOLE
+    kinds = {one.kind for one in found}
+    return Keep(kinds.pop(), tuple(sorted({name for one in found for name in one.names}))) if len(kinds) == 1 else None

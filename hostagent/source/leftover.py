@@ -1,0 +1,68 @@
+"""A directory for whoever has no namespace to put it in. Of one who was killed, the next one removes it.
+
+Its owner holds a lock on it, so a directory without one is a dead owner's, in whatever container he lived. Nobody else
+can take that lock: the directory opens to its user alone.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+
+_PREFIX = "hostagent-copy-"
+_TRIES = 5
+
+
+@contextlib.contextmanager
+def directory(group: int) -> Iterator[str]:
+    """An empty one, removed in the end; with a `group` that nobody else is in its members may write there. Raises ``OSError``."""
+    import shutil
+    import tempfile
+
+    remove_left()
+    for _ in range(_TRIES):  # another run may take a directory for a dead owner's until its lock is held
+        path = tempfile.mkdtemp(prefix=_PREFIX)
+        lock = _locked(path)
+        if lock >= 0:
+            break
+    else:
+        raise OSError(errno.EAGAIN, "other runs remove every directory")
+    try:
+        if group:
+            os.fchown(lock, -1, group)
+            os.fchmod(lock, 0o770)
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(lock)
+
+
+def remove_left() -> None:
+    """Remove what dead owners of this user have left. No link is followed: rmtree walks by descriptors."""
+    import shutil
+    import tempfile
+
+    base = tempfile.gettempdir()
+    for name in os.listdir(base):
+        path = os.path.join(base, name)
+        if name.startswith(_PREFIX) and (lock := _locked(path)) >= 0:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(lock)
+
+
+def _locked(path: str) -> int:
+    """A descriptor with the lock on a directory of this user's own that is still there; -1 where somebody else has it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    try:
+        if os.fstat(descriptor).st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.lstat(path), os.fstat(descriptor)):
+                return descriptor
+    except OSError:
+        pass
+    os.close(descriptor)
+    return -1

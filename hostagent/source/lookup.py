@@ -1,0 +1,32 @@
+"""Looking a path up inside a directory that it must not leave: by the kernel, or part by part where the kernel cannot be asked."""
+
+import errno
+import os
+from contextlib import closing
+
+from hostagent.source.syscalls import openat2_in_root
+from hostagent.source.walk import Walk
+
+#: How often openat2(2) is asked again while somebody moves directories, before the walk is taken.
+_TRIES = 16
+#: Where openat2(2) is no help: not there (before Linux 5.6), refused by a container's old filter, a magic link, a tree in motion.
+_NO_HELP = (errno.ENOSYS, errno.EPERM, errno.EXDEV, errno.EAGAIN)
+
+
+def by_kernel(root: int, path: str, flags: int, mode: int = 0o777) -> int:
+    """A descriptor of `path`, as the kernel looks it up inside the directory `root`; by parts where it does not. Raises ``OSError``."""
+    for _ in range(_TRIES):
+        try:
+            return openat2_in_root(root, os.fsencode(path), flags | os.O_CLOEXEC, mode)
+        except OSError as error:
+            if error.errno not in _NO_HELP:
+                raise
+            if error.errno != errno.EAGAIN:
+                break
+    return by_parts(root, path, flags, mode)
+
+
+def by_parts(root: int, path: str, flags: int, mode: int = 0o777) -> int:
+    """The same without the kernel's help."""
+    with closing(Walk(root)) as walk:
+        return walk.open(path, flags, mode)

@@ -1,0 +1,85 @@
+"""Namespaces of the kernel, for processes that are to leave nothing behind: what is in them goes with their last or first process.
+
+unshare(2), setns(2), mount(2) and mount_setattr(2) by ctypes: Python has names for the first two from 3.12 on.
+"""
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Iterator
+
+from hostagent.source.base import MIB
+
+_MOUNT, _IPC, _USER, _PID, _NET = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_ATTR_RDONLY, _ATTR_NOSUID = 1, 2
+#: The number of mount_setattr(2), which came with Linux 5.12.
+_MOUNT_SETATTR = {"x86_64": 442, "aarch64": 442}
+#: Directories of every system in which a program finds nothing that it needs; in the first are the sockets of services.
+_PLACES = ("/run", "/tmp", "/mnt")  # noqa: S108  nothing is made in them
+
+
+@contextlib.contextmanager
+def first_of_its_numbers() -> Iterator[bool]:
+    """What is forked in this block is number 1 of its own namespace of process numbers: with it dies all that it started.
+
+    False where the kernel refuses that; an ordinary user does not ask.
+    """
+    libc = ctypes.CDLL(None)
+    try:
+        before = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # no /proc
+        yield False
+        return
+    is_apart = os.geteuid() == 0 and libc.unshare(_PID) == 0
+    try:
+        yield is_apart
+    finally:
+        if is_apart:
+            libc.setns(before, _PID)
+        os.close(before)
+
+
+def be_alone() -> bool:
+    """Leave mounts, network and shared memory to others. False where the kernel refuses that; then end this process.
+
+    An ordinary user needs a namespace of users for it, in which it is itself and nobody else is anybody: where that cannot
+    be said (AppArmor may refuse it once the namespace is made) this process is nobody, too.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    libc = ctypes.CDLL(None)
+    if libc.unshare(_MOUNT | _NET | _IPC | (_USER if uid else 0)) != 0:
+        return False
+    return (not uid or _is_itself(uid, gid)) and libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None) == 0
+
+
+def _is_itself(uid: int, gid: int) -> bool:
+    try:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            with open(f"/proc/self/{name}", "wb") as stream:
+                stream.write(text.encode())
+    except OSError:
+        return False
+    return True
+
+
+def write_nowhere() -> None:
+    """All that is mounted becomes read-only for this process, which must be alone; before Linux 5.12 nothing happens."""
+    number = _MOUNT_SETATTR.get(os.uname().machine)
+    attributes = (ctypes.c_uint64 * 4)(_ATTR_RDONLY | _ATTR_NOSUID, 0, 0, 0)  # to set, to clear, propagation, user namespace
+    if number:
+        ctypes.CDLL(None).syscall(number, _AT_FDCWD, b"/", _AT_RECURSIVE, ctypes.byref(attributes), ctypes.sizeof(attributes))
+
+
+def private_directory(size: int) -> str:
+    """An empty directory in memory in the place of one that exists, of at most `size` bytes, for every user; nobody else sees it.
+
+    "" where it cannot be made. For a process that is alone. It imports nothing any more: its modules may lie below.
+    """
+    options = f"size={size // MIB}m,nr_inodes=64,mode=1777".encode()
+    libc = ctypes.CDLL(None)
+    for place in _PLACES:
+        if os.path.isdir(place) and libc.mount(b"hostagent", place.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, options) == 0:
+            return place
+    return ""

@@ -1,0 +1,208 @@
+"""One process and its host, as the kernel shows them: what decides whether the process is what it is called."""
+
+import os
+import stat
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.knowledge import daemons
+from hostagent.source.base import KIB
+from hostagent.source.believed import parse_status, service_of
+from hostagent.source.files import Files, unread
+from hostagent.source.hidden import first_process
+from hostagent.source.lanes.nvmlgate import DRIVER_ROOT
+from hostagent.source.paths import Root
+from hostagent.source.trusted import only_roots
+
+_IN_DRIVER_CONTAINER = frozenset(daemons.processes("nvidia"))
+_ARGUMENTS = 64
+_ARGUMENT_BYTES = 4 * KIB
+
+T = TypeVar("T")
+
+
+class Host:
+    """What all processes are held against."""
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+        self.files = Files(root)
+
+    @cached_property
+    def first(self) -> "str | Unread":
+        return first_process(self.root, self.files)
+
+    @cached_property
+    def first_cgroup(self) -> str:
+        return str(need(self.files.read("/proc/1/cgroup")).decode("utf-8", "replace"))
+
+    @cached_property
+    def shows_root(self) -> bool:
+        """In a user namespace without the real root, its processes look like nobody's."""
+        users, _ = parse_status(need(self.files.read("/proc/1/status")).decode("utf-8", "replace"))
+        return bool(users) and not any(users)
+
+    @cached_property
+    def psutil(self) -> Any:
+        """It opens files by itself: it is given the host's /proc as a descriptor that was opened below the host's root."""
+        import psutil
+
+        self._procfs = self.root.open("/proc", os.O_PATH | os.O_DIRECTORY)
+        psutil.PROCFS_PATH = f"/proc/self/fd/{self._procfs}"
+        return psutil
+
+    def close(self) -> None:
+        if "psutil" in vars(self):
+            os.close(self._procfs)
+            self.psutil.PROCFS_PATH = "/proc"
+
+    @cached_property
+    def own_root(self) -> "tuple[int, int] | None":
+        return self._directory("/")
+
+    @cached_property
+    def driver_root(self) -> "tuple[int, int] | None":
+        """Device and inode of the driver container's root; None where there is none."""
+        return self._directory(DRIVER_ROOT)
+
+    def _directory(self, path: str) -> "tuple[int, int] | None":
+        try:
+            place = self.root.open(path, os.O_PATH | os.O_DIRECTORY, follow=path == "/")
+        except OSError as error:
+            missing = unread(error, path)
+            if missing.why == "absent":
+                return None
+            raise UnreadError(missing) from None
+        found = os.fstat(place)
+        os.close(place)
+        return found.st_dev, found.st_ino
+
+
+class Process:
+    """The `Evidence` of one process. Raises ``UnreadError`` for what cannot be seen, ``ProcessLookupError`` when it has ended."""
+
+    def __init__(self, host: Host, pid: int, name: str) -> None:
+        self.host = host
+        self.pid = pid
+        self.name = name
+
+    @cached_property
+    def started_at(self) -> float:
+        """Seconds since the epoch; raises ``ProcessLookupError`` also for a process that has ended and is not reaped."""
+        for path in ("/proc/stat", f"/proc/{self.pid}/stat"):  # in a made tree they may be anything
+            found = need(self.host.files.stat(path)) if not is_gone(self.host.files, self.pid) else None
+            if found is None:
+                raise ProcessLookupError
+            if found["kind"] != "file":
+                raise UnreadError(Unread("error", f"{path} is no file"))
+        psutil = self.host.psutil
+        try:
+            process = psutil.Process(self.pid)
+            started_at = float(process.create_time())
+            if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+                raise ProcessLookupError
+        except psutil.AccessDenied as error:
+            raise UnreadError(Unread("denied", f"/proc/{self.pid}/stat: permission denied")) from error
+        except psutil.Error as error:
+            raise ProcessLookupError from error
+        except (ValueError, IndexError, KeyError, RuntimeError) as error:
+            raise UnreadError(Unread("error", f"/proc/{self.pid}/stat: {error}")) from error
+        return started_at
+
+    @property
+    def service(self) -> "str | Unread":
+        return service_of(self._read("cgroup").decode("utf-8", "replace"), self.host.first_cgroup)
+
+    @property
+    def may_be_of_driver_container(self) -> bool:
+        return self.name in _IN_DRIVER_CONTAINER and self.host.driver_root is not None
+
+    @property
+    def is_outside(self) -> bool:
+        if not self._status[1]:
+            raise UnreadError(Unread("error", f"/proc/{self.pid}/status: no line NSpid"))
+        return self._status[1] == 1
+
+    @property
+    def is_root(self) -> bool:
+        if not self.host.shows_root:
+            raise UnreadError(Unread("denied", "root's processes look like nobody's from this user namespace"))
+        return len(self.users) == 4 and not any(self.users)
+
+    @property
+    def users(self) -> "tuple[int, ...]":
+        return self._status[0]
+
+    @property
+    def root(self) -> "Literal['host', 'driver', '']":
+        found = self._linked("root")
+        place = (found.st_dev, found.st_ino)
+        return "driver" if place == self.host.driver_root else "host" if place == self.host.own_root else ""
+
+    @property
+    def has_own_program(self) -> bool:
+        """A setuid program keeps its own name, whatever its user called the link that he started it by."""
+        path = self._look(lambda place: os.readlink("exe", dir_fd=place)).removesuffix(" (deleted)")
+        folder, _, program = path.rpartition("/")
+        found = self._linked("exe")
+        is_fixed = found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        return is_fixed and program != "" and self.name.startswith(program) and self._look(lambda _: only_roots(self.host.root, folder))
+
+    @property
+    def argv(self) -> "list[str]":
+        return parse_arguments(self._read("cmdline", _ARGUMENTS * _ARGUMENT_BYTES))
+
+    @cached_property
+    def _status(self) -> "tuple[tuple[int, ...], int]":
+        return parse_status(self._read("status").decode("utf-8", "replace"))
+
+    def _read(self, name: str, limit: int = 64 * KIB) -> bytes:
+        data = self.host.files.head(f"/proc/{self.pid}/{name}", limit)
+        if isinstance(data, bytes):
+            return data
+        if is_gone(self.host.files, self.pid):
+            raise ProcessLookupError
+        raise UnreadError(data)
+
+    def _linked(self, name: str) -> os.stat_result:
+        """What a link of the process leads to. The kernel's own has no length, and no path of ours; that of a made tree stays in it."""
+        if self._look(lambda place: os.stat(name, dir_fd=place, follow_symlinks=False)).st_size == 0:
+            return self._look(lambda place: os.stat(name, dir_fd=place))
+        return self._look(os.fstat, f"/{name}")
+
+    def _look(self, ask: "Callable[[int], T]", name: str = "") -> T:
+        """`ask` of a descriptor of its directory, or of what is called `name` in it."""
+        path = f"/proc/{self.pid}{name}"
+        try:
+            place = self.host.root.open(path, os.O_PATH)
+            try:
+                return ask(place)
+            finally:
+                os.close(place)
+        except (OSError, ValueError) as error:
+            if is_gone(self.host.files, self.pid):
+                raise ProcessLookupError from error
+            raise UnreadError(unread(error, path)) from error
+
+
+def is_gone(files: Files, pid: "int | str") -> bool:
+    found = files.stat(f"/proc/{pid}/comm")
+    return isinstance(found, Unread) and found.why == "absent"
+
+
+def parse_arguments(data: bytes) -> "list[str]":
+    r"""The first arguments of /proc/<pid>/cmdline (proc_pid_cmdline(5)), each cut.
+
+    A program that writes its own title leaves blanks between its words and no null byte at the end, or one alone.
+
+    >>> parse_arguments(b"containerd\0-c\0/a b.toml\0"), parse_arguments(b"nginx: master"), parse_arguments(b"")
+    (['containerd', '-c', '/a b.toml'], ['nginx:', 'master'], [])
+    """
+    if not data:
+        return []
+    words = data.removesuffix(b"\0").split(b"\0", _ARGUMENTS)
+    if len(words) == 1:
+        words = data.rstrip(b"\0 ").split(b" ", _ARGUMENTS)
+    return [word[:_ARGUMENT_BYTES].decode("utf-8", "replace") for word in words[:_ARGUMENTS]]

@@ -1,0 +1,209 @@
+"""The process that runs programs for the reading process. When either ends, in whatever way, nothing that was started stays.
+
+As root it is number 1 of a namespace of process numbers: it dies with the reading process, and with it all that it started,
+in whatever group or session. (The program itself is not number 1: systemd's behave otherwise then.) Where there is no such
+namespace the runner outlives the reading process for as long as it takes to end everything: whoever loses its parent is its
+child. There a SIGKILL that meets the runner itself leaves what a program has put into a session of its own.
+"""
+
+import contextlib
+import ctypes
+import marshal
+import os
+import select
+import signal
+import time
+from typing import cast
+
+from hostagent.facts.unread import Unread, Why
+from hostagent.source.base import MIB, Answer
+from hostagent.source.child import Send
+from hostagent.source.leftover import directory
+from hostagent.source.task import PDEATHSIG, Outputs, Task, become
+
+_SUBREAPER = 36  # prctl(2)
+_OUTPUT_LIMIT = 32 * MIB
+#: Seconds between two looks at a program that says nothing, and for the output of one that has ended.
+_LOOK_S, _REST_S = 0.02, 0.5
+#: Seconds that the kernel gets to end what was killed, and between two looks at it.
+_END_S, _PAUSE_S = 0.2, 0.0005
+_CHUNK = 65536
+
+
+class _NobodyAsksError(Exception):
+    """The reading process is gone."""
+
+
+def serve(send: Send, tasks: int, *, apart: bool) -> None:
+    """Answer each task that comes through the pipe `tasks`, until its other end is closed. `apart`: this is number 1.
+
+    A task is four bytes of length and a marshalled tuple; an answer is a marshalled answer, or (why, detail).
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the pipe says when to end
+        signal.signal(number, signal.SIG_IGN)
+    if not apart:
+        ctypes.CDLL(None).prctl(PDEATHSIG, 0, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    runs = _Runs(tasks, apart=apart)
+    with contextlib.suppress(_NobodyAsksError, BrokenPipeError):
+        while length := os.read(tasks, 4):
+            task = Task(*marshal.loads(_exactly(tasks, int.from_bytes(length, "little"))))  # noqa: S302  by our own parent
+            answer = runs.answer(task)
+            send(marshal.dumps((answer.why, answer.detail) if isinstance(answer, Unread) else answer))
+
+
+def _exactly(pipe: int, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        chunk = os.read(pipe, size - len(data))
+        if not chunk:
+            raise _NobodyAsksError
+        data += chunk
+    return data
+
+
+class _Runs:
+    """Programs, one after the other."""
+
+    def __init__(self, tasks: int, *, apart: bool) -> None:
+        self._tasks = tasks
+        self._is_apart = apart
+        self._is_refused = False
+
+    def answer(self, task: Task) -> Answer:
+        """Where the kernel refuses namespaces the program is run without."""
+        try:
+            answer = None if self._is_refused else self._answer(task, "", alone=True)
+            if answer is None:
+                self._is_refused = True
+                with directory(task.user) if task.copied else contextlib.nullcontext("") as place:
+                    answer = self._answer(task, place, alone=False)
+        except OSError as error:
+            return Unread("error", f"{task.argv[0]} cannot be started: {error.strerror or error}")
+        return answer
+
+    def _answer(self, task: Task, place: str, *, alone: bool) -> Answer:
+        program = _Program(task, place, alone=alone)
+        try:
+            return self._finished(program, task)
+        finally:
+            program.close()
+            self._end_all()
+
+    def _finished(self, program: "_Program", task: Task) -> Answer:
+        """None where namespaces were refused. Raises ``_NobodyAsksError``."""
+        name, ends = task.argv[0], time.monotonic() + task.seconds
+        while not (program.has_ended and program.is_silent):
+            if time.monotonic() > ends:
+                if not program.has_ended:
+                    return Unread("timeout", f"{name}: no end in {task.seconds:g} s")
+                # a child in a session of its own holds a pipe: what it holds back is not nothing
+                return Unread("timeout", f"{name} has ended and its output has not")
+            program.listen(self._tasks)
+            if program.look():
+                ends = time.monotonic() + _REST_S
+            if any(len(output) >= _OUTPUT_LIMIT for output in program.read):
+                return Unread("error", f"{name}: more than {_OUTPUT_LIMIT} bytes of output")
+        stdout, stderr, fault = (output.decode("utf-8", "replace") for output in program.read)
+        if fault == "refused":
+            return None
+        if fault:
+            _, why, detail = fault.split(" ", 2)
+            return Unread(cast("Why", why), detail)
+        return {"exit_code": program.exit_code, "stdout": stdout, "stderr": stderr}
+
+    def _end_all(self) -> None:
+        """Kill what is left and wait for it, but not for what the kernel holds."""
+        ends = time.monotonic() + _END_S
+        while time.monotonic() < ends:
+            for pid in (-1,) if self._is_apart else _children():  # -1 is all of this namespace but this process
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                return
+            time.sleep(_PAUSE_S)
+
+
+def _children() -> list[int]:
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as stream:
+            return [int(pid) for pid in stream.read().split()]
+    except OSError:
+        return []
+
+
+class _Program:
+    """The process of a program, and what it writes."""
+
+    def __init__(self, task: Task, place: str, *, alone: bool) -> None:
+        """Raises ``OSError`` on a host that is out of processes or descriptors."""
+        pipes: list[tuple[int, int]] = []
+        try:
+            pipes += (os.pipe() for _ in Outputs._fields)
+            parent = os.getpid()
+            self.pid = os.fork()
+            if self.pid == 0:
+                become(task, Outputs(*(theirs for _, theirs in pipes)), parent, place, alone=alone)
+        except OSError:
+            for ours, _ in pipes:
+                os.close(ours)
+            raise
+        finally:
+            for _, theirs in pipes:
+                os.close(theirs)
+        self._read = {ours: bytearray() for ours, _ in pipes}
+        self._open = set(self._read)
+        self._poll = select.poll()
+        for ours in self._read:
+            self._poll.register(ours, select.POLLIN)
+        self._pause_s = _PAUSE_S
+        self.has_ended = False
+        self.exit_code = 0
+
+    @property
+    def read(self) -> tuple[bytearray, ...]:
+        """Its outputs, and its fault."""
+        return tuple(self._read.values())
+
+    @property
+    def is_silent(self) -> bool:
+        """Nobody holds an output any more."""
+        return not self._open
+
+    def listen(self, tasks: int) -> None:
+        """What there is to read; waits a moment where there is nothing. Raises ``_NobodyAsksError``."""
+        self._poll.register(tasks, 0)  # of its end
+        if not self._open:  # it ends in a moment, as a rule
+            self._pause_s = min(2 * self._pause_s, _LOOK_S)
+        for pipe, _ in self._poll.poll((_LOOK_S if self._open else self._pause_s) * 1000):
+            if pipe == tasks:
+                raise _NobodyAsksError
+            chunk = os.read(pipe, _CHUNK)
+            self._read[pipe] += chunk
+            if not chunk:
+                self._poll.unregister(pipe)
+                self._open.discard(pipe)
+
+    def look(self) -> bool:
+        """Whether it has ended since the last look; what it left in its own group is ended then."""
+        if self.has_ended:
+            return False
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if not pid:
+            return False
+        self.has_ended, self.exit_code = True, os.waitstatus_to_exitcode(status)
+        self._kill_group()
+        return True
+
+    def close(self) -> None:
+        if not self.has_ended:
+            self._kill_group()
+        for pipe in self._read:
+            os.close(pipe)
+
+    def _kill_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)

@@ -1,0 +1,130 @@
+"""What is run and how, and what a process does before it becomes the program."""
+
+import contextlib
+import ctypes
+import os
+import signal
+from typing import NamedTuple, NoReturn
+
+from hostagent.facts.unread import Unread, UnreadError, Why, need
+from hostagent.source.base import MIB
+from hostagent.source.confinement import confine
+from hostagent.source.copies import copy_all, open_all
+from hostagent.source.files import Files
+from hostagent.source.foreign import DIRECTORIES
+from hostagent.source.namespaces import be_alone, private_directory, write_nowhere
+from hostagent.source.paths import Root
+
+PDEATHSIG = 1  # prctl(2)
+_prctl = ctypes.CDLL(None).prctl
+_PATH = ":".join(DIRECTORIES)
+_ENVIRONMENT = {"LC_ALL": "C", "PATH": _PATH, "HOME": "/nonexistent"}
+#: For what a program writes beside its copies.
+_ROOM = 64 * MIB
+_FAILED = 127
+
+#: Stands in an argv for the directory with the copies.
+COPIES = "\0copies"
+
+
+class Task(NamedTuple):
+    """What is run. Crosses a pipe as a tuple."""
+
+    argv: tuple[str, ...]
+    seconds: float  # then it is ended
+    root: str = "/"  # where it is run, by chroot(2)
+    confined: bool = False  # without network, new rights or much memory; it writes nowhere but beside its copies
+    user: int = 0  # number of the user and group that it becomes; 0: none
+    host: str = "/"  # where the files are that it gets copies of
+    copied: tuple[str, ...] = ()  # and their paths there; one that is absent is left out
+    limit: int = 0  # bytes that may be written in all of them
+
+
+class Outputs(NamedTuple):
+    """Descriptors that the process writes to. By `fault` it says why it did not become the program: ``refused``, or
+    ``unread WHY DETAIL``.
+    """
+
+    out: int
+    err: int
+    fault: int
+
+
+class _RefusedError(Exception):
+    """The kernel refuses namespaces."""
+
+
+def become(task: Task, outputs: Outputs, parent: int, place: str, *, alone: bool) -> NoReturn:
+    """Never returns. `alone`: in namespaces of its own, else its copies go to the directory `place`."""
+    name = task.argv[0]
+    try:
+        os.setsid()  # a group of its own: it ends with its children
+        program, place = _prepared(task, place, alone=alone)
+        _prctl(PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(_FAILED)
+        os.dup2(outputs.out, 1)
+        os.dup2(outputs.err, 2)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGHUP):  # ignored until now
+            signal.signal(number, signal.SIG_DFL)
+        environment = {**_ENVIRONMENT, "TMPDIR": place, "SQLITE_TMPDIR": place} if place else _ENVIRONMENT
+        os.execve(program, [place if word == COPIES else word for word in task.argv], environment)  # noqa: S606  an argv list, no shell
+    except _RefusedError:
+        _tell(outputs, "refused")
+    except UnreadError as error:
+        _tell_unread(outputs, error.unread.why, error.unread.detail)
+    except OSError as error:
+        _tell_unread(outputs, "denied" if isinstance(error, PermissionError) else "error", f"{name}: {error.strerror or error}")
+    except Exception as error:
+        _tell_unread(outputs, "error", f"{name}: {type(error).__name__}: {error}")
+    finally:
+        os._exit(_FAILED)
+
+
+def _prepared(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
+    """The program, and where its copies are. Raises ``UnreadError``, ``OSError``, and ``_RefusedError``."""
+    if task.confined and alone:
+        if not be_alone():
+            raise _RefusedError
+        write_nowhere()
+    if task.root != "/":
+        try:
+            os.chroot(task.root)
+            os.chdir("/")
+        except OSError as error:
+            raise PermissionError(f"cannot change root to {task.root}") from error
+    program = _found(task.argv[0])
+    if task.copied:
+        _first_to_go()
+        opened = need(open_all(Files(Root(task.host)), task.copied))
+        if alone:
+            place = private_directory(task.limit + _ROOM)
+            if not place:
+                raise _RefusedError
+        need(copy_all(opened, place, task.limit))
+    if task.confined:
+        confine(task.user, task.seconds)
+    return program, place
+
+
+def _found(name: str) -> str:
+    """Where a program is; raises ``UnreadError``. Looked for before rights are given up: what nobody may see is not absent."""
+    places = [name] if "/" in name else [f"{directory}/{name}" for directory in _PATH.split(":")]
+    there = [path for path in places if os.path.isfile(path)]
+    if not there:
+        raise UnreadError(Unread("absent", f"no program {name}"))
+    return next((path for path in there if os.access(path, os.X_OK)), there[0])
+
+
+def _first_to_go() -> None:
+    """Its copies are in memory: where that runs out, they go before anything else has to."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as stream:
+        stream.write(b"1000")
+
+
+def _tell_unread(outputs: Outputs, why: Why, detail: str) -> None:
+    _tell(outputs, f"unread {why} {detail}")
+
+
+def _tell(outputs: Outputs, fault: str) -> None:
+    os.write(outputs.fault, fault[:1000].encode("utf-8", "replace"))

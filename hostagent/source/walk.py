@@ -1,0 +1,137 @@
+"""One path looked up part by part: for kernels and system call filters that refuse openat2(2), and to look at each part on the way.
+
+Every part is opened without following it, a link is read and followed here, and ``..`` goes back to the directory that was come
+from, never to the one that the kernel calls its parent: a directory that is moved away meanwhile leads nowhere.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+
+#: What the kernel allows in one look-up (path_resolution(7)).
+_MAX_LINKS = 40
+_PATH_MAX = 4096
+#: Directories below each other; each costs a descriptor. The deepest path of a host has some 30.
+_MAX_DEPTH = 256
+
+
+class Walk:
+    """A look-up below the directory `root`, a descriptor. It holds the directories from there on until `close`."""
+
+    def __init__(self, root: int, look: "Callable[[os.stat_result, str], None] | None" = None) -> None:
+        """`look` is told of the root, of every directory on the way and of what was found, with its path; what it raises ends the walk."""
+        self._root = root
+        self._look = look
+        self._held: list[int] = []
+        self._names: list[str] = []
+        self._links = _MAX_LINKS
+
+    def close(self) -> None:
+        """Back to the root; nothing is held any more."""
+        while self._held:
+            self._up()
+
+    @property
+    def place(self) -> str:
+        """Where the walk is: a path below the root, without a link in it."""
+        return "/" + "/".join(self._names)
+
+    def open(self, path: str, flags: int, mode: int = 0o777) -> int:
+        """openat2(2) with RESOLVE_IN_ROOT, and its ``OSError``; but a magic link (proc_pid_root(5)) leads where its text says."""
+        if not path or len(os.fsencode(path)) >= _PATH_MAX:
+            raise _error(errno.ENAMETOOLONG if path else errno.ENOENT)
+        self._seen(self._root)
+        todo, directory = _parts(path), path.endswith("/")
+        while todo:
+            part = todo.pop()
+            if part == "..":
+                self._up()
+            elif part != "." and todo:
+                todo += self._followed(self._down(part))
+            elif part != ".":
+                found = self._last(
+                    part, flags | os.O_DIRECTORY if directory else flags, mode, follow=directory or not flags & os.O_NOFOLLOW
+                )
+                if isinstance(found, int):
+                    return found
+                directory = directory or found.endswith("/")
+                todo += self._followed(found)
+        return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._here)
+
+    @property
+    def _here(self) -> int:
+        return self._held[-1] if self._held else self._root
+
+    def _up(self) -> None:
+        if self._held:
+            os.close(self._held.pop())
+            self._names.pop()
+
+    def _seen(self, descriptor: int) -> None:
+        if self._look:
+            self._look(os.fstat(descriptor), self.place)
+
+    def _down(self, part: str) -> str:
+        """Into a directory: "". Or the text of a link to follow."""
+        if len(self._held) >= _MAX_DEPTH:
+            raise _error(errno.ENAMETOOLONG)
+        try:
+            self._held.append(os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._here))
+        except NotADirectoryError as error:
+            return self._text(part, error)
+        self._names.append(part)
+        self._seen(self._here)
+        return ""
+
+    def _last(self, part: str, flags: int, mode: int, *, follow: bool) -> "int | str":
+        """A descriptor of what is asked for, or the text of a link to follow."""
+        try:
+            descriptor = os.open(part, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=self._here)
+        except OSError as error:
+            if follow and error.errno in (errno.ELOOP, errno.ENOTDIR):
+                return self._text(part, error)
+            raise
+        try:
+            if follow and flags & os.O_PATH and stat.S_ISLNK(os.fstat(descriptor).st_mode):
+                text = os.readlink("", dir_fd=descriptor)
+                os.close(descriptor)
+                return text
+            self._names.append(part)
+            self._seen(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _text(self, part: str, otherwise: OSError) -> str:
+        """Of a link; raises `otherwise` for anything else."""
+        try:
+            return os.readlink(part, dir_fd=self._here)
+        except OSError as error:
+            raise otherwise from error
+
+    def _followed(self, text: str) -> list[str]:
+        """What is to do to follow a link; nothing where there is none."""
+        if not text:
+            return []
+        self._links -= 1
+        if self._links < 0:
+            raise _error(errno.ELOOP)
+        if text.startswith("/"):
+            self.close()
+        return _parts(text)
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of a path, the last one first; a dot stays at its end alone, where it asks for a directory that may be searched.
+
+    >>> _parts("/a//b/./../c"), _parts("a/"), _parts("a/.")
+    (['c', '..', 'b', 'a'], ['a'], ['.', 'a'])
+    """
+    parts = [part for part in path.split("/") if part]
+    return [part for at, part in enumerate(parts, 1) if part != "." or at == len(parts)][::-1]
+
+
+def _error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))

@@ -1,0 +1,206 @@
+"""After a kill of any kind nothing of ours is left: no process, no file, no mount."""
+
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hostagent.deadline import within
+from hostagent.facts.unread import Unread
+from hostagent.forked import Forked, Place
+from hostagent.reading import InProcess
+from hostagent.source import leftover, rpmcopy, settle
+from hostagent.source.live import LiveBackend
+from hostagent.source.programs import run
+from tests.attack import rpmdb, spaces
+from tests.children import running, until
+
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(os.geteuid() != 0, reason="namespaces, and users to be, need root: run the tests as root"),
+]
+IMPORTED = (pickle, rpmcopy, settle, shutil)  # by the time a test becomes an ordinary user
+SYS_ADMIN = 21
+#: A program whose children have left its group and its session, and whose parent has died.
+FAMILY = "setsid sleep {0} & (setsid sh -c 'setsid sleep {0} & exec sleep {0}' & exec true); exec sleep {0}"
+SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
+WHO = ["root", "root in a container", "user"]
+
+
+def become(who):
+    """What is imported later may lie where an ordinary user cannot look: the tests' own Python."""
+    InProcess(Asking(lambda: Unread("denied")), ["Identity"]).collect()
+    if who == "root in a container":
+        spaces.drop(SYS_ADMIN)
+    if who == "user":
+        spaces.become()
+
+
+class Asking:
+    """A host whose one answer is what a function says."""
+
+    kind = "live"
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def ask(self, method, *arguments):
+        return self._answer()
+
+
+def pass_over(answer, who="root"):
+    """The pid of a process that reads that host in a child, as `hostagent check` does, for a minute."""
+
+    def read():
+        become(who)
+        os.setpgid(0, 0)
+        reading = Forked(lambda _: Asking(answer), Place("/", "live"), ["Identity"], within(60))
+        reading.start()
+        reading.collect()
+
+    return spaces.start(read)
+
+
+def child_of(pid):
+    """The reading child."""
+    (child,) = psutil.Process(pid).children()
+    return child.pid
+
+
+def ended(pid):
+    """Reap it; a test that waits for a process that lives on hangs."""
+    assert until(lambda: os.waitpid(pid, os.WNOHANG) != (0, 0))
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("killed", ["the main process", "the reading child"])
+def test_programs_and_all_that_they_started_die_with_their_parent(killed, number, who):
+    name = f"{1000 + os.getpid()}.5"
+    pid = pass_over(lambda: run(("sh", "-c", FAMILY.format(name)), 100), who)
+    assert until(lambda: len(running("sleep", name)) == 4)
+    if killed == "the main process":
+        os.kill(pid, number)
+    else:
+        os.kill(child_of(pid), number)
+    assert until(lambda: not running("sleep", name)), running("sleep", name)
+    if killed == "the reading child":
+        assert until(lambda: not psutil.Process(pid).children())
+    ended(pid)
+
+
+def test_a_kill_of_all_of_our_processes_at_once_leaves_none_of_theirs():
+    """Root's: an ordinary user has no namespace of process numbers, so what has left its session outlives that."""
+    name = f"{1000 + os.getpid()}.5"
+    pid = pass_over(lambda: run(("sh", "-c", FAMILY.format(name)), 100))
+    assert until(lambda: len(running("sleep", name)) == 4)
+    os.killpg(pid, signal.SIGKILL)
+    assert until(lambda: not running("sleep", name))
+    ended(pid)
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_what_a_program_leaves_when_it_ends_is_ended_too(who):
+    name = f"{1000 + os.getpid()}.5"
+
+    def ask():
+        become(who)
+        assert run(("sh", "-c", f"setsid sleep {name} >/dev/null 2>&1 & sleep 0.2; echo done"), 5)["stdout"] == "done\n"
+        assert running("sleep", name) == []
+
+    pid = spaces.start(ask)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def mounts():
+    """Of every process: those that we make."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/mountinfo"):
+        try:
+            found += [str(path)] * (" - tmpfs hostagent " in path.read_text())
+        except OSError:
+            continue
+    return found
+
+
+def of_rpm(who, tmp_path, form="a view that does not end"):
+    """A pass over an image whose database keeps rpm busy: its pid, and the directory for temporary files, which everybody may write to."""
+    database = rpmdb.installed(tmp_path)
+    rpmdb.change(database, *rpmdb.HEAVY[form])
+    spaces.unshare("mount")
+    root, temporary = Path("/mnt"), Path("/mnt/tmp")
+    spaces.mount("none", "/mnt", "tmpfs")  # where an ordinary user gets to
+    (root / "var/lib/rpm").mkdir(parents=True)
+    (root / "var/lib/rpm/rpmdb.sqlite").write_bytes((database / "rpmdb.sqlite").read_bytes())
+    temporary.mkdir()
+    temporary.chmod(0o1777)
+    tempfile.tempdir = str(temporary)
+    backend = LiveBackend(str(root), "image", deadline=within(100))
+    pid = pass_over(lambda: backend.ask("run", "rpm", "--dbpath", "/var/lib/rpm", "-qa"), who)
+    assert until(lambda: running("rpm", "--dbpath"))
+    return pid, temporary
+
+
+@pytest.mark.parametrize("who", ["root", "user"])
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_copy_that_rpm_reads_is_seen_by_nobody_and_goes_with_it(number, who, tmp_path):
+    pid, temporary = of_rpm(who, tmp_path)
+    assert list(temporary.iterdir()) == []
+    with open("/proc/self/mountinfo", encoding="utf-8") as stream:
+        assert " - tmpfs hostagent " not in stream.read()
+    assert mounts() != []
+    os.kill(pid, number)
+    assert until(lambda: not running("rpm", "--dbpath"))
+    assert until(lambda: not mounts())
+    ended(pid)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_where_there_are_no_namespaces_the_copy_goes_with_the_run_too(number, tmp_path):
+    pid, temporary = of_rpm("root in a container", tmp_path)
+    (copy,) = temporary.iterdir()
+    found = copy.stat()
+    assert (found.st_uid, found.st_mode & 0o777) == (0, 0o770)
+    assert found.st_gid > 65534, "the group of rpm alone"
+    assert mounts() == []
+    os.kill(pid, number)
+    assert until(lambda: not running("rpm", "--dbpath"))
+    assert until(lambda: not list(temporary.iterdir()))
+    ended(pid)
+
+
+def test_a_copy_that_a_kill_of_every_process_left_goes_with_the_next_run(tmp_path):
+    pid, temporary = of_rpm("root in a container", tmp_path)
+    (copy,) = temporary.iterdir()
+    leftover.remove_left()
+    assert copy.exists(), "its owner lives"
+    os.killpg(pid, signal.SIGKILL)
+    ended(pid)
+    assert until(lambda: not running("rpm", "--dbpath"))
+    assert copy.exists()
+    leftover.remove_left()
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_hostagent_check_leaves_no_journalctl(number, tmp_path):
+    """The program itself, where journalctl does not come to an end."""
+    spaces.unshare("mount")
+    name = f"{1000 + os.getpid()}.5"
+    rpmdb.with_program("journalctl", FAMILY.format(name), tmp_path)
+    spaces.mount("/dev/null", "/dev/kmsg", "", 0x1000)
+    check = subprocess.Popen([sys.executable, "-m", "hostagent", "check", "--deadline", "60"], stdout=subprocess.DEVNULL)
+    assert until(lambda: len(running("sleep", name)) == 4, 20)
+    before = time.monotonic()
+    check.send_signal(number)
+    assert check.wait(10) != 0
+    assert until(lambda: not running("sleep", name))
+    assert time.monotonic() - before < 3
