@@ -1,11 +1,9 @@
 """Loads the catalogues that a profile names, and holds what their checks may do."""
 
-import ast
 import importlib
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 
@@ -15,28 +13,6 @@ from hostagent.profile import Loaded
 from hostagent.vocabulary import CONDITIONS
 
 OURS = "hostagent_checks"
-_IMPORTS = (ast.Import, ast.ImportFrom)
-#: What the module of a check may import. The engine's collectors and sources are out of its reach.
-ALLOWED_ROOTS = ("hostagent.check", "hostagent.facts", "hostagent.profile", "hostagent.knowledge")
-ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})
-FORBIDDEN_NAMES = frozenset(
-    {
-        "__import__",
-        "breakpoint",
-        "compile",
-        "delattr",
-        "eval",
-        "exec",
-        "getattr",
-        "globals",
-        "input",
-        "locals",
-        "open",
-        "print",
-        "setattr",
-        "vars",
-    }
-)
 
 
 def load(names: Iterable[str], readable: Collection[str] | None = None) -> tuple[Check, ...]:
@@ -131,9 +107,13 @@ def _members(package: ModuleType, form: str) -> dict[str, str]:
 
 
 def _import(module: str, catalogue: str, path: str = "") -> ModuleType:
+    if not catalogue.isidentifier():
+        raise HostagentError(f"the profile names the catalogue {catalogue!r}, wanted the name of a package", "Take it out of 'catalogues'")
     try:
         if catalogue != OURS:
-            _refuse_unlawful(module)
+            from hostagent.lawful import import_lawfully
+
+            return import_lawfully(module, catalogue)
         return _load(module, path) if path and module not in sys.modules else importlib.import_module(module)
     except HostagentError:
         raise
@@ -172,78 +152,3 @@ def _checks(module: ModuleType, catalogue: str, family: Family) -> Iterator[Chec
                 )
             prefix = "" if catalogue == OURS else f"{catalogue}."
             yield value._replace(id=f"{prefix}{folder}.{stem}", doc=module.__doc__ or value.doc, family=family)
-
-
-def _refuse_unlawful(module: str) -> None:
-    """Judge the source before anything of it runs. A private module is one file: a package could hold more."""
-    for name, spec in _specs(module):
-        if spec is None or not str(spec.origin).endswith(".py") or (name != module and spec.submodule_search_locations):
-            raise HostagentError(
-                f"found no Python source of the catalogue's {name}", "Install it beside hostagent, or take it out of 'catalogues'"
-            )
-        with open(str(spec.origin), encoding="utf-8") as stream:
-            problems = lint(stream.read())
-        if problems:
-            raise HostagentError(
-                f"refused the catalogue's {name}: {problems[0]}", "A check is a pure function of facts: see CONTRIBUTING.md"
-            )
-
-
-def _specs(module: str) -> Iterator[tuple[str, ModuleSpec | None]]:
-    """Of the module, and with a package of the private modules in it: they run as soon as any module of it imports them."""
-    from importlib.util import find_spec
-
-    spec = find_spec(module)
-    yield module, spec
-    for place in (spec and spec.submodule_search_locations) or ():
-        for name in sorted({entry.partition(".")[0] for entry in os.listdir(place) if entry.startswith("_")} - {"__init__", "__pycache__"}):
-            if found := PathFinder.find_spec(name, [place]):
-                yield f"{module}.{name}", found
-
-
-def lint(source: str) -> tuple[str, ...]:
-    """What a check module does that the law forbids: imports, names that reach the host, dunder attributes.
-
-    A guard against slips and short cuts, not a sandbox: a catalogue is code that its profile trusts.
-    """
-    problems: list[str] = []
-    tree = ast.parse(source)
-    imported = {
-        (alias.asname or alias.name).partition(".")[0] for node in ast.walk(tree) if isinstance(node, _IMPORTS) for alias in node.names
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            problems += [f"line {node.lineno}: imports {alias.name}" for alias in node.names if alias.name not in ALLOWED_STDLIB]
-        elif isinstance(node, ast.ImportFrom):
-            problems += _from(node)
-        elif isinstance(node, ast.Name) and (node.id in FORBIDDEN_NAMES or node.id.startswith("__")):
-            problems.append(f"line {node.lineno}: uses {node.id}")
-        elif isinstance(node, ast.Attribute) and (node.attr.startswith("__") or _leads_out(node, imported)):
-            problems.append(f"line {node.lineno}: reaches for {node.attr}")
-    return tuple(problems)
-
-
-def _from(node: ast.ImportFrom) -> Iterator[str]:
-    """``from hostagent.profile import os`` would be a way out, and so would its `load`: of the profile only types are allowed."""
-    if not (_is_shared(node) if node.level else _allowed(node.module or "")):
-        yield f"line {node.lineno}: imports from {'.' * node.level}{node.module or ''}"
-        return
-    for alias in node.names:
-        is_way_out = alias.name == "*" or alias.name.startswith("_") or alias.name in sys.stdlib_module_names
-        if is_way_out or (node.module == "hostagent.profile" and not alias.name[0].isupper()):
-            yield f"line {node.lineno}: imports {alias.name} from {node.module}"
-
-
-def _is_shared(node: ast.ImportFrom) -> bool:
-    """``from ._peers import alike``: what the checks of a family share stands beside them, in one module with an underscore."""
-    module = node.module or ""
-    return node.level == 1 and module[:1] == "_" and module[:2] != "__" and "." not in module
-
-
-def _leads_out(node: ast.Attribute, imported: set[str]) -> bool:
-    """``re.enum.sys``: the modules that an allowed module imports itself."""
-    return isinstance(node.value, ast.Name) and node.value.id in imported and (node.attr in sys.stdlib_module_names or node.attr[0] == "_")
-
-
-def _allowed(module: str) -> bool:
-    return module in ALLOWED_STDLIB or any(module == root or module.startswith(root + ".") for root in ALLOWED_ROOTS)

@@ -9,6 +9,8 @@ from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.profile import Profile
 from hostagent.typed import ShapeError, build
 
+_MAX_BITS = 64  # of a threshold: what is computed with it, and printed, stays small
+
 
 class Inputs(NamedTuple):
     """Parameter names, and what each takes."""
@@ -74,7 +76,16 @@ def _with_defaults(kind: Any) -> Any:
     bare = [name for name in getattr(kind, "_fields", ("it",)) if name not in getattr(kind, "_field_defaults", {})]
     if bare:
         raise ValueError(f"Params: found no default of {', '.join(bare)}, wanted a NamedTuple with a default for each threshold")
+    for name, wanted in kind.__annotations__.items():
+        if not _is_threshold(wanted):  # a text would be evaluated
+            raise ValueError(f"Params: {name!r} is annotated {wanted!r}, wanted int, float, str, bool or a tuple of these")
     return kind
+
+
+def _is_threshold(kind: Any) -> bool:
+    members = [one for one in getattr(kind, "__args__", ()) if one is not Ellipsis]
+    is_tuple = getattr(kind, "__origin__", None) is tuple and bool(members)
+    return all(map(_is_threshold, members)) if is_tuple else kind in (int, float, str, bool)
 
 
 def thresholds(inputs: Inputs, given: Mapping[str, Any], where: str) -> Any:
@@ -97,11 +108,13 @@ def thresholds(inputs: Inputs, given: Mapping[str, Any], where: str) -> Any:
         except OverflowError:  # a whole number that no float can hold
             values[name] = math.inf
         if not _is_finite(values[name]):  # every comparison with NaN is false
-            raise ShapeError(f"{where}.{name}: found {value!r:.60}, wanted a finite number")
+            raise ShapeError(f"{where}.{name}: found {value!r:.60}, wanted a finite number of at most 64 bits")
     return kind()._replace(**values)
 
 
 def _is_finite(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(map(_is_finite, value))
+    if isinstance(value, int):
+        return value.bit_length() <= _MAX_BITS
     return not isinstance(value, float) or math.isfinite(value)

@@ -1,5 +1,6 @@
 """Desired state: what a profile says, and one profile out of its layers; each value knows where it came from."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
@@ -7,13 +8,15 @@ from typing import Any, Literal, NamedTuple
 
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
-from hostagent.profiles.files import fingerprint
+from hostagent.profiles.files import fingerprint, obeyed
 from hostagent.profiles.format import RENAMES, Rename
 from hostagent.profiles.layers import NEXT_STEP, Reader, beside, warnings
 from hostagent.typed import ShapeError, build, plain
 from hostagent.vocabulary import Severity
 
 SITE_FILE = "/etc/hostagent/profile.yaml"
+_MAX_CHECKS, _MAX_CATALOGUES = 2000, 64
+_MAX_VALID_FOR_S = 315_360_000
 
 Owner = Literal["host", "container"]
 
@@ -143,9 +146,11 @@ class Loaded(NamedTuple):
 
     def origin(self, path: str) -> str:
         """The layer that set `path`, or something below it, or the nearest enclosing path that a layer set."""
-        below = [layer for known, layer in self.origins.items() if known.startswith(f"{path}.")]
-        if path not in self.origins and below:
-            return below[-1]
+        below = [] if path in self.origins else [layer for known, layer in self.origins.items() if known.startswith(f"{path}.")]
+        return below[-1] if below else self.value_origin(path)
+
+    def value_origin(self, path: str) -> str:
+        """The same, of a single value: there is nothing below it."""
         while path and path not in self.origins:
             path = path.rpartition(".")[0]
         return self.origins.get(path, "default")
@@ -169,13 +174,19 @@ class Loaded(NamedTuple):
 
 
 def load(
-    name: str = "", *, site_file: str = SITE_FILE, overlay: Mapping[str, Any] | None = None, renames: tuple[Rename, ...] = RENAMES
+    name: str = "",
+    *,
+    site_file: str = SITE_FILE,
+    overlay: Mapping[str, Any] | None = None,
+    renames: tuple[Rename, ...] = RENAMES,
+    anybodys: bool = False,
 ) -> Loaded:
     """Default profile, then what `name` (built-in name or path) extends, then it, then the site file.
 
-    Without `name` the site file may choose the profile by its own ``extends``. Raises ``HostagentError``.
+    Without `name` the site file may choose the profile by its own ``extends``. Raises ``HostagentError``: as root also for a file that
+    others could have written, unless it is only looked at (`anybodys`).
     """
-    reader = Reader(Profile, renames)
+    reader = Reader(Profile, renames, () if anybodys else obeyed())
     site = reader.site(site_file)
     chosen = name or beside(site_file, str(site.data.get("extends") or "default"))
     laid_over = {key: value for key, value in site.data.items() if key not in ("name", "extends")}
@@ -196,7 +207,7 @@ def load(
 
 def validate(path: str) -> Loaded:
     """Load one file as `load` would, without the site file: for ``profile validate``."""
-    return load(os.path.abspath(path), site_file="")
+    return load(os.path.abspath(path), site_file="", anybodys=True)
 
 
 def _merge(into: dict[str, Any], data: Mapping[str, Any], label: str, origins: dict[str, str], prefix: str) -> None:
@@ -238,7 +249,29 @@ def _out_of_range(profile: Profile) -> Iterator[tuple[str, str]]:
     for check_id, policy in profile.checks.items():
         if "" in policy.excepted:
             yield f"checks.{check_id}.except", "found an empty text, wanted the subjects that a report names"
+        for name, value in policy.params.items():
+            if not _is_plain(value):
+                yield (
+                    f"checks.{check_id}.params.{name}",
+                    f"found {value!r:.60}, wanted texts, finite numbers, true or false",
+                )
+    if len(profile.catalogues) > _MAX_CATALOGUES:
+        yield "catalogues", f"found {len(profile.catalogues)} of them, wanted at most {_MAX_CATALOGUES}"
+    if len(profile.checks) > _MAX_CHECKS:
+        yield "checks", f"found {len(profile.checks)} of them, wanted at most {_MAX_CHECKS}"
     if profile.gpus.count < 0:
-        yield "gpus.count", f"found {profile.gpus.count}, wanted 0 or more"
-    if profile.report.valid_for_s <= 0:
-        yield "report.valid_for_s", f"found {profile.report.valid_for_s}, wanted seconds above 0"
+        yield "gpus.count", f"found {profile.gpus.count!r:.60}, wanted 0 or more"
+    if not 0 < profile.report.valid_for_s <= _MAX_VALID_FOR_S:
+        yield (
+            "report.valid_for_s",
+            f"found {profile.report.valid_for_s!r:.60}, wanted seconds above 0, at most {_MAX_VALID_FOR_S} (10 years)",
+        )
+
+
+def _is_plain(value: Any) -> bool:
+    """What a document can hold; the check that has the parameter knows its very type."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))

@@ -92,7 +92,8 @@ def _snapshot() -> dict[str, Any]:
         "snapshot",
         SCHEMA_VERSION,
         "hostagent snapshot",
-        "The raw answers of one host, by question. An answer is text, base64 of bytes, JSON, or the reason why there is none.",
+        "What was used of the answers of one host, by question. An answer is text, base64 of bytes, JSON, or the reason why there is none; "
+        "beside a part of an answer stands kept: its kind, and the names of what was kept.",
         body,
     )
 

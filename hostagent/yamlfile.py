@@ -9,6 +9,8 @@ import yaml
 from hostagent.smallfile import read_small, reason
 
 MAX_DEPTH = 50
+#: Python prints no whole number of more than 4,300 decimal digits, of 640 where somebody wished so.
+_MAX_BITS = 2048
 _MAX_FOREIGN_BRACKETS = 10_000
 _MAX_FOREIGN_DEPTH = 500
 #: YAML 1.2's core words, and nothing of YAML 1.1: there the key ``off`` is False and ``0000:10:00.0`` a number.
@@ -38,6 +40,12 @@ class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
 
+    def construct_number(self, node: Any) -> int:
+        number: int = self.construct_yaml_int(node)
+        if number.bit_length() > _MAX_BITS:
+            raise yaml.constructor.ConstructorError(None, None, f"found a whole number of more than {_MAX_BITS} bits", node.start_mark)
+        return number
+
 
 class _ForeignLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML 1.1 as its readers in Go take it: aliases and keys that stand twice are no mistake."""
@@ -47,6 +55,13 @@ class _ForeignLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ig
 
 
 _StrictLoader.yaml_implicit_resolvers = {}
+#: What JSON has, too: no bytes, dates or sets by tag. The constructor of None refuses every other tag.
+_StrictLoader.yaml_constructors = {
+    tag: made
+    for tag, made in _StrictLoader.yaml_constructors.items()
+    if tag is None or tag.rpartition(":")[2] in {"null", "bool", "float", "str", "seq", "map"}
+}
+_StrictLoader.add_constructor("tag:yaml.org,2002:int", _StrictLoader.construct_number)
 for _word, _pattern, _starts in _WORDS:
     _StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_word}", re.compile(f"(?:{_pattern})$"), _starts)
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.catalogue import OURS, lint, load
+from hostagent.catalogue import OURS, load
 from hostagent.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.lint import lint
 from hostagent.testing import cases, mismatch, run_case, without_one_field
 
 DIRECTORY = os.path.join(os.path.dirname(__file__), "cases")

@@ -414,3 +414,12 @@ def test_a_run_keeps_its_errors_and_that_it_said_something():
     assert "error: rpmdb: BAD" in left["stderr"].splitlines()
     assert len(left["stderr"]) < 700
     assert filtered(("run", "rpm"), {**answer, "stdout": "\n"}, Keep("beginnings", ("nvidia",)), mask).answer["stdout"] == ""
+
+
+@pytest.mark.parametrize(
+    "answer", [None, 3, "x", [], [[]], [3], {}, {"lines": [[], 3]}, {"lines": 3}, {"stdout": 3}, b"\xff\0[", [{"path": 3, "argv": 3}]]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_of_another_shape_is_an_error_or_a_part_never_a_crash(kind, answer):
+    for asked in (("read", "/x"), ("run", "rpm")):
+        assert isinstance(filtered(asked, answer, Keep(kind, ("1",)), mask), Filtered | Unread)

@@ -20,7 +20,8 @@ BANNED = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 IO_ALLOWED = {
     "hostagent/smallfile.py": "reads the one file it is given",
     "hostagent/profiles/files.py": "lists the built-in profiles",
-    "hostagent/catalogue.py": "reads a third party's check to judge it",
+    "hostagent/catalogue.py": "lists the checks of a catalogue",
+    "hostagent/lawful.py": "lists what a third party's check could import, to judge it",
     "hostagent/forked.py": "the pipe to the child that reads, and how it is",
     "hostagent/testing.py": "reads case files",
     "hostagent/snapshot/adoption.py": "writes the snapshots it is asked for",

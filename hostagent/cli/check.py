@@ -14,6 +14,7 @@ from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
 from hostagent.report import PLACEABLE, Report, shortened, state
 from hostagent.sinks import FORMATS, Format, render
+from hostagent.smallfile import reason
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
@@ -115,4 +116,4 @@ def _remember(report: Report, profile_files: ProfileFiles) -> None:
     try:
         state.save(report, profile_files)
     except OSError as error:
-        complain(f"Warning: no state written to {state.PATH}: {(error.strerror or str(error)).lower()}")
+        complain(f"Warning: no state written to {state.PATH}: {reason(error)}")

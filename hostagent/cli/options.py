@@ -9,6 +9,7 @@ import click
 
 from hostagent.cli.streams import complain, put
 from hostagent.evidence import Evidence
+from hostagent.smallfile import reason
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -80,7 +81,7 @@ def write(text: str, path: str, mode: int | None = None, ends: float = math.inf)
     try:
         deliver(text, path, mode, ends=ends)
     except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from error
+        raise click.ClickException(f"cannot write {path}: {reason(error)}") from error
 
 
 def warn(sentences: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -33,7 +34,7 @@ def list_profiles() -> None:
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output.")
 def show_profile(name: str, form: str) -> None:
     """Print every effective value of NAME (default: what 'check' would use) and where it comes from."""
-    loaded = profile.load(name)
+    loaded = profile.load(name, anybodys=True)
     warn(loaded.warnings)
     values = dict(_leaves(plain(loaded.profile), ""))
     if form == "json":
@@ -42,22 +43,36 @@ def show_profile(name: str, form: str) -> None:
     width = max(len(path) for path in values)
     shown = {path: json.dumps(value, ensure_ascii=False) for path, value in values.items()}
     middle = min(40, max(len(text) for text in shown.values()))
-    say(*(f"{path:<{width}}  {text:<{middle}}  # {loaded.origin(path)}" for path, text in shown.items()))
+    say(*(f"{path:<{width}}  {text:<{middle}}  # {loaded.value_origin(path)}" for path, text in shown.items()))
 
 
 @command.command("validate")
 @click.argument("path", type=click.Path(exists=True))
 def validate_profile(path: str) -> None:
-    """Check a profile file: keys, types, constraints, and that every check it names exists."""
+    """Check a profile file: keys, types, constraints, and that every check it names exists.
+
+    It may be a stranger's: nothing that it names is imported. What belongs to another catalogue than hostagent's own is named
+    instead, and not verified.
+    """
     loaded = profile.validate(path)
-    checks = catalogue.load(loaded.profile.catalogues)
-    loaded = catalogue.refuse_unknown_ids(checks, loaded)
+    digest = loaded.digest
+    others = [name for name in loaded.profile.catalogues if name != catalogue.OURS]
+    checks = catalogue.load(name for name in loaded.profile.catalogues if name == catalogue.OURS)
+    loaded = catalogue.refuse_unknown_ids(checks, _without(loaded, others))
     warn(loaded.warnings)
     for one in checks:
         policy = loaded.profile.checks.get(one.id)
         if policy and policy.params:
             params(one, policy)
-    say(f"{path}: valid, profile {loaded.profile.name}, hash {loaded.digest}")
+    say(f"{path}: valid, profile {loaded.profile.name}, hash {digest}")
+    for name in others:
+        say(f"not verified: the catalogue {name}, and what 'checks' says of its checks; 'hostagent checks list --profile FILE' imports it")
+
+
+def _without(loaded: profile.Loaded, catalogues: list[str]) -> profile.Loaded:
+    """Without what is said of the checks of these catalogues, whose ids begin with their names."""
+    ours = {name: policy for name, policy in loaded.profile.checks.items() if name.partition(".")[0] not in catalogues}
+    return loaded._replace(profile=replace(loaded.profile, checks=ours))
 
 
 def _leaves(value: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from hostagent.cli.ending import Ended
+from hostagent.smallfile import reason
 from hostagent.visible import visible
 
 #: What writing to a full disk, a terminal that went away, a descriptor opened for reading, or beyond a limit answers.
@@ -83,7 +84,7 @@ def refuse(error: OSError) -> NoReturn:
     """Standard output did not take it. A reader that stops reading ends us as it ends every filter."""
     if isinstance(error, BrokenPipeError):
         raise Ended.by_pipe() from error
-    raise click.ClickException(f"cannot write standard output: {(error.strerror or str(error)).lower()}") from error
+    raise click.ClickException(f"cannot write standard output: {reason(error)}") from error
 
 
 def complain(*lines: str) -> None:

@@ -10,7 +10,7 @@ Why = Literal[
     "denied",  # the permission to look is missing
     "timeout",  # the answer did not come within its deadline
     "error",  # the answer came and could not be understood, or the read failed
-    "not-recorded",  # the tape does not know this question
+    "not-recorded",  # the tape does not know this question, or kept another part of its answer
 ]
 
 #: These mean "does not apply here" and skip a check; every other reason makes it unknown.

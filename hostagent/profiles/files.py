@@ -1,7 +1,7 @@
 """The files that profiles are made of, as bytes with their fingerprint. Light: ``status`` reads them again, without YAML."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from hostagent.hashes import hexdigest
 from hostagent.smallfile import is_absent, read_small, reason
@@ -25,9 +25,14 @@ def listed(profile: str, *, built_in: bool = False) -> str:
     return f"{_BUILT_IN_PREFIX}{profile}" if built_in else os.path.abspath(profile)
 
 
-def read(file: str) -> bytes:
-    """The bytes of a listed file. Raises ``OSError``, also for what is no regular file or has more than `MAX_BYTES`."""
-    return read_small(_path(file), MAX_BYTES)
+def read(file: str, owners: Collection[int] = ()) -> bytes:
+    """The bytes of a listed file. Raises ``OSError``, also for what is no regular file or has more than `MAX_BYTES`; see `read_small`."""
+    return read_small(_path(file), MAX_BYTES, owners)
+
+
+def obeyed() -> Collection[int]:
+    """Whose files this process obeys: as root root's alone. Who is not root decides nothing for anybody else."""
+    return (0,) if os.geteuid() == 0 else ()
 
 
 def fingerprint(data: bytes) -> str:

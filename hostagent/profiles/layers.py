@@ -2,16 +2,17 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.errors import HostagentError
 from hostagent.profiles import files
 from hostagent.profiles.format import Rename, known
-from hostagent.smallfile import is_absent, reason
+from hostagent.smallfile import NotOwnError, is_absent, reason
 from hostagent.typed import ShapeError
 
 NEXT_STEP = "See 'hostagent schema profile' and 'hostagent profile show default'"
+OWN = "What root obeys only root may write, nor put anything in its place: copy it to /etc/hostagent, as root"
 _MAX_PARENTS = 16
 
 
@@ -30,6 +31,7 @@ class Reader(NamedTuple):
 
     kind: type
     renames: tuple[Rename, ...]
+    owners: Collection[int] = ()  # users by number; with any, nobody else may have had a hand in a file
 
     def chain(self, name: str, seen: tuple[str, ...] = ()) -> Iterator[Layer]:
         """What a profile (built-in name or path) extends, outermost first, then itself."""
@@ -66,8 +68,10 @@ class Reader(NamedTuple):
         from hostagent.yamlfile import YamlError, parse_yaml  # a host without profiles of its own pays for no YAML
 
         try:
-            raw = files.read(path)
+            raw = files.read(path, self.owners)
             data = parse_yaml(raw)
+        except NotOwnError as error:
+            raise HostagentError(f"profile {path}: {reason(error)}", OWN) from error
         except (OSError, YamlError) as error:
             shown = reason(error) if isinstance(error, OSError) else error
             raise HostagentError(f"profile {path}: {shown}", NEXT_STEP) from error

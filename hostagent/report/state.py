@@ -7,12 +7,14 @@ from typing import Any, NamedTuple, get_args
 
 from hostagent.profiles import files
 from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report
-from hostagent.smallfile import read_small, reason
+from hostagent.smallfile import NotOwnError, read_small, reason, refuse_others
 from hostagent.vocabulary import Verdict
 
 PATH = "/run/hostagent/state.json"
 _MAX_BYTES = 1024 * 1024
 _MAX_FILES = 64
+_MAX_DEPTH = 16
+_MAX_TIME = 1e12  # seconds since the epoch
 _REASON = ("id", "outcome", "severity", "subject", "code", "message")
 #: A clock that was set back by more than this many seconds makes a verdict of the future.
 _CLOCK_STEP_S = 60
@@ -39,7 +41,7 @@ def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = P
     """Write the file whole or not at all, readable by everybody. `profile_files`: ``Loaded.files``. Raises ``OSError``."""
     from hostagent.deliver.file import deliver
 
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    _make(os.path.dirname(path))
     reasons = [
         {key: getattr(one, key) for key in _REASON}
         for one in report.findings
@@ -59,10 +61,20 @@ def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = P
     deliver(json.dumps(data, indent=1) + "\n", path, mode=0o644)
 
 
+def _make(folder: str) -> None:
+    """The state directory, which everybody may look into whatever the umask. Where others may write, nobody would believe the file."""
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+        os.chmod(folder, 0o755)  # noqa: S103  the verdict is everybody's to read
+    refuse_others(folder, {0, os.geteuid()})
+
+
 def read(path: str, now: float) -> State:
     """The last verdict, with what is wrong with it: missing, damaged, expired, or of another boot."""
     try:
-        raw = read_small(path, _MAX_BYTES)
+        raw = read_small(path, _MAX_BYTES, {0, os.geteuid()})
+    except NotOwnError as error:
+        return State({}, f"{path} is not believed ({reason(error)})")
     except OSError as error:
         return State({}, f"no verdict in {path} ({reason(error)})")
     try:
@@ -88,12 +100,22 @@ def _damage(data: Mapping[str, Any]) -> str:
         return "no verdict in it"
     if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in times):
         return "a time is no number"
+    if not all(0 <= one <= _MAX_TIME for one in times):
+        return "a time is out of range"
+    if _is_deep(data, _MAX_DEPTH):
+        return f"it has more than {_MAX_DEPTH} levels"
     listed = data.get("profile_files", [])
     if not isinstance(listed, list) or len(listed) > _MAX_FILES:
         return "no list of profile files"
     texts = [*(one[key] for one in listed for key in ("path", "sha256"))]
     texts += [data["boot_id"], data["profile"]["name"], *(one[key] for one in data["reasons"] for key in _REASON)]
     return "" if all(isinstance(one, str) for one in texts) else "a text is missing"
+
+
+def _is_deep(value: Any, levels: int) -> bool:
+    """Whether there are more: JSON that was read need not be one that can be written."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels < 0 or any(_is_deep(one, levels - 1) for one in inner)
 
 
 def _stale(data: Mapping[str, Any], now: float) -> str:

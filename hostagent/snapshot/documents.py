@@ -213,13 +213,15 @@ def scrambled(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     >>> scrambled(b'{"hosts": ["x1"', ("hosts",), lambda word: "0123456789abcdef" * 4)
     b'{"hosts": ["a2"'
     """
-    known = _PLAIN | {part.encode() for name in names for part in re.findall(r"\w+", name)}
+    words: dict[bytes, bytes] = {word: word for word in _PLAIN} | {
+        part.encode(): part.encode() for name in names for part in re.findall(r"\w+", name)
+    }
 
     def other(found: "re.Match[bytes]") -> bytes:
-        word = found[0]
-        if found[1] or word in known:
-            return word
-        return b"nvidia".join(_letters(part, mask) for part in word.split(b"nvidia"))
+        word: bytes = found[0]
+        if not found[1] and word not in words:
+            words[word] = b"nvidia".join(_letters(part, mask) for part in word.split(b"nvidia"))
+        return words.get(word, word)
 
     return _WORD.sub(other, data)
 

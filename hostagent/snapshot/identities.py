@@ -35,8 +35,8 @@ PERSON = re.compile(
     r"[^/\s\"':,;\\\[\]{}()]+?(?=\.mount|\.automount|[/\s\"':,;\\\[\]{}()]|$)"
     r"|(?<=/var/spool/mail/)[\w.-]+|(?<=~)[a-z][\w.-]{0,31}(?=/)|(?<=/run/user/)\d+|(?<=\buser-)\d+(?=\.slice)"
 )
-#: Of a program that a GPU's fault names: it may be a person's.
-PROGRAM = re.compile(r"(?<=, name=)[^,\n]+")
+#: Of a program that a GPU's fault names: it may be a person's. The driver's ``<unknown>`` is none.
+PROGRAM = re.compile(r"(?<=, name=)(?!<)[^,\n]+")
 #: Serial numbers and names of devices. The keys of settings are found by `hostagent.secret.names`.
 SERIAL = re.compile(
     r"(?i)(?:(?<=\bserial )|(?<=\bserial number )|(?<=\bserial no )|(?<=\bserial no\. )|(?<=\bs/n )|(?<=\bs/n:)|(?<=\bs/n: )"

@@ -95,7 +95,7 @@ def filtered(asked: Question, answer: Answer, keep: Keep, mask: Mask) -> "Filter
         if asked[0] == "run":
             return Filtered(_of_program(answer, lambda text: apart(text, keep.names, mask)), keep)
         return Filtered(apart(answer, keep.names, mask), keep)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:  # a tape may say anything
         return Unread("error", f"{asked[1] if len(asked) > 1 else asked[0]}: {error}")
 
 

@@ -5,9 +5,9 @@ import os
 import resource
 
 from hostagent.source.base import MIB
+from hostagent.source.rights import NOBODY_ELSE
 
 _NO_NEW_PRIVS = 38  # prctl(2)
-_NOBODY = 65534
 #: systemd's table of numbers of users and groups calls these unused: no distribution, service or container has one of them.
 _UNUSED = range(1879048192, 2147483647)
 #: Bytes of addresses and of one file; the numbers are for a shell, which rpm's macros start.
@@ -21,12 +21,12 @@ _MOST_PROCESSES = 16
 
 
 def nobody() -> int:
-    """The number of a user and a group that nobody else is; of nobody itself where that one is not mapped to here.
+    """The number of a user and a group that nobody else is; where it is not mapped to, one that is nobody's but ours.
 
-    Processes that run as nobody may signal and trace each other and share a limit of processes.
+    Not nobody's own: processes that run as nobody may signal and trace each other, and share a limit of processes.
     """
     number = _UNUSED[int.from_bytes(os.urandom(4), "little") % len(_UNUSED)]
-    return number if all(_is_mapped(number, f"/proc/self/{kind}_map") for kind in ("uid", "gid")) else _NOBODY
+    return number if all(_is_mapped(number, f"/proc/self/{kind}_map") for kind in ("uid", "gid")) else NOBODY_ELSE
 
 
 def _is_mapped(number: int, path: str) -> bool:

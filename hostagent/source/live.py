@@ -84,10 +84,8 @@ class LiveBackend:
         if argv[:2] == ("rpm", "--dbpath"):
             from hostagent.source.rpmcopy import ask_rpm
 
-            if self._kind == "image" or self._root.simulated:
-                return ask_rpm(self._files, argv, timeout_s, self._root.path, "")
-            place = self._program("rpm")
-            return place if isinstance(place, Unread) else ask_rpm(self._files, argv, timeout_s, self._root.path, place)
+            place = None if self._kind == "image" or self._root.simulated else self._program("rpm")
+            return ask_rpm(self._files, argv, timeout_s, self._root.path, place)
         place = self._program(argv[0])
         if isinstance(place, Unread):
             return place

@@ -50,7 +50,8 @@ def processes(root: Root) -> Answer:
     host = Host(root)
     try:
         need(host.first)
-        rows = [row for pid, name in _candidates(host.files) for row in _looked_at(Process(host, pid, name))]
+        called = [Process(host, pid, name) for pid, name in _candidates(host.files) if not _is_nobodys(Process(host, pid, name))]
+        rows = [row for one in called for row in _looked_at(one) if _name(host.files, one.pid) == one.name]
     except UnreadError as error:
         return error.unread
     finally:
@@ -63,13 +64,29 @@ def _candidates(files: Files) -> "Iterator[tuple[int, str]]":
     for entry in need(files.list("/proc")):
         if not (entry.isascii() and entry.isdigit()):
             continue
-        comm = files.read(f"/proc/{entry}/comm", str(_COMM_BYTES))
-        if isinstance(comm, bytes):
-            name = NAMES.get(comm.decode("utf-8", "replace").strip())
-            if name:
-                yield int(entry), name
-        elif not is_gone(files, entry):
-            raise UnreadError(comm)
+        name = _name(files, entry)
+        if name:
+            yield int(entry), name
+
+
+def _name(files: Files, pid: "int | str") -> str:
+    """Of the table; "" for any other process, and for one that has ended. Read again when a process was looked at: it may have ended, and
+    another have taken its number.
+    """
+    comm = files.read(f"/proc/{pid}/comm", str(_COMM_BYTES))
+    if isinstance(comm, bytes):
+        return NAMES.get(comm.decode("utf-8", "replace").removesuffix("\n"), "")
+    if is_gone(files, pid):
+        return ""
+    raise UnreadError(comm)
+
+
+def _is_nobodys(process: Process) -> bool:
+    """Whether it is certainly not what it is called: a user may start thousands, and no more is looked at of them."""
+    try:
+        return believed(process, _services_of(process.name), has_systemd=process.host.first == "systemd") is None
+    except ProcessLookupError:
+        return True
 
 
 def _looked_at(process: Process) -> "Iterator[Row]":

@@ -63,7 +63,7 @@ class _Runner:
         while time.monotonic() < ends:
             messages = self._child.receive(ends - time.monotonic())
             if messages is None:
-                raise EOFError("the process that runs it ended")
+                raise EOFError("the process that runs it has ended")
             if messages:
                 return marshal.loads(messages[0])  # noqa: S302  by our own child
         raise TimeoutError(f"neither an end nor an answer in {task.seconds + _GRACE_S:g} s")

@@ -21,16 +21,19 @@ _COPIED = (_SQLITE, f"{_SQLITE}-wal", "Packages", "Packages.db", "Index.db")
 _READ_BY_ALL, _SEARCHED_BY_ALL = 0o4, 0o1
 
 
-def ask_rpm(files: Files, argv: tuple[str, ...], timeout_s: float, root: str, program: str) -> Answer:
-    """``rpm --dbpath DATABASE …``: by the rpm of the host at `root`, which is `program` there, or by this machine's with a copy in the
-    place of the database. `program` is "" where no rpm of the host may be run.
+def ask_rpm(files: Files, argv: tuple[str, ...], timeout_s: float, root: str, program: "str | Unread | None") -> Answer:
+    """``rpm --dbpath DATABASE …``: by the rpm of the host at `root`, or by this machine's with a copy in the place of the database.
+
+    `program` is the host's rpm, or why it may not be run; None where no program of the host is.
     """
     name, option, database, *arguments = argv
     user = 0 if os.geteuid() else nobody()
-    if program and not _needs_copy(files, database):
+    if program is not None and not _needs_copy(files, database):
+        if isinstance(program, Unread):
+            return program
         return run_task(Task((program, *argv[1:]), timeout_s, root, confined=True, user=user))
     question = (name, option, COPIES, *map(_without_index, arguments))
-    copied = tuple(f"{database}/{name}" for name in _COPIED)
+    copied = tuple(f"{database}/{file}" for file in _COPIED)
     return run_task(Task(question, timeout_s, confined=True, user=user, host=root, copied=copied, limit=LIMIT))
 
 

@@ -13,7 +13,7 @@ from hostagent.source.live import LiveBackend
 from tests.attack import spaces
 from tests.real import rpms
 
-_MS_BIND, _MS_REC = 0x1000, 0x4000
+MS_BIND, MS_REC = 0x1000, 0x4000
 #: In place: by the host's own rpm, where nothing has to be made beside the database. Else by a copy of it.
 WAYS = ("image", "host-root copied", "host-root in place", "live copied", "live in place")
 _AWAY = "alter table Packages rename to Others"
@@ -69,7 +69,7 @@ def read_by(way: str, database: Path, tmp_path: Path, seconds: float = 20) -> So
     if kind != "live":
         (root / "var/lib/rpm").mkdir(parents=True)
     if kind == "host-root":
-        spaces.mount("/", str(root), "", _MS_BIND | _MS_REC)
+        spaces.mount("/", str(root), "", MS_BIND | MS_REC)
     for suffix in ("-shm", "-wal"):
         (database / f"rpmdb.sqlite{suffix}").unlink(missing_ok=True)
     if how == "in place":
@@ -77,7 +77,7 @@ def read_by(way: str, database: Path, tmp_path: Path, seconds: float = 20) -> So
             subprocess.run(["rpm", "--dbpath", str(database), "-q", "zlib"], capture_output=True, timeout=1, check=False)
         for suffix in ("-shm", "-wal"):
             (database / f"rpmdb.sqlite{suffix}").touch()
-    spaces.mount(str(database), str(root / "var/lib/rpm"), "", _MS_BIND)
+    spaces.mount(str(database), str(root / "var/lib/rpm"), "", MS_BIND)
     return Source(LiveBackend(str(root), kind, deadline=within(seconds)))
 
 
@@ -109,7 +109,7 @@ def with_program(name: str, script: str, tmp_path: Path) -> None:
     program = tmp_path / f"{name}-script"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    spaces.mount(str(program), f"/usr/bin/{name}", "", _MS_BIND)
+    spaces.mount(str(program), f"/usr/bin/{name}", "", MS_BIND)
 
 
 def sparse(path: Path, size: int) -> None:

@@ -22,6 +22,7 @@ from hostagent.source.live import LiveBackend
 from hostagent.source.programs import run
 from tests.attack import rpmdb, spaces
 from tests.children import running, until
+from tests.real import rpms
 
 pytestmark = [
     pytest.mark.alone,
@@ -31,8 +32,11 @@ IMPORTED = (pickle, rpmcopy, settle, shutil)  # by the time a test becomes an or
 SYS_ADMIN = 21
 #: A program whose children have left its group and its session, and whose parent has died.
 FAMILY = "setsid sleep {0} & (setsid sh -c 'setsid sleep {0} & exec sleep {0}' & exec true); exec sleep {0}"
+#: In a mount and in a command line of this test process alone: others run beside it.
+MARK = f"test-{os.getpid()}"
+FORM = f"%{{NAME}} {MARK}\\n"
 SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
-WHO = ["root", "root in a container", "user"]
+WHO = ["root", "root in a container", "root of a user namespace", "user"]
 
 
 def become(who):
@@ -40,6 +44,8 @@ def become(who):
     InProcess(Asking(lambda: Unread("denied")), ["Identity"]).collect()
     if who == "root in a container":
         spaces.drop(SYS_ADMIN)
+    if who == "root of a user namespace":
+        spaces.become_root_of_few()
     if who == "user":
         spaces.become()
 
@@ -121,35 +127,64 @@ def test_what_a_program_leaves_when_it_ends_is_ended_too(who):
 
 
 def mounts():
-    """Of every process: those that we make."""
+    """Of processes that see the image of this test: the mounts that we make."""
     found = []
     for path in Path("/proc").glob("[0-9]*/mountinfo"):
         try:
-            found += [str(path)] * (" - tmpfs hostagent " in path.read_text())
+            text = path.read_text()
         except OSError:
             continue
+        found += [str(path)] * (" - tmpfs hostagent " in text and f" - tmpfs {MARK} " in text)
     return found
 
 
-def of_rpm(who, tmp_path, form="a view that does not end"):
-    """A pass over an image whose database keeps rpm busy: its pid, and the directory for temporary files, which everybody may write to."""
-    database = rpmdb.installed(tmp_path)
-    rpmdb.change(database, *rpmdb.HEAVY[form])
+def image_with(database):
+    """An image, and the directory for temporary files, which everybody may write to: where an ordinary user gets to."""
     spaces.unshare("mount")
     root, temporary = Path("/mnt"), Path("/mnt/tmp")
-    spaces.mount("none", "/mnt", "tmpfs")  # where an ordinary user gets to
+    spaces.mount(MARK, "/mnt", "tmpfs")
     (root / "var/lib/rpm").mkdir(parents=True)
     (root / "var/lib/rpm/rpmdb.sqlite").write_bytes((database / "rpmdb.sqlite").read_bytes())
     temporary.mkdir()
     temporary.chmod(0o1777)
     tempfile.tempdir = str(temporary)
-    backend = LiveBackend(str(root), "image", deadline=within(100))
-    pid = pass_over(lambda: backend.ask("run", "rpm", "--dbpath", "/var/lib/rpm", "-qa"), who)
-    assert until(lambda: running("rpm", "--dbpath"))
+    return LiveBackend(str(root), "image", deadline=within(100)), temporary
+
+
+def ask_rpm(backend):
+    return backend.ask("run", "rpm", "--dbpath", "/var/lib/rpm", "-qa", "--queryformat", FORM)
+
+
+def rpms_of_this_test():
+    return running("--queryformat", FORM)
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_whoever_asks_rpm_is_answered_and_leaves_nothing(who, tmp_path):
+    backend, temporary = image_with(rpmdb.installed(tmp_path))
+
+    def ask():
+        become(who)
+        answer = ask_rpm(backend)
+        assert set(answer["stdout"].split()) == {name for name, *_ in rpms.RPMS} | {MARK}
+
+    pid = spaces.start(ask)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert list(temporary.iterdir()) == []
+    assert mounts() == []
+
+
+def of_rpm(who, tmp_path, form="a view that does not end"):
+    """A pass over an image whose database keeps rpm busy: its pid, and the directory for temporary files."""
+    database = rpmdb.installed(tmp_path)
+    rpmdb.change(database, *rpmdb.HEAVY[form])
+    backend, temporary = image_with(database)
+    pid = pass_over(lambda: ask_rpm(backend), who)
+    assert until(rpms_of_this_test)
     return pid, temporary
 
 
-@pytest.mark.parametrize("who", ["root", "user"])
+@pytest.mark.parametrize("who", ["root", "root of a user namespace", "user"])
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_copy_that_rpm_reads_is_seen_by_nobody_and_goes_with_it(number, who, tmp_path):
     pid, temporary = of_rpm(who, tmp_path)
@@ -158,7 +193,7 @@ def test_the_copy_that_rpm_reads_is_seen_by_nobody_and_goes_with_it(number, who,
         assert " - tmpfs hostagent " not in stream.read()
     assert mounts() != []
     os.kill(pid, number)
-    assert until(lambda: not running("rpm", "--dbpath"))
+    assert until(lambda: not rpms_of_this_test())
     assert until(lambda: not mounts())
     ended(pid)
 
@@ -172,7 +207,7 @@ def test_where_there_are_no_namespaces_the_copy_goes_with_the_run_too(number, tm
     assert found.st_gid > 65534, "the group of rpm alone"
     assert mounts() == []
     os.kill(pid, number)
-    assert until(lambda: not running("rpm", "--dbpath"))
+    assert until(lambda: not rpms_of_this_test())
     assert until(lambda: not list(temporary.iterdir()))
     ended(pid)
 
@@ -184,7 +219,7 @@ def test_a_copy_that_a_kill_of_every_process_left_goes_with_the_next_run(tmp_pat
     assert copy.exists(), "its owner lives"
     os.killpg(pid, signal.SIGKILL)
     ended(pid)
-    assert until(lambda: not running("rpm", "--dbpath"))
+    assert until(lambda: not rpms_of_this_test())
     assert copy.exists()
     leftover.remove_left()
     assert list(temporary.iterdir()) == []
@@ -192,12 +227,16 @@ def test_a_copy_that_a_kill_of_every_process_left_goes_with_the_next_run(tmp_pat
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_hostagent_check_leaves_no_journalctl(number, tmp_path):
-    """The program itself, where journalctl does not come to an end."""
+    """The program itself, on a host whose journalctl does not come to an end and whose kernel log may not be read otherwise."""
     spaces.unshare("mount")
     name = f"{1000 + os.getpid()}.5"
     rpmdb.with_program("journalctl", FAMILY.format(name), tmp_path)
-    spaces.mount("/dev/null", "/dev/kmsg", "", 0x1000)
-    check = subprocess.Popen([sys.executable, "-m", "hostagent", "check", "--deadline", "60"], stdout=subprocess.DEVNULL)
+    spaces.mount("/dev/null", "/dev/kmsg", "", rpmdb.MS_BIND)
+    root = tmp_path / "host"
+    root.mkdir()
+    spaces.mount("/", str(root), "", rpmdb.MS_BIND | rpmdb.MS_REC)
+    argv = [sys.executable, "-m", "hostagent", "check", "--deadline", "60", "--host-root", str(root)]
+    check = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     assert until(lambda: len(running("sleep", name)) == 4, 20)
     before = time.monotonic()
     check.send_signal(number)

@@ -58,6 +58,12 @@ SNAPSHOTS = {
     ),
 }
 
+#: The most that two million values can be: what takes the most memory of each, not every command.
+LARGE = {
+    "objects": [("check", "--from", "tape.json"), ("snapshot", "show", "tape.json", "x")],
+    "names": [("snapshot", "diff", "tape.json", "tape.json"), ("snapshot", "adopt", "tape.json", "made")],
+    "questions": [("snapshot", "show", "--list", "tape.json"), ("snapshot", "save", "made.json", "--from", "tape.json")],
+}
 
 #: A small process between: what a program used at most begins with what the one used that started it.
 BETWEEN = """
@@ -102,7 +108,8 @@ def test_an_odd_snapshot_costs_no_more_than_half_a_gibibyte(name, tmp_path):
     (tmp_path / "tape.json").write_text(SNAPSHOTS[name]())
     assert json.loads((tmp_path / "tape.json").read_text())["schema_version"] == 1
     assert (tmp_path / "tape.json").stat().st_size < 16 * MIB
-    for command in (*commands("tape.json", "made"), ("snapshot", "diff", "tape.json", "other.json")):
+    chosen = commands("tape.json", "made") if name not in LARGE else LARGE[name]
+    for command in (*chosen, ("snapshot", "diff", "tape.json", "other.json")):
         (tmp_path / "other.json").write_text(answer("x", '{"json": [1]}'))
         code, said, mib = run(*command, cwd=tmp_path)
         assert code in (0, 1, 2), (command, said)

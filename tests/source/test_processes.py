@@ -3,12 +3,14 @@
 import os
 import subprocess
 import time
+from unittest import mock
 
 import psutil
 import pytest
 
 from hostagent import snapshot
 from hostagent.reading import InProcess
+from hostagent.source import processes as reading
 from hostagent.source import tape
 from hostagent.source.live import LiveBackend
 from hostagent.source.paths import Root
@@ -65,6 +67,19 @@ def test_of_a_process_at_most_64_arguments_of_4_kib_are_read(tmp_path, name):
     assert bytes_read() - before < 512 * KIB
     assert (row["name"], row["argv"][0], row["argv"][2]) == (name, f"/usr/bin/{name}", "--last")
     assert (row["argv"][1], row["argv"][3]) == ("x" * 4 * KIB, "y" * 4 * KIB)
+
+
+def test_a_process_that_takes_the_number_of_another_is_none(tmp_path):
+    """The name was read of the one, all else of the other."""
+    root = host(tmp_path, (7, "containerd", b"containerd\0", "S"))
+
+    def looked_at(process, ask=reading._looked_at):
+        rows = list(ask(process))
+        (tmp_path / "proc/7/comm").write_text("sh\n")
+        return rows
+
+    with mock.patch.object(reading, "_looked_at", looked_at):
+        assert processes(root) == []
 
 
 def test_of_many_arguments_the_first_64_are_read(tmp_path):

@@ -1,13 +1,16 @@
 """Programs of the host: answers, deadlines, output limits, and no child left behind."""
 
 import os
+import signal
 import time
 
 import psutil
 import pytest
 
 from hostagent.facts.unread import Unread
+from hostagent.source import programs
 from hostagent.source.programs import run
+from tests.children import children
 
 pytestmark = pytest.mark.alone
 
@@ -54,6 +57,56 @@ def test_endless_output_is_an_error():
     answer = run(("/bin/sh", "-c", "head -c 40000000 /dev/zero"), 20)
     assert isinstance(answer, Unread)
     assert answer.why == "error"
+
+
+def test_a_program_that_closes_its_outputs_is_waited_for():
+    started = time.monotonic()
+    assert run(("/bin/sh", "-c", "exec >&- 2>&-; sleep 0.3; exit 4"), 5)["exit_code"] == 4
+    assert time.monotonic() - started > 0.3
+
+
+def test_a_program_finds_signals_as_everybody_does():
+    assert run(("/bin/sh", "-c", "yes | head -n 1"), 5) == {"exit_code": 0, "stdout": "y\n", "stderr": ""}
+    assert run(("/bin/sh", "-c", "kill -TERM $$; sleep 5"), 5)["exit_code"] == -15
+    assert run(("/bin/sh", "-c", "kill -HUP $$; sleep 5"), 5)["exit_code"] == -1
+
+
+def test_a_program_is_not_process_number_one():
+    """systemd's programs write to the kernel's log then."""
+    assert int(run(("/bin/sh", "-c", "echo $$"), 5)["stdout"]) > 1
+
+
+def test_the_end_of_the_process_that_runs_programs_costs_one_answer():
+    assert run(("true",), 5)["exit_code"] == 0
+    (runner,) = children()
+    os.kill(int(runner), signal.SIGKILL)
+    answer = run(("true",), 5)
+    assert (answer.why, answer.detail) == ("error", "true: the process that runs it has ended")
+    assert run(("true",), 5)["exit_code"] == 0
+
+
+def test_a_process_that_runs_programs_and_says_nothing_costs_the_time_of_one(monkeypatch):
+    monkeypatch.setattr(programs, "_GRACE_S", 0.3)
+    assert run(("true",), 5)["exit_code"] == 0
+    (runner,) = children()
+    os.kill(int(runner), signal.SIGSTOP)
+    answer = run(("true",), 0.2)
+    assert (answer.why, answer.detail) == ("timeout", "true: neither an end nor an answer in 0.5 s")
+    assert run(("true",), 5)["exit_code"] == 0
+    assert len(children()) == 1
+
+
+def test_a_forked_process_has_programs_run_by_another():
+    assert run(("true",), 5)["exit_code"] == 0
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = run(("true",), 5)["exit_code"]
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert run(("true",), 5)["exit_code"] == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="changing root needs root: run the tests as root")

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.catalogue import ALLOWED_STDLIB, FORBIDDEN_NAMES, OURS, lint, load, reading_order, refuse_unknown_ids, select
+from hostagent.catalogue import OURS, load, reading_order, refuse_unknown_ids, select
 from hostagent.collect import READERS
 from hostagent.errors import HostagentError
+from hostagent.lint import ALLOWED_STDLIB, FORBIDDEN_NAMES, lint
 from hostagent.profile import load as load_profile
 
 SAMPLE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "sample_catalogue")

@@ -4,8 +4,9 @@ import itertools
 
 import pytest
 
-from hostagent.catalogue import lint, load
+from hostagent.catalogue import load
 from hostagent.errors import HostagentError
+from hostagent.lint import lint
 
 NUMBERS = itertools.count()  # a name is imported once in a process
 CHECK = """\

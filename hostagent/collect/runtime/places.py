@@ -121,7 +121,7 @@ def _place_of(process: Process) -> str:
 def _option(process: Process, place: Place) -> str:
     """The configuration file the process was started with, "" when it was not told one.
 
-    >>> _option(Process(1, "containerd", ("containerd", "-c", "/x.toml"), 0.0), PLACES[0])
+    >>> _option(Process(1, "containerd", ("containerd", "-c", "/x.toml"), 0.0, "containerd.service"), PLACES[0])
     '/x.toml'
     """
     names = ("--config-file",) if place.kind == "docker" else ("--config", "-c")

@@ -1,0 +1,78 @@
+"""Filters take time in proportion to their input: what they take apart is anybody's text."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from hostagent.collect import collect
+from hostagent.snapshot.keeping import KINDS, filtered
+from hostagent.source import Source, tape
+from hostagent.source.keep import WHOLE, Filtered, Keep, merged
+
+SIZE = 16 * 1024
+#: What the filters of texts look for, stumble over, or have to pass by.
+UNITS = [
+    "a", " ", "\t", "\n", "\\\n", " \n", "\r\n", "=", ":", "a=", "a: ", "a\n", "a b\n", "#", "# a\n", ";", ";\n", "[", "]", "[a]\n", "[[a]]\n", "{", "}", "{}", '"', '""', '"a"', "'", "\\", '\\"', ",", "/", "-", "~", ".",
+    "After=a \\\n", "After=a\n", "[Unit]\n", "export ", "GRUB_DEFAULT=", "GRUB_DEFAULT=a\n", "options nvidia ", "options nvidia a=b \\\n", "blacklist nouveau\n", "blacklist ", "\t blacklist",
+    "Package: nvidia\n", "Package: nvidia\n\n", "\n\n", " \n \n", "Version: 1\n", "deb ", "deb [a] ://nvidia /\n", "# deb ", "URIs: http://nvidia\n", "Suites: a\n", "#clear a;", "//", "/* ", "*/", "a::", "a { ",
+    "-----BEGIN PGP A-----\n", "extra/nvidia.ko:", "extra/", "nvidia.ko\n", "error: ", "[ERROR] ", "a[ERROR]\n", "make.log for ", "make.log for a for kernel b\n", "*** ", "btime 1\n", "/dev/a / ext4 rw\n", "a /usr b\n",
+    "NVRM version:  NVIDIA UNIX ", "NVRM version:  NVIDIA UNIX a Kernel Module  1.1", "modprobe.blacklist=a ", "a = 1\n", "a.b = 1\n", '"a" = "b"\n', "- a\n", "a:\n ", "&a ", "*a ", "password=a\n",
+]  # fmt: skip
+
+
+def mask(_):
+    return "0123456789abcdef" * 4
+
+
+def kinds():
+    """Every filter of texts, with the names that readers give it."""
+    found = {}
+    for path in (Path(__file__).parent.parent / "hosts").glob("*/tape.json"):
+        source = Source(tape.ReplayBackend(tape.load(str(path))))
+        collect(source)
+        for question, keeps in source.keeps.items():
+            keep = merged(keeps)
+            if keep and keep != WHOLE and question[0] in ("read", "tail", "run"):
+                found.setdefault(keep.kind, set()).update(keep.names)
+    return {kind: Keep(kind, tuple(sorted(names))) for kind, names in found.items()}
+
+
+KEEPS = kinds()
+#: Not read by any of the recorded hosts.
+OTHERS = {"first", "mounts", "keys", "arguments", "paths", "messages"}
+
+
+def test_every_filter_of_texts_is_timed():
+    assert set(KINDS) - set(KEEPS) <= OTHERS
+
+
+def seconds(kind, data):
+    started = time.process_time()
+    filtered(("read", "/x"), data, KEEPS[kind], mask)
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("kind", sorted(KEEPS))
+def test_four_times_as_much_takes_four_times_as_long(kind):
+    """A square would take sixteen times as long. The best of several tries: a busy machine is no reason."""
+    slow = []
+    for unit in UNITS:
+        once, more = ((unit * (size // len(unit))).encode() for size in (SIZE, 4 * SIZE))
+        short = long = float("inf")
+        for _ in range(8):
+            short, long = min(short, seconds(kind, once)), min(long, seconds(kind, more))
+            if long < 9 * short or long < 0.02:
+                break
+        else:
+            slow.append((unit, short, long))
+    assert slow == []
+
+
+def test_a_text_that_is_no_document_is_scrambled_in_time():
+    data = b'{"a": "b", ' * 100_000
+    started = time.process_time()
+    left = filtered(("read", "/x"), data, Keep("json", ("a",)), mask)
+    assert isinstance(left, Filtered)
+    assert len(left.answer) == len(data)
+    assert time.process_time() - started < 5
