@@ -13,7 +13,7 @@ import math
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from hostagent.facts.unread import Unread
@@ -42,11 +42,12 @@ class Holder(NamedTuple):
         return f"pid {self.pid}" if self.pid else "in another container"
 
 
-def hold(lane: str, module: str, root: Root, ends: float) -> "Unread | None":
+def hold(lane: str, module: str, root: Root, ends: float, get_ready: Callable[[], None] = lambda: None) -> "Unread | None":
     """Wait until this process is the only worker of `lane`; why it is not, if so. None, too, where nothing can hang or be locked.
 
     Another one is waited for until shortly before `ends` (of the run, on the monotonic clock), and no longer than a call may take
-    if it was killed and hangs. The kernel drops the lock when this process ends, however it ends.
+    if it was killed and hangs. The kernel drops the lock when this process ends, however it ends. `get_ready` is what this process
+    can do without it, called before where there is a lock.
     """
     import fcntl
 
@@ -56,6 +57,7 @@ def hold(lane: str, module: str, root: Root, ends: float) -> "Unread | None":
         return Unread("error", f"the lock of the {lane} lane: {error}")
     if descriptor < 0:
         return None
+    get_ready()
     looked, hung_since = -math.inf, math.inf
     while True:
         try:
@@ -92,13 +94,11 @@ def _opened(lane: str, module: str, root: Root) -> int:
 
 def _places(lane: str, module: str, root: Root) -> Iterator[int]:
     uid = os.geteuid()
-    # A made tree is nobody's to write to, and hangs nowhere.
-    simulated = getattr(root, "simulated", root.path != "/" and not os.path.lexists(f"{root.path}/proc/self"))
     if uid == 0:
-        if not simulated:
+        if not root.simulated:  # a made tree is nobody's to write to, and hangs nowhere
             yield _file(root, "/run", "hostagent", f"{lane}.lock", uid)
         yield _kernels_own(root, f"/sys/module/{module}/sections")
-    elif not simulated:
+    elif not root.simulated:
         yield _file(root, "/run/user", str(uid), f"hostagent-{lane}.lock", uid)
 
 

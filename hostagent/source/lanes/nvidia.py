@@ -39,7 +39,14 @@ def _end() -> None:
 def _lock(root: Root, ends: float) -> "Unread | None":
     from hostagent.source.locks import hold
 
-    return hold("nvidia", "nvidia", root, ends)
+    return hold("nvidia", "nvidia", root, ends, _get_ready)
+
+
+def _get_ready() -> None:
+    """Import what asking takes while another worker reads: on a busy machine that is half of the time that each needs."""
+    import pynvml  # noqa: F401
+
+    from hostagent.source.lanes import nvml  # noqa: F401
 
 
 #: What NVML needs, and what it does not, is told in DESIGN.md, "NVML in a cage".
