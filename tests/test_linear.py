@@ -12,7 +12,7 @@ SIZE = 8 * 1024
 #: Parsers whose input may have many megabytes, where a small square costs minutes: how many times as much they get.
 LARGE = {
     "packages.dpkg.parse_status": 4, "kernel.kernel.parse_modules_dep": 4, "driver.dkms.parse_make_log": 2, "packages.rpm.parse_rpm_list": 2,
-    "processes.parse_listening": 2, "kernellog.parse_kmsg": 2, "kernellog.parse_syslog": 4, "modinfo.parse_modinfo": 4, "modinfo.parse_strings": 4,
+    "sockets.parse_listening": 2, "kernellog.parse_kmsg": 2, "kernellog.parse_syslog": 4, "modinfo.parse_modinfo": 4, "modinfo.parse_strings": 4,
     "driver.ldcache.parse_ldcache": 4,
 }  # fmt: skip
 #: Seconds: what is over before is not looked at. A square that takes so long is over in two seconds for a megabyte.

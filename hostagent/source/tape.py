@@ -161,10 +161,13 @@ def parse_tape(data: bytes) -> Any:
     if values > _MAX_VALUES:
         raise ValueError(f"found more than {_MAX_VALUES} values")
     text = data.decode("utf-8")
-    if _may_be_too_long(data.translate(_ZEROS)):
-        found = json.loads(text, parse_constant=_refused, parse_int=_integer, parse_float=_finite)
-    else:
-        found = json.loads(text, parse_constant=_refused)
+    try:
+        if _may_be_too_long(data.translate(_ZEROS)):
+            found = json.loads(text, parse_constant=_refused, parse_int=_integer, parse_float=_finite)
+        else:
+            found = json.loads(text, parse_constant=_refused)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
     if values > _SHALLOW:
         _refuse_depth(found)
     if b"\\ud" in data or b"\\uD" in data:
