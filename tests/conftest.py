@@ -2,6 +2,8 @@
 
 import os
 import random
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -23,6 +25,12 @@ settings.load_profile("gate")  # --hypothesis-profile comes later
 #: Of `tests.fuzz`: seconds since the epoch after which no test begins, and in which order they come.
 FUZZ_UNTIL = float(os.environ.get("FUZZ_UNTIL", "inf"))
 FUZZ_SEED = os.environ.get("FUZZ_SEED", "")
+
+
+# A shell that starts the tests in the background, and nohup, ignore these, and so would every program that a test starts and ends.
+for _number, _usual in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+    if signal.getsignal(_number) == signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+        signal.signal(_number, _usual)
 
 
 def pytest_collection_modifyitems(items):
