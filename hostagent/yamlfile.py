@@ -13,6 +13,10 @@ MAX_DEPTH = 50
 _MAX_BITS = 2048
 _MAX_FOREIGN_BRACKETS = 10_000
 _MAX_FOREIGN_DEPTH = 500
+#: So many brackets cannot be too deep: each costs the scanner one step for every value within.
+_FEW_BRACKETS = 100
+#: Values are built by Python at 8 microseconds each. A specification of a megabyte has 100,000.
+_MAX_FOREIGN_VALUES = 200_000
 #: YAML 1.2's core words, and nothing of YAML 1.1: there the key ``off`` is False and ``0000:10:00.0`` a number.
 _WORDS = (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
@@ -98,9 +102,13 @@ def _refuse_aliases_and_depth(data: bytes) -> None:
     """Before anything is built: the C loader builds by recursion on the C stack (40,000 brackets end the process) and
     never asks Python about an alias.
     """
+    _refuse_events(data, _StrictLoader, aliases=False)
+
+
+def _refuse_events(data: bytes, loader: Any, *, aliases: bool) -> None:
     depth = 0
-    for event in yaml.parse(data, Loader=_StrictLoader):
-        if isinstance(event, yaml.events.AliasEvent):
+    for event in yaml.parse(data, Loader=loader):
+        if isinstance(event, yaml.events.AliasEvent) and not aliases:
             raise YamlError(f"found an alias, wanted plain values {event.start_mark}")
         if isinstance(event, yaml.events.CollectionStartEvent):
             depth += 1
@@ -113,10 +121,16 @@ def _refuse_aliases_and_depth(data: bytes) -> None:
 def _refuse_depth(data: bytes) -> None:
     """The same, cheaply: following the events is exact and costs eight times the whole load of a specification.
 
-    Too many brackets in one another, or dashes on one line, is what ends the process. No generator writes that many flow
-    collections, and indentation cannot get there within a megabyte.
+    Too many brackets in one another, or dashes on one line, is what ends the process, or takes the square of their number. No
+    generator writes many flow collections: only of more than a few the events are followed. Indentation cannot get there within a
+    megabyte. As many values as there can be are counted by what stands between two of them.
     """
-    if data.count(b"[") + data.count(b"{") > _MAX_FOREIGN_BRACKETS:
+    brackets = data.count(b"[") + data.count(b"{")
+    if brackets > _MAX_FOREIGN_BRACKETS:
         raise YamlError(f"found more than {_MAX_FOREIGN_BRACKETS} brackets")
+    if brackets + sum(map(data.count, (b"\n", b"\r", b",", b": ", b":\n", b"- ", b"? "))) > _MAX_FOREIGN_VALUES:
+        raise YamlError(f"found more than {_MAX_FOREIGN_VALUES} values")
     if re.search(rb"(?m)^[ \t]*(?:[-?:][ \t]+){%d}" % _MAX_FOREIGN_DEPTH, data):
         raise YamlError(f"found more than {_MAX_FOREIGN_DEPTH} levels on one line")
+    if brackets > _FEW_BRACKETS:
+        _refuse_events(data, _ForeignLoader, aliases=True)

@@ -1,9 +1,7 @@
 """Hostile evidence: whatever a host answers, the run ends with a report, and garbage never makes anything pass."""
 
-import importlib
 import inspect
 import json
-import pkgutil
 import random
 import typing
 from pathlib import Path
@@ -12,8 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import hostagent.collect
-import hostagent.source
 from hostagent import catalogue, profile
 from hostagent.collect import collect
 from hostagent.evaluate import evaluate
@@ -21,32 +17,13 @@ from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source, tape
 from tests.cpu import within
 from tests.judged import judged
+from tests.parsers import PARSERS, PIECES
 
 HOSTS = sorted(path.parent for path in Path(__file__).parent.glob("hosts/*/tape.json"))
 LOADED = profile.load("default", site_file="")
 CHECKS = catalogue.load(LOADED.profile.catalogues)
 
 
-def _parsers():
-    """Every ``parse_*`` of the collectors and sources, by name: a new one is fuzzed without being listed."""
-    for package in (hostagent.collect, hostagent.source):
-        for entry in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            module = importlib.import_module(entry.name)
-            for name, function in vars(module).items():
-                if name.startswith("parse_") and inspect.isfunction(function) and function.__module__ == module.__name__:
-                    yield f"{entry.name.removeprefix(package.__name__)[1:]}.{name}", function
-
-
-PARSERS = dict(_parsers())
-
-#: Pieces of real evidence: random text alone rarely gets past a parser's first line.
-PIECES = [
-    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.142  Release Build", "Package: nvidia-dkms-580-open\n", "Version: 1:2-3\n",
-    "Status: install ok half-configured\n", "[plugins]\n", "version = 2\n", 'imports = ["/etc/*.toml"]\n', "[Unit]\n", "After=multi-user.target\n",
-    "extra/nvidia.ko.zst: kernel/x.ko", "NVRM: Xid (PCI:0000:1b:00): 79, pid=1", "blacklist nouveau\n", "Pin: version 580*\n", "Pin-Priority: 1001\n",
-    "deb [signed-by=/x] ://user:pw@h/ubuntu noble main\n", "cdiVersion: 0.5.0\n", "kind: nvidia.com/gpu\n", '{"a": [1, {"b": null}]}', "\0", "\x1b[31m",
-    "=", ":", "\n", "\n\n", '"', "'", "[[", "]]", "{", "}", ",", " " * 50, "9" * 400, "-1", "\ufffd", "0x", "..", "/", "~", "name=",
-]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=20), max_size=12).map("".join) | st.text(max_size=300)
 BYTES = st.binary(max_size=400) | TEXTS.map(str.encode) | st.binary(max_size=60).map(lambda tail: b"\x7fELF\x02\x01\x01" + tail)
 

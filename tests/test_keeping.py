@@ -241,6 +241,8 @@ MODPROBE = st.sampled_from(
 
 
 @given(st.lists(MODPROBE, max_size=14).map("".join))
+@example("options nvidia\\\noptions nvidia ")
+@example("\\\noptions \\\n nvidia NVreg_A=1\n")
 def test_modprobe(text):
     left = part(*used_of({"/etc/modprobe.d/a.conf": text})["read", "/etc/modprobe.d/a.conf"], text.encode()).decode()
     assert blacklists_nouveau(left) == blacklists_nouveau(text)

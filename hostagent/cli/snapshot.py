@@ -1,6 +1,7 @@
 """``hostagent snapshot``: save, show, diff, adopt."""
 
 import os
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -78,9 +79,7 @@ def show(path: str, question: str, list_questions: bool) -> None:
     if question:
         if question not in recorded.answers:
             raise HostagentError(f"{path} does not know the question {question!r}", f"Run 'hostagent snapshot show --list {path}'")
-        lines = snapshot.shown(recorded.answers[question])
-        while some := list(islice(lines, _LINES)):
-            put("\n".join([*some, ""]))
+        _print(snapshot.shown(recorded.answers[question]))
         return
     for line in snapshot.summary(recorded):
         say(line)
@@ -93,9 +92,10 @@ def show(path: str, question: str, list_questions: bool) -> None:
 @click.argument("right", metavar="B")
 def diff(left: str, right: str) -> int:
     """Compare two snapshots answer by answer, but for the time. Exit 0 equal, 1 different, 2 usage."""
-    lines = list(snapshot.differences(snapshot.packed(tape.load(left)), snapshot.packed(tape.load(right))))
-    say(*(lines or ["no difference"]))
-    return 1 if lines else 0
+    is_different = _print(snapshot.differences(snapshot.packed(tape.load(left)), snapshot.packed(tape.load(right))))
+    if not is_different:
+        say("no difference")
+    return 1 if is_different else 0
 
 
 @command.command("adopt")
@@ -112,6 +112,15 @@ def adopt(path: str, directory: str, profile_name: str) -> None:
     for outcome in ("fail", "warn", "unknown", "not_recorded"):
         for check_id in expected.get(outcome, ()):
             say(f"  {outcome:<7} {check_id}")
+
+
+def _print(lines: Iterator[str]) -> bool:
+    """Whether there were any."""
+    some: list[str] = []
+    while more := list(islice(lines, _LINES)):
+        some = more
+        put("\n".join([*some, ""]))
+    return bool(some)
 
 
 def _key(path: str | None) -> bytes:

@@ -39,8 +39,10 @@ class AnswerFile:
             asked, answer = marshal.loads(data[start + 4 : end])  # noqa: S302  by this program alone
             answers[asked] = Unread(*answer[0]) if isinstance(answer, tuple) else answer
             start = end
-        os.ftruncate(self.descriptor, start)
-        os.lseek(self.descriptor, start, os.SEEK_SET)
+        if start < len(data):
+            with contextlib.suppress(OSError):
+                os.ftruncate(self.descriptor, start)
+                os.lseek(self.descriptor, start, os.SEEK_SET)
         return answers
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import re
+import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +27,7 @@ _KMSG = "/dev/kmsg"
 _KMSG_NUMBERS = (1, 11)  # Linux kernel, Documentation/admin-guide/devices.txt
 _JOURNAL = ("journalctl", "-k", "-b", "0", "--no-pager", "-q", "-a", "-o", "json")
 _FIELDS = "MESSAGE,SYSLOG_FACILITY,_SOURCE_MONOTONIC_TIMESTAMP"
-_MAX_BYTES = 64 * MIB
+_MAX_BYTES, _MAX_MADE_BYTES = 64 * MIB, 4 * MIB
 _MAX_S = 2.0
 _MESSAGE = 1024  # characters: what the kernel keeps of one (LOG_LINE_MAX)
 #: More than so many records are thinned to the newest of each kind: a program that faults again and again fills a log.
@@ -90,18 +91,22 @@ def _device(root: Root) -> Answer:
         is_other = error.errno == errno.ENXIO
         return Unread("error", f"{_KMSG} is not the kernel's log: give the container the host's /dev") if is_other else unread(error, _KMSG)
     try:
-        return _answer(parse_kmsg(_all(descriptor)))
+        is_made = stat.S_ISREG(os.fstat(descriptor).st_mode)  # of a tree that stands for a host
+        data = _all(descriptor, _MAX_MADE_BYTES if is_made else _MAX_BYTES)
+        return data if isinstance(data, Unread) else _answer(parse_kmsg(data))
     except OSError as error:
         return unread(error, _KMSG)
     finally:
         os.close(descriptor)
 
 
-def _all(descriptor: int) -> bytes:
+def _all(descriptor: int, most: int) -> "bytes | Unread":
     """Every record there is now. One read(2) of the device gives one record; EPIPE means some were overwritten."""
     chunks: list[bytes] = []
     size, ends = 0, time.monotonic() + _MAX_S
-    while size < _MAX_BYTES and time.monotonic() < ends:
+    while size <= most:
+        if time.monotonic() > ends:
+            return Unread("timeout", f"{_KMSG}: no end in {_MAX_S:g} s")
         try:
             chunk = os.read(descriptor, 65536)
         except BlockingIOError:
@@ -114,7 +119,7 @@ def _all(descriptor: int) -> bytes:
             break
         chunks.append(chunk)
         size += len(chunk)
-    return b"".join(chunks)
+    return Unread("error", f"{_KMSG} has more than {most} bytes") if size > most else b"".join(chunks)
 
 
 def _system_call() -> "bytes | Unread":

@@ -2,19 +2,28 @@
 
 Of a plain file only those parts are read; a compressed one is decompressed whole. Formats: elf(5); the kernel's
 scripts/sign-file.c and include/linux/module_signature.h for the trailer.
+
+An image may hold any file under a module's name. So whatever is read or unpacked has a limit of its own, and a compressed file
+is unpacked piece by piece: 128 MiB of what was packed are the most that is in memory, not beside what they came from.
 """
 
 import os
 import struct
 from collections.abc import Callable
+from typing import Any
 
 from hostagent.facts.unread import Unread
-from hostagent.source.base import MIB, Answer
+from hostagent.source.base import KIB, MIB, Answer
 
 #: The largest nvidia.ko seen, with debug information, has about 100 MiB.
 MAX_MODULE_BYTES = 128 * MIB
+#: nvidia.ko has some 100 sections and, built with one for each function, some 30,000; their names have 40 characters.
+_MAX_SECTIONS = 65_536
+_MAX_NAMES_BYTES = 4 * MIB
+#: nvidia.ko's has 10 KiB; of a module with an alias for each of thousands of devices 100.
+_MAX_INFO_BYTES = MIB
 _MARKER = b"~Module signature appended~\n"
-_MAX_SIGNATURE_BYTES = 64 * 1024
+_MAX_SIGNATURE_BYTES = 64 * KIB
 _SIGNER = "signer"
 _COMMON_NAME = b"\x06\x03\x55\x04\x03"  # DER of the object identifier 2.5.4.3
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -28,44 +37,62 @@ def modinfo(descriptor: int, path: str, size: int) -> Answer:
     """The first value of each key of .modinfo, and ``signer`` where a signature names one. `path` is for messages."""
     if size > MAX_MODULE_BYTES:
         return Unread("error", f"{path} has {size} bytes, wanted at most {MAX_MODULE_BYTES}")
-    if _compression(os.pread(descriptor, 8, 0)):
-        found = parse_modinfo(os.pread(descriptor, size, 0))
-    else:
-        found = _keys(lambda offset, length: os.pread(descriptor, length, offset), size)
+    found = _modinfo(lambda offset, length: os.pread(descriptor, length, offset), size)
     return Unread(found.why, f"{path}: {found.detail}") if isinstance(found, Unread) else found
 
 
 def parse_modinfo(data: bytes) -> "dict[str, str] | Unread":
     """The .modinfo section of an ELF64 little-endian file, compressed or not, and the signer of the trailing signature."""
-    kind = _compression(data)
-    plain = _decompressed(data, kind) if kind else data
-    return plain if isinstance(plain, Unread) else _keys(lambda offset, length: plain[offset : offset + length], len(plain))
+    return _modinfo(lambda offset, length: data[offset : offset + length], len(data))
 
 
-def _compression(start: bytes) -> str:
-    return next((name for magic, name in _MAGICS.items() if start.startswith(magic)), "")
+def _modinfo(read_at: ReadAt, size: int) -> "dict[str, str] | Unread":
+    start = read_at(0, 8)
+    kind = next((name for magic, name in _MAGICS.items() if start.startswith(magic)), "")
+    if not kind:
+        return _keys(read_at, size)
+    plain = _unpacked(read_at, kind)
+    return plain if isinstance(plain, Unread) else _keys(lambda offset, length: bytes(plain[offset : offset + length]), len(plain))
 
 
-def _decompressed(data: bytes, kind: str) -> "bytes | Unread":
+def _unpacked(read_at: ReadAt, kind: str) -> "bytearray | Unread":
+    """A megabyte a step. zlib hands back what it has not used of a piece; the others keep it and say when they need the next."""
+    plain, at, packed = bytearray(), 0, b""
     try:
-        if kind == "xz":
-            import lzma
-
-            return lzma.LZMADecompressor().decompress(data, MAX_MODULE_BYTES)
-        if kind == "gzip":
-            import zlib
-
-            return zlib.decompressobj(31).decompress(data, MAX_MODULE_BYTES)
-        import sys
-
-        if sys.version_info >= (3, 14):
-            from compression import zstd
-        else:
-            from backports import zstd
-        unpacked: bytes = zstd.ZstdDecompressor().decompress(data, MAX_MODULE_BYTES)
+        stream = _decompressor(kind)
+        while not stream.eof:
+            if not packed and getattr(stream, "needs_input", True):
+                packed = read_at(at, MIB)
+                at += len(packed)
+            unpacked = stream.decompress(packed, MIB)
+            if not packed and not unpacked and not stream.eof:
+                return Unread("error", f"the {kind} data is cut short")
+            packed = getattr(stream, "unconsumed_tail", b"")
+            plain += unpacked
+            if len(plain) > MAX_MODULE_BYTES:
+                return Unread("error", f"the {kind} data unpacks to more than {MAX_MODULE_BYTES} bytes")
     except Exception as error:  # lzma.LZMAError, zlib.error, zstd.ZstdError, and ImportError where the package is left out
         return Unread("error", f"the {kind} data cannot be decompressed: {error}")
-    return unpacked
+    return plain
+
+
+def _decompressor(kind: str) -> Any:
+    """An object that unpacks a stream; one that wants more memory than a module may have raises."""
+    if kind == "xz":
+        import lzma
+
+        return lzma.LZMADecompressor(memlimit=MAX_MODULE_BYTES)
+    if kind == "gzip":
+        import zlib
+
+        return zlib.decompressobj(31)
+    import sys
+
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd.ZstdDecompressor()  # the window is 128 MiB at most where no option allows more
 
 
 def _keys(read_at: ReadAt, size: int) -> "dict[str, str] | Unread":
@@ -106,15 +133,25 @@ def _section(read_at: ReadAt, size: int) -> "bytes | Unread":
     first = _SECTION.unpack(read_at(table, _SECTION.size))
     count = count or first[5]  # more than 65279 sections: the true numbers stand in the first entry
     names_index = first[6] if names_index == 0xFFFF else names_index
+    if count > _MAX_SECTIONS:
+        return Unread("error", f"the ELF file has {count} sections, wanted at most {_MAX_SECTIONS}")
     if table + count * entry > size or names_index >= count:
         return outside
-    rows = list(_SECTION.iter_unpack(read_at(table, count * entry)))
-    names = read_at(rows[names_index][4], min(rows[names_index][5], size))
-    for row in rows:
+    rows = read_at(table, count * entry)
+    names = _contents(read_at, _SECTION.unpack_from(rows, names_index * entry), _MAX_NAMES_BYTES, "with the names of sections")
+    if isinstance(names, Unread):
+        return names
+    for row in _SECTION.iter_unpack(rows):
         if names[row[0] : row[0] + 9] == b".modinfo\0":
-            section = read_at(row[4], min(row[5], size))
-            return section if len(section) == row[5] else Unread("error", "the section .modinfo lies outside the file")
+            return _contents(read_at, row, _MAX_INFO_BYTES, ".modinfo")
     return Unread("error", "the ELF file has no section .modinfo")
+
+
+def _contents(read_at: ReadAt, row: "tuple[int, ...]", most: int, name: str) -> "bytes | Unread":
+    if row[5] > most:
+        return Unread("error", f"the section {name} has {row[5]} bytes, wanted at most {most}")
+    contents = read_at(row[4], row[5])
+    return contents if len(contents) == row[5] else Unread("error", f"the section {name} lies outside the file")
 
 
 def parse_signer(data: bytes) -> str:

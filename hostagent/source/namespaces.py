@@ -21,23 +21,25 @@ _PLACES = ("/run", "/tmp", "/mnt")  # noqa: S108  nothing is made in them
 
 
 @contextlib.contextmanager
-def first_of_its_numbers() -> Iterator[bool]:
-    """What is forked in this block is number 1 of its own namespace of process numbers: with it dies all that it started.
+def first_of_its_numbers() -> Iterator[None]:
+    """What is forked in this block is number 1 of its own namespace of process numbers, so that with it dies all that it started.
 
-    False where the kernel refuses that; an ordinary user does not ask.
+    Where the kernel refuses that it is forked as ever; an ordinary user does not ask.
     """
     libc = ctypes.CDLL(None)
     try:
         before = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:  # no /proc
-        yield False
+        yield
         return
-    is_apart = os.geteuid() == 0 and libc.unshare(_PID) == 0
     try:
-        yield is_apart
+        has_left = os.geteuid() == 0 and libc.unshare(_PID) == 0
+        try:
+            yield
+        finally:
+            if has_left:
+                libc.setns(before, _PID)
     finally:
-        if is_apart:
-            libc.setns(before, _PID)
         os.close(before)
 
 

@@ -44,8 +44,8 @@ class _Runner:
         theirs, self._tasks = os.pipe()
         self._child = Child()
         try:
-            with first_of_its_numbers() as is_apart:
-                self._child.start(lambda send: serve(send, theirs, apart=is_apart), (theirs,))
+            with first_of_its_numbers():
+                self._child.start(lambda send: serve(send, theirs), (theirs,))
         except OSError:
             os.close(self._tasks)
             raise

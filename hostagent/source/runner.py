@@ -18,7 +18,6 @@ from typing import cast
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import MIB, Answer
 from hostagent.source.child import Send
-from hostagent.source.leftover import directory
 from hostagent.source.task import PDEATHSIG, Outputs, Task, become
 
 _SUBREAPER = 36  # prctl(2)
@@ -34,17 +33,18 @@ class _NobodyAsksError(Exception):
     """The reading process is gone."""
 
 
-def serve(send: Send, tasks: int, *, apart: bool) -> None:
-    """Answer each task that comes through the pipe `tasks`, until its other end is closed. `apart`: this is number 1.
+def serve(send: Send, tasks: int) -> None:
+    """Answer each task that comes through the pipe `tasks`, until its other end is closed.
 
     A task is four bytes of length and a marshalled tuple; an answer is a marshalled answer, or (why, detail).
     """
     for number in (signal.SIGTERM, signal.SIGHUP):  # the pipe says when to end
         signal.signal(number, signal.SIG_IGN)
-    if not apart:
+    is_first = os.getpid() == 1  # of its namespace
+    if not is_first:
         ctypes.CDLL(None).prctl(PDEATHSIG, 0, 0, 0, 0)
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    runs = _Runs(tasks, apart=apart)
+    runs = _Runs(tasks, is_first=is_first)
     with contextlib.suppress(_NobodyAsksError, BrokenPipeError):
         while length := os.read(tasks, 4):
             task = Task(*marshal.loads(_exactly(tasks, int.from_bytes(length, "little"))))  # noqa: S302  by our own parent
@@ -65,9 +65,9 @@ def _exactly(pipe: int, size: int) -> bytes:
 class _Runs:
     """Programs, one after the other."""
 
-    def __init__(self, tasks: int, *, apart: bool) -> None:
+    def __init__(self, tasks: int, *, is_first: bool) -> None:
         self._tasks = tasks
-        self._is_apart = apart
+        self._is_first = is_first
         self._is_refused = False
 
     def answer(self, task: Task) -> Answer:
@@ -75,6 +75,8 @@ class _Runs:
         try:
             answer = None if self._is_refused else self._answer(task, "", alone=True)
             if answer is None:
+                from hostagent.source.leftover import directory
+
                 self._is_refused = True
                 with directory(task.user) if task.copied else contextlib.nullcontext("") as place:
                     answer = self._answer(task, place, alone=False)
@@ -116,7 +118,7 @@ class _Runs:
         """Kill what is left and wait for it, but not for what the kernel holds."""
         ends = time.monotonic() + _END_S
         while time.monotonic() < ends:
-            for pid in (-1,) if self._is_apart else _children():  # -1 is all of this namespace but this process
+            for pid in (-1,) if self._is_first else _children():  # -1 is all of this namespace but this process
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             try:

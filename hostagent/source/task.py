@@ -8,11 +8,8 @@ from typing import NamedTuple, NoReturn
 
 from hostagent.facts.unread import Unread, UnreadError, Why, need
 from hostagent.source.base import MIB
-from hostagent.source.confinement import confine
-from hostagent.source.copies import copy_all, open_all
 from hostagent.source.files import Files
 from hostagent.source.foreign import DIRECTORIES
-from hostagent.source.namespaces import be_alone, private_directory, write_nowhere
 from hostagent.source.paths import Root
 
 PDEATHSIG = 1  # prctl(2)
@@ -83,16 +80,19 @@ def become(task: Task, outputs: Outputs, parent: int, place: str, *, alone: bool
 
 def _prepared(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
     """The program, and where its copies are. Raises ``UnreadError``, ``OSError``, and ``_RefusedError``."""
-    if task.confined and alone:
+    if not task.confined:
+        _change_root(task.root)
+        return _found(task.argv[0]), ""
+    # Few hosts have a program that is confined. Before the mount that may hide them:
+    from hostagent.source.confinement import confine
+    from hostagent.source.copies import copy_all, open_all
+    from hostagent.source.namespaces import be_alone, private_directory, write_nowhere
+
+    if alone:
         if not be_alone():
             raise _RefusedError
         write_nowhere()
-    if task.root != "/":
-        try:
-            os.chroot(task.root)
-            os.chdir("/")
-        except OSError as error:
-            raise PermissionError(f"cannot change root to {task.root}") from error
+    _change_root(task.root)
     program = _found(task.argv[0])
     if task.copied:
         _first_to_go()
@@ -102,9 +102,17 @@ def _prepared(task: Task, place: str, *, alone: bool) -> tuple[str, str]:
             if not place:
                 raise _RefusedError
         need(copy_all(opened, place, task.limit))
-    if task.confined:
-        confine(task.user, task.seconds)
+    confine(task.user, task.seconds)
     return program, place
+
+
+def _change_root(root: str) -> None:
+    """Raises ``OSError``."""
+    if root != "/":
+        try:
+            Root(root).enter()
+        except OSError as error:
+            raise PermissionError(f"cannot change root to {root}") from error
 
 
 def _found(name: str) -> str:

@@ -28,7 +28,7 @@ class Program:
     def run(self, *arguments: str, uid: int = NOBODY) -> "subprocess.CompletedProcess[str]":
         """``hostagent ARGUMENTS`` by that user, without any group."""
         return subprocess.run(
-            [self._python, "-c", "from hostagent.cli import main; main()", *arguments],
+            [self._python, "-c", "from hostagent.__main__ import main; main()", *arguments],
             env=self._environment,
             cwd="/",
             user=uid,

@@ -128,7 +128,7 @@ def _boot(tree, planted):
         f'GRUB_CMDLINE_LINUX="rootpw={one("grub")} quiet"\npassword_pbkdf2 root grub.pbkdf2.sha512.10000.{one("grub hash")}\nexport GRUB_TOKEN={one("grub export")}\n'
         f"GRUB_PASSWORD={one('grub password')}\n# GRUB_DEFAULT was {one('grub comment')}\n",
     )
-    tree.write("/etc/default/grub.d/50-cloud.cfg", f'GRUB_CMDLINE_LINUX_DEFAULT="ds=nocloud-net;s=http://u:{one("cloud seed")}@seed/"\n')
+    tree.write("/etc/default/grub.d/50-cloud.cfg", f'GRUB_CMDLINE_LINUX_DEFAULT="ds=nocloud-net;s=http://u:{one("cloud seed")}@cloud/"\n')
     tree.write(
         "/etc/modprobe.d/corp.conf",
         f"# {one('modprobe comment')}\ninstall corp /bin/corp --key {one('modprobe install')}\noptions corp nvidia=1 secret={one('modprobe options')}\n"

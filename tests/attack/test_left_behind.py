@@ -17,7 +17,7 @@ from hostagent.deadline import within
 from hostagent.facts.unread import Unread
 from hostagent.forked import Forked, Place
 from hostagent.reading import InProcess
-from hostagent.source import leftover, rpmcopy, settle
+from hostagent.source import copies, leftover, rpmcopy, settle
 from hostagent.source.live import LiveBackend
 from hostagent.source.programs import run
 from tests.attack import rpmdb, spaces
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="namespaces, and users to be, need root: run the tests as root"),
 ]
-IMPORTED = (pickle, rpmcopy, settle, shutil)  # by the time a test becomes an ordinary user
+IMPORTED = (copies, pickle, rpmcopy, settle, shutil)  # by the time a test becomes an ordinary user
 SYS_ADMIN = 21
 #: A program whose children have left its group and its session, and whose parent has died.
 FAMILY = "setsid sleep {0} & (setsid sh -c 'setsid sleep {0} & exec sleep {0}' & exec true); exec sleep {0}"

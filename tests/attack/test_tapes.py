@@ -32,6 +32,7 @@ NO_SNAPSHOTS = {
     "a time of 400 digits": lambda: head(10**400),
     "a time of 39 digits": lambda: head(10**39),
     "a time beyond all": lambda: head("1e400"),
+    "a time beyond all, with a sign": lambda: head("-1.5E+0999"),
     "no number": lambda: head("NaN"),
     "an infinite clock": lambda: clock("-Infinity"),
     "a clock of 400 digits": lambda: clock(10**400),
@@ -39,7 +40,7 @@ NO_SNAPSHOTS = {
     "a number of a million digits": lambda: answer("adjtimex", f'{{"json": {"9" * MIB}}}'),
     "half a character": lambda: answer("read /x", '{"text": "\\ud800"}'),
     "half a character in a name": lambda: answer("read /\\udfff", '{"text": ""}'),
-    "levels": lambda: answer("x", "[" * 40 + "1" + "]" * 40),
+    "levels": lambda: answer("x", "[" * 40 + "1" + ",1" * 30_000 + "]" * 40),
     "many levels": lambda: "[" * 100_000,
     "bytes": lambda: "\x00\x01",
 }
@@ -109,7 +110,7 @@ def test_an_odd_snapshot_costs_no_more_than_half_a_gibibyte(name, tmp_path):
     assert json.loads((tmp_path / "tape.json").read_text())["schema_version"] == 1
     assert (tmp_path / "tape.json").stat().st_size < 16 * MIB
     chosen = commands("tape.json", "made") if name not in LARGE else LARGE[name]
-    for command in (*chosen, ("snapshot", "diff", "tape.json", "other.json")):
+    for command in chosen if name in LARGE else (*chosen, ("snapshot", "diff", "tape.json", "other.json")):
         (tmp_path / "other.json").write_text(answer("x", '{"json": [1]}'))
         code, said, mib = run(*command, cwd=tmp_path)
         assert code in (0, 1, 2), (command, said)

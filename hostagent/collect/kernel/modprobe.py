@@ -16,7 +16,7 @@ _NEVER_LOADED = re.compile(
     r"^[ \t]*(?:blacklist[ \t]+nouveau|alias[ \t]+nouveau[ \t]+off|install[ \t]+nouveau[ \t]+\S*(?:true|false))\b", re.MULTILINE
 )
 #: Not on a line that goes on from the one before.
-_KEEP = Keep("matches", (_NEVER_LOADED.pattern, r"(?<!\\\n)^[ \t]*options[ \t]+nvidia[ \t](?:\\\n|[^\n])*"))
+_KEEP = Keep("matches", (_NEVER_LOADED.pattern, r"(?<!\\\n)^(?:[ \t]|\\\n)*options(?:[ \t]|\\\n)+nvidia(?=[ \t]|\\\n)(?:\\\n|[^\n])*"))
 
 
 class ConfigFile(NamedTuple):

@@ -14,6 +14,9 @@ STATUS = "/var/lib/dpkg/status"
 _FIELDS = frozenset({"Package", "Status", "Architecture", "Version", "Source", "Maintainer"})
 #: Words of the third column of Status that mean that no file of the package is on disk.
 _GONE = frozenset({"not-installed", "config-files"})
+#: The other stanzas are never cut out: a database has megabytes, and any file can stand in its place.
+_OURS = re.compile(f"Package: (?:{'|'.join(map(re.escape, FAMILIES))})")
+_MOST_RECORDS, _LONGEST = 10_000, MIB
 
 
 class Record(NamedTuple):
@@ -45,8 +48,17 @@ def parse_status(text: str) -> tuple[Record, ...]:
     ... ''')[0][:5]
     ('nvidia-utils-580', '580.126.09-0ubuntu0.24.04.1', 'amd64', 'installed', True)
     """
-    wanted = tuple(f"Package: {family}" for family in FAMILIES)
-    return tuple(record for stanza in text.split("\n\n") if stanza.lstrip("\n").startswith(wanted) for record in _records(stanza))
+    records: list[Record] = []
+    for match in _OURS.finditer(text):
+        at = match.start()
+        if text[max(0, at - 2) : at].strip("\n"):
+            continue  # in the middle of a stanza
+        end = text.find("\n\n", at)
+        stanza = text[at:] if end < 0 else text[at:end]
+        if len(records) == _MOST_RECORDS or len(stanza) > _LONGEST:
+            raise ValueError(f"found more than {_MOST_RECORDS} packages of ours, or one that takes more than {_LONGEST} characters")
+        records += _records(stanza)
+    return tuple(records)
 
 
 def _records(stanza: str) -> Iterator[Record]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from hostagent.hashes import hexdigest
 
 _PUBLIC_KEY_TAGS = (6, 14)  # public key, public subkey
+_BEGIN = re.compile(rb"\s*-----BEGIN PGP [A-Z ]+-----")
+_ARMOUR = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t\r\v\f"
 
 
 def parse_key_ids(data: bytes) -> tuple[str, ...]:
@@ -26,9 +28,26 @@ def public_keys(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _dearmoured(data: bytes) -> bytes:
-    blocks = re.findall(rb"-----BEGIN PGP [A-Z ]+-----[^\n]*\n(?:[^\n:]*:[^\n]*\n)*([A-Za-z0-9+/=\s]*?)-----END", data)
+    """The bytes of every armoured block (RFC 4880, section 6.2), line by line. What is no armour between two marks is passed over."""
+    blocks: list[bytes] = []
+    block: list[bytes] | None = None
+    headers = False
+    for line in data.split(b"\n"):
+        if _BEGIN.match(line):
+            block, headers = [], True
+        elif block is not None and not (headers and b":" in line and b"-----END" not in line):
+            headers = False
+            text, end, _ = line.partition(b"-----END")
+            if text.translate(None, _ARMOUR):
+                block = None
+                continue
+            if not text.startswith(b"="):  # the checksum
+                block.append(text)
+            if end:
+                blocks.append(b"".join(block))
+                block = None
     try:
-        return b"".join(base64.b64decode(re.sub(rb"\n=[^\n]*", b"", block)) for block in blocks)
+        return b"".join(map(base64.b64decode, blocks))
     except binascii.Error as error:
         raise ValueError(f"armour that is not base64: {error}") from error
 

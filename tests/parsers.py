@@ -1,0 +1,108 @@
+"""Every parser of what a host answers, found by its name, and what to feed it: for tests that throw anything at all of them."""
+
+import importlib
+import inspect
+import pkgutil
+import typing
+
+import hostagent.collect
+import hostagent.source
+from hostagent import yamlfile
+
+
+def _parsers():
+    """Every ``parse_*`` of the collectors and sources: a new one is tried without being listed."""
+    for package in (hostagent.collect, hostagent.source):
+        for entry in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(entry.name)
+            for name, function in vars(module).items():
+                if name.startswith("parse_") and inspect.isfunction(function) and function.__module__ == module.__name__:
+                    yield f"{entry.name.removeprefix(package.__name__)[1:]}.{name}", function
+    yield "yamlfile.parse_yaml", yamlfile.parse_yaml
+    yield "yamlfile.parse_foreign_yaml", yamlfile.parse_foreign_yaml
+
+
+PARSERS = dict(_parsers())
+
+#: Pieces of real evidence: random text alone rarely gets past a parser's first line.
+PIECES = [
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.142  Release Build", "Package: nvidia-dkms-580-open\n", "Version: 1:2-3\n",
+    "Status: install ok half-configured\n", "[plugins]\n", "version = 2\n", 'imports = ["/etc/*.toml"]\n', "[Unit]\n", "After=multi-user.target\n",
+    "extra/nvidia.ko.zst: kernel/x.ko", "NVRM: Xid (PCI:0000:1b:00): 79, pid=1", "blacklist nouveau\n", "Pin: version 580*\n", "Pin-Priority: 1001\n",
+    "deb [signed-by=/x] ://user:pw@h/ubuntu noble main\n", "cdiVersion: 0.5.0\n", "kind: nvidia.com/gpu\n", '{"a": [1, {"b": null}]}', "\0", "\x1b[31m",
+    "=", ":", "\n", "\n\n", '"', "'", "[[", "]]", "{", "}", ",", " " * 50, "9" * 400, "-1", "\ufffd", "0x", "..", "/", "~", "name=",
+]  # fmt: skip
+
+#: What a parser looks for, begins with, ends with or stumbles over, to be repeated without end.
+UNITS = [
+    # nothing, and what separates
+    " ", "\t", "\n", "\n\n", "\n \n", " \n", "\n ", "\n\t", "\r\n", "\\\n", "\x85", "\u2028", "\0", "\ufeff", "\U0001f600", "x", "9", "-", ".", ":", "::", ": ", ": \n", "=", "=\n", "a=", ";", ",", "/", "//", "|", "*",
+    "?", "~", "%", "#", "# \n", "'", '"', '"",', '\\"', "\\", "\\\\", "\\x0a", "\\u0041", "a.", "a-", "1-", "1.", "1_", "1e5,", "://:", "{1}", "<6>[",
+    # brackets and lists of TOML, YAML and JSON
+    "[", "]", "[]", "[],", "{", "}", "{}", "{},", "[[a.", "[a.", "[a]\n", "[[a]]\n", "[a.b.c]\n", "a = 1\n", "a.b=1\n", "a={", "a=[", "a='''", 'a="""', '"a":', '{"a":', "[1,", "[ ", "a, ", "{a: ",
+    "- ", "- - ", "- a\n", "-\n", "? a\n", "? ", "a: ", "a:\n ", "a: b\n", "&a ", "*a ", "- &a b\n- *a\n", "!a ", "!!str ", "---\n", "%YAML 1.1\n", "a: |\n", ">\n", '["a=", ',
+    # keyrings
+    "-----BEGIN PGP A-----:\n", "-----BEGIN PGP A-----\n", "-----END", "-----BEGIN PGP A-----\n\nAAAA\n-----END PGP A-----\n", "\n=", "AAAA\n", "\x01",
+    # packages
+    "Package: nvidia-x\n", "Package: nvidia-x\nStatus: install ok installed\nVersion: 1\n\n", "Package: a\nPin: version 1\nPin-Priority: 1001\n\n", "URIs: nvidia\nSuites: a\n", "deb [", "deb [a=b] ", "deb nvidia a\n", "# deb ",
+    "nvidia-a\t1\t2\ta\tb\tc\n", "*nvidia*580*\n", "nvidia-driver-3:580.95.05-1.el9.*\n", "solvable_name: a\n", '[[packages]]\nname="a"\n', "[a]\nname=b\nstate=enabled\nstream=c\n", 'A::B "c"; ', "A { ", "} ", "/* ", "*/", "#clear a;",
+    # the kernel and its modules
+    "NVRM: Xid (PCI:0000:1b:00): 13, a\n", "NVRM: Xid (", "NVRM: GPU 0000:01:00.0: ", "NVRM: ", "Lockdown: ", "6,1,1,-;NVRM: Xid (PCI:0000:1b:00): 13\n", "<6>[    1.000000] NVRM: Xid (PCI:0000:1b:00): 13\n",
+    '{"MESSAGE":"a","SYSLOG_FACILITY":"0","__MONOTONIC_TIMESTAMP":"1"}\n', "extra/nvidia.ko.zst: ", "a/nvidia.ko:\n", "options nvidia a=b\n", "options nvidia ", "saved_entry=a\n", "linux vmlinuz-1\n", "195 nvidia\n",
+    # units, logs, settings
+    "[Unit]\n", "After=a\n", "After=a \\\n", "a=\\\n", "DefaultLimitMEMLOCK=1\n", "Max locked memory 1 ", "/dev/sda1 / ext4 rw 0 0\n", "a 1 2 00010000 3 4 5 /run/a\n", "error: a\n", "*** ", "make.log for a for kernel b ",
+    "Fabric Manager version 1\n", "[ERROR] a\n", "btime 1\n", "SELINUX=enforcing\n", "version ", "libnvidia-container.so.1.", "10.0.0.1\n", "Result=a\n",
+]  # fmt: skip
+
+#: A beginning that waits for an end, much of one thing, and something that is no end.
+UNENDED = [
+    ("[", "[],", "x"), ("[", "1,", "1]"), ("[", "9", "]"), ("{", '"a":1,', "}"), ('["', "a", '"]'), ('["', "\\u0041", '"]'), ("[", "1e1,", "x"), ("[1.", "9", "]"),
+    ("a: ", "[ ", "a, a"), ("a: [", "a, ", "x"), ('a: "', "\\\n", '"'), ("a: '", "''", "x"), ("a: |\n", " a\n", "x"), ("- ", "a ", ":"), ("&", "a", " x"), ("!<", "a", ">"), ("? ", "\n", "x"),
+    ("a = ", "[", "1"), ("a = [", "1,\n", "x"), ('a = "', "\\n", ""), ('a = """', "\n", '"'), ("a = '", "a", "\n"), ("a = ", "9", "x"), ("a = {", "b=1,", "x"), ("[", "a", "\n"), ("", "#", "\n"),
+    ("-----BEGIN PGP A-----\n", "A: b\n", ""), ("-----BEGIN PGP A-----\n\n", "AAAA\n", ""), ("-----BEGIN PGP A-----\n\n", "AAAA\n", "-----END"), ("-----BEGIN PGP ", "A ", "x"), ("\x01\x01", "\x01", ""),
+    ("Package: nvidia-a\nStatus: ", " ", "x"), ("Package: nvidia-a\n", "a: b\n", ""), ("Package: nvidia-a\n", " a\n", ""), ("Package: ", "a ", "\nPin: version 1\nPin-Priority: 1001"), ("deb [", "a ", ""), ("deb ", " ", ""), ("URIs:", " nvidia", "\nSuites: a"),
+    ("A { ", "B { ", "x"), ('A "', "a", ""), ("/*", "*", ""), ("a ", '"b" ', ";"), ("a", "-1", "x"), ("*", "580", "x"), ("a-", "9", "-"), ("Pin: version ", "*", ""),
+    ("NVRM: Xid (PCI:0000:1b:00", " ", "): 1"), ("NVRM: Xid (PCI:0000:1b:00)", " ", ": 1"), ("NVRM: ", "a", ": x"), ("NVRM: GPU", "1", " x"), ("nvidia-nvswitch", "0", "x"), ("a", "-", ": Loading"), ("Lockdown: ", ": unsigned", "x"), ("6,", "1", ",1,-;a"),
+    ("6,1,1,-;", "\\x0a", "\n"), ("<6>[", " ", "1.000000] a"), ('{"MESSAGE":[', "1,", '1],"SYSLOG_FACILITY":"0","__MONOTONIC_TIMESTAMP":"1"}'), ("", "a/", "nvidia.ko:"), ("nvidia.ko.", "a", ":"), ("options nvidia ", "a=b ", ""), ("options nvidia", "\\\n", ""),
+    ("[Unit]\nAfter=", "a \\\n", "b"), ("[", "]", "x"), ("DKMS make.log for ", "a", " for kernel "), ("", " ", "error:"), ("a:", " ", "error"), ("version:", " ", ""), ("Result=", "a", "\nExecMainExitTimestampMonotonic=1"), ("libnvidia-container.so.1.", "1.", ""),
+    ("NVRM version: ", " ", "x"), ("NVRM version: NVIDIA", " a", ""), ("Max locked memory", " ", "1"), ("0: 1 1 00010000 1 1 1 ", "/", ""), ("/dev/sda ", "/", " ext4"), ("/dev/sda1 ", "\\040", " ext4 rw"), ("lib.so.", "1.", "x"), ("SELINUX=", " ", ""),
+]  # fmt: skip
+
+
+def repeated(start, unit, end, size):
+    """A text of about `size` characters."""
+    return start + unit * max(1, size // len(unit)) + end
+
+
+def arguments(function, text, unit):
+    """Keyword arguments that feed `text` to a parser; of one that takes several texts, as one, as its lines, and as many units.
+
+    None where a parser takes what no text can be made into.
+    """
+    hints = typing.get_type_hints(function)
+    found = {}
+    for parameter in inspect.signature(function).parameters.values():
+        kind = hints.get(parameter.name)
+        values = _values(kind, text, unit) if not found else _OTHERS.get(parameter.name, [""] if kind is str else None)
+        if values is not None:
+            found[parameter.name] = values
+        elif parameter.default is inspect.Parameter.empty:
+            return []
+    if not found:
+        return []
+    first, *others = found
+    return [{first: value, **{name: found[name][0] for name in others}} for value in found[first]]
+
+
+#: What stands beside the text.
+_OTHERS = {"module": ["nvidia"], "key": ["DefaultLimitMEMLOCK"], "path": ["/"], "sonames": [("libcuda.so.1",)]}
+
+
+def _values(kind, text, unit):
+    if kind is str:
+        return [text]
+    if kind is bytes:
+        return [text.encode("utf-8", "surrogateescape")]
+    if typing.get_args(kind)[:1] == (str,):
+        return [(text,), tuple(text.splitlines()), (unit,) * (len(text) // (len(unit) + 7))]
+    return None
