@@ -14,6 +14,8 @@ from typing import NoReturn
 
 #: What a pipe may hold without privileges (pipe(7)): the child seldom waits for a busy parent.
 _PIPE_BYTES = 1024 * 1024
+#: Messages that `Child.receive` answers at a time.
+_AT_ONCE = 1024
 #: What four bytes of length can say.
 _MAX_MESSAGE = 2**32 - 1
 #: Seconds `Child.close` waits for a killed child. One that is stuck in the kernel dies when the kernel lets it.
@@ -68,6 +70,9 @@ class Child:
         """The messages that came, waited for at most `timeout_s` for the first byte: ``[]`` when none is whole yet or the
         time is up, None when the child has closed its end. Raises ``OverflowError`` for one of more than `longest` bytes.
         """
+        messages = self._whole(longest)
+        if messages:
+            return messages
         poll = select.poll()
         poll.register(self.pipe, select.POLLIN)
         if not poll.poll(max(timeout_s, 0) * 1000):
@@ -76,13 +81,17 @@ class Child:
         if not data:
             return None
         self._buffer += data
+        return self._whole(longest)
+
+    def _whole(self, longest: int) -> list[bytes]:
+        """What the buffer has, a part at a time: who listens has a clock to look at."""
         messages: list[bytes] = []
         start = 0
-        while len(self._buffer) >= (begin := start + 4):
+        while len(messages) < _AT_ONCE and len(self._buffer) >= (begin := start + 4):
             size = int.from_bytes(self._buffer[start:begin], "little")
-            if size > longest:
+            if size > longest and not messages:  # what comes before it counts
                 raise OverflowError(f"a message of {size} bytes, wanted at most {longest}")
-            if len(self._buffer) < begin + size:
+            if size > longest or len(self._buffer) < begin + size:
                 break
             messages.append(bytes(self._buffer[begin : begin + size]))
             start = begin + size

@@ -390,11 +390,11 @@ def test_nvml_cannot_make_device_nodes(tree, call):
 
 def test_the_deadline_of_the_run_ends_a_long_wait(tree):
     stub_nvml.install(tree, 1, {"Init *": "hang"})
-    with running(tree, ends=time.monotonic() + 0.4) as worker:
+    with running(tree, ends=time.monotonic() + 1) as worker:
         answer, seconds = waited(("nvml", "init"), worker)
     assert answer.why == "timeout"
-    assert re.fullmatch(r"nvmlInit: no answer in 0\.[1-4] s", answer.detail), "what was left of the run"
-    assert seconds < 0.6
+    assert re.fullmatch(r"nvmlInit: no answer in (0\.[1-9]|1) s", answer.detail), "what was left of the run"
+    assert seconds < 1.2
 
 
 def test_a_control_node_that_is_a_file_is_not_one(tree):
