@@ -20,6 +20,7 @@ test-pythons:  ## run the tests on every Python from 3.10 to 3.14 that PATH or p
 	bash tests/pythons.sh
 
 fuzz: $(VENV)/.tests  ## look for examples that break a property, for FUZZ_SECONDS (120)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --only-binary atheris -e '.[fuzz]' 2>/dev/null || true
 	$(BIN)/python -m tests.fuzz
 
 attack: $(VENV)/.tests  ## repeat the attacks with all their counts (root, gcc)

@@ -1,5 +1,8 @@
-"""``make fuzz``: all property tests, again and again with other examples, for FUZZ_SECONDS (120) or until one fails."""
+"""``make fuzz``, for FUZZ_SECONDS (120) or until something fails: every parser and the loader of snapshots on what atheris finds,
+where that is installed, then all property tests, which try them too, again and again with other examples.
+"""
 
+import importlib.util
 import os
 import random
 import subprocess
@@ -16,10 +19,34 @@ A property does not hold: see 'Failing test case' (or 'Falsifying example') abov
 The example is also kept in .hypothesis: the next 'make fuzz' on this machine tries it first.
 """
 
+FOUND_BY_ATHERIS = """
+A parser fails on what was written to the file that 'Test unit written to' names above. 'python -m tests.fuzz_parsers FILE' tries it again.
+Write it down as a case of the test that is about this parser, see it fail there, mend the cause, see it pass.
+"""
+
 
 def main(seconds: float) -> int:
-    """Rounds of pytest, each with a seed of its own; no test begins after the time is over."""
+    """Half of the time for parsers; then rounds of pytest, each with a seed of its own; no test begins after the time is over."""
     until = time.time() + seconds
+    code = parsers(seconds / 2)
+    return code or properties(until)
+
+
+def parsers(seconds: float) -> int:
+    if importlib.util.find_spec("atheris") is None:
+        print("atheris is not installed ('pip install atheris'): the property tests alone try the parsers", flush=True)
+        return 0
+    print(f"parsers and the loader of snapshots, {seconds:.0f} s", flush=True)
+    argv = [sys.executable, "-m", "tests.fuzz_parsers", f"{seconds:.0f}"]
+    done = subprocess.run(argv, check=False, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        print(done.stdout[-6000:], FOUND_BY_ATHERIS, file=sys.stderr)
+        return 1
+    print("\n".join(line for line in done.stdout.splitlines() if line.startswith("stat::number") or "peak_rss" in line), flush=True)
+    return 0
+
+
+def properties(until: float) -> int:
     rounds = 0
     while not rounds or time.time() < until - ROUND_S:
         seed = str(random.SystemRandom().randrange(2**32))

@@ -1,7 +1,9 @@
 """Hostile evidence: whatever a host answers, the run ends with a report, and garbage never makes anything pass."""
 
+import contextlib
 import inspect
 import json
+import os
 import random
 import typing
 from pathlib import Path
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from hostagent import catalogue, profile
 from hostagent.collect import collect
+from hostagent.errors import HostagentError
 from hostagent.evaluate import evaluate
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source, tape
@@ -59,6 +62,24 @@ def _strategy(kind):
     if typing.get_origin(kind) is not None and typing.get_args(kind)[:1] == (str,):
         return st.lists(TEXTS, max_size=4).map(tuple)
     return {int: st.integers(-5, 10**6), bool: st.booleans(), float: st.floats(0, 1e10)}.get(kind)
+
+
+HEAD = '{"schema_version": 1, "recorded_by": "a", "recorded_at": 1, "kind": "live", "redacted": true, "answers": {'
+TAPES = BYTES | (st.lists(st.sampled_from([*PIECES, '"read /a": ', '{"text": "a"}', '{"json": 1}', "}}"])).map("".join)).map(
+    lambda rest: (HEAD + rest).encode()
+)
+
+
+@given(TAPES)
+@within(2)
+def test_a_snapshot_of_any_bytes_is_loaded_or_refused_in_a_sentence(data):
+    descriptor = os.memfd_create("tape")
+    try:
+        os.write(descriptor, data)
+        with contextlib.suppress(HostagentError):
+            tape.load(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
 
 
 JUNK = [
