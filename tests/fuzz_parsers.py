@@ -116,7 +116,7 @@ def main(argument: str) -> None:
 
 
 watched = contextlib.nullcontext()
-if not os.path.exists(sys.argv[-1]):  # to try one again needs none
+if __name__ == "__main__" and not os.path.exists(sys.argv[-1]):  # to try one again needs none
     import atheris
 
     watched = atheris.instrument_imports(include=["hostagent"])
