@@ -19,7 +19,7 @@ test: $(VENV)/.tests  ## install everything the tests need, run all of them and 
 test-pythons:  ## run the tests on every Python from 3.10 to 3.14 that PATH or pyenv has, and name the missing
 	bash tests/pythons.sh
 
-fuzz: $(VENV)/.tests  ## look for examples that break a property, for FUZZ_SECONDS (120)
+fuzz: $(VENV)/.tests  ## look for examples that break a property or a parser, for FUZZ_SECONDS (120)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --only-binary atheris -e '.[fuzz]' 2>/dev/null || true
 	$(BIN)/python -m tests.fuzz
 

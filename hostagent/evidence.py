@@ -32,7 +32,8 @@ def open_host(evidence: Evidence, kinds: Iterable[str] = ()) -> Iterator[Reading
     """One pass over the host of `evidence`, under way when this returns; on leaving, whatever still reads is ended.
 
     `kinds` are names of fact types (all when none is named): only what they need is read and started.
-    Raises ``HostagentError`` for a directory or a file of another kind, ``RuntimeError`` in a process with threads.
+    Raises ``HostagentError`` for a file of another kind, as its pass does for a directory of another kind; ``RuntimeError`` in a
+    process with threads.
     """
     kinds = tuple(kinds)
     if evidence.snapshot:
@@ -62,14 +63,14 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...]) -> Iterator[Reading]:
     from hostagent.source.worker import Worker
 
     root, kind = _place(evidence)
-    if kind != "live":
-        refuse_wrong_root(root, kind, evidence.kernel)
     deadline = within(evidence.deadline_s)
 
     def workers() -> Sequence[Worker]:
         return () if kind == "image" else [Worker(LANES[name], root, deadline.ends) for name in lanes(kinds or READERS)]
 
     def backend(started: Sequence[Worker]) -> LiveBackend:
+        if kind != "live":
+            refuse_wrong_root(root, kind, evidence.kernel)
         return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
     reading = Forked(backend, Place(root, kind), kinds, deadline, workers)

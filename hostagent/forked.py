@@ -6,6 +6,7 @@ The child announces each question before it asks it, so that the parent can name
                                      clock, and the processor time of the child
     ("fact", PICKLED)                (type name, value, milliseconds)
     ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.source.cage`
+    ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: what is there is not what was wanted
     ("crash", PICKLED)               an ``Unread`` with the traceback
     ("done",)
 
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 from hostagent.collect import READERS, collect, with_needs
 from hostagent.crash import crash_lines, crash_text
 from hostagent.deadline import Deadline
+from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread, Why
 from hostagent.reading import Collected, Told
@@ -44,6 +46,8 @@ _GRACE_S = 0.2
 _QUESTION_S = 2.0
 #: And for one that a program answers, which has a deadline of its own; starting it reads files.
 _PROGRAM_S = 4.0 + PROGRAM_TIMEOUT_S
+#: What the child does first: the root may be on a disk that does not answer.
+_ENTER = "enter"
 #: The part of its time for which a child that works, and does not hang, uses the processor: a host may have 50,000 processes.
 _BUSY = 0.5
 #: Seconds between two looks at a child that works.
@@ -93,6 +97,7 @@ class Forked:
         self._replaced = 0
         self._facts: list[bytes] = []
         self._problem: Unread | None = None
+        self._refused: HostagentError | None = None
         self._is_done = False
         self.recorded_at = time.time()
         self.answers: dict[Question, Answer | Unread] = {}
@@ -133,11 +138,14 @@ class Forked:
         self._word = (-1, -1)
 
     def collect(self, *, nvml_optional: bool = False) -> Collected:
+        """Raises ``HostagentError`` where the root is not what was wanted, or does not answer."""
         if self._word[1] >= 0:
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._word[1], b"1" if nvml_optional else b"0")
         self._receive(lambda: nvml_optional)
         self._end()
+        if self._refused:
+            raise self._refused
         import pickle
 
         if self._kept:
@@ -156,7 +164,7 @@ class Forked:
 
     def _receive(self, nvml_optional: Callable[[], bool]) -> None:
         """All that comes until the child is done, dead or late."""
-        while self._problem is None:
+        while self._problem is None and self._refused is None:
             late_s = self._deadline.left_s + _GRACE_S
             hung_s = self._question_ends() - time.monotonic()
             messages = self._child.receive(min(late_s, hung_s))
@@ -185,13 +193,16 @@ class Forked:
 
     def _works(self, now: float) -> bool:
         """Whether the child computes, or waits for a processor, which a container may get little of: then it does not hang."""
-        used_s = _cpu_s(self._child.pid) - self._began_cpu_s
-        return used_s > _BUSY * (now - self._began) or _state(self._child.pid) == "R"
+        used_s = self._child.cpu_s - self._began_cpu_s
+        return used_s > _BUSY * (now - self._began) or self._child.state == "R"
 
     def _replace(self, nvml_optional: Callable[[], bool]) -> None:
         """Leave the child that hangs, and start another that has all the answers and a timeout for that one."""
         assert self._kept is not None
         asked, left = self._asked, self._end()
+        if asked[0] == _ENTER:
+            self._refused = HostagentError(f"{self._root} does not answer", "Look at its mount: 'findmnt', and 'dmesg' for its disk")
+            return
         where = f", and process {left} hangs in it and cannot be killed" if left else ""
         late = Unread("timeout", f"{' '.join(asked)}: no answer in {_allowed_s(asked):g} s{where}")
         if self._replaced == _MAX_REPLACED:
@@ -205,6 +216,8 @@ class Forked:
         self._begin(nvml_optional)
 
     def _stop(self, why: Why, how: str) -> None:
+        if self._asked[:1] == (_ENTER,):
+            self._asked = ()
         question = " ".join(self._asked)
         self._problem = Unread(why, f"{how} in '{question}'" if question else f"{how} before the first question", question)
         if self._asked:
@@ -215,6 +228,8 @@ class Forked:
             self._asked, self._began, self._began_cpu_s = rest
         elif event == "cage":
             self.cages.update([rest])
+        elif event == "refused":
+            self._refused = HostagentError(*rest)
         elif event == "crash":
             import pickle
 
@@ -234,7 +249,10 @@ class Forked:
 
         try:
             assert self._kept is not None
-            told = Told(self._make_backend(self._workers), ask, self._kept.add, self._hung)
+            ask((_ENTER, self._root))
+            backend = self._make_backend(self._workers)
+            ask(())
+            told = Told(backend, ask, self._kept.add, self._hung)
             source = Source(told, nvml_optional=nvml_optional, answers=self._known)
             collect(source, self._kinds, told=lambda *fact: tell("fact", pickle.dumps(fact, protocol=5)))
             for one in self._workers:
@@ -242,6 +260,8 @@ class Forked:
                     tell("cage", one.lane.name, one.cage)
         except BrokenPipeError:
             raise
+        except HostagentError as error:
+            tell("refused", error.message, error.next_step)
         except Exception as error:  # outside every reader: a bug of ours, which costs all that was not read yet
             crashed = Unread("error", f"the reading process crashed: {crash_text(error)}", evidence=crash_lines(error))
             tell("crash", pickle.dumps(crashed, protocol=5))
@@ -254,23 +274,6 @@ def _allowed_s(asked: Question) -> float:
     if any(lane.has(method, path) for lane in LANES.values()):
         return math.inf
     return _PROGRAM_S if method in ("run", "kernel_log") else _QUESTION_S
-
-
-def _cpu_s(pid: int) -> float:
-    """Processor time of a child of this process; 0 when it is gone (clock_getcpuclockid(3), as Linux makes the number)."""
-    try:
-        return time.clock_gettime((~pid << 3) | 2)
-    except OSError:
-        return 0
-
-
-def _state(pid: int) -> str:
-    """The letter of proc_pid_stat(5), "" where that cannot be read."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stream:
-            return stream.read().rpartition(b") ")[2][:1].decode()
-    except OSError:
-        return ""
 
 
 class _Word:

@@ -16,7 +16,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _WIDTH = 100
 _MAX_WARNINGS = 20
 _MAX_WIDTH = 10_000
-_DIRECTORY = click.Path(exists=True, file_okay=False, readable=True)
+_DIRECTORY = click.Path()  # looked at in a child: its disk may not answer
 
 
 class _Seconds(click.FloatRange):
@@ -53,7 +53,10 @@ def evidence_options(command: Command) -> Command:
 
 def evidence(host_root: str | None, root: str | None, kernel: str, snapshot: str | None, deadline_s: float) -> Evidence:
     """At most one place to read; raises ``click.UsageError``."""
-    named = [f"--{flag}" for flag, value in (("host-root", host_root), ("root", root), ("from", snapshot)) if value]
+    places = {"--host-root": host_root, "--root": root, "--from": snapshot}
+    named = [flag for flag, value in places.items() if value is not None]
+    if empty := [flag for flag in named if not places[flag]]:  # of a variable that is not set: never this machine instead
+        raise click.UsageError(f"found {empty[0]} '', wanted a path")
     if len(named) > 1:
         raise click.UsageError(f"found {' and '.join(named)}, wanted at most one place to read a host from")
     if "/" in kernel or kernel in (".", ".."):

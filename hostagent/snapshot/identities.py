@@ -21,7 +21,7 @@ GUID = re.compile(
     rf"(?<![0-9a-zA-Z])(?:0x{_HEX}{{16}}|(?=[0-9]{{0,15}}[a-fA-F]){_HEX}{{16}})(?![0-9a-zA-Z])"
     rf"|(?<![\w:.]){_HEX}{{4}}(?::{_HEX}{{4}}){{3}}(?![\w:.])"
 )
-_OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d\d|\d)"  # no leading zero: 580.159.03.1 is a version
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"  # no leading zero: 580.159.03.1 and 90.04.96.00.A1 are versions
 IPV4 = re.compile(rf"(?<![\d.])(?!0\.|127\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?!\d|\.\d)")
 IPV6 = re.compile(rf"(?<![\w:])(?=[\da-fA-F:]*:[\da-fA-F]*:){_HEX}{{0,4}}(?::{_HEX}{{0,4}}){{2,8}}(?![\w:]|\.\d)")
 #: A dotted quad that is a version, not an address: kernels and packages have those, four fields below 256 too.

@@ -98,6 +98,23 @@ class Child:
         del self._buffer[:start]
         return messages
 
+    @property
+    def cpu_s(self) -> float:
+        """Processor time that it has used; 0 when it is gone (clock_getcpuclockid(3), as Linux makes the number)."""
+        try:
+            return time.clock_gettime((~self.pid << 3) | 2)
+        except OSError:
+            return 0
+
+    @property
+    def state(self) -> str:
+        """The letter of proc_pid_stat(5), "" where that cannot be read."""
+        try:
+            with open(f"/proc/{self.pid}/stat", "rb") as stream:
+                return stream.read().rpartition(b") ")[2][:1].decode()
+        except OSError:
+            return ""
+
     def hand_over(self) -> None:
         """Another child listens to this one from now on: this process only ends it."""
         os.close(self.pipe)

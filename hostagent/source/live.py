@@ -8,6 +8,7 @@ from typing import Any
 from hostagent.deadline import Deadline, within
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
+from hostagent.smallfile import reason
 from hostagent.source.base import MIB, Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Lane, below
@@ -170,6 +171,10 @@ class LiveBackend:
 def refuse_wrong_root(path: str, kind: Kind, kernel: str = "") -> None:
     """A mount point of something else would be judged as a broken host. Raises ``HostagentError``."""
     root = Root(path)
+    try:
+        os.close(root.open("/", os.O_RDONLY | os.O_DIRECTORY))
+    except OSError as error:
+        raise HostagentError(f"cannot read {path}: {reason(error)}", "Name a directory") from error
     if kind == "host-root" and not all(_entries(root, path) for path in ("/proc", "/sys")):
         raise HostagentError(
             f"found no /proc and /sys below {root.path}, wanted a live host", "Mount its / with everything below it (rbind, rslave)"

@@ -108,14 +108,6 @@ class Root:
             finally:
                 os.chdir("/")
 
-    def name(self, path: str) -> str:
-        """A name for the directory at `path` of the host that stays good whatever is moved, for a library that opens files by itself."""
-        if self.path == "/":
-            return path
-        name = f"/proc/self/fd/{self._kept(path)}"
-        os.stat(name)  # not without a /proc of our own
-        return name
-
     @cached_property
     def simulated(self) -> bool:
         """Whether it is a made or unpacked tree and no live host: its /proc and /sys are not the kernel's."""

@@ -14,7 +14,6 @@ from hostagent.source.files import Files, unread
 from hostagent.source.hidden import first_process
 from hostagent.source.lanes.nvmlgate import DRIVER_ROOT
 from hostagent.source.paths import Root
-from hostagent.source.trusted import only_roots
 
 _IN_DRIVER_CONTAINER = frozenset(daemons.processes("nvidia"))
 _ARGUMENTS = 64
@@ -148,7 +147,7 @@ class Process:
         folder, _, program = path.rpartition("/")
         found = self._linked("exe")
         is_fixed = found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        return is_fixed and program != "" and self.name.startswith(program) and self._look(lambda _: only_roots(self.host.root, folder))
+        return is_fixed and program != "" and self.name.startswith(program) and self._look(lambda _: not self.host.root.untrusted(folder))
 
     @property
     def argv(self) -> "list[str]":

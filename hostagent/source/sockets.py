@@ -10,7 +10,6 @@ from hostagent.facts.unread import Unread
 from hostagent.source.base import MIB, Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.paths import Root
-from hostagent.source.trusted import only_roots
 
 _LIST = "/proc/1/net/unix"
 _LIST_BYTES = 16 * MIB
@@ -28,7 +27,7 @@ def sockets(root: Root) -> Answer:
         return Unread("denied", f"{_LIST}: process 1 is not shown") if text.why == "absent" else text
     if not _is_root_seen(root):
         return Unread("denied", "root's files look like nobody's from this user namespace")
-    is_roots = cache(lambda folder: only_roots(root, folder))
+    is_roots = cache(lambda folder: not root.untrusted(folder or "/"))
     rows = (_row(root, path, is_roots) for path in parse_listening(text.decode("utf-8", "replace")))
     return [row for row in rows if row]
 

@@ -16,7 +16,6 @@ what it was not asked (`hostagent.source.heard`) is listened to no more, and no 
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +42,7 @@ class Worker:
     def __init__(self, lane: Lane, root: str = "/", ends: float = math.inf) -> None:
         """`ends` is when the whole run ends, on the monotonic clock: no call is waited for beyond it."""
         self.lane = lane
-        self._root = os.path.realpath(root)
+        self._root = root
         self._ends = ends
         self._child = Child()
         self._not_running = Unread("error", "the worker is not running")

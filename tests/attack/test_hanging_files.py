@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.host import Identity
 from hostagent.facts.kernel import Kernel
@@ -52,6 +53,20 @@ def test_a_file_system_that_nobody_serves_costs_its_own_answer(tmp_path):
     assert facts.of(Os).id == "ubuntu"
     assert facts.of(Identity).kernel == "6.8.0"
     assert facts.of(Kernel).release == "6.8.0"
+    assert children() == set()
+
+
+@pytest.mark.parametrize("place", ["host_root", "root"])
+def test_a_root_that_does_not_answer_is_said_at_once(tmp_path, place):
+    spaces.unshare("mount")
+    (tmp_path / "host").mkdir()
+    mounted = fuse.Mounted(str(tmp_path / "host"))
+    started = time.monotonic()
+    wanted = pytest.raises(HostagentError, match=f"{tmp_path}/host does not answer")
+    with wanted, open_host(Evidence(**{place: f"{tmp_path}/host"})) as reading:
+        reading.collect()
+    assert time.monotonic() - started < 6
+    mounted.close()
     assert children() == set()
 
 

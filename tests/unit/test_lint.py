@@ -39,10 +39,10 @@ WAYS = {
     "a module as a decorator's": "import re\ndef d(x):\n    return lambda _: x.enum.sys\n@d(re)\ndef way(): pass",
     "a module by its alias": "import re as r\nway = r.enum.sys",
     "what typing imported": "from typing import stdlib_re\nway = stdlib_re.enum.sys" if sys.version_info < (3, 12) else "import typing\nway = typing.sys",
-    "annotations that are evaluated": "from typing import get_type_hints\nclass C:\n    x: \"__import__('sys')\"\nway = get_type_hints(C)['x']",
-    "so by the module": "import typing\nclass C:\n    x: \"__import__('sys')\"\nway = typing.get_type_hints(C)['x']",
-    "in a function": "from typing import get_type_hints\ndef f(x: \"__import__('sys')\"): pass\nway = get_type_hints(f)['x']",
-    "in a return": "import typing\ndef f() -> \"__import__('sys')\": pass\nway = typing.get_type_hints(f)['return']",
+    "annotations that are evaluated": "from typing import get_type_hints\nclass C:\n    x: \"__import__('sys').exit\"\nway = get_type_hints(C)['x']",
+    "so by the module": "import typing\nclass C:\n    x: \"__import__('sys').exit\"\nway = typing.get_type_hints(C)['x']",
+    "in a function": "from typing import get_type_hints\ndef f(x: \"__import__('sys').exit\"): pass\nway = get_type_hints(f)['x']",
+    "in a return": "import typing\ndef f() -> \"__import__('sys').exit\": pass\nway = typing.get_type_hints(f)['return']",
     "inside a type": "import typing\ndef f() -> 'tuple[__import__(\"sys\"), ...]': pass\nway = typing.get_type_hints(f)['return'].__args__[0]",
     "a class made by type": "def f(): pass\nX = type('X', (), {'way': f.__globals__})\nway = X.way['__builtins__']",
     "the readers of a profile": "from hostagent.profile import Reader\nway = Reader.site.__globals__['os']",
@@ -64,7 +64,9 @@ WAYS = {
 
 
 def leads_out(way):
-    return way in (builtins, builtins.__dict__, sys) or (isinstance(way, ModuleType) and way.__name__ in ("os", "sys", "builtins"))
+    return way in (builtins, builtins.__dict__, sys, sys.exit) or (
+        isinstance(way, ModuleType) and way.__name__ in ("os", "sys", "builtins")
+    )
 
 
 @pytest.mark.parametrize("name", WAYS)

@@ -242,7 +242,7 @@ def test_half_a_character_is_no_reason_to_crash():
     "text",
     [
         "0000:1b:00.0 at 12:34:56, 00000000:1B:00.0",
-        "580.159.03.1 1:2.3-4ubuntu5 6.8.0-31-generic",
+        "580.159.03.1 90.04.96.00.A1 1:2.3-4ubuntu5 6.8.0-31-generic",
         "8be4df61-93ca-11d2-aa0d-00e098032b8c",
         "/home/kubernetes/bin/nvidia",
         "libsecret-1-0:amd64 (0.21.4-1build3), passwd:amd64 (1:4.13)",
