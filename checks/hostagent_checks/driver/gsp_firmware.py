@@ -14,6 +14,7 @@ from ._module import module_flavour, module_version
 @check(
     title="The GSP firmware of the driver's version is on disk",
     severity="critical",
+    proved_by=("driver.nvml_initialises", "gpu.count_agrees"),
     since="0.1",
     remedy="Install the firmware package of the driver's version (Ubuntu: nvidia-firmware-<branch>-<version>; RHEL: nvidia-kmod-common; "
     "Debian: firmware-nvidia-gsp), and rebuild the initramfs if it holds the driver.",

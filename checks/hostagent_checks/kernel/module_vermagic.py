@@ -10,6 +10,7 @@ from hostagent.facts.kernel import Kernel
 @check(
     title="The nvidia module was built for the kernel it is installed for",
     severity="critical",
+    proved_by=("driver.loaded",),
     since="0.1",
     remedy="Build or install the module for that kernel: 'dkms install --force nvidia/<version> -k <kernel>', or the kernel's own package.",
     references=("modinfo(8), field vermagic",),

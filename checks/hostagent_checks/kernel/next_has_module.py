@@ -19,8 +19,8 @@ from hostagent.profile import Profile
     references=("NVIDIA/yum-packaging-precompiled-kmod issues 35 and 50",),
 )
 def next_has_module(kernel: Kernel, profile: Profile) -> Findings:
-    if profile.driver.owner == "container":
-        skip("the driver container brings the module")
+    if profile.driver.owner != "host":
+        skip("the driver's owner brings the module")
     following = need(kernel.next_release)
     if following == need(kernel.release):
         skip(f"the next boot takes the kernel that kernel.module_present judges, {following}")
