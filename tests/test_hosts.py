@@ -65,7 +65,7 @@ MADE_FOR = {
     ],
     "gpu-operator-driver-container": [
         ("fail", "driver.security_floor", ""),
-        ("warn", "toolkit.known_vulnerability", ""),
+        ("fail", "toolkit.known_vulnerability", ""),
         ("pass", "driver.owner", ""),
     ],
     "rhel9-module-streams": [("pass", "driver.module_stream", ""), ("pass", "driver.rpm_scriptlet", "")],

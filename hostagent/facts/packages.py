@@ -72,9 +72,10 @@ class Packages:
 
         NVIDIA's repositories are taken from only where an entry names them or names all. Raises ``UnreadError``.
         """
-        if package.held or not need(self.unattended_upgrades):
+        if package.held:
             return False
-        if any(names(glob, package.name) for glob in need(self.unattended_blacklist)):
+        need(self.locks)  # without them none is known to be held
+        if not need(self.unattended_upgrades) or any(names(glob, package.name) for glob in need(self.unattended_blacklist)):
             return False
         origins = need(self.unattended_origins)
         if need(package.origin) in ("cuda", "toolkit"):
