@@ -15,6 +15,7 @@ from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 from hostagent.profile import Loaded
 from hostagent.reading import Collected, Reading
@@ -98,6 +99,7 @@ def _identity(facts: HostFacts) -> HostIdentity:
         os=_known(facts, Os, "pretty_name", ""),
         kernel=_known(facts, Kernel, "release", _known(facts, Identity, "kernel", "")),
         arch=_known(facts, Os, "arch", ""),
+        platform=_known(facts, Platform, "name", ""),
     )
 
 

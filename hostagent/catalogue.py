@@ -163,4 +163,5 @@ def _checks(module: ModuleType, catalogue: str, family: Family) -> Iterator[Chec
                     "Name the function as the file: the id is the family and the file",
                 )
             prefix = "" if catalogue == OURS else f"{catalogue}."
-            yield value._replace(id=f"{prefix}{folder}.{stem}", doc=module.__doc__ or value.doc, family=family)
+            part = family.part if value.part is None else value.part
+            yield value._replace(id=f"{prefix}{folder}.{stem}", doc=module.__doc__ or value.doc, family=family, part=part)

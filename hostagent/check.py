@@ -7,7 +7,7 @@ from typing import NamedTuple, NoReturn
 
 from hostagent.facts.unread import need
 from hostagent.inputs import Inputs, resolve
-from hostagent.vocabulary import AXES, SCOPES, SEVERITIES, Axis, Condition, Scope, Severity, Wrong
+from hostagent.vocabulary import AXES, SCOPES, SEVERITIES, Axis, Condition, PartName, Scope, Severity, Wrong
 
 __all__ = ["Check", "Family", "Finding", "Findings", "Severity", "check", "fail", "need", "skip", "warn"]
 
@@ -89,6 +89,7 @@ class Family(NamedTuple):
     title: str
     order: int  # families are told in this order, causes before their consequences
     condition: Condition = ""  # the condition of a node that its critical checks decide
+    part: PartName = ""  # what of the host its checks judge, where that can be somebody else's
 
 
 #: A family that says nothing of itself.
@@ -112,6 +113,7 @@ class Check(NamedTuple):
     order: int  # where it is told; 0 for where its family is
     family: Family
     axis: Axis
+    part: PartName | None  # None: the family's
     proved_by: tuple[str, ...]  # ids of checks: where all of them pass, an unknown of this one stops no job
 
 
@@ -126,6 +128,7 @@ def check(
     owns: tuple[str, ...] = (),
     order: int = 0,
     axis: Axis = "fitness",
+    part: PartName | None = None,
     proved_by: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Findings]], Check]:
     """Declare a check. The function's annotations are its inputs: facts by type, ``Profile``, ``Params``.
@@ -133,6 +136,7 @@ def check(
     `order` is for a check that is told at another place than its family, such as the cause of what other families find.
     `axis` "security" is for what a published vulnerability lets in: the profile's ``security`` says what that counts. `proved_by` are
     checks that show the same function at work now. Never of what nothing else shows: a GPU's health, what the log says, access.
+    `part` "" is for a check of a family with a part that judges something else, such as whose the part is.
     Raises ``ValueError``, which names the mistake: a declaration is verified where it is made.
     """
     _want("severity", severity, SEVERITIES)
@@ -143,7 +147,7 @@ def check(
         inputs = resolve(function)
         _refuse_unknown_absences(owns, inputs)
         doc = function.__doc__ or ""
-        said = (title, severity, scope, remedy, references, since, owns, inputs, doc, order, UNTITLED, axis, proved_by)
+        said = (title, severity, scope, remedy, references, since, owns, inputs, doc, order, UNTITLED, axis, part, proved_by)
         return Check(function.__name__, function, *said)
 
     return declare

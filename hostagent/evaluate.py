@@ -13,8 +13,10 @@ from hostagent.crash import crash_lines, crash_text
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.facts.frozen import called_of, subject_kind
 from hostagent.facts.hostfacts import HostFacts, subject_key
+from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.inputs import thresholds
+from hostagent.knowledge.platforms import NOWHERE, owners_way
 from hostagent.profile import CheckPolicy, Profile
 from hostagent.report import Judgement, subject_order
 from hostagent.typed import ShapeError
@@ -61,7 +63,6 @@ def evaluate(
 
 def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], *, is_late: bool) -> Iterator[Judgement]:
     policy = profile.checks.get(one.id, _NO_POLICY)
-    is_set = bool(policy.severity)
     one = one._replace(severity=policy.severity or _by_axis(one, profile))
     if policy.off:
         yield _judgement(one, "off", _WHOLE_HOST, code="off", message=f"turned off by the profile: {policy.off}")
@@ -69,6 +70,32 @@ def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str,
     if is_late:
         yield _judgement(one, "unknown", _WHOLE_HOST, code="unread-timeout", message="not judged (timeout: the time for judging was up)")
         return
+    name, part = _part(one, facts)
+    if part and part.place == NOWHERE:
+        message = f"does not apply (where {name} keeps the {one.part} is not known)"
+        yield _judgement(one, "skip", _WHOLE_HOST, code="no-place", message=message)
+        return
+    judged = _each(one, facts, profile, policy, origins)
+    yield from (_for_owner(each, name, part, one.part or "") for each in judged) if part else judged
+
+
+def _part(one: Check, facts: HostFacts) -> "tuple[str, Part | None]":
+    """The platform's name, and the part of it that the check judges; None where it is the host's own, or whose it is was not read."""
+    platform = facts.of(Platform)
+    part = None if isinstance(platform, Unread) or not one.part else platform.part(one.part)
+    if isinstance(platform, Unread) or part is None or isinstance(part, Unread) or isinstance(platform.name, Unread):
+        return "", None
+    return platform.name, part
+
+
+def _for_owner(judgement: Judgement, platform: str, part: Part, name: str) -> Judgement:
+    if not judgement.remediation:
+        return judgement
+    return replace(judgement, remediation=owners_way(platform, part.owner, name, judgement.remediation))
+
+
+def _each(one: Check, facts: HostFacts, profile: Profile, policy: CheckPolicy, origins: Mapping[str, str]) -> Iterator[Judgement]:
+    is_set = bool(policy.severity)
     arguments = one.inputs.arguments(facts, profile, params(one, policy))
     if one.inputs.subject is None:
         yield from _run(one, _WHOLE_HOST, arguments, is_set)

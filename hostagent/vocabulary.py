@@ -32,6 +32,13 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 #: What was read: this machine, a live host mounted below another root, a tree of files that does not run.
 Kind = Literal["live", "host-root", "image"]
 
+#: What a host is: an ordinary one, one from a cloud's image that packages still change, one replaced as a whole, a guest of another system.
+Base = Literal["host", "cloud-image", "managed", "guest"]
+#: Whose a part of a host is: whoever runs the host, whoever builds its image, the GPU Operator, whoever sells it.
+PartOwner = Literal["host", "image", "operator", "provider"]
+#: The parts that can be somebody else's, "" for none of them.
+PartName = Literal["", "driver", "toolkit", "runtime"]
+
 #: The condition of a Kubernetes node that a family of checks decides, "" for none.
 Condition = Literal["DriverReady", "ToolkitReady", "FabricReady", ""]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)

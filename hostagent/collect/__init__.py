@@ -35,6 +35,7 @@ _NVIDIA = ("nvidia",)
 READERS: Mapping[str, Reader] = {
     "Identity": Reader("host.identity.read_identity"),
     "Os": Reader("os.release.read_os"),
+    "Platform": Reader("os.platform.read_platform", ("Os",)),
     "Packages": Reader("packages.packages.read_packages"),
     "Kernel": Reader("kernel.kernel.read_kernel"),
     "Services": Reader("host.services.read_services"),
@@ -49,7 +50,7 @@ READERS: Mapping[str, Reader] = {
     "Gpu": Reader("gpu.gpu.read_gpus", (), _NVIDIA),
 }
 #: What the head of every report is made of.
-HEAD = ("Identity", "Os")
+HEAD = ("Identity", "Os", "Platform")
 
 
 def with_needs(kinds: Iterable[str], readers: Mapping[str, Reader] = READERS) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ class HostIdentity:
     os: str
     kernel: str
     arch: str
+    platform: str  # "GKE node"; "" for a host of no platform that this release knows
 
 
 @frozen

@@ -86,7 +86,14 @@ def _ranked(report: Report) -> Callable[[str], tuple[int, str]]:
 
 def host_line(report: Report) -> str:
     host = report.host
-    parts = [host.hostname, host.os, f"kernel {host.kernel}" if host.kernel else "", host.arch, f"profile {report.profile.name}"]
+    parts = [
+        host.hostname,
+        host.platform,
+        host.os,
+        f"kernel {host.kernel}" if host.kernel else "",
+        host.arch,
+        f"profile {report.profile.name}",
+    ]
     return ", ".join(visible(part) for part in parts if part)
 
 

@@ -36,7 +36,7 @@ def report(*judgements, **fields):
         replayed=False,
         simulated=False,
         partial=False,
-        host=HostIdentity("node-7", "Ubuntu 24.04", "6.8.0-51-generic", "x86_64"),
+        host=HostIdentity("node-7", "Ubuntu 24.04", "6.8.0-51-generic", "x86_64", ""),
         profile=ProfileIdentity("default", "0123456789abcdef", {"driver.version": "default"}),
         verdict=verdicts(judgements),
         findings=judgements,
@@ -68,4 +68,4 @@ judgements = st.builds(
     remediation=texts,
     evidence=st.lists(texts, max_size=5).map(tuple),
 )
-reports = st.lists(judgements, max_size=12).map(lambda many: report(*many, host=HostIdentity(HOSTILE, HOSTILE, "", HOSTILE)))
+reports = st.lists(judgements, max_size=12).map(lambda many: report(*many, host=HostIdentity(HOSTILE, HOSTILE, "", HOSTILE, HOSTILE)))

@@ -2,4 +2,4 @@
 
 from hostagent.check import Family
 
-FAMILY = Family(title="CDI specifications", order=90, condition="ToolkitReady")
+FAMILY = Family(title="CDI specifications", order=90, condition="ToolkitReady", part="toolkit")

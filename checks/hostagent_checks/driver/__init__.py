@@ -4,4 +4,4 @@
 
 from hostagent.check import Family
 
-FAMILY = Family(title="The driver and its packages", order=40, condition="DriverReady")
+FAMILY = Family(title="The driver and its packages", order=40, condition="DriverReady", part="driver")

@@ -14,6 +14,7 @@ from ._container import host_libraries
 @check(
     title="The driver has one owner: the host or a container",
     severity="warning",
+    part="",
     since="0.1",
     remedy="Keep one: remove the host's driver packages, or turn the operator's driver off ('driver.enabled=false').",
     references=("NVIDIA/gpu-operator issues 126 and 2166",),

@@ -8,6 +8,7 @@ from hostagent.profile import Profile
 @check(
     title="The party that the profile names owns the driver",
     severity="warning",
+    part="",
     since="0.1",
     remedy="Judge a host of the GPU Operator with '--profile gpu-operator-26.3' or set 'driver.owner'; else move the driver to its owner.",
     references=("NVIDIA GPU Operator, section Pre-Installed NVIDIA GPU Drivers",),

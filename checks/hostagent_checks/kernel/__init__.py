@@ -2,4 +2,4 @@
 
 from hostagent.check import Family
 
-FAMILY = Family(title="Kernel and modules", order=30, condition="DriverReady")
+FAMILY = Family(title="Kernel and modules", order=30, condition="DriverReady", part="driver")

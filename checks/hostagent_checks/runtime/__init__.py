@@ -4,4 +4,4 @@ handler really effective, in the right table, restarted since, with the right cg
 
 from hostagent.check import Family
 
-FAMILY = Family(title="Container runtimes", order=80, condition="ToolkitReady")
+FAMILY = Family(title="Container runtimes", order=80, condition="ToolkitReady", part="runtime")

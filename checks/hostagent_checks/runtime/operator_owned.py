@@ -15,6 +15,7 @@ from ._choice import nvidia_handlers, skip_unwanted
 @check(
     title="NVIDIA runtime entries start the toolkit of the profile's owner",
     severity="warning",
+    part="",
     since="0.1",
     remedy=(
         "Keep one owner: set toolkit.enabled=false in the GPU Operator's values and run 'nvidia-ctk runtime configure', or set "

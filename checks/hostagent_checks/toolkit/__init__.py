@@ -2,4 +2,4 @@
 
 from hostagent.check import Family
 
-FAMILY = Family(title="NVIDIA Container Toolkit", order=70, condition="ToolkitReady")
+FAMILY = Family(title="NVIDIA Container Toolkit", order=70, condition="ToolkitReady", part="toolkit")

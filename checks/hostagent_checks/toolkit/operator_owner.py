@@ -12,6 +12,7 @@ from hostagent.profile import Profile
 @check(
     title="The toolkit has one owner",
     severity="warning",
+    part="",
     since="0.1",
     remedy="Keep one: set toolkit.enabled=false in the GPU Operator's values, or remove the host's packages.",
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),

@@ -1,0 +1,23 @@
+"""The platform is recognised, and where it keeps the driver is not known: what has no place cannot be looked at.
+
+The checks of these parts do not apply then, all others count. The host is unknown, never ready by what was not looked at.
+"""
+
+from hostagent.check import Findings, check, need
+from hostagent.facts.platform import Platform
+from hostagent.facts.unread import Unread
+
+
+@check(
+    title="The places of the driver on this platform are known",
+    severity="critical",
+    since="0.1",
+    remedy="Judge the jobs' results there, and turn this check off in the site file; or ask for the platform at the project's issues.",
+    references=("Microsoft, GPU support in WSL", "NVIDIA Jetson Linux, Release Notes"),
+)
+def platform(platform: Platform) -> Findings:
+    name, part = need(platform.name), need(platform.driver)
+    if part.place == "?":
+        need(Unread("error", f"{name}: where it keeps the driver is not known"))
+    return
+    yield

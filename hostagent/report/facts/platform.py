@@ -1,0 +1,20 @@
+"""``platform``: what kind of host it is, and whose its parts are."""
+
+from typing import Any
+
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.platform import Platform
+from hostagent.facts.unread import Unread
+from hostagent.report.facts.values import fields_schema, object_schema, or_unread, picked
+from hostagent.typed import plain
+
+_FIELDS = ("name", "base", "operator", "driver", "libraries", "toolkit", "runtime")
+
+
+def write(facts: HostFacts) -> Any:
+    platform = facts.of(Platform)
+    return plain(platform) if isinstance(platform, Unread) else picked(platform, _FIELDS)
+
+
+def schema() -> dict[str, Any]:
+    return or_unread(object_schema(fields_schema(Platform, _FIELDS)))
