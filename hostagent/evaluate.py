@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from hostagent.check import Check, Finding, NotApplicable
 from hostagent.crash import crash_lines, crash_text
+from hostagent.deadline import time_limit
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.facts.frozen import called_of, subject_kind
 from hostagent.facts.hostfacts import HostFacts, subject_key
@@ -28,6 +29,8 @@ class _Subject(NamedTuple):
     key: str
 
 
+#: Seconds for one check: they take some milliseconds together.
+SHARE_S = 0.5
 _WHOLE_HOST = _Subject("", "")
 _NO_POLICY = CheckPolicy()
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
@@ -53,10 +56,21 @@ def evaluate(
         try:
             for one in ordered:
                 if one.id not in judged:
-                    judged[one.id] = tuple(_judge(one, facts, profile, origins, is_late=clock() >= ends))
+                    judged[one.id] = _alone(one, facts, profile, origins, ends - clock())
             return tuple(judgement for one in ordered for judgement in judged[one.id])
         except OutOfTime:
             ends = -math.inf
+
+
+def _alone(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], left_s: float) -> tuple[Judgement, ...]:
+    """What takes more than its share of the time costs its own judgement."""
+    if 0 < left_s < math.inf:
+        try:
+            with time_limit(min(left_s, SHARE_S)):
+                return tuple(_judge(one, facts, profile, origins, is_late=False))
+        except OutOfTime:
+            left_s = 0
+    return tuple(_judge(one, facts, profile, origins, is_late=left_s <= 0))
 
 
 def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], *, is_late: bool) -> Iterator[Judgement]:
