@@ -36,7 +36,7 @@ from hostagent.source import Source
 from hostagent.source.live import LiveBackend
 facts, _ = collect(Source(LiveBackend(sys.argv[1], "image", kernel="6.8.0", deadline=within(300))))
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(peak.split()[1], facts.of(Packages), facts.of(Driver))
+print(peak.split()[1], repr(facts.of(Packages)), repr(facts.of(Driver)))
 """
 
 
