@@ -88,7 +88,9 @@ class _Folders:
         except (OSError, ValueError) as error:
             return _UNSEEN if unread(error, folder).why == "denied" else None
         names = Files(self._root).list(folder)
-        return _Any() if isinstance(names, Unread) else frozenset(names)
+        if isinstance(names, Unread):
+            return None if names.why == "absent" else _Any()
+        return frozenset(names)
 
 
 def _row(root: Root, path: str, folders: _Folders) -> "dict[str, Any]":
