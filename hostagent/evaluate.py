@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from hostagent.check import Check, Finding, NotApplicable
 from hostagent.crash import crash_lines, crash_text
-from hostagent.deadline import time_limit
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.facts.frozen import called_of, subject_kind
 from hostagent.facts.hostfacts import HostFacts, subject_key
@@ -29,8 +28,8 @@ class _Subject(NamedTuple):
     key: str
 
 
-#: Seconds for one check: they take some milliseconds together.
-SHARE_S = 0.5
+#: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second.
+_SHARE_S = 0.2
 _WHOLE_HOST = _Subject("", "")
 _NO_POLICY = CheckPolicy()
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
@@ -48,29 +47,24 @@ def evaluate(
     """Every check over every subject, ordered by id, then subject.
 
     What is not judged when `clock` reaches `ends`, or when something raises ``OutOfTime``, is unknown: the whole check, once.
+    An ``OutOfTime`` before `ends` is for a check that takes more than its share: it costs that one alone.
     `origins` is the profile's: the layer that set each dotted path.
     """
     ordered = sorted(checks, key=lambda one: one.id)
     judged: dict[str, tuple[Judgement, ...]] = {}
+    slow, under_way, began = set[str](), "", 0.0
     while True:
         try:
             for one in ordered:
                 if one.id not in judged:
-                    judged[one.id] = _alone(one, facts, profile, origins, ends - clock())
+                    under_way, began = one.id, clock()
+                    judged[one.id] = tuple(_judge(one, facts, profile, origins, is_late=began >= ends or one.id in slow))
             return tuple(judgement for one in ordered for judgement in judged[one.id])
         except OutOfTime:
-            ends = -math.inf
-
-
-def _alone(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], left_s: float) -> tuple[Judgement, ...]:
-    """What takes more than its share of the time costs its own judgement."""
-    if 0 < left_s < math.inf:
-        try:
-            with time_limit(min(left_s, SHARE_S)):
-                return tuple(_judge(one, facts, profile, origins, is_late=False))
-        except OutOfTime:
-            left_s = 0
-    return tuple(_judge(one, facts, profile, origins, is_late=left_s <= 0))
+            if not math.isfinite(ends) or clock() >= ends:
+                ends = -math.inf
+            elif clock() >= began + _SHARE_S:  # else it began a moment ago, and begins again
+                slow.add(under_way)
 
 
 def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], *, is_late: bool) -> Iterator[Judgement]:

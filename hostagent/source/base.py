@@ -20,6 +20,7 @@ KIB = 1024
 MIB = 1024 * KIB
 
 
+_LIMITED = frozenset({"read", "tail"})
 #: Ten thousand years, in seconds: what a clock and a tape may say.
 MAX_TIME = 3e11
 #: What `Source.host` answers that is no text.
@@ -116,7 +117,10 @@ class Source:
     def _answered(self, question: tuple[str, ...]) -> "Answer | Unread":
         if question in self._early:
             return self._budget.charged(question, self._early[question])
-        answer = self._budget.charged(question, _within_limit(question, self._backend.ask(*question)))
+        answer = self._backend.ask(*question)
+        if question[0] in _LIMITED:
+            answer = _within_limit(question, answer)
+        answer = self._budget.charged(question, answer)
         self._heard(question, answer)
         return answer
 
@@ -259,7 +263,7 @@ class Source:
 def _within_limit(question: tuple[str, ...], answer: "Answer | Unread") -> "Answer | Unread":
     """A file of a tape has no more than it may have on a host."""
     data = answer.answer if isinstance(answer, Filtered) else answer
-    if not isinstance(data, bytes) or question[0] not in ("read", "tail"):
+    if not isinstance(data, bytes):
         return answer
     limit = int(question[2]) if len(question) > 2 else MIB
     return answer if len(data) <= limit else Unread("error", f"{question[1]} has {len(data)} bytes, wanted at most {limit}")

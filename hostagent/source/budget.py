@@ -54,7 +54,7 @@ class Budget:
 
     def charged(self, question: tuple[str, ...], answer: object) -> "object | Unread":
         """The answer, or why it is too much."""
-        share, size = self._share, weight(answer)
+        share, size = self._share, _NUMBER_BYTES if isinstance(answer, Unread) else weight(answer)
         if question[0] not in _FILES or (len(question) > 2 and int(question[2]) > MIB):
             share.large += size
         else:
