@@ -105,9 +105,9 @@ class Source:
         if keep is not None:
             self.keeps.setdefault(question, []).append(keep)
         if question not in self._answers:
+            if self._budget.share.over is not None:
+                return self._budget.share.over
             self.question = " ".join(question)
-            if not self._budget.allows():
-                return self.over
             self._answers[question] = self._answered(question)
         answer = self._answers[question]
         if isinstance(answer, Unread) and not answer.question:
@@ -131,7 +131,7 @@ class Source:
     @property
     def over(self) -> "Unread | None":
         """Why the fact whose turn it is gets no more answers, and is unread."""
-        return self._budget.over
+        return self._budget.share.over
 
     def read(self, path: str, limit: int = MIB, *, keep: Keep | None = None) -> "bytes | Unread":
         """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut. `keep`: what of it is used."""

@@ -3,6 +3,8 @@
 Each fact has a share of its own, so that a directory that somebody fills costs the fact that reads it.
 """
 
+from typing import cast
+
 from hostagent.facts.unread import Unread
 from hostagent.source.keep import Filtered
 
@@ -34,27 +36,19 @@ class Budget:
         self._spent = 0
         self._shares: dict[str, _Share] = {}
         self._whose = ""
-        self._share = self._shares.setdefault("", _Share())
-
-    @property
-    def over(self) -> "Unread | None":
-        """Why the fact whose turn it is gets no more answers."""
-        return self._share.over
+        #: Of the fact whose turn it is; `over` says why it gets no more answers.
+        self.share = self._shares.setdefault("", _Share())
 
     def turn(self, whose: str) -> str:
         """From now on this fact asks. Whose turn it was before."""
         before, self._whose = self._whose, whose
-        self._share = self._shares.setdefault(whose, _Share())
+        self.share = self._shares.setdefault(whose, _Share())
         return before
-
-    def allows(self) -> bool:
-        """Whether another question is asked."""
-        self._share.questions += 1
-        return self._share.over is None
 
     def charged(self, question: tuple[str, ...], answer: object) -> "object | Unread":
         """The answer, or why it is too much."""
-        share, size = self._share, _NUMBER_BYTES if isinstance(answer, Unread) else weight(answer)
+        share, size = self.share, weight(answer)
+        share.questions += 1
         if question[0] not in _FILES or (len(question) > 2 and int(question[2]) > MIB):
             share.large += size
         else:
@@ -69,18 +63,30 @@ class Budget:
         return share.over
 
     def _most(self) -> str:
-        share = self._share
+        share = self.share
         if share.questions > SHARE_QUESTIONS:
             return f"{SHARE_QUESTIONS} answers"
         return f"{SHARE_BYTES if share.small > SHARE_BYTES else LARGE_BYTES if share.large > LARGE_BYTES else MOST_BYTES} bytes"
 
 
 def weight(answer: object) -> int:
-    """Bytes that it takes in memory, about."""
-    if isinstance(answer, bytes | str):
-        return _VALUE_BYTES + len(answer)
-    if isinstance(answer, list):
-        return _VALUE_BYTES + sum(map(weight, answer))
-    if isinstance(answer, dict):
-        return _VALUE_BYTES + sum(len(key) + weight(value) for key, value in answer.items())
-    return weight(answer.answer) if isinstance(answer, Filtered) else _NUMBER_BYTES
+    """Bytes that it takes in memory, about. Asked of every answer, so it calls itself for what is nested alone."""
+    kind = type(answer)
+    if kind is bytes or kind is str:
+        return _VALUE_BYTES + len(cast("bytes | str", answer))
+    if kind is Filtered:
+        return weight(cast("Filtered", answer).answer)
+    if kind is not list and kind is not dict:
+        return _NUMBER_BYTES
+    values = cast("list[object] | dict[str, object]", answer)
+    size = _VALUE_BYTES
+    if isinstance(values, dict):
+        size += sum(map(len, values))
+        values = list(values.values())
+    for value in values:
+        inner = type(value)
+        if inner is str:
+            size += _VALUE_BYTES + len(cast("str", value))
+        else:
+            size += weight(value) if inner is list or inner is dict else _NUMBER_BYTES
+    return size
