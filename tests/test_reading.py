@@ -343,7 +343,7 @@ def immediate(name):
     return judge_it._replace(id=name)
 
 
-def test_a_check_that_computes_for_ever_is_unknown_and_so_is_what_was_not_reached():
+def test_a_check_that_computes_for_ever_is_unknown_alone():
     loaded = profile.load(site_file="")
     prepared = Prepared(loaded, (immediate("a.first"), endless("b.endless"), immediate("c.late")), HEAD, False, 0)
     reading = InProcess(Answering({}), HEAD)
