@@ -1,5 +1,6 @@
 """The pipeline on one screen: source, facts, checks, report."""
 
+import contextlib
 import time
 from collections.abc import Iterable
 from functools import partial
@@ -24,6 +25,8 @@ from hostagent.report.facts import report_facts
 
 #: Seconds for judging, beside the deadline of the reading.
 JUDGING_S = 1.5
+#: And after which a check that is under way for long is left, looked at again and again until then.
+FIRST_LOOK_S = 0.5
 
 
 class Prepared(NamedTuple):
@@ -86,11 +89,10 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
 
 def _judged(checks: tuple[Check, ...], facts: HostFacts, loaded: Loaded) -> tuple[Judgement, ...]:
     judged = partial(evaluate, checks, facts, loaded.profile, time.monotonic() + JUDGING_S, origins=loaded.origins)
-    try:
-        with time_limit(JUDGING_S):
+    for seconds in (FIRST_LOOK_S, JUDGING_S):
+        with contextlib.suppress(OutOfTime), time_limit(seconds):
             return judged()
-    except OutOfTime:  # it came after the last check and before the limit was lifted: past its end every check is unknown
-        return judged()
+    return judged()  # the limit was met after the last check and before it was lifted: past its end every check is unknown
 
 
 def _identity(facts: HostFacts) -> HostIdentity:

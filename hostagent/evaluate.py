@@ -30,6 +30,8 @@ class _Subject(NamedTuple):
     key: str
 
 
+#: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second.
+_SHARE_S = 0.2
 _WHOLE_HOST = _Subject("", "")
 _NO_POLICY = CheckPolicy()
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
@@ -47,18 +49,24 @@ def evaluate(
     """Every check over every subject, ordered by id, then subject.
 
     What is not judged when `clock` reaches `ends`, or when something raises ``OutOfTime``, is unknown: the whole check, once.
+    An ``OutOfTime`` before `ends` is for a check that takes more than its share: it costs that one alone.
     `origins` is the profile's: the layer that set each dotted path.
     """
     ordered = sorted(checks, key=lambda one: one.id)
     judged: dict[str, tuple[Judgement, ...]] = {}
+    slow, under_way, began = set[str](), "", 0.0
     while True:
         try:
             for one in ordered:
                 if one.id not in judged:
-                    judged[one.id] = tuple(_judge(one, facts, profile, origins, is_late=clock() >= ends))
+                    under_way, began = one.id, clock()
+                    judged[one.id] = tuple(_judge(one, facts, profile, origins, is_late=began >= ends or one.id in slow))
             return proved(ordered, judged)
         except OutOfTime:
-            ends = -math.inf
+            if not math.isfinite(ends) or clock() >= ends:
+                ends = -math.inf
+            elif clock() >= began + _SHARE_S:  # else it began a moment ago, and begins again
+                slow.add(under_way)
 
 
 def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], *, is_late: bool) -> Iterator[Judgement]:

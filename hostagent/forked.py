@@ -100,8 +100,13 @@ class Forked:
         self._refused: HostagentError | None = None
         self._is_done = False
         self.recorded_at = time.time()
-        self.answers: dict[Question, Answer | Unread] = {}
+        self._last: dict[Question, Answer | Unread] = {}  # the question in which it ended
         self.cages: dict[str, Any] = {}
+
+    @property
+    def answers(self) -> "Mapping[Question, Answer | Unread]":
+        """Read when they are asked for: most runs have no use for them here."""
+        return {**self._last, **(self._kept.read() if self._kept else {})}
 
     def start(self) -> None:
         """Start the workers, then fork."""
@@ -148,8 +153,6 @@ class Forked:
             raise self._refused
         import pickle
 
-        if self._kept:
-            self.answers.update(self._kept.read())
         rows = [pickle.loads(one) for one in self._facts]  # noqa: S301  by our own child
         values = dict.fromkeys(self._kinds, self._problem) | {name: value for name, value, _ in rows}
         return Collected(HostFacts(values, self._kind), {name: took_ms for name, _, took_ms in rows})
@@ -221,7 +224,7 @@ class Forked:
         question = " ".join(self._asked)
         self._problem = Unread(why, f"{how} in '{question}'" if question else f"{how} before the first question", question)
         if self._asked:
-            self.answers.setdefault(self._asked, self._problem)
+            self._last[self._asked] = self._problem
 
     def _hear(self, event: str, *rest: Any) -> None:
         if event == "ask":
@@ -252,8 +255,7 @@ class Forked:
             ask((_ENTER, self._root))
             backend = self._make_backend(self._workers)
             ask(())
-            told = Told(backend, ask, self._kept.add, self._hung)
-            source = Source(told, nvml_optional=nvml_optional, answers=self._known)
+            source = Source(Told(backend, ask, self._hung), nvml_optional=nvml_optional, answers=self._known, heard=self._kept.add)
             collect(source, self._kinds, told=lambda *fact: tell("fact", pickle.dumps(fact, protocol=5)))
             for one in self._workers:
                 if one.cage:

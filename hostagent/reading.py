@@ -30,10 +30,12 @@ class Reading(Protocol):
     replayed: bool
     #: Seconds since the epoch: what stands for the host's clock where that could not be read.
     recorded_at: float
-    #: Every question that went to the host, with its answer; complete after `collect`.
-    answers: "dict[Question, Answer | Unread]"
     #: By lane, the cage in which its library was asked; complete after `collect`.
     cages: dict[str, Any]
+
+    @property
+    def answers(self) -> "Mapping[Question, Answer | Unread]":
+        """Every question that went to the host, with its answer; complete after `collect`, until the pass is closed."""
 
     def collect(self, *, nvml_optional: bool = False) -> Collected:
         """The facts, once they have come or the time is up. Call it once. `nvml_optional`: the profile's word."""
@@ -62,25 +64,22 @@ class InProcess:
         self.cages: dict[str, Any] = {}
 
     def collect(self, *, nvml_optional: bool = False) -> Collected:
-        told = Told(self._backend, lambda _: None, self.answers.__setitem__)
-        source = Source(told, nvml_optional=lambda: nvml_optional)
+        source = Source(self._backend, nvml_optional=lambda: nvml_optional, heard=self.answers.__setitem__)
         with time_limit(self._deadline.left_s, self._deadline.seconds):
             return Collected(*collect(source, self._kinds))
 
 
 class Told:
-    """A backend that says what it is asked before it asks, and what the answer was; below `hung` it asks nothing."""
+    """A backend that says what it is asked before it asks; below `hung` it asks nothing."""
 
     def __init__(
         self,
         backend: Backend,
         before: Callable[[Question], None],
-        after: "Callable[[Question, Answer | Unread], None]",
         hung: Iterable[str] = (),
     ) -> None:
         self._backend = backend
         self._before = before
-        self._after = after
         self._hung = tuple(hung)
 
     @property
@@ -91,6 +90,4 @@ class Told:
         asked = (method, *arguments)
         self._before(asked)
         place = next((one for one in self._hung if arguments and below(arguments[0], one)), "")
-        answer = Unread("timeout", f"{arguments[0]}: not asked, the file system at {place} hangs") if place else self._backend.ask(*asked)
-        self._after(asked, answer)
-        return answer
+        return Unread("timeout", f"{arguments[0]}: not asked, the file system at {place} hangs") if place else self._backend.ask(*asked)

@@ -10,6 +10,7 @@ import click
 from hostagent import profile, snapshot
 from hostagent.cli.options import evidence, evidence_options, warn
 from hostagent.cli.streams import complain, put, say
+from hostagent.deadline import within
 from hostagent.errors import HostagentError
 from hostagent.evidence import open_host
 from hostagent.source import tape
@@ -37,9 +38,10 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
     """
     place = evidence(**where)
     key = _key(key_file)
+    deadline = within(place.deadline_s)
     with open_host(place) as reading:
-        recorded = snapshot.record(reading, key, redact=not no_redact)
-    text = _text(recorded)
+        recorded, text = snapshot.save(reading, key, deadline, redact=not no_redact)
+    _refuse_too_long(recorded, text)
     from hostagent.deliver.file import deliver
 
     try:
@@ -56,9 +58,8 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
     complain(f"Read it before you give it away ({risk}): 'hostagent snapshot show --list FILE'")
 
 
-def _text(recorded: tape.Tape) -> str:
-    """What can be loaded again."""
-    text = tape.dumps(recorded)
+def _refuse_too_long(recorded: tape.Tape, text: str) -> None:
+    """What cannot be loaded again."""
     size = len(text.encode())
     if size > tape.MAX_BYTES:
         largest = max(recorded.answers, key=lambda asked: len(str(recorded.answers[asked])))
@@ -66,7 +67,6 @@ def _text(recorded: tape.Tape) -> str:
             f"the snapshot has {size} bytes, wanted at most {tape.MAX_BYTES}",
             f"Look why this is long: '{largest}'; then record again",
         )
-    return text
 
 
 @command.command("show")

@@ -92,11 +92,15 @@ def collect(
         if name not in values:
             values[name] = Unread("error", f"{name} is read from itself")
             started = time.perf_counter()
+            before = source.turn(name)
             try:
                 values[name] = _guarded(readers[name], name, source, known)
+                if source.over is not None:  # what was not asked may be anything
+                    values[name] = source.over
             except OutOfTime as error:
                 values[name] = Unread("timeout", f"{error}, the last question was '{source.question}'", source.question)
                 raise
+            source.turn(before)
             timings_ms[name] = round((time.perf_counter() - started) * 1000, 3)
             told(name, values[name], timings_ms[name])
         return values[name]

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import ParamSpec, TypeVar
 
 from hostagent.facts.unread import Unread, UnreadError, need, then
@@ -24,6 +24,18 @@ def stops_at_unread(read: "Callable[P, T]") -> "Callable[P, T | Unread]":
             return error.unread
 
     return answer
+
+
+def at_most(most: int, what: str, found: "Iterable[T]") -> "Iterator[T]":
+    """What is found, one by one; raises ``ValueError`` at the first beyond `most`, before all were made.
+
+    >>> list(at_most(2, "words", "ab")), next(at_most(2, "words", iter(int, 1)))
+    (['a', 'b'], 0)
+    """
+    for number, one in enumerate(found):
+        if number == most:
+            raise ValueError(f"found more than {most} {what}")
+        yield one
 
 
 def line_in(source: Source, path: str, *, absent: "str | None" = None) -> "str | Unread":

@@ -3,6 +3,6 @@
 from hostagent.snapshot.adoption import adopt, expectation
 from hostagent.snapshot.contents import things
 from hostagent.snapshot.difference import differences, packed, shown, summary
-from hostagent.snapshot.recording import record
+from hostagent.snapshot.recording import record, save
 
-__all__ = ["adopt", "differences", "expectation", "packed", "record", "shown", "summary", "things"]
+__all__ = ["adopt", "differences", "expectation", "packed", "record", "save", "shown", "summary", "things"]

@@ -2,7 +2,8 @@
 
 A name is a path of keys, ``a/*/b``; lists of tables are passed through, ``*`` is any key. ``a/b`` keeps the text there, ``a/b#`` the number
 or truth value, ``a/b[]`` the texts of the list; ``a/b~`` the shape alone: tables, types, and which texts and numbers are equal. ``a/b=x``
-keeps texts that begin with ``x``; ``a/b=`` of texts what stands before their ``=``. Of what is something else than its name says the
+keeps texts that begin with ``x``; ``a/b=`` of texts what stands before their ``=``; ``a/*!`` the shape
+under another name. Of what is something else than its name says the
 shape stays. A text that is no document is scrambled: what is wrong with it, and where, stays.
 """
 
@@ -41,7 +42,7 @@ def _tree(names: tuple[str, ...]) -> _Node:
     root = _Node()
     for name in names:
         path, equals, start = name.partition("=")
-        kind = next((one for one in ("~", "#", "[]") if path.endswith(one)), "")
+        kind = next((one for one in ("~", "#", "[]", "!") if path.endswith(one)), "")
         node = root.at(path.removesuffix(kind))
         if equals:
             node.starts.append(start)
@@ -77,6 +78,9 @@ class _Part:
         has_shape = any(node.is_shape for node in nodes)
         for key, value in table.items():
             below = [node.below[name] for node in nodes for name in (str(key), "*") if name in node.below]
+            if below and all(node.kept == "!" for node in below):
+                yield f"~{self._mask(str(key))[:12]}", self.shape(value)
+                continue
             # what is kept without its shape only as far as the named paths go is dropped beside them
             if below:
                 yield key, self.of(value, [*below, *(_SHAPE for _ in range(has_shape))])

@@ -8,18 +8,20 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from hostagent.collect import collect
-from hostagent.deadline import time_limit
+from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.snapshot import documents, lines, packages, rows
 from hostagent.source.answerfile import Question
 from hostagent.source.base import Answer, Source
+from hostagent.source.budget import weight
 from hostagent.source.keep import WHOLE, Filtered, Keep, merged
+from hostagent.source.tape import MAX_BYTES
 from hostagent.vocabulary import Kind
 
-#: Seconds for reading the answers again; the rest is left out.
-_AGAIN_S = 30
 #: Questions whose answers this program makes itself, of numbers, names of files and words of its own.
 _OWN = frozenset({"list", "stat", "readlink", "realpath", "statvfs", "adjtimex", "lock_holder", "host", "nvml"})
+#: In memory, where numbers and empty texts take more than in a file.
+_MOST_BYTES = 2 * MAX_BYTES
 _ERRORS, _ERROR_CHARACTERS = 20, 300
 
 #: Replaces a text whose value does not matter, equal texts by equal ones.
@@ -71,8 +73,7 @@ class _Answered(NamedTuple):
 def used(answers: "Mapping[Question, Answer | Unread]", kind: Kind) -> "dict[Question, Keep | None]":
     """What readers use of each answer; None where none of them says, or where they do not agree on its kind."""
     source = Source(_Answered(answers, kind))
-    with time_limit(_AGAIN_S):
-        collect(source)
+    collect(source)
     return {asked: merged(source.keeps.get(asked, ())) for asked in answers}
 
 
@@ -86,6 +87,17 @@ def kept(answers: "Mapping[Question, Answer | Unread]", kind: Kind, mask: Mask) 
         elif keep is not None and keep.kind in KINDS:
             found[asked] = filtered(asked, answer, keep, mask)
     return found
+
+
+def refuse_too_much(answers: "Mapping[Question, Answer | Unread]") -> None:
+    """More than can be loaded again is refused before time goes into it. Raises ``HostagentError``."""
+    sizes = {asked: weight(answer) for asked, answer in answers.items()}
+    if sum(sizes.values()) > _MOST_BYTES:
+        largest = " ".join(max(sizes.items(), key=lambda pair: pair[1])[0])
+        raise HostagentError(
+            f"the answers take more than {_MOST_BYTES} bytes, wanted a snapshot of at most {MAX_BYTES}",
+            f"Look why this is long: '{largest}'; then record again",
+        )
 
 
 def filtered(asked: Question, answer: Answer, keep: Keep, mask: Mask) -> "Filtered | Unread":

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 
 from hostagent.secret.names import without_secrets
 
@@ -25,7 +26,12 @@ def settings(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     """
     known = "|".join(map(re.escape, names))
     line = re.compile(rf"[ \t]*(?:export[ \t]+)?(?:{known})[ \t]*[=: \t].*|[ \t]*\[[^\]\n]*\]|[ \t]*\Z", re.IGNORECASE)
-    return _joined(found[0] for text in _text(data).splitlines() if (found := line.match(text)))
+    kept = (found[0] for text in _text(data).splitlines() if (found := line.match(text)))
+    return _joined("" if is_blank else one for is_blank, same in groupby(kept, key=_is_blank) for one in (("",) if is_blank else same))
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip(" \t")
 
 
 def matches(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
@@ -108,13 +114,14 @@ def modules_dep(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
 
 
 def unit(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
-    r"""The named assignments of a unit (systemd.syntax(7)), with the lines they go on in, and the headings of all sections.
+    r"""The named assignments of a unit (systemd.syntax(7)), with the lines they go on in, and the headings of their sections.
 
     >>> unit(b"[Service]\nEnvironment=TOKEN=x \\\n  LimitMEMLOCK=1\nLimitMEMLOCK=2 \\\n # y\n\n", ("Service.LimitMEMLOCK",), str)
     b'[Service]\nLimitMEMLOCK=2 \\\n\n'
     """
     shown: list[str] = []
     section, pending = "", list[str]()
+    sections = {name.partition(".")[0] for name in names}
     for raw in _text(data).split("\n"):
         line = raw.strip()
         if line.startswith(("#", ";")):
@@ -124,7 +131,7 @@ def unit(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
             continue
         if len(pending) == 1 and line.startswith("[") and line.endswith("]"):
             section = line[1:-1]
-            shown.append(line)
+            shown += [line] * (section in sections)
         elif _is_kept(section, pending, names):
             shown += pending
         pending = []

@@ -64,9 +64,15 @@ def _stanza(one: AptSource) -> str:
 
 
 def stanzas(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
-    """The named fields of each stanza."""
+    r"""The named fields of each stanza; with ``NAME=…`` only of those whose field begins with that.
+
+    >>> stanzas(b"Package: a\nPin: version 1\nExplanation: x\n\nPackage: b\nPin: origin y\n", ("package", "pin=version "), str)
+    b'package: a\npin: version 1\n\n'
+    """
+    wanted = dict(name.partition("=")[::2] for name in names)
     rows = parse_stanzas(data.decode("utf-8", "replace"))
-    return _lines("".join(f"{key}: {value}\n" for key, value in row.items() if key in names) for row in rows)
+    used = (row for row in rows if all(row.get(key, "").lower().startswith(start) for key, start in wanted.items() if start))
+    return _lines("".join(f"{key}: {value}\n" for key, value in row.items() if key in wanted) for row in used)
 
 
 def dpkg(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:

@@ -3,17 +3,48 @@
 import hashlib
 import hmac
 import time
+from collections.abc import Mapping
 from typing import Any
 
+from hostagent.deadline import Deadline, time_limit
+from hostagent.errors import HostagentError, OutOfTime
+from hostagent.facts.unread import Unread
 from hostagent.reading import Reading
-from hostagent.snapshot.keeping import kept
+from hostagent.snapshot.keeping import kept, refuse_too_much
 from hostagent.snapshot.redact import redacted
-from hostagent.source.tape import RECORDED_BY, SCHEMA_VERSION, Tape, encode, question
+from hostagent.source.answerfile import Question
+from hostagent.source.base import Answer
+from hostagent.source.tape import RECORDED_BY, SCHEMA_VERSION, Tape, dumps, encode, question
+from hostagent.vocabulary import Kind
+
+#: Seconds for making a snapshot of a pass that took all its time.
+_OWN_S = 2.5
+
+
+def save(reading: Reading, key: bytes, deadline: Deadline, *, redact: bool = True) -> "tuple[Tape, str]":
+    """The tape and its text, made in what the deadline leaves. Raises ``HostagentError`` where that is too little, or there is too much."""
+    kind = reading.collect().facts.kind
+    seconds = max(_OWN_S, deadline.left_s)
+    ends = time.monotonic() + seconds
+    try:
+        with time_limit(seconds):
+            tape = _tape(reading.answers, kind, key, redact=redact)
+            text = dumps(tape)
+        if time.monotonic() < ends:  # a reader may have taken the alarm for its own end
+            return tape, text
+    except OutOfTime:
+        pass
+    raise HostagentError(f"the snapshot was not made in {seconds:.1f} s, after reading", "Give it more with --deadline")
 
 
 def record(reading: Reading, key: bytes, *, redact: bool = True) -> Tape:
     """Everything that the pass asked the host, with what was used of the answers; redacted under `key` unless told otherwise."""
     kind = reading.collect().facts.kind
-    used = kept(reading.answers, kind, lambda text: hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest())
+    return _tape(reading.answers, kind, key, redact=redact)
+
+
+def _tape(given: "Mapping[Question, Answer | Unread]", kind: Kind, key: bytes, *, redact: bool) -> Tape:
+    used = kept(given, kind, lambda text: hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest())
+    refuse_too_much(used)
     answers: dict[str, Any] = {question(*asked): encode(answer) for asked, answer in used.items()}
     return Tape(SCHEMA_VERSION, RECORDED_BY, time.time(), kind, redact, redacted(answers, key) if redact else answers)

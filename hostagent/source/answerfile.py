@@ -32,14 +32,15 @@ class AnswerFile:
 
     def read(self) -> "Mapping[Question, Answer | Unread]":
         """Every whole answer; what was cut short when its writer was killed is removed."""
-        data = os.pread(self.descriptor, os.fstat(self.descriptor).st_size, 0)
+        size = os.fstat(self.descriptor).st_size
         answers: dict[Question, Answer | Unread] = {}
         start = 0
-        while start + 4 <= len(data) and (end := start + 4 + int.from_bytes(data[start : start + 4], "little")) <= len(data):
-            asked, answer = marshal.loads(data[start + 4 : end])  # noqa: S302  by this program alone
+        # one by one: all of them a second time would be a second time their memory
+        while start + 4 <= size and (end := start + 4 + int.from_bytes(os.pread(self.descriptor, 4, start), "little")) <= size:
+            asked, answer = marshal.loads(os.pread(self.descriptor, end - start - 4, start + 4))  # noqa: S302  by this program alone
             answers[asked] = Unread(*answer[0]) if isinstance(answer, tuple) else answer
             start = end
-        if start < len(data):
+        if start < size:
             with contextlib.suppress(OSError):
                 os.ftruncate(self.descriptor, start)
                 os.lseek(self.descriptor, start, os.SEEK_SET)

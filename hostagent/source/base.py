@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from hostagent.facts.unread import Unread
+from hostagent.source.budget import Budget
 from hostagent.source.keep import Filtered, Keep, usable
 from hostagent.vocabulary import Kind
 
@@ -19,6 +20,7 @@ KIB = 1024
 MIB = 1024 * KIB
 
 
+_LIMITED = frozenset({"read", "tail"})
 #: Ten thousand years, in seconds: what a clock and a tape may say.
 MAX_TIME = 3e11
 #: What `Source.host` answers that is no text.
@@ -77,13 +79,17 @@ class Source:
         *,
         nvml_optional: Callable[[], bool] = lambda: False,
         answers: "Mapping[tuple[str, ...], Answer | Unread]" = MappingProxyType({}),
+        heard: "Callable[[tuple[str, ...], Answer | Unread], None]" = lambda *_: None,
     ) -> None:
         """`nvml_optional` is asked when NVML turns out to be unavailable: the profile may be read while the host is.
-        `answers`: what this pass has been answered already.
+        `answers`: what this pass has been answered already. `heard` is told every answer: what a tape is made of.
         """
         self._backend = backend
         self._nvml_optional = nvml_optional
-        self._answers: dict[tuple[str, ...], Answer | Unread] = dict(answers)
+        self._answers: dict[tuple[str, ...], Answer | Unread] = {}
+        self._heard = heard
+        self._early = answers
+        self._budget = Budget()
         #: By question, what its readers use of the answer: a snapshot keeps that.
         self.keeps: dict[tuple[str, ...], list[Keep]] = {}
         #: The question asked last, as a tape writes it: what is under way when the time is up.
@@ -99,12 +105,33 @@ class Source:
         if keep is not None:
             self.keeps.setdefault(question, []).append(keep)
         if question not in self._answers:
+            if self._budget.share.over is not None:
+                return self._budget.share.over
             self.question = " ".join(question)
-            self._answers[question] = self._backend.ask(*question)
+            self._answers[question] = self._answered(question)
         answer = self._answers[question]
         if isinstance(answer, Unread) and not answer.question:
             answer = self._answers[question] = Unread(answer.why, answer.detail, " ".join(question))
         return usable(answer, keep, " ".join(question)) if isinstance(answer, Filtered) else answer
+
+    def _answered(self, question: tuple[str, ...]) -> "Answer | Unread":
+        if question in self._early:
+            return self._budget.charged(question, self._early[question])
+        answer = self._backend.ask(*question)
+        if question[0] in _LIMITED:
+            answer = _within_limit(question, answer)
+        answer = self._budget.charged(question, answer)
+        self._heard(question, answer)
+        return answer
+
+    def turn(self, whose: str) -> str:
+        """What is asked from now on is asked for this fact, see `hostagent.source.budget`. Whose turn it was before."""
+        return self._budget.turn(whose)
+
+    @property
+    def over(self) -> "Unread | None":
+        """Why the fact whose turn it is gets no more answers, and is unread."""
+        return self._budget.share.over
 
     def read(self, path: str, limit: int = MIB, *, keep: Keep | None = None) -> "bytes | Unread":
         """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut. `keep`: what of it is used."""
@@ -231,6 +258,15 @@ class Source:
         if isinstance(answer, list) and all(isinstance(row, dict) for row in answer):
             return answer
         return answer if isinstance(answer, Unread) else _unexpected(method, "", answer)
+
+
+def _within_limit(question: tuple[str, ...], answer: "Answer | Unread") -> "Answer | Unread":
+    """A file of a tape has no more than it may have on a host."""
+    data = answer.answer if isinstance(answer, Filtered) else answer
+    if not isinstance(data, bytes):
+        return answer
+    limit = int(question[2]) if len(question) > 2 else MIB
+    return answer if len(data) <= limit else Unread("error", f"{question[1]} has {len(data)} bytes, wanted at most {limit}")
 
 
 def _is_unavailable(answer: "Answer | Unread") -> bool:

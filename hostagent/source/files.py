@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from itertools import islice
 
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import KIB, MIB, Answer
@@ -18,6 +19,8 @@ _KINDS = {
     stat.S_IFSOCK: "socket",
     stat.S_IFLNK: "link",
 }
+#: In one directory: more are no configuration, and each is asked for.
+MOST_NAMES = 50_000
 _WHY: dict[int, Why] = {
     errno.ENOENT: "absent",
     errno.ENOTDIR: "absent",
@@ -70,7 +73,7 @@ class Files:
         return self._open_and(path, lambda descriptor, _: _holder(descriptor))
 
     def list(self, path: str) -> Answer:
-        return self._answer(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK, lambda opened: sorted(map(_visible, os.listdir(opened))))
+        return self._answer(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK, lambda opened: _names(opened, path))
 
     def stat(self, path: str) -> Answer:
         return self._answer(path, os.O_PATH, lambda place: _described(os.fstat(place)))
@@ -113,6 +116,14 @@ class Files:
             os.close(descriptor)
 
 
+def _names(opened: int, path: str) -> Answer:
+    with os.scandir(opened) as entries:
+        names = [entry.name for entry in islice(entries, MOST_NAMES + 1)]
+    if len(names) > MOST_NAMES:
+        return Unread("error", f"{path} has more than {MOST_NAMES} entries")
+    return sorted(map(_visible, names))
+
+
 def _real_name(path: str) -> str:
     """A name that `_visible` changed leads to no file, which must not read as absent: it was listed."""
     if "\ufffd" in path:
@@ -153,12 +164,15 @@ def _link_text(place: int, path: str) -> Answer:
 
 
 def _holder(descriptor: int) -> int:
-    """Process id that holds a POSIX lock on the file; 0 when nobody does."""
+    """Process id that holds a POSIX lock on the file for itself; 0 when nobody does.
+
+    Only who may write to a file gets such a lock: a shared one anybody takes who may read it.
+    """
     import fcntl
     import struct
 
     layout = "hhqqi4x"  # struct flock on 64-bit Linux (fcntl(2))
-    asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    asked = struct.pack(layout, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
     kind, _, _, _, pid = struct.unpack(layout, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
     return 0 if kind == fcntl.F_UNLCK else int(pid)
 

@@ -9,7 +9,7 @@ from hostagent.deadline import Deadline, within
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.smallfile import reason
-from hostagent.source.base import MIB, Answer
+from hostagent.source.base import Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Lane, below
 from hostagent.source.lanes import LANES
@@ -19,8 +19,6 @@ from hostagent.vocabulary import Kind
 
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0
-#: Of files in one pass. A host has 3 MiB to read; an image may have thousands of files with a megabyte of nothing each.
-MOST_BYTES = 128 * MIB
 #: What an image has only once it runs.
 _RUNNING_ONLY = frozenset({"nvml", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
@@ -49,7 +47,6 @@ class LiveBackend:
         self._kernel = kernel
         self._workers = workers
         self._deadline = deadline or within(30)
-        self._bytes = 0  # of files, so far
 
     @property
     def kind(self) -> Kind:
@@ -76,10 +73,6 @@ class LiveBackend:
         if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "lock_holder"):
             return getattr(self, f"_{method}")(*arguments)
         answer = getattr(self._files, method)(*arguments)
-        if isinstance(answer, bytes):
-            self._bytes += len(answer)
-            if self._bytes > MOST_BYTES:
-                return Unread("error", f"{path}: more than {MOST_BYTES} bytes were read before it and with it")
         if path in _NEVER_ABSENT and isinstance(answer, Unread) and answer.why == "absent":
             return Unread("error", f"{path} is not there: the host's /proc, /sys and /dev are not all mounted here")
         return answer

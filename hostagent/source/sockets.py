@@ -1,9 +1,9 @@
 """Listening unix sockets: those alone that only root can have put where they are."""
 
 import os
+import re
 import stat
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Container, Iterator
 from typing import Any
 
 from hostagent.facts.unread import Unread
@@ -12,7 +12,12 @@ from hostagent.source.files import Files, unread
 from hostagent.source.paths import Root
 
 _LIST = "/proc/1/net/unix"
-_LIST_BYTES = 16 * MIB
+#: With __SO_ACCEPTCON in the flags: it accepts connections (proc_net(5)).
+_LISTENING = re.compile(r"^\S+ +\S+ +\S+ +00010000 +\S+ +\S+ +\S+ (/[^\n]*)", re.MULTILINE)
+#: No path that a daemon listens on: a detour, of which there are as many as one likes, and directories in which nobody puts one.
+_NO_PLACE = re.compile(r"/\.{0,2}(?:/|\Z)|\A/(?:proc|sys|dev|usr/(?!local/)|bin|sbin|boot|lib\w*)/")
+_DEEPEST = 12
+_UNSEEN = Unread("denied", "its directory may not be looked at")
 
 
 def sockets(root: Root) -> Answer:
@@ -20,21 +25,80 @@ def sockets(root: Root) -> Answer:
     may not be looked at.
 
     The kernel lists the path that a program named, wherever that led in a root and a mount namespace of the program's own: so a file has to
-    be there, a socket and no link, root's, in directories that only root writes to. Files of others are not looked at.
+    be there, a socket and no link, root's, in directories that only root writes to. Files of others are not looked at, and what
+    others call theirs costs a look into what is known already.
     """
-    text = Files(root).read(_LIST, str(_LIST_BYTES))
-    if isinstance(text, Unread):
-        return Unread("denied", f"{_LIST}: process 1 is not shown") if text.why == "absent" else text
-    if not _is_root_seen(root):
-        return Unread("denied", "root's files look like nobody's from this user namespace")
-    is_roots = cache(lambda folder: not root.untrusted(folder or "/"))
-    rows = (_row(root, path, is_roots) for path in parse_listening(text.decode("utf-8", "replace")))
-    return [row for row in rows if row]
+    opened = Files(root).descriptor(_LIST)
+    if isinstance(opened, Unread):
+        return Unread("denied", f"{_LIST}: process 1 is not shown") if opened.why == "absent" else opened
+    with open(opened, "rb", buffering=0) as stream:
+        if not _is_root_seen(root):
+            return Unread("denied", "root's files look like nobody's from this user namespace")
+        folders = _Folders(root)
+        rows: dict[str, dict[str, Any]] = {}
+        for text in _pieces(stream.fileno()):
+            for path in parse_listening(text):
+                if path not in rows and (row := _row(root, path, folders)):
+                    rows[path] = row
+    return [rows[path] for path in sorted(rows)]
 
 
-def _row(root: Root, path: str, is_roots: "Callable[[str], bool]") -> "dict[str, Any]":
+def _pieces(descriptor: int) -> Iterator[str]:
+    """Whole lines: anybody makes the list as long as he likes."""
+    rest = b""
+    while block := os.read(descriptor, MIB):
+        whole, newline, rest = (rest + block).rpartition(b"\n")
+        yield (whole + newline).decode("utf-8", "replace")
+    yield rest.decode("utf-8", "replace")
+
+
+class _Any:
+    """The names in a directory that may be entered and not listed."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+class _Folders:
+    """The directories that only root writes to, each looked at once, and only where the one that it is in is such a one."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._names: dict[str, Container[str] | Unread | None] = {}
+
+    def has(self, path: str) -> "bool | Unread":
+        """Whether something is at `path` and all directories on the way are root's; *denied* where that may not be seen."""
+        folder, _, name = path.rpartition("/")
+        names = self._names_in(folder)
+        if isinstance(names, Unread) or names is None:
+            return False if names is None else names
+        return name in names
+
+    def _names_in(self, folder: str) -> "Container[str] | Unread | None":
+        """None where others may write to it, or it is not there."""
+        if folder not in self._names:
+            above = self.has(folder) if folder else True
+            self._names[folder] = self._look(folder or "/") if above is True else above or None
+        return self._names[folder]
+
+    def _look(self, folder: str) -> "Container[str] | Unread | None":
+        try:
+            if self._root.untrusted(folder):
+                return None
+        except (OSError, ValueError) as error:
+            return _UNSEEN if unread(error, folder).why == "denied" else None
+        names = Files(self._root).list(folder)
+        if isinstance(names, Unread):
+            return None if names.why == "absent" else _Any()
+        return frozenset(names)
+
+
+def _row(root: Root, path: str, folders: _Folders) -> "dict[str, Any]":
     try:
-        if not path.startswith("/") or not is_roots(path.rpartition("/")[0]):
+        is_there = folders.has(path)
+        if isinstance(is_there, Unread):
+            return {"path": path, "unseen": True}
+        if not is_there:
             return {}
         place = root.open(path, os.O_PATH, follow=False)
         found = os.fstat(place)
@@ -52,10 +116,11 @@ def _is_root_seen(root: Root) -> bool:
 
 
 def parse_listening(text: str) -> "list[str]":
-    """Paths of /proc/net/unix whose socket accepts connections: __SO_ACCEPTCON in the flags (proc_net(5)).
+    """Paths of /proc/net/unix whose socket accepts connections, without those that no daemon listens on.
 
-    >>> parse_listening(f"Num RefCount Protocol Flags Type St Inode Path{chr(10)}0: 00000002 00000000 00010000 0001 01 12 /run/a.sock")
+    >>> lines = [f"{at}: 00000002 00000000 00010000 0001 01 12 {path}" for at, path in enumerate(("/run/a.sock", "/run/../a", "@b"))]
+    >>> parse_listening(chr(10).join(["Num RefCount Protocol Flags Type St Inode Path", *lines]))
     ['/run/a.sock']
     """
-    rows = (line.split(None, 7) for line in text.split("\n")[1:])
-    return sorted({row[7] for row in rows if len(row) == 8 and row[3] == "00010000"})
+    paths = {found[1] for found in _LISTENING.finditer(text)}
+    return sorted(path for path in paths if path.count("/") <= _DEEPEST and not _NO_PLACE.search(path))

@@ -72,7 +72,7 @@ class Planted:
 def plant(tree) -> Planted:
     """Into a tree of `tests.trees.hosts.hgx_h100`."""
     planted = Planted()
-    for part in (_apt, _boot, _units, _processes, _containerd, _other_runtimes, _cdi, _logs, _system, _people):
+    for part in (_apt, _beside, _boot, _units, _processes, _containerd, _other_runtimes, _cdi, _logs, _system, _people):
         part(tree, planted)
     return planted
 
@@ -113,6 +113,42 @@ def _apt(tree, planted):
         "/etc/dnf/versionlock.toml",
         f'version = "1.0"\nnote = "{one("lock note")}"\n[[packages]]\nname = "nvidia-y"\ncomment = "{one("lock table")}"\n',
     )
+
+
+def _beside(tree, planted):
+    """Beside what is used: behind a value, in a stanza, a section or an address of which something else counts."""
+    one = planted.secret
+    tree.write(
+        "/etc/modprobe.d/notes.conf",
+        f"options nvidia NVreg_A=1 # jane says {one('behind options')}\noptions nvidia NVreg_B=1 \\\n # {one('on a continued line')} \\\n {one('and on')}\n"
+        f"options nvidia NVreg_C=1\t#{one('behind a tab')} NVreg_D=a#b\n",
+    )
+    tree.write(
+        "/etc/apt/preferences.d/origins",
+        f"Package: foo-{one('package of an origin')}\nPin: origin {one('origin')}\nPin-Priority: 900\n\n"
+        f"Package: *\nPin: release o={one('release')}\nPin-Priority: 1001\n\nPackage: {one('without a pin')}\nPin-Priority: 1001\n",
+    )
+    tree.append("/etc/default/grub", f'GRUB_DEFAULT="0" # {one("behind quotes")}\nGRUB_DEFAULT=0 # {one("behind a word")}\n')
+    tree.write("/etc/default/grub.d/60-note.cfg", f"GRUB_DEFAULT='0';{one('behind a command')}\n")
+    tree.write(
+        "/etc/yum/pluginconf.d/versionlock.list",
+        f"nvidia-driver-3:580-1 # by {one('behind a lock')}\nnvidia-x-1-1 {one('behind another')}\n",
+    )
+    tree.append("/usr/lib/systemd/system/kubelet.service", f"\n[X-{one('a section')}]\nA=b\n[{one('another section')}]\nAfter=x\n")
+    tree.write(
+        "/etc/containerd/config.d/notimported.toml",
+        f'version = 2\nimports = ["/etc/{one("imports of nobody")}/*.toml"]\n[grpc]\naddress = "/{one("socket of nobody")}"\n',
+    )
+    rests = "svc:p@{}@mirror", "svc:a/{}@mirror", "svc:{}?x@mirror", "svc:{}#x@mirror", "svc:{}/nvi/@mirror"
+    uris = [f"https://{rest.format(one(rest))}/nvidia" for rest in rests]
+    uris += [
+        f"https://mirror/nvidia#{one('a fragment')}",
+        f"https://mirror/nvidia?sig={one('a query')}@x",
+        f"https://mirror/nvidia/?a=b#{one('both')}",
+    ]
+    tree.write("/etc/apt/sources.list.d/logins.list", "".join(f"deb {uri} /\n" for uri in uris))
+    tree.write("/etc/apt/sources.list.d/logins.sources", f"Types: deb\nURIs: https://u:x@{one('in a stanza')}@mirror/nvidia\nSuites: /\n")
+    tree.append("/proc/driver/nvidia/params", f"Corp{one('a parameter')}: 1\n")
 
 
 def _boot(tree, planted):
@@ -205,7 +241,7 @@ def _other_runtimes(tree, planted):
         "hosts": ["unix:///run/docker.sock", f"tcp://{planted.name('docker host', '10.77.31.44')}:2376"], "tlskey": one("docker tlskey"), "labels": [f"owner={one('docker label')}"],
         "proxies": {"http-proxy": f"http://u:{one('docker proxy')}@p", "https-proxy": f"http://{one('docker proxy user')}@p"}, "log-opts": {"splunk-token": one("docker splunk"), "gelf": one("gelf")},
         "registry-mirrors": [f"https://m:{one('docker mirror')}@mirror77.corp.example.net"], "exec-opts": ["native.cgroupdriver=systemd", f"native.token={one('docker exec-opt')}"],
-        "features": {"cdi": True}, "auths": {"r": {"auth": one("docker auth")}}, "env": [f"TOKEN={one('docker env')}"], "insecure-registries": [planted.name("registry", "reg77.corp.example.net:5000")],
+        "features": {"cdi": True, one("docker feature"): True}, "auths": {"r": {"auth": one("docker auth")}}, "env": [f"TOKEN={one('docker env')}"], "insecure-registries": [planted.name("registry", "reg77.corp.example.net:5000")],
     }  # fmt: skip
     tree.program("/usr/bin/dockerd")
     tree.write("/etc/docker/daemon.json", json.dumps(docker))

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import shutil
+import socket
 import time
 
 import pytest
@@ -133,3 +134,77 @@ def test_a_list_that_is_not_shown_is_denied(on_a_host):
         assert found.why == "denied"
 
     on_a_host(attack)
+
+
+# What a user lists costs nothing, and blinds nobody.
+
+
+class Counting(Root):
+    """Says how often it looks at a path."""
+
+    looks = 0
+
+    def untrusted(self, path):
+        self.looks += 1
+        return super().untrusted(path)
+
+    def open(self, *arguments, **named):
+        self.looks += 1
+        return super().open(*arguments, **named)
+
+
+def listing(tree, paths):
+    """A made host with a runtime's socket, and a list in which it comes last."""
+    for name, mode in (("proc/1/net", 0o755), ("run/containerd", 0o711), ("tmp", 0o1777), ("home/eve", 0o755), ("srv/x", 0o755)):
+        (tree / name).mkdir(parents=True)
+        (tree / name).chmod(mode)
+    os.chown(tree / "home/eve", EVE, EVE)
+    with socket.socket(socket.AF_UNIX) as made:
+        os.chdir(tree / "run/containerd")
+        made.bind("containerd.sock")
+    (tree / "run/link").symlink_to("containerd")
+    lines = [f"0: 00000002 00000000 00010000 0001 01 {at} {path}\n" for at, path in enumerate((*paths, "/run/containerd/containerd.sock"))]
+    (tree / "proc/1/net/unix").write_text(f"Num RefCount Protocol Flags Type St Inode Path\n{''.join(lines)}")
+    return Counting(str(tree))
+
+
+def detour(at, unit):
+    """Another spelling of one path for each number."""
+    return "/proc/" + "".join(unit + "/" * (at >> bit & 1) for bit in range(14))
+
+
+LISTED = {
+    "detours up": lambda at: f"{detour(at, '1/../')}tmp/e{at}",
+    "detours here": lambda at: f"/run{detour(at, './')}e{at}",
+    "slashes": lambda at: f"/run/containerd{'/' * (1 + at % 60)}{at}",
+    "folders of a user": lambda at: f"/home/eve/{at}/x",
+    "folders of everybody": lambda at: f"/tmp/{at}/{at}/x",
+    "folders that are not there": lambda at: f"/run/{at}/x",
+    "folders in one that is not there": lambda at: f"/opt/{at}/x",
+    "files that are not there": lambda at: f"/run/containerd/{at}",
+    "an empty folder": lambda at: f"/srv/x/{at}",
+    "behind a link": lambda at: f"/run/link/{at}",
+    "below a file": lambda at: f"/run/containerd/containerd.sock/{at}",
+    "of the kernel": lambda at: f"/proc/{at}/root/run/x",
+    "deep": lambda at: f"/run/{'d/' * (at % 40)}{at}",
+    "abstract": lambda at: f"@/run/{at}",
+    "numbers that are no text": lambda at: f"/run/\udcff{at}",
+}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("kind", LISTED)
+def test_the_list_of_a_user_costs_a_few_looks(tmp_path, kind, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = [LISTED[kind](at).encode("utf-8", "surrogateescape").decode("latin-1") for at in range(3000)]
+    root = listing(tmp_path, paths)
+    assert sockets(root) == [{"path": "/run/containerd/containerd.sock"}]
+    assert root.looks < 40
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_list_of_any_length_is_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    root = listing(tmp_path, (f"/tmp/{'x' * 80}{at}" for at in range(160_000)))
+    assert (tmp_path / "proc/1/net/unix").stat().st_size > 16 * 1024 * 1024
+    assert sockets(root) == [{"path": "/run/containerd/containerd.sock"}]

@@ -1,5 +1,6 @@
 """Facts meet checks: what passes, what cannot be judged, what does not apply."""
 
+import time
 from dataclasses import dataclass, replace
 from typing import NamedTuple, get_args
 
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.check import check, fail, need, skip, warn
+from hostagent.deadline import time_limit
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.evaluate import evaluate
 from hostagent.facts.frozen import frozen
@@ -575,3 +577,37 @@ def test_a_crash_is_proved_by_nothing():
 
     told = evaluate([declare(broken, proved_by=("clock",)), CLOCK], HostFacts({Clock: Clock(0.0)}), PROFILE)
     assert [(one.id, one.severity) for one in told] == [("broken", "critical"), ("clock", "critical")]
+
+
+@pytest.mark.alone
+def test_a_slow_check_costs_its_own_judgement():
+    def slow(clock: Clock):
+        while clock:
+            time.sleep(0.01)
+        yield fail("never", code="never")
+
+    checks = [CLOCK._replace(id="a.first"), declare(slow)._replace(id="b.slow"), CLOCK._replace(id="c.last")]
+    started = time.monotonic()
+    with time_limit(0.3):
+        told = evaluate(checks, HostFacts({Clock: Clock(0.0)}), PROFILE, started + 5)
+    assert [(one.id, one.outcome, one.code) for one in told] == [
+        ("a.first", "pass", ""),
+        ("b.slow", "unknown", "unread-timeout"),
+        ("c.last", "pass", ""),
+    ]
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.alone
+def test_slow_checks_take_no_more_than_all_have():
+    def slow(clock: Clock):
+        while clock:
+            time.sleep(0.01)
+        yield fail("never", code="never")
+
+    checks = [declare(slow)._replace(id=f"a.slow{number}") for number in range(20)]
+    started = time.monotonic()
+    with time_limit(0.3):
+        told = evaluate(checks, HostFacts({Clock: Clock(0.0)}), PROFILE, started + 0.8)
+    assert {one.code for one in told} == {"unread-timeout"}
+    assert time.monotonic() - started < 2

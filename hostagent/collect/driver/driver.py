@@ -7,14 +7,15 @@ from typing import Any, Literal, NamedTuple
 from hostagent.collect.driver.devices import read_char_links, read_majors, read_nodes
 from hostagent.collect.driver.dkms import read_dkms
 from hostagent.collect.driver.libraries import read_libraries
-from hostagent.collect.kernel.modprobe import parse_options, read_modprobe
+from hostagent.collect.kernel.modprobe import options_of, read_modprobe
 from hostagent.collect.values import line_in, names_in, number_in, stops_at_unread
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.unread import Unread, need, then
 from hostagent.source import Source
-from hostagent.source.keep import WHOLE, Keep
+from hostagent.source.keep import Keep
 
 _MODULE = "/sys/module/nvidia"
+_PARAMETERS = ("CoherentGPUMemoryMode", "DeviceFileGID", "DeviceFileMode", "DeviceFileUID", "ModifyDeviceFiles")
 #: What only the .run installer leaves. Its log stays after a clean removal, so it is not among them.
 _RUNFILE = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer", "/var/lib/nvidia/log")
 _DRIVER_ROOT = CONTAINER_ROOT.rstrip("/")
@@ -30,13 +31,14 @@ class ProcVersion(NamedTuple):
 
 def read_driver(source: Source, known: Callable[[type], Any]) -> Driver:
     """`Driver` of this host. What waits for the worker (/proc/driver/nvidia, NVML) is asked last."""
-    return Driver(**_of_files(source, known), **_of_module(source), **_of_worker(source))
+    files = _of_files(source, known)
+    return Driver(**files, **_of_module(source), **_of_worker(source, files["module_options"]))
 
 
 def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
     files, evidence = read_modprobe(source), _container(source)
     return {
-        "module_options": then(files, lambda found: tuple(one for file in found for one in parse_options(file.text, "nvidia"))),
+        "module_options": then(files, lambda found: options_of(found, "nvidia")),
         "libraries": read_libraries(source, known),
         "gsp_firmware": _gsp_firmware(source),
         "dkms": read_dkms(source),
@@ -61,13 +63,13 @@ def _of_module(source: Source) -> dict[str, Any]:
     }
 
 
-def _of_worker(source: Source) -> dict[str, Any]:
+def _of_worker(source: Source, options: "tuple[tuple[str, str], ...] | Unread") -> dict[str, Any]:
     version = then(source.text("/proc/driver/nvidia/version", keep=Keep("matches", (_VERSION.pattern,))), parse_proc_version)
     nvml_version = source.nvml("driver_version")
     return {
         "flavour": then(version, lambda one: one.flavour),
         "proc_version": then(version, lambda one: one.version),
-        "parameters": then(source.text("/proc/driver/nvidia/params", keep=WHOLE), parse_params),
+        "parameters": then(source.text("/proc/driver/nvidia/params", keep=_parameters(options)), parse_params),
         "nvml_error_code": _nvml_error(source),
         "nvml_driver_version": nvml_version if isinstance(nvml_version, str | Unread) else _wrong("driver_version", nvml_version),
         "cuda_driver_version": _cuda_driver(source),
@@ -87,6 +89,12 @@ def parse_proc_version(text: str) -> "ProcVersion | Unread":
     if not match:
         return Unread("error", f"/proc/driver/nvidia/version: no driver version in {text[:80]!r}")
     return ProcVersion(match[4], "open" if match[1] else "proprietary")
+
+
+def _parameters(options: "tuple[tuple[str, str], ...] | Unread") -> Keep:
+    """Of the driver's parameters those that say what device files and memory are like, and those that modprobe.d sets."""
+    wanted = () if isinstance(options, Unread) else (name.removeprefix("NVreg_") for name, _ in options if name.startswith("NVreg_"))
+    return Keep("settings", tuple(sorted({*_PARAMETERS, *wanted})))
 
 
 def parse_params(text: str) -> tuple[tuple[str, str], ...]:

@@ -1,6 +1,6 @@
 """The units this project knows, from systemd's own files: where it looks, in its order, with its words."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hostagent.collect.host.processes import read_processes
@@ -10,6 +10,7 @@ from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import units
 from hostagent.source import Source
+from hostagent.source.base import KIB
 from hostagent.source.keep import WHOLE, Keep
 
 #: systemd.unit(5), the system manager's search path: the first that has a file of the name wins.
@@ -27,6 +28,8 @@ _UNIT = Keep(
         *(f"Install.{key}" for key in ("WantedBy", "RequiredBy", "UpheldBy", "Alias", "Also")),
     ),
 )
+#: All units have what `service.d` holds, and each keeps its text.
+_MOST_DROP_INS, _MOST_BYTES = 200, 64 * KIB
 _CGROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 
 
@@ -112,6 +115,7 @@ class UnitTree:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._names: dict[str, tuple[str, ...]] = {}
+        self._linked: dict[str, dict[str, str]] = {}
         seen: set[str] = set()
         for directory in DIRECTORIES:
             real = source.realpath(directory)
@@ -151,9 +155,20 @@ class UnitTree:
             raise UnreadError(Unread("error", f"{path} is a link to a file that is not there") if text.why == "absent" else text)
         own = real.rpartition("/")[2] if not isinstance(real, Unread) else name
         names = (name, own) if own != name else (name,)
-        text = "\n".join([text, *self._drop_ins(names)])
+        text = self._whole(path, text, names)
         settings = parse_unit(text)
         return FoundUnit(self._state(directory, name, own, settings), text, settings)
+
+    def _whole(self, path: str, text: str, names: tuple[str, ...]) -> str:
+        """With its drop-ins."""
+        texts, left = [text], _MOST_BYTES - len(text)
+        drop_ins = self._drop_ins(names)
+        while left >= 0 and (one := next(drop_ins, None)) is not None:
+            texts.append(one)
+            left -= len(one) + 1
+        if left < 0:
+            raise UnreadError(Unread("error", f"{path} and its drop-ins have more than {_MOST_BYTES} characters"))
+        return "\n".join(texts)
 
     def _state(self, directory: str, name: str, own: str, settings: UnitText) -> str:
         """As install.c of systemd: unit_file_lookup_state() and find_symlinks_in_scope()."""
@@ -185,11 +200,24 @@ class UnitTree:
             kinds = found.setdefault(directory, set())
             if name in self._pulled[directory]:
                 kinds.add("enabled")
-            for entry in names:
-                target = self._source.readlink(f"{directory}/{entry}") if directory.startswith(("/etc", "/run")) or entry == name else ""
-                if not isinstance(target, Unread) and target.rpartition("/")[2] == name:
+            if directory.startswith(("/etc", "/run")):
+                entries = self._targets(directory)
+            else:
+                entries = {name: self._target(directory, name)} if name in names else {}
+            for entry, target in entries.items():
+                if target == name:
                     kinds.add("linked" if entry == name else "enabled" if entry in aliases else "alias")
         return found
+
+    def _targets(self, directory: str) -> "Mapping[str, str]":
+        """What the links in a directory lead to, by their names."""
+        if directory not in self._linked:
+            self._linked[directory] = {name: self._target(directory, name) for name in self._names[directory]}
+        return self._linked[directory]
+
+    def _target(self, directory: str, name: str) -> str:
+        target = self._source.readlink(f"{directory}/{name}")
+        return "" if isinstance(target, Unread) else target.rpartition("/")[2]
 
     def _pulled_by(self, directory: str) -> Iterator[str]:
         for entry in self._names[directory]:
@@ -207,6 +235,8 @@ class UnitTree:
                     for file in self._list(f"{directory}/{folder}"):
                         if file.endswith(".conf"):
                             chosen.setdefault(file, f"{directory}/{folder}/{file}")
+        if len(chosen) > _MOST_DROP_INS:
+            raise UnreadError(Unread("error", f"{names[0]} has {len(chosen)} drop-ins, wanted at most {_MOST_DROP_INS}"))
         for file in sorted(chosen):
             if not self._null(chosen[file]):
                 yield need(self._source.text(chosen[file], keep=_UNIT))

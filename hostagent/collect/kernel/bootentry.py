@@ -10,7 +10,9 @@ from hostagent.source.keep import Keep
 
 _ENVIRONMENTS = ("/boot/grub2/grubenv", "/boot/grub/grubenv")
 _ENTRIES = "/boot/loader/entries"
-_ENTRY, _DEFAULT = Keep("settings", ("linux", "version")), Keep("settings", ("GRUB_DEFAULT",))
+#: As the shell reads it that GRUB's settings are written for: in quotes, or one word.
+_DEFAULT = re.compile(r"^[ \t]*GRUB_DEFAULT=(?:\"(?P<double>[^\"\n]*)|'(?P<single>[^'\n]*)|(?P<word>[^\s\"';&|]*))", re.MULTILINE)
+_ENTRY, _DEFAULTS = Keep("settings", ("linux", "version")), Keep("matches", (_DEFAULT.pattern,))
 _SAVED = Keep("settings", ("next_entry", "saved_entry"))
 
 
@@ -45,10 +47,11 @@ def _chosen(source: Source) -> "str | Unread":
     if not names and isinstance(entries, Unread) and entries.why == "denied":
         return entries
     default = _grub_default(source)
-    if not names and default not in ("saved", ""):
-        return _release_of_title(default)
-    if not names and default == "":
-        return ""
+    if not names:
+        if isinstance(default, Unread):
+            return default
+        if default != "saved":
+            return _release_of_title(default) if default else ""
     saved = _saved_entry(source)
     if isinstance(saved, Unread) or not saved:
         return saved
@@ -69,16 +72,17 @@ def parse_entry(text: str) -> str:
     return fields.get("version", "").strip() or (image.partition("-")[2] if image.startswith("vmlinuz-") else "")
 
 
-def _grub_default(source: Source) -> str:
+def _grub_default(source: Source) -> "str | Unread":
     """GRUB_DEFAULT of Debian's and SUSE's settings: "" for the first entry, which is the newest kernel's."""
     names = source.listdir("/etc/default/grub.d")
     drop_ins = () if isinstance(names, Unread) else tuple(f"/etc/default/grub.d/{name}" for name in names if name.endswith(".cfg"))
     value = ""
     for path in ("/etc/default/grub", *drop_ins):
-        text = source.text(path, keep=_DEFAULT)
-        if not isinstance(text, Unread):
-            for match in re.finditer(r"^[ \t]*GRUB_DEFAULT=[\"']?([^\"'\n]*)", text, re.MULTILINE):
-                value = match[1].strip()
+        text = source.text(path, keep=_DEFAULTS, absent="")
+        if isinstance(text, Unread):
+            return text
+        for match in _DEFAULT.finditer(text):
+            value = (match["double"] or match["single"] or match["word"] or "").strip()
     return "" if value == "0" else value
 
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from itertools import product
+from itertools import chain, product
 
 from hostagent.collect.packages.deb822 import parse_stanzas
 from hostagent.collect.packages.openpgp import parse_key_ids
-from hostagent.collect.values import paths_in, stops_at_unread
+from hostagent.collect.values import at_most, paths_in, stops_at_unread
 from hostagent.facts.packages import AptSource
 from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
@@ -23,14 +23,19 @@ _ONE_LINE, _DEB822, _KEYS = Keep("sources.list"), Keep("sources.deb822"), Keep("
 
 
 def parse_sources_list(text: str, file: str) -> tuple[AptSource, ...]:
-    """NVIDIA's sources in a one-line file (sources.list(5)), disabled ones too.
+    """NVIDIA's sources in a one-line file (sources.list(5)), disabled ones too; raises ``ValueError``.
 
     >>> line = "deb [signed-by=/usr/share/keyrings/cuda-archive-keyring.gpg] http://mirror/compute/cuda/repos/debian12/x86_64/ /"
     >>> [(one.uri, one.suite, one.signed_by) for one in parse_sources_list(line, "f")]
     [('http://mirror/compute/cuda/repos/debian12/x86_64/', '/', '/usr/share/keyrings/cuda-archive-keyring.gpg')]
     """
     matches = (_LINE.match(line.strip()) for line in text.splitlines())
-    return tuple(_from_line(match, file) for match in matches if match and _NVIDIA.search(match["uri"]))
+    return _all(_from_line(match, file) for match in matches if match and _NVIDIA.search(match["uri"]))
+
+
+def _all(sources: "Iterator[AptSource]") -> tuple[AptSource, ...]:
+    """Checks compare each with each."""
+    return tuple(at_most(_MOST_SOURCES, "sources", sources))
 
 
 def _from_line(match: "re.Match[str]", file: str) -> AptSource:
@@ -53,14 +58,14 @@ def parse_sources_deb822(text: str, file: str) -> tuple[AptSource, ...]:
     >>> [(one.suite, one.signed_by, one.enabled) for one in parse_sources_deb822(text, "f")]
     [('/', '/k.gpg', False)]
     """
-    return tuple(one for fields in parse_stanzas(text) for one in _from_stanza(fields, file))
+    return _all(one for fields in parse_stanzas(text) for one in _from_stanza(fields, file))
 
 
 def _from_stanza(fields: dict[str, str], file: str) -> Iterator[AptSource]:
     signed_by = fields.get("signed-by", "")
     uris = [uri for uri in fields.get("uris", "").split() if _NVIDIA.search(uri)]
     suites = fields.get("suites", "").split()
-    if len(uris) * len(suites) > _MOST_SOURCES:
+    if len(uris) * len(suites) > _MOST_SOURCES:  # product() begins with making lists of them
         raise ValueError(f"found {len(uris)} addresses with {len(suites)} suites, wanted at most {_MOST_SOURCES} sources")
     for uri, suite in product(uris, suites):
         yield AptSource(
@@ -74,8 +79,18 @@ def _from_stanza(fields: dict[str, str], file: str) -> Iterator[AptSource]:
 
 
 def _address(uri: str) -> str:
-    """Without user and password, with one closing slash: the form in which apt compares two."""
-    return re.sub(r"^([a-z0-9+.-]+://)[^/@]*@", r"\1", uri, flags=re.IGNORECASE).rstrip("/") + "/"
+    """Without user and password, query and fragment, with one closing slash: the form in which apt compares two.
+
+    A password may have in it what its owner should have written otherwise: it ends at the last @.
+
+    >>> _address("https://svc:a/b?c@d@mirror/nvidia?token=e@f#g"), _address("file:/srv/nvidia")
+    ('https://mirror/nvidia/', 'file:/srv/nvidia/')
+    """
+    scheme, separator, rest = uri.partition("://") if "://" in uri else ("", "", uri)
+    place = re.split("[?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+    if not _NVIDIA.search(place):  # it was a password that went on
+        place = re.split("[?#]", rest.rpartition("@")[2], maxsplit=1)[0]
+    return f"{scheme}{separator}{place}".rstrip("/") + "/"
 
 
 @stops_at_unread
@@ -86,7 +101,7 @@ def read_apt_sources(source: Source) -> "tuple[AptSource, ...] | Unread":
         if path == _LIST or re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:list|sources)", name):
             parse, keep = (parse_sources_deb822, _DEB822) if name.endswith(".sources") else (parse_sources_list, _ONE_LINE)
             try:
-                found += parse(need(source.text(path, keep=keep, absent="")), path)
+                found = list(_all(chain(found, parse(need(source.text(path, keep=keep, absent="")), path))))
             except ValueError as error:
                 return Unread("error", f"{path}: {error}")
     return tuple(found)

@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterator, Mapping
 
 from hostagent.collect.packages.versionlocks import regex_glob
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.values import at_most, stops_at_unread
 from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
 _TOKEN = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!clear\b|include\b)[^\n]*|(?P<word>"[^"\n]*"|[{};]|[^\s{};"]+)', re.DOTALL)
 _DEEPEST = 32
+#: In one file; a host has some 200 in all. And of the items of a list, over all files: each is matched with every package.
+_MOST_STATEMENTS, _MOST_ITEMS = 20_000, 1000
 _PARTS = "/etc/apt/apt.conf.d"
 _LISTS = ("unattended-upgrade::allowed-origins", "unattended-upgrade::origins-pattern")
 _BLACKLIST = "unattended-upgrade::package-blacklist"
@@ -21,15 +23,15 @@ _KEEP = Keep("apt.conf", (*_LISTS, _BLACKLIST, _SWITCH))
 Settings = dict[str, list[str]]
 
 
-def parse_apt_conf(text: str, into: "Settings | None" = None) -> Settings:
-    r"""The settings of one file, over those of the files before it; raises ``ValueError``.
+def parse_apt_conf(text: str, into: "Settings | None" = None, names: "tuple[str, ...]" = ()) -> Settings:
+    r"""The settings of one file (the named ones, where some are named), over those of the files before it; raises ``ValueError``.
 
     >>> parse_apt_conf('APT::Periodic { Unattended-Upgrade "1"; };\nUnattended-Upgrade::Package-Blacklist { "nvidia-"; "cuda"; };')
     {'apt::periodic::unattended-upgrade': ['1'], 'unattended-upgrade::package-blacklist': ['nvidia-', 'cuda']}
     """
     settings: Settings = {} if into is None else into
-    for scope, words in statements(text):
-        _set(settings, scope, words)
+    for scope, words in at_most(_MOST_STATEMENTS, "statements", statements(text)):
+        _set(settings, scope, words, names)
     return settings
 
 
@@ -53,21 +55,25 @@ def statements(text: str) -> "Iterator[tuple[list[str], list[str]]]":
             words.append(word)
 
 
-def _set(settings: Settings, scope: list[str], words: list[str]) -> None:
+def _set(settings: Settings, scope: list[str], words: list[str], names: "tuple[str, ...]") -> None:
     if words[0] == "#clear":
         gone = "::".join([*scope, *words[1:2]]).lower().rstrip(":")
         for key in [key for key in settings if key == gone or key.startswith(gone + "::")]:
             del settings[key]
         return
-    value = words[-1].strip('"')
-    if words[0].startswith('"') or words[0] == "::":  # an item of the list that the scope is
-        settings.setdefault("::".join(scope).lower(), []).append(value)
-    elif len(words) > 1:
-        name = "::".join([*scope, words[0]]).lower()
-        if name.endswith("::"):
-            settings.setdefault(name.rstrip(":"), []).append(value)
-        else:
-            settings[name] = [value]
+    is_item = words[0].startswith('"') or words[0] == "::"  # of the list that the scope is
+    if not is_item and len(words) == 1:
+        return
+    name = "::".join(scope if is_item else [*scope, words[0]]).lower()
+    if not is_item and name.endswith("::"):
+        is_item, name = True, name.rstrip(":")
+    if names and name not in names:
+        return
+    values = settings.setdefault(name, []) if is_item else []
+    if len(values) == _MOST_ITEMS:
+        raise ValueError(f"found more than {_MOST_ITEMS} items of {name[:100]}")
+    values.append(words[-1].strip('"'))
+    settings[name] = values
 
 
 def unattended(settings: "Mapping[str, list[str]]") -> tuple[bool, tuple[str, ...], tuple[str, ...]]:
@@ -87,7 +93,7 @@ def read_apt_settings(source: Source) -> "Settings | Unread":
     settings: Settings = {}
     for path in _paths(source):
         try:
-            parse_apt_conf(need(source.text(path, keep=_KEEP, absent="")), settings)
+            parse_apt_conf(need(source.text(path, keep=_KEEP, absent="")), settings, _KEEP.names)
         except ValueError as error:
             return Unread("error", f"{path}: {error}")
     return settings

@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterator
 
 from hostagent.collect.values import paths_in, stops_at_unread
-from hostagent.facts.unread import need
+from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
 _MODULES = "/etc/dnf/modules.d"
 _AUTOMATIC = "/etc/dnf/automatic.conf"
 _TIMERS = "/etc/systemd/system/timers.target.wants"
+#: Each exclude is matched with every package.
+_MOST = 1000
 _STREAM = Keep("settings", ("stream", "state"))
 _UPGRADES = Keep("settings", ("apply_updates", "exclude", "excludepkgs"))
 
@@ -42,6 +44,8 @@ def read_streams(source: Source) -> tuple[tuple[str, str], ...]:
         if path.endswith(".module"):
             rows = parse_ini(need(source.text(path, keep=_STREAM)))
             streams += [(module, one["stream"]) for module, one in rows if one.get("state") == "enabled" and one.get("stream")]
+            if len(streams) > _MOST:
+                raise UnreadError(Unread("error", f"{path}: found more than {_MOST} streams before it and with it"))
     return tuple(sorted(streams))
 
 
@@ -54,4 +58,7 @@ def read_automatic(source: Source) -> tuple[bool, tuple[str, ...]]:
     applies = settings.get("commands", {}).get("apply_updates", "no").lower() in ("yes", "true", "1")
     on = any("-install" in name or (applies and not re.search("-(?:download|notifyonly)", name)) for name in timers)
     excludes = [options.get(key, "") for options in (main, settings.get("base", {})) for key in ("exclude", "excludepkgs")]
-    return on, tuple(word for text in excludes for word in re.split(r"[\s,]+", text) if word)
+    words = [word for text in excludes for word in re.split(r"[\s,]+", text) if word]
+    if len(words) > _MOST:
+        raise UnreadError(Unread("error", f"{_AUTOMATIC}: found {len(words)} excludes, wanted at most {_MOST}"))
+    return on, tuple(words)

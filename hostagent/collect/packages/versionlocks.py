@@ -1,21 +1,22 @@
 """What keeps a package at a version: pins of apt, version locks of dnf 4, dnf 5, zypper and tdnf."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from hostagent.collect.packages.deb822 import parse_stanzas
 from hostagent.collect.packages.dpkg import Record
-from hostagent.collect.values import paths_in, stops_at_unread
+from hostagent.collect.values import at_most, paths_in, stops_at_unread
 from hostagent.facts.packages import VersionLock
 from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
 PREFERENCES_DIR = "/etc/apt/preferences.d"
-_PINS, _MENTION = Keep("stanzas", ("package", "pin", "pin-priority")), Keep("matches", ("(?i:nvidia|cuda)",))
-#: A package a line; dnf 5's are tables.
-_LOCKS = Keep("matches", (r"^[ \t]*[^\s#!;\[][^\n]*",))
+_PINS, _MENTION = Keep("stanzas", ("package", "pin=version ", "pin-priority")), Keep("matches", ("(?i:nvidia|cuda)",))
+#: A package a line, and nothing beside it; dnf 5's are tables.
+_LOCKS = Keep("matches", (r"^[^\S\n]*[^\s#!;\[]\S*[^\S\n]*$",))
 _LOCK_TABLES = Keep("toml", ("packages/name", *(f"packages/conditions/{key}" for key in ("key", "comparator", "value"))))
 _LOCK_STANZAS = Keep("settings", ("solvable_name", "version"))
 #: A priority above the 500 of an ordinary repository: the pinned version wins over a newer one.
@@ -50,7 +51,15 @@ def parse_preferences(text: str, file: str) -> Locks:
     cuda-drivers* 580.126.09-*
     src:nvidia-open 580.126.09-*
     """
-    return tuple(lock for fields in parse_stanzas(text) for lock in _pins(fields, file))
+    return _all(lock for fields in parse_stanzas(text) for lock in _pins(fields, file))
+
+
+def _all(locks: Iterable[VersionLock]) -> Locks:
+    """Raises ``ValueError`` at the first that is too much."""
+    found = tuple(at_most(_MOST_LOCKS, "locks", locks))
+    if any(len(one.package) + len(one.version) > _LONGEST for one in found):
+        raise ValueError(f"found a lock longer than {_LONGEST} characters")
+    return found
 
 
 def _pins(fields: dict[str, str], file: str) -> Iterator[VersionLock]:
@@ -87,11 +96,13 @@ def regex_glob(pattern: str) -> str:
 def parse_versionlock(text: str, file: str) -> Locks:
     r"""The list of dnf 4's versionlock, or of tdnf: a package pattern a line, an exclamation mark for an exclusion.
 
+    A note behind a pattern makes it one that no package has.
+
     >>> parse_versionlock("# by hand\nnvidia-driver-3:580.95.05-1.el9.*\n*nvidia*580*\n!kernel-6.*\n", "v")
     (VersionLock(file='v', package='nvidia-driver', version='580.95.05'), VersionLock(file='v', package='*nvidia*', version='580*'))
     """
-    lines = (line.strip() for line in text.splitlines())
-    return tuple(_nevra(line, file) for line in lines if line and line[0] not in "#!;[")
+    lines = (line.split() for line in text.split("\n"))
+    return _all(_nevra(words[0], file) for words in lines if len(words) == 1 and words[0][0] not in "#!;[")
 
 
 def _nevra(pattern: str, file: str) -> VersionLock:
@@ -118,7 +129,7 @@ def parse_versionlock_toml(text: str, file: str) -> Locks:
     rows = parse_toml(text.encode()).get("packages", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("name"), str) for row in rows):
         raise ValueError("found packages of another shape, wanted tables with a name")
-    return tuple(VersionLock(file, row["name"], _condition(row)) for row in rows)
+    return _all(VersionLock(file, row["name"], _condition(row)) for row in rows)
 
 
 def _condition(row: "dict[str, object]") -> str:
@@ -135,12 +146,9 @@ def parse_zypp_locks(text: str, file: str) -> Locks:
     >>> parse_zypp_locks("type: package\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: nvidia-compute-utils-G06\n", "z")
     (VersionLock(file='z', package='nvidia-compute-utils-G06', version=''),)
     """
-    locks = []
-    for stanza in re.split(r"\n[ \t]*\n", text):
-        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line)
-        if "solvable_name" in fields:
-            locks.append(VersionLock(file, fields["solvable_name"].strip(), fields.get("version", "").strip(" =")))
-    return tuple(locks)
+    stanzas = (dict(line.split(": ", 1) for line in one.splitlines() if ": " in line) for one in re.split(r"\n[ \t]*\n", text))
+    named = (one for one in stanzas if "solvable_name" in one)
+    return _all(VersionLock(file, one["solvable_name"].strip(), one.get("version", "").strip(" =")) for one in named)
 
 
 def covers(lock: VersionLock, record: Record) -> bool:
@@ -163,7 +171,7 @@ _LISTS = (
 @stops_at_unread
 def read_locks(source: Source) -> "tuple[Locks, tuple[str, ...]] | Unread":
     """All pins and locks, and the preferences files that name NVIDIA and that apt passes over because of their name."""
-    locks: list[VersionLock] = []
+    locks: Locks = ()
     ignored: list[str] = []
     try:
         for file in ("/etc/apt/preferences", *paths_in(source, PREFERENCES_DIR)):
@@ -171,14 +179,12 @@ def read_locks(source: Source) -> "tuple[Locks, tuple[str, ...]] | Unread":
             is_read = file == "/etc/apt/preferences" or apt_reads(name)
             text = need(source.text(file, keep=_PINS if is_read else _MENTION, absent=""))
             if is_read:
-                locks += parse_preferences(text, file)
+                locks = _all(chain(locks, parse_preferences(text, file)))
             elif not _PUT_ASIDE.search(name) and re.search("nvidia|cuda", text, re.IGNORECASE):
                 ignored.append(file)
         for file, parse, keep in (*_LISTS, *((file, parse_versionlock, _LOCKS) for file in paths_in(source, "/etc/tdnf/locks.d"))):
             if text := need(source.text(file, keep=keep, absent="")):
-                locks += parse(text, file)
+                locks = _all(chain(locks, parse(text, file)))
     except ValueError as error:
         return Unread("error", f"{file}: {error}")
-    if len(locks) > _MOST_LOCKS or any(len(one.package) + len(one.version) > _LONGEST for one in locks):
-        return Unread("error", f"found {len(locks)} locks, wanted at most {_MOST_LOCKS}, none longer than {_LONGEST} characters")
-    return tuple(locks), tuple(ignored)
+    return locks, tuple(ignored)

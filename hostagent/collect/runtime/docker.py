@@ -50,9 +50,9 @@ def parse_daemon_json(text: str) -> Docker:
     if drivers and drivers[-1] not in ("systemd", "cgroupfs"):
         raise DockerConfigError(f"native.cgroupdriver option {drivers[-1]} not supported")
     features = _object(data.get("features", {}), "features")
-    for name, value in features.items():
+    for value in features.values():
         if not isinstance(value, bool | None):
-            raise DockerConfigError(f"features.{name}: found {type(value).__name__}, wanted true or false")
+            raise DockerConfigError(f"features: found {type(value).__name__}, wanted true or false")
     return Docker(
         default_runtime=default,
         paths={name: entry["path"] for name, entry in runtimes.items()},

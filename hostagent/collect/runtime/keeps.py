@@ -28,10 +28,12 @@ _CRIO = (
 )
 #: One list: what lies in the wrong directory may be meant for either.
 TOML = Keep("toml", (*_CONTAINERD, *_CRIO))
+#: Of such a file is read whether it is about NVIDIA.
+UNIMPORTED = Keep("toml", tuple(name for name in TOML.names if name.startswith(("plugins/", "crio/runtime/runtimes/"))))
 DOCKER = Keep(
     "json",
     (
-        *("default-runtime", "runtimes/*/path", "runtimes/*/runtimeType", "features/*#", "cdi-spec-dirs[]"),
+        *("default-runtime", "runtimes/*/path", "runtimes/*/runtimeType", "features/cdi#", "features/*!", "cdi-spec-dirs[]"),
         *("exec-opts=native.cgroupdriver=", "hosts=unix://"),
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from hostagent.collect.runtime import crio, docker
 from hostagent.collect.runtime.containerd import Effective, effective
 from hostagent.collect.runtime.containerdshadow import nvidia_entries
-from hostagent.collect.runtime.keeps import DOCKER, TOML
+from hostagent.collect.runtime.keeps import DOCKER, UNIMPORTED
 from hostagent.collect.runtime.places import Found, binary_exists, find
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.collect.values import modified_at
@@ -147,7 +147,7 @@ def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[
         if isinstance(names, Unread):
             return names
         for path in (f"{folder}/{name}" for name in names if name.endswith((".toml", ".conf"))):
-            data = b"" if path in files else source.read(path, _MAX_BYTES, keep=TOML)
+            data = b"" if path in files else source.read(path, _MAX_BYTES, keep=UNIMPORTED)
             if isinstance(data, Unread):
                 return data
             if _names_nvidia(data):
