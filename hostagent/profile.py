@@ -57,6 +57,7 @@ class GpuPolicy:
     ecc: Literal["any", "enabled", "disabled"]
     mig: Literal["any", "enabled", "disabled"]
     persistence: bool
+    passthrough: Literal["auto", "any"] | tuple[str, ...]
 
 
 @frozen

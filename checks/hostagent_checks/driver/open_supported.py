@@ -1,15 +1,16 @@
 """The flavour of the kernel module cannot drive this GPU: the GPU never starts, whatever else is right.
 
 The open module needs Turing or newer. Grace Hopper and Blackwell have no proprietary module. A host with GPUs older than
-Turing beside newer ones needs the proprietary one, and cannot hold Blackwell.
+Turing beside newer ones needs the proprietary one, and cannot hold Blackwell. A GPU that this release does not know is
+judged by what NVML says: one that it lists works. GPUs of virtual machines, and display cards beside a GPU that works, are left out.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.pci import architecture, flavours
+from hostagent.knowledge.pci import architecture, flavours, is_display_card
 
 from ._module import module_flavour
 
@@ -21,16 +22,33 @@ from ._module import module_flavour
     remedy="Install the kernel module packages of the wanted flavour (driver.flavour in the profile), then reboot.",
     references=("NVIDIA Driver Installation Guide, section Kernel Modules", "supported-gpus.json of the driver, feature kernelopen"),
 )
-def open_supported(gpu: Gpu, driver: Driver, kernel: Kernel) -> Findings:
+def open_supported(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kernel) -> Findings:
     device = need(gpu.device_id)
     able = flavours(device)
     if not able:
-        need(Unread("error", f"this release does not know the GPU with device id {device}"))
+        if gpu.in_nvml is not True:
+            need(Unread("error", f"this release does not know the GPU with device id {device}"))
+        return
     found = module_flavour(driver, kernel)
     if found not in able:
+        _skip_left_out(gpu, gpus, driver)
         yield fail(
             f"the kernel module is {found}; a GPU of architecture {architecture(device)} ({device}) needs the {able[0]} one",
             code="cannot-drive",
             found=found,
             wanted=able,
         )
+
+
+def _skip_left_out(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
+    bound_to = gpu.bound_to
+    if isinstance(bound_to, Unread):
+        return  # no excuse
+    if bound_to == "vfio-pci":
+        skip("vfio-pci has the GPU, for a virtual machine")
+    version, flavour = driver.loaded_version, driver.flavour
+    is_beside = any(one.in_nvml is True for one in gpus if one.pci != gpu.pci)
+    if not is_beside or isinstance(version, Unread) or isinstance(flavour, Unread) or isinstance(gpu.vga, Unread):
+        return
+    if is_display_card(need(gpu.device_id), bound_to, version, flavour, vga=gpu.vga):
+        skip("a display card beside the GPUs that are judged: the driver does not have it")

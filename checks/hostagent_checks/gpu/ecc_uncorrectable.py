@@ -1,17 +1,23 @@
 """The GPU had memory errors that ECC could not correct, since its driver was loaded.
 
-Each of them ended a program or spoiled its data. The GPU remaps the row or retires the page, for good only after a reset.
-The counters tell nothing of the remapping, of the SRAM threshold, or of faults before: each has its own check.
+Each of them ended a program or spoiled its data. An error in the GPU's memory for which a row waits to be remapped is contained:
+the GPU goes on, and a reset in a service window mends it, so it warns. Errors in SRAM, and those for which no remap waits, fail.
+The counters begin anew when the driver is loaded or the GPU is reset; `gpu.ecc_lifetime` has those of the GPU's life. They tell nothing
+of remaps, of the SRAM threshold, or of faults before: each has its own check. That an error was not contained `gpu.xid` says.
 """
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.gpu import Gpu
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.gpu import Ecc, Gpu
+from hostagent.facts.unread import Unread
 
 
 class Params(NamedTuple):
     max_errors: int = 0
+
+
+_LATER = "Reset the GPU when the node is next idle: a row waits to be remapped. Replace the GPU if the errors come back."
 
 
 @check(
@@ -22,11 +28,22 @@ class Params(NamedTuple):
     references=("NVIDIA GPU Memory Error Management", "NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors"),
 )
 def ecc_uncorrectable(gpu: Gpu, params: Params) -> Findings:
-    errors = need(need(gpu.ecc).volatile_uncorrectable)
-    if errors > params.max_errors:
-        yield fail(
-            f"{errors} uncorrectable memory errors since the driver was loaded",
-            code="uncorrectable",
-            found=errors,
-            wanted=f"<= {params.max_errors}",
-        )
+    ecc = need(gpu.ecc)
+    errors = need(ecc.volatile_uncorrectable)
+    if errors <= params.max_errors:
+        return
+    text = f"{errors} uncorrectable memory errors since the driver was loaded"
+    wanted = f"<= {params.max_errors}"
+    if _in_sram(ecc):
+        sram = need(ecc.volatile_sram_uncorrectable)
+        yield fail(f"{text}, {sram} of them in SRAM", code="sram", found=errors, wanted=wanted)
+    elif not isinstance(gpu.row_remap, Unread) and gpu.row_remap.pending and not gpu.row_remap.failed:
+        yield warn(f"{text}, contained: a row waits to be remapped", code="contained", found=errors, wanted=wanted, remedy=_LATER)
+    else:
+        yield fail(text, code="uncorrectable", found=errors, wanted=wanted)
+
+
+def _in_sram(ecc: Ecc) -> bool:
+    """Drivers that do not count them apart leave it to the pending remap, which is for the GPU's memory alone."""
+    sram = ecc.volatile_sram_uncorrectable
+    return need(sram) > 0 if not isinstance(sram, Unread) or sram.why not in ("absent", "not-supported") else False
