@@ -22,15 +22,15 @@ def answer(tmp_path, ring, journal):
 
 
 @pytest.mark.parametrize(
-    ("ring", "journal", "lines", "complete", "oldest"),
+    ("ring", "journal", "expected"),
     [
-        ([(0, FIRST), (5, NEW)], None, [[5.0, NEW]], True, 0.0),
-        ([(7, "usb 1-1: new device"), (9, NEW)], None, [[9.0, NEW]], False, 7.0),
-        ([(7, "usb 1-1: new device"), (9, NEW)], [(0, FIRST), (2, OLD), (9, NEW)], [[2.0, OLD], [9.0, NEW]], True, 0.0),
-        ([(7, "usb 1-1: new device"), (9, NEW)], [(2, OLD)], [[2.0, OLD], [9.0, NEW]], False, 2.0),
-        ([(7, "usb 1-1: new device"), (9, NEW)], [(9, NEW)], [[9.0, NEW]], False, 7.0),
-        ([], None, [], False, None),
+        ([(0, FIRST), (5, NEW)], None, ([[5.0, NEW]], True, 0.0)),
+        ([(7, "usb 1-1: new device"), (9, NEW)], None, ([[9.0, NEW]], False, 7.0)),
+        ([(7, "usb 1-1: new device"), (9, NEW)], [(0, FIRST), (2, OLD), (9, NEW)], ([[2.0, OLD], [9.0, NEW]], True, 0.0)),
+        ([(7, "usb 1-1: new device"), (9, NEW)], [(2, OLD)], ([[2.0, OLD], [9.0, NEW]], False, 2.0)),
+        ([(7, "usb 1-1: new device"), (9, NEW)], [(9, NEW)], ([[9.0, NEW]], False, 7.0)),
+        ([], None, ([], False, None)),
     ],
 )
-def test_what_the_ring_has_lost_the_journal_may_still_have(tmp_path, ring, journal, lines, complete, oldest):
-    assert answer(tmp_path, ring, journal) == {"lines": lines, "complete": complete, "oldest": oldest}
+def test_what_the_ring_has_lost_the_journal_may_still_have(tmp_path, ring, journal, expected):
+    assert answer(tmp_path, ring, journal) == dict(zip(("lines", "complete", "oldest"), expected, strict=True))
