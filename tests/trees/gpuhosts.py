@@ -142,7 +142,7 @@ def g5_manager_of_another_branch(root: Path) -> Tree:
     tree = _node(root, "ip-10-0-12-9", ("Amazon EC2", "g5.12xlarge"))
     gpus.install_gpus(tree, A10G, HGX[:4])
     containers.cdi(tree, 4)
-    packages.dpkg(tree, {"nvidia-fabricmanager": "590.48.01-1ubuntu1"})
+    packages.dpkg(tree, {"nvidia-fabricmanager": "590.48.01-1ubuntu1"}, held=("nvidia-fabricmanager",))
     return tree
 
 
