@@ -142,7 +142,10 @@ def g5_manager_of_another_branch(root: Path) -> Tree:
     tree = _node(root, "ip-10-0-12-9", ("Amazon EC2", "g5.12xlarge"))
     gpus.install_gpus(tree, A10G, HGX[:4])
     containers.cdi(tree, 4)
-    packages.dpkg(tree, {"nvidia-fabricmanager": "590.48.01-1ubuntu1"}, held=("nvidia-fabricmanager",))
+    packages.dpkg(tree, {"nvidia-fabricmanager": "590.48.01-1ubuntu1"})
+    for name in (*packages.CUDA_UBUNTU, f"nvidia-firmware-580-{DRIVER}"):
+        packages.release(tree, name)
+    tree.write("/etc/apt/apt.conf.d/20auto-upgrades", 'APT::Periodic::Unattended-Upgrade "0";\n')
     return tree
 
 

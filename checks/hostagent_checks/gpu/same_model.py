@@ -23,5 +23,5 @@ def same_model(gpus: tuple[Gpu, ...]) -> Findings:
 
 def _is_left_out(gpu: Gpu) -> bool:
     """Another driver has the GPU, and NVML does not: it has no name."""
-    has_other = not isinstance(gpu.bound_to, Unread) and gpu.bound_to != "nvidia"
-    return has_other and isinstance(gpu.name, Unread) and gpu.name.why in NOT_APPLICABLE
+    is_nameless = isinstance(gpu.name, Unread) and gpu.name.why in NOT_APPLICABLE
+    return is_nameless and need(gpu.bound_to) != "nvidia"

@@ -6,7 +6,7 @@ from hostagent.check import Findings, check, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.knowledge.xids import meaning
 
-from ._xids import describe, end_of, is_over, logged
+from ._xids import describe, end_of, is_over, logged, need_service
 
 
 @check(
@@ -19,5 +19,6 @@ from ._xids import describe, end_of, is_over, logged
 def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     for one in logged(events, gpus):
         known = meaning(one.code)
+        need_service(one, gpus)
         if known.kind in ("critical", "warning") and is_over(one, gpus):
             yield describe(one, known, warn, more=end_of(one))
