@@ -9,7 +9,7 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.pci import architecture, flavours, is_display_card
 
 from ._module import module_flavour
@@ -41,14 +41,18 @@ def open_supported(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kern
 
 
 def _skip_left_out(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
-    bound_to = gpu.bound_to
-    if isinstance(bound_to, Unread):
-        return  # no excuse
+    """A GPU of a virtual machine, and a display card beside a GPU that NVML lists; unknown where it may be one of these."""
+    bound_to = need(gpu.bound_to)
     if bound_to == "vfio-pci":
         skip("vfio-pci has the GPU, for a virtual machine")
     version, flavour = driver.loaded_version, driver.flavour
-    is_beside = any(one.in_nvml is True for one in gpus if one.pci != gpu.pci)
-    if not is_beside or isinstance(version, Unread) or isinstance(flavour, Unread) or isinstance(gpu.vga, Unread):
+    is_absent = any(isinstance(one, Unread) and one.why in NOT_APPLICABLE for one in (version, flavour))
+    if is_absent or bound_to not in ("", "nouveau") or not need(gpu.vga):
         return
-    if is_display_card(need(gpu.device_id), bound_to, version, flavour, vga=gpu.vga):
+    others = [one.in_nvml for one in gpus if one.pci != gpu.pci]
+    if is_display_card(need(gpu.device_id), bound_to, need(version), need(flavour), vga=True):
+        if True not in [one for one in others if not isinstance(one, Unread)]:
+            for one in others:
+                need(one)
+            return
         skip("a display card beside the GPUs that are judged: the driver does not have it")

@@ -28,6 +28,7 @@ def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
         return
     skip_of_virtual_machine(gpu)
     skip_display_card(gpu, gpus, driver)
+    need(gpu.on_pci)  # whether it is a GPU at all
     yield fail(
         f"{found or 'no driver'} has the GPU, wanted nvidia",
         code="nouveau" if found == "nouveau" else "other" if found else "none",

@@ -20,9 +20,11 @@ from ._judged import skip_display_card, skip_of_virtual_machine
     references=("NVIDIA NVML API Reference, nvmlDeviceGetCount_v2", "NVIDIA Driver README, chapter The /proc Interface"),
 )
 def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
-    skip_of_virtual_machine(gpu)
-    skip_display_card(gpu, gpus, driver)
-    on_pci, in_proc = need(gpu.on_pci), need(gpu.in_proc)
+    on_pci = need(gpu.on_pci)
+    if on_pci:  # else there is nothing that could say which driver has it
+        skip_of_virtual_machine(gpu)
+        skip_display_card(gpu, gpus, driver)
+    in_proc = need(gpu.in_proc)
     excluded = in_proc and not isinstance(gpu.excluded, Unread) and gpu.excluded
     lacking = [name for name, there in (("PCI", on_pci), ("/proc/driver/nvidia", in_proc)) if not there]
     if lacking:
