@@ -16,6 +16,7 @@ from typing import NamedTuple
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.kernellog import RECOVERY_CODE
 from hostagent.knowledge.xids import meaning
 
 from ._xids import at, describe, end_of, is_over, logged
@@ -30,6 +31,8 @@ class Params(NamedTuple):
 _HOUR_S = 3600
 #: What the line of an NVLink 5 fault says that the hardware recovered from.
 _NONFATAL = " Nonfatal "
+#: What the driver wants after a contained memory error: jobs go on, no new ones, a reset when the GPU is idle.
+_LATER = " (Drain and Reset)"
 _COMES_BACK = "Drain the node and test the GPU with 'dcgmi diag -r 3'; ask its vendor if the fault comes again."
 _KEEP_LOG = "Keep the journal (Storage=persistent in journald.conf), or make the ring buffer larger with log_buf_len=."
 
@@ -48,7 +51,8 @@ def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
     for one in [one for one in faults if str(one.code) not in ignored]:
         known = meaning(one.code)
         if not is_over(one, gpus):
-            report = fail if known.kind == "critical" and _NONFATAL not in one.line else warn
+            goes_on = _NONFATAL in one.line or (one.code == RECOVERY_CODE and one.line.endswith(_LATER))
+            report = fail if known.kind == "critical" and not goes_on else warn
             yield describe(one, known, report, known.action)
         else:
             if (one.pci, one.code) in last_end and _is_recent(one.seconds, events, params.again_hours):

@@ -4,6 +4,7 @@ module was loaded again, and NVML lists the GPU. Worth knowing when it comes bac
 
 from hostagent.check import Findings, check, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.knowledge.kernellog import RECOVERY_CODE
 from hostagent.knowledge.xids import meaning
 
 from ._xids import describe, end_of, is_over, logged, need_service
@@ -18,6 +19,8 @@ from ._xids import describe, end_of, is_over, logged, need_service
 )
 def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     for one in logged(events, gpus):
+        if one.code == RECOVERY_CODE:  # says what the others want, and is no fault of its own
+            continue
         known = meaning(one.code)
         need_service(one, gpus)
         if known.kind in ("critical", "warning") and is_over(one, gpus):

@@ -5,6 +5,8 @@ documents. Links that MIG or an option of the driver switched off are no fault, 
 have some GPUs: their partition says which are up. `gpu.nvlink_active` compares the GPUs of hosts without such a board.
 """
 
+from typing import NamedTuple
+
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu, Mig
@@ -14,6 +16,12 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.fabric import LINKS_OF, LINKS_OFF
 
 from ._board import find_board, sets
+
+
+class _Links(NamedTuple):
+    which: str
+    up: int
+    wanted: int
 
 
 @check(
@@ -29,15 +37,21 @@ def links(fabric: Fabric, gpus: tuple[Gpu, ...], machine: Machine, driver: Drive
     if any(not isinstance(gpu.bound_to, Unread) and gpu.bound_to == "vfio-pci" for gpu in found.gpus):
         skip("virtual machines have GPUs of the board")
     here = sets(found, machine) or found.board.whole
-    for gpu in found.gpus:
-        if isinstance(gpu.nvlinks, Unread) and gpu.nvlinks.why in NOT_APPLICABLE:
-            continue  # not in NVML, which gpu.count_agrees tells
-        active = sum(need(link.active) for link in need(gpu.nvlinks))
-        wanted = min(max(one.links for one in here), LINKS_OF.get(need(gpu.device_id), 1))
-        if active < wanted and not (isinstance(gpu.mig, Mig) and gpu.mig.current):
-            if option := _switched_off(driver):
-                skip(f"the driver's option {option} switches links off")
-            yield fail(f"{gpu.pci}: {active} NVLinks are up, wanted {wanted}", code="down", found=active, wanted=wanted)
+    down = [one for one in (_links(gpu, max(row.links for row in here)) for gpu in found.gpus) if one and one.up < one.wanted]
+    if down and (option := _switched_off(driver)):
+        skip(f"the driver's option {option} switches links off")
+    if len(down) == len(found.gpus) and len({(one.up, one.wanted) for one in down}) == 1:
+        down = [down[0]._replace(which=f"each of {len(down)} GPUs")]
+    for one in down:
+        yield fail(f"{one.which}: {one.up} NVLinks are up, wanted {one.wanted}", code="down", found=one.up, wanted=one.wanted)
+
+
+def _links(gpu: Gpu, most: int) -> "_Links | None":
+    """None for a GPU with MIG, and for one that NVML lacks, which `gpu.count_agrees` tells."""
+    is_lacking = isinstance(gpu.nvlinks, Unread) and gpu.nvlinks.why in NOT_APPLICABLE
+    if is_lacking or (isinstance(gpu.mig, Mig) and gpu.mig.current):
+        return None
+    return _Links(gpu.pci, sum(need(link.active) for link in need(gpu.nvlinks)), min(most, LINKS_OF.get(need(gpu.device_id), 1)))
 
 
 def _switched_off(driver: Driver) -> str:
