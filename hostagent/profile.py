@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple
@@ -17,6 +18,7 @@ from hostagent.vocabulary import Severity
 SITE_FILE = "/etc/hostagent/profile.yaml"
 _MAX_CHECKS, _MAX_CATALOGUES = 2000, 64
 _MAX_VALID_FOR_S = 315_360_000
+_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 Owner = Literal["host", "container", "provider"]
 
@@ -57,6 +59,7 @@ class GpuPolicy:
     ecc: Literal["any", "enabled", "disabled"]
     mig: Literal["any", "enabled", "disabled"]
     persistence: bool
+    passthrough: Literal["auto", "any"] | tuple[str, ...]
 
 
 @frozen
@@ -260,6 +263,10 @@ def _out_of_range(profile: Profile) -> Iterator[tuple[str, str]]:
         yield "catalogues", f"found {len(profile.catalogues)} of them, wanted at most {_MAX_CATALOGUES}"
     if len(profile.checks) > _MAX_CHECKS:
         yield "checks", f"found {len(profile.checks)} of them, wanted at most {_MAX_CHECKS}"
+    named = profile.gpus.passthrough if isinstance(profile.gpus.passthrough, tuple) else ()
+    wrong = next((one for one in named if not _PCI.fullmatch(one)), None)
+    if wrong is not None:
+        yield "gpus.passthrough", f"found {wrong!r:.60}, wanted PCI addresses such as 0000:1b:00.0"
     if profile.gpus.count < 0:
         yield "gpus.count", f"found {profile.gpus.count!r:.60}, wanted 0 or more"
     if not 0 < profile.report.valid_for_s <= _MAX_VALID_FOR_S:

@@ -28,6 +28,7 @@ class Ecc:
     enabled: bool | Unread
     pending: bool | Unread
     volatile_uncorrectable: int | Unread
+    volatile_sram_uncorrectable: int | Unread  # those of them that were in SRAM, on the chip
     aggregate_uncorrectable: int | Unread
     sram_threshold_exceeded: bool | Unread
 
@@ -70,7 +71,9 @@ class Gpu:
     in_proc: bool | Unread  # /proc/driver/nvidia/gpus/<pci>
     in_nvml: bool | Unread
     device_id: str | Unread  # 0x2330
+    vga: bool | Unread  # the class is that of a display card (0300), not of a 3D controller
     bound_to: str | Unread  # nvidia, nouveau, vfio-pci; "" when no driver is bound
+    driver_override: str | Unread  # the one driver that may bind it (driverctl, libvirt, GPU Operator); "" for any
     numa_node: int | Unread  # -1 when the firmware does not say
     local_cpus: str | Unread  # cpulist
     config_readable: bool | Unread  # False: PCI configuration reads all ones, the device fell off the bus
@@ -118,12 +121,15 @@ class OtherAccelerator:
 
 @frozen
 class Xid:
-    """The Xid (of a GPU) or SXid (of an NVSwitch) lines of one device with one code."""
+    """The Xid (of a GPU) or SXid (of an NVSwitch) lines of one device with one code, up to what ended them."""
 
     pci: str  # as our addresses: 0000:1b:00.0; "" when the line has none that can be read
     code: int  # 0 when the line has none that can be read
     line: str  # the newest of those that say Fatal, else the newest
     count: int  # how many lines
+    seconds: float | Unread  # since the boot, of the newest line
+    ended_by: str  # reset (an Xid 154 of this GPU to "None" came after it), load (the driver's module was loaded after it), "" nothing
+    ended_at: float | Unread  # seconds since the boot
 
 
 @frozen
@@ -133,6 +139,7 @@ class InitFailure:
     pci: str  # "" when the line does not name the GPU
     kind: str  # adapter (RmInitAdapter), gsp, wpr2, firmware (a firmware file that could not be loaded)
     line: str  # the newest
+    ended_by: str  # load (the driver's module was loaded after it), "" nothing
 
 
 @frozen
@@ -143,6 +150,8 @@ class GpuEvents:
     sxids: tuple[Xid, ...] | Unread
     init_failures: tuple[InitFailure, ...] | Unread
     log_complete: bool | Unread  # the log reaches back to the boot
+    log_oldest: float | Unread  # seconds since the boot of the first record that is there
+    uptime: float | Unread  # seconds since the boot, when the log was read
 
 
 @frozen
@@ -150,3 +159,4 @@ class Accelerators:
     """What is on PCI beside NVIDIA's GPUs."""
 
     others: tuple[OtherAccelerator, ...] | Unread
+    vfio_ids: tuple[str, ...] | Unread  # vendor:device that the kernel command line or modprobe.d gives to vfio-pci: 10de:2330

@@ -9,7 +9,7 @@ class NvSwitch:
     """An NVSwitch: a PCI function of NVIDIA's with class 0680."""
 
     pci: str
-    device_id: str
+    device_id: str | Unread  # 0x22a3
     bound_to: str | Unread
 
 
@@ -21,5 +21,6 @@ class Fabric:
     driver_nvswitches: tuple[str, ...] | Unread  # PCI addresses in /proc/driver/nvidia-nvswitch/devices
     nvlink5_managers: tuple[str, ...] | Unread  # HCAs whose VPD says SW_MNG: bridges to NVLink 5 switches, which PCI does not show
     manager_log_errors: tuple[str, ...] | Unread  # ERROR and FATAL lines since the manager's last start, newest last
+    manager_configured: bool | Unread  # since that start it said that all is set up; absent where the log has no start
     imex_nodes: tuple[str, ...] | Unread  # addresses of /etc/nvidia-imex/nodes_config.cfg
     imex_channels: tuple[str, ...] | Unread  # names below /dev/nvidia-caps-imex-channels, () when there are none

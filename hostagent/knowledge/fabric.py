@@ -1,9 +1,12 @@
-"""Names of what runs an NVLink fabric on a host, and how a host shows that it has one.
+"""Names of what runs an NVLink fabric on a host, how a host shows that it has one, and the boards as they are built.
 
-Sources: NVIDIA Fabric Manager User Guide (release 580: packages, service, NVLink 5 and nvlsm), NVIDIA Driver Installation
-Guide (the packages of 580 and later have no branch in their names), NVIDIA IMEX Service Guide, open-gpu-kernel-modules
-linux_nvswitch.c (driver name). State of 2026-08.
+Sources: NVIDIA Fabric Manager User Guide (release 580: packages, service, NVLink 5 and nvlsm, GPU baseboard topologies, tables of
+section Supported Virtual Machine Configurations), NVIDIA Driver Installation Guide (the packages of 580 and later have no branch in
+their names), NVIDIA IMEX Service Guide, open-gpu-kernel-modules linux_nvswitch.c (driver name) and nvrm_registry.h (options that
+switch NVLinks off); PCI ids from the PCI ID database and lspci of p4d, p5e and HGX hosts. State of 2026-11.
 """
+
+from typing import NamedTuple
 
 MANAGER_UNIT = "nvidia-fabricmanager"
 MANAGER_PROCESS = "nv-fabricmanager"
@@ -19,6 +22,71 @@ LIBRARY_PACKAGES = ("libnvidia-nscq", "libnvsdm")
 NVSWITCH_DRIVER = "nvidia-nvswitch"
 #: What the fabric manager logs when its version is not the driver's.
 MISMATCH = "don't match with driver version"
+#: What it logs when all is set up; the rest of the sentence differs from release to release.
+CONFIGURED = "Successfully configured all the available"
 #: Ranges of PCI device ids, as sysfs writes them, of the GPUs of HGX B200 and B300
 #: baseboards: their NVLink 5 switches show as bridges of ConnectX-7 HCAs.
 BASEBOARD_GPUS = (("0x2900", "0x293f"), ("0x3180", "0x31bf"))
+
+
+class Set(NamedTuple):
+    """GPUs and NVSwitches that one host or virtual machine has together, and how many NVLinks of each GPU are then up."""
+
+    gpus: int
+    switches: int
+    links: int
+
+
+class Board(NamedTuple):
+    """What a board, or two of one kind in a host, is built with."""
+
+    name: str
+    switch: str  # PCI device id of its NVSwitches, "" where PCI shows none
+    gpus: tuple[tuple[str, str], ...]  # ranges of PCI device ids of the GPUs on it
+    whole: tuple[Set, ...]
+    assigned: tuple[Set, ...]  # further sets that a virtual machine may be given
+
+
+BOARDS = (
+    Board("HGX-2", "0x1ac2", (("0x1d80", "0x1dff"),), (Set(16, 12, 6), Set(8, 6, 6)), (Set(4, 3, 3), Set(2, 1, 1))),
+    Board("HGX A100", "0x1af1", (("0x2080", "0x20ff"),), (Set(8, 6, 12), Set(16, 12, 12)), (Set(4, 3, 6), Set(2, 1, 2))),
+    Board("HGX H100", "0x22a3", (("0x2300", "0x233f"),), (Set(8, 4, 18),), ()),
+    Board("HGX B200", "", BASEBOARD_GPUS, (Set(8, 0, 18),), ()),
+)
+
+#: NVLinks that a product has, by PCI device id. Those made for export have fewer than their board: A800 and H800 eight. Of a product
+#: that is not here one link that is up is enough.
+LINKS_OF = {
+    **dict.fromkeys(("0x1db8",), 6),  # V100 SXM3
+    **dict.fromkeys(("0x20b0", "0x20b2"), 12),  # A100 SXM4 40GB, 80GB
+    **dict.fromkeys(("0x20bd", "0x20f3", "0x2324"), 8),  # A800 SXM4 40GB, 80GB; H800 SXM5
+    **dict.fromkeys(("0x2329", "0x2330", "0x2335", "0x2901", "0x3182"), 18),  # H20, H100 SXM5, H200 SXM5, B200, B300
+}
+
+#: Parameters of the nvidia module (name, and what its value has) that switch NVLinks or NVSwitches off on purpose.
+LINKS_OFF = (
+    ("NvLinkDisable", "1"),
+    ("RegistryDwords", "RMNvLinkDisableLinks="),
+    ("RegistryDwords", "RMNvLinkEnable="),
+    ("RegistryDwordsPerDevice", "RMNvLinkDisableLinks="),
+    ("NvSwitchBlacklist", "-"),  # UUIDs
+    ("NvSwitchExcludelist", "-"),
+)
+
+
+def is_on(board: Board, device_id: str) -> bool:
+    """Whether a GPU of this PCI device id sits on such a board.
+
+    >>> is_on(BOARDS[2], "0x2330"), is_on(BOARDS[2], "0x1eb8")
+    (True, False)
+    """
+    return any(first <= device_id <= last for first, last in board.gpus)
+
+
+def has_hidden_switches(device_id: str) -> bool:
+    """Whether a GPU sits on a board whose NVSwitches PCI does not show.
+
+    >>> has_hidden_switches("0x2901"), has_hidden_switches("0x20b5")
+    (True, False)
+    """
+    return any(first <= device_id <= last for first, last in BASEBOARD_GPUS)

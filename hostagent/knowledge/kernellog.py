@@ -28,7 +28,12 @@ GONE = "fallen off the bus"
 STILL_GONE = f"NVRM: {GONE}"
 #: What the driver writes before its words about one GPU: the GPU, the function that speaks.
 HEAD = rf"NVRM: (?:GPU\d+ |GPU(?: at)? {ADDRESS}:? )?(?:(?P<function>\w+): )?"
-FIRMWARE = rf"[\w-]+ {_ADDRESS_LIKE}: Direct firmware load for nvidia/\S{{1,200}} failed"
+#: Of NVIDIA's driver alone: nouveau asks for files below nvidia/, too.
+FIRMWARE = rf"nvidia {_ADDRESS_LIKE}: Direct firmware load for nvidia/\S{{1,200}} failed"
+#: The module is loaded: the driver writes this after it has probed the GPUs, of which one at least took it (nv.c).
+LOADED = r"NVRM: loading NVIDIA UNIX "
+#: A GPU needs no recovery any more: the words of an Xid 154, of which some drivers write more.
+RECOVERY_CODE, RECOVERED = 154, " to 0x0 (None)"
 
 
 class InitFailure(NamedTuple):
@@ -58,5 +63,5 @@ KEY_REFUSED = (
 KEPT = (
     rf"NVRM: (?:Xid \([\w:.]{{6}}|(?:The NVIDIA )?GPU(?: at)? {_ADDRESS_LIKE}|{GONE}|(?:GPU\d+ )?(?:_?kgspInitRm|RmFetchGspRmImages|"
     r"(?:\w+: )?(?:unexpected WPR2 already up|Cannot initialize GSP firmware RM|RmInitAdapter failed|rm_init_adapter)))"
-    rf"|{SXID}|[\w-]+ {_ADDRESS_LIKE}: Direct firmware load for nvidia/|{FIRST}|{KEY_REFUSED}"
+    rf"|{SXID}|nvidia {_ADDRESS_LIKE}: Direct firmware load for nvidia/|{LOADED}|{FIRST}|{KEY_REFUSED}"
 )

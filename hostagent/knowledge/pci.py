@@ -4,7 +4,8 @@ Sources: the list of devices with the feature ``kernelopen`` in supported-gpus.j
 awslabs/amazon-eks-ami carries it, nvidia-open-supported-devices-580.txt, read 2026-11-21): every id of it lies in a range
 below that the open module can drive, and a test holds that; the id blocks of the chips from the PCI ID database; flavours
 from NVIDIA's Driver Installation Guide, section Kernel Modules: the open module needs Turing or newer, Grace Hopper and
-Blackwell have no proprietary one. Ranges, not single ids, so that a card that is newer than the list is still known.
+Blackwell have no proprietary one; the last branches from NVIDIA's page of legacy GPUs and the release notes of 590, which drops
+Maxwell, Pascal and Volta. Ranges, not single ids, so that a card that is newer than the list is still known.
 """
 
 from typing import Literal, NamedTuple
@@ -19,6 +20,7 @@ class Chips(NamedTuple):
 
 
 RANGES = (
+    Chips(0x0020, 0x133F, "kepler or older"),
     Chips(0x1340, 0x147F, "maxwell"),  # GM107, GM108, GM204, GM206
     Chips(0x15F0, 0x15FF, "pascal"),  # GP100
     Chips(0x17C0, 0x17FF, "maxwell"),  # GM200
@@ -35,7 +37,9 @@ RANGES = (
     Chips(0x2900, 0x293F, "blackwell"),  # GB100
     Chips(0x2940, 0x297F, "grace-blackwell"),
     Chips(0x2980, 0x29FF, "blackwell"),
+    Chips(0x2B00, 0x2B7F, "blackwell"),  # the GPU of Jetson Thor
     Chips(0x2B80, 0x2DFF, "blackwell"),  # GB202, GB203, GB206, GB207
+    Chips(0x2E00, 0x2E7F, "blackwell"),  # GB10: DGX Spark
     Chips(0x2F00, 0x2F7F, "blackwell"),  # GB205
     Chips(0x3180, 0x31BF, "blackwell"),  # GB110
     Chips(0x31C0, 0x31FF, "grace-blackwell"),
@@ -43,6 +47,7 @@ RANGES = (
 
 #: What can drive an architecture. Mixed hosts need a flavour that every GPU of theirs has.
 FLAVOURS: tuple[tuple[str, tuple[Flavour, ...]], ...] = (
+    ("kepler or older", ("proprietary",)),
     ("maxwell", ("proprietary",)),
     ("pascal", ("proprietary",)),
     ("volta", ("proprietary",)),
@@ -54,6 +59,9 @@ FLAVOURS: tuple[tuple[str, tuple[Flavour, ...]], ...] = (
     ("blackwell", ("open",)),
     ("grace-blackwell", ("open",)),
 )
+
+#: The newest branch of the driver that has an architecture; newer ones refuse the GPU. Of others no last one is known.
+LAST_BRANCH = {"kepler or older": 470, "maxwell": 580, "pascal": 580, "volta": 580}
 
 #: GPU memory is coherent with the CPU's, and becomes NUMA nodes unless the driver is told otherwise.
 COHERENT = ("grace-hopper", "grace-blackwell")
@@ -75,3 +83,25 @@ def architecture(device_id: str) -> str:
 def flavours(device_id: str) -> "tuple[Flavour, ...]":
     """The flavours of the kernel module that can drive a GPU, () when its id is not known."""
     return dict(FLAVOURS).get(architecture(device_id), ())
+
+
+def can_drive(device_id: str, version: str, flavour: str) -> bool:
+    """Whether a driver of this version and flavour of module takes the GPU; True where its id or the version is not known.
+
+    >>> can_drive("0x128b", "580.142", "proprietary"), can_drive("0x1b80", "580.142", "open"), can_drive("0x2330", "580.142", "open")
+    (False, False, True)
+    """
+    able = flavours(device_id)
+    last = LAST_BRANCH.get(architecture(device_id))
+    branch = version.partition(".")[0]
+    is_newer = last is not None and branch.isdigit() and int(branch) > last
+    return not is_newer and (not able or flavour in able)
+
+
+def is_display_card(device_id: str, bound_to: str, version: str, flavour: str, *, vga: bool) -> bool:
+    """Whether a card is there for a screen alone: one that the driver refuses for its age, with nouveau or no driver.
+
+    >>> is_display_card("0x128b", "nouveau", "580.142", "open", vga=True), is_display_card("0x1db6", "", "580.142", "open", vga=False)
+    (True, False)
+    """
+    return vga and bound_to in ("", "nouveau") and not can_drive(device_id, version, flavour)

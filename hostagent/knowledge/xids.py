@@ -107,6 +107,14 @@ _ROWS: tuple[tuple[int, Kind, str, str], ...] = (
 #: The units of one kind have codes side by side: copy engines, video encoders and decoders, JPEG decoders.
 _PROGRAM_ENGINES = (*range(70, 73), *range(75, 78), *range(82, 87), 88, 89, *range(96, 106), *range(126, 136), 139)
 
+#: What ends with a new board alone, whatever was reset since: no spare rows or memory channels are left, a power cable is missing.
+ENDED_BY_REPLACEMENT = frozenset((54, 64, 157, 161, 165))
+
+#: Where the kinds come from, and who weighs some codes otherwise. The device plugin of Kubernetes and NVIDIA's DRA driver leave a GPU in
+#: use after these (k8s-device-plugin internal/rm/health.go, dra-driver-nvidia-gpu cmd/gpu-kubelet-plugin/device_health.go, 2026-11).
+SOURCE = "NVIDIA's Xid catalog"
+IGNORED_BY_PLUGINS = (13, 31, 43, 45, 68, 109)
+
 CATALOGUE: dict[int, XidMeaning] = {
     **{code: XidMeaning(code, "application", "exception in a copy or media engine", _PROGRAM) for code in _PROGRAM_ENGINES},
     **{row[0]: XidMeaning(*row) for row in _ROWS},
@@ -120,3 +128,19 @@ def meaning(code: int) -> XidMeaning:
     ('the GPU fell off the bus', 'warning')
     """
     return CATALOGUE.get(code) or XidMeaning(code, "warning", "unknown Xid", _SUPPORT)
+
+
+def weighed_by(code: int) -> str:
+    """Which source the kind of a code comes from, in words.
+
+    >>> weighed_by(109)
+    "critical by NVIDIA's Xid catalog; NVIDIA's device plugin and DRA driver let the GPU go on"
+    >>> weighed_by(9999)
+    "warning: NVIDIA's Xid catalog does not have it"
+    """
+    if code not in CATALOGUE:
+        return f"warning: {SOURCE} does not have it"
+    kind = CATALOGUE[code].kind
+    goes_on = kind in ("critical", "warning") and code in IGNORED_BY_PLUGINS
+    others = "; NVIDIA's device plugin and DRA driver let the GPU go on" if goes_on else ""
+    return f"{kind} by {SOURCE}{others}"

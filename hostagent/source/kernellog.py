@@ -46,8 +46,9 @@ class Record(NamedTuple):
 
 
 def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
-    """``{"lines": [[seconds since the boot, message], …], "complete": bool}``: the records that `hostagent.knowledge.kernellog`
-    knows, oldest first, and whether the log reaches back to the boot. `run` starts journalctl where the ring buffer does not suffice.
+    """``{"lines": [[seconds since the boot, message], …], "complete": bool, "oldest": seconds since the boot}``: the records that
+    `hostagent.knowledge.kernellog` knows, oldest first, whether the log reaches back to the boot, and when the first of all its records
+    was made (null where there is none). `run` starts journalctl where the ring buffer does not suffice.
     """
     ring = _ring(root)
     if isinstance(ring, dict) and ring["complete"]:
@@ -60,7 +61,15 @@ def kernel_log(root: Root, run: Callable[..., Answer]) -> Answer:
             return ring
         if journal["complete"] or isinstance(ring, Unread):
             return journal
+        return _joined(journal, ring)
     return ring
+
+
+def _joined(journal: Answer, ring: Answer) -> Answer:
+    """The ring, and before it what the journal still has of the time before the ring begins."""
+    begins = ring["oldest"]
+    earlier = [line for line in journal["lines"] if begins is None or line[0] < begins]
+    return {**ring, "lines": [*earlier, *ring["lines"]][-_MOST:], "oldest": earlier[0][0] if earlier else begins}
 
 
 def _ring(root: Root) -> Answer:
@@ -198,10 +207,20 @@ def parse_journal(text: str) -> Iterator[Record]:
 
 
 def _answer(records: Iterable[Record]) -> dict[str, Any]:
-    kept = [Record(at, message[:_MESSAGE]) for at, message in records if _KEPT.match(message)]
+    """By /dev/kmsg and syslog(2) the first record is the oldest; of the journal it is the first one that is known."""
+    oldest: float | None = None
+    kept = []
+    for at, message in records:
+        oldest = at if oldest is None else oldest
+        if _KEPT.match(message):
+            kept.append(Record(at, message[:_MESSAGE]))
     lines = [record for record in kept if not _FIRST.match(record.message)]
     some = _thinned(lines)
-    return {"lines": [list(record) for record in some[-_MOST:]], "complete": len(lines) < len(kept) and len(some) <= _MOST}
+    return {
+        "lines": [list(record) for record in some[-_MOST:]],
+        "complete": len(lines) < len(kept) and len(some) <= _MOST,
+        "oldest": oldest,
+    }
 
 
 def _thinned(lines: list[Record]) -> list[Record]:

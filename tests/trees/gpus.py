@@ -104,12 +104,12 @@ def fault(tree: Tree, *lines: str) -> None:
     tree.write(path, "".join(f"{line}\n" for line in lines) + tree.text(path))
 
 
-def install_switches(tree: Tree, addresses: tuple[str, ...] = SWITCHES) -> None:
-    """Third-generation NVSwitches, as the driver shows them."""
+def install_switches(tree: Tree, addresses: tuple[str, ...] = SWITCHES, device: int = 0x22A3) -> None:
+    """NVSwitches, of the third generation unless `device` says another, as the driver shows them."""
     tree.edit("/proc/devices", "\nBlock devices", f"{SWITCH_MAJOR} nvidia-nvswitch\n\nBlock devices")
     node(tree, "nvidia-nvswitchctl", SWITCH_MAJOR, 255)
     for minor, address in enumerate(addresses):
-        function(tree, address, 0x10DE, 0x22A3, 0x068000, driver="nvidia-nvswitch", subsystem=0x1796)
+        function(tree, address, 0x10DE, device, 0x068000, driver="nvidia-nvswitch", subsystem=0x1796)
         node(tree, f"nvidia-nvswitch{minor}", SWITCH_MAJOR, minor)
         tree.write(
             f"/proc/driver/nvidia-nvswitch/devices/{address}/information",

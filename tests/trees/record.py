@@ -19,7 +19,7 @@ from hostagent.reading import InProcess
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
 from tests.judged import judged
-from tests.trees import hosts, others
+from tests.trees import boards, gpuhosts, hosts, others
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
 
@@ -45,6 +45,26 @@ RECIPES: Mapping[str, Recipe] = {
     "k3s-worker": Recipe(others.k3s_worker),
     "t4-workstation-docker": Recipe(others.t4_workstation_docker),
     "gb200-nvl": Recipe(others.gb200_nvl),
+    "hgx-a100": Recipe(boards.hgx_a100),
+    "hgx-a100-manager-stayed": Recipe(boards.hgx_a100_manager_stayed),
+    "hgx-b200": Recipe(boards.hgx_b200),
+    "p5-vm": Recipe(boards.p5_vm),
+    "p5-vm-seven-gpus": Recipe(boards.p5_vm_seven_gpus),
+    "hgx-h100-three-switches": Recipe(boards.hgx_h100_three_switches),
+    "hgx-h100-links-down": Recipe(boards.hgx_h100_links_down),
+    "kubevirt-mixed": Recipe(gpuhosts.kubevirt_mixed),
+    "kubevirt-all": Recipe(gpuhosts.kubevirt_all),
+    "kubevirt-unexplained": Recipe(gpuhosts.kubevirt_unexplained),
+    "workstation-display-card": Recipe(gpuhosts.workstation_display_card),
+    "workstation-nouveau-has-both": Recipe(gpuhosts.workstation_nouveau_has_both),
+    "dgx-spark": Recipe(gpuhosts.dgx_spark),
+    "g5-manager-of-another-branch": Recipe(gpuhosts.g5_manager_of_another_branch),
+    "g5-contained-error": Recipe(gpuhosts.g5_contained_error),
+    "g5-uncontained-error": Recipe(gpuhosts.g5_uncontained_error),
+    "t4-xid-before-reset": Recipe(gpuhosts.t4_xid_before_reset),
+    "t4-xid-after-reset": Recipe(gpuhosts.t4_xid_after_reset),
+    "t4-log-wrapped": Recipe(gpuhosts.t4_log_wrapped),
+    "t4-nouveau-boot-line": Recipe(gpuhosts.t4_nouveau_boot_line),
 }
 
 

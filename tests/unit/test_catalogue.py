@@ -244,7 +244,7 @@ def test_a_family_that_says_nothing_is_told_last_and_has_no_condition(written):
 
 
 #: In which order one would look: a node without its GPU needs no word about the driver before that.
-LOOKED_AT = ("os", "gpu.present", "gpu.bound", "gpu.on_bus", "gpu.lost", "kernel", "driver", "gpu", "nvswitch", "toolkit", "runtime", "cdi", "host")  # fmt: skip
+LOOKED_AT = ("os", "gpu.present", "nvswitch.board", "gpu.bound", "gpu.passthrough", "gpu.on_bus", "gpu.lost", "kernel", "driver", "gpu", "nvswitch", "toolkit", "runtime", "cdi", "host")  # fmt: skip
 
 
 def test_our_checks_are_told_causes_first():

@@ -255,7 +255,14 @@ def test_layers_of_different_shape_merge_into_the_later_one(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["gpus: {count: -1}", "report: {valid_for_s: 0}", "report: {valid_for_s: -5}", "driver: {version: newest}"]
+    "text",
+    [
+        "gpus: {count: -1}",
+        "report: {valid_for_s: 0}",
+        "report: {valid_for_s: -5}",
+        "driver: {version: newest}",
+        "gpus: {passthrough: [1b:00.0]}",
+    ],
 )
 def test_a_value_that_can_never_be_right_names_its_file_and_key(tmp_path, text):
     path = tmp_path / "mine.yaml"

@@ -1,15 +1,16 @@
 """The flavour of the kernel module cannot drive this GPU: the GPU never starts, whatever else is right.
 
 The open module needs Turing or newer. Grace Hopper and Blackwell have no proprietary module. A host with GPUs older than
-Turing beside newer ones needs the proprietary one, and cannot hold Blackwell.
+Turing beside newer ones needs the proprietary one, and cannot hold Blackwell. A GPU that this release does not know is
+judged by what NVML says: one that it lists works. GPUs of virtual machines, and display cards beside a GPU that works, are left out.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.unread import Unread
-from hostagent.knowledge.pci import architecture, flavours
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.knowledge.pci import architecture, flavours, is_display_card
 
 from ._module import module_flavour
 
@@ -22,16 +23,37 @@ from ._module import module_flavour
     remedy="Install the kernel module packages of the wanted flavour (driver.flavour in the profile), then reboot.",
     references=("NVIDIA Driver Installation Guide, section Kernel Modules", "supported-gpus.json of the driver, feature kernelopen"),
 )
-def open_supported(gpu: Gpu, driver: Driver, kernel: Kernel) -> Findings:
+def open_supported(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kernel) -> Findings:
     device = need(gpu.device_id)
     able = flavours(device)
     if not able:
-        need(Unread("error", f"this release does not know the GPU with device id {device}"))
+        if gpu.in_nvml is not True:
+            need(Unread("error", f"this release does not know the GPU with device id {device}"))
+        return
     found = module_flavour(driver, kernel)
     if found not in able:
+        _skip_left_out(gpu, gpus, driver)
         yield fail(
             f"the kernel module is {found}; a GPU of architecture {architecture(device)} ({device}) needs the {able[0]} one",
             code="cannot-drive",
             found=found,
             wanted=able,
         )
+
+
+def _skip_left_out(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
+    """A GPU of a virtual machine, and a display card beside a GPU that NVML lists; unknown where it may be one of these."""
+    bound_to = need(gpu.bound_to)
+    if bound_to == "vfio-pci":
+        skip("vfio-pci has the GPU, for a virtual machine")
+    version, flavour = driver.loaded_version, driver.flavour
+    is_absent = any(isinstance(one, Unread) and one.why in NOT_APPLICABLE for one in (version, flavour))
+    if is_absent or bound_to not in ("", "nouveau") or not need(gpu.vga):
+        return
+    others = [one.in_nvml for one in gpus if one.pci != gpu.pci]
+    if is_display_card(need(gpu.device_id), bound_to, need(version), need(flavour), vga=True):
+        if True not in [one for one in others if not isinstance(one, Unread)]:
+            for one in others:
+                need(one)
+            return
+        skip("a display card beside the GPUs that are judged: the driver does not have it")

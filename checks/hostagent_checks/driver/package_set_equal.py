@@ -3,16 +3,24 @@
 Kernel module, firmware, libraries, fabric manager, IMEX, NSCQ and NVSDM work at one version only. From branch to branch
 NVIDIA renames them, and a package without the branch in its name (the fabric manager first of all) moves alone in an ordinary
 upgrade: the fabric manager then refuses to start and CUDA answers 802. The version that most packages have is taken as meant.
-Of packages that may be installed in several versions (one a kernel, one a firmware) one that fits is enough.
+Of packages that may be installed in several versions (one a kernel, one a firmware) one that fits is enough. Fabric manager, NSCQ
+and NVSDM count where the host has NVSwitches or GPUs of a board with some, IMEX where the profile asks for it: images for many
+kinds of hosts carry them for those that do, so in an image they warn. `nvswitch.unused_packages` lists them elsewhere.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.packages import Package, Packages
+from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream
+from hostagent.knowledge.fabric import has_hidden_switches
 from hostagent.knowledge.packages import SEPARATE_IN_DISTRIBUTIONS, driver_part, driver_stem, is_driver_version, several_may_be_installed
+from hostagent.profile import Profile
 
 #: Jobs run without these; they then fail to report or to be set up.
 _SIDE_PARTS = ("NSCQ", "NVSDM", "modprobe", "persistence daemon")
+_FABRIC_PARTS = ("fabric manager", "NSCQ", "NVSDM")
 
 
 @check(
@@ -26,7 +34,7 @@ _SIDE_PARTS = ("NSCQ", "NVSDM", "modprobe", "persistence daemon")
         "NVIDIA gpu-operator issue 544",
     ),
 )
-def package_set_equal(packages: Packages) -> Findings:
+def package_set_equal(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], profile: Profile) -> Findings:
     ours = [one for one in need(packages.installed) if _counts(one)]
     if len(ours) < 2:
         skip("fewer than two packages of the driver are installed")
@@ -34,11 +42,14 @@ def package_set_equal(packages: Packages) -> Findings:
     meant = max(sorted(set(versions)), key=versions.count)
     fitting = {driver_stem(one.name) for one in ours if need(one.upstream) == meant}
     several = {driver_part(one.name) for one in ours if several_may_be_installed(one.name) and need(one.upstream) == meant}
+    in_image = isinstance(fabric.nvswitches, Unread) and fabric.nvswitches.why == "not-running"
     for one in ours:
         version, part = need(one.upstream), driver_part(one.name)
         beside_one_that_fits = part in several if several_may_be_installed(one.name) else driver_stem(one.name) in fitting
         if compare_upstream(version, meant) and not beside_one_that_fits:
-            report = warn if part in _SIDE_PARTS else fail
+            if not in_image and _is_unused(part, fabric, gpus, profile):
+                continue
+            report = warn if part in _SIDE_PARTS or (in_image and part in _FABRIC_PARTS) else fail
             found = f"{one.name} {version}"
             yield report(f"{found} beside driver packages {meant}", code="differs", found=found, wanted=meant)
 
@@ -51,3 +62,12 @@ def _counts(package: Package) -> bool:
         and is_driver_version(need(package.upstream))
         and (part not in SEPARATE_IN_DISTRIBUTIONS or need(package.origin) == "cuda")
     )
+
+
+def _is_unused(part: str, fabric: Fabric, gpus: tuple[Gpu, ...], profile: Profile) -> bool:
+    """Nothing here needs it: what was found says so."""
+    if part == "IMEX":
+        return not profile.imex.required
+    if part not in _FABRIC_PARTS:
+        return False
+    return not need(fabric.nvswitches) and not any(has_hidden_switches(need(gpu.device_id)) for gpu in gpus)

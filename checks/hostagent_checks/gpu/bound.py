@@ -1,17 +1,17 @@
 """The GPU has no driver of NVIDIA's: CUDA cannot see it.
 
-With nouveau, the free display driver took the GPU before NVIDIA's could. With vfio-pci, the GPU is reserved for a
-virtual machine. With no driver, the module is not loaded, or refused this GPU (too old or too new for it, or an open
-module and a GPU without GSP).
+With nouveau, the free display driver took the GPU before NVIDIA's could. With no driver, the module is not loaded, or refused
+this GPU (too old or too new for it, or an open module and a GPU without GSP). A GPU on vfio-pci is for a virtual machine:
+`gpu.passthrough` tells of it. A display card that is too old for the driver is left out beside a GPU that works.
 """
 
 from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 
-_REMEDIES = {
-    "nouveau": "Blacklist nouveau, rebuild the initramfs and reboot.",
-    "vfio-pci": "Give the GPU back with 'driverctl unset-override', or judge the virtual machine that has it.",
-}
+from ._judged import skip_display_card, skip_of_virtual_machine
+
+_NOUVEAU = "Blacklist nouveau, rebuild the initramfs and reboot."
 
 
 @check(
@@ -22,14 +22,17 @@ _REMEDIES = {
     remedy="Load the module with 'modprobe nvidia' and read the kernel log: it says why the module refuses a GPU.",
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci", "NVIDIA Driver README, appendix Supported NVIDIA GPU Products"),
 )
-def bound(gpu: Gpu) -> Findings:
-    driver = need(gpu.bound_to)
-    if driver != "nvidia":
-        code = driver if driver in _REMEDIES else "other" if driver else "none"
-        yield fail(
-            f"{driver or 'no driver'} has the GPU, wanted nvidia",
-            code=code,
-            found=driver or "none",
-            wanted="nvidia",
-            remedy=_REMEDIES.get(driver, ""),
-        )
+def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
+    found = need(gpu.bound_to)
+    if found == "nvidia":
+        return
+    skip_of_virtual_machine(gpu)
+    skip_display_card(gpu, gpus, driver)
+    need(gpu.on_pci)  # whether it is a GPU at all
+    yield fail(
+        f"{found or 'no driver'} has the GPU, wanted nvidia",
+        code="nouveau" if found == "nouveau" else "other" if found else "none",
+        found=found or "none",
+        wanted="nvidia",
+        remedy=_NOUVEAU if found == "nouveau" else "",
+    )

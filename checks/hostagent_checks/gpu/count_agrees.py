@@ -4,9 +4,12 @@ A GPU on PCI that the module's own list lacks was refused or failed at start. On
 not be initialised or was lost: every tool counts one GPU less, and indices shift.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
+
+from ._judged import skip_display_card, skip_of_virtual_machine
 
 
 @check(
@@ -16,10 +19,12 @@ from hostagent.facts.unread import Unread
     remedy="See gpu.init_failed and gpu.xid for the reason; drain the node and reboot it, power-cycle it if that does not help.",
     references=("NVIDIA NVML API Reference, nvmlDeviceGetCount_v2", "NVIDIA Driver README, chapter The /proc Interface"),
 )
-def count_agrees(gpu: Gpu) -> Findings:
-    if need(gpu.bound_to) == "vfio-pci":
-        skip("the GPU belongs to a virtual machine")
-    on_pci, in_proc = need(gpu.on_pci), need(gpu.in_proc)
+def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
+    on_pci = need(gpu.on_pci)
+    if on_pci:  # else there is nothing that could say which driver has it
+        skip_of_virtual_machine(gpu)
+        skip_display_card(gpu, gpus, driver)
+    in_proc = need(gpu.in_proc)
     excluded = in_proc and not isinstance(gpu.excluded, Unread) and gpu.excluded
     lacking = [name for name, there in (("PCI", on_pci), ("/proc/driver/nvidia", in_proc)) if not there]
     if lacking:

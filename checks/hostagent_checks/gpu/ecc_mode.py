@@ -1,14 +1,15 @@
 """Memory error correction is not as the profile wants it.
 
 Without it, memory faults turn into wrong results instead of errors. With it, some older cards have less memory.
-GeForce cards come without it or with it off, and are not judged for that.
+GeForce and TITAN cards and those for workstations come without it or with it off, and are not judged for that.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.profile import Profile
 
-_CONSUMER = "GeForce"
+#: Parts of names of cards that come with ECC off or without it, and what makes one a server's card again.
+_OFF_BY_DEFAULT, _OF_SERVERS = ("GeForce", "TITAN", "Quadro", "RTX"), "Server"
 
 
 @check(
@@ -23,7 +24,11 @@ def ecc_mode(gpu: Gpu, profile: Profile) -> Findings:
     if wanted == "any":
         skip("the profile takes any ECC mode")
     found = "enabled" if need(need(gpu.ecc).enabled) else "disabled"
-    if found == "disabled" and wanted == "enabled" and _CONSUMER in need(gpu.name):
+    if found == "disabled" and wanted == "enabled" and _comes_with_it_off(need(gpu.name)):
         skip(f"{gpu.name}: these cards come with ECC off")
     if found != wanted:
         yield fail(f"ECC is {found}, profile wants {wanted}", code=found, found=found, wanted=wanted)
+
+
+def _comes_with_it_off(name: str) -> bool:
+    return _OF_SERVERS not in name and any(part in name for part in _OFF_BY_DEFAULT)

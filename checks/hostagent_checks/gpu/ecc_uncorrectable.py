@@ -1,17 +1,25 @@
 """The GPU had memory errors that ECC could not correct, since its driver was loaded.
 
-Each of them ended a program or spoiled its data. The GPU remaps the row or retires the page, for good only after a reset.
-The counters tell nothing of the remapping, of the SRAM threshold, or of faults before: each has its own check.
+Each of them ended a program or spoiled its data. An error in the GPU's memory for which a row waits to be remapped is contained:
+the GPU goes on, and a reset in a service window mends it, so it warns. Errors in SRAM, and those for which no remap waits, fail.
+The counters begin anew when the driver is loaded or the GPU is reset; `gpu.ecc_lifetime` has those of the GPU's life. They tell nothing
+of remaps, of the SRAM threshold, or of faults before: each has its own check. Where the log of this boot says that an error of this GPU
+was not contained (Xid 95) it fails.
 """
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need
-from hostagent.facts.gpu import Gpu
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.gpu import Ecc, Gpu, GpuEvents
+from hostagent.facts.unread import Unread
 
 
 class Params(NamedTuple):
     max_errors: int = 0
+
+
+_UNCONTAINED = 95
+_LATER = "Reset the GPU when the node is next idle: a row waits to be remapped. Replace the GPU if the errors come back."
 
 
 @check(
@@ -21,12 +29,33 @@ class Params(NamedTuple):
     remedy="Drain the node and reset the GPU, then run 'dcgmi diag -r 3'; replace the GPU if the errors come back.",
     references=("NVIDIA GPU Memory Error Management", "NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors"),
 )
-def ecc_uncorrectable(gpu: Gpu, params: Params) -> Findings:
-    errors = need(need(gpu.ecc).volatile_uncorrectable)
-    if errors > params.max_errors:
-        yield fail(
-            f"{errors} uncorrectable memory errors since the driver was loaded",
-            code="uncorrectable",
-            found=errors,
-            wanted=f"<= {params.max_errors}",
-        )
+def ecc_uncorrectable(gpu: Gpu, events: GpuEvents, params: Params) -> Findings:
+    ecc = need(gpu.ecc)
+    errors = need(ecc.volatile_uncorrectable)
+    if errors <= params.max_errors:
+        return
+    text = f"{errors} uncorrectable memory errors since the driver was loaded"
+    wanted = f"<= {params.max_errors}"
+    if _in_sram(ecc):
+        sram = need(ecc.volatile_sram_uncorrectable)
+        yield fail(f"{text}, {sram} of them in SRAM", code="sram", found=errors, wanted=wanted)
+    elif _remap_waits(gpu) and not _said_uncontained(gpu, events):
+        yield warn(f"{text}, contained: a row waits to be remapped", code="contained", found=errors, wanted=wanted, remedy=_LATER)
+    else:
+        yield fail(text, code="uncorrectable", found=errors, wanted=wanted)
+
+
+def _in_sram(ecc: Ecc) -> bool:
+    """Drivers that do not count them apart leave it to the pending remap, which is for the GPU's memory alone."""
+    sram = ecc.volatile_sram_uncorrectable
+    return need(sram) > 0 if not isinstance(sram, Unread) or sram.why not in ("absent", "not-supported") else False
+
+
+def _remap_waits(gpu: Gpu) -> bool:
+    rows = gpu.row_remap
+    return not isinstance(rows, Unread) and rows.pending and not rows.failed
+
+
+def _said_uncontained(gpu: Gpu, events: GpuEvents) -> bool:
+    """A log that may not be read says nothing: the pending remap is what speaks for the GPU."""
+    return not isinstance(events.xids, Unread) and any((one.pci, one.code) == (gpu.pci, _UNCONTAINED) for one in events.xids)

@@ -24,4 +24,6 @@ def fabric_clique(gpus: tuple[Gpu, ...]) -> Findings:
 
 def _fabric(gpu: Gpu) -> FabricInfo | None:
     fabric = gpu.fabric
-    return None if isinstance(fabric, Unread) and fabric.why == "not-supported" else need(fabric)
+    has_other = not isinstance(gpu.bound_to, Unread) and gpu.bound_to != "nvidia"  # its fabric is not this host's
+    is_none = isinstance(fabric, Unread) and (fabric.why == "not-supported" or (has_other and fabric.why == "absent"))
+    return None if is_none else need(fabric)

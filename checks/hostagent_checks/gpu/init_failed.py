@@ -2,11 +2,13 @@
 
 GSP is the processor on the GPU that runs most of the driver. Its firmware file may be missing for this driver, it may
 refuse to start, or an earlier crash left its protected memory (WPR2) locked, which only a power cycle clears. An open
-module on a GPU older than Turing fails here too. A GPU that NVML has now all the same only warns.
+module on a GPU older than Turing fails here too. A GPU that NVML has now all the same only warns, and not when the module was loaded
+again since. Lines that name no GPU are held against all that are NVIDIA's to drive. Nouveau's lines do not count.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.facts.unread import Unread
 
 _KINDS = {
     "adapter": ("the GPU could not be initialised (RmInitAdapter)", "Power-cycle the node; replace the GPU if it fails again."),
@@ -28,9 +30,17 @@ def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     if not failures and not gpus:
         skip("this host has no NVIDIA GPU")
     working = {gpu.pci for gpu in gpus if gpu.in_nvml is True}
+    if working and all(gpu.pci in working or _has_other_driver(gpu) for gpu in gpus):
+        working.add("")
     for one in failures:
+        if one.ended_by and one.pci in working:
+            continue
         text, remedy = _KINDS.get(one.kind, _KINDS["adapter"])
         report = warn if one.pci in working else fail
         yield report(
             f"{one.pci or 'a GPU'}: {text}", code=one.kind, found=one.kind, wanted="initialised", evidence=(one.line,), remedy=remedy
         )
+
+
+def _has_other_driver(gpu: Gpu) -> bool:
+    return not isinstance(gpu.bound_to, Unread) and gpu.bound_to in ("vfio-pci", "nouveau")

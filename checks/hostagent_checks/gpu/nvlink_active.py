@@ -7,9 +7,9 @@ host's have more links than it.
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Gpu, Mig
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
-from ._peers import alike
+from ._judged import VFIO
 
 
 @check(
@@ -22,15 +22,27 @@ from ._peers import alike
 def nvlink_active(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     if isinstance(gpu.mig, Mig) and gpu.mig.current:
         skip("MIG is on, which turns NVLink off")
-    own = sum(need(link.active) for link in need(gpu.nvlinks))
-    peers = [
-        sum(link.active is True for link in one.nvlinks)
-        for one in alike(gpu, gpus)
-        if not isinstance(one.nvlinks, Unread) and not (isinstance(one.mig, Mig) and one.mig.current)
-    ]
-    if not own and not any(peers):
-        skip("no NVLink is in use on this host")
-    better = sorted(count for count in peers if count > own)
-    if len(better) * 2 > len(peers) + 1:
+    links, device = need(gpu.nvlinks), need(gpu.device_id)
+    own = sum(need(link.active) for link in links)
+    peers = [one for one in gpus if one.pci != gpu.pci and _may_be_alike(one, device)]
+    told = [one.nvlinks for one in peers if not isinstance(one.nvlinks, Unread) and not isinstance(one.device_id, Unread)]
+    unread = [what for one in peers for what in (one.device_id, one.nvlinks) if isinstance(what, Unread) and what.why not in NOT_APPLICABLE]
+    counts = [sum(link.active is True for link in one) for one in told]
+    unclear = [link.active for one in told for link in one if isinstance(link.active, Unread)]
+    better = sorted(count for count in counts if count > own)
+    if len(better) * 2 > len(told) + 1:
         usual = better[len(better) // 2]
         yield fail(f"{own} NVLinks active, {usual} on its peers", code="fewer-than-peers", found=own, wanted=usual)
+        return
+    most = [sum(link.active is not False for link in one) for one in told]
+    if (sum(count > own for count in most) + len(unread)) * 2 > len(told) + len(unread) + 1:
+        need((*unread, *unclear)[0])  # what was lost may decide
+    if not own and not any(counts):
+        skip("no NVLink is in use on this host")
+
+
+def _may_be_alike(one: Gpu, device: str) -> bool:
+    """Of the same product, by what is known, with NVLinks of its own."""
+    is_other = not isinstance(one.device_id, Unread) and one.device_id != device
+    in_machine = not isinstance(one.bound_to, Unread) and one.bound_to == VFIO
+    return not (is_other or in_machine or (isinstance(one.mig, Mig) and one.mig.current))

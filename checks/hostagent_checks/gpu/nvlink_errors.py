@@ -25,4 +25,5 @@ def nvlink_errors(gpu: Gpu, params: Params) -> Findings:
     for link in links:
         errors = need(link.errors)
         if errors > params.max_errors_per_link:
-            yield warn(f"NVLink {link.index} counts many errors", code="errors", found=errors, wanted=f"<= {params.max_errors_per_link}")
+            text = f"NVLink {link.index} counts many errors since the driver was loaded"
+            yield warn(text, code="errors", found=errors, wanted=f"<= {params.max_errors_per_link}")

@@ -10,7 +10,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
 
-from ._peers import alike
+from ._judged import skip_of_virtual_machine
+from ._peers import alike, need_all, told
 
 _IDLE = "gpu-idle"
 
@@ -27,24 +28,27 @@ def pcie_speed(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     if not now or not most:
         skip("the link reports no speed")
     peers = alike(gpu, gpus)
-    best = max((_gigatransfers(one.link_speed_max) for one in peers), default=most)
+    offered = [one.link_speed_max for one in peers]
+    best = max(map(_gigatransfers, told(offered)), default=most)
     if best > most:
+        skip_of_virtual_machine(gpu)
         yield fail(f"offers {most:g} GT/s at most, its peers {best:g}", code="offers-less", found=f"{most:g} GT/s", wanted=f"{best:g} GT/s")
     elif now < most:
         if _IDLE in need(gpu.clock_event_reasons):
             skip("the GPU is idle: its link speed is judged under load")
-        busy = [_gigatransfers(one.link_speed) for one in peers if _busy(one)]
+        at_work = [one for one in peers if isinstance(one.clock_event_reasons, Unread) or _IDLE not in one.clock_event_reasons]
+        speeds = [one.clock_event_reasons if isinstance(one.clock_event_reasons, Unread) else one.link_speed for one in at_work]
+        busy = [_gigatransfers(speed) for speed in told(speeds) if isinstance(speed, str)]
+        if max(busy, default=0.0) > now:
+            yield fail(f"{now:g} GT/s, a busy peer runs at {max(busy):g}", code="slow", found=f"{now:g} GT/s", wanted=f"{max(busy):g} GT/s")
+            return
+        need_all(speeds)
         if not busy:
             skip("no busy peer to compare the link speed with")
-        if max(busy) > now:
-            yield fail(f"{now:g} GT/s, a busy peer runs at {max(busy):g}", code="slow", found=f"{now:g} GT/s", wanted=f"{max(busy):g} GT/s")
+    need_all(offered)
 
 
-def _busy(gpu: Gpu) -> bool:
-    return not isinstance(gpu.clock_event_reasons, Unread) and _IDLE not in gpu.clock_event_reasons
-
-
-def _gigatransfers(speed: "str | Unread") -> float:
+def _gigatransfers(speed: str) -> float:
     """The number in "32.0 GT/s PCIe"; 0 where there is none."""
-    match = None if isinstance(speed, Unread) else re.match(r"(\d{1,4}(?:\.\d{1,3})?) GT/s", speed)
+    match = re.match(r"(\d{1,4}(?:\.\d{1,3})?) GT/s", speed)
     return float(match[1]) if match else 0.0

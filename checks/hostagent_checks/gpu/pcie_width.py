@@ -8,9 +8,9 @@ but not in a virtual machine, where nobody can reach the slot.
 from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
-from hostagent.facts.unread import Unread
 
-from ._peers import alike
+from ._judged import skip_of_virtual_machine
+from ._peers import alike, need_all, told
 
 #: What registers of no or of a dead link read as: `gpu.on_bus` judges those.
 _NO_WIDTH = (0, 63, 255)
@@ -29,10 +29,15 @@ def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], machine: Machine) -> Findings:
         skip(f"the link reports no width ({width} of {most})")
     if width >= most:
         return
-    peers = [one.link_width for one in alike(gpu, gpus) if not isinstance(one.link_width, Unread) and one.link_width not in _NO_WIDTH]
+    widths = [one.link_width for one in alike(gpu, gpus)]
+    peers = [one for one in told(widths) if one not in _NO_WIDTH]
     if any(peer > width for peer in peers):
+        skip_of_virtual_machine(gpu)
         yield fail(f"{width} lanes, its peers have {max(peers)}", code="fewer-than-peers", found=width, wanted=max(peers))
-    elif not peers:
+        return
+    need_all(widths)  # what was lost may be wider
+    if not peers:
         if need(machine.virtual):
             skip(f"{width} lanes of {most}, and the virtual machine's host has the slot")
+        skip_of_virtual_machine(gpu)
         yield warn(f"{width} lanes, the GPU can use {most}", code="narrow", found=width, wanted=most)

@@ -1,7 +1,7 @@
-"""The GPU may use less power than its makers meant it to: it is slower than its peers under load.
+"""The GPU may use less power than its peers, or than the profile wants: it is slower than they are under load.
 
-Somebody set a limit with nvidia-smi, or the rack's controller did. A limit that is meant stands in the profile as
-`min_share`.
+Somebody set a limit with nvidia-smi, or the rack's controller did. A limit that all GPUs of a kind have alike is meant, as on a fleet that
+is short of power; `min_share` of the default limit, set in the profile, judges these too.
 """
 
 from typing import NamedTuple
@@ -9,19 +9,21 @@ from typing import NamedTuple
 from hostagent.check import Findings, check, need, warn
 from hostagent.facts.gpu import Gpu
 
+from ._peers import alike, need_all, told
+
 
 class Params(NamedTuple):
-    min_share: float = 1.0  # of the default limit
+    min_share: float = 0.0  # of the default limit
 
 
 @check(
-    title="The GPU may use its default power",
+    title="The GPU may use as much power as its peers",
     severity="warning",
     since="0.1",
-    remedy="'nvidia-smi -i <PCI address> -pl <default>'; if the limit is meant, set params.min_share of this check in the profile.",
+    remedy="'nvidia-smi -i <PCI address> -pl <default>', or the same limit on all GPUs of the host.",
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEnforcedPowerLimit",),
 )
-def power_limit(gpu: Gpu, params: Params) -> Findings:
+def power_limit(gpu: Gpu, gpus: tuple[Gpu, ...], params: Params) -> Findings:
     enforced, default = need(gpu.power_limit_milliwatts), need(gpu.power_limit_default_milliwatts)
     wanted = int(default * params.min_share)
     if enforced < wanted:
@@ -31,3 +33,11 @@ def power_limit(gpu: Gpu, params: Params) -> Findings:
             found=f"{enforced // 1000} W",
             wanted=f">= {wanted // 1000} W",
         )
+    elif enforced < default:
+        limits = [peer.power_limit_milliwatts for peer in alike(gpu, gpus)]
+        most = max(told(limits), default=enforced)
+        if most <= enforced:
+            need_all(limits)
+            return
+        text = f"limited to {enforced // 1000} W, a peer to {most // 1000} W"
+        yield warn(text, code="less-than-peers", found=f"{enforced // 1000} W", wanted=f"{most // 1000} W")

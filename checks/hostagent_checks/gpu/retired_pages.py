@@ -21,4 +21,4 @@ def retired_pages(gpu: Gpu, params: Params) -> Findings:
     pages = need(gpu.retired_pages)
     retired = pages.single_bit + pages.double_bit
     if retired > params.max_pages:
-        yield fail(f"{retired} retired pages", code="many", found=retired, wanted=f"<= {params.max_pages}")
+        yield fail(f"{retired} pages retired in the GPU's life", code="many", found=retired, wanted=f"<= {params.max_pages}")

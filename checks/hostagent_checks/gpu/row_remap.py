@@ -22,4 +22,6 @@ def row_remap(gpu: Gpu, params: Params) -> Findings:
     if rows.failed:
         yield fail("row remap failed", code="failed", found="failed", wanted="none failed")
     if rows.uncorrectable > params.max_uncorrectable_rows:
-        yield warn("many rows remapped", code="many", found=rows.uncorrectable, wanted=f"<= {params.max_uncorrectable_rows}")
+        yield warn(
+            "many rows remapped in the GPU's life", code="many", found=rows.uncorrectable, wanted=f"<= {params.max_uncorrectable_rows}"
+        )

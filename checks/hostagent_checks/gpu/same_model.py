@@ -2,6 +2,7 @@
 
 from hostagent.check import Findings, check, need, skip, warn
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 
 @check(
@@ -12,8 +13,15 @@ from hostagent.facts.gpu import Gpu
     references=("NVIDIA NVML API Reference, nvmlDeviceGetName",),
 )
 def same_model(gpus: tuple[Gpu, ...]) -> Findings:
-    if len(gpus) < 2:
-        skip("the host has fewer than two GPUs")
-    names = sorted({need(gpu.name) for gpu in gpus})
+    judged = [gpu for gpu in gpus if not _is_left_out(gpu)]
+    if len(judged) < 2:
+        skip("the host has fewer than two GPUs that are judged")
+    names = sorted({need(gpu.name) for gpu in judged})
     if len(names) > 1:
         yield warn(f"{len(names)} products: {', '.join(names)}", code="mixed", found=names, wanted="one product")
+
+
+def _is_left_out(gpu: Gpu) -> bool:
+    """Another driver has the GPU, and NVML does not: it has no name."""
+    is_nameless = isinstance(gpu.name, Unread) and gpu.name.why in NOT_APPLICABLE
+    return is_nameless and need(gpu.bound_to) != "nvidia"

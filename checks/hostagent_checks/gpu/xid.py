@@ -1,42 +1,77 @@
-"""The driver logged a fault (Xid) of a GPU since the host was booted.
+"""The driver logged a fault (Xid) of a GPU since the host was booted, and nothing has ended it.
 
 The finding gives NVIDIA's meaning of the code and what to do. Faults after which the GPU is not to be trusted fail;
 others warn, codes that nobody documents too. What programs cause is listed by `gpu.xid_application`. A GPU that has gone
-from PCI is named here all the same. The log of this boot counts, so a fault that was mended by a reset without a reboot
-stays until the next one: `ignore` in the profile takes codes that were looked at.
+from PCI is named here all the same.
+
+A fault is over when the driver says later that this GPU needs no recovery any more (an Xid 154 to "None", as after a reset), or when
+its module was loaded again, and NVML lists the GPU now: `gpu.xid_ended` tells of it. What only a new board ends is never over. The same
+code on the same GPU after it was ended once warns for a day. `ignore` in the profile takes codes that were looked at.
+
+A log that reaches back neither to the boot nor a day has lost faults, for all one knows: it warns.
 """
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, warn
-from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.gpu import Gpu, GpuEvents, Xid
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.kernellog import RECOVERY_CODE
 from hostagent.knowledge.xids import meaning
 
-from ._xids import describe, logged
+from ._xids import at, describe, end_of, is_over, logged
 
 
 class Params(NamedTuple):
     ignore: str = ""  # codes, separated by commas
+    min_log_hours: float = 24.0  # a log that begins after the boot reaches back so far
+    again_hours: float = 24.0  # so long a fault counts that came back after it was ended
 
 
+_HOUR_S = 3600
 #: What the line of an NVLink 5 fault says that the hardware recovered from.
 _NONFATAL = " Nonfatal "
-#: The end of an Xid 154 that takes an earlier demand back.
-_RECOVERED = "(None)"
+#: What the driver wants after a contained memory error: jobs go on, no new ones, a reset when the GPU is idle.
+_LATER = " (Drain and Reset)"
+_COMES_BACK = "Drain the node and test the GPU with 'dcgmi diag -r 3'; ask its vendor if the fault comes again."
+_KEEP_LOG = "Keep the journal (Storage=persistent in journald.conf), or make the ring buffer larger with log_buf_len=."
 
 
 @check(
-    title="The kernel log of this boot has no GPU fault",
+    title="The kernel log of this boot has no GPU fault that goes on",
     severity="critical",
     since="0.1",
     remedy="Look the code up in NVIDIA's Xid catalog and follow its action.",
-    references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog", "NVSentinel issue 155"),
+    references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog", "NVSentinel issue 155", "NVIDIA/NVSentinel pull request 1240"),
 )
 def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
     ignored = {code.strip() for code in params.ignore.split(",")}
-    for one in logged(events, gpus):
+    faults = [one for one in logged(events, gpus) if meaning(one.code).kind not in ("application", "notice")]
+    last_end: dict[tuple[str, int], Xid] = {}
+    for one in [one for one in faults if str(one.code) not in ignored]:
         known = meaning(one.code)
-        if known.kind in ("application", "notice") or str(one.code) in ignored or one.line.endswith(_RECOVERED):
-            continue
-        report = fail if known.kind == "critical" and _NONFATAL not in one.line else warn
-        yield describe(one, known, report, known.action)
+        if not is_over(one, gpus):
+            goes_on = _NONFATAL in one.line or (one.code == RECOVERY_CODE and one.line.endswith(_LATER))
+            report = fail if known.kind == "critical" and not goes_on else warn
+            yield describe(one, known, report, known.action)
+        else:
+            if (one.pci, one.code) in last_end and _is_recent(one.seconds, events, params.again_hours):
+                yield describe(one, known, warn, _COMES_BACK, f"it came back after a reset, and was {end_of(one)}")
+            last_end[one.pci, one.code] = one
+    if gpus and not need(events.log_complete) and not _reaches_back(events, params.min_log_hours):
+        text = f"the kernel log begins{at(events.log_oldest) or ' after the boot'}: what came before is not known"
+        wanted = f"from the boot on, or the last {params.min_log_hours:g} hours"
+        yield warn(text, code="log-incomplete", found="incomplete", wanted=wanted, remedy=_KEEP_LOG)
+
+
+def _is_recent(seconds: "float | Unread", events: GpuEvents, hours: float) -> bool:
+    """What has no time may be of just now."""
+    if isinstance(seconds, Unread) or isinstance(events.uptime, Unread):
+        return True
+    return events.uptime - seconds < hours * _HOUR_S
+
+
+def _reaches_back(events: GpuEvents, hours: float) -> bool:
+    if isinstance(events.log_oldest, Unread) or isinstance(events.uptime, Unread):
+        return False
+    return events.uptime - events.log_oldest >= hours * _HOUR_S

@@ -1,11 +1,15 @@
 """Nothing keeps nouveau from being loaded: at one of the next boots it may take the GPUs before the nvidia module does.
 
-Which of the two wins is a race at each boot. A kernel without a nouveau module needs no blacklist.
+Which of the two wins is a race at each boot. A kernel without a nouveau module needs no blacklist, and a host with a display card
+that nouveau drives beside a GPU that NVIDIA's driver has cannot have one.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
-from hostagent.profile import Profile
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.pci import is_display_card
 
 
 @check(
@@ -16,11 +20,19 @@ from hostagent.profile import Profile
     "('update-initramfs -u' or 'dracut --force').",
     references=("modprobe.d(5)", "NVIDIA Driver Installation Guide, section Disabling Nouveau"),
 )
-def nouveau_blacklisted(kernel: Kernel, profile: Profile) -> Findings:
+def nouveau_blacklisted(kernel: Kernel, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     following = need(kernel.at(kernel.next_release))
     if not need(following.nouveau):
         skip(f"kernel {following.release} has no nouveau module")
     if not need(kernel.nouveau_blacklisted):
+        if any(_is_nouveaus(gpu, driver) for gpu in gpus) and any(gpu.in_nvml is True for gpu in gpus):
+            skip("nouveau has a display card that the driver does not have")
         yield fail(
             "no modprobe.d file and no kernel argument blacklists nouveau", code="not-blacklisted", found="none", wanted="a blacklist"
         )
+
+
+def _is_nouveaus(gpu: Gpu, driver: Driver) -> bool:
+    known = (gpu.device_id, gpu.bound_to, driver.loaded_version, driver.flavour)
+    words = [one for one in known if not isinstance(one, Unread)]
+    return len(words) == len(known) and words[1] == "nouveau" and is_display_card(*words, vga=gpu.vga is True)

@@ -9,7 +9,7 @@ from hostagent.knowledge.fabric import NVSWITCH_DRIVER
     title="NVIDIA's driver has every NVSwitch",
     severity="critical",
     since="0.1",
-    remedy="Load the module with 'modprobe nvidia'; give a switch back that vfio-pci has with 'driverctl unset-override'.",
+    remedy="Load the module with 'modprobe nvidia'; one that vfio-pci has is for a virtual machine: ask who runs it.",
     references=("open-gpu-kernel-modules, linux_nvswitch.c",),
 )
 def bound(fabric: Fabric) -> Findings:

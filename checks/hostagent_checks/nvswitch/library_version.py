@@ -2,10 +2,13 @@
 
 from hostagent.check import Findings, check, need, skip
 from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.packages import Packages
 from hostagent.knowledge.fabric import LIBRARY_PACKAGES
 
+from ._board import has_board
 from ._packages import named, other_versions
 
 
@@ -16,8 +19,10 @@ from ._packages import named, other_versions
     remedy="Install libnvidia-nscq and libnvsdm in exactly the driver's version, and hold them.",
     references=("NVIDIA Driver Installation Guide, section Compute-only (Headless)", "gpu-driver-container issue 735"),
 )
-def library_version(packages: Packages, driver: Driver, kernel: Kernel) -> Findings:
+def library_version(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kernel) -> Findings:
     found = named(need(packages.installed), LIBRARY_PACKAGES)
     if not found:
         skip("neither libnvidia-nscq nor libnvsdm is installed")
+    if not has_board(fabric, gpus):
+        skip("this host has no NVSwitch that they could tell of")
     yield from other_versions(found, driver, kernel)

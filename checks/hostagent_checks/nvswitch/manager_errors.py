@@ -1,11 +1,15 @@
 """The fabric manager has logged errors since it started: a switch, a link or a GPU that it could not bring up.
 
-Where it names another driver version, it has refused to work at all.
+Where it names another driver version, it has refused to work at all. Where it has errors and never said that GPUs and switches are set
+up, it runs on without having done its work (FM_STAY_RESIDENT_ON_FAILURES), and CUDA fails with error 802, unless every GPU says that
+it has joined the fabric. GPUs of A100 boards do not say it. Errors after that only warn.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
-from hostagent.knowledge.fabric import MISMATCH
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.fabric import CONFIGURED, MISMATCH
 
 from ._switches import local_switches
 
@@ -13,18 +17,25 @@ _SHOWN = 5
 
 
 @check(
-    title="The fabric manager has logged no error since it started",
-    severity="warning",
+    title="The fabric manager has done its work since it started",
+    severity="critical",
     since="0.1",
     remedy="Read /var/log/fabricmanager.log; restart the fabric manager after the cause is mended.",
-    references=("NVIDIA Fabric Manager User Guide, sections Log and Error Handling",),
+    references=("NVIDIA Fabric Manager User Guide, sections Log, Error Handling and Fabric Manager Config Options",),
 )
-def manager_errors(fabric: Fabric) -> Findings:
+def manager_errors(fabric: Fabric, gpus: tuple[Gpu, ...]) -> Findings:
     local_switches(fabric)
     errors = need(fabric.manager_log_errors)
+    shown = errors[-_SHOWN:]
     if any(MISMATCH in line for line in errors):
-        yield fail("the fabric manager refuses the driver's version", code="version-mismatch", evidence=errors[-_SHOWN:])
+        yield fail("the fabric manager refuses the driver's version", code="version-mismatch", evidence=shown)
+    elif errors and not isinstance(fabric.manager_configured, Unread) and not fabric.manager_configured and not _all_joined(gpus):
+        text = f"{len(errors)} errors in the fabric manager's log, and it has not set up GPUs and switches"
+        yield fail(text, code="not-configured", found=len(errors), wanted=CONFIGURED, evidence=shown)
     elif errors:
-        yield warn(
-            f"{len(errors)} errors in the fabric manager's log", code="errors", found=len(errors), wanted=0, evidence=errors[-_SHOWN:]
-        )
+        yield warn(f"{len(errors)} errors in the fabric manager's log", code="errors", found=len(errors), wanted=0, evidence=shown)
+
+
+def _all_joined(gpus: tuple[Gpu, ...]) -> bool:
+    states = [None if isinstance(gpu.fabric, Unread) else (gpu.fabric.state, gpu.fabric.status) for gpu in gpus]
+    return bool(states) and all(one == ("completed", 0) for one in states)

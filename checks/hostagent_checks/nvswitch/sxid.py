@@ -1,11 +1,13 @@
 """An NVSwitch logged a fault (SXid) since the host was booted.
 
-After a fatal one the switch, and every GPU on it, must be reset; others are logged and worked around.
+After a fatal one the switch, and every GPU on it, must be reset; others are logged and worked around. What came before the driver was
+loaded again is over where the driver lists the switch now.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.unread import Unread
 
 from ._switches import local_switches
 
@@ -22,6 +24,8 @@ def sxid(events: GpuEvents, fabric: Fabric) -> Findings:
     if not faults:
         local_switches(fabric)
     for one in faults:
+        if one.ended_by and not isinstance(fabric.driver_nvswitches, Unread) and one.pci in fabric.driver_nvswitches:
+            continue
         fatal = ", Fatal" in one.line
         times = f", {one.count} times" if one.count > 1 else ""
         report = fail if fatal else warn

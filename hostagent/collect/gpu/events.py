@@ -1,9 +1,13 @@
-"""What the kernel log of this boot says about GPUs and NVSwitches."""
+"""What the kernel log of this boot says about GPUs and NVSwitches, and what ended it."""
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
+from hostagent.collect.host.identity import read_identity
+from hostagent.collect.kernel.kernel import read_boot_time
 from hostagent.collect.kernel.log import read_kernel_log
 from hostagent.facts.gpu import GpuEvents, InitFailure, Xid
 from hostagent.facts.unread import Unread
@@ -11,10 +15,13 @@ from hostagent.knowledge import kernellog
 from hostagent.source import Source
 
 _XID, _SXID, _OF_XID = re.compile(kernellog.XID), re.compile(kernellog.SXID), re.compile(kernellog.OF_XID)
-_GPU, _HEAD = re.compile(kernellog.GPU), re.compile(kernellog.HEAD)
+_GPU, _HEAD, _LOADED = re.compile(kernellog.GPU), re.compile(kernellog.HEAD), re.compile(kernellog.LOADED)
 _OFF_XID = 79
 _FATAL = " Fatal"
 _LINE = 512
+_TIMELESS = Unread("not-recorded", "the record has no time")
+
+Seconds = float | Unread
 
 
 class Events(NamedTuple):
@@ -27,37 +34,85 @@ class Events(NamedTuple):
 
 def read_events(source: Source, known: Callable[[type], Any]) -> GpuEvents:
     log = read_kernel_log(source)
-    return GpuEvents(log, log, log, log) if isinstance(log, Unread) else GpuEvents(*parse_events(log.lines), log.complete)
+    if isinstance(log, Unread):
+        return GpuEvents(log, log, log, log, log, log)
+    now, booted_at = read_identity(source, known).now, read_boot_time(source)
+    uptime = now if isinstance(now, Unread) else booted_at if isinstance(booted_at, Unread) else now - booted_at
+    return GpuEvents(*parse_events(log.lines, log.times), log.complete, log.oldest, uptime)
 
 
-def parse_events(lines: Iterable[str]) -> Events:
-    """Xid, SXid and initialisation records, gathered by device and code, in the order in which each began.
+def parse_events(lines: Iterable[str], times: Iterable[Seconds] = ()) -> Events:
+    """Xid, SXid and initialisation records, gathered by device, code and what ended them, in the order in which each began.
 
-    >>> parse_events(["NVRM: Xid (PCI:0000:1b:00): 79, pid=4, GPU has fallen off the bus."]).xids
-    (Xid(pci='0000:1b:00.0', code=79, line='NVRM: Xid (PCI:0000:1b:00): 79, pid=4, GPU has fallen off the bus.', count=1),)
+    `times` are the records' seconds since the boot.
+
+    >>> parse_events(["NVRM: Xid (PCI:0000:1b:00): 79, pid=4, GPU has fallen off the bus."], [5.5]).xids[0].seconds
+    5.5
     >>> parse_events(["nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress"]).sxids[0].code
     12028
     >>> parse_events(["NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x62:0x40:2028)"]).init_failures[0].kind
     'adapter'
+    >>> ended = "NVRM: Xid (PCI:0000:1b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
+    >>> [one.ended_by for one in parse_events(["NVRM: Xid (PCI:0000:1b:00): 119, a", ended, "NVRM: Xid (PCI:0000:1b:00): 119, b"]).xids]
+    ['reset', '']
     """
-    xids: dict[tuple[str, int], Xid] = {}
-    sxids: dict[tuple[str, int], Xid] = {}
+    xids, sxids = _Faults(), _Faults()
     failures: dict[tuple[str, str], InitFailure] = {}
     last_gpu = ""  # a message of several lines names the GPU in its first one
-    for text in (line[:_LINE] for line in lines):
+    for text, at in zip((line[:_LINE] for line in lines), chain(times, repeat(_TIMELESS)), strict=False):
         line = " ".join(text.split("\n")).strip()
         gpu = _address(_GPU.match(text))
         last_gpu = gpu or last_gpu
         mark = _XID.match(text) or _SXID.match(text)
         if mark:
             match = _OF_XID.match(text, mark.end())
-            _count(sxids if mark.re is _SXID else xids, _address(match), int(match[3]) if match else 0, line)
+            code = int(match[3]) if match else 0
+            if mark.re is _XID and code == kernellog.RECOVERY_CODE and line.endswith(kernellog.RECOVERED):
+                xids.end("reset", at, _address(match))
+            else:
+                (sxids if mark.re is _SXID else xids).add(_address(match), code, line, at)
+        elif _LOADED.match(text):
+            xids.end("load", at)
+            sxids.end("load", at)
+            failures = {key: replace(one, ended_by="load") for key, one in failures.items()}
         elif (gpu and kernellog.GONE in text) or text.startswith(kernellog.STILL_GONE):
-            if (gpu or last_gpu, _OFF_XID) not in xids:  # else the message that goes with the Xid's own line
-                _count(xids, gpu or last_gpu, _OFF_XID, line)
+            if not xids.is_open(gpu or last_gpu, _OFF_XID):  # else the message that goes with the Xid's own line
+                xids.add(gpu or last_gpu, _OFF_XID, line, at)
         elif kind := _init_failure(text):
-            failures[gpu, kind] = InitFailure(gpu, kind, line)
-    return Events(tuple(xids.values()), tuple(sxids.values()), tuple(failures.values()))
+            failures[gpu, kind] = InitFailure(gpu, kind, line, "")
+    return Events(xids.all(), sxids.all(), tuple(failures.values()))
+
+
+class _Faults:
+    """Faults in the order in which each began; one that comes again after it was ended begins anew."""
+
+    def __init__(self) -> None:
+        self._found: list[Xid] = []
+        self._open: dict[tuple[str, int], int] = {}
+
+    def add(self, pci: str, code: int, line: str, at: Seconds) -> None:
+        place = self._open.get((pci, code))
+        if place is None:
+            self._open[pci, code] = len(self._found)
+            self._found.append(Xid(pci, code, line, 1, at, "", _TIMELESS))
+            return
+        before = self._found[place]
+        kept = before.line if _FATAL in before.line and _FATAL not in line else line
+        self._found[place] = replace(before, line=kept, count=before.count + 1, seconds=at)
+
+    def end(self, by: str, at: Seconds, pci: "str | None" = None) -> None:
+        """What is under way ends: of one device, or of all. A line without an address that can be read ends nothing."""
+        if pci == "":
+            return
+        for key in [key for key in self._open if pci is None or key[0] == pci]:
+            place = self._open.pop(key)
+            self._found[place] = replace(self._found[place], ended_by=by, ended_at=at)
+
+    def is_open(self, pci: str, code: int) -> bool:
+        return (pci, code) in self._open
+
+    def all(self) -> tuple[Xid, ...]:
+        return tuple(self._found)
 
 
 def _init_failure(text: str) -> str:
@@ -90,10 +145,3 @@ def _address(match: "re.Match[str] | None") -> str:
         return ""
     domain, bus, device = match[1].split(":")
     return f"{int(domain, 16):04x}:{bus}:{device}{match[2] or '.0'}".lower()
-
-
-def _count(into: dict[tuple[str, int], Xid], pci: str, code: int, line: str) -> None:
-    before = into.get((pci, code))
-    if before and _FATAL in before.line and _FATAL not in line:
-        line = before.line
-    into[pci, code] = Xid(pci, code, line, before.count + 1 if before else 1)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hostagent.collect.gpu import nvml, pci
+from hostagent.collect.gpu import nvml, pci, vfio
 from hostagent.facts.gpu import Accelerators, Gpu, OtherAccelerator
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
@@ -50,8 +50,9 @@ def read_gpus(source: Source, known: Callable[[type], Any]) -> "tuple[Gpu, ...] 
 def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerators:
     """Other vendors' GPUs; unread where a function that may be NVIDIA's GPU may as well be one of theirs."""
     functions = pci.scan(source)
+    ids = vfio.read_ids(source)
     if isinstance(functions, Unread):
-        return Accelerators(functions)
+        return Accelerators(functions, ids)
     unclear = next((one for one in _on_pci(source, functions).values() if isinstance(one, Unread)), None)
     others = tuple(
         OtherAccelerator(one.pci, f"0x{one.vendor:04x}", device if isinstance(device, str) else "unknown")
@@ -59,7 +60,7 @@ def read_accelerators(source: Source, known: Callable[[type], Any]) -> Accelerat
         if isinstance(one.vendor, int) and one.vendor in pci.OTHER_VENDORS and isinstance(one.kind, int)
         for device in (pci.identity(source, one.pci, "device"),)
     )
-    return Accelerators(others if unclear is None else unclear)
+    return Accelerators(others if unclear is None else unclear, ids)
 
 
 def _on_pci(source: Source, functions: tuple[pci.Function, ...]) -> "dict[str, bool | Unread]":

@@ -138,16 +138,28 @@ def ecc(answers: Answers) -> "Ecc | Unread":
     if isinstance(mode, Unread) and mode.why == "not-supported":
         return mode
     sram = answers["ecc_sram"]
-    if not isinstance(sram, Unread):
-        threshold = sram.get("threshold_exceeded") if isinstance(sram, dict) else None
-        sram = threshold if isinstance(threshold, bool) else _odd("ecc_sram", sram)
+    if not isinstance(sram, Unread | dict):
+        sram = _odd("ecc_sram", sram)
     return Ecc(
         enabled=then(mode, lambda found: found[0] == 1),
         pending=then(mode, lambda found: found[1] == 1),
         volatile_uncorrectable=number(answers, "ecc_volatile"),
+        volatile_sram_uncorrectable=then(sram, _sram_errors),
         aggregate_uncorrectable=number(answers, "ecc_aggregate"),
-        sram_threshold_exceeded=sram,
+        sram_threshold_exceeded=then(sram, _sram_threshold),
     )
+
+
+def _sram_threshold(sram: Answers) -> "bool | Unread":
+    found = sram.get("threshold_exceeded")
+    return found if isinstance(found, bool) else _odd("ecc_sram", sram)
+
+
+def _sram_errors(sram: Answers) -> "int | Unread":
+    """By parity and by code (SEC-DED): a driver counts an error in one of them."""
+    found = [sram.get(name) for name in ("volatileUncParity", "volatileUncSecDed")]
+    counts = [one for one in found if type(one) is int and one >= 0]
+    return sum(counts) if len(counts) == len(found) else _odd("ecc_sram", sram)
 
 
 def row_remap(answers: Answers) -> "RowRemap | Unread":

@@ -102,6 +102,15 @@ def bound_to(source: Source, pci: str) -> "str | Unread":
     return target.rstrip("/").rpartition("/")[2]
 
 
+def driver_override(source: Source, pci: str) -> "str | Unread":
+    """The one driver that may bind the device, "" for any; kernels before 3.16 have no such file."""
+    return then(line_in(source, f"{DEVICES}/{pci}/driver_override", absent=""), lambda name: "" if name == "(null)" else name)
+
+
+def is_vga(source: Source, pci: str) -> "bool | Unread":
+    return then(number(source, pci, "class"), lambda kind: kind >> 8 == VGA)
+
+
 def is_virtual(source: Source, pci: str) -> bool:
     """A virtual function is no card of its own: its physical function is."""
     return isinstance(source.readlink(f"{DEVICES}/{pci}/physfn"), str)
@@ -135,7 +144,9 @@ def facts(source: Source, pci: str) -> dict[str, Any]:
     device = identity(source, pci, "device")
     return {
         "device_id": device,
+        "vga": is_vga(source, pci),
         "bound_to": then(device, lambda _: bound_to(source, pci)),
+        "driver_override": then(device, lambda _: driver_override(source, pci)),
         "numa_node": count(source, pci, "numa_node"),
         "local_cpus": word(source, pci, "local_cpulist"),
         "config_readable": config_readable(source, pci, speed, width),

@@ -37,7 +37,7 @@ def read_kernel(source: Source, known: Callable[[type], Any]) -> Kernel:
         release=then(release, str),
         installed=_installed(source, root, releases, (release, following)),
         next_release=following,
-        booted_at=_booted_at(source),
+        booted_at=read_boot_time(source),
         loaded_modules=_loaded_modules(source),
         secure_boot=_secure_boot(source),
         module_signatures_enforced=_enforced(source),
@@ -141,7 +141,7 @@ def _initramfs(source: Source, release: str) -> "tuple[str | Unread, float | Unr
     return "", Unread("absent", f"kernel {release} has no initramfs in /boot")
 
 
-def _booted_at(source: Source) -> "float | Unread":
+def read_boot_time(source: Source) -> "float | Unread":
     return then(source.text("/proc/stat", keep=Keep("settings", ("btime",))), parse_boot_time)
 
 

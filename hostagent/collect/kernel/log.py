@@ -22,6 +22,8 @@ class KernelLog(NamedTuple):
 
     lines: tuple[str, ...]
     complete: "bool | Unread"
+    times: "tuple[float | Unread, ...]"  # of each line, in seconds since the boot
+    oldest: "float | Unread"  # seconds since the boot of the first record that is there
 
 
 def read_kernel_log(source: Source) -> "KernelLog | Unread":
@@ -33,7 +35,22 @@ def read_kernel_log(source: Source) -> "KernelLog | Unread":
     if None in messages:
         return Unread("error", "kernel_log: lines is no list of seconds and texts")
     whole = complete if isinstance(complete, bool) else Unread("error", "kernel_log: complete is not true or false")
-    return KernelLog(tuple(one for one in messages if one is not None), whole)
+    return KernelLog(tuple(one for one in messages if one is not None), whole, tuple(map(_time, lines or ())), _seconds(log.get("oldest")))
+
+
+def _time(line: Any) -> "float | Unread":
+    """When a record was made: ``[seconds since the boot, text]``; unread in tapes that have the text alone."""
+    return _seconds(line[0] if isinstance(line, list) and line else None)
+
+
+def _seconds(value: Any) -> "float | Unread":
+    """Seconds since the boot.
+
+    >>> _seconds(5.14), _seconds(None)
+    (5.14, Unread('not-recorded', 'kernel_log: the tape has no time'))
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if is_number else Unread("not-recorded", "kernel_log: the tape has no time")
 
 
 def _message(line: Any) -> "str | None":

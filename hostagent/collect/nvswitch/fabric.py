@@ -8,7 +8,7 @@ from hostagent.collect.gpu import pci
 from hostagent.collect.values import line_in, shown, stops_at_unread
 from hostagent.facts.nvswitch import Fabric, NvSwitch
 from hostagent.facts.unread import Unread, need, then
-from hostagent.knowledge.fabric import BASEBOARD_GPUS
+from hostagent.knowledge.fabric import BASEBOARD_GPUS, CONFIGURED
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -28,16 +28,19 @@ _STARTED = re.compile(r"Fabric Manager version \d")
 _ERROR = re.compile(r"\[(?:ERROR|FATAL|CRITICAL)\]", re.IGNORECASE)
 _LINE = 400
 _LINES = 20
-_MESSAGES = Keep("log", tuple(rf"^(?=.{{0,{_LINE}}}?{one}).{{0,{_LINE}}}" for one in (_STARTED.pattern, f"(?i:{_ERROR.pattern})")))
+_READ = (_STARTED.pattern, CONFIGURED, f"(?i:{_ERROR.pattern})")
+_MESSAGES = Keep("log", tuple(rf"^(?=.{{0,{_LINE}}}?{one}).{{0,{_LINE}}}" for one in _READ))
 
 
 def read_fabric(source: Source, known: Callable[[type], Any]) -> Fabric:
     switches = _switches(source)
+    log = source.tail(_LOG, keep=_MESSAGES)
     return Fabric(
         nvswitches=switches,
         driver_nvswitches=_driver_switches(source),
         nvlink5_managers=_bridges(source) if isinstance(switches, Unread) or not switches else (),
-        manager_log_errors=then(source.tail(_LOG, keep=_MESSAGES), parse_manager_log),
+        manager_log_errors=then(log, parse_manager_log),
+        manager_configured=then(log, parse_configured),
         imex_nodes=then(source.text(_IMEX_NODES, keep=Keep("matches", (r"^[ \t]*(?P<keep>[^\s#]+)",))), parse_imex_nodes),
         imex_channels=source.listdir(_IMEX_CHANNELS, absent=()),
     )
@@ -62,6 +65,23 @@ def parse_manager_log(text: str) -> tuple[str, ...]:
     return tuple(shown(line) for line in errors[-_LINES:])
 
 
+def parse_configured(text: str) -> "bool | Unread":
+    r"""Whether the fabric manager said, since it last started, that GPUs and switches are set up.
+
+    >>> started = "[Feb 28 2025 08:00:00] [INFO] [tid 9] Fabric Manager version 550.90.07 is running with the following options\n"
+    >>> done = "[Feb 28 2025 08:00:09] [INFO] [tid 9] Successfully configured all the available GPUs and NVSwitches to route NVLink.\n"
+    >>> parse_configured(started + done), parse_configured(started + done + started)
+    (True, False)
+    """
+    found: bool | Unread = Unread("absent", f"{_LOG} has no start of the fabric manager")
+    for line in text.splitlines():
+        if _STARTED.search(line[:_LINE]):
+            found = False
+        elif CONFIGURED in line[:_LINE]:
+            found = True
+    return found
+
+
 def parse_imex_nodes(text: str) -> tuple[str, ...]:
     r"""Addresses of an IMEX nodes file: one a line, comments after ``#``.
 
@@ -80,7 +100,7 @@ def _switches(source: Source) -> tuple[NvSwitch, ...]:
 
 def _switch(source: Source, address: str) -> NvSwitch:
     device = _attribute(source, address, "device")
-    return NvSwitch(address, device if isinstance(device, str) else "", pci.bound_to(source, address))
+    return NvSwitch(address, device, pci.bound_to(source, address))
 
 
 def _is_switch(source: Source, address: str) -> bool:

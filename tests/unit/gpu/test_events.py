@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hostagent.collect.gpu.events import parse_events, read_events
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.xids import CATALOGUE, meaning
+from hostagent.knowledge.xids import CATALOGUE, meaning, weighed_by
 from hostagent.testing import host
 
 
@@ -103,6 +103,7 @@ def test_a_gpu_that_does_not_start_is_told_by_its_kind(line, pci, kind):
 
 def test_ordinary_lines_are_no_events():
     lines = [
+        "nouveau 0000:01:00.0: Direct firmware load for nvidia/gp107/gr/sw_nonctx.bin failed with error -2",
         "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.142  Release Build  (builder)",
         "nvidia-nvlink: Nvlink Core is being initialized, major device number 510",
         "nvidia 0000:01:00.0: vgaarb: VGA decodes changed",
@@ -113,7 +114,7 @@ def test_ordinary_lines_are_no_events():
 
 def test_a_log_that_may_not_be_read_leaves_every_fact_unread():
     denied = Unread("denied", "/dev/kmsg")
-    assert read_events(host({"kernel_log": denied}), None) == GpuEvents(denied, denied, denied, denied)
+    assert read_events(host({"kernel_log": denied}), None) == GpuEvents(*[denied] * 6)
 
 
 @pytest.mark.parametrize("answer", [{}, {"lines": "x", "complete": True}, {"lines": [1], "complete": True}, [], "x"])
@@ -165,3 +166,69 @@ def test_a_code_is_weighed_by_nvidias_action_for_it(kind, codes):
 def test_the_message_that_goes_with_an_xid_79_is_no_second_fall():
     lines = ["NVRM: Xid (PCI:0000:9d:00): 79, pid=4, GPU has fallen off the bus.", "NVRM: GPU 0000:9d:00.0: GPU has fallen off the bus."]
     assert [(one.code, one.count) for one in parse_events(lines).xids] == [(79, 1)]
+
+
+LOADED = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build"
+NONE = "NVRM: Xid (PCI:0000:{}:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
+WANTED = "NVRM: Xid (PCI:0000:{}:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+FELL = "NVRM: Xid (PCI:0000:{}:00): 79, pid=4, GPU has fallen off the bus."
+
+
+def eras(*lines, times=()):
+    return [(one.pci[5:7], one.code, one.ended_by) for one in parse_events(lines, times).xids]
+
+
+def test_a_reset_ends_what_came_before_it_on_that_gpu_alone():
+    found = eras(FELL.format("1b"), WANTED.format("1b"), FELL.format("43"), NONE.format("1b"), FELL.format("1b"))
+    assert found == [("1b", 79, "reset"), ("1b", 154, "reset"), ("43", 79, ""), ("1b", 79, "")]
+
+
+def test_a_load_of_the_driver_ends_what_came_before_it_on_every_device():
+    switch = "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"
+    failed = "NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x62:0x40:2028)"
+    found = parse_events([LOADED, FELL.format("1b"), switch, failed, LOADED, FELL.format("1b"), switch])
+    assert [one.ended_by for one in found.xids] == ["load", ""]
+    assert [one.ended_by for one in found.sxids] == ["load", ""]
+    assert [one.ended_by for one in found.init_failures] == ["load"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NVRM: Xid (PCI:0000:1b:00): 13, pid=1, name=to 0x0 (None)",
+        "NVRM: Xid (PCI:zz): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
+        WANTED.format("1b"),
+        "NVRM: loading",
+        "a[1]: NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64",
+        "NVRM: API mismatch: the client has the version\n" + LOADED,
+    ],
+)
+def test_nothing_else_ends_a_fault(line):
+    assert eras(FELL.format("1b"), line)[0] == ("1b", 79, "")
+
+
+def test_a_fault_says_when_it_was_and_when_it_ended():
+    (one,) = parse_events([FELL.format("1b"), FELL.format("1b"), NONE.format("1b")], [5.0, 6.5, 9.0]).xids
+    assert (one.count, one.seconds, one.ended_at) == (2, 6.5, 9.0)
+
+
+def test_records_without_a_time_keep_their_order():
+    (one,) = parse_events([FELL.format("1b"), NONE.format("1b")]).xids
+    assert (one.seconds.why, one.ended_by, one.ended_at.why) == ("not-recorded", "reset", "not-recorded")
+
+
+def test_the_message_after_a_reset_and_a_new_fall_counts_anew():
+    gone = "NVRM: GPU 0000:1b:00.0: GPU has fallen off the bus."
+    assert eras(FELL.format("1b"), gone, NONE.format("1b"), gone) == [("1b", 79, "reset"), ("1b", 79, "")]
+
+
+def test_how_far_a_log_reaches_back_is_told_by_its_first_record_and_the_clock():
+    log = {"lines": [], "complete": False, "oldest": 880000.0}
+    found = read_events(host({"kernel_log": log, "host": {"now": 1763640000.0 + 885600}, "/proc/stat": "btime 1763640000\n"}), None)
+    assert (found.log_oldest, found.uptime) == (880000.0, 885600.0)
+
+
+def test_a_codes_kind_names_its_source():
+    assert "device plugin" in weighed_by(109)
+    assert "device plugin" not in weighed_by(79)
+    assert weighed_by(79).startswith("critical")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.nvswitch.fabric import parse_imex_nodes, parse_manager_log, read_fabric
+from hostagent.collect.nvswitch.fabric import parse_configured, parse_imex_nodes, parse_manager_log, read_fabric
 from hostagent.facts.nvswitch import NvSwitch
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
@@ -105,6 +105,24 @@ def test_errors_before_the_managers_last_start_are_past():
     new = "[Feb 28 2025 08:00:01] [ERROR] [tid 2] new\n"
     assert parse_manager_log(old + start) == ()
     assert parse_manager_log(old + start + new) == (new.strip(),)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Successfully configured all the available GPUs and NVSwitches to route NVLink traffic.",
+        "Successfully configured all the available NVSwitches to route GPU NVLink traffic. NVLink Peer-to-Peer support will be enabled",
+    ],
+)
+def test_the_manager_has_done_its_work_when_it_says_so_after_its_last_start(said):
+    start = "[Feb 28 2025 08:00:00] [INFO] [tid 2] Fabric Manager version 550.90.07 is running with the following configuration options\n"
+    done = f"[Feb 28 2025 08:00:09] [INFO] [tid 2] {said}\n"
+    assert (parse_configured(start + done), parse_configured(start + done + start)) == (True, False)
+    assert parse_configured("[x] [ERROR] [tid 1] a\n").why == "absent"
+
+
+def test_a_switch_whose_kind_cannot_be_read_has_none():
+    assert fabric({**HGX, f"{SWITCH}/device": Unread("denied", "x")}).nvswitches[0].device_id.why == "denied"
 
 
 def test_of_many_errors_the_newest_are_kept():

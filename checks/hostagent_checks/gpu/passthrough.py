@@ -1,0 +1,36 @@
+"""A GPU is held for virtual machines (vfio-pci), and nothing says that this is meant: containers of this host have one GPU less.
+
+It is meant where the host shows it: the device is bound by name (driver_override, as driverctl, libvirt and the GPU Operator do),
+or its id is given to vfio-pci on the kernel command line or in modprobe.d. Or the profile says so: ``gpus.passthrough`` is "any",
+or lists the GPU's address. Then the GPU is left out and the rest of the host is judged. A virtual machine may run with it:
+look for one before the GPU is given back.
+"""
+
+from hostagent.check import Findings, check, need, skip, warn
+from hostagent.facts.gpu import Accelerators, Gpu
+from hostagent.profile import Profile
+
+from ._judged import VFIO
+
+
+@check(
+    title="A GPU on vfio-pci is meant for virtual machines",
+    severity="warning",
+    since="0.1",
+    order=21,
+    remedy="Where it is meant, name the GPU's address in gpus.passthrough of the profile. Where not, make sure that no virtual machine "
+    "has it, then ask who set it up.",
+    references=("driverctl(8)", "NVIDIA GPU Operator, GPU Operator with KubeVirt", "Linux kernel, Documentation/driver-api/vfio.rst"),
+)
+def passthrough(gpu: Gpu, accelerators: Accelerators, profile: Profile) -> Findings:
+    if need(gpu.bound_to) != VFIO:
+        return
+    wanted = profile.gpus.passthrough
+    if wanted == "any" or gpu.pci in wanted:
+        skip("the profile leaves it to virtual machines")
+    if need(gpu.driver_override) == VFIO:
+        skip("it is bound to vfio-pci by name, for a virtual machine")
+    ids = need(accelerators.vfio_ids)
+    if f"10de:{need(gpu.device_id).removeprefix('0x')}" in ids:
+        skip("GPUs of its kind are given to vfio-pci, for virtual machines")
+    yield warn("vfio-pci has the GPU, and nothing says why", code="unexplained", found=VFIO, wanted="nvidia, or a reason")

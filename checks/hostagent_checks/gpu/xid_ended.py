@@ -1,0 +1,27 @@
+"""A GPU had a fault (Xid) since the host was booted, and it was ended: the driver says that the GPU needs no recovery any more, or its
+module was loaded again, and NVML lists the GPU. Worth knowing when it comes back; then `gpu.xid` warns.
+"""
+
+from hostagent.check import Findings, check, warn
+from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.knowledge.kernellog import RECOVERY_CODE
+from hostagent.knowledge.xids import meaning
+
+from ._xids import describe, end_of, is_over, logged, need_service
+
+
+@check(
+    title="The kernel log of this boot has no GPU fault that was ended",
+    severity="info",
+    since="0.1",
+    remedy="Nothing now; name the time and the code when the GPU is sent in.",
+    references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
+)
+def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
+    for one in logged(events, gpus):
+        if one.code == RECOVERY_CODE:  # says what the others want, and is no fault of its own
+            continue
+        known = meaning(one.code)
+        need_service(one, gpus)
+        if known.kind in ("critical", "warning") and is_over(one, gpus):
+            yield describe(one, known, warn, more=end_of(one))

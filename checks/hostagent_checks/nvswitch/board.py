@@ -1,0 +1,35 @@
+"""The board has fewer GPUs or NVSwitches than it was built with: one has lost its power or its seat, or it is broken.
+
+An HGX board has eight GPUs and the switches of its generation, HGX-2 sixteen on two boards. A virtual machine with switches has one
+of the sets that NVIDIA documents for the board; seven of eight GPUs are none. What all GPUs lost alike shows here and in
+`nvswitch.links` alone. GPUs that are held for virtual machines count: they are on PCI.
+"""
+
+from hostagent.check import Findings, check, fail
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.host import Machine
+from hostagent.facts.nvswitch import Fabric
+
+from ._board import find_board, sets
+
+
+@check(
+    title="The board has all GPUs and NVSwitches that it was built with",
+    severity="critical",
+    since="0.1",
+    order=20,  # beside gpu.present: the cause of what other families find
+    remedy="Drain the node and power-cycle it; have the board serviced if the device stays away. In a virtual machine ask who gave it "
+    "the GPUs and switches.",
+    references=(
+        "NVIDIA Fabric Manager User Guide, sections GPU Baseboard Topologies and Supported Virtual Machine Configurations",
+        "gpu-operator issue 2511",
+    ),
+)
+def board(fabric: Fabric, gpus: tuple[Gpu, ...], machine: Machine) -> Findings:
+    found = find_board(fabric, gpus, machine)
+    if not sets(found, machine):
+        switched = bool(found.board.switch)
+        wanted = " or ".join(f"{one.gpus} GPUs{f' and {one.switches} NVSwitches' if switched else ''}" for one in found.board.whole)
+        there = f"{len(found.gpus)} GPUs{f' and {found.switches} NVSwitches' if switched else ''}"
+        code = "incomplete" if (len(found.gpus), found.switches) < max((one.gpus, one.switches) for one in found.board.whole) else "other"
+        yield fail(f"{found.board.name}: {there}, built with {wanted}", code=code, found=there, wanted=wanted)

@@ -1,0 +1,61 @@
+"""NVLinks of a GPU on a board with NVSwitches are down: traffic between GPUs is slower, goes over PCIe, or CUDA does not start.
+
+Each GPU of a board has the links of its product, all of them up; a part of a board in a virtual machine has those that NVIDIA
+documents. Links that MIG or an option of the driver switched off are no fault, nor are those of a board of which virtual machines
+have some GPUs: their partition says which are up. `gpu.nvlink_active` compares the GPUs of hosts without such a board.
+"""
+
+from typing import NamedTuple
+
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu, Mig
+from hostagent.facts.host import Machine
+from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.knowledge.fabric import LINKS_OF, LINKS_OFF
+
+from ._board import find_board, sets
+
+
+class _Links(NamedTuple):
+    which: str
+    up: int
+    wanted: int
+
+
+@check(
+    title="All NVLinks of the board's GPUs are up",
+    severity="critical",
+    since="0.1",
+    remedy="See the findings about the fabric manager; drain the node and reset all GPUs together, or reboot. Have the board serviced "
+    "if the link stays down.",
+    references=("NVIDIA Fabric Manager User Guide, GPU Baseboard Topologies", "NVIDIA NVML API Reference, nvmlDeviceGetNvLinkState"),
+)
+def links(fabric: Fabric, gpus: tuple[Gpu, ...], machine: Machine, driver: Driver) -> Findings:
+    found = find_board(fabric, gpus, machine)
+    if any(not isinstance(gpu.bound_to, Unread) and gpu.bound_to == "vfio-pci" for gpu in found.gpus):
+        skip("virtual machines have GPUs of the board")
+    here = sets(found, machine) or found.board.whole
+    down = [one for one in (_links(gpu, max(row.links for row in here)) for gpu in found.gpus) if one and one.up < one.wanted]
+    if down and (option := _switched_off(driver)):
+        skip(f"the driver's option {option} switches links off")
+    if len(down) == len(found.gpus) and len({(one.up, one.wanted) for one in down}) == 1:
+        down = [down[0]._replace(which=f"each of {len(down)} GPUs")]
+    for one in down:
+        yield fail(f"{one.which}: {one.up} NVLinks are up, wanted {one.wanted}", code="down", found=one.up, wanted=one.wanted)
+
+
+def _links(gpu: Gpu, most: int) -> "_Links | None":
+    """None for a GPU with MIG, and for one that NVML lacks, which `gpu.count_agrees` tells."""
+    is_lacking = isinstance(gpu.nvlinks, Unread) and gpu.nvlinks.why in NOT_APPLICABLE
+    if is_lacking or (isinstance(gpu.mig, Mig) and gpu.mig.current):
+        return None
+    return _Links(gpu.pci, sum(need(link.active) for link in need(gpu.nvlinks)), min(most, LINKS_OF.get(need(gpu.device_id), 1)))
+
+
+def _switched_off(driver: Driver) -> str:
+    """The name of the loaded module's option that does it, "" for none."""
+    if isinstance(driver.parameters, Unread):
+        return ""
+    return next((name for name, value in driver.parameters if any(name == known and mark in value for known, mark in LINKS_OFF)), "")

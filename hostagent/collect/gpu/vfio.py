@@ -1,0 +1,47 @@
+"""Which devices the host is told to give to vfio-pci, and so to virtual machines."""
+
+import re
+
+from hostagent.collect.kernel.modprobe import DIRECTORIES, parse_options
+from hostagent.collect.values import names_in
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+from hostagent.source.keep import Keep
+
+_PARAMETERS = ("vfio-pci.ids", "vfio_pci.ids")
+_OPTIONS = Keep("matches", (r"(?m:^[ \t]*options[ \t]+vfio[-_]pci[ \t][^\n]*)",))
+_ID = re.compile(r"([0-9a-f]{4}):([0-9a-f]{4})", re.ASCII)
+
+
+def read_ids(source: Source) -> "tuple[str, ...] | Unread":
+    """By the kernel's command line and by modprobe.d. Ids that are written to sysfs later leave no trace."""
+    cmdline = source.text("/proc/cmdline", keep=Keep("words", _PARAMETERS))
+    texts = [] if isinstance(cmdline, Unread) else [value for key, _, value in _pairs(cmdline) if key in _PARAMETERS]
+    unread = cmdline if isinstance(cmdline, Unread) and cmdline.why not in ("absent", "not-running") else None
+    for directory in DIRECTORIES:
+        names = names_in(source, directory)
+        if isinstance(names, Unread):
+            unread = names if unread is None else unread
+            continue
+        for name in names:
+            text = source.text(f"{directory}/{name}", keep=_OPTIONS, absent="") if name.endswith(".conf") else ""
+            if isinstance(text, Unread):
+                unread = text if unread is None else unread
+            else:
+                texts += [value for key, value in parse_options(text, "vfio-pci") if key == "ids"]
+    found = tuple(dict.fromkeys(one for text in texts for one in parse_ids(text)))
+    return found if found or unread is None else unread
+
+
+def _pairs(cmdline: str) -> "list[tuple[str, str, str]]":
+    return [word.partition("=") for word in cmdline.split()]
+
+
+def parse_ids(text: str) -> tuple[str, ...]:
+    """Vendor and device of each id of the parameter ``ids``; subsystem and class, which may follow, are left out.
+
+    >>> parse_ids("10de:2330,10DE:1aeb:10de:0001")
+    ('10de:2330', '10de:1aeb')
+    """
+    found = (_ID.match(one.strip().lower()) for one in text.split(","))
+    return tuple(f"{one[1]}:{one[2]}" for one in found if one)

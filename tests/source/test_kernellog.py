@@ -1,0 +1,36 @@
+"""The ring buffer and the journal together: how far the log reaches back, and what it then holds."""
+
+import json
+
+import pytest
+
+from hostagent.facts.unread import Unread
+from hostagent.source.kernellog import kernel_log
+from hostagent.source.paths import Root
+
+FIRST = "Linux version 6.8.0-87-generic (buildd@lcy02) #88-Ubuntu SMP"
+OLD, NEW = (f"NVRM: Xid (PCI:0000:1b:00): {code}, pid=1" for code in (79, 31))
+
+
+def answer(tmp_path, ring, journal):
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kmsg").write_text("".join(f"6,{number},{at * 1_000_000},-;{text}\n" for number, (at, text) in enumerate(ring)))
+    entries = [{"MESSAGE": text, "SYSLOG_FACILITY": "0", "_SOURCE_MONOTONIC_TIMESTAMP": str(at * 1_000_000)} for at, text in journal or ()]
+    stdout = "".join(f"{json.dumps(one)}\n" for one in entries)
+    ran = Unread("absent") if journal is None else {"exit_code": 0, "stdout": stdout, "stderr": ""}
+    return kernel_log(Root(str(tmp_path)), lambda *_: ran)
+
+
+@pytest.mark.parametrize(
+    ("ring", "journal", "expected"),
+    [
+        ([(0, FIRST), (5, NEW)], None, ([[5.0, NEW]], True, 0.0)),
+        ([(7, "usb 1-1: new device"), (9, NEW)], None, ([[9.0, NEW]], False, 7.0)),
+        ([(7, "usb 1-1: new device"), (9, NEW)], [(0, FIRST), (2, OLD), (9, NEW)], ([[2.0, OLD], [9.0, NEW]], True, 0.0)),
+        ([(7, "usb 1-1: new device"), (9, NEW)], [(2, OLD)], ([[2.0, OLD], [9.0, NEW]], False, 2.0)),
+        ([(7, "usb 1-1: new device"), (9, NEW)], [(9, NEW)], ([[9.0, NEW]], False, 7.0)),
+        ([], None, ([], False, None)),
+    ],
+)
+def test_what_the_ring_has_lost_the_journal_may_still_have(tmp_path, ring, journal, expected):
+    assert answer(tmp_path, ring, journal) == dict(zip(("lines", "complete", "oldest"), expected, strict=True))

@@ -1,0 +1,118 @@
+"""Hosts whose GPUs sit on boards with NVSwitches: healthy ones, and the same with one named change."""
+
+from pathlib import Path
+
+from tests.trees import containers, driver, gpus, packages, system
+from tests.trees.gpus import HGX, Place, Product
+from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, hgx_h100, persist, toolkit, ubuntu
+from tests.trees.system import Daemon
+from tests.trees.tree import BOOTED_AT, Tree
+
+#: ``lspci -nn`` of an HGX A100 board: GPUs 10de:20b2, switches 10de:1af1.
+A100 = Product(
+    "NVIDIA A100-SXM4-80GB", 0x20B2, 0x1463, speed="16.0 GT/s PCIe", vbios="92.00.45.00.05",
+    nvml=(
+        ("DeviceGetMemoryInfo", "value 85899345920"), ("DeviceGetCudaComputeCapability", "value 8 0"),
+        ("DeviceGetNvLinkState", "value 1 1 1 1 1 1 1 1 1 1 1 1"), ("DeviceGetGpuFabricInfoV", "error 3"),
+        ("DeviceGetEnforcedPowerLimit", "value 400000"), ("DeviceGetPowerManagementDefaultLimit", "value 400000"),
+    ),
+)  # fmt: skip
+B200 = Product(
+    "NVIDIA B200", 0x2901, 0x1999, vbios="97.00.82.00.1C",
+    nvml=(
+        ("DeviceGetMemoryInfo", "value 192265846784"), ("DeviceGetCudaComputeCapability", "value 10 0"),
+        ("DeviceGetEnforcedPowerLimit", "value 1000000"), ("DeviceGetPowerManagementDefaultLimit", "value 1000000"),
+    ),
+)  # fmt: skip
+_A100_SWITCHES = tuple(f"0000:{bus}:00.0" for bus in ("e2", "e3", "e4", "e5", "e6", "e7"))
+_BRIDGES = tuple(f"0000:d8:00.{function}" for function in range(4))
+_LOG = "/var/log/fabricmanager.log"
+_STARTED = "[Nov 10 2026 06:00:21] [INFO] [tid 870] Fabric Manager version {0} is running with the following configuration options\n"
+#: The words of release 550 and later on a board with second-generation switches.
+_CONFIGURED = (
+    "[Nov 10 2026 06:00:29] [INFO] [tid 870] Successfully configured all the available GPUs and NVSwitches to route NVLink traffic.\n"
+)
+
+
+def _board(root: Path, name: str, product: Product, places: tuple[Place, ...] = HGX, vm: tuple[str, str] = ("", "")) -> Tree:
+    """A Kubernetes node with these GPUs and a fabric manager that has done its work; the switches are the caller's."""
+    tree = Tree(root, kernel=KERNEL, driver=DRIVER)
+    ubuntu(tree, name)
+    driver_of_cuda_repository(tree)
+    packages.dpkg(tree, dict.fromkeys(packages.SWITCH_PACKAGES, f"{DRIVER}-1ubuntu1"), held=packages.SWITCH_PACKAGES)
+    driver.load_driver(tree)
+    gpus.install_gpus(tree, product, places)
+    persist(tree)
+    for file, word in zip(("sys_vendor", "product_name"), vm, strict=True):
+        tree.write(f"/sys/class/dmi/id/{file}", f"{word}\n")
+    start = "/usr/bin/nvidia-fabricmanager-start.sh --mode start"
+    system.unit(tree, "nvidia-fabricmanager.service", system.service("NVIDIA fabric manager service", start))
+    argv = ("/usr/bin/nv-fabricmanager", "-c", "/usr/share/nvidia/nvswitch/fabricmanager.cfg")
+    system.run(tree, Daemon(870, argv, "nvidia-fabricmanager.service"))
+    tree.write(_LOG, _STARTED.format(DRIVER) + _CONFIGURED, time=BOOTED_AT + 29)
+    toolkit(tree)
+    packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
+    containers.install_containerd(tree)
+    containers.run_kubelet(tree)
+    containers.cdi(tree, len(places))
+    return tree
+
+
+def hgx_a100(root: Path) -> Tree:
+    """Eight A100 under six NVSwitches; A100 tells NVML nothing of its fabric."""
+    tree = _board(root, "hgx-a100-03", A100)
+    gpus.install_switches(tree, _A100_SWITCHES, 0x1AF1)
+    return tree
+
+
+def hgx_a100_manager_stayed(root: Path) -> Tree:
+    """FM_STAY_RESIDENT_ON_FAILURES=1: the fabric manager runs and has not done its work, CUDA answers 802."""
+    tree = hgx_a100(root)
+    error = "[Nov 10 2026 06:00:24] [ERROR] [tid 870] failed to initialize NVSwitch at physical id 9 pci bus id 00000000:E3:00.0\n"
+    tree.write(_LOG, _STARTED.format(DRIVER) + error, time=BOOTED_AT + 24)
+    return tree
+
+
+def hgx_b200(root: Path) -> Tree:
+    """Eight B200: PCI shows no NVSwitch, four functions of a ConnectX-7 lead to them, nvlsm runs beside the fabric manager."""
+    tree = _board(root, "hgx-b200-11", B200)
+    for number, address in enumerate(_BRIDGES):
+        gpus.function(tree, address, 0x15B3, 0x1021, 0x020700, driver="mlx5_core")
+        device = f"/sys/devices/pci{address[:7]}/{address}"
+        tree.write(f"{device}/vpd", b"\x82\x22\x00Nvidia ConnectX-7 mezz\x90\x10\x00V3\x0dSMDL=SW_MNG\x78")
+        tree.link(f"/sys/class/infiniband/mlx5_{number}/device", f"../../..{device.removeprefix('/sys')}")
+    system.load(tree, "mlx5_core", "ib_umad")
+    packages.dpkg(tree, {"nvlsm": "2025.10.11-1"})
+    argv = ("/opt/nvidia/nvlsm/sbin/nvlsm", "-F", "/usr/share/nvidia/nvlsm/nvlsm.conf", "-B")
+    system.run(tree, Daemon(872, argv, "nvidia-fabricmanager.service"))
+    return tree
+
+
+def p5_vm(root: Path) -> Tree:
+    """EC2 p5.48xlarge: a virtual machine that has the whole board, eight H100 and four NVSwitches."""
+    tree = _board(root, "ip-10-0-31-7", gpus.H100, vm=("Amazon EC2", "p5.48xlarge"))
+    gpus.install_switches(tree)
+    return tree
+
+
+def p5_vm_seven_gpus(root: Path) -> Tree:
+    """The same with seven of its eight GPUs: none of the sets that NVIDIA documents."""
+    tree = _board(root, "ip-10-0-31-7", gpus.H100, HGX[:7], vm=("Amazon EC2", "p5.48xlarge"))
+    gpus.install_switches(tree)
+    return tree
+
+
+def hgx_h100_three_switches(root: Path) -> Tree:
+    """One NVSwitch is gone from PCI; the driver lists the others."""
+    tree = hgx_h100(root)
+    lost = gpus.SWITCHES[-1]
+    for path in (f"/sys/bus/pci/devices/{lost}", f"/proc/driver/nvidia-nvswitch/devices/{lost}", "/dev/nvidia-nvswitch3"):
+        tree.remove(path)
+    return tree
+
+
+def hgx_h100_links_down(root: Path) -> Tree:
+    """All NVLinks of all GPUs are down: no GPU differs from its peers."""
+    tree = hgx_h100(root)
+    gpus.fault(tree, f"DeviceGetNvLinkState * value {' '.join('0' * 18)}")
+    return tree
