@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from hostagent.collect.driver.ldcache import parse_ldcache
-from hostagent.collect.kernel.kernel import parse_modules_dep, read_kernel
+from hostagent.collect.kernel.installed import parse_modules_dep
+from hostagent.collect.kernel.kernel import read_kernel
 from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
 from tests.real.conftest import need_real

@@ -5,7 +5,7 @@ import lzma
 
 from tests import stub_nvml
 from tests.trees import formats
-from tests.trees.system import load, log_kernel
+from tests.trees.system import load, log_kernel, vermagic
 from tests.trees.tree import INSTALLED_AT, Tree
 
 _MODULES = ("nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peermem")
@@ -22,7 +22,7 @@ def modinfo(tree: Tree, release: str, version: str) -> dict[str, str]:
         "version": version,
         "srcversion": srcversion(version, tree.flavour),
         "name": "nvidia",
-        "vermagic": f"{release} SMP preempt mod_unload modversions ",
+        "vermagic": vermagic(release),
     }
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tests.trees import formats
 from tests.trees.tree import BOOTED_AT, Tree
 
 #: os-release of each distribution, the keys that programs ask for.
@@ -113,12 +114,20 @@ def install_kernel(tree: Tree, release: str, *, headers: bool = True, files: str
     for name in ("modules.builtin", "modules.order"):
         tree.write(f"{directory}/{name}", "kernel/fs/ext4/ext4.ko\n")
     tree.write(f"{directory}/kernel/drivers/gpu/drm/nouveau/nouveau.ko.zst")
-    tree.write(f"{directory}/modules.dep", "kernel/drivers/gpu/drm/nouveau/nouveau.ko.zst:\n")
+    tree.write(
+        f"{directory}/kernel/drivers/net/veth.ko.zst", formats.zstd(formats.kernel_module({"vermagic": vermagic(release), "name": "veth"}))
+    )
+    tree.write(f"{directory}/modules.dep", "kernel/drivers/net/veth.ko.zst:\nkernel/drivers/gpu/drm/nouveau/nouveau.ko.zst:\n")
     for name in files.format(release).split():
         tree.write(f"/boot/{name}", f"{name}\n")
     if headers:
         tree.write(f"/usr/src/linux-headers-{release}/Makefile", "VERSION = 6\n")
         tree.link(f"{directory}/build", f"/usr/src/linux-headers-{release}")
+
+
+def vermagic(release: str) -> str:
+    """What each module built for a kernel of a distribution says of it (Linux kernel, include/linux/vermagic.h)."""
+    return f"{release} SMP preempt mod_unload modversions "
 
 
 def load(tree: Tree, *modules: str) -> None:

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from hostagent.collect.values import names_in, stops_at_unread
-from hostagent.facts.unread import need
+from hostagent.facts.unread import Unread, need
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -16,7 +16,18 @@ _NEVER_LOADED = re.compile(
     r"^[ \t]*(?:blacklist[ \t]+nouveau|alias[ \t]+nouveau[ \t]+off|install[ \t]+nouveau[ \t]+\S*(?:true|false))\b", re.MULTILINE
 )
 #: Not on a line that goes on from the one before.
-_KEEP = Keep("matches", (_NEVER_LOADED.pattern, r"(?<!\\\n)^(?:[ \t]|\\\n)*options(?:[ \t]|\\\n)+nvidia(?=[ \t]|\\\n)(?:\\\n|[^\n])*"))
+_KEEP = Keep(
+    "matches",
+    (
+        _NEVER_LOADED.pattern,
+        r"(?<!\\\n)^(?:[ \t]|\\\n)*options(?:[ \t]|\\\n)+nvidia(?=[ \t]|\\\n)(?:\\\n|[^\n])*",
+        r"(?<!\\\n)^[ \t]*(?:alias|install)[ \t]+nvidia[-\w]*[ \t][^\n]*",
+    ),
+)
+#: How an ``install`` line of modprobe.d(5) loads a module itself, and how it keeps one out.
+_MODPROBE = re.compile(r"(?:^|[/\s;&|])modprobe((?:[ \t]+-\S+)*)[ \t]+([\w-]+)")
+_KEEPS_OUT = re.compile(r"(?:/\S*/)?(?:true|false|:)\b")
+_LONGEST_CHAIN = 8
 
 
 class ConfigFile(NamedTuple):
@@ -80,3 +91,46 @@ def parse_options(text: str, module: str) -> tuple[tuple[str, str], ...]:
                 name, _, value = word.partition("=")
                 found.append((name, value))
     return tuple(found)
+
+
+def parse_rules(text: str) -> tuple[tuple[str, str, str], ...]:
+    r"""
+    The rules of a modprobe.d file that say what stands behind a name of nvidia's: (alias or install, name, what it is).
+
+    >>> parse_rules("install nvidia modprobe -i nvidia-current $CMDLINE_OPTS\nalias nvidia_uvm nvidia-current-uvm\n")
+    (('install', 'nvidia', 'modprobe -i nvidia-current $CMDLINE_OPTS'), ('alias', 'nvidia-uvm', 'nvidia-current-uvm'))
+    """
+    words = (line.split(None, 2) for line in text.replace("\\\n", " ").splitlines())
+    return tuple((one[0], one[1].replace("_", "-"), one[2].strip()) for one in words if len(one) == 3 and one[0] in ("alias", "install"))
+
+
+def module_behind(files: "tuple[ConfigFile, ...]", name: str) -> "str | Unread":
+    """
+    The module that modprobe loads when it is asked for `name`, "" when it is told to load none.
+
+    >>> file = ConfigFile("/etc/modprobe.d/nvidia.conf", "install nvidia modprobe -i nvidia-current $CMDLINE_OPTS")
+    >>> module_behind((file,), "nvidia"), module_behind((), "nvidia")
+    ('nvidia-current', 'nvidia')
+    >>> module_behind((ConfigFile("a", "install nvidia /bin/false"),), "nvidia")
+    ''
+    """
+    aliases: dict[str, str] = {}
+    commands: dict[str, str] = {}
+    for file in files:
+        for kind, called, value in parse_rules(file.text):
+            (aliases if kind == "alias" else commands).setdefault(called, value.replace("_", "-") if kind == "alias" else value)
+    for _ in range(_LONGEST_CHAIN):
+        if name in aliases:
+            name = aliases[name]
+        elif name not in commands:
+            return "" if name == "off" else name
+        else:
+            calls = _MODPROBE.findall(commands[name])
+            direct = next((called for options, called in calls if re.search(r"\s(?:-i|--ignore-install)\b", options)), "")
+            if direct:
+                return aliases.get(direct, direct)
+            if not calls:
+                refused = Unread("error", f"modprobe.d: 'install {name}' runs {commands[name][:80]!r}")
+                return "" if _KEEPS_OUT.match(commands[name]) else refused
+            name = calls[0][1].replace("_", "-")
+    return ""
