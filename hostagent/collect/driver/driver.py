@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from hostagent.collect.driver.devices import read_char_links, read_majors, read_nodes
 from hostagent.collect.driver.dkms import read_dkms
 from hostagent.collect.driver.libraries import read_libraries
-from hostagent.collect.kernel.modprobe import parse_options, read_modprobe
+from hostagent.collect.kernel.modprobe import ConfigFile, module_behind, parse_options, read_modprobe
 from hostagent.collect.values import line_in, names_in, number_in, stops_at_unread
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.unread import Unread, need, then
@@ -36,7 +36,7 @@ def read_driver(source: Source, known: Callable[[type], Any]) -> Driver:
 def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
     files, evidence = read_modprobe(source), _container(source)
     return {
-        "module_options": then(files, lambda found: tuple(one for file in found for one in parse_options(file.text, "nvidia"))),
+        "module_options": then(files, _options),
         "libraries": read_libraries(source, known),
         "gsp_firmware": _gsp_firmware(source),
         "dkms": read_dkms(source),
@@ -46,6 +46,13 @@ def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
         "persistenced_socket": _socket(source, "/run/nvidia-persistenced/socket"),
         "cuda_toolkit_version": _cuda_toolkit(source),
     }
+
+
+def _options(files: tuple[ConfigFile, ...]) -> tuple[tuple[str, str], ...]:
+    """Of nvidia, and of the module that modprobe loads for it: Debian's have names of their own."""
+    behind = module_behind(files, "nvidia")
+    names = ("nvidia",) if isinstance(behind, Unread) or behind in ("", "nvidia") else ("nvidia", behind)
+    return tuple(one for file in files for name in names for one in parse_options(file.text, name))
 
 
 def _of_module(source: Source) -> dict[str, Any]:

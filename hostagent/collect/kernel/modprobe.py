@@ -20,7 +20,7 @@ _KEEP = Keep(
     "matches",
     (
         _NEVER_LOADED.pattern,
-        r"(?<!\\\n)^(?:[ \t]|\\\n)*options(?:[ \t]|\\\n)+nvidia(?=[ \t]|\\\n)(?:\\\n|[^\n])*",
+        r"(?<!\\\n)^(?:[ \t]|\\\n)*options(?:[ \t]|\\\n)+nvidia(?:[-_](?:current|tesla|legacy)[-\w]*)?(?=[ \t]|\\\n)(?:\\\n|[^\n])*",
         r"(?<!\\\n)^[ \t]*(?:alias|install)[ \t]+nvidia[-\w]*[ \t][^\n]*",
     ),
 )
@@ -76,7 +76,7 @@ def cmdline_blacklists_nouveau(cmdline: str) -> bool:
 
 def parse_options(text: str, module: str) -> tuple[tuple[str, str], ...]:
     r"""
-    The ``options`` of one module.
+    The ``options`` of one module. "-" and "_" are one in a module's name.
 
     >>> parse_options("options nvidia NVreg_EnableGpuFirmware=0 NVreg_TemporaryFilePath=/var\noptions nvidia-drm modeset=1", "nvidia")
     (('NVreg_EnableGpuFirmware', '0'), ('NVreg_TemporaryFilePath', '/var'))
