@@ -18,7 +18,7 @@ from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
 from hostagent.profile import Loaded
 from hostagent.reading import Collected, Reading
-from hostagent.report import SCHEMA_VERSION, HostIdentity, Judgement, ProfileIdentity, Report, Tool, coverage, verdicts
+from hostagent.report import SCHEMA_VERSION, HostIdentity, Judgement, ProfileIdentity, Report, Tool, coverage, security, verdicts
 from hostagent.report.facts import report_facts
 
 #: Seconds for judging, beside the deadline of the reading.
@@ -76,6 +76,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         findings=judgements,
         reading_order=catalogue.reading_order(prepared.checks),
         coverage=coverage(judgements),
+        security=security(judgements, loaded.profile.security),
         facts=report_facts(facts),
         cages=reading.cages,
         timings_ms=took_ms,

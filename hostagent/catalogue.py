@@ -3,7 +3,7 @@
 import importlib
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 
@@ -26,9 +26,21 @@ def load(names: Iterable[str], readable: Collection[str] | None = None) -> tuple
         if not found:
             raise HostagentError(f"the profile names the catalogue {name!r}, which holds no check", "Take it out of 'catalogues'")
         checks |= {one.id: one for one in found}
+    _refuse_unknown_proofs(checks)
     if readable is not None:
         _refuse_unreadable(checks.values(), readable)
     return tuple(checks[key] for key in sorted(checks))
+
+
+def _refuse_unknown_proofs(checks: Mapping[str, Check]) -> None:
+    """Of another catalogue that the profile names, too."""
+    for one in checks.values():
+        for proof in one.proved_by:
+            if proof not in checks or proof == one.id:
+                raise HostagentError(
+                    f"the check {one.id} is proved by {proof!r}, wanted another check's id",
+                    "See 'hostagent checks list', and mend it there",
+                )
 
 
 def _refuse_unreadable(checks: Iterable[Check], readable: Collection[str]) -> None:

@@ -13,6 +13,7 @@ _MEANS = {
     "warning": "warning: a failure makes the host degraded",
     "info": "info: worth knowing, never counts against the host",
 }
+_SECURITY = "security: what it counts is the profile's `security` (advisory: in no verdict), or its severity under `checks`"
 _SCOPES = {"node": "node: counts for every job", "fabric": "fabric: counts for multi-node jobs"}
 
 
@@ -24,6 +25,8 @@ def render_page(one: Check) -> str:
         parts += ["## Parameters", _parameters(one, one.inputs.params[1]())]
     if one.owns:
         parts += ["## Owned absence", _owned(one)]
+    if one.proved_by:
+        parts += ["## Proved by", _proofs(one)]
     if one.references:
         parts += ["## References", "\n".join(f"- {reference}" for reference in one.references)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -48,6 +51,7 @@ def _properties(one: Check) -> dict[str, str]:
     return {
         "severity": _MEANS[one.severity],
         "scope": _SCOPES[one.scope],
+        **({"axis": _SECURITY} if one.axis == "security" else {}),
         "judged": _judged(one),
         "reads": ", ".join(_inputs(one)) or "nothing",
         "since": one.since,
@@ -84,6 +88,11 @@ def _shown(value: Any) -> str:
 def _owned(one: Check) -> str:
     fields = ", ".join(f"`{path}`" for path in one.owns)
     return f"This check fails where {fields} is absent; every other check that needs it does not apply then."
+
+
+def _proofs(one: Check) -> str:
+    names = " and ".join(f"[{proof}]({proof}.md)" for proof in one.proved_by)
+    return f"Where this check cannot judge, it counts in no verdict if {names} passed: they show the same function at work."
 
 
 def _cell(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple, NoReturn
 
 from hostagent.facts.unread import need
 from hostagent.inputs import Inputs, resolve
-from hostagent.vocabulary import SCOPES, SEVERITIES, Condition, Scope, Severity, Wrong
+from hostagent.vocabulary import AXES, SCOPES, SEVERITIES, Axis, Condition, Scope, Severity, Wrong
 
 __all__ = ["Check", "Family", "Finding", "Findings", "Severity", "check", "fail", "need", "skip", "warn"]
 
@@ -22,6 +22,8 @@ class Finding(NamedTuple):
     wanted: str
     evidence: tuple[str, ...]
     remedy: str  # "" for the check's own
+    at_least: Severity | None = None  # it weighs no less, whatever the axis of its check does by default
+    at_most: Severity | None = None  # it weighs no more than that
 
 
 Findings = Iterator[Finding]
@@ -36,14 +38,36 @@ def skip(reason: str) -> NoReturn:
     raise NotApplicable(need(reason))
 
 
-def fail(message: str, *, code: str, found: object = "", wanted: object = "", evidence: tuple[str, ...] = (), remedy: str = "") -> Finding:
-    """The healthy condition does not hold. `found` and `wanted` are printed in that order."""
-    return _finding("fail", message, code, found, wanted, evidence, remedy)
+def fail(
+    message: str,
+    *,
+    code: str,
+    found: object = "",
+    wanted: object = "",
+    evidence: tuple[str, ...] = (),
+    remedy: str = "",
+    at_least: Severity | None = None,
+    at_most: Severity | None = None,
+) -> Finding:
+    """The healthy condition does not hold. `found` and `wanted` are printed in that order.
+
+    One finding of a check can weigh more or less than the check itself: `at_most` "info" is worth knowing and counts in no verdict.
+    """
+    return _finding("fail", message, code, found, wanted, evidence, remedy)._replace(at_least=at_least, at_most=at_most)
 
 
-def warn(message: str, *, code: str, found: object = "", wanted: object = "", evidence: tuple[str, ...] = (), remedy: str = "") -> Finding:
+def warn(
+    message: str,
+    *,
+    code: str,
+    found: object = "",
+    wanted: object = "",
+    evidence: tuple[str, ...] = (),
+    remedy: str = "",
+    at_most: Severity | None = None,
+) -> Finding:
     """The condition holds but will not for long, or holds only in part: degraded, still placeable."""
-    return _finding("warn", message, code, found, wanted, evidence, remedy)
+    return _finding("warn", message, code, found, wanted, evidence, remedy)._replace(at_most=at_most)
 
 
 def _finding(outcome: Wrong, message: str, code: str, found: object, wanted: object, evidence: tuple[str, ...], remedy: str) -> Finding:
@@ -87,6 +111,8 @@ class Check(NamedTuple):
     doc: str
     order: int  # where it is told; 0 for where its family is
     family: Family
+    axis: Axis
+    proved_by: tuple[str, ...]  # ids of checks: where all of them pass, an unknown of this one stops no job
 
 
 def check(
@@ -99,20 +125,26 @@ def check(
     scope: Scope = "node",
     owns: tuple[str, ...] = (),
     order: int = 0,
+    axis: Axis = "fitness",
+    proved_by: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Findings]], Check]:
     """Declare a check. The function's annotations are its inputs: facts by type, ``Profile``, ``Params``.
 
     `order` is for a check that is told at another place than its family, such as the cause of what other families find.
+    `axis` "security" is for what a published vulnerability lets in: the profile's ``security`` says what that counts. `proved_by` are
+    checks that show the same function at work now. Never of what nothing else shows: a GPU's health, what the log says, access.
     Raises ``ValueError``, which names the mistake: a declaration is verified where it is made.
     """
     _want("severity", severity, SEVERITIES)
     _want("scope", scope, SCOPES)
+    _want("axis", axis, AXES)
 
     def declare(function: Callable[..., Findings]) -> Check:
         inputs = resolve(function)
         _refuse_unknown_absences(owns, inputs)
         doc = function.__doc__ or ""
-        return Check(function.__name__, function, title, severity, scope, remedy, references, since, owns, inputs, doc, order, UNTITLED)
+        said = (title, severity, scope, remedy, references, since, owns, inputs, doc, order, UNTITLED, axis, proved_by)
+        return Check(function.__name__, function, *said)
 
     return declare
 

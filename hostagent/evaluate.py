@@ -4,7 +4,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from hostagent.inputs import thresholds
 from hostagent.profile import CheckPolicy, Profile
 from hostagent.report import Judgement, subject_order
 from hostagent.typed import ShapeError
-from hostagent.vocabulary import WRONG, Outcome
+from hostagent.vocabulary import SEVERITIES, WRONG, Outcome, Severity
 
 
 class _Subject(NamedTuple):
@@ -54,14 +54,15 @@ def evaluate(
             for one in ordered:
                 if one.id not in judged:
                     judged[one.id] = tuple(_judge(one, facts, profile, origins, is_late=clock() >= ends))
-            return tuple(judgement for one in ordered for judgement in judged[one.id])
+            return proved(ordered, judged)
         except OutOfTime:
             ends = -math.inf
 
 
 def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], *, is_late: bool) -> Iterator[Judgement]:
     policy = profile.checks.get(one.id, _NO_POLICY)
-    one = one._replace(severity=policy.severity) if policy.severity else one
+    is_set = bool(policy.severity)
+    one = one._replace(severity=policy.severity or _by_axis(one, profile))
     if policy.off:
         yield _judgement(one, "off", _WHOLE_HOST, code="off", message=f"turned off by the profile: {policy.off}")
         return
@@ -70,12 +71,12 @@ def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str,
         return
     arguments = one.inputs.arguments(facts, profile, params(one, policy))
     if one.inputs.subject is None:
-        yield from _run(one, _WHOLE_HOST, arguments)
+        yield from _run(one, _WHOLE_HOST, arguments, is_set)
         return
     name, kind = one.inputs.subject
     subjects = facts.of(kind)
     if isinstance(subjects, Unread):
-        yield from _run(one, _WHOLE_HOST, {**arguments, name: subjects})
+        yield from _run(one, _WHOLE_HOST, {**arguments, name: subjects}, is_set)
         return
     if not subjects:
         yield _judgement(one, "skip", _WHOLE_HOST, code="no-subject", message=f"this host has no {called_of(kind)}")
@@ -88,17 +89,17 @@ def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str,
             message = f"excepted by the profile {origin}".rstrip()
             yield _judgement(one, "off", _Subject(word, key), code="excepted", message=message)
         else:
-            yield from _run(one, _Subject(word, key), {**arguments, name: subject})
+            yield from _run(one, _Subject(word, key), {**arguments, name: subject}, is_set)
 
 
-def _run(one: Check, subject: _Subject, arguments: dict[str, Any]) -> Iterator[Judgement]:
+def _run(one: Check, subject: _Subject, arguments: dict[str, Any], is_set: bool) -> Iterator[Judgement]:
     found = 0
     try:
         for value in arguments.values():
             need(value)
         for finding in one.function(**arguments):
             found += 1
-            yield _from_finding(one, subject, finding)
+            yield _from_finding(one, subject, finding, is_set)
     except NotApplicable as reason:
         if not found:
             yield _judgement(one, "skip", subject, code="not-applicable", message=f"does not apply ({reason})")
@@ -117,7 +118,9 @@ def _stopped(one: Check, subject: _Subject, arguments: Mapping[str, Any], unread
     text = f"{unread.why}: {unread.detail}" if unread.detail else unread.why
     if unread.why not in NOT_APPLICABLE:
         message = f"could not read ({text})"
-        return _judgement(one, "unknown", subject, code=f"unread-{unread.why}", message=message, evidence=unread.evidence)
+        return _judgement(
+            one, "unknown", subject, code=f"unread-{unread.why}", message=message, evidence=unread.evidence, unread=unread.question
+        )
     if unread.why == "absent" and any(path in one.owns for path in _paths(arguments, unread)):
         return _judgement(one, "fail", subject, code="absent", message=unread.detail or "absent", remediation=one.remedy)
     return _judgement(one, "skip", subject, code=unread.why, message=f"does not apply ({text})")
@@ -133,14 +136,29 @@ def _paths(arguments: Mapping[str, Any], unread: Unread) -> Iterator[str]:
                     yield f"{type(value).__name__}.{field.name}"
 
 
-def _from_finding(one: Check, subject: _Subject, finding: Finding) -> Judgement:
+def _by_axis(one: Check, profile: Profile) -> Severity:
+    """What a check weighs where no profile says it of this check: an advisory counts in no verdict."""
+    if one.axis == "security":
+        return "info" if profile.security == "advisory" else profile.security
+    return one.severity
+
+
+def _weight(severity: Severity, finding: Finding, is_set: bool) -> Severity:
+    """`is_set`: by the profile, for this check; nothing raises that."""
+    if finding.at_least and not is_set:
+        severity = min(severity, finding.at_least, key=SEVERITIES.index)
+    return max(severity, finding.at_most, key=SEVERITIES.index) if finding.at_most else severity
+
+
+def _from_finding(one: Check, subject: _Subject, finding: Finding, is_set: bool) -> Judgement:
     if finding.outcome not in WRONG:
         raise TypeError(f"a finding of outcome {finding.outcome!r}, wanted fail or warn")
     return Judgement(
         id=one.id,
         outcome=finding.outcome,
-        severity=one.severity,
+        severity=_weight(one.severity, finding, is_set),
         scope=one.scope,
+        axis=one.axis,
         subject=subject.key,
         subject_kind=subject.kind,
         code=finding.code,
@@ -149,13 +167,60 @@ def _from_finding(one: Check, subject: _Subject, finding: Finding) -> Judgement:
         wanted=finding.wanted,
         remediation=finding.remedy or one.remedy,
         evidence=finding.evidence,
+        unread="",
     )
 
 
 def _judgement(
-    one: Check, outcome: Outcome, subject: _Subject, *, code: str, message: str, remediation: str = "", evidence: tuple[str, ...] = ()
+    one: Check,
+    outcome: Outcome,
+    subject: _Subject,
+    *,
+    code: str,
+    message: str,
+    remediation: str = "",
+    evidence: tuple[str, ...] = (),
+    unread: str = "",
 ) -> Judgement:
-    return Judgement(one.id, outcome, one.severity, one.scope, subject.key, subject.kind, code, message, "", "", remediation, evidence)
+    return Judgement(
+        id=one.id,
+        outcome=outcome,
+        severity=one.severity,
+        scope=one.scope,
+        axis=one.axis,
+        subject=subject.key,
+        subject_kind=subject.kind,
+        code=code,
+        message=message,
+        found="",
+        wanted="",
+        remediation=remediation,
+        evidence=evidence,
+        unread=unread,
+    )
+
+
+def proved(checks: Iterable[Check], judged: Mapping[str, tuple[Judgement, ...]]) -> tuple[Judgement, ...]:
+    """All judgements, given by check, in the order of `checks`.
+
+    A critical unknown counts in no verdict where every proof of its check passed, about the same device or the host.
+    """
+    return tuple(judgement for one in checks for judgement in _proved(one, judged))
+
+
+def _proved(one: Check, judged: Mapping[str, tuple[Judgement, ...]]) -> Iterator[Judgement]:
+    for judgement in judged[one.id]:
+        is_open = one.proved_by and (judgement.outcome, judgement.severity) == ("unknown", "critical") and judgement.code != "crashed"
+        if is_open and all(_passed(judged.get(proof, ()), judgement) for proof in one.proved_by):
+            shown = f"{' and '.join(one.proved_by)} passed, which shows it at work"
+            yield replace(judgement, severity="info", message=f"{judgement.message}; {shown}")
+        else:
+            yield judgement
+
+
+def _passed(proofs: tuple[Judgement, ...], of: Judgement) -> bool:
+    same = [one for one in proofs if one.subject == of.subject] if of.subject and all(one.subject for one in proofs) else proofs
+    return bool(same) and all(one.outcome == "pass" for one in same)
 
 
 def _crash(error: Exception) -> str:

@@ -18,7 +18,7 @@ SITE_FILE = "/etc/hostagent/profile.yaml"
 _MAX_CHECKS, _MAX_CATALOGUES = 2000, 64
 _MAX_VALID_FOR_S = 315_360_000
 
-Owner = Literal["host", "container"]
+Owner = Literal["host", "container", "provider"]
 
 
 @frozen
@@ -118,6 +118,7 @@ class Profile:
     runtime: RuntimePolicy
     rdma: RdmaPolicy
     imex: ImexPolicy
+    security: Literal["advisory", "warning", "critical"]
     report: ReportPolicy
     checks: Mapping[str, CheckPolicy]
 
@@ -234,7 +235,7 @@ def _built(merged: dict[str, Any], name: str, origins: Mapping[str, str]) -> Pro
 
 
 def _out_of_range(profile: Profile) -> Iterator[tuple[str, str]]:
-    from hostagent.facts.version import ConstraintError, parse_constraint
+    from hostagent.facts.version import ConstraintError, parse_constraints
 
     constraints = {
         "driver.version": profile.driver.version,
@@ -243,7 +244,7 @@ def _out_of_range(profile: Profile) -> Iterator[tuple[str, str]]:
     }
     for path, constraint in constraints.items():
         try:
-            parse_constraint(constraint)
+            parse_constraints(constraint)
         except ConstraintError as error:
             yield path, str(error)
     for check_id, policy in profile.checks.items():

@@ -27,7 +27,7 @@ from hostagent.vocabulary import Kind
 from hostagent.yamlfile import load_yaml
 
 _CASE_BYTES = 256 * 1024
-_EXPECTABLE = ("outcome", "code", "subject", "found", "wanted")
+_EXPECTABLE = ("outcome", "code", "subject", "found", "wanted", "severity")
 
 
 class Case(NamedTuple):

@@ -17,6 +17,10 @@ WRONG: tuple[Wrong, ...] = get_args(Wrong)
 Severity = Literal["critical", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
+#: What a finding is about: whether jobs run here, or what the versions that run here are known to let in.
+Axis = Literal["fitness", "security"]
+AXES: tuple[Axis, ...] = get_args(Axis)
+
 #: Which jobs a check counts for: every job, or one of several nodes.
 Scope = Literal["node", "fabric"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)

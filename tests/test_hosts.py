@@ -14,7 +14,7 @@ from hostagent import profile, snapshot
 from hostagent.catalogue import load
 from hostagent.cli import LazyGroup
 from hostagent.collect import READERS, collect
-from hostagent.evaluate import evaluate
+from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.reading import InProcess
@@ -65,7 +65,7 @@ MADE_FOR = {
     ],
     "gpu-operator-driver-container": [
         ("fail", "driver.security_floor", ""),
-        ("warn", "toolkit.known_vulnerability", ""),
+        ("fail", "toolkit.known_vulnerability", ""),
         ("pass", "driver.owner", ""),
     ],
     "rhel9-module-streams": [("pass", "driver.module_stream", ""), ("pass", "driver.rpm_scriptlet", "")],
@@ -314,7 +314,7 @@ class Judged:
                 continue
             if outcome == "pass" or (outcome == "skip" and before & {"pass", "fail", "warn", "unknown"}):
                 yield f"without '{question}': {key} {subject} is {outcome}, was {', '.join(sorted(before)) or 'not judged'}"
-        was, now = _placeable(self._before), _placeable(after)
+        was, now = (_placeable(proved(self._checks.values(), judged)) for judged in (self._before, after))
         yield from (f"without '{question}': {scope} is {now[scope]}, was {was[scope]}" for scope in was if now[scope] > was[scope])
         seen = any(outcome in ("fail", "warn", "unknown") for outcome, _, _ in gained)
         if not seen and any(outcome != "skip" for outcome, _, _ in {*lost, *gained}):
@@ -332,6 +332,6 @@ def _minus(left, right):
 
 def _placeable(judgements):
     """By scope: 2 ready, 1 degraded, 0 not to be placed. That a bad host becomes an unknown one is no improvement."""
-    found = verdicts(_flat(judgements))
+    found = verdicts(judgements)
     rank = {"ready": 2, "degraded": 1}
     return {"single-node": rank.get(found.single_node, 0), "multi-node": rank.get(found.multi_node, 0)}

@@ -17,23 +17,25 @@ class ConstraintError(ValueError):
 
 
 class Constraint(NamedTuple):
-    """``operator`` is ``==``, ``>=``, ``.*`` (any version of the branch) or ``""`` (anything)."""
+    """``operator`` is ``==``, ``>=``, ``<`` or ``.*`` (any version of the branch)."""
 
     operator: str
     version: str
 
 
-def parse_constraint(text: str) -> Constraint:
-    """The two parts of a constraint.
+def parse_constraints(text: str) -> tuple[Constraint, ...]:
+    """All of which have to hold; () takes any version.
 
-    >>> parse_constraint("580.*"), parse_constraint(">=1.19.0")
-    (Constraint(operator='.*', version='580'), Constraint(operator='>=', version='1.19.0'))
+    >>> parse_constraints("580.*"), parse_constraints(">=1.19.0,<1.20")[1], parse_constraints("")
+    ((Constraint(operator='.*', version='580'),), Constraint(operator='<', version='1.20'), ())
     """
-    if not text:
-        return Constraint("", "")
-    match = re.fullmatch(r"(==|>=)?\s*([0-9]+(?:\.[0-9]+)*(?:~rc\.?[0-9]+)?)(\.\*)?", text)
+    return tuple(_constraint(part.strip(), text) for part in text.split(",")) if text else ()
+
+
+def _constraint(part: str, text: str) -> Constraint:
+    match = re.fullmatch(r"(==|>=|<)?\s*([0-9]+(?:\.[0-9]+)*(?:~rc\.?[0-9]+)?)(\.\*)?", part)
     if not match or bool(match[1]) == bool(match[3]):
-        raise ConstraintError(f'found the constraint {text!r}, wanted one like "580.*", ">=580" or "==1.19.0"')
+        raise ConstraintError(f'found the constraint {text!r}, wanted one like "580.*", ">=580", ">=1.19.0,<1.20" or "==1.19.0"')
     return Constraint(match[1] or ".*", match[2])
 
 
@@ -42,12 +44,20 @@ def satisfies(version: str, constraint: str) -> bool:
 
     >>> satisfies("580.142", "580.*"), satisfies("1.19.0~rc.1", ">=1.19.0"), satisfies("5800.1", "580.*")
     (True, False, False)
+    >>> satisfies("1.19.1", ">=1.19.0,<1.20"), satisfies("1.20.0~rc.1", ">=1.19.0,<1.20")
+    (True, False)
     """
-    operator, wanted = parse_constraint(constraint)
+    return all(_meets(version, one) for one in parse_constraints(constraint))
+
+
+def _meets(version: str, constraint: Constraint) -> bool:
+    operator, wanted = constraint
     if operator == ".*":
         return version == wanted or version.startswith(wanted + ".")
+    if operator == "<":  # what comes before a release's candidates
+        return compare_upstream(version, f"{wanted}~") < 0
     order = compare_upstream(version, wanted)
-    return {"": True, "==": order == 0, ">=": order >= 0}[operator]
+    return order == 0 if operator == "==" else order >= 0
 
 
 def admits(prefix: str, constraint: str) -> bool:
@@ -56,7 +66,8 @@ def admits(prefix: str, constraint: str) -> bool:
     >>> admits("580", ">=580.126.09"), admits("570.211.01", "580.*"), admits("", "580.*")
     (True, False, True)
     """
-    return satisfies(prefix, constraint) or parse_constraint(constraint).version.startswith(prefix)
+    parts = parse_constraints(constraint)
+    return all(_meets(prefix, one) or (one.operator != "<" and one.version.startswith(prefix)) for one in parts)
 
 
 def upstream(version: str) -> "str | Unread":

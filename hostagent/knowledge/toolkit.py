@@ -13,7 +13,7 @@ class Fix(NamedTuple):
     version: str
     cves: tuple[str, ...]
     effect: str
-    refused: bool  # a container takes over the host with what any image can carry: such a host is not ready
+    refused: bool  # a container takes over the host with what any image can carry: no policy lets such a host look well
 
 
 #: Oldest first.

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from hostagent.facts.frozen import frozen
-from hostagent.vocabulary import Kind, Outcome, Scope, Severity, Verdict
+from hostagent.vocabulary import Axis, Kind, Outcome, Scope, Severity, Verdict
 
 SCHEMA_VERSION = 1
 
@@ -23,6 +23,7 @@ class Judgement:
     outcome: Outcome
     severity: Severity
     scope: Scope
+    axis: Axis
     subject: str
     subject_kind: str  # gpu, runtime …: the subject's class in snake case
     code: str
@@ -31,6 +32,16 @@ class Judgement:
     wanted: str
     remediation: str
     evidence: tuple[str, ...]
+    unread: str  # the question that had no answer, as a snapshot writes it, "" where there is none: equal ones are one gap
+
+
+@frozen
+class Security:
+    """``policy``: what the profile lets advisories count; ``advisories``: findings of the axis; ``unknown``: its judgements without one."""
+
+    policy: Literal["advisory", "warning", "critical"]
+    advisories: int
+    unknown: int
 
 
 @frozen
@@ -101,6 +112,7 @@ class Report:
     findings: tuple[Judgement, ...]
     reading_order: tuple[str, ...]
     coverage: Coverage
+    security: Security
     facts: Mapping[str, Any]
     cages: Mapping[str, Mapping[str, Any]]
     timings_ms: Mapping[str, float]
@@ -153,6 +165,11 @@ def shortened(report: Report) -> Report:
     host = HostIdentity(*(getattr(report.host, field.name)[:_SHORT_TEXT] for field in fields(HostIdentity)))
     boot_id = report.boot_id[:_SHORT_TEXT]
     return replace(report, boot_id=boot_id, host=host, findings=findings, facts=dict.fromkeys(report.facts, late))
+
+
+def security(judgements: tuple[Judgement, ...], policy: Literal["advisory", "warning", "critical"]) -> Security:
+    outcomes = [one.outcome for one in judgements if one.axis == "security"]
+    return Security(policy, outcomes.count("fail") + outcomes.count("warn"), outcomes.count("unknown"))
 
 
 def coverage(judgements: tuple[Judgement, ...]) -> Coverage:

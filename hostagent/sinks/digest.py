@@ -10,7 +10,7 @@ from hostagent.vocabulary import SEVERITIES, Verdict
 
 WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
 #: Sections whose entries are told with all details.
-FULL = ("BLOCKS JOBS", "TO LOOK AT", "COULD NOT READ", "WORTH KNOWING")
+FULL = ("BLOCKS JOBS", "TO LOOK AT", "COULD NOT READ", "SECURITY", "WORTH KNOWING")
 _WRONG = ("fail", "warn", "unknown")
 _EVIDENCE = {
     "host-root": "a live host mounted below another root",
@@ -123,12 +123,14 @@ def cage_lines(report: Report) -> tuple[str, ...]:
 def sections(report: Report) -> tuple[Section, ...]:
     """What is wrong, in reading order; sections without entries are left out."""
     findings = report.findings
+    noted = [one for one in findings if one.severity == "info" and one.outcome in ("fail", "warn")]
     counting = [one for one in findings if one.severity != "info"]
     found = (
         Section("BLOCKS JOBS", _grouped(report, [one for one in counting if _blocks(one)])),
         Section("TO LOOK AT", _grouped(report, [one for one in counting if one.outcome in ("fail", "warn") and not _blocks(one)])),
         Section("COULD NOT READ", _by_reason(report, [one for one in findings if one.outcome == "unknown"])),
-        Section("WORTH KNOWING", _grouped(report, [one for one in findings if one.severity == "info" and one.outcome in ("fail", "warn")])),
+        Section("SECURITY", _grouped(report, [one for one in noted if one.axis == "security"])),
+        Section("WORTH KNOWING", _grouped(report, [one for one in noted if one.axis != "security"])),
         Section("TURNED OFF", _by_reason(report, [one for one in findings if one.outcome == "off"])),
     )
     return tuple(section for section in found if section.entries)
@@ -158,7 +160,7 @@ def _by_reason(report: Report, chosen: Iterable[Judgement]) -> tuple[Entry, ...]
     """One unreadable file stops many checks: the reason is told once, with the checks beside it, worst first."""
     groups: dict[str, list[Judgement]] = {}
     for one in sorted(chosen, key=_severity):
-        groups.setdefault(one.message, []).append(one)
+        groups.setdefault(one.unread or one.message, []).append(one)
     judged = _subjects(report.findings)
     entries = []
     for same in groups.values():

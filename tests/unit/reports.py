@@ -12,6 +12,7 @@ from hostagent.report import (
     Report,
     Tool,
     coverage,
+    security,
     verdicts,
 )
 
@@ -20,7 +21,7 @@ GPUS = tuple(f"0000:{bus:02x}:00.0" for bus in range(0x10, 0x18))
 
 
 def judgement(check="gpu.row_remap", outcome="fail", severity="critical", **fields):
-    one = Judgement(check, outcome, severity, "node", "", "", "code", "a message", "", "", "", ())
+    one = Judgement(check, outcome, severity, "node", "fitness", "", "", "code", "a message", "", "", "", (), "")
     return replace(one, **fields)
 
 
@@ -41,6 +42,7 @@ def report(*judgements, **fields):
         findings=judgements,
         reading_order=(),
         coverage=coverage(judgements),
+        security=security(judgements, "advisory"),
         facts={},
         cages={},
         timings_ms={"total": 120.0},
@@ -57,6 +59,8 @@ judgements = st.builds(
     scope=st.sampled_from(["node", "fabric"]),
     subject=st.one_of(st.just(""), st.sampled_from(GPUS), texts),
     subject_kind=st.sampled_from(["", "gpu", "rdma_port"]),
+    axis=st.sampled_from(["fitness", "security"]),
+    unread=st.just(""),
     code=texts,
     message=texts,
     found=texts,

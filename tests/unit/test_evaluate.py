@@ -496,3 +496,82 @@ def test_inputs_are_resolved_where_the_check_is_declared():
     inputs = declare(whole).inputs
     assert inputs == ({"clock": Clock}, ("disk", Disk), {"drives": Drive}, ("params", Params), "profile")
     assert inputs.kinds == (Disk, Clock, Drive)
+
+
+def test_one_finding_can_weigh_less_or_more_than_its_check():
+    def clock(clock: Clock):
+        need(clock.offset)
+        yield fail("worth knowing", code="a", at_most="info")
+        yield warn("no more than a warning", code="b", at_most="warning")
+        yield fail("as its check", code="c")
+        yield fail("never less", code="d", at_least="warning")
+
+    told = run(declare(clock), Clock(0.0))
+    assert [one.severity for one in told] == ["info", "warning", "critical", "critical"]
+    told = run(declare(clock, severity="info"), Clock(0.0))
+    assert [one.severity for one in told] == ["info", "info", "info", "warning"]
+    told = run(declare(clock), Clock(0.0), policy=CheckPolicy(severity="info"))
+    assert [one.severity for one in told] == ["info", "info", "info", "info"], "what a profile says of a check, nothing raises"
+
+
+@pytest.mark.parametrize(("policy", "weight"), [("advisory", "info"), ("warning", "warning"), ("critical", "critical")])
+def test_what_a_security_check_counts_is_the_profiles_word(policy, weight):
+    advisory = declare(clock, axis="security", severity="warning")
+    profile = replace(PROFILE, security=policy)
+    (one,) = run(advisory, Clock(5.0), profile=profile)
+    assert (one.axis, one.outcome, one.severity) == ("security", "fail", weight)
+    (one,) = run(advisory, Clock(Unread("denied")), profile=profile)
+    assert (one.axis, one.outcome, one.severity) == ("security", "unknown", weight)
+    (one,) = run(advisory, Clock(5.0), profile=replace(profile, checks={advisory.id: CheckPolicy(severity="critical")}))
+    assert one.severity == "critical"
+    (one,) = run(CLOCK, Clock(5.0), profile=profile)
+    assert (one.axis, one.severity) == ("fitness", "critical")
+
+
+def unread_sizes(wear, why="denied"):
+    def wears(disk: Disk):
+        if need(disk.wear) > 5:
+            yield fail("worn", code="worn")
+
+    sized, worn = declare(size, proved_by=("wears",)), declare(wears)
+    disks = tuple(Disk(name, Unread(why, "no size", "read /size"), one) for name, one in wear.items())
+    judged = evaluate([sized, worn], HostFacts({Disk: disks}), PROFILE)
+    return {one.subject: one for one in judged if one.id == "size"}
+
+
+def test_what_a_proof_of_the_same_device_shows_stops_no_job():
+    told = unread_sizes({"a": 1, "b": 9, "c": Unread("denied")})
+    assert {key: one.severity for key, one in told.items()} == {"a": "info", "b": "critical", "c": "critical"}
+    assert {one.outcome for one in told.values()} == {"unknown"}, "it is still told"
+    assert told["a"].message == "could not read (denied: no size); wears passed, which shows it at work"
+    assert told["a"].unread == "read /size"
+
+
+def test_a_proof_that_did_not_run_proves_nothing():
+    sized = declare(size, proved_by=("wears",))
+    (one,) = evaluate([sized], HostFacts({Disk: (Disk("a", Unread("denied")),)}), PROFILE)
+    assert one.severity == "critical"
+
+
+def test_a_proof_of_the_host_holds_for_each_device_and_those_of_all_devices_for_the_host():
+    def whole(disks: tuple[Disk, ...], clock: Clock):
+        need(clock.offset)
+        return
+        yield
+
+    sized, of_host = declare(size, proved_by=("whole",)), declare(whole)
+    facts = HostFacts({Disk: (Disk("a", Unread("denied")),), Clock: Clock(0.0)})
+    assert [one.severity for one in evaluate([sized, of_host], facts, PROFILE) if one.id == "size"] == ["info"]
+    of_host, sized = declare(whole, proved_by=("size",)), declare(size)
+    for sizes, severity in (((100, 100), "info"), ((100, 1), "critical"), ((100, Unread("denied")), "critical")):
+        disks = tuple(Disk(name, one) for name, one in zip("ab", sizes, strict=True))
+        facts = HostFacts({Disk: disks, Clock: Clock(Unread("denied"))})
+        assert [one.severity for one in evaluate([sized, of_host], facts, PROFILE) if one.id == "whole"] == [severity]
+
+
+def test_a_crash_is_proved_by_nothing():
+    def broken(clock: Clock):
+        yield 1 / 0
+
+    told = evaluate([declare(broken, proved_by=("clock",)), CLOCK], HostFacts({Clock: Clock(0.0)}), PROFILE)
+    assert [(one.id, one.severity) for one in told] == [("broken", "critical"), ("clock", "critical")]

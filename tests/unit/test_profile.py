@@ -138,7 +138,7 @@ def test_a_circle_of_profiles_is_named(tmp_path, write):
         ("driver: {version: '580'}\n", "found the constraint '580'"),
         ("driver: null\n", "found NoneType None, wanted a mapping"),
         ("gpus: {count: 1.5}\n", "wanted a whole number"),
-        ("extends: nothing\n", "found no profile 'nothing', wanted a file or one of default"),
+        ("extends: nothing\n", "found no profile 'nothing', wanted a file or one of any, default"),
         ("extends: 5\n", "wanted text"),
         ("1: x\n", "unknown key 1"),
         ("name: " + "[" * 50000, "profile .*mine.yaml"),

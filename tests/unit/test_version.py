@@ -11,7 +11,7 @@ from hostagent.facts.version import (
     compare_deb,
     compare_rpm,
     compare_upstream,
-    parse_constraint,
+    parse_constraints,
     satisfies,
     upstream,
 )
@@ -80,7 +80,7 @@ def test_a_constraint_is_met_or_not(version, constraint, met):
 @pytest.mark.parametrize("text", ["580", ">580", "=580", "580.*.*", ">=580.*", "==", "~=1.0", ">=1.19.0-rc.1", "٥٨٠.*", "latest"])
 def test_a_constraint_that_says_nothing_clear_is_refused(text):
     with pytest.raises(ConstraintError, match="wanted one like"):
-        parse_constraint(text)
+        parse_constraints(text)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
-from hostagent.facts.version import branch, parse_constraint
+from hostagent.facts.version import branch, parse_constraints
 from hostagent.knowledge.driver import cuda_level as level_of_branch
 from hostagent.profile import Profile
 
@@ -25,7 +25,8 @@ from ._module import module_version
 def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
     if not profile.cuda.toolkit:
         skip("the profile asks for no CUDA toolkit")
-    wanted = tuple(int(part) for part in parse_constraint(profile.cuda.toolkit).version.partition("~")[0].split("."))[:2]
+    lowest = next((one.version for one in parse_constraints(profile.cuda.toolkit) if one.operator != "<"), "0")
+    wanted = tuple(int(part) for part in lowest.partition("~")[0].split("."))[:2]
     told = driver.cuda_driver_version
     text = level_of_branch(branch(module_version(driver, kernel))) if isinstance(told, Unread) else told
     found = tuple(int(part) for part in text.split(".") if part.isdecimal())[:2]

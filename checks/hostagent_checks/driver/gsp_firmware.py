@@ -1,12 +1,14 @@
 """The firmware of the GPU's system processor (GSP) for this driver version is missing from the disk.
 
 The open module cannot start a GPU without it: "Direct firmware load for nvidia/<version>/gsp_….bin failed with error -2".
-GPUs that are awake keep theirs; the next reset, reload or boot fails. The proprietary module falls back to a driver without it.
+GPUs that are awake keep theirs: while NVML works it is a warning, and the next reset, reload or boot fails. The proprietary module falls
+back to a driver without it.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.unread import Unread
 
 from ._module import module_flavour, module_version
 
@@ -14,6 +16,7 @@ from ._module import module_flavour, module_version
 @check(
     title="The GSP firmware of the driver's version is on disk",
     severity="critical",
+    proved_by=("driver.nvml_initialises", "gpu.count_agrees"),
     since="0.1",
     remedy="Install the firmware package of the driver's version (Ubuntu: nvidia-firmware-<branch>-<version>; RHEL: nvidia-kmod-common; "
     "Debian: firmware-nvidia-gsp), and rebuild the initramfs if it holds the driver.",
@@ -23,6 +26,7 @@ def gsp_firmware(driver: Driver, kernel: Kernel) -> Findings:
     version = module_version(driver, kernel)
     present = need(driver.gsp_firmware)
     if not any(name == version for name, _ in present):
-        report = fail if module_flavour(driver, kernel) == "open" else warn
+        works = not isinstance(driver.nvml_error_code, Unread) and driver.nvml_error_code == 0
+        report = fail if module_flavour(driver, kernel) == "open" and not works else warn
         found = tuple(name for name, _ in present)
         yield report(f"no GSP firmware of driver {version} on disk", code="missing", found=found, wanted=version)

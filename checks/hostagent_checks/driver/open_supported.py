@@ -17,6 +17,7 @@ from ._module import module_flavour
 @check(
     title="The kernel module's flavour can drive this GPU",
     severity="critical",
+    proved_by=("driver.nvml_initialises", "gpu.count_agrees"),
     since="0.1",
     remedy="Install the kernel module packages of the wanted flavour (driver.flavour in the profile), then reboot.",
     references=("NVIDIA Driver Installation Guide, section Kernel Modules", "supported-gpus.json of the driver, feature kernelopen"),

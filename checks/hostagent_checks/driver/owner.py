@@ -14,6 +14,8 @@ from hostagent.profile import Profile
 )
 def owner(driver: Driver, profile: Profile) -> Findings:
     wanted = profile.driver.owner
+    if wanted == "provider":
+        skip("the profile gives the driver to the provider")
     found = "container" if need(driver.container_driver) else "host"
     if found == "host" and wanted == "container" and not need(driver.loaded):
         skip("no driver is loaded: nobody owns one")

@@ -16,6 +16,7 @@ from ._module import module_version
 @check(
     title="The driver holds the fixes of the known security bulletins",
     severity="warning",
+    axis="security",
     since="0.1",
     remedy="Upgrade the driver to the wanted version or a later one of the branch, then reboot.",
     references=("NVIDIA security bulletins for the GPU display driver: 5703, 5747, 5821, 5861",),

@@ -5,7 +5,7 @@ package is a hold, a pin, or the blacklist of the upgrader; an upgrader that tak
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.packages import Package, Packages, names
+from hostagent.facts.packages import Packages
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 
 from ._names import first_names
@@ -25,18 +25,9 @@ def unattended_upgrades(packages: Packages) -> Findings:
         skip("no package of the driver or the toolkit is installed")
     if not need(packages.unattended_upgrades):
         return
-    blacklist = need(packages.unattended_blacklist)
-    origins = need(packages.unattended_origins)
-    at_risk = [
-        one.name for one in ours if not one.held and not any(names(glob, one.name) for glob in blacklist) and _taken_from(one, origins)
-    ]
+    need(packages.unattended_blacklist)
+    need(packages.unattended_origins)
+    at_risk = [one.name for one in ours if packages.moves(one)]
     if at_risk:
         found = first_names(at_risk)
         yield fail("automatic upgrades are on and may replace the driver", code="at-risk", found=found, wanted="held or blacklisted")
-
-
-def _taken_from(package: Package, origins: tuple[str, ...]) -> bool:
-    """NVIDIA's repositories are taken from only where an entry names them or names all."""
-    if need(package.origin) in ("cuda", "toolkit"):
-        return any("nvidia" in one.lower() or "*" in one for one in origins)
-    return bool(origins)

@@ -18,7 +18,8 @@ from ._there import driver_there
     title="The driver is of the version the profile wants",
     severity="critical",
     since="0.1",
-    remedy="Install the wanted driver from the origin the host already uses, then reboot.",
+    remedy="Install the wanted driver from the origin the host already uses, then reboot; "
+    "or judge by the profile 'any', which takes every version.",
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
 )
 def version(driver: Driver, kernel: Kernel, packages: Packages, profile: Profile) -> Findings:

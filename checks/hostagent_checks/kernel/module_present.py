@@ -23,8 +23,8 @@ from hostagent.profile import Profile
     references=("depmod(8)", "NVIDIA/nvidia-docker issue 804"),
 )
 def module_present(kernel: Kernel, driver: Driver, os: Os, profile: Profile) -> Findings:
-    if profile.driver.owner == "container":
-        skip("the driver container brings the module")
+    if profile.driver.owner != "host":
+        skip("the driver's owner brings the module")
     release = need(kernel.release)
     running = kernel.at(release)
     if not isinstance(running, Unread) and need(running.nvidia_path):

@@ -16,6 +16,7 @@ from ._fit import mended_by, misfit
 @check(
     title="The nvidia module fits the kernel it is installed for",
     severity="critical",
+    proved_by=("driver.loaded",),
     since="0.1",
     remedy="Install the module that was built for that kernel, from the origin of the one that is there.",
     references=("modinfo(8), field vermagic", "Linux kernel, kernel/module/version.c, same_magic", "weak-modules(8)"),

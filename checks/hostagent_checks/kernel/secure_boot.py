@@ -22,6 +22,7 @@ _REFUSED = re.compile(KEY_REFUSED)
 @check(
     title="Secure Boot accepts the nvidia module",
     severity="critical",
+    proved_by=("driver.loaded",),
     since="0.1",
     remedy="Install the distribution's signed module packages, or enrol the key the module is signed with ('mokutil --import <key>.der', "
     "confirmed at the console during the next boot), or turn Secure Boot off.",

@@ -5,7 +5,7 @@ operator's: on a host whose profile owns the toolkit, upgrades and security fixe
 when the DaemonSet goes. The reverse holds where containers are to own it.
 """
 
-from hostagent.check import Findings, check, fail
+from hostagent.check import Findings, check, fail, skip
 from hostagent.facts.runtime import Runtime
 from hostagent.profile import Profile
 
@@ -24,6 +24,8 @@ from ._choice import nvidia_handlers, skip_unwanted
 )
 def operator_owned(runtime: Runtime, profile: Profile) -> Findings:
     skip_unwanted(runtime, profile)
+    if profile.toolkit.owner == "provider":
+        skip("the profile gives the toolkit to the provider")
     for handler in nvidia_handlers(runtime):
         owner = "container" if handler.binary.startswith("/usr/local/nvidia/toolkit/") else "host"
         if owner != profile.toolkit.owner:

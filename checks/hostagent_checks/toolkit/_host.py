@@ -6,7 +6,7 @@ from hostagent.profile import Profile
 
 def skip_unneeded(profile: Profile) -> None:
     """The checks of what is installed do not apply where a container brings the toolkit, or where no container runs."""
-    if profile.toolkit.owner == "container":
-        skip("the profile gives the toolkit to a container")
+    if profile.toolkit.owner != "host":
+        skip(f"the profile gives the toolkit to {'a container' if profile.toolkit.owner == 'container' else 'the provider'}")
     if profile.runtime.kind == "none":
         skip("the profile wants no container runtime, and so no toolkit")

@@ -1,11 +1,12 @@
-"""Nothing keeps the toolkit at its version, or only some of its packages are kept there.
+"""Nothing keeps the toolkit at its version where upgrades come by themselves, or only some of its packages are kept there.
 
-An ordinary upgrade then replaces the program that starts every GPU container while jobs run. With only some of the four pinned,
+An upgrade then replaces the program that starts every GPU container while jobs run. With only some of the four pinned,
 the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (= …) but … is to be installed".
 """
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
 from hostagent.facts.toolkit import Toolkit
 
 
@@ -16,14 +17,16 @@ from hostagent.facts.toolkit import Toolkit
     remedy="Hold all of its installed packages: 'apt-mark hold NAME…', 'dnf versionlock add NAME…' or 'zypper addlock NAME…'.",
     references=("apt-mark(8), apt_preferences(5)", "DNF versionlock plugin"),
 )
-def held(toolkit: Toolkit, os: Os) -> Findings:
-    packages = need(toolkit.packages)
-    if not packages:
+def held(toolkit: Toolkit, packages: Packages, os: Os) -> Findings:
+    installed = need(toolkit.packages)
+    if not installed:
         skip("no package of the toolkit is installed")
-    free = sorted(one.name for one in packages if not one.held)
+    free = sorted(one.name for one in installed if not one.held)
     if free and (owner := need(os.managed_by)):
         skip(f"{owner} brings the toolkit, and replaces it with the image")
-    if len(free) == len(packages):
+    if len(free) == len(installed):
+        if not any(packages.moves(one) for one in installed):
+            skip("none is held, and no automatic upgrade takes them")
         yield fail("no package of the toolkit is held", code="not-held", found="none held", wanted="all held")
     elif free:
         yield fail("only some of the toolkit's packages are held", code="partial", found=f"{', '.join(free)} not held", wanted="all held")

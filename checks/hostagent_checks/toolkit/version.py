@@ -1,7 +1,8 @@
 """The toolkit is of another version than the profile wants: what containers get differs from what jobs were tested with.
 
 Versions with two fields, release candidates and package suffixes are compared as versions: a candidate is older than its release.
-Where the profile gives the toolkit to a container, the copy that the GPU Operator puts on the host is judged.
+Where the profile gives the toolkit to a container, the copy that the GPU Operator puts on the host is judged. Newer than an exact pin may
+be the fix of a vulnerability: the profile is then what changes, not the toolkit.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
@@ -9,19 +10,25 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.version import satisfies
 from hostagent.profile import Profile
 
+_NEWER = "Keep it, a newer one holds fixes: judge by a profile that takes it (tao-7.1 wants at least a version, any takes every one)."
+
 
 @check(
     title="The NVIDIA Container Toolkit is of the version the profile wants",
     severity="critical",
     since="0.1",
-    remedy="Install the wanted version of all four packages by name and version; a GPU Operator's is toolkit.version of its values.",
+    remedy="Install the wanted version of all four packages by name and version (a GPU Operator's is toolkit.version of its values), "
+    "or judge by the profile 'any', which takes every version.",
     references=("NVIDIA Container Toolkit, Release Notes",),
 )
 def version(toolkit: Toolkit, profile: Profile) -> Findings:
+    if profile.toolkit.owner == "provider":
+        skip("the profile gives the toolkit to the provider")
     found = need(toolkit.operator_version) if profile.toolkit.owner == "container" else need(toolkit.version)
     if not found:
         skip("the GPU Operator has put no toolkit on this host yet")
-    if not satisfies(found, profile.toolkit.version):
-        yield fail(
-            f"toolkit {found}, profile wants {profile.toolkit.version}", code="other-version", found=found, wanted=profile.toolkit.version
-        )
+    wanted = profile.toolkit.version
+    if not satisfies(found, wanted):
+        is_newer = wanted.startswith("==") and satisfies(found, wanted.replace("==", ">="))
+        remedy = _NEWER if is_newer else ""
+        yield fail(f"toolkit {found}, profile wants {wanted}", code="other-version", found=found, wanted=wanted, remedy=remedy)
