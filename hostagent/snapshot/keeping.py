@@ -19,7 +19,7 @@ from hostagent.vocabulary import Kind
 #: Seconds for reading the answers again; the rest is left out.
 _AGAIN_S = 30
 #: Questions whose answers this program makes itself, of numbers, names of files and words of its own.
-_OWN = frozenset({"list", "stat", "readlink", "realpath", "statvfs", "adjtimex", "lock_holder", "host", "nvml"})
+_OWN = frozenset({"list", "stat", "readlink", "realpath", "statvfs", "elf", "adjtimex", "lock_holder", "host", "nvml"})
 _ERRORS, _ERROR_CHARACTERS = 20, 300
 
 #: Replaces a text whose value does not matter, equal texts by equal ones.

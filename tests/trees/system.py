@@ -15,6 +15,18 @@ OS_RELEASE = {
         'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nNAME="Debian GNU/Linux"\nVERSION_ID="12"\nVERSION="12 (bookworm)"\n'
         "VERSION_CODENAME=bookworm\nID=debian\n"
     ),
+    "almalinux9": (
+        'NAME="AlmaLinux"\nVERSION="9.6 (Sage Margay)"\nID="almalinux"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n'
+        'PLATFORM_ID="platform:el9"\nPRETTY_NAME="AlmaLinux 9.6 (Sage Margay)"\n'
+    ),
+    "amzn2023": (
+        'NAME="Amazon Linux"\nVERSION="2023"\nID="amzn"\nID_LIKE="fedora"\nVERSION_ID="2023"\nPLATFORM_ID="platform:al2023"\n'
+        'PRETTY_NAME="Amazon Linux 2023.9.20251117"\n'
+    ),
+    "sles15": (
+        'NAME="SLES"\nVERSION="15-SP6"\nVERSION_ID="15.6"\nPRETTY_NAME="SUSE Linux Enterprise Server 15 SP6"\nID="sles"\n'
+        'ID_LIKE="suse"\nVARIANT_ID="sles-basic"\n'
+    ),
     "rocky9": (
         'NAME="Rocky Linux"\nVERSION="9.6 (Blue Onyx)"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n'
         'PLATFORM_ID="platform:el9"\nPRETTY_NAME="Rocky Linux 9.6 (Blue Onyx)"\n'

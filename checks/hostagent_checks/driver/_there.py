@@ -28,7 +28,7 @@ def driver_there(driver: Driver, kernel: Kernel, packages: Packages) -> There:
     if not _is_none(on_disk):
         return There(need(on_disk), f"the module of kernel {need(release)} on disk")
     for library in need(driver.libraries):
-        if library.soname in _SONAMES and library.version:
+        if library.soname in _SONAMES and library.version and not need(library.fault):
             return There(library.version, f"the library {library.path}")
     parts = [one for one in need(packages.installed) if driver_part(one.name) in _PARTS and is_driver_version(need(one.upstream))]
     versions = [need(one.upstream) for one in parts]

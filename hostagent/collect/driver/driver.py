@@ -43,6 +43,7 @@ def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
         "runfile_traces": _existing(source, _RUNFILE),
         "container_driver": then(evidence, bool),
         "container_driver_evidence": evidence,
+        "nodes_on_demand": _nodes_on_demand(source),
         "persistenced_socket": _socket(source, "/run/nvidia-persistenced/socket"),
         "cuda_toolkit_version": _cuda_toolkit(source),
     }
@@ -169,6 +170,18 @@ def _socket(source: Source, path: str) -> "bool | Unread":
     if isinstance(stat, Unread):
         return False if stat.why == "absent" else stat
     return stat.kind == "socket"
+
+
+@stops_at_unread
+def _nodes_on_demand(source: Source) -> bool:
+    """NVIDIA's libraries run it, and as an ordinary user it makes nodes only with root's rights (nvidia-modprobe(1))."""
+    for path in ("/usr/bin/nvidia-modprobe", f"{CONTAINER_ROOT}usr/bin/nvidia-modprobe"):
+        stat = source.stat(path)
+        if isinstance(stat, Unread) and stat.why not in ("absent", "not-running"):
+            need(stat)
+        if not isinstance(stat, Unread) and stat.uid == 0 and stat.mode & 0o4000 and stat.mode & 0o001:
+            return True
+    return False
 
 
 def _cuda_toolkit(source: Source) -> "str | Unread":
