@@ -15,9 +15,6 @@ LOCAL = ("/usr/local/lib", "/usr/local/lib64")
 OF_THE_DRIVER = (
     "/usr/lib/x86_64-linux-gnu/nvidia/current",
     "/usr/lib/aarch64-linux-gnu/nvidia/current",
-    "/usr/lib/x86_64-linux-gnu/nvidia/tesla",
-    "/usr/lib/x86_64-linux-gnu/nvidia/tesla-470",
-    "/usr/lib/x86_64-linux-gnu/nvidia/tesla-535",
     "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
     "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
     "/run/nvidia/driver/usr/lib64",

@@ -19,7 +19,7 @@ from hostagent.profile import Profile
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
 )
 def next_version(kernel: Kernel, profile: Profile) -> Findings:
-    is_image = isinstance(kernel.booted_at, Unread) and kernel.booted_at.why == "not-running"
+    is_image = any(isinstance(one, Unread) and one.why == "not-running" for one in (kernel.booted_at, kernel.loaded_modules))
     if is_image and need(kernel.next_release) == need(kernel.release):
         skip("driver.version judges the kernel of the first boot")
     wanted = profile.driver.version
@@ -31,4 +31,5 @@ def next_version(kernel: Kernel, profile: Profile) -> Findings:
             message = f"kernel {release} has driver {found}, profile wants {wanted}"
             yield (fail if is_image else warn)(message, code="other-version", found=found, wanted=wanted)
     if len(known) < len(modules):
+        need(kernel.next_release)
         skip("a kernel of the next boot has no nvidia module: kernel.next_has_module judges that")

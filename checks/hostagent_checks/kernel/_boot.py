@@ -7,7 +7,7 @@ from hostagent.facts.unread import Unread
 
 def is_image(kernel: Kernel) -> bool:
     """Nothing runs: what the next boot does is all there is to judge."""
-    return isinstance(kernel.booted_at, Unread) and kernel.booted_at.why == "not-running"
+    return any(isinstance(one, Unread) and one.why == "not-running" for one in (kernel.booted_at, kernel.loaded_modules))
 
 
 def following(kernel: Kernel) -> tuple[InstalledKernel, ...]:

@@ -25,4 +25,5 @@ def initramfs_stale(kernel: Kernel) -> Findings:
             message = f"{need(one.initramfs)} is older than the modules of kernel {one.release}"
             yield fail(message, code="older", found="older", wanted="rebuilt after them")
     if not with_module or len(with_module) < len(kernels):
+        need(kernel.next_release)
         skip("a kernel of the next boot has no nvidia module")

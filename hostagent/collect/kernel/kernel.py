@@ -55,10 +55,12 @@ def _releases(source: Source) -> "tuple[str, tuple[str, ...] | Unread]":
         names = source.listdir(root)
         if not isinstance(names, Unread):
             kernels = {name: _is_kernel(source, f"{root}/{name}") for name in names}
+            if all(
+                one is False for one in kernels.values()
+            ):  # an image that got headers and DKMS and no kernel: the module lies there all the same
+                kernels = {name: source.exists(f"{root}/{name}/modules.dep") for name in names}
             doubt = next((one for one in kernels.values() if isinstance(one, Unread)), None)
-            found = [name for name, is_kernel in kernels.items() if is_kernel]
-            # An image that got headers and DKMS and no kernel: the module lies there all the same.
-            found = found or [name for name in names if source.exists(f"{root}/{name}/modules.dep") is True]
+            found = [name for name, is_kernel in kernels.items() if is_kernel is True]
             return root, doubt if doubt is not None else tuple(reversed(newest_first(found)))
         problem = names if problem is None or names.why != "absent" else problem
     # A host without any is one whose modules live elsewhere, or are not shown to this process.
