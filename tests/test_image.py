@@ -115,7 +115,7 @@ def test_an_image_with_a_vulnerable_driver_is_told_so(tmp_path):
 @pytest.mark.alone
 def test_an_image_with_the_wrong_branch_is_not_ready(tmp_path):
     report = _judged(_image(tmp_path / "root", "570.211.01").root)
-    assert (report.verdict.single_node, _outcome(report, "driver.next_version")) == ("not_ready", "fail")
+    assert (report.verdict.single_node, _outcome(report, "driver.version")) == ("not_ready", "fail")
 
 
 def _with_driver(root, version):

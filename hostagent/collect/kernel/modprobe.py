@@ -120,17 +120,15 @@ def module_behind(files: "tuple[ConfigFile, ...]", name: str) -> "str | Unread":
         for kind, called, value in parse_rules(file.text):
             (aliases if kind == "alias" else commands).setdefault(called, value.replace("_", "-") if kind == "alias" else value)
     for _ in range(_LONGEST_CHAIN):
-        if name in aliases:
-            name = aliases[name]
-        elif name not in commands:
+        name = aliases.get(name, name)  # an alias of an alias is none
+        if name not in commands:
             return "" if name == "off" else name
-        else:
-            calls = _MODPROBE.findall(commands[name])
-            direct = next((called for options, called in calls if re.search(r"\s(?:-i|--ignore-install)\b", options)), "")
-            if direct:
-                return aliases.get(direct, direct)
-            if not calls:
-                refused = Unread("error", f"modprobe.d: 'install {name}' runs {commands[name][:80]!r}")
-                return "" if _KEEPS_OUT.match(commands[name]) else refused
-            name = calls[0][1].replace("_", "-")
+        calls = _MODPROBE.findall(commands[name])
+        direct = next((called for options, called in calls if re.search(r"\s(?:-i|--ignore-install)\b", options)), "")
+        if direct:
+            return aliases.get(direct, direct)
+        if not calls:
+            refused = Unread("error", f"modprobe.d: 'install {name}' runs {commands[name][:80]!r}")
+            return "" if _KEEPS_OUT.match(commands[name]) else refused
+        name = calls[0][1].replace("_", "-")
     return ""
