@@ -15,7 +15,8 @@ from hostagent.source.keep import Keep
 _SETTINGS = ("GRUB_DEFAULT", "GRUB_FLAVOUR_ORDER", "GRUB_DISABLE_SUBMENU", "GRUB_DISABLE_RECOVERY")
 _KEEP = Keep("settings", _SETTINGS)
 #: A kernel's file in /boot, and below it in trees of ostree.
-_IMAGE = re.compile(r"(?:vmlinu[xz]|Image|kernel|vmlinuz\.efi)-(.+)")
+_IMAGE = re.compile(r"(?:vmlinu[xz]|Image|kernel|vmlinuz\.efi)-(?!0-rescue)(\d.*)")
+_NO_KERNEL = re.compile(r"\.(?:old|bak|hmac|gz|img|signed|unsigned|dpkg-\w+|rpm\w+)$")
 
 
 def newest_first(releases: Iterable[str]) -> list[str]:
@@ -33,9 +34,11 @@ def image_release(name: str) -> str:
 
     >>> image_release("vmlinuz-6.8.0-45-generic"), image_release("Image-6.4.0-150600.21-default"), image_release("vmlinuz")
     ('6.8.0-45-generic', '6.4.0-150600.21-default', '')
+    >>> image_release("vmlinuz-linux"), image_release("vmlinuz-0-rescue-5b0f1d2c9e8a47b6a1c3d4e5f6071829")
+    ('', '')
     """
     match = _IMAGE.fullmatch(name)
-    return match[1] if match and not match[1].endswith((".old", ".bak", ".hmac", ".gz", ".img")) else ""
+    return match[1] if match and not _NO_KERNEL.search(name) else ""
 
 
 def next_release(source: Source, installed: "tuple[str, ...] | Unread", images: "tuple[str, ...] | Unread") -> "str | Unread":

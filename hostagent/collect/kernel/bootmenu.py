@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Iterator
 
 from hostagent.collect.kernel.grubcfg import parse_grubcfg
 from hostagent.collect.kernel.grubmenu import MenuEntry, chosen
@@ -36,11 +37,17 @@ _SCRIPT = Keep("matches", (_LINE,))
 @stops_at_unread
 def grub_entry(source: Source) -> "MenuEntry | None":
     """The entry that GRUB boots next; None where the host has no GRUB menu."""
-    for directory in (*_DIRECTORIES, *(f"{_VENDORS}/{name}" for name in need(names_in(source, _VENDORS)))):
+    for directory in _directories(source):
         text = _script(need(source.text(f"{directory}/grub.cfg", 4 * MIB, keep=_SCRIPT, absent="")))
         if re.search(r"^[ \t]*(?:menuentry|submenu|blscfg)\b", text, re.MULTILINE):
             return _of_script(source, directory, text)
     return None
+
+
+def _directories(source: Source) -> Iterator[str]:
+    """The EFI partition, which only root may read, is looked at where nothing else has a menu."""
+    yield from _DIRECTORIES
+    yield from (f"{_VENDORS}/{name}" for name in need(names_in(source, _VENDORS)))
 
 
 def _script(text: str) -> str:
@@ -54,7 +61,8 @@ def _of_script(source: Source, directory: str, text: str) -> MenuEntry:
         scripts = parse_grubcfg(text), parse_grubcfg(custom)
     except ValueError as error:
         return need(Unread("error", f"{directory}/{error}"))
-    menu = run(scripts[0], Given(need(environment(source, directory)), tuple(need(bls_entries(source))), scripts[1]))
+    entries = need(bls_entries(source)) if re.search(r"\bblscfg\b", text) else ()
+    menu = run(scripts[0], Given(need(environment(source, directory)), tuple(entries), scripts[1]))
     if menu.default is None:
         return need(Unread("error", f"{directory}/grub.cfg: which entry is the default hangs on what only the firmware knows"))
     return need(chosen(menu.entries, menu.default, by_id_first=menu.reads_bls))

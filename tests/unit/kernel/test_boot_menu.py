@@ -102,3 +102,14 @@ def test_debians_names_are_resolved_as_modprobe_does():
     linked = {**files, "/etc/alternatives/glx--nvidia-modprobe.conf": ("link", "/etc/nvidia/current-open/nvidia-modprobe.conf")}
     found = [kernel.read_kernel(host(one), lambda _: None).at(NEW).nvidia_path for one in (linked, files)]
     assert found == [f"{base}/updates/dkms/nvidia-current-open.ko", ""], "a chain that ends nowhere is no module"
+
+
+def test_an_ordinary_user_needs_no_look_at_the_efi_partition_where_boot_has_a_menu():
+    files = {"/boot/grub/grub.cfg": f"set default=b\n{entry('a', NEW)}{entry('b', OLD, id_='b')}"}
+    denied = {"list /boot/efi/EFI": Unread("denied", "mode 0700"), "list /boot/efi/loader/entries": Unread("denied", "mode 0700")}
+    assert next_release({**files, **denied}) == OLD
+    assert next_release(denied).why == "denied"
+
+
+def test_a_name_without_a_release_leaves_the_kernel_open():
+    assert next_release({"/boot/grub/grub.cfg": f"set default=0\n{entry('Arch Linux', 'linux')}"}).why == "error"
