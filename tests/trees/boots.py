@@ -62,15 +62,11 @@ def rhel9_bls_newest(root: Path) -> Tree:
 
 def amazon_linux_2023(root: Path) -> Tree:
     """Amazon Linux 2023: entries and no saved one, and the newest kernel has its module (Amazon Linux 2023 user guide, "GPU drivers")."""
-    tree = others.rhel9_module_streams(root)
-    tree.write("/usr/lib/os-release", system.OS_RELEASE["amzn2023"])
-    _no_cuda_streams(tree)
-    grub.install_bls(tree, "Amazon Linux", tree.kernel)
+    tree = others.rhel9_module_streams(root, "amzn2023", "6.1.156-177.286.amzn2023.x86_64")
+    system.install_kernel(tree, "6.1.147-172.266.amzn2023.x86_64", headers=False, files="vmlinuz-{0} initramfs-{0}.img config-{0}")
+    tree.remove("/boot/loader/entries")
+    grub.install_bls(tree, "Amazon Linux (2023)", tree.kernel, "6.1.147-172.266.amzn2023.x86_64")
     return tree
-
-
-def _no_cuda_streams(tree: Tree) -> None:
-    tree.write("/etc/hostname", "ip-192-0-2-17\n")
 
 
 def almalinux9_weak_modules(root: Path) -> Tree:
@@ -78,8 +74,7 @@ def almalinux9_weak_modules(root: Path) -> Tree:
 
     AlmaLinux wiki, "NVIDIA drivers"; almalinux-deploy issue 271; weak-modules(8) of kmod.
     """
-    tree = others.rhel9_module_streams(root)
-    tree.write("/usr/lib/os-release", system.OS_RELEASE["almalinux9"])
+    tree = others.rhel9_module_streams(root, "almalinux9")
     system.secure_boot(tree, on=True)
     tree.write("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
     built_for = "5.14.0-570.el9.x86_64"
