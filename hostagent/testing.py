@@ -166,6 +166,12 @@ class TreeBackend:
         data = self._read(path)
         return data if isinstance(data, Unread) else parse_modinfo(data)
 
+    def _elf(self, path: str) -> "Answer | Unread":
+        from hostagent.source.elf import parse_elf
+
+        data = self._read(path)
+        return data if isinstance(data, Unread) else parse_elf(data)
+
     def _tail(self, path: str) -> "bytes | Unread":
         return self._read(path)
 

@@ -94,6 +94,28 @@ MADE_FOR = {
     "t4-xid-after-reset": [("fail", "gpu.xid", "")],
     "t4-log-wrapped": [("warn", "gpu.xid", "")],
     "t4-nouveau-boot-line": [("pass", "gpu.init_failed", "")],
+    "pinned-second-kernel": [("pass", "kernel.next_has_module", ""), ("pass", "kernel.boot_entry", "")],
+    "pinned-first-kernel": [("fail", "kernel.next_has_module", "")],
+    "saved-entry-of-a-removed-kernel": [("pass", "kernel.next_has_module", ""), ("pass", "kernel.boot_entry", "")],
+    "saved-entry-without-module": [("fail", "kernel.next_has_module", "")],
+    "rhel9-bls-saved": [("pass", "kernel.next_has_module", ""), ("pass", "driver.dkms_built", "")],
+    "rhel9-bls-newest": [("fail", "kernel.next_has_module", "")],
+    "amazon-linux-2023": [("pass", "kernel.next_has_module", "")],
+    "almalinux9-weak-modules": [("pass", "kernel.module_vermagic", ""), ("pass", "kernel.secure_boot", "")],
+    "almalinux9-copied-module": [("warn", "kernel.module_vermagic", "")],
+    "sles15-kmp": [("pass", "kernel.module_vermagic", ""), ("pass", "driver.package_origin", ""), ("pass", "kernel.boot_entry", "")],
+    "sles15-next-entry": [("fail", "kernel.next_has_module", "")],
+    "libraries-cut-short": [("fail", "driver.library_present", "")],
+    "uvm-nodes-later": [("fail", "driver.device_majors", "")],
+    "uvm-nodes-never": [("fail", "driver.device_majors", "")],
+    "debian12-own-driver": [("pass", "kernel.module_present", ""), ("pass", "driver.library_match", "")],
+    "debian12-own-driver-pinned-580": [("fail", "driver.version", "")],
+    "debian12-alternative-gone": [("fail", "kernel.module_present", ""), ("fail", "driver.loaded", "")],
+    "debian12-image-without-kernel": [
+        ("fail", "driver.version", ""),
+        ("fail", "kernel.image_present", ""),
+        ("pass", "kernel.module_present", ""),
+    ],
 }
 AGAIN = "run 'make hosts' (root, gcc), read the difference of each expect.yaml, then run 'make docs'"
 CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")
@@ -209,9 +231,9 @@ def test_a_tape_is_small(name):
 def test_a_live_host_and_its_tape_are_judged_alike(name, tmp_path):
     loaded = profile.load(RECIPES[name].profile, site_file="")
     tree = RECIPES[name].build(tmp_path / "live")
-    with stage(tree) as backend:
+    with stage(tree, RECIPES[name].kind) as backend:
         live = judged(backend, loaded)
-    with stage(tree) as backend:
+    with stage(tree, RECIPES[name].kind) as backend:
         taped = judged(ReplayBackend(snapshot.record(InProcess(backend), b"", redact=False)), loaded)
     assert live.findings == taped.findings
     assert live.verdict == taped.verdict

@@ -12,7 +12,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source import Source
 from hostagent.source.live import LiveBackend
 from tests.judged import judged
-from tests.trees import driver, hosts, packages, system
+from tests.trees import driver, grub, hosts, packages, system
 from tests.trees.staged import stage
 from tests.trees.tree import Tree
 
@@ -90,6 +90,26 @@ def test_an_image_with_two_kernels_is_judged_for_the_named_one(tmp_path):
 
 @CAN_BUILD
 @pytest.mark.alone
+@pytest.mark.parametrize(("default", "verdict", "outcome"), [("1>2", "ready", "pass"), ("0", "not_ready", "fail")])
+def test_the_first_boot_of_an_image_takes_the_entry_that_its_grub_cfg_names(tmp_path, default, verdict, outcome):
+    tree = _image(tmp_path / "root")
+    system.install_kernel(tree, "6.8.0-90-generic")
+    grub.install_grub(tree, "6.8.0-90-generic", hosts.KERNEL, default=default)
+    report = _judged(tree.root)
+    assert (report.verdict.single_node, _outcome(report, "kernel.module_present")) == (verdict, outcome)
+
+
+@CAN_BUILD
+@pytest.mark.alone
+def test_an_image_whose_first_boot_is_open_is_unknown(tmp_path):
+    tree = _image(tmp_path / "root")
+    tree.write("/boot/grub/grub.cfg", "menuentry 'cut short' {\n linux /boot/vmlinuz-6.8.0-90-generic\n")
+    report = _judged(tree.root)
+    assert (report.verdict.single_node, _outcome(report, "kernel.module_present")) == ("unknown", "unknown")
+
+
+@CAN_BUILD
+@pytest.mark.alone
 def test_a_kernel_that_an_image_does_not_have_is_never_fine(tmp_path):
     report = _judged(_image(tmp_path / "root").root, "6.8.0-1-absent")
     assert _outcome(report, "kernel.module_present") == "fail"
@@ -115,7 +135,7 @@ def test_an_image_with_a_vulnerable_driver_is_told_so(tmp_path):
 @pytest.mark.alone
 def test_an_image_with_the_wrong_branch_is_not_ready(tmp_path):
     report = _judged(_image(tmp_path / "root", "570.211.01").root)
-    assert (report.verdict.single_node, _outcome(report, "driver.next_version")) == ("not_ready", "fail")
+    assert (report.verdict.single_node, _outcome(report, "driver.version")) == ("not_ready", "fail")
 
 
 def _with_driver(root, version):

@@ -14,7 +14,7 @@ from hostagent import profile, snapshot
 from hostagent.collect import collect
 from hostagent.collect.driver.ldcache import parse_ldcache
 from hostagent.collect.host.unitfile import parse_unit
-from hostagent.collect.kernel.bootentry import parse_entry, parse_grubenv
+from hostagent.collect.kernel.bootmenu import ENTRY, ENVIRONMENT, parse_entry, parse_grubenv
 from hostagent.collect.kernel.modprobe import blacklists_nouveau, parse_options
 from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_list
 from hostagent.collect.packages.aptconf import parse_apt_conf
@@ -276,8 +276,8 @@ GRUB = st.sampled_from(
 
 @given(st.lists(GRUB, max_size=12).map("".join))
 def test_boot_loaders(text):
-    assert parse_grubenv(part("settings", ("next_entry", "saved_entry"), text.encode()).decode()) == parse_grubenv(text)
-    assert parse_entry(part("settings", ("linux", "version"), text.encode()).decode()) == parse_entry(text)
+    assert parse_grubenv(part("settings", ENVIRONMENT.names, text.encode()).decode()) == parse_grubenv(text)
+    assert parse_entry(part("settings", ENTRY.names, text.encode()).decode()) == parse_entry(text)
 
 
 PACKAGES = st.sampled_from(

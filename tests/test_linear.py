@@ -11,7 +11,7 @@ from tests.parsers import PARSERS, UNENDED, UNITS, arguments, repeated
 SIZE = 8 * 1024
 #: Parsers whose input may have many megabytes, where a small square costs minutes: how many times as much they get.
 LARGE = {
-    "packages.dpkg.parse_status": 4, "kernel.kernel.parse_modules_dep": 4, "driver.dkms.parse_make_log": 2, "packages.rpm.parse_rpm_list": 2,
+    "packages.dpkg.parse_status": 4, "kernel.installed.parse_modules_dep": 4, "driver.dkms.parse_make_log": 2, "packages.rpm.parse_rpm_list": 2,
     "sockets.parse_listening": 2, "kernellog.parse_kmsg": 2, "kernellog.parse_syslog": 4, "modinfo.parse_modinfo": 4, "modinfo.parse_strings": 4,
     "driver.ldcache.parse_ldcache": 4,
 }  # fmt: skip

@@ -37,7 +37,7 @@ READERS: Mapping[str, Reader] = {
     "Os": Reader("os.release.read_os"),
     "Platform": Reader("os.platform.read_platform", ("Os",)),
     "Packages": Reader("packages.packages.read_packages"),
-    "Kernel": Reader("kernel.kernel.read_kernel"),
+    "Kernel": Reader("kernel.kernel.read_kernel", ("Packages",)),
     "Services": Reader("host.services.read_services"),
     "Machine": Reader("host.machine.read_machine", ("Services",)),
     "Toolkit": Reader("toolkit.toolkit.read_toolkit", ("Packages",)),

@@ -16,6 +16,7 @@ class Library:
     version: str  # "" when the file name carries none
     cached: bool  # the dynamic linker finds it by its cache; else it only lies in a library directory
     package: str | Unread  # owning package, "" when no package owns it
+    fault: str | Unread  # why no program can load it, "" for a whole library of the host's architecture
 
 
 @frozen
@@ -64,6 +65,7 @@ class Driver:
     device_nodes: tuple[DeviceNode, ...] | Unread
     char_links: tuple[str, ...] | Unread  # names below /dev/char of the driver's majors: "195:0"
     char_majors: tuple[tuple[str, int], ...] | Unread  # /proc/devices: (nvidia-uvm, 511)
+    nodes_on_demand: bool | Unread  # a setuid nvidia-modprobe of root's makes device nodes when a program first wants them
     persistenced_socket: bool | Unread
     nvml_error_code: int | Unread  # 0, 9, 12, 18 …: nvml.h, nvmlReturn_t
     nvml_driver_version: str | Unread
@@ -71,10 +73,13 @@ class Driver:
     cuda_toolkit_version: str | Unread  # /usr/local/cuda/version.json, "" when there is none
 
     def library(self, soname: str) -> "Library | Unread":
-        """The file a program gets for `soname`; absent when the host has none. Of a driver container's host: the container's."""
+        """The file a program gets for `soname`; absent when the host has none. Of a driver container's host: the container's.
+
+        A file that nothing can load is none.
+        """
         if isinstance(self.libraries, Unread):
             return self.libraries
-        named = [one for one in self.libraries if one.soname == soname]
+        named = [one for one in self.libraries if one.soname == soname and (isinstance(one.fault, Unread) or not one.fault)]
         if self.container_driver is True:
             named.sort(key=lambda one: not one.path.startswith(CONTAINER_ROOT))
         return named[0] if named else Unread("absent", f"the host has no {soname}")

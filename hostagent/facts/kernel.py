@@ -12,11 +12,14 @@ class InstalledKernel:
     """
 
     release: str
-    nvidia_path: str | Unread  # path of nvidia.ko* by modules.dep, "" when modprobe would find none
+    image: str | Unread  # path of the kernel itself, "" when none is seen: nothing can boot into it from this disk
+    vermagic: str | Unread  # of a module that came with the kernel; absent when none is known
+    nvidia_path: str | Unread  # path of the module that modprobe loads for nvidia, "" when it would find none
     nvidia_version: str | Unread  # absent when there is no module, as for the next four
     nvidia_license: str | Unread  # "Dual MIT/GPL" is the open module, "NVIDIA" the proprietary one
     nvidia_vermagic: str | Unread
     nvidia_srcversion: str | Unread
+    nvidia_owner: str | Unread  # package that owns the file, "" when none does; absent where the module was built for this release
     nvidia_signer: str | Unread  # "" when the module carries no signature, "unnamed" when that names nobody
     nouveau: bool | Unread  # the kernel has a nouveau module
     indexed_at: float | Unread  # seconds since the epoch: mtime of modules.dep, the last change of its modules
@@ -40,6 +43,7 @@ class Kernel:
     release: str | Unread  # uname -r; of an image the one named by --kernel, else that of the next boot
     installed: tuple[InstalledKernel, ...] | Unread  # oldest first, in package version order
     next_release: str | Unread  # the kernel the next boot takes: default boot entry, else the newest
+    images: tuple[str, ...] | Unread  # releases that a kernel in /boot is named after, sorted
     booted_at: float | Unread  # seconds since the epoch
     loaded_modules: tuple[str, ...] | Unread  # names of /sys/module entries that are loadable modules
     secure_boot: bool | Unread
@@ -56,3 +60,15 @@ class Kernel:
             return self.installed
         absent = Unread("absent", f"/lib/modules has no kernel {release}")
         return next((one for one in self.installed if one.release == release), absent)
+
+    @property
+    def next_releases(self) -> "tuple[str, ...] | Unread":
+        """The kernels that the next boot may take: the one that is known, else each that could be taken, the running one first."""
+        if not isinstance(self.next_release, Unread):
+            return (self.next_release,)
+        if isinstance(self.installed, Unread):
+            return self.installed
+        if isinstance(self.images, Unread):
+            return self.images
+        running = () if isinstance(self.release, Unread) else (self.release,)
+        return tuple(dict.fromkeys((*running, *(one.release for one in self.installed), *self.images)))

@@ -4,6 +4,9 @@ Sources: packages of Debian, Ubuntu, RHEL and SLES (nvidia-driver-libs, libnvidi
 (driver container), Google's cos-gpu-installer. State of 2026-08.
 """
 
+#: e_machine of each architecture that the driver has libraries for (elf(5); linux/elf-em.h), by `uname -m`.
+MACHINES = {"x86_64": 62, "aarch64": 183}
+
 #: Debian's multiarch, and the 64-bit directory of the others.
 SYSTEM = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
 #: What people add by hand; the linker may prefer it.

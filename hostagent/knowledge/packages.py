@@ -23,7 +23,7 @@ FAMILIES = (
 _SUFFIXES = re.compile(r"-[0-9]{3}(?=-|$)|-server|-open|-latest|-G[0-9]{2}|-signed")
 #: The packages that must have the version of the driver, without those suffixes, by what they carry.
 _DRIVER_PARTS = {
-    "kernel module": "nvidia-dkms nvidia-kernel-source nvidia-kernel-dkms kmod-nvidia-dkms akmod-nvidia nvidia-kmod-common",
+    "kernel module": "nvidia-dkms nvidia-kernel-source nvidia-kernel-dkms kmod-nvidia-dkms akmod-nvidia nvidia-kmod nvidia-kmod-common",
     "firmware": "nvidia-firmware firmware-nvidia-gsp nvidia-kernel-common nvidia-kernel-support",
     "library": "libcuda1 libnvidia-ml libnvidia-ml1 libnvidia-cfg libnvidia-cfg1 libnvidia-compute libnvidia-decode libnvidia-encode "
     "libnvidia-extra libnvidia-fbc libnvidia-fbc1 libnvidia-gl libnvidia-gpucomp nvidia-compute nvidia-compute-utils nvidia-gl "
@@ -40,6 +40,10 @@ _DRIVER_PARTS = {
 _PART_OF = {stem: part for part, stems in _DRIVER_PARTS.items() for stem in stems.split()}
 #: Packages with the version in their name, several of which may be installed: one a kernel, or one a version.
 _VERSIONED_NAMES = (("kmod-nvidia-", "kernel module"), ("nvidia-firmware-", "firmware"))
+
+#: Signed kernel modules of distributions, meant to stand beside NVIDIA's own userland: SUSE, "Installing NVIDIA GPU drivers on SUSE Linux
+#: Enterprise" (nvidia-open-driver-G06-signed-kmp); AlmaLinux wiki, "NVIDIA drivers" (nvidia-open-kmod). Read 2026-11.
+MODULES_BESIDE_CUDA = ("nvidia-open-driver-", "nvidia-open-kmod", "kmod-nvidia-open")
 
 #: Distributions build these two from sources of their own and let their versions differ from the driver's.
 SEPARATE_IN_DISTRIBUTIONS = ("persistence daemon", "modprobe")

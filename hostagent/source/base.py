@@ -58,6 +58,13 @@ class Disk(NamedTuple):
     mount_id: int  # f_fsid: equal for two paths on one filesystem
 
 
+class Elf(NamedTuple):
+    """What a file is by its ELF header: ``machine`` is e_machine, 0 of what is no 64-bit ELF file."""
+
+    machine: int
+    whole: bool  # a shared library, and each segment that is loaded ends within the file
+
+
 class Completed(NamedTuple):
     """A command that ended within its deadline."""
 
@@ -193,6 +200,11 @@ class Source:
             return answer
         return answer if isinstance(answer, Unread) else _unexpected("modinfo", path, answer)
 
+    def elf(self, path: str) -> "Elf | Unread":
+        """Whether a file is a library that can be loaded: what a library holds is never read."""
+        answer = self._ask("elf", path)
+        return answer if isinstance(answer, Unread) else _shaped(Elf, "elf", path, answer)
+
     def run(self, *argv: str, keep: Keep | None = None) -> "Completed | Unread":
         """Run a program of the host. Last resort: no shell, LC_ALL=C, capped output, a deadline of its own."""
         answer = self._ask("run", *argv, keep=keep)
@@ -287,6 +299,6 @@ def _shaped(shape: Any, method: str, argument: str, answer: Answer) -> Any:
         return _unexpected(method, argument, answer)
     for name, kind in wanted.items():
         accepted = (int, float) if kind is float else kind
-        if not isinstance(answer[name], accepted) or isinstance(answer[name], bool):
+        if not isinstance(answer[name], accepted) or isinstance(answer[name], bool) != (kind is bool):
             return Unread("error", f"{method} {argument}: field {name} has type {type(answer[name]).__name__}")
     return shape(**answer)

@@ -43,7 +43,7 @@ def unread(error: OSError | ValueError, path: str) -> Unread:
 
 
 class Files:
-    """Answers ``read tail list stat readlink realpath statvfs modinfo lock_holder`` below one root."""
+    """Answers ``read tail list stat readlink realpath statvfs modinfo elf lock_holder`` below one root."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
@@ -68,6 +68,12 @@ class Files:
         from hostagent.source.modinfo import modinfo
 
         return self._open_and(path, lambda descriptor, size: modinfo(descriptor, path, size))
+
+    def elf(self, path: str) -> Answer:
+        """The same."""
+        from hostagent.source.elf import elf
+
+        return self._open_and(path, elf)
 
     def lock_holder(self, path: str) -> Answer:
         return self._open_and(path, lambda descriptor, _: _holder(descriptor))

@@ -4,13 +4,16 @@ import gzip
 import lzma
 import os
 import subprocess
+import sys
 
 import pytest
 
 from hostagent.collect.driver.ldcache import parse_ldcache
-from hostagent.collect.kernel.kernel import parse_modules_dep, read_kernel
+from hostagent.collect.kernel.installed import parse_modules_dep
+from hostagent.collect.kernel.kernel import read_kernel
 from hostagent.source.base import Source
 from hostagent.source.live import LiveBackend
+from tests import stub_nvml
 from tests.real.conftest import need_real
 
 KERNELS = ("6.8.0-40-generic", "6.8.0-45-generic", "6.11.0-9-generic")
@@ -143,3 +146,22 @@ def test_we_find_in_the_linkers_cache_what_ldconfig_prints(tmp_path):
     assert len(found) == 2
     assert sorted(found) == sorted(wanted)
     assert all(os.path.realpath(path).endswith(".so.580.142") for _, path in found)
+
+
+def test_a_library_that_we_call_whole_can_be_loaded_and_a_cut_one_we_call_so(tmp_path):
+    """glibc's own loader judges; what is cut it may only be asked about where it does not end this process."""
+    from hostagent.source.elf import parse_elf
+
+    need_real("gcc", "apt-get install gcc")
+    data = stub_nvml.build().read_bytes()
+    assert parse_elf(data)["whole"] is True
+    path = tmp_path / "libnvidia-ml.so.1"
+    for end in (0, 10, 63, 64, 200, 1000, len(data) // 2, len(data)):
+        path.write_bytes(data[:end])
+        loads = (
+            subprocess.run(
+                [sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(path)!r})"], capture_output=True, check=False
+            ).returncode
+            == 0
+        )
+        assert loads or not parse_elf(data[:end])["whole"], end

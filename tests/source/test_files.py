@@ -123,5 +123,15 @@ def test_a_name_that_is_not_utf_8_is_listed_and_never_reads_as_absent(tree, sour
 
 
 def test_no_question_about_a_null_byte_raises(source):
-    asked = (source.read, source.tail, source.listdir, source.stat, source.readlink, source.realpath, source.statvfs, source.modinfo)
+    asked = (
+        source.read,
+        source.tail,
+        source.listdir,
+        source.stat,
+        source.readlink,
+        source.realpath,
+        source.statvfs,
+        source.modinfo,
+        source.elf,
+    )
     assert {ask("/etc/na\0me").why for ask in asked} == {"error"}

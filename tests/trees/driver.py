@@ -5,7 +5,7 @@ import lzma
 
 from tests import stub_nvml
 from tests.trees import formats
-from tests.trees.system import load, log_kernel
+from tests.trees.system import load, log_kernel, vermagic
 from tests.trees.tree import INSTALLED_AT, Tree
 
 _MODULES = ("nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peermem")
@@ -22,7 +22,7 @@ def modinfo(tree: Tree, release: str, version: str) -> dict[str, str]:
         "version": version,
         "srcversion": srcversion(version, tree.flavour),
         "name": "nvidia",
-        "vermagic": f"{release} SMP preempt mod_unload modversions ",
+        "vermagic": vermagic(release),
     }
 
 
@@ -67,13 +67,14 @@ def install_userland(tree: Tree, version: str = "", *, directory: str = "", cach
     """Libraries (NVML's is the stub, so that it answers), firmware, tools, and the linker's cache."""
     version, directory = version or tree.driver, directory or tree.libraries
     tree.write(f"{directory}/libnvidia-ml.so.{version}", stub_nvml.build().read_bytes(), time=time)
-    tree.write(f"{directory}/libcuda.so.{version}", b"\x7fELF\x02\x01\x01", time=time)
+    tree.write(f"{directory}/libcuda.so.{version}", formats.shared_library(tree.arch), time=time)
     for soname in ("libcuda.so.1", "libnvidia-ml.so.1"):
         tree.link(f"{directory}/{soname}", f"{soname.removesuffix('.1')}.{version}")
     for name in _FIRMWARE:
         tree.write(f"/lib/firmware/nvidia/{version}/{name}", "firmware\n", time=time)
     for name in ("nvidia-smi", "nvidia-persistenced", "nvidia-modprobe"):
         tree.program(f"/usr/bin/{name}")
+    tree.at("/usr/bin/nvidia-modprobe").chmod(0o4755)
     if cached:
         cache(tree, directory)
 

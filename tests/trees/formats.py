@@ -27,6 +27,17 @@ def _signature(signer: str) -> bytes:
     return name + struct.pack(">BBBBB3xI", 0, 0, 2, 0, 0, len(name)) + b"~Module signature appended~\n"
 
 
+def shared_library(arch: str = "x86_64") -> bytes:
+    """An ELF file with one segment that is loaded: itself."""
+    size = 64 + 56
+    header = (
+        b"\x7fELF\x02\x01\x01"
+        + bytes(9)
+        + struct.pack("<HHIQQQIHHHHHH", 3, {"x86_64": 62, "aarch64": 183}[arch], 1, 0, 64, 0, 0, 64, 56, 1, 64, 0, 0)
+    )
+    return header + struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, size, size, 4096)
+
+
 def zstd(data: bytes) -> bytes:
     """A Zstandard frame (RFC 8878) with one block that is not compressed."""
     if len(data) >= 1 << 17:

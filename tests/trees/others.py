@@ -50,11 +50,11 @@ def gpu_operator_driver_container(root: Path) -> Tree:
     return tree
 
 
-def rhel9_module_streams(root: Path) -> Tree:
+def rhel9_module_streams(root: Path, distribution: str = "rocky9", kernel: str = "5.14.0-570.12.1.el9_6.x86_64") -> Tree:
     """Rocky Linux 9 with the module stream 580-open and DKMS; what rpm answers is written down here, not asked."""
-    tree = Tree(root, kernel="5.14.0-570.12.1.el9_6.x86_64", driver=DRIVER)
+    tree = Tree(root, kernel=kernel, driver=DRIVER)
     tree.libraries = "/usr/lib64"
-    system.install_os(tree, "rocky9", "gpu-rocky-03")
+    system.install_os(tree, distribution, "gpu-rocky-03")
     system.install_kernel(tree, tree.kernel, headers=False, files="vmlinuz-{0} initramfs-{0}.img config-{0}")
     tree.write(f"/usr/src/kernels/{tree.kernel}/Makefile", "VERSION = 5\n")
     tree.link(f"/lib/modules/{tree.kernel}/build", f"/usr/src/kernels/{tree.kernel}")

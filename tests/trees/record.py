@@ -18,8 +18,9 @@ from hostagent import profile, snapshot
 from hostagent.reading import InProcess
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
+from hostagent.vocabulary import Kind
 from tests.judged import judged
-from tests.trees import boards, gpuhosts, hosts, others
+from tests.trees import boards, boots, gpuhosts, hosts, others
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
 
@@ -31,6 +32,7 @@ KEY = b"the recorded hosts are made up: nothing of theirs is secret"
 class Recipe(NamedTuple):
     build: Callable[[Path], Tree]
     profile: str = "default"
+    kind: Kind = "host-root"
 
 
 RECIPES: Mapping[str, Recipe] = {
@@ -65,12 +67,30 @@ RECIPES: Mapping[str, Recipe] = {
     "t4-xid-after-reset": Recipe(gpuhosts.t4_xid_after_reset),
     "t4-log-wrapped": Recipe(gpuhosts.t4_log_wrapped),
     "t4-nouveau-boot-line": Recipe(gpuhosts.t4_nouveau_boot_line),
+    "pinned-second-kernel": Recipe(boots.pinned_second_kernel),
+    "pinned-first-kernel": Recipe(boots.pinned_first_kernel),
+    "saved-entry-of-a-removed-kernel": Recipe(boots.saved_entry_of_a_removed_kernel),
+    "saved-entry-without-module": Recipe(boots.saved_entry_without_module),
+    "rhel9-bls-saved": Recipe(boots.rhel9_bls_next_entry),
+    "rhel9-bls-newest": Recipe(boots.rhel9_bls_newest),
+    "amazon-linux-2023": Recipe(boots.amazon_linux_2023),
+    "almalinux9-weak-modules": Recipe(boots.almalinux9_weak_modules),
+    "almalinux9-copied-module": Recipe(boots.almalinux9_copied_module),
+    "sles15-kmp": Recipe(boots.sles15_kmp),
+    "sles15-next-entry": Recipe(boots.sles15_next_entry),
+    "libraries-cut-short": Recipe(boots.libraries_cut_short),
+    "uvm-nodes-later": Recipe(boots.uvm_nodes_later),
+    "uvm-nodes-never": Recipe(boots.uvm_nodes_never),
+    "debian12-own-driver": Recipe(boots.debian12_own_driver, "any"),
+    "debian12-own-driver-pinned-580": Recipe(boots.debian12_own_driver),
+    "debian12-alternative-gone": Recipe(boots.debian12_alternative_gone, "any"),
+    "debian12-image-without-kernel": Recipe(boots.debian12_image_without_kernel, kind="image"),
 }
 
 
 def record(name: str, root: Path, *, redact: bool = True) -> Tape:
     """The tape of a host, built below `root`."""
-    with stage(RECIPES[name].build(root)) as backend:
+    with stage(RECIPES[name].build(root), RECIPES[name].kind) as backend:
         return replace(snapshot.record(InProcess(backend), KEY, redact=redact), recorded_at=float(NOW))
 
 

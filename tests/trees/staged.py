@@ -11,6 +11,7 @@ from tests.judged import live
 from tests.trees.tree import NOW, Tree
 
 _GIB = 1024**3
+_STUB = 62  # x86-64
 #: adjtimex(2): STA_PLL and STA_NANO; STA_UNSYNC is not set.
 _SYNCHRONISED = 0x2001
 #: Mount point to (mount id, total, free bytes).
@@ -34,6 +35,8 @@ class Staged:
         answer = self._backend.ask(method, *arguments)
         if isinstance(answer, Unread):
             return answer
+        if method == "elf" and answer["machine"] == _STUB and self._tree.arch == "aarch64":
+            return {**answer, "machine": 183}  # the stub of NVML is loaded here, whatever the tree is
         if method == "host":
             return {**answer, "now": float(NOW), "uid": 0}
         if method == "adjtimex":

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tests.trees import formats
 from tests.trees.tree import BOOTED_AT, Tree
 
 #: os-release of each distribution, the keys that programs ask for.
@@ -13,6 +14,18 @@ OS_RELEASE = {
     "debian12": (
         'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nNAME="Debian GNU/Linux"\nVERSION_ID="12"\nVERSION="12 (bookworm)"\n'
         "VERSION_CODENAME=bookworm\nID=debian\n"
+    ),
+    "almalinux9": (
+        'NAME="AlmaLinux"\nVERSION="9.6 (Sage Margay)"\nID="almalinux"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n'
+        'PLATFORM_ID="platform:el9"\nPRETTY_NAME="AlmaLinux 9.6 (Sage Margay)"\n'
+    ),
+    "amzn2023": (
+        'NAME="Amazon Linux"\nVERSION="2023"\nID="amzn"\nID_LIKE="fedora"\nVERSION_ID="2023"\nPLATFORM_ID="platform:al2023"\n'
+        'PRETTY_NAME="Amazon Linux 2023.9.20251117"\n'
+    ),
+    "sles15": (
+        'NAME="SLES"\nVERSION="15-SP6"\nVERSION_ID="15.6"\nPRETTY_NAME="SUSE Linux Enterprise Server 15 SP6"\nID="sles"\n'
+        'ID_LIKE="suse"\nVARIANT_ID="sles-basic"\n'
     ),
     "rocky9": (
         'NAME="Rocky Linux"\nVERSION="9.6 (Blue Onyx)"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n'
@@ -113,12 +126,20 @@ def install_kernel(tree: Tree, release: str, *, headers: bool = True, files: str
     for name in ("modules.builtin", "modules.order"):
         tree.write(f"{directory}/{name}", "kernel/fs/ext4/ext4.ko\n")
     tree.write(f"{directory}/kernel/drivers/gpu/drm/nouveau/nouveau.ko.zst")
-    tree.write(f"{directory}/modules.dep", "kernel/drivers/gpu/drm/nouveau/nouveau.ko.zst:\n")
+    tree.write(
+        f"{directory}/kernel/drivers/net/veth.ko.zst", formats.zstd(formats.kernel_module({"vermagic": vermagic(release), "name": "veth"}))
+    )
+    tree.write(f"{directory}/modules.dep", "kernel/drivers/net/veth.ko.zst:\nkernel/drivers/gpu/drm/nouveau/nouveau.ko.zst:\n")
     for name in files.format(release).split():
         tree.write(f"/boot/{name}", f"{name}\n")
     if headers:
         tree.write(f"/usr/src/linux-headers-{release}/Makefile", "VERSION = 6\n")
         tree.link(f"{directory}/build", f"/usr/src/linux-headers-{release}")
+
+
+def vermagic(release: str) -> str:
+    """What each module built for a kernel of a distribution says of it (Linux kernel, include/linux/vermagic.h)."""
+    return f"{release} SMP preempt mod_unload modversions "
 
 
 def load(tree: Tree, *modules: str) -> None:

@@ -1,12 +1,15 @@
 """The nodes of nvidia-uvm have another major number than the kernel gave the module: cuInit ends with error 999.
 
 That number is dynamic: it can differ after each load. Nodes that were made by hand, by a boot script or by an image keep an old one.
+Where a setuid nvidia-modprobe is installed, missing nodes come with the first program that wants them, and their lack is only said.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 
 from ._container import path_inside
+
+_MAKE = "Run 'nvidia-modprobe -c0 -u' as root."
 
 
 @check(
@@ -22,7 +25,9 @@ def device_majors(driver: Driver) -> Findings:
     if major < 0 and not nodes:
         skip("nvidia_uvm is not loaded and has no nodes")
     if not nodes:
-        yield fail("nvidia_uvm is loaded and /dev/nvidia-uvm is missing", code="missing", found="none", wanted=f"major {major}")
+        message = "nvidia_uvm is loaded and /dev/nvidia-uvm is missing"
+        on_demand = need(driver.nodes_on_demand)
+        yield fail(message, code="missing", found="none", wanted=f"major {major}", remedy=_MAKE, at_most="info" if on_demand else None)
     for node in nodes:
         if node.major != major:
             wanted = f"major {major}" if major >= 0 else "no node: nvidia_uvm is not loaded"

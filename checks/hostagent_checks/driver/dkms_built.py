@@ -19,7 +19,7 @@ def dkms_built(driver: Driver, kernel: Kernel) -> Findings:
     newest = {build.module: build for build in reversed(need(driver.dkms))}  # newest first: the last one kept is the newest
     if not newest:
         skip("DKMS builds no nvidia module on this host")
-    for release in dict.fromkeys((need(kernel.release), need(kernel.next_release))):
+    for release in dict.fromkeys((need(kernel.release), *need(kernel.next_releases))):
         for module, build in newest.items():
             if release not in build.kernels:
                 yield fail(

@@ -20,7 +20,7 @@ def dkms_failed(driver: Driver, kernel: Kernel) -> Findings:
     if not builds:
         skip("DKMS builds no nvidia module on this host")
     for build in builds:
-        if build.failed and build.failed_kernel in ("", need(kernel.release), need(kernel.next_release)):
+        if build.failed and build.failed_kernel in ("", need(kernel.release), *need(kernel.next_releases)):
             error = build.error or "no error line in make.log"
             yield fail(
                 f"the build of {build.module} {build.version} for kernel {build.failed_kernel or 'unknown'} failed: {error}",

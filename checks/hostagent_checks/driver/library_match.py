@@ -3,19 +3,22 @@
 `nvidia-smi` says "Driver/library version mismatch" and NVML error 18. The usual cause is an unattended upgrade of the
 packages while the old module is in use. Containers that were started before it keep working, and new ones fail, often days
 later: the packages changed then, the failure comes with the next start. Where no module is loaded, or in an image, the
-libraries are held against the module that the next boot loads.
+libraries are held against the module that the next boot loads. CUDA's forward compatibility package may be newer than the module and
+works so on data centre GPUs alone; an older one works nowhere.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Finding, Findings, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
+from hostagent.facts.version import compare_upstream
 
 from ._module import module_version
 
 _FINISH = "Finish the interrupted installation ('dpkg --configure -a'), then drain the host and reboot it."
 _REBOOT = "Drain the host and reboot it, then hold the driver's packages."
+_COMPAT = "Take the compat directory out of /etc/ld.so.conf.d and run 'ldconfig'; a job that needs it names it in LD_LIBRARY_PATH."
 _ALIGN = "Install module and libraries of one version, then drain the host and reboot it."
 
 
@@ -33,6 +36,9 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
         if not library.version:
             need(Unread("error", f"{library.path} has no version in its name"))
         if library.version == module:
+            continue
+        if "/compat/" in library.path:
+            yield _compat(library.path, library.version, module)
             continue
         running = kernel.at(kernel.release)
         on_disk = running if isinstance(running, Unread) else running.nvidia_version
@@ -53,3 +59,10 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
             evidence=(library.path, *halfway, *stale),
             remedy=remedy,
         )
+
+
+def _compat(path: str, version: str, module: str) -> Finding:
+    """The linker gives every program CUDA's forward compatibility library."""
+    report = warn if compare_upstream(version, module) > 0 else fail
+    message = f"the linker finds CUDA's compatibility library {version} first, the kernel module is {module}"
+    return report(message, code="cuda-compat", found=version, wanted=module, evidence=(path,), remedy=_COMPAT)

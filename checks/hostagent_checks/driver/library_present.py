@@ -1,12 +1,15 @@
 """A driver library is missing: nothing can use the GPUs, though the module may be loaded.
 
 NVML then says "NVML Shared Library Not Found" (12), CUDA programs do not start, and the container toolkit finds no
-library to mount. Packages of the kernel module alone, and of compute libraries alone, can be installed without the other.
+library to mount. A file that is empty, cut short or of another architecture is no library: a mount or an installation that failed
+half-way leaves such files. Packages of the kernel module alone, and of compute libraries alone, can be installed without the other.
 """
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.unread import Unread
+
+_REINSTALL = "Reinstall the package that the file belongs to, or repair what mounts it, then run 'ldconfig'."
 
 
 @check(
@@ -18,10 +21,13 @@ from hostagent.facts.unread import Unread
     references=("ld.so(8)", "nvml.h, NVML_ERROR_LIBRARY_NOT_FOUND"),
 )
 def library_present(driver: Driver) -> Findings:
-    need(driver.libraries)
+    libraries = need(driver.libraries)
     for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
         library = driver.library(soname)
-        if isinstance(library, Unread):
+        faulty = tuple(f"{one.path} is {need(one.fault)}" for one in libraries if one.soname == soname and need(one.fault))
+        if isinstance(library, Unread) and faulty:
+            yield fail(faulty[0], code="broken", found=faulty, wanted=f"a whole {soname}", remedy=_REINSTALL)
+        elif isinstance(library, Unread):
             yield fail(f"the host has no {soname}", code="missing", found="none", wanted=soname)
         elif not library.cached and not need(driver.container_driver):
             yield fail(

@@ -1,12 +1,13 @@
 """The driver comes from two places at once: from NVIDIA's repository and from the distribution's archive.
 
 Both ship the same files under different package names. The next upgrade stops with "trying to overwrite …", the fabric manager of
-one does not fit the libraries of the other, and holds of one do not hold the other.
+one does not fit the libraries of the other, and holds of one do not hold the other. A distribution's signed kernel module that its own
+guide puts beside NVIDIA's userland, as SUSE's and AlmaLinux's, is no second origin.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.packages import Packages
-from hostagent.knowledge.packages import driver_part
+from hostagent.knowledge.packages import MODULES_BESIDE_CUDA, driver_part
 
 
 @check(
@@ -17,7 +18,8 @@ from hostagent.knowledge.packages import driver_part
     references=("NVIDIA Driver Installation Guide, section Ubuntu", "canonical ubuntu-drivers issues 59, 60"),
 )
 def package_origin(packages: Packages) -> Findings:
-    ours = [(need(one.origin), one.name) for one in need(packages.installed) if driver_part(one.name)]
+    parts = [one for one in need(packages.installed) if driver_part(one.name) and not one.name.startswith(MODULES_BESIDE_CUDA)]
+    ours = [(need(one.origin), one.name) for one in parts]
     known = {origin for origin, _ in ours if origin != "unknown"}
     if not known:
         skip("no package of the driver tells where it comes from")

@@ -7,6 +7,8 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 
+from ._boot import judged
+
 
 @check(
     title="DKMS has the headers of each kernel it still must build for",
@@ -18,9 +20,7 @@ from hostagent.facts.kernel import Kernel
 def headers(kernel: Kernel, driver: Driver) -> Findings:
     if not need(driver.dkms):
         skip("DKMS builds no nvidia module on this host")
-    for release in dict.fromkeys((need(kernel.release), need(kernel.next_release))):
-        one = need(kernel.at(release))
+    for one in judged(kernel):
         if not need(one.nvidia_path) and not need(one.headers):
-            yield fail(
-                f"kernel {release} has no nvidia module and no headers to build one", code="missing", found="no headers", wanted=release
-            )
+            message = f"kernel {one.release} has no nvidia module and no headers to build one"
+            yield fail(message, code="missing", found="no headers", wanted=one.release)

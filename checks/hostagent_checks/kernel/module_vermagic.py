@@ -1,24 +1,30 @@
-"""The nvidia module was built for another kernel than the one whose directory it lies in: that kernel refuses to load it.
+"""The nvidia module was built for another kernel than the one whose directory it lies in: that kernel may refuse to load it.
 
-This happens when modules are copied or linked between kernels, as weak-modules does, or when a build used wrong headers.
+A kernel compares the module's vermagic with its own. Where both have symbol versions ("modversions") the release does not count, and
+the checksums of the symbols decide: so modules of weak-modules, of SUSE's KMP and of ELRepo serve many kernels. A module that was
+copied there by hand has been compared by nobody. Where a module is loaded, this is about the next boot.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
+
+from ._boot import is_image
+from ._fit import mended_by, misfit
 
 
 @check(
-    title="The nvidia module was built for the kernel it is installed for",
+    title="The nvidia module fits the kernel it is installed for",
     severity="critical",
     proved_by=("driver.loaded",),
     since="0.1",
-    remedy="Build or install the module for that kernel: 'dkms install --force nvidia/<version> -k <kernel>', or the kernel's own package.",
-    references=("modinfo(8), field vermagic",),
+    remedy="Install the module that was built for that kernel, from the origin of the one that is there.",
+    references=("modinfo(8), field vermagic", "Linux kernel, kernel/module/version.c, same_magic", "weak-modules(8)"),
 )
-def module_vermagic(kernel: Kernel) -> Findings:
-    release, following = need(kernel.release), need(kernel.next_release)
-    for wanted in dict.fromkeys((release, following)):
-        built_for = need(need(kernel.at(wanted)).nvidia_vermagic).partition(" ")[0]
-        if built_for != wanted:
-            report = fail if wanted == release else warn
-            yield report(f"nvidia.ko of kernel {wanted} was built for {built_for}", code="other-kernel", found=built_for, wanted=wanted)
+def module_vermagic(kernel: Kernel, driver: Driver) -> Findings:
+    one = need(kernel.at(need(kernel.release)))
+    need(one.nvidia_vermagic)
+    loaded = need(driver.loaded) if not is_image(kernel) else False
+    if found := misfit(one, kernel, driver):
+        report = fail if found.refused and not loaded else warn
+        yield report(found.message, code=found.code, found=found.found, wanted=found.wanted, remedy=mended_by(one, driver))

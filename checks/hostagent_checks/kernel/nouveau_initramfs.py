@@ -7,6 +7,8 @@ from hostagent.check import Findings, check, fail, need
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 
+from ._boot import following
+
 
 @check(
     title="The initramfs is younger than the blacklist of nouveau",
@@ -16,17 +18,15 @@ from hostagent.facts.unread import Unread
     references=("initramfs-tools(7)", "dracut(8)"),
 )
 def nouveau_initramfs(kernel: Kernel) -> Findings:
-    following = need(kernel.at(kernel.next_release))
-    built, written = need(following.initramfs_mtime), need(kernel.nouveau_blacklist_mtime)
-    if built >= written:
-        return
+    for one in following(kernel):
+        built, written = need(one.initramfs_mtime), need(kernel.nouveau_blacklist_mtime)
+        if built < written and not _is_proved(kernel, one.release, built):
+            message = f"{need(one.initramfs)} is older than the blacklist of nouveau"
+            yield fail(message, code="older", found="initramfs older than the blacklist", wanted="rebuilt after it")
+
+
+def _is_proved(kernel: Kernel, release: str, built: float) -> bool:
     modules = kernel.loaded_modules
-    is_image = isinstance(modules, Unread) and modules.why == "not-running"
-    if not is_image and "nouveau" not in need(modules) and following.release == need(kernel.release) and built < need(kernel.booted_at):
-        return
-    yield fail(
-        f"{need(following.initramfs)} is older than the blacklist of nouveau",
-        code="older",
-        found="initramfs older than the blacklist",
-        wanted="rebuilt after it",
-    )
+    if isinstance(modules, Unread) and modules.why == "not-running":
+        return False
+    return "nouveau" not in need(modules) and release == need(kernel.release) and built < need(kernel.booted_at)

@@ -6,12 +6,15 @@ does not enrol that of the other.
 """
 
 import re
+from collections.abc import Callable
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Finding, Findings, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kernellog import KEY_REFUSED
+
+from ._boot import following
 
 _REFUSED = re.compile(KEY_REFUSED)
 
@@ -26,22 +29,15 @@ _REFUSED = re.compile(KEY_REFUSED)
     references=("Linux kernel, Documentation/admin-guide/module-signing.rst", "linux-surface issue 906"),
 )
 def secure_boot(kernel: Kernel, driver: Driver) -> Findings:
-    if not (need(kernel.secure_boot) or need(kernel.module_signatures_enforced)):
+    if kernel.secure_boot is False and kernel.module_signatures_enforced is False:
         return
-    release, following = need(kernel.release), need(kernel.next_release)
-    loaded = need(driver.loaded)
-    for one in need(kernel.installed):
-        if one.release not in (release, following) or (loaded and one.release == release) or not need(one.nvidia_path):
-            continue
-        if not need(one.nvidia_signer):
-            report = fail if one.release == release else warn
-            yield report(
-                f"Secure Boot is on and the nvidia module of kernel {one.release} is not signed",
-                code="unsigned",
-                found="not signed",
-                wanted="signed with an enrolled key",
-            )
+    release, loaded = need(kernel.release), need(driver.loaded)
+    if not loaded and not (need(kernel.secure_boot) or need(kernel.module_signatures_enforced)):
+        return
     running = kernel.at(release)
+    if not loaded and not isinstance(running, Unread) and need(running.nvidia_path) and not need(running.nvidia_signer):
+        yield _unsigned(fail, release)
+    yield from _next(kernel)
     if loaded or isinstance(running, Unread) or not need(running.nvidia_path) or not need(running.nvidia_signer):
         return
     refused = tuple(line for line in need(kernel.log) if _REFUSED.match(line))
@@ -53,3 +49,22 @@ def secure_boot(kernel: Kernel, driver: Driver) -> Findings:
             wanted="an enrolled key",
             evidence=refused[-3:],
         )
+
+
+def _next(kernel: Kernel) -> Findings:
+    """A running host warns. What the firmware says is asked only where another kernel has a module that is not signed."""
+    others = [one for one in following(kernel) if one.release != need(kernel.release) and need(one.nvidia_path)]
+    unsigned = [one.release for one in others if not need(one.nvidia_signer)]
+    states = (kernel.secure_boot, kernel.module_signatures_enforced)
+    if unsigned and (True in [one for one in states if not isinstance(one, Unread)] or any(isinstance(one, Unread) for one in states)):
+        for release in unsigned:
+            yield _unsigned(warn, release, is_read=not any(isinstance(one, Unread) for one in states))
+
+
+def _unsigned(report: Callable[..., Finding], release: str, *, is_read: bool = True) -> Finding:
+    return report(
+        f"Secure Boot {'is' if is_read else 'may be'} on and the nvidia module of kernel {release} is not signed",
+        code="unsigned",
+        found="not signed",
+        wanted="signed with an enrolled key",
+    )

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from hostagent.collect.driver.devices import read_char_links, read_majors, read_nodes
 from hostagent.collect.driver.dkms import read_dkms
 from hostagent.collect.driver.libraries import read_libraries
-from hostagent.collect.kernel.modprobe import options_of, read_modprobe
+from hostagent.collect.kernel.modprobe import ConfigFile, module_behind, options_of, read_modprobe
 from hostagent.collect.values import line_in, names_in, number_in, stops_at_unread
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.unread import Unread, need, then
@@ -38,16 +38,24 @@ def read_driver(source: Source, known: Callable[[type], Any]) -> Driver:
 def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
     files, evidence = read_modprobe(source), _container(source)
     return {
-        "module_options": then(files, lambda found: options_of(found, "nvidia")),
+        "module_options": then(files, _options),
         "libraries": read_libraries(source, known),
         "gsp_firmware": _gsp_firmware(source),
         "dkms": read_dkms(source),
         "runfile_traces": _existing(source, _RUNFILE),
         "container_driver": then(evidence, bool),
         "container_driver_evidence": evidence,
+        "nodes_on_demand": _nodes_on_demand(source),
         "persistenced_socket": _socket(source, "/run/nvidia-persistenced/socket"),
         "cuda_toolkit_version": _cuda_toolkit(source),
     }
+
+
+def _options(files: tuple[ConfigFile, ...]) -> "tuple[tuple[str, str], ...] | Unread":
+    """Of nvidia, and of the module that modprobe loads for it: Debian's have names of their own."""
+    behind = module_behind(files, "nvidia")
+    names = ("nvidia",) if isinstance(behind, Unread) or behind in ("", "nvidia") else ("nvidia", behind)
+    return options_of(files, *names)
 
 
 def _of_module(source: Source) -> dict[str, Any]:
@@ -170,6 +178,18 @@ def _socket(source: Source, path: str) -> "bool | Unread":
     if isinstance(stat, Unread):
         return False if stat.why == "absent" else stat
     return stat.kind == "socket"
+
+
+@stops_at_unread
+def _nodes_on_demand(source: Source) -> bool:
+    """NVIDIA's libraries run it, and as an ordinary user it makes nodes only with root's rights (nvidia-modprobe(1))."""
+    for path in ("/usr/bin/nvidia-modprobe", f"{CONTAINER_ROOT}usr/bin/nvidia-modprobe"):
+        stat = source.stat(path)
+        if isinstance(stat, Unread) and stat.why not in ("absent", "not-running"):
+            need(stat)
+        if not isinstance(stat, Unread) and stat.uid == 0 and stat.mode & 0o4000 and stat.mode & 0o001:
+            return True
+    return False
 
 
 def _cuda_toolkit(source: Source) -> "str | Unread":

@@ -12,7 +12,7 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import libraries
 from hostagent.source import Source
-from hostagent.source.base import MIB
+from hostagent.source.base import MIB, Elf
 from hostagent.source.keep import Keep
 
 SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -42,7 +42,31 @@ def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Libra
         for path, soname in copies.items():
             found.setdefault(path, (soname, False))
     packages = owners(source, known(Packages), found) if found else {}
-    return tuple(Library(soname, path, parse_version(path), cached, packages[path]) for path, (soname, cached) in found.items())
+    host = source.host()
+    machine = 0 if isinstance(host, Unread) else libraries.MACHINES.get(host.get("machine", ""), 0)
+    return tuple(
+        Library(soname, path, parse_version(path), cached, packages[path], _fault(source, path, machine))
+        for path, (soname, cached) in found.items()
+    )
+
+
+def _fault(source: Source, path: str, machine: int) -> "str | Unread":
+    """`machine`: 0 where the host's is not known."""
+    return then(source.elf(path), lambda file: fault_of(file, machine))
+
+
+def fault_of(file: Elf, machine: int) -> str:
+    """
+    Why no program can load a library, "" where one can.
+
+    >>> fault_of(Elf(0, False), 62), fault_of(Elf(62, False), 62), fault_of(Elf(3, True), 62), fault_of(Elf(62, True), 62)
+    ('no library', 'cut short', 'of another architecture', '')
+    """
+    if not file.machine:
+        return "no library"
+    if file.machine != (machine or file.machine):
+        return "of another architecture"
+    return "" if file.whole else "cut short"
 
 
 def _copies(source: Source, directory: str) -> "dict[str, str] | Unread":

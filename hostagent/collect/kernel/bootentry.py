@@ -1,19 +1,24 @@
-"""Which kernel the next boot takes: Boot Loader Specification entries, GRUB's environment and defaults, else the newest."""
+"""Which kernel the next boot takes: by GRUB's menu, by the loader's entries, else by what update-grub would write."""
 
+import functools
 import re
 from collections.abc import Iterable
 
-from hostagent.facts.unread import Unread, then
+from hostagent.collect.kernel.bootmenu import environment, grub_entry, loader_entry
+from hostagent.collect.kernel.grubmenu import MenuEntry, chosen
+from hostagent.collect.values import stops_at_unread
+from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import compare_deb
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
-_ENVIRONMENTS = ("/boot/grub2/grubenv", "/boot/grub/grubenv")
-_ENTRIES = "/boot/loader/entries"
-#: As the shell reads it that GRUB's settings are written for: in quotes, or one word.
-_DEFAULT = re.compile(r"^[ \t]*GRUB_DEFAULT=(?:\"(?P<double>[^\"\n]*)|'(?P<single>[^'\n]*)|(?P<word>[^\s\"';&|]*))", re.MULTILINE)
-_ENTRY, _DEFAULTS = Keep("settings", ("linux", "version")), Keep("matches", (_DEFAULT.pattern,))
-_SAVED = Keep("settings", ("next_entry", "saved_entry"))
+_SETTINGS = ("GRUB_DEFAULT", "GRUB_FLAVOUR_ORDER", "GRUB_DISABLE_SUBMENU", "GRUB_DISABLE_RECOVERY")
+#: As the shell reads it that they are written for: in quotes, or one word.
+_SET = re.compile(rf"^[ \t]*(?:export[ \t]+)?({'|'.join(_SETTINGS)})=(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\s#]*))", re.MULTILINE)
+_KEEP = Keep("matches", (_SET.pattern,))
+#: A kernel's file in /boot, and below it in trees of ostree.
+_IMAGE = re.compile(r"(?:vmlinu[xz]|Image|kernel|vmlinuz\.efi)-(?!0-rescue)(\d.*)")
+_NO_KERNEL = re.compile(r"\.(?:old|bak|hmac|gz|img|signed|unsigned|dpkg-\w+|rpm\w+)$")
 
 
 def newest_first(releases: Iterable[str]) -> list[str]:
@@ -23,109 +28,105 @@ def newest_first(releases: Iterable[str]) -> list[str]:
     >>> newest_first(["6.8.0-9-generic", "6.8.0-45-generic", "5.15.0-119-generic"])
     ['6.8.0-45-generic', '6.8.0-9-generic', '5.15.0-119-generic']
     """
-    import functools
-
     return sorted(releases, key=functools.cmp_to_key(compare_deb), reverse=True)
 
 
-def next_release(source: Source, installed: "tuple[str, ...] | Unread") -> "str | Unread":
-    """The release the next boot takes. Only kernels with a modules directory count: one without cannot load a driver."""
+def image_release(name: str) -> str:
+    """The release in the name of a kernel's file, "" when it names none.
+
+    >>> image_release("vmlinuz-6.8.0-45-generic"), image_release("Image-6.4.0-150600.21-default"), image_release("vmlinuz")
+    ('6.8.0-45-generic', '6.4.0-150600.21-default', '')
+    >>> image_release("vmlinuz-linux"), image_release("vmlinuz-0-rescue-5b0f1d2c9e8a47b6a1c3d4e5f6071829")
+    ('', '')
+    """
+    match = _IMAGE.fullmatch(name)
+    return match[1] if match and not _NO_KERNEL.search(name) else ""
+
+
+def next_release(source: Source, installed: "tuple[str, ...] | Unread", images: "tuple[str, ...] | Unread") -> "str | Unread":
+    """The release the next boot takes. Where nothing names an entry, only kernels with a modules directory count."""
     if isinstance(installed, Unread):
         return installed
     if not installed:
         return Unread("absent", "no kernel below /lib/modules")
-    chosen = _chosen(source)
-    if isinstance(chosen, Unread):
-        return chosen
-    return chosen or _with_image(source, newest_first(installed))
+    entry = grub_entry(source)
+    if entry is None:
+        entry = loader_entry(source)
+    if isinstance(entry, Unread):
+        return entry
+    return _release_of(source, entry, installed) if entry is not None else _by_settings(source, installed, images)
 
 
-def _chosen(source: Source) -> "str | Unread":
-    """The release that the boot loader's settings name, "" when they leave it to the order of versions."""
-    entries = source.listdir(_ENTRIES)
-    names = [] if isinstance(entries, Unread) else [name for name in entries if name.endswith(".conf")]
-    if not names and isinstance(entries, Unread) and entries.why == "denied":
-        return entries
-    default = _grub_default(source)
-    if not names:
-        if isinstance(default, Unread):
-            return default
-        if default != "saved":
-            return _release_of_title(default) if default else ""
-    saved = _saved_entry(source)
-    if isinstance(saved, Unread) or not saved:
-        return saved
-    if f"{saved}.conf" in names:
-        return then(source.text(f"{_ENTRIES}/{saved}.conf", keep=_ENTRY), parse_entry)
-    return _release_of_title(saved)
+def _release_of(source: Source, entry: MenuEntry, installed: tuple[str, ...]) -> "str | Unread":
+    """The release of the kernel that an entry loads; a name without one is a link, or stands in a directory of its release."""
+    directory, _, name = entry.kernel.rpartition("/")
+    if release := image_release(name):
+        return release
+    for part in (*reversed(directory.split("/")), name.removesuffix(".efi")):
+        if found := next((one for one in installed if part and (part == one or part.endswith(f"-{one}"))), ""):
+            return found
+    for path in (f"/boot/{name}", f"/{name}") if name else ():
+        target = source.readlink(path)
+        if isinstance(target, str) and (release := image_release(target.rpartition("/")[2])):
+            return release
+    return Unread(
+        "error",
+        f"the boot loader's default entry {entry.title[:80]!r} loads {entry.kernel[:80] or 'nothing'!r}, which names no kernel release",
+    )
 
 
-def parse_entry(text: str) -> str:
+@stops_at_unread
+def _by_settings(source: Source, installed: tuple[str, ...], images: "tuple[str, ...] | Unread") -> str:
+    """No menu is written yet: what update-grub makes of its settings, on Debian and SUSE (grub.d/10_linux)."""
+    settings = need(_settings(source))
+    default = settings.get("GRUB_DEFAULT", "")
+    if default == "saved":
+        values = need(environment(source))
+        default = values.get("next_entry") or values.get("saved_entry", "")
+    present = [one for one in installed if one in images] if not isinstance(images, Unread) else []
+    order = _by_flavour(newest_first(present or installed), settings.get("GRUB_FLAVOUR_ORDER", "").split())
+    if re.match(r"gnulinux-simple|0?$", default):
+        return order[0]
+    if found := re.search(
+        r"(?:[Ll]inux |gnulinux-)(\d\S*?)(?:-(?:advanced|recovery)-\S*|\s.*)?$|\((\d\S+)\)$", default.rpartition(">")[2][:1000]
+    ):
+        return found[1] or found[2]
+    return image_release(need(chosen(_menu(order, settings), default)).kernel)
+
+
+def _by_flavour(releases: list[str], flavours: list[str]) -> list[str]:
+    """Debian's GRUB_FLAVOUR_ORDER: kernels of these flavours first, in this order.
+
+    >>> _by_flavour(["6.8.0-90-lowlatency", "6.8.0-87-generic", "6.8.0-60-generic"], ["generic"])
+    ['6.8.0-87-generic', '6.8.0-60-generic', '6.8.0-90-lowlatency']
+    """
+    ranks = {flavour: at for at, flavour in enumerate(flavours)}
+    return sorted(releases, key=lambda one: ranks.get(one.rpartition("-")[2], len(ranks)))
+
+
+def _menu(order: list[str], settings: dict[str, str]) -> tuple[MenuEntry, ...]:
+    """The newest kernel, then a submenu with all of them, each with its recovery mode."""
+    twice = settings.get("GRUB_DISABLE_RECOVERY", "") != "true"
+    each = [MenuEntry(f"{one}{mode}", f"{one}{mode}", f"vmlinuz-{one}") for one in order for mode in ("", " recovery")[: 1 + twice]]
+    if settings.get("GRUB_DISABLE_SUBMENU", "") in ("y", "true"):
+        return tuple(each)
+    return (each[0], MenuEntry("Advanced options", "gnulinux-advanced", "", tuple(each)))
+
+
+@stops_at_unread
+def _settings(source: Source) -> dict[str, str]:
+    names = need(source.listdir("/etc/default/grub.d", absent=()))
+    found: dict[str, str] = {}
+    for path in ("/etc/default/grub", *(f"/etc/default/grub.d/{name}" for name in names if name.endswith(".cfg"))):
+        found |= parse_settings(need(source.text(path, keep=_KEEP, absent="")))
+    return found
+
+
+def parse_settings(text: str) -> dict[str, str]:
     r"""
-    The kernel release of a Boot Loader Specification entry, "" when it names none.
+    The settings of update-grub that decide about the default entry.
 
-    >>> parse_entry("title Rocky Linux\nversion 5.14.0-427.13.1.el9_4.x86_64\nlinux /vmlinuz-5.14.0-427.13.1.el9_4.x86_64\n")
-    '5.14.0-427.13.1.el9_4.x86_64'
+    >>> parse_settings('GRUB_DEFAULT="1>2"\nGRUB_TIMEOUT=5\n#GRUB_DEFAULT=0\nexport GRUB_FLAVOUR_ORDER=\'generic lowlatency\'\n')
+    {'GRUB_DEFAULT': '1>2', 'GRUB_FLAVOUR_ORDER': 'generic lowlatency'}
     """
-    fields = dict(line.split(maxsplit=1) for line in text.splitlines() if len(line.split(maxsplit=1)) == 2)
-    image = fields.get("linux", "").rpartition("/")[2]
-    return fields.get("version", "").strip() or (image.partition("-")[2] if image.startswith("vmlinuz-") else "")
-
-
-def _grub_default(source: Source) -> "str | Unread":
-    """GRUB_DEFAULT of Debian's and SUSE's settings: "" for the first entry, which is the newest kernel's."""
-    names = source.listdir("/etc/default/grub.d")
-    drop_ins = () if isinstance(names, Unread) else tuple(f"/etc/default/grub.d/{name}" for name in names if name.endswith(".cfg"))
-    value = ""
-    for path in ("/etc/default/grub", *drop_ins):
-        text = source.text(path, keep=_DEFAULTS, absent="")
-        if isinstance(text, Unread):
-            return text
-        for match in _DEFAULT.finditer(text):
-            value = (match["double"] or match["single"] or match["word"] or "").strip()
-    return "" if value == "0" else value
-
-
-def _saved_entry(source: Source) -> "str | Unread":
-    for path in _ENVIRONMENTS:
-        text = source.text(path, keep=_SAVED)
-        if not isinstance(text, Unread) or text.why != "absent":
-            return then(text, parse_grubenv)
-    return ""
-
-
-def parse_grubenv(text: str) -> str:
-    r"""
-    The entry that GRUB's environment block chooses for the next boot, "" when it chooses none.
-
-    >>> parse_grubenv("# GRUB Environment Block\nsaved_entry=4a0d-5.14.0-427.el9.x86_64\nboot_success=1\n####")
-    '4a0d-5.14.0-427.el9.x86_64'
-    """
-    found = dict(line.partition("=")[::2] for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    return found.get("next_entry") or found.get("saved_entry", "")
-
-
-def _release_of_title(title: str) -> "str | Unread":
-    """The release in a GRUB menu title or entry id; a bare position cannot be resolved without grub.cfg.
-
-    >>> _release_of_title("Advanced options for Ubuntu>Ubuntu, with Linux 5.15.0-119-generic")
-    '5.15.0-119-generic'
-    >>> _release_of_title("gnulinux-advanced-0b5c>gnulinux-6.8.0-45-generic-advanced-0b5c")
-    '6.8.0-45-generic'
-    """
-    last = title.rpartition(">")[2][:1000]
-    match = re.search(r"(?:[Ll]inux |gnulinux-)(\d\S*?)(?:-(?:advanced|recovery)-\S*|\s.*)?$", last) or re.search(r"\((\d\S+)\)", last)
-    if match:
-        return match[1]
-    if re.match(r"gnulinux-simple|[0]$", title):
-        return ""
-    return Unread("error", f"the boot loader's default entry {title!r} names no kernel release")
-
-
-def _with_image(source: Source, releases: list[str]) -> str:
-    """The newest release that has a kernel image in /boot, where /boot shows any; else the newest."""
-    names = source.listdir("/boot")
-    if isinstance(names, Unread):
-        return releases[0]
-    images = {match[1] for name in names if (match := re.match(r"(?:vmlinu[xz]|Image|vmlinuz\.efi)-(.+)", name))}
-    return next((release for release in releases if release in images), releases[0])
+    return {match[1]: match[2] or match[3] or match[4] or "" for match in _SET.finditer(text)}

@@ -1,14 +1,15 @@
 """The kernel: the running and the installed ones, the nvidia module of each, and what keeps modules out."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.kernel.bootentry import newest_first, next_release
+from hostagent.collect.kernel.bootentry import image_release, newest_first, next_release
+from hostagent.collect.kernel.installed import read_installed
 from hostagent.collect.kernel.log import read_kernel_log
 from hostagent.collect.kernel.modprobe import MODULE_BLACKLISTS, blacklists_nouveau, cmdline_blacklists_nouveau, read_modprobe
-from hostagent.collect.values import modified_at
-from hostagent.facts.kernel import InstalledKernel, Kernel
+from hostagent.collect.values import modified_at, names_in
+from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 from hostagent.source.base import MIB
@@ -18,15 +19,14 @@ _ROOTS = ("/lib/modules", "/usr/lib/modules")
 #: What a removed kernel's directory has no more, though DKMS may have left a module in it.
 _OF_A_KERNEL = frozenset({"kernel", "vmlinuz", "modules.builtin", "modules.order"})
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-_MODULES, _MODINFO = Keep("modules.dep", ("nvidia", "nouveau")), Keep("keys", ("license", "signer", "srcversion", "vermagic", "version"))
 _NAMES = Keep("matches", (r"^\S+",))
-_INITRAMFS = ("/boot/initrd.img-{0}", "/boot/initramfs-{0}.img", "/boot/initrd-{0}", "/boot/initramfs-{0}", "/lib/modules/{0}/initrd")
 
 
 def read_kernel(source: Source, known: Callable[[type], Any]) -> Kernel:
     """`Kernel` of this host, or of the image's target kernel."""
     root, releases = _releases(source)
-    following = next_release(source, releases)
+    images = _images(source)
+    following = next_release(source, releases, images)
     host = source.host()
     named = then(host, lambda said: said.get("release"))
     release = following if named is None else named
@@ -35,8 +35,9 @@ def read_kernel(source: Source, known: Callable[[type], Any]) -> Kernel:
     log = read_kernel_log(source)
     return Kernel(
         release=then(release, str),
-        installed=_installed(source, root, releases, (release, following)),
+        installed=then(releases, lambda names: read_installed(source, known, root, names, (release, following))),
         next_release=following,
+        images=images,
         booted_at=read_boot_time(source),
         loaded_modules=_loaded_modules(source),
         secure_boot=_secure_boot(source),
@@ -54,10 +55,13 @@ def _releases(source: Source) -> "tuple[str, tuple[str, ...] | Unread]":
         names = source.listdir(root)
         if not isinstance(names, Unread):
             kernels = {name: _is_kernel(source, f"{root}/{name}") for name in names}
+            if all(
+                one is False for one in kernels.values()
+            ):  # an image that got headers and DKMS and no kernel: the module lies there all the same
+                kernels = {name: source.exists(f"{root}/{name}/modules.dep") for name in names}
             doubt = next((one for one in kernels.values() if isinstance(one, Unread)), None)
-            return root, doubt if doubt is not None else tuple(
-                reversed(newest_first(name for name, is_kernel in kernels.items() if is_kernel))
-            )
+            found = [name for name, is_kernel in kernels.items() if is_kernel is True]
+            return root, doubt if doubt is not None else tuple(reversed(newest_first(found)))
         problem = names if problem is None or names.why != "absent" else problem
     # A host without any is one whose modules live elsewhere, or are not shown to this process.
     return _ROOTS[0], () if problem is None or problem.why == "absent" else problem
@@ -67,78 +71,9 @@ def _is_kernel(source: Source, directory: str) -> "bool | Unread":
     return then(source.listdir(directory, absent=()), lambda names: bool(_OF_A_KERNEL & set(names)))
 
 
-def _installed(
-    source: Source, root: str, releases: "tuple[str, ...] | Unread", opened: "tuple[str | Unread, ...]"
-) -> "tuple[InstalledKernel, ...] | Unread":
-    if isinstance(releases, Unread):
-        return releases
-    wanted = {one for one in opened if not isinstance(one, Unread)}
-    return tuple(_kernel(source, root, release, release in wanted) for release in releases)
-
-
-def _kernel(source: Source, root: str, release: str, is_opened: bool) -> InstalledKernel:
-    directory = f"{root}/{release}"
-    index = source.text(f"{directory}/modules.dep", 16 * MIB, keep=_MODULES, absent="")  # modprobe finds nothing without it
-    path = then(index, lambda text: parse_modules_dep(text, "nvidia"))
-    if isinstance(path, str) and path and not path.startswith("/"):
-        path = f"{directory}/{path}"
-    if isinstance(path, Unread):
-        info: Mapping[str, str] | Unread = path
-    elif not path:
-        info = Unread("absent", f"kernel {release} has no nvidia module")
-    elif not is_opened:
-        info = Unread("not-recorded", f"kernel {release} is neither the running nor the next one")
-    else:
-        info = _existing(path, source.modinfo(path, keep=_MODINFO))
-    initramfs, initramfs_mtime = _initramfs(source, release)
-    return InstalledKernel(
-        release=release,
-        nvidia_path=path,
-        nvidia_version=_key(info, "version", path),
-        nvidia_license=_key(info, "license", path),
-        nvidia_vermagic=_key(info, "vermagic", path),
-        nvidia_srcversion=_key(info, "srcversion", path),
-        nvidia_signer=then(info, lambda keys: keys.get("signer", "")),
-        nouveau=then(index, lambda text: bool(parse_modules_dep(text, "nouveau"))),
-        indexed_at=modified_at(source, f"{directory}/modules.dep"),
-        headers=source.exists(f"{directory}/build/Makefile"),
-        initramfs=initramfs,
-        initramfs_mtime=initramfs_mtime,
-    )
-
-
-def _existing(path: str, info: "Mapping[str, str] | Unread") -> "Mapping[str, str] | Unread":
-    """A file that modules.dep names and that is not there is a fault, not a host without the module."""
-    if isinstance(info, Unread) and info.why == "absent":
-        return Unread("error", f"modules.dep names {path}, which does not exist")
-    return info
-
-
-def _key(info: "Mapping[str, str] | Unread", key: str, path: "str | Unread") -> "str | Unread":
-    missing = Unread("error", f"{path if isinstance(path, str) else 'nvidia.ko'}: .modinfo has no {key}")
-    return then(info, lambda keys: keys.get(key, missing))
-
-
-def parse_modules_dep(text: str, module: str) -> str:
-    r"""
-    Where modules.dep(5) has a module, "" when nowhere.
-
-    >>> parse_modules_dep("updates/dkms/nvidia-uvm.ko.zst: updates/dkms/nvidia.ko.zst\nupdates/dkms/nvidia.ko.zst:\n", "nvidia")
-    'updates/dkms/nvidia.ko.zst'
-    """
-    match = re.search(rf"^((?:[^:\n]*/)?{re.escape(module)}\.ko(?:\.\w+)?):", text, re.MULTILINE)
-    return match[1] if match else ""
-
-
-def _initramfs(source: Source, release: str) -> "tuple[str | Unread, float | Unread]":
-    for pattern in _INITRAMFS:
-        path = pattern.format(release)
-        found = source.stat(path)
-        if not isinstance(found, Unread):
-            return path, found.mtime
-        if found.why != "absent":
-            return found, found
-    return "", Unread("absent", f"kernel {release} has no initramfs in /boot")
+def _images(source: Source) -> "tuple[str, ...] | Unread":
+    names = names_in(source, "/boot")
+    return then(names, lambda found: tuple(sorted(filter(None, map(image_release, found)))))
 
 
 def read_boot_time(source: Source) -> "float | Unread":

@@ -21,8 +21,20 @@ _NEVER_LOADED = re.compile(
 )
 #: Not on a line that goes on from the one before.
 _KEEP = Keep(
-    "matches", (_NEVER_LOADED.pattern, r"(?<!\\\n)^(?:[ \t]|\\\n)*options(?:[ \t]|\\\n)+nvidia(?=[ \t]|\\\n)(?:\\\n|[^\n#]|(?<=\S)#)*")
+    "matches",
+    (
+        _NEVER_LOADED.pattern,
+        (
+            r"(?<!\\\n)^(?:[ \t]|\\\n)*options(?:[ \t]|\\\n)+nvidia(?:[-_](?:current|tesla|legacy)[-\w]*)?(?=[ \t]|\\\n)"
+            r"(?:\\\n|[^\n#]|(?<=\S)#)*"
+        ),
+        r"(?<!\\\n)^[ \t]*(?:alias|install)[ \t]+nvidia[-\w]*[ \t][^\n]*",
+    ),
 )
+#: How an ``install`` line of modprobe.d(5) loads a module itself, and how it keeps one out.
+_MODPROBE = re.compile(r"(?:^|[/\s;&|])modprobe((?:[ \t]+-\S+)*)[ \t]+([\w-]+)")
+_KEEPS_OUT = re.compile(r"(?:/\S*/)?(?:true|false|:)\b")
+_LONGEST_CHAIN = 8
 
 
 class ConfigFile(NamedTuple):
@@ -50,10 +62,11 @@ def read_modprobe(source: Source) -> tuple[ConfigFile, ...]:
     return tuple(files)
 
 
-def options_of(files: "Iterable[ConfigFile]", module: str) -> "tuple[tuple[str, str], ...] | Unread":
-    """The options of one module in all files, in their order."""
+def options_of(files: "Iterable[ConfigFile]", *modules: str) -> "tuple[tuple[str, str], ...] | Unread":
+    """The options of these modules in all files, in their order."""
+    found = (one for file in files for module in modules for one in parse_options(file.text, module))
     try:
-        return tuple(at_most(_MOST_OPTIONS, f"options of {module}", (one for file in files for one in parse_options(file.text, module))))
+        return tuple(at_most(_MOST_OPTIONS, f"options of {modules[0]}", found))
     except ValueError as error:
         return Unread("error", f"{DIRECTORIES[0]}: {error}")
 
@@ -83,7 +96,7 @@ def cmdline_blacklists_nouveau(cmdline: str) -> bool:
 
 def parse_options(text: str, module: str) -> tuple[tuple[str, str], ...]:
     r"""
-    The ``options`` of one module; raises ``ValueError``.
+    The ``options`` of one module, "-" and "_" being one in its name; raises ``ValueError``.
 
     >>> parse_options("options nvidia NVreg_EnableGpuFirmware=0 NVreg_TemporaryFilePath=/var\noptions nvidia-drm modeset=1", "nvidia")
     (('NVreg_EnableGpuFirmware', '0'), ('NVreg_TemporaryFilePath', '/var'))
@@ -100,3 +113,44 @@ def parse_options(text: str, module: str) -> tuple[tuple[str, str], ...]:
                 if len(found) > _MOST_OPTIONS:
                     raise ValueError(f"found more than {_MOST_OPTIONS} options of {module}")
     return tuple(found)
+
+
+def parse_rules(text: str) -> tuple[tuple[str, str, str], ...]:
+    r"""
+    The rules of a modprobe.d file that say what stands behind a name of nvidia's: (alias or install, name, what it is).
+
+    >>> parse_rules("install nvidia modprobe -i nvidia-current $CMDLINE_OPTS\nalias nvidia_uvm nvidia-current-uvm\n")
+    (('install', 'nvidia', 'modprobe -i nvidia-current $CMDLINE_OPTS'), ('alias', 'nvidia-uvm', 'nvidia-current-uvm'))
+    """
+    words = (line.split(None, 2) for line in text.replace("\\\n", " ").splitlines())
+    return tuple((one[0], one[1].replace("_", "-"), one[2].strip()) for one in words if len(one) == 3 and one[0] in ("alias", "install"))
+
+
+def module_behind(files: "tuple[ConfigFile, ...]", name: str) -> "str | Unread":
+    """
+    The module that modprobe loads when it is asked for `name`, "" when it is told to load none.
+
+    >>> file = ConfigFile("/etc/modprobe.d/nvidia.conf", "install nvidia modprobe -i nvidia-current $CMDLINE_OPTS")
+    >>> module_behind((file,), "nvidia"), module_behind((), "nvidia")
+    ('nvidia-current', 'nvidia')
+    >>> module_behind((ConfigFile("a", "install nvidia /bin/false"),), "nvidia")
+    ''
+    """
+    aliases: dict[str, str] = {}
+    commands: dict[str, str] = {}
+    for file in files:
+        for kind, called, value in parse_rules(file.text):
+            (aliases if kind == "alias" else commands).setdefault(called, value.replace("_", "-") if kind == "alias" else value)
+    for _ in range(_LONGEST_CHAIN):
+        name = aliases.get(name, name)  # an alias of an alias is none
+        if name not in commands:
+            return "" if name == "off" else name
+        calls = _MODPROBE.findall(commands[name])
+        direct = next((called for options, called in calls if re.search(r"\s(?:-i|--ignore-install)\b", options)), "")
+        if direct:
+            return aliases.get(direct, direct)
+        if not calls:
+            refused = Unread("error", f"modprobe.d: 'install {name}' runs {commands[name][:80]!r}")
+            return "" if _KEEPS_OUT.match(commands[name]) else refused
+        name = calls[0][1].replace("_", "-")
+    return ""

@@ -14,8 +14,8 @@ from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import upstream
 from hostagent.source import Source
 
-#: Names that can own a library of the driver; the lists of all others need not be read.
-_LIBRARY_OWNERS = ("libnvidia", "libcuda", "nvidia", "cuda-compat", "xorg-x11-")
+#: Names that can own a library or a module of the driver; the lists of all others need not be read.
+_OWNERS = ("libnvidia", "libcuda", "nvidia", "cuda-compat", "xorg-x11-", "kmod-nvidia", "linux-modules-nvidia")
 
 
 def read_packages(source: Source, known: Callable[[type], Any]) -> Packages:
@@ -53,7 +53,7 @@ def owners(source: Source, packages: "Packages | Unread", paths: Iterable[str]) 
     installed = packages.installed
     if isinstance(installed, Unread):
         return dict.fromkeys(wanted, installed)
-    able = [one for one in installed if one.name.startswith(_LIBRARY_OWNERS)]
+    able = [one for one in installed if one.name.startswith(_OWNERS)]
     if packages.manager == "rpm":
         return rpm_owners(source, tuple(dict.fromkeys(one.name for one in able)), wanted)
     return dpkg_owners(source, tuple((one.name, one.arch) for one in able), wanted)

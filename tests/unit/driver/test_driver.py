@@ -14,6 +14,7 @@ from hostagent.knowledge.driver import CUDA_LEVELS, FLOORS, RELEASES_580, floor,
 from hostagent.knowledge.pci import FLAVOURS, RANGES, architecture, flavours
 from hostagent.testing import host
 from tests.cpu import within
+from tests.trees.formats import shared_library
 
 LIB = "/usr/lib/x86_64-linux-gnu"
 KERNEL = "6.8.0-45-generic"
@@ -88,9 +89,9 @@ def test_the_linkers_choice_comes_first_and_second_architectures_are_left_out():
     files = {
         "/etc/ld.so.cache": data,
         f"{LIB}/libcuda.so.1": ("link", "libcuda.so.580.142"),
-        f"{LIB}/libcuda.so.580.142": b"",
+        f"{LIB}/libcuda.so.580.142": shared_library(),
         "/usr/lib/i386-linux-gnu/libcuda.so.1": b"",
-        "/usr/local/lib/libcuda.so.550.54.14": b"",
+        "/usr/local/lib/libcuda.so.550.54.14": shared_library(),
         "/usr/local/lib/libcuda.so.1": ("link", "libcuda.so.550.54.14"),
     }
     found = read(files)
@@ -108,7 +109,7 @@ def test_debian_alternatives_lead_to_one_file():
         f"{LIB}/libnvidia-ml.so.1": ("link", "/etc/alternatives/nvidia--libnvidia-ml.so.1-x86_64-linux-gnu"),
         "/etc/alternatives/nvidia--libnvidia-ml.so.1-x86_64-linux-gnu": ("link", f"{LIB}/nvidia/current/libnvidia-ml.so.1"),
         f"{LIB}/nvidia/current/libnvidia-ml.so.1": ("link", "libnvidia-ml.so.550.163.01"),
-        f"{LIB}/nvidia/current/libnvidia-ml.so.550.163.01": b"",
+        f"{LIB}/nvidia/current/libnvidia-ml.so.550.163.01": shared_library(),
     }
     assert [(one.path, one.version) for one in read(files).libraries] == [
         (f"{LIB}/nvidia/current/libnvidia-ml.so.550.163.01", "550.163.01")
@@ -127,7 +128,7 @@ def test_libraries_are_unread_when_the_cache_is_broken():
 
 @pytest.mark.parametrize("why", ["denied", "timeout"])
 def test_libraries_are_unread_where_a_directory_or_a_link_in_it_is(why):
-    first = {f"{LIB}/libcuda.so.580.142": b""}
+    first = {f"{LIB}/libcuda.so.580.142": shared_library()}
     assert read({**first, "list /usr/local/lib": Unread(why)}).libraries.why == why
     second = "/usr/local/lib/libcuda.so.570.1"
     assert read({**first, second: b"", f"realpath {second}": Unread(why)}).libraries.why == why
@@ -151,8 +152,8 @@ def test_a_driver_containers_libraries_are_taken_where_it_owns_the_driver():
     files = {
         "/etc/ld.so.cache": cache(("libcuda.so.1", f"{LIB}/libcuda.so.1", 0x0303)),
         f"{LIB}/libcuda.so.1": ("link", "libcuda.so.550.54.14"),
-        f"{LIB}/libcuda.so.550.54.14": b"",
-        "/run/nvidia/driver/usr/lib64/libcuda.so.580.142": b"",
+        f"{LIB}/libcuda.so.550.54.14": shared_library(),
+        "/run/nvidia/driver/usr/lib64/libcuda.so.580.142": shared_library(),
     }
     found = read(files)
     assert found.container_driver is True
@@ -359,3 +360,19 @@ def test_a_device_id_names_its_architecture_and_flavours(device, name, able):
 def test_ranges_are_in_order_and_do_not_overlap():
     assert all(left.last < right.first for left, right in itertools.pairwise(RANGES))
     assert {chips.architecture for chips in RANGES} == {name for name, _ in FLAVOURS}
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b"", "no library"),
+        (b"<html>", "no library"),
+        (shared_library()[:100], "cut short"),
+        (shared_library("aarch64"), "of another architecture"),
+        (shared_library(), ""),
+    ],
+)
+def test_a_file_that_nothing_can_load_is_no_library(data, fault):
+    found = read({"host": {"machine": "x86_64"}, f"{LIB}/libcuda.so.580.142": data})
+    assert [one.fault for one in found.libraries] == [fault]
+    assert isinstance(found.library("libcuda.so.1"), Unread) == bool(fault)

@@ -1,0 +1,42 @@
+"""The driver that is there: what is loaded, else the kernel's module on disk, else the libraries, else the packages."""
+
+from typing import NamedTuple
+
+from hostagent.check import need, skip
+from hostagent.facts.driver import Driver
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
+from hostagent.knowledge.packages import driver_part, is_driver_version
+
+_SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
+#: Parts whose packages always have the driver's version.
+_PARTS = ("kernel module", "library", "driver")
+
+
+class There(NamedTuple):
+    version: str
+    where: str  # "loaded", or where it lies
+
+
+def driver_there(driver: Driver, kernel: Kernel, packages: Packages) -> There:
+    """The first of these; the check does not apply where none is. What cannot be read is not passed over."""
+    if not _is_none(driver.loaded_version):
+        return There(need(driver.loaded_version), "loaded")
+    release = kernel.release
+    on_disk = then(kernel.at(release), lambda one: one.nvidia_version)
+    if not _is_none(on_disk):
+        return There(need(on_disk), f"the module of kernel {need(release)} on disk")
+    for library in need(driver.libraries):
+        if library.soname in _SONAMES and library.version and not need(library.fault):
+            return There(library.version, f"the library {library.path}")
+    parts = [one for one in need(packages.installed) if driver_part(one.name) in _PARTS and is_driver_version(need(one.upstream))]
+    versions = [need(one.upstream) for one in parts]
+    if versions:
+        version = max(sorted(set(versions)), key=versions.count)
+        return There(version, f"the package {next(one.name for one in parts if one.upstream == version)}")
+    return skip("the host has no driver: no module, no library, no package")
+
+
+def _is_none(value: object) -> bool:
+    return isinstance(value, Unread) and value.why in NOT_APPLICABLE
