@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from hostagent.facts.unread import Unread
 from hostagent.source.budget import Budget
-from hostagent.source.keep import Filtered, Keep, usable
+from hostagent.source.keep import Filtered, Keep, usable, within_limit
 from hostagent.vocabulary import Kind
 
 #: bytes for file contents; else what JSON can hold.
@@ -126,7 +126,7 @@ class Source:
             return self._budget.charged(question, self._early[question])
         answer = self._backend.ask(*question)
         if question[0] in _LIMITED:
-            answer = _within_limit(question, answer)
+            answer = within_limit(answer, int(question[2]) if len(question) > 2 else MIB, question[1])
         answer = self._budget.charged(question, answer)
         self._heard(question, answer)
         return answer
@@ -270,15 +270,6 @@ class Source:
         if isinstance(answer, list) and all(isinstance(row, dict) for row in answer):
             return answer
         return answer if isinstance(answer, Unread) else _unexpected(method, "", answer)
-
-
-def _within_limit(question: tuple[str, ...], answer: "Answer | Unread") -> "Answer | Unread":
-    """A file of a tape has no more than it may have on a host."""
-    data = answer.answer if isinstance(answer, Filtered) else answer
-    if not isinstance(data, bytes):
-        return answer
-    limit = int(question[2]) if len(question) > 2 else MIB
-    return answer if len(data) <= limit else Unread("error", f"{question[1]} has {len(data)} bytes, wanted at most {limit}")
 
 
 def _is_unavailable(answer: "Answer | Unread") -> bool:

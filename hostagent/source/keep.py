@@ -5,7 +5,7 @@ was kept, and a reader that wants more gets *not-recorded*, never *absent*.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 
@@ -57,3 +57,11 @@ def merged(keeps: Iterable[Keep]) -> "Keep | None":
         return WHOLE
     kinds = {one.kind for one in found}
     return Keep(kinds.pop(), tuple(sorted({name for one in found for name in one.names}))) if len(kinds) == 1 else None
+
+
+def within_limit(answer: Any, limit: int, path: str) -> Any:
+    """A file of a tape has no more bytes than it may have on a host."""
+    data = answer.answer if isinstance(answer, Filtered) else answer
+    if not isinstance(data, bytes) or len(data) <= limit:
+        return answer
+    return Unread("error", f"{path} has {len(data)} bytes, wanted at most {limit}")
