@@ -8,10 +8,10 @@ the built-in runc entry. Docker and CRI-O refuse a file they cannot parse.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -24,8 +24,8 @@ from ._choice import skip_unwanted
         "NVIDIA Container Toolkit issue 1430",
     ),
 )
-def config_accepted(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def config_accepted(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     state = need(runtime.state)
     if state == "absent":
         skip(f"no program reads the configuration of {runtime.key}")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from hostagent.collect.host.keeps import FLAGS
 from hostagent.collect.host.processes import read_processes
 from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.collect.values import names_in
@@ -23,7 +24,8 @@ _PULLING = (".wants", ".requires", ".upholds")
 _UNIT = Keep(
     "unit",
     (
-        *("Unit.After", "Unit.Before", "Unit.DefaultDependencies", "Service.Slice", "Service.LimitMEMLOCK"),
+        *("Unit.After", "Unit.Before", "Unit.DefaultDependencies", "Service.Slice", "Service.LimitMEMLOCK", "Service.EnvironmentFile"),
+        *(f"Service.{key}?{flag}" for key in ("ExecStart", "Environment") for flag in FLAGS),
         *(f"Install.{key}" for key in ("WantedBy", "RequiredBy", "UpheldBy", "Alias", "Also")),
     ),
 )
@@ -40,7 +42,7 @@ def read_services(source: Source, known: Callable[[type], Any]) -> Services:
 
 
 def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...], processes: "tuple[Process, ...] | Unread") -> Unit:
-    full = name if name.endswith(".path") else f"{name}.service"
+    full = name if name.endswith((".path", ".socket")) else f"{name}.service"
     try:
         found = tree.find(full)
     except UnreadError as error:
@@ -67,8 +69,8 @@ def _active(
 ) -> "bool | Unread":
     if isinstance(processes, Unread) and processes.why == "not-running":
         return processes
-    if full.endswith(".path"):
-        return Unread("not-supported", "a path unit has no process to see")
+    if full.endswith((".path", ".socket")):
+        return Unread("not-supported", f"{full} has no process to see")
     slice_ = (settings.values("Service", "Slice") or ["system.slice"])[-1]
     systemd_seen = False
     for root in _CGROUP_ROOTS:

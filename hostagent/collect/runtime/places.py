@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from hostagent.facts.host import Machine, Process
+from hostagent.facts.host import Machine, Process, Services
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread, then
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.version import upstream
-from hostagent.knowledge.daemons import units
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -24,6 +23,7 @@ class Place(NamedTuple):
     socket: str
     binaries: tuple[str, ...]
     packages: tuple[str, ...]
+    units: tuple[str, ...]  # that start it, without .service
 
 
 _RANCHER = "/var/lib/rancher"
@@ -32,29 +32,36 @@ PLACES = (
     Place(
         "containerd", "containerd", "/etc/containerd/config.toml", "", "/run/containerd/containerd.sock",
         ("/usr/bin/containerd", "/usr/local/bin/containerd"), ("containerd.io", "containerd", "moby-containerd", "containerd2"),
+        ("containerd",),
     ),
     Place(
         "k3s", "containerd", f"{_RANCHER}/k3s/{_CONTAINERD}", f"{_RANCHER}/k3s/", "/run/k3s/containerd/containerd.sock",
-        (f"{_RANCHER}/k3s/data/current/bin/containerd",), (),
+        (f"{_RANCHER}/k3s/data/current/bin/containerd",), (), ("k3s", "k3s-agent"),
     ),
     Place(
         "rke2", "containerd", f"{_RANCHER}/rke2/{_CONTAINERD}", f"{_RANCHER}/rke2/", "/run/k3s/containerd/containerd.sock",
-        (f"{_RANCHER}/rke2/bin/containerd",), (),
+        (f"{_RANCHER}/rke2/bin/containerd",), (), ("rke2-server", "rke2-agent"),
     ),
     Place(
         "microk8s", "containerd", "/var/snap/microk8s/current/args/containerd.toml", "/var/snap/microk8s/",
         "/var/snap/microk8s/common/run/containerd.sock", ("/snap/microk8s/current/bin/containerd",), (),
+        ("snap.microk8s.daemon-containerd",),
+    ),
+    Place(
+        "k0s", "containerd", "/etc/k0s/containerd.toml", "/etc/k0s/", "/run/k0s/containerd.sock",
+        ("/var/lib/k0s/bin/containerd",), (), ("k0sworker", "k0scontroller"),
     ),
     Place(
         "docker", "docker", "/etc/docker/daemon.json", "", "/run/docker.sock",
         ("/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd"), ("docker-ce", "docker.io", "moby-engine", "docker"),
+        ("docker", "docker.socket", "snap.docker.dockerd"),
     ),
     Place(
         "crio", "crio", "/etc/crio/crio.conf", "", "/run/crio/crio.sock",
-        ("/usr/bin/crio", "/usr/local/bin/crio"), ("cri-o",),
+        ("/usr/bin/crio", "/usr/local/bin/crio"), ("cri-o",), ("crio",),
     ),
 )  # fmt: skip
-_DAEMONS = units("runtime")
+_DAEMONS = {"containerd": ("containerd",), "docker": ("dockerd",), "crio": ("crio",)}
 #: dockerd starts a containerd of its own where the host has none: a part of docker, not a runtime beside it.
 _OF_DOCKER = ("/run/docker/", "/var/run/docker/")
 
@@ -68,17 +75,18 @@ class Found(NamedTuple):
     installed: "bool | Unread"  # a package, a binary or a process
     processes: "tuple[Process, ...] | Unread"
     version: "str | Unread"
+    in_use: "bool | Unread"  # a unit of it, or the socket unit, is enabled; or it runs
 
 
 def find(source: Source, known: Callable[[type], Any]) -> tuple[Found, ...]:
     """Runtimes of which a package, a binary, a process or a configuration is there, or may be there."""
     processes = then(known(Machine), lambda machine: machine.processes)
     installed = then(known(Packages), lambda packages: packages.installed)
-    found = (_look(source, place, processes, installed) for place in PLACES)
+    found = (_look(source, place, processes, installed, known(Services)) for place in PLACES)
     return tuple(one for one in found if one is not None)
 
 
-def _look(source: Source, place: Place, processes: Any, packages: Any) -> "Found | None":
+def _look(source: Source, place: Place, processes: Any, packages: Any, services: "Services | Unread") -> "Found | None":
     mine = then(processes, lambda those: _of_place(those, place))
     config = place.config if isinstance(mine, Unread) or not mine else _option(mine[0], place) or place.config
     configured = source.exists(config)
@@ -90,7 +98,18 @@ def _look(source: Source, place: Place, processes: Any, packages: Any) -> "Found
         return None
     binary = next((path for path, there in binaries if there is True), "")
     version = package if package is not None else _asked(source, place, binary)
-    return Found(place, config, configured, installed, mine, version)
+    return Found(place, config, configured, installed, mine, version, in_use(services, place.units, then(mine, bool)))
+
+
+def in_use(services: "Services | Unread", units: Iterable[str], runs: "bool | Unread") -> "bool | Unread":
+    """Whether one of these units is enabled, or the daemon runs; in an image the units alone say it."""
+    found = [then(services, lambda those, name=name: those.unit(name)) for name in units]  # type: ignore[misc]
+    return any_of([runs, *(then(unit, lambda one: one.enabled) for unit in found)])
+
+
+def any_of(evidence: Iterable["bool | Unread"]) -> "bool | Unread":
+    """As `_any`; what does not exist says no."""
+    return _any(False if isinstance(one, Unread) and one.why in NOT_APPLICABLE else one for one in evidence)
 
 
 def _any(evidence: Iterable["bool | Unread"]) -> "bool | Unread":
