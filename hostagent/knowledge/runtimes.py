@@ -110,6 +110,16 @@ DOCKER_CDI_DEFAULT = "28.3"
 #: CRI-O's built-in default runtime is crun from here on, runc before (CRI-O release notes).
 CRIO_CRUN_DEFAULT = "1.31"
 
+#: Units that start each runtime, without .service; a socket's starts it when somebody asks.
+RUNTIME_UNITS = {
+    "containerd": ("containerd",),
+    "k3s": ("k3s", "k3s-agent"),
+    "rke2": ("rke2-server", "rke2-agent"),
+    "microk8s": ("snap.microk8s.daemon-containerd",),
+    "k0s": ("k0sworker", "k0scontroller"),
+    "docker": ("docker", "docker.socket", "snap.docker.dockerd"),
+    "crio": ("crio",),
+}
 #: Units that run a kubelet, and whose: "" for one of its own (each project's unit files; snaps of EKS, Kubernetes and MicroK8s, 2026-11).
 KUBELET_UNITS = {
     **dict.fromkeys(("kubelet", "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.k8s.kubelet"), ""),
@@ -118,6 +128,8 @@ KUBELET_UNITS = {
     **dict.fromkeys(("snap.microk8s.daemon-kubelite", "snap.microk8s.daemon-kubelet"), "microk8s"),
     **dict.fromkeys(("k0sworker", "k0scontroller"), "k0s"),
 }
+#: Of these the kubelet in their cgroup counts, not that they are enabled: most of them run none.
+KUBELET_SEEN_ONLY = frozenset({"k0scontroller"})
 #: Where a distribution's own file names another runtime (k3s, Configuration File; rke2 has no Docker).
 KUBELET_FILES = {"k3s": "/etc/rancher/k3s/config.yaml", "rke2": "/etc/rancher/rke2/config.yaml"}
 #: Where a kubelet's configuration is when its command line cannot be seen: kubeadm, EKS (AL2023, AL2).

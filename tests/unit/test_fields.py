@@ -10,7 +10,6 @@ ROOT = Path(__file__).parent.parent.parent
 #: What will use a field that nobody uses yet.
 WAITING = {
     "Gpu.local_cpus": "topology: which CPUs and NICs are near a GPU",
-    "Unit.active": "the runtime that serves jobs: in use is one whose unit is enabled, or that runs",
     "NvSwitch.device_id": "the board as it was built: how many switches it has",
     "Driver.refcount": "the installer: a module that is in use is not unloaded",
 }

@@ -36,6 +36,7 @@ def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profi
             code="kubelets-absent",
             found=_found(runtimes),
             wanted=key,
+            evidence=tuple(f"{one.unit} asks {need(one.endpoint)}" for one in need(launchers.kubelets) if need(one.runtime) == key),
             remedy=f"Install {key}, or set the kubelet's containerRuntimeEndpoint to the runtime that is to serve it.",
         )
     if chosen.runtimes or chosen.missing:

@@ -3,14 +3,21 @@
 import re
 from typing import Any, NamedTuple
 
-from hostagent.collect.runtime.places import PLACES, any_of
+from hostagent.collect.runtime.places import PLACES, in_use
 from hostagent.collect.runtime.unitflags import parse_flags, unit_flags
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.host import Process, Services, Unit
 from hostagent.facts.runtime import Kubelet, Runtime
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import processes as names_of
-from hostagent.knowledge.runtimes import DOCKER_ENDPOINTS, KUBELET_CONFIGS, KUBELET_ENDPOINT, KUBELET_FILES, KUBELET_UNITS
+from hostagent.knowledge.runtimes import (
+    DOCKER_ENDPOINTS,
+    KUBELET_CONFIGS,
+    KUBELET_ENDPOINT,
+    KUBELET_FILES,
+    KUBELET_SEEN_ONLY,
+    KUBELET_UNITS,
+)
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -71,8 +78,8 @@ class Kubelets:
         found = []
         for name in KUBELET_UNITS:
             unit = need(self._services).unit(name)
-            enabled = any_of([then(unit, lambda one: one.enabled)]) if name != "k0scontroller" else False
-            if name in running or need(False if _is_unlooked(unit) else enabled):
+            used = False if name in KUBELET_SEEN_ONLY or _is_unlooked(unit) else in_use(self._services, (name,), name in running)
+            if name in running or need(used):
                 found.append(self._kubelet(name, unit, running.get(name)))
         return (*found, *(self._kubelet(name, Unread("absent", name), one) for name, one in running.items() if name not in KUBELET_UNITS))
 

@@ -9,6 +9,7 @@ from hostagent.collect.values import names_in, stops_at_unread
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread, need, then
+from hostagent.knowledge.daemons import processes, units
 from hostagent.knowledge.runtimes import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
 from hostagent.source import Source
 
@@ -18,10 +19,10 @@ _HOOK = "nvidia-container-runtime-hook"
 
 def read_launchers(source: Source, known: Callable[[type], Any]) -> Launchers:
     machine, services = known(Machine), known(Services)
-    slurmd = then(machine, lambda one: one.daemons("slurmd"))
+    slurmd = then(machine, lambda one: one.daemons(*processes("slurm")))
     return Launchers(
         kubelets=Kubelets(source, services, then(machine, lambda one: one.processes), known(Runtime)).read(),
-        slurmd=in_use(services, ("slurmd",), then(slurmd, bool)),
+        slurmd=in_use(services, units("slurm"), then(slurmd, bool)),
         programs=_programs(source),
         docker_hook=then(_there(source, (f"{folder}/{_HOOK}" for folder in PATH), "file", 0o111), bool),
         plugin_sockets=_sockets(source),

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from hostagent.facts.host import Machine, Process, Services
+from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.version import upstream
+from hostagent.knowledge.daemons import units
+from hostagent.knowledge.runtimes import RUNTIME_UNITS
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -23,7 +25,6 @@ class Place(NamedTuple):
     socket: str
     binaries: tuple[str, ...]
     packages: tuple[str, ...]
-    units: tuple[str, ...]  # that start it, without .service
 
 
 _RANCHER = "/var/lib/rancher"
@@ -32,36 +33,33 @@ PLACES = (
     Place(
         "containerd", "containerd", "/etc/containerd/config.toml", "", "/run/containerd/containerd.sock",
         ("/usr/bin/containerd", "/usr/local/bin/containerd"), ("containerd.io", "containerd", "moby-containerd", "containerd2"),
-        ("containerd",),
     ),
     Place(
         "k3s", "containerd", f"{_RANCHER}/k3s/{_CONTAINERD}", f"{_RANCHER}/k3s/", "/run/k3s/containerd/containerd.sock",
-        (f"{_RANCHER}/k3s/data/current/bin/containerd",), (), ("k3s", "k3s-agent"),
+        (f"{_RANCHER}/k3s/data/current/bin/containerd",), (),
     ),
     Place(
         "rke2", "containerd", f"{_RANCHER}/rke2/{_CONTAINERD}", f"{_RANCHER}/rke2/", "/run/k3s/containerd/containerd.sock",
-        (f"{_RANCHER}/rke2/bin/containerd",), (), ("rke2-server", "rke2-agent"),
+        (f"{_RANCHER}/rke2/bin/containerd",), (),
     ),
     Place(
         "microk8s", "containerd", "/var/snap/microk8s/current/args/containerd.toml", "/var/snap/microk8s/",
         "/var/snap/microk8s/common/run/containerd.sock", ("/snap/microk8s/current/bin/containerd",), (),
-        ("snap.microk8s.daemon-containerd",),
     ),
     Place(
         "k0s", "containerd", "/etc/k0s/containerd.toml", "/etc/k0s/", "/run/k0s/containerd.sock",
-        ("/var/lib/k0s/bin/containerd",), (), ("k0sworker", "k0scontroller"),
+        ("/var/lib/k0s/bin/containerd",), (),
     ),
     Place(
         "docker", "docker", "/etc/docker/daemon.json", "", "/run/docker.sock",
         ("/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd"), ("docker-ce", "docker.io", "moby-engine", "docker"),
-        ("docker", "docker.socket", "snap.docker.dockerd"),
     ),
     Place(
         "crio", "crio", "/etc/crio/crio.conf", "", "/run/crio/crio.sock",
-        ("/usr/bin/crio", "/usr/local/bin/crio"), ("cri-o",), ("crio",),
+        ("/usr/bin/crio", "/usr/local/bin/crio"), ("cri-o",),
     ),
 )  # fmt: skip
-_DAEMONS = {"containerd": ("containerd",), "docker": ("dockerd",), "crio": ("crio",)}
+_DAEMONS = {kind: units("runtime")[kind] for kind in ("containerd", "docker", "crio")}
 #: dockerd starts a containerd of its own where the host has none: a part of docker, not a runtime beside it.
 _OF_DOCKER = ("/run/docker/", "/var/run/docker/")
 
@@ -98,13 +96,21 @@ def _look(source: Source, place: Place, processes: Any, packages: Any, services:
         return None
     binary = next((path for path, there in binaries if there is True), "")
     version = package if package is not None else _asked(source, place, binary)
-    return Found(place, config, configured, installed, mine, version, in_use(services, place.units, then(mine, bool)))
+    return Found(place, config, configured, installed, mine, version, in_use(services, RUNTIME_UNITS[place.key], then(mine, bool)))
 
 
 def in_use(services: "Services | Unread", units: Iterable[str], runs: "bool | Unread") -> "bool | Unread":
-    """Whether one of these units is enabled, or the daemon runs; in an image the units alone say it."""
+    """Whether one of these units is enabled or has a process, or the daemon runs; in an image only the first."""
     found = [then(services, lambda those, name=name: those.unit(name)) for name in units]  # type: ignore[misc]
-    return any_of([runs, *(then(unit, lambda one: one.enabled) for unit in found)])
+    return any_of([runs, *(then(unit, one) for unit in found for one in (_is_enabled, _is_active))])
+
+
+def _is_enabled(unit: Unit) -> "bool | Unread":
+    return unit.enabled
+
+
+def _is_active(unit: Unit) -> "bool | Unread":
+    return unit.active
 
 
 def any_of(evidence: Iterable["bool | Unread"]) -> "bool | Unread":

@@ -1,11 +1,12 @@
 """The NVIDIA Container Toolkit: packages, binaries, configuration, and the copy the GPU Operator puts on a host."""
 
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from functools import cmp_to_key
 from typing import Any, NamedTuple
 
-from hostagent.collect.runtime.places import binary_exists
+from hostagent.collect.runtime.places import PLACES, binary_exists
 from hostagent.collect.tomltext import parse_toml
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.packages import Package, Packages
@@ -162,7 +163,13 @@ def _binary_version(source: Source, packaged: "str | Unread") -> "str | Unread":
 
 @stops_at_unread
 def _found(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in names if need(binary_exists(source, name)))
+    """Where daemons look for a program, or beside the programs of a Kubernetes distribution."""
+    folders = tuple(dict.fromkeys(posixpath.dirname(path) for place in PLACES for path in place.binaries))
+    return tuple(name for name in names if need(binary_exists(source, name)) or _is_beside(source, name, folders))
+
+
+def _is_beside(source: Source, name: str, folders: tuple[str, ...]) -> bool:
+    return "/" not in name and any(need(source.exists(f"{folder}/{name}")) for folder in folders)
 
 
 def _config(source: Source) -> "tuple[str | Unread, str | Unread, Config | Unread]":
