@@ -19,7 +19,7 @@ from hostagent.reading import InProcess
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
 from tests.judged import judged
-from tests.trees import hosts, others
+from tests.trees import hosts, others, serving
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
 
@@ -45,6 +45,7 @@ RECIPES: Mapping[str, Recipe] = {
     "k3s-worker": Recipe(others.k3s_worker),
     "t4-workstation-docker": Recipe(others.t4_workstation_docker),
     "gb200-nvl": Recipe(others.gb200_nvl),
+    **{name: Recipe(build) for name, build in serving.RECIPES.items()},
 }
 
 

@@ -1,8 +1,8 @@
 """No CDI specification names the GPUs, though containers here get them through CDI: each GPU container fails to start.
 
-A file is needed when the profile says ``runtime.access: cdi``, when the toolkit's mode is cdi, or when CDI is the only way that the
-runtime has. The handler in its usual mode makes a specification for each container by itself (jit-cdi) and needs no file; the DRA driver
-writes one for each claim, so that an idle node has none.
+A file is needed when the profile says ``runtime.access: cdi``, or when the toolkit's mode is cdi. The handler in its usual mode makes a
+specification for each container by itself (jit-cdi) and needs no file; the DRA driver writes one for each claim, so that an idle node has
+none. Where the runtime has no way at all to give GPUs, `runtime.nvidia_handler` says so, and where podman alone is there, `runtime.present`.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
@@ -45,8 +45,4 @@ def _wanted_by(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], launch
         return ""
     if profile.runtime.access == "cdi":
         return "the profile wants CDI"
-    if profile.runtime.access == "either" and not all(found):
-        return "the runtime has no other way to give GPUs"
-    if not found and chosen.by == "none" and "podman" in need(launchers.programs):
-        return "podman gives GPUs by it"
     return "the toolkit's mode is cdi" if any("handler" in one for one in found) and need(toolkit.mode) == "cdi" else ""

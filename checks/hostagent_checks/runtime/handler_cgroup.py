@@ -3,7 +3,7 @@
 runc then says "expected cgroupsPath to be of format slice:prefix:name for systemd cgroups", or puts the container where the kubelet
 does not count it. 'nvidia-ctk runtime configure' on a host without a config.toml writes an nvidia entry without SystemdCgroup. What
 counts is the kubelet's cgroupDriver; where it does not say one, the default runtime in force, which newer kubelets ask for theirs. A
-built-in entry that no pod uses says nothing.
+built-in entry that no pod uses says nothing, nor does one for untrusted pods.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
@@ -31,6 +31,8 @@ def handler_cgroup(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: L
     wanted = kubelets or need(runtime.cgroup_driver)
     owner = "the kubelet" if kubelets else f"{need(runtime.default_runtime)}, the default"
     for handler in handlers:
+        if not handler.name.startswith("nvidia") and handler.name != need(runtime.default_runtime):
+            continue
         found = "systemd" if need(handler.systemd_cgroup) else "cgroupfs"
         if found != wanted:
             yield fail("two cgroup drivers", code="differs", found=f"{handler.name}: {found}", wanted=f"{owner}: {wanted}")

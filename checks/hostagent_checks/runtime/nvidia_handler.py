@@ -9,7 +9,7 @@ while 'nvidia-ctk runtime configure' has reported success. What a plug-in left b
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.access import ways
+from hostagent.facts.access import CTK_KIND, ways
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
@@ -28,6 +28,11 @@ _REMEDIES = {
     "microk8s": "Add the nvidia entry to /var/snap/microk8s/current/args/containerd-template.toml, or run 'microk8s enable nvidia'.",
     "k0s": "Write the nvidia entry into a file of /etc/k0s/containerd.d and restart k0s.",
 }
+
+_PLUGINS = (
+    "A device plugin, a DRA driver or the GPU Operator wrote specifications here and does not serve: look at its pods on this node. On a "
+    "node that they left, remove their files of /var/run/cdi and run 'nvidia-ctk runtime configure' for its runtime."
+)
 
 
 @check(
@@ -53,10 +58,11 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
         if not found:
             names = ", ".join(handler.name for handler in need(one.handlers)) or "none"
             usual = f"Run 'nvidia-ctk runtime configure --runtime={one.kind}', restart {one.key} and run this check again."
+            owners = _PLUGINS if any(spec.kind not in ("", CTK_KIND) for spec in need(cdi.specs)) else ""
             yield fail(
                 f"{one.key} gives containers no GPU",
                 code="absent",
                 found=f"{one.key}: {names}",
                 wanted=_WANTED[access],
-                remedy=_REMEDIES.get(one.key, usual),
+                remedy=owners or _REMEDIES.get(one.key, usual),
             )

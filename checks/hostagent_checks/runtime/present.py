@@ -13,6 +13,11 @@ from hostagent.profile import Profile
 
 from ._choice import who_serves
 
+_PODMAN = (
+    "For podman make a CDI specification: 'systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service'. Where jobs need a "
+    "daemon, install containerd, Docker or CRI-O."
+)
+
 
 @check(
     title="A container runtime serves jobs",
@@ -46,7 +51,8 @@ def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profi
     installed = [one for one in runtimes if need(one.state) != "absent"]
     message = "no container runtime is in use" if installed and chosen.by == "none" else "no container runtime"
     wanted = "containerd, docker or crio in use" if chosen.by == "none" else kind
-    yield fail(message, code="absent", found=_found(runtimes), wanted=wanted)
+    remedy = _PODMAN if chosen.by == "none" and "podman" in need(launchers.programs) else ""
+    yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy)
 
 
 def _found(runtimes: tuple[Runtime, ...]) -> tuple[str, ...]:

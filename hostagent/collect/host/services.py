@@ -57,11 +57,18 @@ def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...],
         name,
         exists=True,
         state=found.state,
-        enabled=not masked and (found.state in ("enabled", "enabled-runtime") or full in tree.vendor_started),
+        enabled=_enabled(tree, full, found.state),
         masked=masked,
         active=_active(source, full, found.settings, daemons, processes),
         text=Unread("absent", f"{full} is masked") if masked else found.text,
     )
+
+
+def _enabled(tree: "UnitTree", full: str, state: str) -> "bool | Unread":
+    """Where no link says so, one that nobody could look at leaves it open."""
+    if state in ("masked", "masked-runtime"):
+        return False
+    return state in ("enabled", "enabled-runtime") or full in tree.vendor_started or tree.unseen.get(full, False)
 
 
 def _active(
@@ -122,6 +129,8 @@ class UnitTree:
             if not isinstance(real, Unread) and real not in seen:
                 seen.add(real)
                 self._names[directory] = self._list(directory)
+        #: Units of whose links one could not be looked at.
+        self.unseen: dict[str, Unread] = {}
         self._pulled = {directory: set(self._pulled_by(directory)) for directory in self._names}
         #: Units that a link of the vendor's starts, whatever `systemctl` calls their state.
         self.vendor_started = {
@@ -197,8 +206,11 @@ class UnitTree:
         for entry in self._names[directory]:
             if entry.endswith(_PULLING):
                 for name in self._list(f"{directory}/{entry}"):
-                    if not isinstance(self._source.readlink(f"{directory}/{entry}/{name}"), Unread):
+                    target = self._source.readlink(f"{directory}/{entry}/{name}")
+                    if not isinstance(target, Unread):
                         yield name
+                    elif target.why not in ("absent", "error"):  # error: a file, no link
+                        self.unseen[name] = target
 
     def _drop_ins(self, names: tuple[str, ...]) -> Iterator[str]:
         """Texts in the order of their file names; of two files of one name that of the earlier directory counts."""

@@ -183,14 +183,16 @@ def _crio(source: Source, found: Found) -> dict[str, Any]:
     judged_as = "" if not isinstance(found.version, Unread) else "newest" if view.default_runtime else "older-differs"
     entries = view.runtimes or {default: {}}
     systemd = view.cgroup_driver == "systemd"
-    times = [mtime for mtime in (modified_at(source, path) for path in view.files) if not isinstance(mtime, Unread)]
+    changed = [modified_at(source, path) for path in view.files]
+    unread = next((one for one in changed if isinstance(one, Unread)), Unread("absent", "no configuration file"))
+    times = [one for one in changed if not isinstance(one, Unread)]
     return {
         **values,
         "state": "accepted",
         "error": "",
         "judged_as": judged_as,
         "config_files": view.files,
-        "newest_config_mtime": max(times, default=Unread("absent", "no configuration file")),
+        "newest_config_mtime": max(times) if times and len(times) == len(changed) else unread,
         "default_runtime": default,
         "handlers": tuple(_crio_handler(source, name, entry, systemd=systemd) for name, entry in sorted(entries.items())),
         "cgroup_driver": view.cgroup_driver,
