@@ -107,6 +107,8 @@ def schema(rules: ContainerdRules) -> Schema:
 
 #: Docker enables CDI without a word in daemon.json from here on (Docker Engine release notes).
 DOCKER_CDI_DEFAULT = "28.3"
+#: From here on dockerd puts runtimes of daemon.json and of --add-runtime together; before, it did not start (moby pull request 37871).
+DOCKER_MERGES_RUNTIMES = "18.09"
 #: CRI-O's built-in default runtime is crun from here on, runc before (CRI-O release notes).
 CRIO_CRUN_DEFAULT = "1.31"
 

@@ -254,7 +254,7 @@ def docker_by_flag(root: Path) -> Tree:
     tree = worker(root, "flat-gpu-1")
     containers.install_docker(tree, {})
     packages.dpkg(tree, {"containerd.io": _DPKG_17, "docker-ce": "5:27.5.1-1~ubuntu.24.04~noble"})
-    argv = ("/usr/bin/dockerd", "-H", "fd://", "--add-runtime=nvidia=/usr/bin/nvidia-container-runtime")
+    argv = ("/usr/bin/dockerd", "-H", "fd://", "--add-runtime=nvidia=/usr/bin/nvidia-container-runtime", "--default-runtime=nvidia")
     tree.write("/etc/systemd/system/docker.service.d/10-nvidia.conf", f"[Service]\nExecStart=\nExecStart={' '.join(argv)}\n")
     system.stop(tree, 1050, "docker.service")
     system.run(tree, Daemon(1050, argv, "docker.service", ("/run/docker.sock",), 25))
@@ -262,9 +262,10 @@ def docker_by_flag(root: Path) -> Tree:
 
 
 def docker_by_flag_and_file(root: Path) -> Tree:
-    """'nvidia-ctk runtime configure' wrote the entry into daemon.json, too: dockerd does not start."""
+    """'nvidia-ctk runtime configure --set-as-default' wrote daemon.json, which now says what a flag says: dockerd does not start."""
     tree = docker_by_flag(root)
-    tree.write("/etc/docker/daemon.json", '{"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}\n', time=NOW - 3600)
+    entry = '{"default-runtime": "nvidia", "runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}\n'
+    tree.write("/etc/docker/daemon.json", entry, time=NOW - 3600)
     system.stop(tree, 1050, "docker.service")
     return tree
 

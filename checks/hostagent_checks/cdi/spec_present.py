@@ -2,7 +2,7 @@
 
 A file is needed when the profile says ``runtime.access: cdi``, or when the toolkit's mode is cdi. The handler in its usual mode makes a
 specification for each container by itself (jit-cdi) and needs no file; the DRA driver writes one for each claim, so that an idle node has
-none. Where the runtime has no way at all to give GPUs, `runtime.nvidia_handler` says so, and where podman alone is there, `runtime.present`.
+none. Where the runtime has no way at all to give GPUs, `runtime.nvidia_handler` says so, where podman alone is there `runtime.present`.
 """
 
 from hostagent.check import Findings, check, fail, need, skip

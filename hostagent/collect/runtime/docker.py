@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_deb
-from hostagent.knowledge.runtimes import DOCKER_CDI_DEFAULT, SPEC_DIRS
+from hostagent.knowledge.runtimes import DOCKER_CDI_DEFAULT, DOCKER_MERGES_RUNTIMES, SPEC_DIRS
 
 CONFIG = "/etc/docker/daemon.json"
 
@@ -37,32 +37,31 @@ _FLAGS = {
     "--add-runtime": "runtimes",
     "--default-runtime": "default-runtime",
     "--exec-opt": "exec-opts",
-    "--feature": "features",
     "-H": "hosts",
     "--host": "hosts",
 }
 
 
-def with_flags(file: Docker, words: tuple[str, ...]) -> Docker:
+def with_flags(file: Docker, words: tuple[str, ...], version: "str | Unread") -> Docker:
     """The file with the flags of dockerd's command line over it; raises ``DockerConfigError`` where both say one thing.
 
-    >>> dict(with_flags(parse_daemon_json("{}"), ("dockerd", "--add-runtime=nvidia=/usr/bin/nvidia-container-runtime")).paths)
+    Runtimes of both are put together, by versions that are not too old for it.
+
+    >>> dict(with_flags(parse_daemon_json("{}"), ("dockerd", "--add-runtime=nvidia=/usr/bin/nvidia-container-runtime"), "29.0").paths)
     {'nvidia': '/usr/bin/nvidia-container-runtime'}
     """
     paths, types = dict(file.paths), dict(file.types)
     for flag, value in _pairs(words):
         key = _FLAGS[flag]
-        if key in file.said:
+        if key in file.said and (key != "runtimes" or _is_older(version, DOCKER_MERGES_RUNTIMES)):
             raise DockerConfigError(f"{key}: specified both as a flag and in the configuration file ({flag})")
         name, _, rest = value.partition("=")
-        if flag == "--add-runtime" and rest:
+        if flag == "--add-runtime" and rest and name not in paths:
             paths[name], types[name] = rest, ""
         elif flag == "--default-runtime":
             file = file._replace(default_runtime=value)
         elif flag == "--exec-opt" and name == "native.cgroupdriver":
             file = file._replace(cgroup_driver=rest)
-        elif flag == "--feature" and name == "cdi":
-            file = file._replace(cdi=rest != "false")
     default = file.default_runtime
     if default != "runc" and default not in paths and "." not in default:
         raise DockerConfigError(f"specified default runtime {default!r} does not exist")
@@ -110,7 +109,12 @@ def parse_daemon_json(text: str) -> Docker:
 
 def cdi_by_default(version: "str | Unread") -> bool:
     """Whether this version enables CDI where daemon.json does not say; the newest does."""
-    return isinstance(version, Unread) or compare_deb(version, DOCKER_CDI_DEFAULT) >= 0
+    return not _is_older(version, DOCKER_CDI_DEFAULT)
+
+
+def _is_older(version: "str | Unread", than: str) -> bool:
+    """One that is not known is taken for the newest."""
+    return not isinstance(version, Unread) and compare_deb(version, than) < 0
 
 
 def _runtime(name: str, value: Any) -> dict[str, str]:

@@ -39,7 +39,7 @@ def _docker(source: Source, found: Found, services: "Services | Unread") -> dict
         return {**values, **dict.fromkeys(_CONFIGURED, unread)}
     try:
         file = docker.parse_daemon_json("" if isinstance(text, Unread) else text)
-        daemon = docker.with_flags(file, () if isinstance(flags, Unread) else flags)
+        daemon = docker.with_flags(file, () if isinstance(flags, Unread) else flags, found.version)
     except docker.DockerConfigError as error:
         return {**values, **rejected(f"{found.config}: {error}")}
     return {**values, **_in_force(source, found, daemon)}
