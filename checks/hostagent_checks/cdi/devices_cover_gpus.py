@@ -9,6 +9,7 @@ from hostagent.facts.access import CTK_KIND
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._specs import valid_specs
@@ -30,9 +31,10 @@ def devices_cover_gpus(gpu: Gpu, cdi: Cdi, runtimes: tuple[Runtime, ...], launch
         return
     if names == {"all"}:  # made to be asked for as a whole
         return
-    mig = gpu.mig
-    if any(name.startswith("MIG-") for name in names) and need(mig).current:
+    if any(name.startswith("MIG-") for name in names) and need(gpu.mig).current:
         return
+    if not isinstance(gpu.mig, Unread) and gpu.mig.current:
+        skip("MIG is on without slices: cdi.mig_devices judges that")
     if names and not any(name.partition(":")[0].isdigit() or name.startswith(("GPU-", "MIG-", "gpu", "mig")) for name in names - {"all"}):
         skip("the specifications name no single GPU")
     shown = ", ".join(sorted(names)[:8]) or "none"

@@ -11,6 +11,7 @@ from hostagent.facts.access import CTK_KIND
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
 
 from ._specs import valid_specs
@@ -30,14 +31,21 @@ def mig_devices(
     valid_specs(cdi, runtimes, launchers, profile)
     listed = [name for name in need(cdi.devices) if name.partition("=")[0] == CTK_KIND]
     names = {name.partition("=")[2].removeprefix("mig").removeprefix("gpu") for name in listed}
-    if not any(name.partition(":")[0].isdigit() for name in names):
+    if any(name.startswith(("GPU-", "MIG-")) for name in names) and not any(name.partition(":")[0].isdigit() for name in names):
         skip("the specifications name devices by UUID only")
     slices = sorted(name for name in names if name.startswith(f"{index}:"))
     if mig.current and not slices:
         if any("/plugins/" in path for path in need(launchers.plugin_sockets)):
             skip("MIG is on without slices, and the DRA driver makes them for each claim")
-        left = any(not need(one.mig).current or any(name.startswith(f"{need(one.index)}:") for name in names) for one in gpus)
-        say = warn if left else fail
+        say = warn if any(_can_be_given(one, names) for one in gpus) else fail
         yield say(f"MIG is on, and no specification has a MIG device of GPU {index}", code="no-slices", found="none", wanted=f"{index}:0 …")
     if not mig.current and slices:
         yield fail(f"MIG is off, and {slices[0]} is still specified", code="stale-slices", found=slices, wanted="none")
+
+
+def _can_be_given(gpu: Gpu, names: set[str]) -> bool:
+    """A GPU that has no MIG, or has it off; or one in slices. What could not be read is none."""
+    if isinstance(gpu.mig, Unread):
+        return gpu.mig.why in NOT_APPLICABLE
+    index = gpu.index
+    return not gpu.mig.current or (not isinstance(index, Unread) and any(name.startswith(f"{index}:") for name in names))

@@ -197,4 +197,5 @@ def refresh_order(tree: UnitTree) -> tuple[bool, tuple[str, ...]]:
     for _ in waits:
         late |= {name for name, after in waits.items() if after & late}
     free = {name for name, unit in found.items() if unit and unit.settings.values("Unit", "DefaultDependencies")[-1:] == ["no"]}
-    return True, tuple(sorted(late - {_REFRESH} - free))
+    behind = {name for name, after in waits.items() if _TARGET in after}  # a target does not wait for what waits for it
+    return True, tuple(sorted(late - {_REFRESH} - free - behind))

@@ -25,8 +25,6 @@ from hostagent.knowledge.runtimes import (
 from hostagent.source import Source
 
 Table = Mapping[str, Any]
-#: What checks ask of a configuration.
-_DECIDES = ("error", "cri_disabled", "default_runtime", "handlers", "cdi_enabled")
 _GRPC_SERVER = "io.containerd.server.v1.grpc"
 
 
@@ -73,7 +71,7 @@ def older_answers_otherwise(source: Source, main: str, newest: "Effective") -> s
     """Of a version that is not known: newest where each would do the same, older-differs where an older one would not."""
     for rules in CONTAINERD[:-1]:
         view = effective(source, main, f"{rules.since[0]}.{rules.since[1]}")
-        if isinstance(view, Unread) or [getattr(view, name) for name in _DECIDES] != [getattr(newest, name) for name in _DECIDES]:
+        if isinstance(view, Unread) or _decides(view) != _decides(newest):
             return "older-differs"
     return "newest"
 
@@ -91,6 +89,13 @@ def effective(source: Source, main: str, version: str) -> "Effective | Unread":
     except ConfigError as error:
         names = tuple(file.path for file in files) or (main,)
         return Effective(str(error), names, modified_at(source, main), 0, False, "", {}, False, (), "", (), ())
+
+
+def _decides(view: Effective) -> tuple[object, ...]:
+    """What checks ask: whether it is taken, what is the default, NVIDIA's entries; without any, CDI."""
+    nvidia = {name: entry for name, entry in view.handlers.items() if "nvidia" in name or "nvidia" in str(entry.get("options", {}))}
+    default = view.handlers.get(view.default_runtime)
+    return view.error, view.cri_disabled, view.default_runtime, default, nvidia, bool(nvidia) or view.cdi_enabled
 
 
 def _effective(files: tuple[File, ...], rules: ContainerdRules) -> Effective:

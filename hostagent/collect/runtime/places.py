@@ -52,7 +52,8 @@ PLACES = (
     ),
     Place(
         "docker", "docker", "/etc/docker/daemon.json", "", "/run/docker.sock",
-        ("/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd"), ("docker-ce", "docker.io", "moby-engine", "docker"),
+        ("/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd", "/snap/docker/current/bin/dockerd"),
+        ("docker-ce", "docker.io", "moby-engine", "docker"),
     ),
     Place(
         "crio", "crio", "/etc/crio/crio.conf", "", "/run/crio/crio.sock",
