@@ -28,7 +28,8 @@ def mig_devices(
     gpu: Gpu, gpus: tuple[Gpu, ...], cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
 ) -> Findings:
     mig, index = need(gpu.mig), need(gpu.index)
-    valid_specs(cdi, runtimes, launchers, profile)
+    if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, runtimes, launchers, profile)):
+        skip(f"no specification of nvidia-ctk's ({CTK_KIND}) that a runtime reads")
     listed = [name for name in need(cdi.devices) if name.partition("=")[0] == CTK_KIND]
     names = {name.partition("=")[2].removeprefix("mig").removeprefix("gpu") for name in listed}
     if any(name.startswith(("GPU-", "MIG-")) for name in names) and not any(name.partition(":")[0].isdigit() for name in names):
