@@ -65,11 +65,11 @@ class Kubelets:
         )
         self._runtimes: Any = () if isinstance(runtimes, Unread) else runtimes
 
-    def read(self) -> "tuple[Kubelet, ...] | Unread":
-        return self._read()
+    def in_use(self) -> "tuple[Kubelet, ...] | Unread":
+        return self._by_unit()
 
     @stops_at_unread
-    def _read(self) -> tuple[Kubelet, ...]:
+    def _by_unit(self) -> tuple[Kubelet, ...]:
         """By unit. What contains one without being one (k0s, RKE2) counts by the kubelet in its cgroup, or by its unit."""
         named = [one for one in need(self._processes) if one.name in names_of("kubelet")]
         running = {one.unit.removesuffix(".service"): one for one in reversed(named) if not isinstance(one.unit, Unread)}
