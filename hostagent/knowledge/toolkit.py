@@ -34,6 +34,8 @@ FIXES = (
 #: From here on the toolkit refuses, at each container start, an ldconfig that is not the host's own, which a leading @ says
 #: (nvidia-container-toolkit, api/config/v1/cli.go, assertValid; CVE-2024-0136).
 LDCONFIG_OF_HOST_SINCE = "1.17.1"
+#: What it takes where config.toml does not say; an empty text is refused like any other.
+OWN_LDCONFIG = "@/sbin/ldconfig"
 #: From here on the mode auto makes a CDI specification for each container; before, it is the legacy mode.
 JIT_CDI_SINCE = "1.18.0"
 #: What the nvidia runtime starts below it where config.toml does not say (api/config/v1/config.go).

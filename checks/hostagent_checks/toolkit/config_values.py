@@ -10,7 +10,7 @@ from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.version import compare_upstream
-from hostagent.knowledge.toolkit import JIT_CDI_SINCE, LDCONFIG_OF_HOST_SINCE, LOW_LEVEL_RUNTIMES
+from hostagent.knowledge.toolkit import JIT_CDI_SINCE, LDCONFIG_OF_HOST_SINCE, OWN_LDCONFIG
 from hostagent.profile import Profile
 
 from ._host import skip_unneeded
@@ -35,17 +35,16 @@ def config_values(toolkit: Toolkit, driver: Driver, profile: Profile) -> Finding
     ldconfig = need(toolkit.ldconfig)
     if not need(toolkit.packages) and not need(toolkit.binaries):
         skip("the toolkit that reads this file is not installed")
-    if ldconfig and not ldconfig.startswith("@") and compare_upstream(need(toolkit.version), LDCONFIG_OF_HOST_SINCE) >= 0:
+    if not ldconfig.startswith("@") and not need(toolkit.allows_any_ldconfig) and _refuses_others(toolkit):
         yield fail(
             "ldconfig is not the host's own",
             code="ldconfig",
-            found=ldconfig,
-            wanted=f"@{ldconfig}",
-            remedy=f"Run '{_SET} nvidia-container-cli.ldconfig=@{ldconfig}'.",
+            found=ldconfig or "an empty text",
+            wanted=f"@{ldconfig}" if ldconfig else OWN_LDCONFIG,
+            remedy=f"Run '{_SET} nvidia-container-cli.ldconfig={f'@{ldconfig}' if ldconfig else OWN_LDCONFIG}'.",
         )
     if not need(toolkit.runtimes_found):
-        names = need(toolkit.runtimes) or LOW_LEVEL_RUNTIMES
-        yield fail("no program below the nvidia runtime", code="no-runtime", found=names, wanted="one that is installed")
+        yield fail("no program below the nvidia runtime", code="no-runtime", found=need(toolkit.runtimes), wanted="one that is installed")
     if need(toolkit.no_cgroups):
         is_legacy = need(toolkit.mode) == "legacy" or compare_upstream(need(toolkit.version), JIT_CDI_SINCE) < 0
         yield (fail if is_legacy else warn)(
@@ -56,6 +55,10 @@ def config_values(toolkit: Toolkit, driver: Driver, profile: Profile) -> Finding
             remedy=f"Run '{_SET} nvidia-container-cli.no-cgroups=false'; rootless containers need it true, and a file of their own.",
         )
     yield from _root(toolkit, driver)
+
+
+def _refuses_others(toolkit: Toolkit) -> bool:
+    return compare_upstream(need(toolkit.version), LDCONFIG_OF_HOST_SINCE) >= 0
 
 
 def _root(toolkit: Toolkit, driver: Driver) -> Findings:

@@ -14,7 +14,7 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread, need, then
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
-from hostagent.knowledge.toolkit import LOW_LEVEL_RUNTIMES
+from hostagent.knowledge.toolkit import LOW_LEVEL_RUNTIMES, OWN_LDCONFIG
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -27,6 +27,7 @@ _CONFIG = Keep(
     (
         *("nvidia-container-runtime/mode", "nvidia-container-runtime/runtimes[]", "nvidia-container-runtime~", "nvidia-container-cli~"),
         *("nvidia-container-cli/ldconfig", "nvidia-container-cli/root", "nvidia-container-cli/no-cgroups#"),
+        *("features~", "features/allow-ldconfig-from-container#"),
     ),
 )
 _BY_VERSION = cmp_to_key(compare_upstream)
@@ -51,6 +52,7 @@ class Config(NamedTuple):
 
     mode: str
     ldconfig: str
+    allows_any_ldconfig: bool
     root: str
     no_cgroups: bool
     runtimes: tuple[str, ...]
@@ -63,8 +65,8 @@ def parse_config(data: bytes) -> Config:
     'legacy'
     """
     document = parse_toml(data)
-    runtime, cli = (_table(document, name) for name in ("nvidia-container-runtime", "nvidia-container-cli"))
-    runtimes = runtime.get("runtimes", [])
+    runtime, cli, features = (_table(document, name) for name in ("nvidia-container-runtime", "nvidia-container-cli", "features"))
+    runtimes = runtime.get("runtimes", list(LOW_LEVEL_RUNTIMES))
     if not isinstance(runtimes, list) or not all(isinstance(one, str) for one in runtimes):
         raise ToolkitConfigError("nvidia-container-runtime.runtimes is no list of texts")
     no_cgroups = cli.get("no-cgroups", False)
@@ -72,7 +74,8 @@ def parse_config(data: bytes) -> Config:
         raise ToolkitConfigError("nvidia-container-cli.no-cgroups is not true or false")
     return Config(
         mode=_text(runtime, "nvidia-container-runtime", "mode") or "auto",
-        ldconfig=_text(cli, "nvidia-container-cli", "ldconfig"),
+        ldconfig=_text(cli, "nvidia-container-cli", "ldconfig") if "ldconfig" in cli else OWN_LDCONFIG,
+        allows_any_ldconfig=features.get("allow-ldconfig-from-container") is True,
         root=_text(cli, "nvidia-container-cli", "root").rstrip("/"),
         no_cgroups=no_cgroups,
         runtimes=tuple(runtimes),
@@ -117,10 +120,11 @@ def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
         config_error=error,
         mode=then(config, lambda one: one.mode),
         ldconfig=then(config, lambda one: one.ldconfig),
+        allows_any_ldconfig=then(config, lambda one: one.allows_any_ldconfig),
         root=then(config, lambda one: one.root),
         no_cgroups=then(config, lambda one: one.no_cgroups),
         runtimes=then(config, lambda one: one.runtimes),
-        runtimes_found=then(config, lambda one: _found(source, one.runtimes or LOW_LEVEL_RUNTIMES)),
+        runtimes_found=then(config, lambda one: _found(source, one.runtimes)),
         operator_version=_operator_version(source),
     )
 
