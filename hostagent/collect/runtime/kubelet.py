@@ -87,8 +87,8 @@ class Kubelets:
         distribution = KUBELET_UNITS.get(name, "")
         said = self._said(unit, process)
         files = then(said, lambda one: self._files(one, distribution))
-        endpoint = then(said, lambda one: then(files, lambda values: self._endpoint(one, values, distribution)))
-        driver = then(said, lambda one: then(files, lambda values: one.of(_DRIVER) or values.get("cgroupDriver", "")))
+        endpoint = then(said, lambda one: _by_flag(one) or then(files, lambda values: self._endpoint(one, values, distribution)))
+        driver = then(said, lambda one: one.of(_DRIVER) or then(files, lambda values: values.get(_KEYS[1], "")))
         return Kubelet(name, endpoint, then(endpoint, lambda path: self._runtime_at(path, distribution)), driver)
 
     @stops_at_unread
@@ -113,13 +113,13 @@ class Kubelets:
         return values
 
     def _values(self, path: str, keep: Keep) -> "dict[str, str]":
-        from hostagent.yamlfile import YamlError, parse_foreign_yaml
-
         data = self._source.read(path, keep=keep)
         if isinstance(data, Unread):
             if data.why == "absent":
                 return {}
             raise UnreadError(data)
+        from hostagent.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
+
         try:
             document = parse_foreign_yaml(data)
         except YamlError as error:
@@ -128,10 +128,9 @@ class Kubelets:
         return {str(key): str(value) for key, value in found.items() if isinstance(value, str | bool) and value}
 
     def _endpoint(self, said: _Said, values: "dict[str, str]", distribution: str) -> str:
-        if said.of("--docker") or values.get("docker"):
+        if values.get("docker"):
             return DOCKER_ENDPOINTS[0]
-        told = said.of(_ENDPOINT) or values.get(_KEYS[0], "") or values.get("container-runtime-endpoint", "")
-        if told:
+        if told := values.get(_KEYS[0], "") or values.get("container-runtime-endpoint", ""):
             return parse_endpoint(told)
         own = next((place.socket for place in PLACES if place.key == distribution), "")
         return own or (KUBELET_ENDPOINT if said.runs or values else "")
@@ -146,6 +145,11 @@ class Kubelets:
         if distribution in keys:
             return distribution
         return keys[0] if keys else Unread("error", f"the kubelet asks {path}, and no runtime that is known listens there")
+
+
+def _by_flag(said: _Said) -> str:
+    """No file counts beside it, whether it can be read or not; "" without one."""
+    return DOCKER_ENDPOINTS[0] if said.of("--docker") else parse_endpoint(said.of(_ENDPOINT)) if said.of(_ENDPOINT) else ""
 
 
 def _is_unlooked(unit: "Unit | Unread") -> bool:

@@ -110,6 +110,12 @@ def test_a_configuration_that_cannot_be_read_leaves_the_endpoint_open():
     assert of(found)[0].why == "denied"
 
 
+def test_beside_a_flag_no_file_matters():
+    argv = ("kubelet", "--config=/c.yaml", "--container-runtime-endpoint=/run/crio/crio.sock", "--cgroup-driver=systemd")
+    (one,) = read({"/c.yaml": Unread("denied", "/c.yaml")}, kubelet(*argv)).kubelets
+    assert (one.runtime, one.cgroup_driver) == ("crio", "systemd")
+
+
 def test_only_sockets_and_libraries_with_bytes_count():
     files = {
         "/var/lib/kubelet/device-plugins/nvidia-gpu.sock": "a file",
