@@ -45,6 +45,7 @@ class ToolkitPolicy:
     """The NVIDIA Container Toolkit: accepted versions, and the one that is installed."""
 
     owner: Owner
+    required: Literal["auto", "always", "never"]
     version: str
     install: str
 
@@ -66,7 +67,7 @@ class GpuPolicy:
 class RuntimePolicy:
     """How containers get GPUs on a ready host."""
 
-    kind: Literal["any", "none", "containerd", "docker", "crio"]
+    kind: Literal["auto", "any", "none", "containerd", "docker", "crio"]
     access: Literal["either", "handler", "cdi"]
     default_runtime: str
 

@@ -24,13 +24,16 @@ class Handler:
 class Runtime:
     """One container runtime, with its configuration merged as that version of it merges."""
 
-    key: str  # containerd, docker, crio, k3s, rke2, microk8s
+    key: str  # containerd, docker, crio, k3s, rke2, microk8s, k0s
     kind: str  # containerd, docker, crio
     version: str | Unread
+    #: older: its version is not known, and an older one would read its files otherwise; newer: than any that was measured; "" otherwise.
+    judged_as: str | Unread
+    in_use: bool | Unread  # its unit or socket unit is enabled, or it runs
     state: str | Unread  # accepted, rejected, cri_disabled; absent: a configuration that no installed program reads
     error: str | Unread  # why it is rejected, "" otherwise
     config_files: tuple[str, ...] | Unread  # main file first, then what it imports, in merge order
-    config_version: int | Unread  # containerd: 1, 2, 3; a file without a version line is 1
+    config_version: int | Unread  # containerd: 1 to 4; a file without a version line is 1
     default_runtime: str | Unread
     handlers: tuple[Handler, ...] | Unread  # by name
     cgroup_driver: str | Unread  # systemd, cgroupfs: of the default runtime
@@ -49,3 +52,25 @@ class Runtime:
     def nvidia_handlers(self) -> "tuple[Handler, ...] | Unread":
         """NVIDIA's handlers in the effective configuration."""
         return then(self.handlers, lambda handlers: tuple(one for one in handlers if one.nvidia))
+
+
+@frozen
+class Kubelet:
+    """A kubelet that is in use: its unit is enabled, or it runs."""
+
+    unit: str  # without .service
+    endpoint: str | Unread  # path of the socket that it asks for containers; "" where nothing says it yet
+    runtime: str | Unread  # key of the runtime that listens there; "" where nothing says the endpoint yet
+    cgroup_driver: str | Unread  # systemd, cgroupfs; "" where neither a flag nor its file says it
+
+
+@frozen
+class Launchers:
+    """Who starts containers for jobs, and what else than a runtime's handler brings GPUs into them."""
+
+    kubelets: tuple[Kubelet, ...] | Unread
+    slurmd: bool | Unread  # its unit is enabled, or it runs
+    programs: tuple[str, ...] | Unread  # of enroot, apptainer, singularity and podman
+    docker_hook: bool | Unread  # nvidia-container-runtime-hook, an executable, where dockerd looks for it
+    plugin_sockets: tuple[str, ...] | Unread  # of NVIDIA's device plugins and DRA driver, and the runtime's for NRI
+    mounted_libraries: tuple[str, ...] | Unread  # of the driver, with bytes in them, in a directory that a provider mounts into containers

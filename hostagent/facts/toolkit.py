@@ -15,4 +15,10 @@ class Toolkit:
     config_path: str | Unread
     config_error: str | Unread  # "" when config.toml parses
     mode: str | Unread  # nvidia-container-runtime.mode: auto, legacy, cdi, jit-cdi, csv
+    ldconfig: str | Unread  # nvidia-container-cli.ldconfig; the toolkit's own where config.toml does not say
+    allows_any_ldconfig: bool | Unread  # features.allow-ldconfig-from-container
+    root: str | Unread  # nvidia-container-cli.root without a slash at its end, "" for the host's own
+    no_cgroups: bool | Unread  # nvidia-container-cli.no-cgroups
+    runtimes: tuple[str, ...] | Unread  # nvidia-container-runtime.runtimes: what starts a container below it
+    runtimes_found: tuple[str, ...] | Unread  # those of them that are there
     operator_version: str | Unread  # of the GPU Operator's toolkit (/usr/local/nvidia/toolkit), "" when that is not there

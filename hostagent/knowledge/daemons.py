@@ -9,9 +9,10 @@ gpu-driver-container, nvidia-driver (what it starts, as root). State of 2026-11.
 from typing import Literal, NamedTuple
 
 #: What a daemon is for. kubelet: one, or a program that contains one; supervisor: starts a kubelet and a runtime as processes
-#: of their own; packages: package managers, and what runs them unasked. The GPU Operator's driver container starts nvidia's, too: as root,
-#: in its own root directory and cgroup, and with the host's process ids (hostPID).
-Kind = Literal["nvidia", "runtime", "kubelet", "supervisor", "slurm", "time", "packages"]
+#: of their own; socket: a unit that starts a daemon when somebody asks; packages: package managers, and what runs them unasked.
+#: The GPU Operator's driver container starts nvidia's, too: as root, in its own root directory and cgroup, and with the host's process
+#: ids (hostPID).
+Kind = Literal["nvidia", "runtime", "kubelet", "supervisor", "slurm", "time", "socket", "packages"]
 
 
 class Daemon(NamedTuple):
@@ -29,9 +30,10 @@ class Daemon(NamedTuple):
 _RKE2 = ("rke2-server", "rke2-agent")
 _K0S = ("k0scontroller", "k0sworker")
 _DOCKER_SNAP = "snap.docker.dockerd"
-_SNAPS = ("snap.microk8s.daemon-containerd", "snap.k8s.containerd")
-_CONTAINERD_IN = ("docker", _DOCKER_SNAP, "k3s", "k3s-agent", *_RKE2, *_K0S, *_SNAPS, "host-containerd")
-_KUBELET_IN = (*_RKE2, *_K0S, "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.microk8s.daemon-kubelet", "snap.k8s.kubelet")
+_CONTAINERD_IN = ("docker", _DOCKER_SNAP, "k3s", "k3s-agent", *_RKE2, *_K0S, "snap.k8s.containerd", "host-containerd")
+_MICROK8S = "snap.microk8s.daemon-kubelite"
+_KUBELET_UNITS = ("kubelet", "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.k8s.kubelet")
+_KUBELET_IN = (*_RKE2, *_K0S, "snap.microk8s.daemon-kubelet")
 
 DAEMONS = (
     Daemon("nvidia", "nvidia-persistenced", ("nvidia-persistenced",)),
@@ -40,17 +42,19 @@ DAEMONS = (
     Daemon("nvidia", "", ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")),
     Daemon("nvidia", "nvlsm", lives_in=("nvidia-fabricmanager", "nvlsm")),
     Daemon("nvidia", "nv-hostengine", lives_in=("nvidia-dcgm", "dcgm", "snap.dcgm.nv-hostengine")),
-    Daemon("runtime", "containerd", ("containerd",), _CONTAINERD_IN),
-    Daemon("runtime", "dockerd", ("docker",), (_DOCKER_SNAP,)),
+    Daemon("runtime", "containerd", ("containerd", "snap.microk8s.daemon-containerd"), _CONTAINERD_IN),
+    Daemon("runtime", "dockerd", ("docker", _DOCKER_SNAP)),
     Daemon("runtime", "crio", ("crio",), ("cri-o",)),
-    Daemon("kubelet", "kubelet", ("kubelet",), _KUBELET_IN),
+    Daemon("socket", "", ("docker.socket",)),
+    Daemon("kubelet", "kubelet", _KUBELET_UNITS, _KUBELET_IN),
+    Daemon("kubelet", "kubelite", (_MICROK8S,)),
     Daemon("kubelet", "k3s-server", ("k3s",)),
     Daemon("kubelet", "k3s-agent", ("k3s-agent",)),
     Daemon("kubelet", "k3s", ("k3s", "k3s-agent")),
     Daemon("supervisor", "rke2", _RKE2),
     Daemon("supervisor", "microk8s"),
-    Daemon("supervisor", "k0s", lives_in=_K0S),
-    Daemon("slurm", "slurmd", lives_in=("slurmd",)),
+    Daemon("supervisor", "k0s", _K0S),
+    Daemon("slurm", "slurmd", ("slurmd",)),
     Daemon("time", "chronyd", lives_in=("chronyd", "chrony", "timemaster")),
     Daemon("time", "ntpd", lives_in=("ntpd", "ntp", "ntpsec", "openntpd", "timemaster")),
     Daemon("time", "ntpsec", lives_in=("ntpsec",)),
@@ -77,8 +81,8 @@ def processes(*kinds: Kind) -> tuple[str, ...]:
 def units(*kinds: Kind) -> dict[str, tuple[str, ...]]:
     """The units of the daemons of these kinds, in the order of the table, each with the processes that it may start.
 
-    >>> units("runtime")
-    {'containerd': ('containerd',), 'docker': ('dockerd',), 'crio': ('crio',)}
+    >>> units("kubelet")["k3s"], units("slurm")
+    (('k3s-server', 'k3s'), {'slurmd': ('slurmd',)})
     """
     chosen = [one for one in DAEMONS if not kinds or one.kind in kinds]
     names = dict.fromkeys(unit for one in chosen for unit in one.units)
@@ -92,4 +96,4 @@ def services_of(process: str) -> frozenset[str]:
     (['nvidia-fabricmanager.service'], ['phc2sys.service', 'phc2sys@.service', 'timemaster.service'])
     """
     mine = (one for one in DAEMONS if one.process == process)
-    return frozenset(f"{name}.service" for one in mine for name in (*one.units, *one.lives_in) if not name.endswith(".path"))
+    return frozenset(f"{name}.service" for one in mine for name in (*one.units, *one.lives_in) if not name.endswith((".path", ".socket")))

@@ -1,6 +1,6 @@
 """What each version of a container runtime does with its configuration, and from which version it can use CDI.
 
-containerd: measured on 2026-11-21 with the programs 1.6.20, 1.7.24 and 2.1.4, by ``config dump`` and by starting them
+containerd: measured on 2026-11-22 with the programs 1.6.20, 1.7.24, 2.1.4 and 2.3.7, by ``config dump`` and by starting them
 (tests/real/test_containerd.py repeats it). CDI support of the others: documents of the Container Device Interface and of
 the NVIDIA Container Toolkit (release notes of 1.19.1), 2026-11.
 """
@@ -27,16 +27,23 @@ class ContainerdRules(NamedTuple):
     uri_fields: int  # dotted fields such a name has at least
     knows_cdi: bool
     cdi_default: bool
+    moves_old_names: tuple[int, ...]  # configuration versions whose tables below the old CRI name move to the new one, once all are merged
+    moves_by_file: bool  # each file is brought to the newest version before all are merged
+    measured: bool = True  # False for a version that is not known, or newer: what it refuses is not known either
 
 
 #: Newest last.
 CONTAINERD = (
-    ContainerdRules((0, 0), 0, False, False, False, False, "", 4, False, False),
-    ContainerdRules((1, 7), 2, False, False, False, True, "io.containerd.", 4, True, False),
-    ContainerdRules((2, 0), 3, True, True, True, True, "", 2, True, True),
+    ContainerdRules((0, 0), 0, False, False, False, False, "", 4, False, False, (), False),
+    ContainerdRules((1, 7), 2, False, False, False, True, "io.containerd.", 4, True, False, (), False),
+    ContainerdRules((2, 0), 3, True, True, True, True, "", 2, True, True, (2,), False),
+    ContainerdRules((2, 3), 4, True, True, True, True, "", 2, True, True, (), True),
 )
 
-#: Types of the keys that the three versions decode: a value of another type makes containerd refuse to start.
+#: The newest line that was measured: of a newer one nothing is known to be refused that this one reads.
+CONTAINERD_MEASURED = (2, 3)
+
+#: Types of the keys that the versions decode: a value of another type makes containerd refuse to start.
 _TOP = {
     **dict.fromkeys(("root", "state", "temp", "plugin_dir"), str),
     **dict.fromkeys(("version", "oom_score"), int),
@@ -90,6 +97,8 @@ class Schema(NamedTuple):
 
 def schema(rules: ContainerdRules) -> Schema:
     """The keys that this line of versions decodes with a type."""
+    if rules.moves_by_file:
+        return Schema(_TOP, {**_CRI, **_CRI_CDI, "stats_collect_period": str}, _DEFAULTS, _HANDLER)
     if rules.deep_merge:
         return Schema(_TOP, {**_CRI, **_CRI_CDI}, _DEFAULTS, _HANDLER)
     cdi = _CRI_CDI if rules.knows_cdi else {}
@@ -98,5 +107,46 @@ def schema(rules: ContainerdRules) -> Schema:
 
 #: Docker enables CDI without a word in daemon.json from here on (Docker Engine release notes).
 DOCKER_CDI_DEFAULT = "28.3"
+#: From here on dockerd puts runtimes of daemon.json and of --add-runtime together; before, it did not start (moby pull request 37871).
+DOCKER_MERGES_RUNTIMES = "18.09"
 #: CRI-O's built-in default runtime is crun from here on, runc before (CRI-O release notes).
 CRIO_CRUN_DEFAULT = "1.31"
+
+#: Units that start each runtime, without .service; a socket's starts it when somebody asks.
+RUNTIME_UNITS = {
+    "containerd": ("containerd",),
+    "k3s": ("k3s", "k3s-agent"),
+    "rke2": ("rke2-server", "rke2-agent"),
+    "microk8s": ("snap.microk8s.daemon-containerd",),
+    "k0s": ("k0sworker", "k0scontroller"),
+    "docker": ("docker", "docker.socket", "snap.docker.dockerd"),
+    "crio": ("crio",),
+}
+#: Units that run a kubelet, and whose: "" for one of its own (each project's unit files; snaps of EKS, Kubernetes and MicroK8s, 2026-11).
+KUBELET_UNITS = {
+    **dict.fromkeys(("kubelet", "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.k8s.kubelet"), ""),
+    **dict.fromkeys(("k3s", "k3s-agent"), "k3s"),
+    **dict.fromkeys(("rke2-server", "rke2-agent"), "rke2"),
+    **dict.fromkeys(("snap.microk8s.daemon-kubelite", "snap.microk8s.daemon-kubelet"), "microk8s"),
+    **dict.fromkeys(("k0sworker", "k0scontroller"), "k0s"),
+}
+#: Of these the kubelet in their cgroup counts, not that they are enabled: most of them run none.
+KUBELET_SEEN_ONLY = frozenset({"k0scontroller"})
+#: Where a distribution's own file names another runtime (k3s, Configuration File; rke2 has no Docker).
+KUBELET_FILES = {"k3s": "/etc/rancher/k3s/config.yaml", "rke2": "/etc/rancher/rke2/config.yaml"}
+#: Where a kubelet's configuration is when its command line cannot be seen: kubeadm, EKS (AL2023, AL2).
+KUBELET_CONFIGS = (
+    "/var/lib/kubelet/config.yaml",
+    "/etc/kubernetes/kubelet/config.json",
+    "/etc/kubernetes/kubelet/kubelet-config.json",
+)
+#: What the kubelet takes where nothing is said (KubeletConfiguration v1beta1, containerRuntimeEndpoint).
+KUBELET_ENDPOINT = "/run/containerd/containerd.sock"
+#: cri-dockerd's socket, and that of the kubelets that contained it: behind them is Docker.
+DOCKER_ENDPOINTS = ("/run/cri-dockerd.sock", "/run/dockershim.sock", "/run/k3s/cri-dockerd/cri-dockerd.sock")
+#: Where kubelets keep the sockets of their plug-ins.
+KUBELET_ROOTS = ("/var/lib/kubelet", "/var/lib/k0s/kubelet")
+DRA_DRIVER = "gpu.nvidia.com"
+NRI_SOCKET = "/run/nri/nri.sock"
+#: Directories of a driver that a provider's device plugin mounts into containers (GKE: container-engine-accelerators, nvidia_gpu).
+PROVIDER_MOUNTS = ("/home/kubernetes/bin/nvidia/lib64",)

@@ -30,3 +30,13 @@ FIXES = (
     Fix("1.17.8", ("CVE-2025-23266", "CVE-2025-23267"), "a container image runs code as root on the host", refused=True),
     Fix("1.19.1", ("CVE-2026-24260",), "a container races the CDI hooks and writes to the host", refused=False),
 )
+
+#: From here on the toolkit refuses, at each container start, an ldconfig that is not the host's own, which a leading @ says
+#: (nvidia-container-toolkit, api/config/v1/cli.go, assertValid; CVE-2024-0136).
+LDCONFIG_OF_HOST_SINCE = "1.17.1"
+#: What it takes where config.toml does not say; an empty text is refused like any other.
+OWN_LDCONFIG = "@/sbin/ldconfig"
+#: From here on the mode auto makes a CDI specification for each container; before, it is the legacy mode.
+JIT_CDI_SINCE = "1.18.0"
+#: What the nvidia runtime starts below it where config.toml does not say (api/config/v1/config.go).
+LOW_LEVEL_RUNTIMES = ("runc", "crun")

@@ -116,6 +116,11 @@ def modules_dep(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
 def unit(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     r"""The named assignments of a unit (systemd.syntax(7)), with the lines they go on in, and the headings of their sections.
 
+    Of ``Section.Key?FLAG`` the flags that are named so, with the word behind each.
+
+    >>> unit(b"[Service]\nExecStart=/usr/bin/kubelet --token x --config=/a\n", ("Service.ExecStart?--config",), str)
+    b'[Service]\nExecStart=- --config=/a\n\n'
+
     >>> unit(b"[Service]\nEnvironment=TOKEN=x \\\n  LimitMEMLOCK=1\nLimitMEMLOCK=2 \\\n # y\n\n", ("Service.LimitMEMLOCK",), str)
     b'[Service]\nLimitMEMLOCK=2 \\\n\n'
     """
@@ -134,8 +139,20 @@ def unit(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
             shown += [line] * (section in sections)
         elif _is_kept(section, pending, names):
             shown += pending
+        else:
+            shown += _flags_of(section, pending, names)
         pending = []
     return _joined([*shown, *(pending if _is_kept(section, pending, names) else ())])
+
+
+def _flags_of(section: str, pending: "list[str]", names: tuple[str, ...]) -> "list[str]":
+    key, _, value = " ".join(line.strip().removesuffix("\\") for line in pending).partition("=")
+    start = f"{section}.{key.strip()}?"
+    flags = [re.escape(name.removeprefix(start)) for name in names if name.startswith(start)]
+    if not flags:
+        return []
+    found = re.findall(rf"(?<![\w-])(?:{'|'.join(flags)})[=\s]\s*[^\s\"']+", value)
+    return [f"{key.strip()}={' '.join(['-', *found]) if value.strip() else ''}"]
 
 
 def _is_kept(section: str, pending: "list[str]", names: tuple[str, ...]) -> bool:

@@ -13,7 +13,10 @@ def keys(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
 
 
 def arguments(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
-    """Processes, of whose command line the named flags stay that are followed by a path.
+    """Processes, of whose command line the named flags stay.
+
+    They are followed by a path or a socket's, by any word (``FLAG#``) or by none (``FLAG!``).
+
 
     >>> arguments([{"pid": 1, "argv": ["k3s", "--token", "x", "-c", "/a", "--config=/b", "--config", "c"]}], ("-c", "--config"), str)
     [{'pid': 1, 'argv': ['-c', '/a', '--config=/b', '--config', '']}]
@@ -26,10 +29,12 @@ def _flags(argv: Any, names: tuple[str, ...]) -> "list[str]":
     found: list[str] = []
     for number, word in enumerate(words):
         name, equals, value = word.partition("=")
-        if name in names:
+        if f"{word}!" in names:
+            found.append(word)
+        elif name in names or f"{name}#" in names:
             value = value if equals else next(iter(words[number + 1 : number + 2]), "")
-            path = value if value.startswith("/") else ""
-            found += [f"{name}={path}"] if equals else [name, path]
+            kept = value if f"{name}#" in names or value.startswith(("/", "unix:/")) else ""
+            found += [f"{name}={kept}"] if equals else [name, kept]
     return found
 
 

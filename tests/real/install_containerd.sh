@@ -1,6 +1,6 @@
 #!/bin/bash
 # Leaves containerd 1.6 and 1.7 and dockerd 26 (Debian's packages, unpacked, not installed) and containerd 2.x (built from its
-# Go module) as CACHE/containerd-{1.6,1.7,2.1}/containerd and CACHE/docker-26/dockerd. Run again it does nothing.
+# Go module) as CACHE/containerd-{1.6,1.7,2.1,2.3}/containerd and CACHE/docker-26/dockerd. Run again it does nothing.
 set -euo pipefail
 cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hostagent-tests
@@ -51,10 +51,16 @@ from_go() {
 }
 
 module=github.com/containerd/containerd/v2
-pinned=$(awk -v module="$module" '$1 == module || $2 == module { for (i = 1; i < NF; i++) if ($i == module) { print $(i + 1); exit } }' go/containerd/go.mod)
+# pinned DIRECTORY: the version of containerd in its go.mod.
+pinned() {
+  awk -v module="$module" '$1 == module || $2 == module { for (i = 1; i < NF; i++) if ($i == module) { print $(i + 1); exit } }' "$1/go.mod"
+}
 from_debian containerd-1.6 bookworm containerd usr/bin/containerd
 from_debian containerd-1.7 trixie containerd usr/bin/containerd
 from_debian docker-26 trixie docker.io usr/sbin/dockerd
-from_go 2.1 go/containerd "$module/version" "${pinned#v}" "$module/cmd/containerd"
-for version in 1.6 1.7 2.1; do "$cache/containerd-$version/containerd" --version; done
+for line in 2.1:go/containerd 2.3:go/containerd-2.3; do
+  version=$(pinned "${line#*:}")
+  from_go "${line%%:*}" "${line#*:}" "$module/version" "${version#v}" "$module/cmd/containerd"
+done
+for version in 1.6 1.7 2.1 2.3; do "$cache/containerd-$version/containerd" --version; done
 "$cache/docker-26/dockerd" --version

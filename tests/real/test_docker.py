@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from hostagent.collect.runtime.docker import DockerConfigError, parse_daemon_json
+from hostagent.collect.runtime.docker import DockerConfigError, parse_daemon_json, with_flags
 from tests.real.conftest import need_real
 
 HOW = "tests/real/install_containerd.sh"
@@ -30,7 +30,20 @@ CONFIGURATIONS = [
 ]  # fmt: skip
 
 
-def accepts(text):
+#: daemon.json and flags beside it.
+BOTH = [
+    ('{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}', "--add-runtime=nvidia=/usr/bin/x"),
+    ("{}", "--add-runtime=nvidia=/usr/bin/x --default-runtime=nvidia"),
+    ("{}", "--default-runtime=nvidia"),
+    ('{"runtimes": {"nvidia": {"path": "x"}}}', "--default-runtime nvidia"),
+    ('{"default-runtime": "nvidia"}', "--add-runtime nvidia=/x"),
+    ('{"default-runtime": "nvidia", "runtimes": {"nvidia": {"path": "x"}}}', "--default-runtime=nvidia"),
+    ('{"exec-opts": ["native.cgroupdriver=systemd"]}', "--exec-opt native.cgroupdriver=systemd"),
+    ('{"hosts": ["unix:///x"]}', "-H fd://"),
+]
+
+
+def accepts(text, *more):
     daemon = need_real("docker-26/dockerd", HOW)
     containerd = os.path.dirname(need_real("containerd-1.7/containerd", HOW))
     directory = tempfile.mkdtemp(prefix="dkr", dir="/tmp")
@@ -44,10 +57,12 @@ def accepts(text):
             daemon,
             *(f"--{key}={value}" for key, value in flags.items()),
             *([] if "hosts" in text else ["-H", f"unix://{directory}/s"]),
+            *more,
         ]
         run = subprocess.run(argv, capture_output=True, text=True, env={"PATH": containerd}, timeout=30, check=False)
         return "failed to find runc binary" in run.stderr
     finally:
+        subprocess.run(["umount", f"{directory}/d"], capture_output=True, check=False)  # dockerd mounts its data on itself
         shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -56,8 +71,21 @@ def test_we_refuse_what_dockerd_refuses(text):
     if os.geteuid() != 0:
         pytest.skip("dockerd starts only as root")
     try:
-        parse_daemon_json(text)
+        with_flags(parse_daemon_json(text), (), "26.1.5")
         ours = True
     except DockerConfigError:
         ours = False
     assert ours == accepts(text)
+
+
+@pytest.mark.parametrize(("text", "flags"), BOTH)
+def test_we_refuse_a_file_and_flags_that_dockerd_refuses(text, flags):
+    if os.geteuid() != 0:
+        pytest.skip("dockerd starts only as root")
+    words = tuple(flags.split())
+    try:
+        with_flags(parse_daemon_json(text), words, "26.1.5")
+        ours = True
+    except DockerConfigError:
+        ours = False
+    assert ours == accepts(text, *words)

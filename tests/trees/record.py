@@ -20,7 +20,7 @@ from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
 from hostagent.vocabulary import Kind
 from tests.judged import judged
-from tests.trees import boards, boots, gpuhosts, hosts, others
+from tests.trees import boards, boots, gpuhosts, hosts, others, serving
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
 
@@ -85,6 +85,7 @@ RECIPES: Mapping[str, Recipe] = {
     "debian12-own-driver-pinned-580": Recipe(boots.debian12_own_driver),
     "debian12-alternative-gone": Recipe(boots.debian12_alternative_gone, "any"),
     "debian12-image-without-kernel": Recipe(boots.debian12_image_without_kernel, kind="image"),
+    **{name: Recipe(build) for name, build in serving.RECIPES.items()},
 }
 
 

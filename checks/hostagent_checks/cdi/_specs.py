@@ -1,7 +1,12 @@
-"""The specifications that count on this host."""
+"""The specifications that count on this host: those that a runtime which serves jobs reads."""
 
 from hostagent.check import need, skip
+from hostagent.facts.access import reads
 from hostagent.facts.cdi import Cdi, CdiSpec
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.serving import serving
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -11,7 +16,46 @@ def skip_without_cdi(profile: Profile) -> None:
         skip("containers get GPUs by the runtime handler, the profile says, not by CDI")
 
 
-def valid_specs(cdi: Cdi, profile: Profile) -> tuple[CdiSpec, ...]:
-    """Those that the CDI library takes; the check does not apply where there is none, or where none matters."""
+def valid_specs(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[CdiSpec, ...]:
+    """Those that the CDI library takes and somebody reads; the check does not apply where there is none, or where none matters."""
+    return read_ones(taken_specs(cdi, profile), runtimes, launchers, profile) or skip(
+        "no runtime that serves jobs reads the CDI specifications"
+    )
+
+
+def taken_specs(cdi: Cdi, profile: Profile) -> tuple[CdiSpec, ...]:
+    """Those that the CDI library takes, whoever reads them."""
     skip_without_cdi(profile)
     return tuple(spec for spec in need(cdi.specs) if not spec.error) or skip("no CDI specification of NVIDIA's")
+
+
+def read_ones(specs: tuple[CdiSpec, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[CdiSpec, ...]:
+    """Those that a runtime which serves jobs reads, or its nvidia handler; all, where none serves: podman reads them, too."""
+    chosen = serving(profile.runtime.kind, runtimes, launchers).runtimes
+    if not chosen:
+        return specs
+    return tuple(spec for spec in specs if any(_may_read(one, spec.path) for one in chosen))
+
+
+def _may_read(runtime: Runtime, path: str) -> bool:
+    """Nobody reads anything by a configuration that is refused, or without CRI: that is told elsewhere."""
+    return need(runtime.state) == "accepted" and reads(runtime, path)
+
+
+def others_cover(broken: CdiSpec, specs: tuple[CdiSpec, ...], gpus: tuple[Gpu, ...]) -> bool:
+    """Whether specifications that win over a broken one name every GPU. An unread index or UUID covers nothing."""
+    if not gpus:
+        return False
+    others = [one for one in specs if not one.error and one.path != broken.path and _wins(one, broken)]
+    names = {name for one in others for name in one.devices}
+    return all(_names_of(gpu) & names for gpu in gpus)
+
+
+def _wins(one: CdiSpec, broken: CdiSpec) -> bool:
+    """Of one kind the later directory does; another kind is asked for by another name. A file that is refused names nothing."""
+    return bool(broken.error) or one.kind != broken.kind or (broken.path.startswith("/etc/") and not one.path.startswith("/etc/"))
+
+
+def _names_of(gpu: Gpu) -> set[str]:
+    index = () if isinstance(gpu.index, Unread) else (str(gpu.index), f"gpu{gpu.index}")
+    return {*index, *(() if isinstance(gpu.uuid, Unread) else (gpu.uuid,))}

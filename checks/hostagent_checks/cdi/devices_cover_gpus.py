@@ -1,12 +1,15 @@
 """A GPU of this host is in no CDI specification: a job that is given it fails with "unresolvable CDI devices".
 
 The specification was made before the GPU was there, or while it had fallen off. Names by index, by UUID and of the GPU's MIG
-devices all count.
+devices all count. Only what nvidia-ctk makes has a name for each GPU: the device plugin's and the DRA driver's name what they hand out.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.access import CTK_KIND
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._specs import valid_specs
@@ -19,13 +22,20 @@ from ._specs import valid_specs
     remedy="Run 'systemctl restart nvidia-cdi-refresh.service', then 'nvidia-ctk cdi list'.",
     references=("NVIDIA Container Toolkit, support for the Container Device Interface: device naming",),
 )
-def devices_cover_gpus(gpu: Gpu, cdi: Cdi, profile: Profile) -> Findings:
-    valid_specs(cdi, profile)
-    names = {name.partition("=")[2] for name in need(cdi.devices)}
+def devices_cover_gpus(gpu: Gpu, cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, runtimes, launchers, profile)):
+        skip(f"no specification of nvidia-ctk's ({CTK_KIND}) that a runtime reads")
+    names = {name.partition("=")[2] for name in need(cdi.devices) if name.partition("=")[0] == CTK_KIND}
     index, uuid = need(gpu.index), need(gpu.uuid)
-    own = {str(index), f"gpu{index}", uuid}
-    if not own & names and not any(name.startswith((f"{index}:", f"mig{index}:")) for name in names):
-        shown = ", ".join(sorted(names)[:8]) or "none"
-        yield fail(
-            f"GPU {index} ({uuid}) is in no specification; devices: {shown}", code="missing", found=shown, wanted=f"{index} or {uuid}"
-        )
+    if {str(index), f"gpu{index}", uuid} & names or any(name.startswith((f"{index}:", f"mig{index}:")) for name in names):
+        return
+    if names == {"all"}:  # made to be asked for as a whole
+        return
+    if any(name.startswith("MIG-") for name in names) and need(gpu.mig).current:
+        return
+    if not isinstance(gpu.mig, Unread) and gpu.mig.current:
+        skip("MIG is on without slices: cdi.mig_devices judges that")
+    if names and not any(name.partition(":")[0].isdigit() or name.startswith(("GPU-", "MIG-", "gpu", "mig")) for name in names - {"all"}):
+        skip("the specifications name no single GPU")
+    shown = ", ".join(sorted(names)[:8]) or "none"
+    yield fail(f"GPU {index} ({uuid}) is in no specification; devices: {shown}", code="missing", found=shown, wanted=f"{index} or {uuid}")

@@ -4,12 +4,14 @@ Containers fail with "error stat'ing file" or "unresolvable CDI devices", or sta
 behind by a driver upgrade, most often as a copy in /etc/cdi, which nothing refreshes.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._specs import valid_specs
+from ._specs import others_cover, valid_specs
 
 
 @check(
@@ -19,15 +21,19 @@ from ._specs import valid_specs
     remedy="Remove a copy in /etc/cdi, then run 'systemctl restart nvidia-cdi-refresh.service'.",
     references=("NVIDIA Container Toolkit issue 1239", "NVIDIA Container Toolkit, support for the Container Device Interface"),
 )
-def driver_version(cdi: Cdi, driver: Driver, profile: Profile) -> Findings:
-    mounting = [spec for spec in valid_specs(cdi, profile) if spec.library_versions]
+def driver_version(
+    cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
+) -> Findings:
+    specs = valid_specs(cdi, runtimes, launchers, profile)
+    mounting = [spec for spec in specs if spec.library_versions]
     if not mounting:
         skip("no CDI specification mounts a driver library")
     loaded = need(driver.loaded_version)
     for spec in mounting:
         for version in spec.library_versions:
             if version != loaded:
-                yield fail(
+                say = warn if others_cover(spec, tuple(one for one in mounting if set(one.library_versions) == {loaded}), gpus) else fail
+                yield say(
                     f"{spec.path} is of driver {version}, loaded is {loaded}",
                     code="stale",
                     found=version,

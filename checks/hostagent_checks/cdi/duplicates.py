@@ -6,6 +6,7 @@ again, is what usually leaves two.
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.cdi import Cdi
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._specs import valid_specs
@@ -18,8 +19,8 @@ from ._specs import valid_specs
     remedy="Remove one of the two files, then check with 'nvidia-ctk cdi list'.",
     references=("CDI library, cache.go: conflicting device",),
 )
-def duplicates(cdi: Cdi, profile: Profile) -> Findings:
-    valid_specs(cdi, profile)
+def duplicates(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    valid_specs(cdi, runtimes, launchers, profile)
     found = need(cdi.duplicates)
     if found:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""

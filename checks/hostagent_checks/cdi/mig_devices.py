@@ -1,12 +1,17 @@
 """MIG was switched after the CDI specification was made: it names the whole GPU where there are slices, or slices that are gone.
 
+A GPU without slices can be given to nobody: that stops the host where no other GPU is left, unless the DRA driver makes slices for
+each claim.
 Nothing watches a change of MIG, the refresh unit does not either. A job that is given such a device fails to start, or starts
 and finds no GPU.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.facts.access import CTK_KIND
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
 
 from ._specs import valid_specs
@@ -19,16 +24,29 @@ from ._specs import valid_specs
     remedy="Run 'systemctl restart nvidia-cdi-refresh.service' after each change of MIG.",
     references=("NVIDIA Container Toolkit, CDI: limitations of the automatic refresh",),
 )
-def mig_devices(gpu: Gpu, cdi: Cdi, profile: Profile) -> Findings:
+def mig_devices(
+    gpu: Gpu, gpus: tuple[Gpu, ...], cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
+) -> Findings:
     mig, index = need(gpu.mig), need(gpu.index)
-    valid_specs(cdi, profile)
-    names = {name.partition("=")[2].removeprefix("mig").removeprefix("gpu") for name in need(cdi.devices)}
-    if not any(name.partition(":")[0].isdigit() for name in names):
+    if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, runtimes, launchers, profile)):
+        skip(f"no specification of nvidia-ctk's ({CTK_KIND}) that a runtime reads")
+    listed = [name for name in need(cdi.devices) if name.partition("=")[0] == CTK_KIND]
+    names = {name.partition("=")[2].removeprefix("mig").removeprefix("gpu") for name in listed}
+    if any(name.startswith(("GPU-", "MIG-")) for name in names) and not any(name.partition(":")[0].isdigit() for name in names):
         skip("the specifications name devices by UUID only")
     slices = sorted(name for name in names if name.startswith(f"{index}:"))
     if mig.current and not slices:
-        yield fail(
-            f"MIG is on, and no specification has a MIG device of GPU {index}", code="no-slices", found="none", wanted=f"{index}:0 …"
-        )
+        if any("/plugins/" in path for path in need(launchers.plugin_sockets)):
+            skip("MIG is on without slices, and the DRA driver makes them for each claim")
+        say = warn if any(_can_be_given(one, names) for one in gpus) else fail
+        yield say(f"MIG is on, and no specification has a MIG device of GPU {index}", code="no-slices", found="none", wanted=f"{index}:0 …")
     if not mig.current and slices:
         yield fail(f"MIG is off, and {slices[0]} is still specified", code="stale-slices", found=slices, wanted="none")
+
+
+def _can_be_given(gpu: Gpu, names: set[str]) -> bool:
+    """A GPU that has no MIG, or has it off; or one in slices. What could not be read is none."""
+    if isinstance(gpu.mig, Unread):
+        return gpu.mig.why in NOT_APPLICABLE
+    index = gpu.index
+    return not gpu.mig.current or (not isinstance(index, Unread) and any(name.startswith(f"{index}:") for name in names))

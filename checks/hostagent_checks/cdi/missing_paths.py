@@ -4,11 +4,14 @@ The runtime says "error stat'ing file …: no such file or directory". A driver 
 specification was made leaves it like this.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.cdi import Cdi
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
-from ._specs import valid_specs
+from ._specs import others_cover, valid_specs
 
 
 @check(
@@ -18,12 +21,15 @@ from ._specs import valid_specs
     remedy="Once the driver answers (see the driver findings), run 'systemctl restart nvidia-cdi-refresh.service'.",
     references=("CDI specification, SPEC.md: hostPath", "NVIDIA Container Toolkit issue 1239"),
 )
-def missing_paths(cdi: Cdi, profile: Profile) -> Findings:
-    for spec in valid_specs(cdi, profile):
+def missing_paths(cdi: Cdi, gpus: tuple[Gpu, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    specs = valid_specs(cdi, runtimes, launchers, profile)
+    for spec in specs:
         missing = need(spec.missing_paths)
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            yield fail(
+            whole = tuple(one for one in specs if not isinstance(one.missing_paths, Unread) and not one.missing_paths)
+            say = warn if others_cover(spec, whole, gpus) else fail
+            yield say(
                 f"{spec.path} names {missing[0]}{more}, which do not exist",
                 code="missing",
                 found=missing[0],

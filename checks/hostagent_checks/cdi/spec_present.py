@@ -1,14 +1,16 @@
 """No CDI specification names the GPUs, though containers here get them through CDI: each GPU container fails to start.
 
-A file is needed when the profile says ``runtime.access: cdi``, when the toolkit's mode is cdi, or when no runtime has an nvidia
-handler. The handler in its usual mode makes a specification for each container by itself (jit-cdi) and needs no file.
+A file is needed when the profile says ``runtime.access: cdi``, or when the toolkit's mode is cdi. The handler in its usual mode makes a
+specification for each container by itself (jit-cdi) and needs no file; the DRA driver writes one for each claim, so that an idle node has
+none. Where the runtime has no way at all to give GPUs, `runtime.nvidia_handler` says so, where podman alone is there `runtime.present`.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.access import ways
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.serving import serving
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 
@@ -19,14 +21,14 @@ from hostagent.profile import Profile
     remedy="Run 'systemctl restart nvidia-cdi-refresh.service', or 'nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml'.",
     references=("NVIDIA Container Toolkit, support for the Container Device Interface",),
 )
-def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
+def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     if any(not spec.error and spec.kind.endswith("nvidia.com/gpu") for spec in need(cdi.specs)):
         return
     if profile.runtime.kind == "none":
         skip("the profile wants no container runtime")
-    wanted_by = _wanted_by(toolkit, runtimes, profile.runtime.access)
+    wanted_by = _wanted_by(cdi, toolkit, runtimes, launchers, profile)
     if not wanted_by:
-        skip("the nvidia handler makes its own specification for each container")
+        skip("GPUs reach containers here without a specification that lies ready")
     if not need(cdi.generated):
         yield fail(
             f"found no specification of nvidia.com/gpu, wanted one because {wanted_by}",
@@ -36,19 +38,11 @@ def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], prof
         )
 
 
-def _wanted_by(toolkit: Toolkit, runtimes: tuple[Runtime, ...], access: str) -> str:
-    if access == "cdi":
+def _wanted_by(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> str:
+    chosen = serving(profile.runtime.kind, runtimes, launchers)
+    found = [ways(one, cdi, launchers, toolkit) for one in chosen.runtimes if need(one.state) == "accepted"]
+    if any("dra" in one for one in found):
+        return ""
+    if profile.runtime.access == "cdi":
         return "the profile wants CDI"
-    if access == "either" and not _handler(runtimes):
-        return "no runtime has an nvidia handler"
-    return "the toolkit's mode is cdi" if need(toolkit.mode) == "cdi" else ""
-
-
-def _handler(runtimes: tuple[Runtime, ...]) -> bool:
-    """One runtime with the handler is enough, whatever cannot be read of another."""
-    read = [one.handlers for one in runtimes if not isinstance(one.handlers, Unread)]
-    if any(handler.name.startswith("nvidia") for handlers in read for handler in handlers):
-        return True
-    for one in runtimes:
-        need(one.handlers)
-    return False
+    return "the toolkit's mode is cdi" if any("handler" in one for one in found) and need(toolkit.mode) == "cdi" else ""

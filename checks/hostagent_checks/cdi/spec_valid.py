@@ -4,11 +4,13 @@ The message a user sees is "unresolvable CDI devices". A half-written file, an e
 version it declares are the usual causes.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.cdi import Cdi
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._specs import skip_without_cdi
+from ._specs import others_cover, read_ones, skip_without_cdi
 
 
 @check(
@@ -18,11 +20,12 @@ from ._specs import skip_without_cdi
     remedy="Remove the file and make it anew: 'systemctl restart nvidia-cdi-refresh.service'.",
     references=("CDI specification, SPEC.md", "CDI library, spec.go"),
 )
-def spec_valid(cdi: Cdi, profile: Profile) -> Findings:
+def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     specs = need(cdi.specs)
     skip_without_cdi(profile)
     if not specs:
         skip("no CDI specification of NVIDIA's")
-    for spec in specs:
+    for spec in read_ones(specs, runtimes, launchers, profile):
         if spec.error:
-            yield fail(f"{spec.path}: {spec.error}", code="invalid", found=spec.error, wanted="a CDI specification", evidence=(spec.path,))
+            say = warn if others_cover(spec, specs, gpus) else fail
+            yield say(f"{spec.path}: {spec.error}", code="invalid", found=spec.error, wanted="a CDI specification", evidence=(spec.path,))

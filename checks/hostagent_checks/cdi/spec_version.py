@@ -4,14 +4,16 @@ Newer toolkits write a newer version, because they add the groups of device node
 Older runtimes say "unresolvable CDI devices" and no more. A runtime whose CDI is off reads none of them.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.serving import serving
+from hostagent.facts.unread import Unread
 from hostagent.facts.version import satisfies, upstream
 from hostagent.knowledge.cdi import first_runtime
 from hostagent.profile import Profile
 
-from ._specs import valid_specs
+from ._specs import taken_specs
 
 
 @check(
@@ -22,16 +24,20 @@ from ._specs import valid_specs
     "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env and restart nvidia-cdi-refresh.",
     references=("CDI specification, released versions", "NVIDIA Container Toolkit, support for the Container Device Interface"),
 )
-def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
-    specs = valid_specs(cdi, profile)
-    present = [one for one in runtimes if need(one.state) != "absent"]
-    if not present:
-        skip("no container runtime is installed")
-    for runtime in present:
-        version = need(upstream(need(runtime.version)))
+def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    specs = taken_specs(cdi, profile)
+    chosen = serving(profile.runtime.kind, runtimes, launchers).runtimes
+    if not chosen:
+        skip("no container runtime serves jobs here")
+    for runtime in chosen:
+        said = runtime.version
+        version = "" if isinstance(said, Unread) and said.why == "error" else need(upstream(need(said)))
         for spec in specs:
             wanted = first_runtime(spec.cdi_version, runtime.kind)
-            if wanted and not satisfies(version, f">={wanted}") and need(runtime.cdi_enabled):
+            if wanted and not version and need(runtime.cdi_enabled):
+                found = f"{runtime.key} of an unknown version"
+                yield warn(f"an older {runtime.key} cannot read {spec.path}", code="unknown-version", found=found, wanted=f">= {wanted}")
+            elif wanted and not satisfies(version, f">={wanted}") and need(runtime.cdi_enabled):
                 yield fail(
                     f"{spec.path} is CDI {spec.cdi_version}, {runtime.key} {version} cannot read it, wanted {wanted} or newer",
                     code="too-new",

@@ -4,12 +4,14 @@ The number is dynamic: it can differ after each boot. Containers then get a node
 999 inside them while everything works outside.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._specs import valid_specs
+from ._specs import others_cover, valid_specs
 
 
 @check(
@@ -19,13 +21,18 @@ from ._specs import valid_specs
     remedy="Delete a copy in /etc/cdi, run 'systemctl restart nvidia-cdi-refresh.service', and load nvidia-uvm at boot.",
     references=("NVIDIA Container Toolkit issue 1934", "proc_devices(5)"),
 )
-def uvm_major(cdi: Cdi, driver: Driver, profile: Profile) -> Findings:
-    for spec in valid_specs(cdi, profile):
+def uvm_major(
+    cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
+) -> Findings:
+    specs = valid_specs(cdi, runtimes, launchers, profile)
+    for spec in specs:
         for major in spec.uvm_majors:
             current = [number for name, number in need(driver.char_majors) if name == "nvidia-uvm"]
             if major not in current:
                 now = ", ".join(str(number) for number in current) or "none: nvidia-uvm is not loaded"
-                yield fail(
+                right = tuple(one for one in specs if set(one.uvm_majors) <= set(current))
+                say = warn if others_cover(spec, right, gpus) else fail
+                yield say(
                     f"{spec.path}: major {major} for nvidia-uvm, the kernel has {now}",
                     code="other-major",
                     found=major,

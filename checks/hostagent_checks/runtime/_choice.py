@@ -1,30 +1,38 @@
-"""Which of the host's runtimes the profile means, and which of their entries are NVIDIA's."""
+"""The runtimes that serve jobs on this host, and which of their entries are NVIDIA's."""
 
 from hostagent.check import need, skip
-from hostagent.facts.runtime import Handler, Runtime
+from hostagent.facts.runtime import Handler, Launchers, Runtime
+from hostagent.facts.serving import Serving, serving
 from hostagent.profile import Profile
 
+_BY = {"profile": "the profile wants", "kubelet": "the kubelet asks", "use": "in use is", "none": "in use is"}
 
-def skip_unwanted(runtime: Runtime, profile: Profile) -> None:
-    """The check does not apply to a runtime of another kind than the profile's."""
+
+def who_serves(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Serving:
+    """The one decision, by this profile."""
+    return serving(profile.runtime.kind, runtimes, launchers)
+
+
+def skip_unserving(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> None:
+    """The check does not apply to a runtime that serves no jobs."""
     kind = profile.runtime.kind
-    if kind not in ("any", runtime.kind):
+    if kind not in ("auto", "any", runtime.kind):
         skip(f"the profile wants {'no runtime' if kind == 'none' else kind}, not {runtime.key}")
+    chosen = who_serves(runtimes, launchers, profile)
+    if not chosen.has(runtime):
+        names = ", ".join((*(one.key for one in chosen.runtimes), *chosen.missing)) or "none"
+        skip(f"{runtime.key} serves no jobs here: {_BY[chosen.by]} {names}")
 
 
-def present_ones(runtimes: tuple[Runtime, ...], profile: Profile) -> tuple[Runtime, ...]:
-    """The runtimes of the profile's kind that are there."""
-    return tuple(one for one in runtimes if profile.runtime.kind in ("any", one.kind) and need(one.state) != "absent")
+def serving_ones(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[Runtime, ...]:
+    """Those that serve jobs; the check does not apply where there is none."""
+    return who_serves(runtimes, launchers, profile).runtimes or skip("no container runtime serves jobs here")
 
 
-def accepted_ones(runtimes: tuple[Runtime, ...], profile: Profile) -> tuple[Runtime, ...]:
-    """Those of them that accept their configuration."""
-    return tuple(one for one in present_ones(runtimes, profile) if need(one.state) == "accepted")
-
-
-def usable_ones(runtimes: tuple[Runtime, ...], profile: Profile) -> tuple[Runtime, ...]:
-    """The accepted ones; the check does not apply where there is none."""
-    return accepted_ones(runtimes, profile) or skip("no container runtime accepts its configuration")
+def accepted_ones(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[Runtime, ...]:
+    """Those of them that accept their configuration; the check does not apply where there is none."""
+    found = tuple(one for one in serving_ones(runtimes, launchers, profile) if need(one.state) == "accepted")
+    return found or skip("no container runtime that serves jobs accepts its configuration")
 
 
 def nvidia_handlers(runtime: Runtime) -> tuple[Handler, ...]:

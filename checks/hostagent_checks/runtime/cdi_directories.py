@@ -5,10 +5,10 @@ The toolkit writes its specification to /var/run/cdi. A runtime whose cdi_spec_d
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -18,8 +18,8 @@ from ._choice import skip_unwanted
     remedy="Add /var/run/cdi and /etc/cdi to cdi_spec_dirs (Docker: cdi-spec-dirs) and restart the runtime.",
     references=("NVIDIA Container Toolkit, Support for Container Device Interface",),
 )
-def cdi_directories(runtime: Runtime, cdi: Cdi, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def cdi_directories(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     if not need(runtime.cdi_enabled):
         skip(f"CDI is off in {runtime.key}")
     folders = {spec.path.rpartition("/")[0].replace("/var/run/", "/run/") for spec in need(cdi.specs) if not spec.error}

@@ -6,10 +6,10 @@ that switch it on themselves; 'nvidia-ctk runtime configure --cdi.enabled' drops
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import usable_ones
+from ._choice import accepted_ones
 
 
 @check(
@@ -25,9 +25,9 @@ from ._choice import usable_ones
         "containerd, CRI Plugin Config Guide",
     ),
 )
-def cdi_enabled(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
+def cdi_enabled(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     if profile.runtime.access != "cdi" or profile.runtime.kind == "none":
         skip("the profile does not ask for CDI")
-    usable = usable_ones(runtimes, profile)
-    if not any(need(one.cdi_enabled) for one in usable):
-        yield fail("CDI is not enabled", code="disabled", found=tuple(f"{one.key}: off" for one in usable), wanted="on")
+    for one in accepted_ones(runtimes, launchers, profile):
+        if not need(one.cdi_enabled):
+            yield fail("CDI is not enabled", code="disabled", found=f"{one.key}: off", wanted="on")

@@ -5,11 +5,12 @@ killed or not counted when resources get short; with different drivers they do n
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.host import Machine, Services
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.host import Services
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.serving import kubelets_of
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -22,14 +23,14 @@ from ._choice import skip_unwanted
     ),
     references=("Kubernetes, Container Runtimes: cgroup drivers",),
 )
-def cgroup_driver(runtime: Runtime, services: Services, machine: Machine, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def cgroup_driver(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, services: Services, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     if runtime.key not in ("containerd", "crio", "k3s", "rke2"):
-        skip(f"the kubelet does not use {runtime.key}, or sets its driver by itself")
+        skip(f"{runtime.key} sets its driver by itself")
     driver = need(runtime.cgroup_driver)
     if not any(unit.exists for unit in need(services.units)):
         skip("systemd does not manage this host")
-    if runtime.key in ("containerd", "crio") and not need(machine.daemons("kubelet")):
-        skip("no kubelet runs here")
+    if not kubelets_of(runtime, launchers):
+        skip("no kubelet asks this runtime")
     if driver != "systemd":
         yield fail("the runtime does not use systemd's cgroups", code="not-systemd", found=driver, wanted="systemd")

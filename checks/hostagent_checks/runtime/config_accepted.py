@@ -4,14 +4,15 @@ Each version of containerd refuses other things: a version line it does not know
 the wrong type, an import that is not there, a table defined twice (a script appended the nvidia entry again), a k3s template that was
 copied over the generated file. A default runtime that has no entry is refused by the CRI plugin alone: containerd then runs, and
 the kubelet gets no answer. In containerd 1.x a file or drop-in that names only the nvidia runtime does that, because it replaces
-the built-in runc entry. Docker and CRI-O refuse a file they cannot parse.
+the built-in runc entry. Docker and CRI-O refuse a file they cannot parse; dockerd also one that says what a flag of its unit says, such
+as the default runtime.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -24,8 +25,8 @@ from ._choice import skip_unwanted
         "NVIDIA Container Toolkit issue 1430",
     ),
 )
-def config_accepted(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def config_accepted(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     state = need(runtime.state)
     if state == "absent":
         skip(f"no program reads the configuration of {runtime.key}")

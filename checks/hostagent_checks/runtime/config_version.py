@@ -5,10 +5,10 @@ containerd ignores every table of the file that has the plugin's full name, and 
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -21,8 +21,8 @@ from ._choice import skip_unwanted
     ),
     references=("NVIDIA Container Toolkit issue 1430",),
 )
-def config_version(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def config_version(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     if runtime.key != "containerd":
         skip(f"{runtime.key} writes its configuration itself, or has no version in it")
     if need(runtime.state) == "cri_disabled" or not need(runtime.config_files):

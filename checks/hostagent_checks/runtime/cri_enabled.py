@@ -1,15 +1,15 @@
-"""CRI is switched off in containerd: the kubelet cannot use it.
+"""CRI is switched off in the containerd that is to serve jobs: the kubelet cannot use it.
 
 The file that comes with Docker's package containerd.io says disabled_plugins = ["cri"]. On a Docker host that is right. On a host that
-Kubernetes is to use, the kubelet gets "unknown service runtime.v1.RuntimeService", and 'nvidia-ctk runtime configure' reports success
+the kubelet asks, it gets "unknown service runtime.v1.RuntimeService", and 'nvidia-ctk runtime configure' reports success
 without any effect.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import accepted_ones
+from ._choice import skip_unserving
 
 
 @check(
@@ -23,12 +23,9 @@ from ._choice import accepted_ones
         "Kubernetes, Container Runtimes",
     ),
 )
-def cri_enabled(runtime: Runtime, runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
-    if runtime.kind != "containerd" or profile.runtime.kind not in ("any", "containerd"):
-        skip(f"CRI of {runtime.key} is not wanted here")
-    if need(runtime.state) != "cri_disabled":
-        return
-    others = [one.key for one in accepted_ones(runtimes, profile)]
-    if others:
-        skip(f"containers run by {', '.join(others)}, which needs no CRI of {runtime.key}")
-    yield fail("CRI is disabled", code="disabled", found="disabled_plugins names cri", wanted="the CRI plugin enabled")
+def cri_enabled(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    if runtime.kind != "containerd":
+        skip(f"{runtime.key} has no CRI to switch off")
+    skip_unserving(runtime, runtimes, launchers, profile)
+    if need(runtime.state) == "cri_disabled":
+        yield fail("CRI is disabled", code="disabled", found="disabled_plugins names cri", wanted="the CRI plugin enabled")

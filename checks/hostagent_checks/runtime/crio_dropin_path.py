@@ -5,10 +5,10 @@ runtime does not exist. Toolkit 1.19.1 has the right path.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -24,8 +24,8 @@ from ._choice import skip_unwanted
         "CRI-O, crio.conf.d(5)",
     ),
 )
-def crio_dropin_path(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def crio_dropin_path(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     if runtime.kind != "crio":
         skip(f"{runtime.key} is not CRI-O")
     files = need(runtime.unimported)

@@ -4,8 +4,10 @@ Some clusters make nvidia the default so that pods need no runtime class. Docker
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
+
+from ._choice import skip_unserving
 
 
 @check(
@@ -18,9 +20,10 @@ from hostagent.profile import Profile
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )
-def default_runtime(runtime: Runtime, profile: Profile) -> Findings:
+def default_runtime(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     want = profile.runtime.default_runtime
-    if not want or profile.runtime.kind not in ("any", runtime.kind):
-        skip(f"the profile names no default runtime for {runtime.key}")
+    if not want:
+        skip("the profile names no default runtime")
+    skip_unserving(runtime, runtimes, launchers, profile)
     if (found := need(runtime.default_runtime)) != want:
         yield fail("another default runtime", code="other", found=found, wanted=want)

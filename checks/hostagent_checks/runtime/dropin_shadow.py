@@ -6,10 +6,10 @@ containerd 1.x the drop-in replaces the whole section, so keys it does not have 
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -19,8 +19,8 @@ from ._choice import skip_unwanted
     remedy="Run 'nvidia-ctk runtime configure --runtime=containerd' again, which copies the section anew, and restart containerd.",
     references=("NVIDIA Container Toolkit, Release Notes 1.18.0: drop-in files",),
 )
-def dropin_shadow(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def dropin_shadow(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     hidden = need(runtime.shadowed)
     if hidden:
         yield fail("settings of the main file are hidden", code="shadowed", found=hidden[:5], wanted="none", evidence=hidden)

@@ -6,11 +6,11 @@ uses, tells the runtime about the devices and is not affected.
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
-from ._choice import nvidia_handlers, skip_unwanted
+from ._choice import nvidia_handlers, skip_unserving
 
 
 @check(
@@ -20,8 +20,10 @@ from ._choice import nvidia_handlers, skip_unwanted
     remedy="Run 'nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto' and start the containers again.",
     references=("NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",),
 )
-def gpu_lost_on_reload(runtime: Runtime, toolkit: Toolkit, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def gpu_lost_on_reload(
+    runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, toolkit: Toolkit, profile: Profile
+) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     nvidia_handlers(runtime)
     mode, driver = need(toolkit.mode), need(runtime.cgroup_driver)
     if mode == "legacy" and driver == "systemd":

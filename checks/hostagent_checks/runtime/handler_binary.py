@@ -5,10 +5,10 @@ It happens when the toolkit was removed or moved and the runtime's configuration
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import nvidia_handlers, skip_unwanted
+from ._choice import nvidia_handlers, skip_unserving
 
 
 @check(
@@ -20,8 +20,8 @@ from ._choice import nvidia_handlers, skip_unwanted
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )
-def handler_binary(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def handler_binary(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     for handler in nvidia_handlers(runtime):
         if not need(handler.binary_exists):
             found = handler.binary or "no BinaryName"

@@ -5,10 +5,10 @@ job looks for a GPU.
 """
 
 from hostagent.check import Findings, check, fail
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import nvidia_handlers, skip_unwanted
+from ._choice import nvidia_handlers, skip_unserving
 
 
 @check(
@@ -21,8 +21,8 @@ from ._choice import nvidia_handlers, skip_unwanted
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )
-def handler_binary_set(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def handler_binary_set(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     for handler in nvidia_handlers(runtime):
         if "nvidia" not in handler.binary:
             found = handler.binary or "the default program"

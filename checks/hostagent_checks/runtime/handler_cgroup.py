@@ -1,32 +1,38 @@
-"""The nvidia runtime and runc use different cgroup drivers: pods with the nvidia runtime class fail.
+"""An NVIDIA runtime entry uses another cgroup driver than the kubelet: pods that use it fail.
 
 runc then says "expected cgroupsPath to be of format slice:prefix:name for systemd cgroups", or puts the container where the kubelet
-does not count it. 'nvidia-ctk runtime configure' on a host without a config.toml writes an nvidia entry without SystemdCgroup.
+does not count it. 'nvidia-ctk runtime configure' on a host without a config.toml writes an nvidia entry without SystemdCgroup. What
+counts is the kubelet's cgroupDriver; where it does not say one, the default runtime in force, which newer kubelets ask for theirs. A
+built-in entry that no pod uses says nothing, nor does one for untrusted pods.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.serving import kubelets_of
 from hostagent.profile import Profile
 
-from ._choice import nvidia_handlers, skip_unwanted
+from ._choice import nvidia_handlers, skip_unserving
 
 
 @check(
-    title="NVIDIA runtime entries use the cgroup driver of runc",
+    title="NVIDIA runtime entries use the kubelet's cgroup driver",
     severity="critical",
     since="0.1",
-    remedy="Set SystemdCgroup in the options of the nvidia entry to what the runc entry has, and restart containerd.",
-    references=("Kubernetes, Container Runtimes: cgroup drivers",),
+    remedy="Set SystemdCgroup in the options of the nvidia entry to what is wanted here, and restart containerd.",
+    references=("Kubernetes, Configuring a cgroup driver", "Kubernetes, Container Runtimes: cgroup drivers"),
 )
-def handler_cgroup(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
-    handlers = need(runtime.handlers)
-    base = next((one for one in handlers if one.name == "runc"), None)
-    if base is None:
-        skip(f"{runtime.key} has no runc entry")
-    for handler in nvidia_handlers(runtime):
-        if need(handler.systemd_cgroup) != need(base.systemd_cgroup):
-            found = f"{handler.name}: {'systemd' if handler.systemd_cgroup else 'cgroupfs'}"
-            yield fail(
-                "two cgroup drivers", code="differs", found=found, wanted=f"runc: {'systemd' if base.systemd_cgroup else 'cgroupfs'}"
-            )
+def handler_cgroup(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
+    if runtime.kind != "containerd":
+        skip(f"{runtime.key} has one cgroup driver for all entries")
+    handlers = nvidia_handlers(runtime)
+    said = [need(one.cgroup_driver) for one in kubelets_of(runtime, launchers)]
+    kubelets = next((one for one in said if one), "")
+    wanted = kubelets or need(runtime.cgroup_driver)
+    owner = "the kubelet" if kubelets else f"{need(runtime.default_runtime)}, the default"
+    for handler in handlers:
+        if not handler.name.startswith("nvidia") and handler.name != need(runtime.default_runtime):
+            continue
+        found = "systemd" if need(handler.systemd_cgroup) else "cgroupfs"
+        if found != wanted:
+            yield fail("two cgroup drivers", code="differs", found=f"{handler.name}: {found}", wanted=f"{owner}: {wanted}")

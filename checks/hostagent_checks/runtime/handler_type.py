@@ -5,10 +5,10 @@ runc itself when a file sets only its options, because it replaces the built-in 
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -20,8 +20,8 @@ from ._choice import skip_unwanted
     ),
     references=("NVIDIA Container Toolkit issue 1956",),
 )
-def handler_type(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def handler_type(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     for handler in need(runtime.handlers):
         if not handler.runtime_type:
             yield fail(f"{handler.name} has no runtime_type", code="empty", found=f"{handler.name}: empty", wanted="io.containerd.runc.v2")

@@ -6,10 +6,10 @@ of the other version was left behind.
 """
 
 from hostagent.check import Findings, check, fail, need
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -22,8 +22,8 @@ from ._choice import skip_unwanted
     ),
     references=("containerd 2.0, Release Notes: configuration version 3",),
 )
-def misplaced_table(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def misplaced_table(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     tables = need(runtime.misplaced)
     if tables:
         yield fail("tables that containerd does not read", code="misplaced", found=tables, wanted="none")

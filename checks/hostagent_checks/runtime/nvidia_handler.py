@@ -1,29 +1,42 @@
-"""No runtime gives containers a GPU: pods with the nvidia runtime class stay in ContainerCreating.
+"""The runtime that serves jobs gives containers no GPU: pods with the nvidia runtime class stay in ContainerCreating.
 
-The words are: no runtime for "nvidia" is configured; or, in Docker: unknown or invalid runtime name: nvidia. What counts is the
-effective configuration, as that version merges it: an entry under a plugin name it does not read, in a drop-in that nothing imports or
-in a file whose version line is missing has no effect, while 'nvidia-ctk runtime configure' has reported success. Where the profile
-accepts CDI too, a runtime with CDI enabled and a specification for NVIDIA's devices is enough.
+The words are: no runtime for "nvidia" is configured; or, in Docker: unknown or invalid runtime name: nvidia. GPUs reach containers in
+several ways, and each counts only where this runtime can use it: a runtime entry called nvidia in the effective configuration; Docker's
+hook for --gpus; CDI that is switched on, with a specification of nvidia-ctk or of the running device plugin in a directory that the
+runtime reads; the socket of the DRA driver; the Operator's NRI plugin; a provider's mounts with libraries in them. An entry under a
+plugin name that containerd does not read, in a drop-in that nothing imports or in a file whose version line is missing has no effect,
+while 'nvidia-ctk runtime configure' has reported success. What a plug-in left behind gives nobody a GPU.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.facts.access import CTK_KIND, ways
 from hostagent.facts.cdi import Cdi
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
-from ._choice import usable_ones
+from ._choice import accepted_ones
 
 _WANTED = {"handler": "a runtime called nvidia", "either": "a runtime called nvidia, or CDI with a specification"}
-#: Where all runtimes write their configuration themselves, and nvidia-ctk's edits have no effect.
+_HANDLERS = ("handler", "hook")
+#: Where the runtime writes its configuration itself, and nvidia-ctk's edits have no effect; else the name that nvidia-ctk knows.
 _REMEDIES = {
-    ("k3s", "rke2"): "Install the toolkit and restart k3s (or rke2): it looks for nvidia-container-runtime as it starts. "
-    "Do not edit its config.toml.",
-    ("microk8s",): "Add the nvidia entry to /var/snap/microk8s/current/args/containerd-template.toml, or run 'microk8s enable nvidia'.",
+    **dict.fromkeys(
+        ("k3s", "rke2"),
+        "Install the toolkit and restart k3s (or rke2): it looks for nvidia-container-runtime as it starts. Do not edit its config.toml.",
+    ),
+    "microk8s": "Add the nvidia entry to /var/snap/microk8s/current/args/containerd-template.toml, or run 'microk8s enable nvidia'.",
+    "k0s": "Write the nvidia entry into a file of /etc/k0s/containerd.d and restart k0s.",
 }
+
+_PLUGINS = (
+    "A device plugin, a DRA driver or the GPU Operator wrote specifications here and does not serve: look at its pods on this node. On a "
+    "node that they left, remove their files of /var/run/cdi and run 'nvidia-ctk runtime configure' for its runtime."
+)
 
 
 @check(
-    title="A runtime gives containers access to GPUs",
+    title="The runtime gives containers access to GPUs",
     severity="critical",
     since="0.1",
     remedy="Run 'nvidia-ctk runtime configure --runtime=containerd' (or docker, crio), restart the runtime and run this check again.",
@@ -31,18 +44,25 @@ _REMEDIES = {
         "NVIDIA GPU Operator issues 413, 432 and 549",
         "NVIDIA Container Toolkit issue 1430",
         "NVIDIA Container Toolkit, Installation Guide: configuring containerd",
+        "NVIDIA GPU Operator, Container Device Interface and Node Resource Interface plugin support",
     ),
 )
-def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, profile: Profile) -> Findings:
+def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers, toolkit: Toolkit, profile: Profile) -> Findings:
     kind, access = profile.runtime.kind, profile.runtime.access
     if kind == "none" or access == "cdi":
         skip("the profile wants no nvidia runtime")
-    usable = usable_ones(runtimes, profile)
-    if any(need(one.nvidia_handlers) for one in usable):
-        return
-    by_cdi = access == "either" and any(need(one.cdi_enabled) for one in usable)
-    if by_cdi and any(spec.kind == "nvidia.com/gpu" and not spec.error for spec in need(cdi.specs)):
-        return
-    names = tuple(f"{one.key}: {', '.join(handler.name for handler in need(one.handlers)) or 'none'}" for one in usable)
-    remedy = next((text for keys, text in _REMEDIES.items() if all(one.key in keys for one in usable)), "")
-    yield fail("no runtime gives access to GPUs", code="absent", found=names, wanted=_WANTED[access], remedy=remedy)
+    for one in accepted_ones(runtimes, launchers, profile):
+        found = ways(one, cdi, launchers, toolkit)
+        if access == "handler":
+            found = tuple(word for word in found if word in _HANDLERS)
+        if not found:
+            names = ", ".join(handler.name for handler in need(one.handlers)) or "none"
+            usual = f"Run 'nvidia-ctk runtime configure --runtime={one.kind}', restart {one.key} and run this check again."
+            owners = _PLUGINS if any(spec.kind not in ("", CTK_KIND) for spec in need(cdi.specs)) else ""
+            yield fail(
+                f"{one.key} gives containers no GPU",
+                code="absent",
+                found=f"{one.key}: {names}",
+                wanted=_WANTED[access],
+                remedy=owners or _REMEDIES.get(one.key, usual),
+            )

@@ -6,10 +6,10 @@ when the DaemonSet goes. The reverse holds where containers are to own it.
 """
 
 from hostagent.check import Findings, check, fail, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import nvidia_handlers, skip_unwanted
+from ._choice import nvidia_handlers, skip_unserving
 
 
 @check(
@@ -23,8 +23,8 @@ from ._choice import nvidia_handlers, skip_unwanted
     ),
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),
 )
-def operator_owned(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def operator_owned(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     if profile.toolkit.owner == "provider":
         skip("the profile gives the toolkit to the provider")
     for handler in nvidia_handlers(runtime):

@@ -1,28 +1,59 @@
-"""No container runtime: nothing on this host can start a container, with or without a GPU.
+"""No container runtime serves jobs: nothing on this host can start a container, with or without a GPU.
 
-The profile says which runtime must be there. A configuration that was left behind by a removed runtime does not count.
+What serves is the runtime that the profile names; else the one at the kubelet's endpoint, and no other; else each whose unit or socket
+unit is enabled, or that runs. A configuration that a removed runtime left behind does not count. Where none is in use, jobs may still
+start containers by programs that need no daemon: Enroot or Apptainer under slurmd, or podman with a CDI specification of the GPUs.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.access import podman_has_gpus, slurm_has_containers
+from hostagent.facts.cdi import Cdi
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import present_ones
+from ._choice import who_serves
+
+_PODMAN = (
+    "For podman make a CDI specification: 'systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service'. Where jobs need a "
+    "daemon, install containerd, Docker or CRI-O."
+)
 
 
 @check(
-    title="A container runtime is installed",
+    title="A container runtime serves jobs",
     severity="critical",
     since="0.1",
-    remedy="Install containerd, Docker or CRI-O, then run 'nvidia-ctk runtime configure --runtime=containerd' (or docker, crio).",
-    references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+    remedy="Install containerd, Docker or CRI-O, enable its service, then run 'nvidia-ctk runtime configure --runtime=containerd' "
+    "(or docker, crio).",
+    references=(
+        "NVIDIA Container Toolkit, Installation Guide: configuring containerd",
+        "Kubernetes, KubeletConfiguration: containerRuntimeEndpoint",
+    ),
 )
-def present(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
+def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     kind = profile.runtime.kind
     if kind == "none":
         skip("the profile wants no container runtime")
-    if not present_ones(runtimes, profile):
-        found = [f"{one.key} ({need(one.state)})" for one in runtimes]
+    chosen = who_serves(runtimes, launchers, profile)
+    for key in chosen.missing:
         yield fail(
-            "no container runtime", code="absent", found=tuple(found), wanted="containerd, docker or crio" if kind == "any" else kind
+            f"the kubelet asks {key} for containers, which is not installed",
+            code="kubelets-absent",
+            found=_found(runtimes),
+            wanted=key,
+            evidence=tuple(f"{one.unit} asks {need(one.endpoint)}" for one in need(launchers.kubelets) if need(one.runtime) == key),
+            remedy=f"Install {key}, or set the kubelet's containerRuntimeEndpoint to the runtime that is to serve it.",
         )
+    if chosen.runtimes or chosen.missing:
+        return
+    if chosen.by == "none" and (slurm_has_containers(launchers) or podman_has_gpus(cdi, launchers)):
+        return
+    installed = [one for one in runtimes if need(one.state) != "absent"]
+    message = "no container runtime is in use" if installed and chosen.by == "none" else "no container runtime"
+    wanted = "containerd, docker or crio in use" if chosen.by == "none" else kind
+    remedy = _PODMAN if chosen.by == "none" and "podman" in need(launchers.programs) else ""
+    yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy)
+
+
+def _found(runtimes: tuple[Runtime, ...]) -> tuple[str, ...]:
+    return tuple(f"{one.key} ({need(one.state)})" for one in runtimes)

@@ -6,10 +6,10 @@ restarting Docker stops them unless live-restore is set.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 #: A process' start is told from the boot's second (btime of proc_stat(5)): k3s starts containerd in the second in which it writes its file.
 _START_IS_EXACT_TO_S = 1
@@ -25,8 +25,8 @@ _START_IS_EXACT_TO_S = 1
         "Docker Engine, Live restore",
     ),
 )
-def restart_pending(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def restart_pending(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     started = need(runtime.started_at)
     changed = need(runtime.newest_config_mtime)
     if started + _START_IS_EXACT_TO_S < changed:

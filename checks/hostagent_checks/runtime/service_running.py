@@ -1,26 +1,35 @@
-"""The container runtime does not run: no container can be started.
+"""The container runtime that serves jobs does not run: no container can be started.
 
 After a failed start (a configuration that is refused, an ordering cycle at boot, a package upgrade that stopped it) the service is down
-until somebody starts it.
+until somebody starts it. Each runtime that serves jobs counts by itself: a Docker that runs is of no use to a kubelet whose containerd
+is down.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import present_ones
+from ._choice import serving_ones
+
+_UNITS = {"rke2": "rke2-agent", "microk8s": "snap.microk8s.daemon-containerd", "k0s": "k0sworker"}
 
 
 @check(
-    title="A container runtime runs",
+    title="The container runtime runs",
     severity="critical",
     since="0.1",
     remedy="See 'systemctl status containerd' (docker, crio, k3s, rke2-agent) and its journal, then start it.",
     references=("Kubernetes, Container Runtimes",),
 )
-def service_running(runtimes: tuple[Runtime, ...], profile: Profile) -> Findings:
-    installed = present_ones(runtimes, profile)
-    if not installed:
-        skip("the runtime that the profile wants is not installed")
-    if not any(need(one.running) for one in installed):
-        yield fail("no container runtime runs", code="stopped", found=tuple(f"{one.key}: stopped" for one in installed), wanted="running")
+def service_running(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    for one in serving_ones(runtimes, launchers, profile):
+        if not need(one.running):
+            unit = _UNITS.get(one.key, one.key)
+            remedy = f"See 'systemctl status {unit}' and 'journalctl -b -u {unit}', mend what they name, then start it."
+            yield fail(
+                f"{one.key} does not run",
+                code="stopped",
+                found=f"{one.key}: stopped",
+                wanted="running",
+                remedy=remedy,
+            )

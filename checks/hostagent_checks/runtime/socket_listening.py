@@ -5,10 +5,10 @@ containerRuntimeEndpoint.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -18,8 +18,8 @@ from ._choice import skip_unwanted
     remedy="Compare the grpc address in the runtime's configuration with its clients' endpoint, and read its journal.",
     references=("Kubernetes, Container Runtimes",),
 )
-def socket_listening(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def socket_listening(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     if not need(runtime.running):
         skip(f"{runtime.key} does not run")
     if not need(runtime.socket_listening):

@@ -5,10 +5,10 @@ version line; tools that rewrite config.toml remove it.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.runtime import Runtime
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
-from ._choice import skip_unwanted
+from ._choice import skip_unserving
 
 
 @check(
@@ -18,8 +18,8 @@ from ._choice import skip_unwanted
     remedy='Add imports = ["/etc/containerd/conf.d/*.toml"] to /etc/containerd/config.toml, or remove the file, and restart containerd.',
     references=("NVIDIA Container Toolkit issue 1430",),
 )
-def unimported_dropin(runtime: Runtime, profile: Profile) -> Findings:
-    skip_unwanted(runtime, profile)
+def unimported_dropin(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+    skip_unserving(runtime, runtimes, launchers, profile)
     if runtime.kind != "containerd":
         skip(f"{runtime.key} has no imports")
     files = need(runtime.unimported)

@@ -2,15 +2,19 @@
 
 Runtimes reach GPUs through the toolkit's programs, as a runtime called nvidia or through CDI specifications that its base
 package writes. A host that uses CDI alone needs the base package and no other; all else needs the four packages.
-Where a profile says that a container (the GPU Operator) owns the toolkit, or that the host runs no containers, it needs none.
+Where a profile says that a container (the GPU Operator) owns the toolkit, or that the host runs no containers, it needs none; nor where
+GPUs reach containers in other ways alone: by a provider's mounts, the DRA driver or Apptainer. ``toolkit.required`` of the profile says
+always or never instead.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.facts.cdi import Cdi
+from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
 from hostagent.profile import Profile
 
-from ._host import skip_unneeded
+from ._host import skip_unneeded, skip_unused
 
 
 @check(
@@ -20,12 +24,13 @@ from ._host import skip_unneeded
     remedy="Install the toolkit's four packages at one version from NVIDIA's toolkit repository.",
     references=("NVIDIA Container Toolkit, Installing the NVIDIA Container Toolkit",),
 )
-def installed(toolkit: Toolkit, profile: Profile) -> Findings:
+def installed(toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     skip_unneeded(profile)
     packages = need(toolkit.packages)
     if not packages and need(toolkit.operator_version):
         skip("the GPU Operator owns the toolkit: toolkit.operator_owner judges that")
     if not packages and not need(toolkit.binaries):
+        skip_unused(toolkit, runtimes, launchers, cdi, profile)
         yield fail("the toolkit is not installed", code="not-installed", found="no package and no program of it", wanted="installed")
     missing = [name for name in TOOLKIT_PACKAGES if packages and all(one.name != name for one in packages)]
     if TOOLKIT_BASE in missing:

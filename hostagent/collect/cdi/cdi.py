@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hostagent.collect.cdi.spec import KEEP, CdiError, parse_spec
+from hostagent.collect.host.machine import parse_filesystem_type
 from hostagent.collect.host.services import UnitTree
 from hostagent.collect.host.unitfile import parse_unit
 from hostagent.collect.values import stops_at_unread
@@ -33,11 +34,17 @@ def read_cdi(source: Source, known: Callable[[type], Any]) -> Cdi:
         specs=specs,
         devices=resolved,
         duplicates=duplicates,
+        etc_is_volatile=_is_volatile(source),
         generated=generated,
         refresh_result=_refresh_result(source, generated, known(Services)),
         refresh_after_target=late,
         refresh_cycles=cycles,
     )
+
+
+def _is_volatile(source: Source) -> "bool | Unread":
+    mounts = source.text("/proc/1/mounts", keep=Keep("mounts", (_STATIC,)))
+    return then(mounts, lambda text: parse_filesystem_type(text, _STATIC) in ("tmpfs", "ramfs"))
 
 
 def _directories(runtimes: Any) -> tuple[str, ...]:
@@ -190,4 +197,5 @@ def refresh_order(tree: UnitTree) -> tuple[bool, tuple[str, ...]]:
     for _ in waits:
         late |= {name for name, after in waits.items() if after & late}
     free = {name for name, unit in found.items() if unit and unit.settings.values("Unit", "DefaultDependencies")[-1:] == ["no"]}
-    return True, tuple(sorted(late - {_REFRESH} - free))
+    behind = {name for name, after in waits.items() if _TARGET in after}  # a target does not wait for what waits for it
+    return True, tuple(sorted(late - {_REFRESH} - free - behind))

@@ -2,7 +2,11 @@
 
 from hostagent.source.keep import Keep
 
-#: Of a command line where a runtime's configuration is (`hostagent.collect.runtime.places`).
-PROCESSES = Keep("arguments", ("--config", "--config-file", "-c"))
+#: Of a command line where a configuration is, and where the kubelet asks for containers: flags that are followed by a path.
+_PATHS = ("--config", "--config-file", "-c", "--config-dir", "--container-runtime-endpoint")
+#: And what dockerd and the kubelet are told beside their files: flags that are followed by words of their documents.
+_WORDS = ("--add-runtime", "--cgroup-driver", "--default-runtime", "--exec-opt", "--host", "-H")
+FLAGS = (*_PATHS, *_WORDS)
+PROCESSES = Keep("arguments", (*_PATHS, *(f"{flag}#" for flag in _WORDS), "--docker!"))
 #: Whoever looks for a socket names it.
 SOCKETS = Keep("paths")

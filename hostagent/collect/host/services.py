@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from hostagent.collect.host.keeps import FLAGS
 from hostagent.collect.host.processes import read_processes
 from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.collect.values import names_in
@@ -24,7 +25,8 @@ _PULLING = (".wants", ".requires", ".upholds")
 _UNIT = Keep(
     "unit",
     (
-        *("Unit.After", "Unit.Before", "Unit.DefaultDependencies", "Service.Slice", "Service.LimitMEMLOCK"),
+        *("Unit.After", "Unit.Before", "Unit.DefaultDependencies", "Service.Slice", "Service.LimitMEMLOCK", "Service.EnvironmentFile"),
+        *(f"Service.{key}?{flag}" for key in ("ExecStart", "Environment") for flag in FLAGS),
         *(f"Install.{key}" for key in ("WantedBy", "RequiredBy", "UpheldBy", "Alias", "Also")),
     ),
 )
@@ -43,7 +45,7 @@ def read_services(source: Source, known: Callable[[type], Any]) -> Services:
 
 
 def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...], processes: "tuple[Process, ...] | Unread") -> Unit:
-    full = name if name.endswith(".path") else f"{name}.service"
+    full = name if name.endswith((".path", ".socket")) else f"{name}.service"
     try:
         found = tree.find(full)
     except UnreadError as error:
@@ -58,11 +60,18 @@ def _unit(source: Source, tree: "UnitTree", name: str, daemons: tuple[str, ...],
         name,
         exists=True,
         state=found.state,
-        enabled=not masked and (found.state in ("enabled", "enabled-runtime") or full in tree.vendor_started),
+        enabled=_enabled(tree, full, found.state),
         masked=masked,
         active=_active(source, full, found.settings, daemons, processes),
         text=Unread("absent", f"{full} is masked") if masked else found.text,
     )
+
+
+def _enabled(tree: "UnitTree", full: str, state: str) -> "bool | Unread":
+    """Where no link says so, one that nobody could look at leaves it open."""
+    if state in ("masked", "masked-runtime"):
+        return False
+    return state in ("enabled", "enabled-runtime") or full in tree.vendor_started or tree.unseen.get(full, False)
 
 
 def _active(
@@ -70,8 +79,8 @@ def _active(
 ) -> "bool | Unread":
     if isinstance(processes, Unread) and processes.why == "not-running":
         return processes
-    if full.endswith(".path"):
-        return Unread("not-supported", "a path unit has no process to see")
+    if full.endswith((".path", ".socket")):
+        return Unread("not-supported", f"{full} has no process to see")
     slice_ = (settings.values("Service", "Slice") or ["system.slice"])[-1]
     systemd_seen = False
     for root in _CGROUP_ROOTS:
@@ -124,6 +133,8 @@ class UnitTree:
             if not isinstance(real, Unread) and real not in seen:
                 seen.add(real)
                 self._names[directory] = self._list(directory)
+        #: Units of whose links one could not be looked at.
+        self.unseen: dict[str, Unread] = {}
         self._pulled = {directory: set(self._pulled_by(directory)) for directory in self._names}
         #: Units that a link of the vendor's starts, whatever `systemctl` calls their state.
         self.vendor_started = {
@@ -223,8 +234,11 @@ class UnitTree:
         for entry in self._names[directory]:
             if entry.endswith(_PULLING):
                 for name in self._list(f"{directory}/{entry}"):
-                    if not isinstance(self._source.readlink(f"{directory}/{entry}/{name}"), Unread):
+                    target = self._source.readlink(f"{directory}/{entry}/{name}")
+                    if not isinstance(target, Unread):
                         yield name
+                    elif target.why not in ("absent", "error"):  # error: a file, no link
+                        self.unseen[name] = target
 
     def _drop_ins(self, names: tuple[str, ...]) -> Iterator[str]:
         """Texts in the order of their file names; of two files of one name that of the earlier directory counts."""

@@ -11,10 +11,21 @@ from hostagent.collect.runtime.containerdfiles import ConfigError, File, load_fi
 from hostagent.collect.runtime.containerdshadow import is_nvidia_cri, shadowed
 from hostagent.collect.values import modified_at
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.runtimes import CONTAINERD, CRI_IMAGES, CRI_RUNTIME, GRPC_CRI, RUNC_V2, SPEC_DIRS, ContainerdRules, schema
+from hostagent.knowledge.runtimes import (
+    CONTAINERD,
+    CONTAINERD_MEASURED,
+    CRI_IMAGES,
+    CRI_RUNTIME,
+    GRPC_CRI,
+    RUNC_V2,
+    SPEC_DIRS,
+    ContainerdRules,
+    schema,
+)
 from hostagent.source import Source
 
 Table = Mapping[str, Any]
+_GRPC_SERVER = "io.containerd.server.v1.grpc"
 
 
 class Effective(NamedTuple):
@@ -35,13 +46,34 @@ class Effective(NamedTuple):
 
 
 def rules_for(version: str) -> ContainerdRules:
-    """The rules of a version such as ``1.7.24``.
+    """The rules of a version such as ``1.7.24``; of "", which is not known, the newest.
 
     >>> rules_for("1.6.20").since, rules_for("1.7.24").since, rules_for("2.1.4").since
     ((0, 0), (1, 7), (2, 0))
     """
+    if not version:
+        return CONTAINERD[-1]._replace(measured=False)
+    rules = next(rules for rules in reversed(CONTAINERD) if rules.since <= _line(version))
+    return rules._replace(measured=False) if is_newer(version) else rules
+
+
+def _line(version: str) -> tuple[int, int]:
     fields = [int(part) if part.isdecimal() and len(part) < 9 else 0 for part in (*version.split("."), "0")[:2]]
-    return next(rules for rules in reversed(CONTAINERD) if rules.since <= (fields[0], fields[1]))
+    return fields[0], fields[1]
+
+
+def is_newer(version: str) -> bool:
+    """Whether it is of a newer line than any that was measured."""
+    return bool(version) and _line(version) > CONTAINERD_MEASURED
+
+
+def older_answers_otherwise(source: Source, main: str, newest: "Effective") -> str:
+    """Of a version that is not known: newest where each would do the same, older-differs where an older one would not."""
+    for rules in CONTAINERD[:-1]:
+        view = effective(source, main, f"{rules.since[0]}.{rules.since[1]}")
+        if isinstance(view, Unread) or _decides(view) != _decides(newest):
+            return "older-differs"
+    return "newest"
 
 
 def effective(source: Source, main: str, version: str) -> "Effective | Unread":
@@ -59,10 +91,18 @@ def effective(source: Source, main: str, version: str) -> "Effective | Unread":
         return Effective(str(error), names, modified_at(source, main), 0, False, "", {}, False, (), "", (), ())
 
 
+def _decides(view: Effective) -> tuple[object, ...]:
+    """What checks ask: whether it is taken, what is the default, NVIDIA's entries; without any, CDI."""
+    nvidia = {name: entry for name, entry in view.handlers.items() if "nvidia" in name or "nvidia" in str(entry.get("options", {}))}
+    default = view.handlers.get(view.default_runtime)
+    return view.error, view.cri_disabled, view.default_runtime, default, nvidia, bool(nvidia) or view.cdi_enabled
+
+
 def _effective(files: tuple[File, ...], rules: ContainerdRules) -> Effective:
     for file in files:
         _check_types(file.data, schema(rules).top, file.path)
     files = tuple(_with_full_names(file) for file in files) if rules.deep_merge else files
+    files = tuple(_moved(file, rules) for file in files) if rules.moves_by_file else files
     version = _version(files, rules)
     plugins = _merge_plugins(files, rules)
     disabled = [name for file in files for name in strings(file, "disabled_plugins")]
@@ -70,10 +110,10 @@ def _effective(files: tuple[File, ...], rules: ContainerdRules) -> Effective:
     _check_names(version, rules, [*disabled, *required], plugins)
     read = "cri" if version == 1 and not rules.deep_merge else CRI_RUNTIME if rules.deep_merge else GRPC_CRI
     merged = _table(plugins.get(read, {}), f"plugins.{read}")
-    if rules.deep_merge and version not in (1, 3):
+    if version in rules.moves_old_names:
         merged = _migrated(merged, _table(plugins.get(GRPC_CRI, {}), f"plugins.{GRPC_CRI}"))
     unread = [name for name in ("cri", GRPC_CRI, CRI_RUNTIME) if name != read and name in plugins]
-    if rules.deep_merge and version not in (1, 3):
+    if version in rules.moves_old_names:
         unread = [name for name in unread if name != GRPC_CRI]
     cri = _with_defaults(merged, rules)
     default, handlers = _handlers(cri, rules)
@@ -89,7 +129,7 @@ def _effective(files: tuple[File, ...], rules: ContainerdRules) -> Effective:
         handlers=handlers,
         cdi_enabled=bool(cri.get("enable_cdi", False)),
         cdi_spec_dirs=tuple(str(one) for one in cri.get("cdi_spec_dirs", ())),
-        address=_address(files),
+        address=_address(files, plugins, rules),
         misplaced=tuple(f'plugins."{name}".{path}' for name in unread for path in is_nvidia_cri(plugins[name])),
         shadowed=shadowed(files, (read, GRPC_CRI) if rules.deep_merge else (read,), deep=rules.deep_merge),
     )
@@ -108,7 +148,7 @@ def _version(files: tuple[File, ...], rules: ContainerdRules) -> int:
     if not given and rules.deep_merge:
         return rules.max_config_version
     version = max(given, default=2) if rules.deep_merge else next((one for one in reversed(given) if one), 0 if given else 2)
-    if rules.max_config_version and version > rules.max_config_version:
+    if rules.measured and rules.max_config_version and version > rules.max_config_version:
         raise ConfigError(f"found configuration version {version}, this containerd reads up to {rules.max_config_version}")
     return version or 1
 
@@ -123,6 +163,23 @@ def _with_full_names(file: File) -> File:
         del plugins["cri"]
     lists = {key: [_full_name(name) for name in strings(file, key)] for key in ("disabled_plugins", "required_plugins")}
     return file._replace(data={**file.data, "plugins": plugins, **lists})
+
+
+def _moved(file: File, rules: ContainerdRules) -> File:
+    """2.3 brings each file to its own version before it merges them."""
+    plugins = dict(file.data.get("plugins", {}))
+    if file.data.get("version", 0) >= rules.max_config_version:
+        return file
+    grpc = file.data.get("grpc", {})
+    if GRPC_CRI in plugins:
+        old = _table(plugins.pop(GRPC_CRI), f"{file.path}: plugins.{GRPC_CRI}")
+        plugins[CRI_RUNTIME] = _migrated(_table(plugins.get(CRI_RUNTIME, {}), f"{file.path}: plugins.{CRI_RUNTIME}"), old)
+    if isinstance(grpc, dict) and "address" in grpc:
+        plugins[_GRPC_SERVER] = {
+            "address": grpc["address"],
+            **_table(plugins.get(_GRPC_SERVER, {}), f"{file.path}: plugins.{_GRPC_SERVER}"),
+        }
+    return file._replace(data={**file.data, "plugins": plugins})
 
 
 def _full_name(name: str) -> str:
@@ -214,7 +271,10 @@ def _refusal(cri: Table, default: str, handlers: Mapping[str, Table], rules: Con
     return ""
 
 
-def _address(files: tuple[File, ...]) -> str:
+def _address(files: tuple[File, ...], plugins: Table, rules: ContainerdRules) -> str:
+    if rules.moves_by_file:
+        server = plugins.get(_GRPC_SERVER, {})
+        return str(server.get("address", "")) if isinstance(server, dict) else ""
     addresses = [file.data.get("grpc", {}).get("address", "") for file in files]
     return next((one for one in reversed(addresses) if isinstance(one, str) and one), "")
 

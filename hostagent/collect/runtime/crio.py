@@ -96,10 +96,10 @@ def merge_crio(tables: list[tuple[str, Mapping[str, Any]]]) -> Crio:
     )
 
 
-def default_runtime(crio: Crio, version: "str | Unread") -> "str | Unread":
-    """The configured name, or the built-in one of this version."""
+def default_runtime(crio: Crio, version: "str | Unread") -> str:
+    """The configured name, or the built-in one of this version; the newest's where it is not known."""
     if crio.default_runtime or isinstance(version, Unread):
-        return crio.default_runtime or version
+        return crio.default_runtime or "crun"
     return "crun" if compare_deb(version, CRIO_CRUN_DEFAULT) >= 0 else "runc"
 
 

@@ -5,12 +5,12 @@ knows is refused by dockerd and not by us: the list of keys changes with each ve
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.facts.unread import Unread, then
+from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_deb
-from hostagent.knowledge.runtimes import DOCKER_CDI_DEFAULT, SPEC_DIRS
+from hostagent.knowledge.runtimes import DOCKER_CDI_DEFAULT, DOCKER_MERGES_RUNTIMES, SPEC_DIRS
 
 CONFIG = "/etc/docker/daemon.json"
 
@@ -29,6 +29,50 @@ class Docker(NamedTuple):
     cdi: bool | None  # features.cdi, None when it is not said
     cdi_spec_dirs: tuple[str, ...]
     host_sockets: tuple[str, ...]
+    said: frozenset[str] = frozenset()  # keys of the file that have a flag, too
+
+
+#: Flag to the key of daemon.json that may not stand beside it (moby, daemon/config: findConfigurationConflicts).
+_FLAGS = {
+    "--add-runtime": "runtimes",
+    "--default-runtime": "default-runtime",
+    "--exec-opt": "exec-opts",
+    "-H": "hosts",
+    "--host": "hosts",
+}
+
+
+def with_flags(file: Docker, words: tuple[str, ...], version: "str | Unread") -> Docker:
+    """The file with the flags of dockerd's command line over it; raises ``DockerConfigError`` where both say one thing.
+
+    Runtimes of both are put together, by versions that are not too old for it.
+
+    >>> dict(with_flags(parse_daemon_json("{}"), ("dockerd", "--add-runtime=nvidia=/usr/bin/nvidia-container-runtime"), "29.0").paths)
+    {'nvidia': '/usr/bin/nvidia-container-runtime'}
+    """
+    paths, types = dict(file.paths), dict(file.types)
+    for flag, value in _pairs(words):
+        key = _FLAGS[flag]
+        if key in file.said and (key != "runtimes" or _is_older(version, DOCKER_MERGES_RUNTIMES)):
+            raise DockerConfigError(f"{key}: specified both as a flag and in the configuration file ({flag})")
+        name, _, rest = value.partition("=")
+        if flag == "--add-runtime" and rest and name not in paths:
+            paths[name], types[name] = rest, ""
+        elif flag == "--default-runtime":
+            file = file._replace(default_runtime=value)
+        elif flag == "--exec-opt" and name == "native.cgroupdriver":
+            file = file._replace(cgroup_driver=rest)
+    default = file.default_runtime
+    if default != "runc" and default not in paths and "." not in default:
+        raise DockerConfigError(f"specified default runtime {default!r} does not exist")
+    return file._replace(paths=paths, types=types)
+
+
+def _pairs(words: tuple[str, ...]) -> "Iterator[tuple[str, str]]":
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name in _FLAGS:
+            yield name, value if equals else next(iter(words[number + 1 : number + 2]), "")
 
 
 def parse_daemon_json(text: str) -> Docker:
@@ -43,8 +87,6 @@ def parse_daemon_json(text: str) -> Docker:
     data = {key: value for key, value in options.items() if value is not None}
     runtimes = {name: _runtime(name, entry) for name, entry in _object(data.get("runtimes", {}), "runtimes").items()}
     default = _string(data.get("default-runtime", ""), "default-runtime") or "runc"
-    if default != "runc" and default not in runtimes and "." not in default:
-        raise DockerConfigError(f"specified default runtime {default!r} does not exist")
     exec_opts = _strings(data.get("exec-opts", []), "exec-opts")
     drivers = [one.partition("=")[2] for one in exec_opts if one.startswith("native.cgroupdriver=")]
     if drivers and drivers[-1] not in ("systemd", "cgroupfs"):
@@ -61,12 +103,18 @@ def parse_daemon_json(text: str) -> Docker:
         cdi=features.get("cdi"),
         cdi_spec_dirs=tuple(_strings(data.get("cdi-spec-dirs", list(SPEC_DIRS)), "cdi-spec-dirs")),
         host_sockets=tuple(one[7:] for one in _strings(data.get("hosts", []), "hosts") if one.startswith("unix://")),
+        said=frozenset(_FLAGS.values()) & set(data),
     )
 
 
-def cdi_by_default(version: "str | Unread") -> "bool | Unread":
-    """Whether this version enables CDI where daemon.json does not say."""
-    return then(version, lambda one: compare_deb(one, DOCKER_CDI_DEFAULT) >= 0)
+def cdi_by_default(version: "str | Unread") -> bool:
+    """Whether this version enables CDI where daemon.json does not say; the newest does."""
+    return not _is_older(version, DOCKER_CDI_DEFAULT)
+
+
+def _is_older(version: "str | Unread", than: str) -> bool:
+    """One that is not known is taken for the newest."""
+    return not isinstance(version, Unread) and compare_deb(version, than) < 0
 
 
 def _runtime(name: str, value: Any) -> dict[str, str]:

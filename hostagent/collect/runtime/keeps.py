@@ -19,6 +19,7 @@ _CRI = (
 _CONTAINERD = (
     *("version#", "imports[]", "disabled_plugins[]", "required_plugins[]", "grpc/address"),
     *sorted(f"{key}~" for key in schema(_RULES[-1]).top),
+    "plugins/*/address",
     *("plugins/*~", *(f"plugins/*/{path}" for path in _CRI)),
 )
 _CRIO = (

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from hostagent.facts.host import Machine, Process
+from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.packages import Packages
-from hostagent.facts.unread import Unread, then
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.version import upstream
 from hostagent.knowledge.daemons import units
+from hostagent.knowledge.runtimes import RUNTIME_UNITS
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -46,15 +47,20 @@ PLACES = (
         "/var/snap/microk8s/common/run/containerd.sock", ("/snap/microk8s/current/bin/containerd",), (),
     ),
     Place(
+        "k0s", "containerd", "/etc/k0s/containerd.toml", "/etc/k0s/", "/run/k0s/containerd.sock",
+        ("/var/lib/k0s/bin/containerd",), (),
+    ),
+    Place(
         "docker", "docker", "/etc/docker/daemon.json", "", "/run/docker.sock",
-        ("/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd"), ("docker-ce", "docker.io", "moby-engine", "docker"),
+        ("/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd", "/snap/docker/current/bin/dockerd"),
+        ("docker-ce", "docker.io", "moby-engine", "docker"),
     ),
     Place(
         "crio", "crio", "/etc/crio/crio.conf", "", "/run/crio/crio.sock",
         ("/usr/bin/crio", "/usr/local/bin/crio"), ("cri-o",),
     ),
 )  # fmt: skip
-_DAEMONS = units("runtime")
+_DAEMONS = {kind: units("runtime")[kind] for kind in ("containerd", "docker", "crio")}
 #: dockerd starts a containerd of its own where the host has none: a part of docker, not a runtime beside it.
 _OF_DOCKER = ("/run/docker/", "/var/run/docker/")
 
@@ -68,17 +74,18 @@ class Found(NamedTuple):
     installed: "bool | Unread"  # a package, a binary or a process
     processes: "tuple[Process, ...] | Unread"
     version: "str | Unread"
+    in_use: "bool | Unread"  # a unit of it, or the socket unit, is enabled; or it runs
 
 
 def find(source: Source, known: Callable[[type], Any]) -> tuple[Found, ...]:
     """Runtimes of which a package, a binary, a process or a configuration is there, or may be there."""
     processes = then(known(Machine), lambda machine: machine.processes)
     installed = then(known(Packages), lambda packages: packages.installed)
-    found = (_look(source, place, processes, installed) for place in PLACES)
+    found = (_look(source, place, processes, installed, known(Services)) for place in PLACES)
     return tuple(one for one in found if one is not None)
 
 
-def _look(source: Source, place: Place, processes: Any, packages: Any) -> "Found | None":
+def _look(source: Source, place: Place, processes: Any, packages: Any, services: "Services | Unread") -> "Found | None":
     mine = then(processes, lambda those: _of_place(those, place))
     config = place.config if isinstance(mine, Unread) or not mine else _option(mine[0], place) or place.config
     configured = source.exists(config)
@@ -90,7 +97,26 @@ def _look(source: Source, place: Place, processes: Any, packages: Any) -> "Found
         return None
     binary = next((path for path, there in binaries if there is True), "")
     version = package if package is not None else _asked(source, place, binary)
-    return Found(place, config, configured, installed, mine, version)
+    return Found(place, config, configured, installed, mine, version, in_use(services, RUNTIME_UNITS[place.key], then(mine, bool)))
+
+
+def in_use(services: "Services | Unread", units: Iterable[str], runs: "bool | Unread") -> "bool | Unread":
+    """Whether one of these units is enabled or has a process, or the daemon runs; in an image only the first."""
+    found = [then(services, lambda those, name=name: those.unit(name)) for name in units]  # type: ignore[misc]
+    return any_of([runs, *(then(unit, one) for unit in found for one in (_is_enabled, _is_active))])
+
+
+def _is_enabled(unit: Unit) -> "bool | Unread":
+    return unit.enabled
+
+
+def _is_active(unit: Unit) -> "bool | Unread":
+    return unit.active
+
+
+def any_of(evidence: Iterable["bool | Unread"]) -> "bool | Unread":
+    """As `_any`; what does not exist says no."""
+    return _any(False if isinstance(one, Unread) and one.why in NOT_APPLICABLE else one for one in evidence)
 
 
 def _any(evidence: Iterable["bool | Unread"]) -> "bool | Unread":

@@ -4,23 +4,23 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.collect.runtime import crio, docker
-from hostagent.collect.runtime.containerd import Effective, effective
+from hostagent.collect.runtime import crio
+from hostagent.collect.runtime.containerd import Effective, effective, is_newer, older_answers_otherwise
 from hostagent.collect.runtime.containerdshadow import nvidia_entries
-from hostagent.collect.runtime.keeps import DOCKER, UNIMPORTED
+from hostagent.collect.runtime.dockerhost import CONTAINERD_ONLY, read_docker, rejected
+from hostagent.collect.runtime.keeps import UNIMPORTED
 from hostagent.collect.runtime.places import Found, binary_exists, find
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.collect.values import modified_at
 from hostagent.facts.host import Machine
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.unread import Unread, then
-from hostagent.knowledge.runtimes import RUNC_V2
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
 #: Everything of a Runtime that its configuration says.
 _CONFIGURED = (
-    "state", "error", "config_files", "config_version", "default_runtime", "handlers", "cgroup_driver", "cdi_enabled",
+    "state", "error", "judged_as", "config_files", "config_version", "default_runtime", "handlers", "cgroup_driver", "cdi_enabled",
     "cdi_spec_dirs", "misplaced", "shadowed", "newest_config_mtime", "socket",
 )  # fmt: skip
 _DROP_IN_FOLDERS = ("conf.d", "config.d")
@@ -30,7 +30,7 @@ _MAX_BYTES = 256 * 1024
 def read_runtimes(source: Source, known: Callable[[type], Any]) -> tuple[Runtime, ...]:
     """By key. Only what is there; a configuration without a program is there, with the state absent."""
     machine = known(Machine)
-    readers = {"containerd": _containerd, "docker": _docker, "crio": _crio}
+    readers = {"containerd": _containerd, "docker": read_docker(known), "crio": _crio}
     runtimes = (_runtime(source, found, readers[found.place.kind](source, found), machine) for found in find(source, known))
     return tuple(sorted(runtimes, key=lambda one: one.key))
 
@@ -47,6 +47,7 @@ def _runtime(source: Source, found: Found, configured: Mapping[str, Any], machin
         key=found.place.key,
         kind=found.place.kind,
         version=found.version,
+        in_use=found.in_use,
         running=then(processes, bool),
         started_at=then(processes, lambda those: min((one.started_at for one in those), default=stopped)),
         socket_listening=then(then(processes, bool), lambda runs: runs and _listens(source, values["socket"], machine)),
@@ -78,10 +79,7 @@ def _all_unread(unread: Unread, source: Source, found: Found) -> dict[str, Any]:
 
 
 def _containerd(source: Source, found: Found) -> dict[str, Any]:
-    version = found.version
-    if isinstance(version, Unread):
-        why = Unread(version.why, f"containerd's versions read one file differently, and the version is not known: {version.detail}")
-        return _all_unread(why, source, found)
+    version = "" if isinstance(found.version, Unread) else found.version
     view = effective(source, found.config, version)
     if isinstance(view, Unread):
         return _all_unread(view, source, found)
@@ -89,6 +87,7 @@ def _containerd(source: Source, found: Found) -> dict[str, Any]:
     values: dict[str, Any] = {
         "state": "cri_disabled" if view.cri_disabled else "rejected" if view.error else "accepted",
         "error": view.error,
+        "judged_as": "newer" if is_newer(version) else "" if version else older_answers_otherwise(source, found.config, view),
         "config_files": view.files,
         "config_version": view.version,
         "default_runtime": view.default_runtime,
@@ -166,58 +165,9 @@ def _names_nvidia(data: bytes) -> bool:
     return bool(nvidia_entries(table)) or (isinstance(runtimes, dict) and any(name.startswith("nvidia") for name in runtimes))
 
 
-_CONTAINERD_ONLY = Unread("not-supported", "only containerd has tables and imports")
-
-
-def _docker(source: Source, found: Found) -> dict[str, Any]:
-    text = source.text(found.config, keep=DOCKER)
-    mtime = modified_at(source, found.config)
-    if isinstance(text, Unread) and text.why != "absent":
-        return {**dict.fromkeys(_CONFIGURED, text), "unimported": _CONTAINERD_ONLY}
-    values = {
-        **dict.fromkeys(("config_version", "misplaced", "shadowed", "unimported"), _CONTAINERD_ONLY),
-        "config_files": () if isinstance(text, Unread) else (found.config,),
-        "newest_config_mtime": mtime,
-        "socket": found.place.socket,
-    }
-    try:
-        daemon = docker.parse_daemon_json("" if isinstance(text, Unread) else text)
-    except docker.DockerConfigError as error:
-        return {**values, **_rejected(f"{found.config}: {error}")}
-    driver = _docker_driver(source, daemon.cgroup_driver)
-    systemd = then(driver, lambda one: one == "systemd")
-    runc = Handler("runc", RUNC_V2, "", binary_exists(source, "runc"), systemd)
-    handlers = [
-        Handler(name, daemon.types[name] or RUNC_V2, path, binary_exists(source, path) if path else True, systemd)
-        for name, path in daemon.paths.items()
-    ]
-    return {
-        **values,
-        "state": "accepted",
-        "error": "",
-        "default_runtime": daemon.default_runtime,
-        "handlers": tuple(sorted([runc, *handlers], key=lambda one: one.name)),
-        "cgroup_driver": driver,
-        "cdi_enabled": docker.cdi_by_default(found.version) if daemon.cdi is None else daemon.cdi,
-        "cdi_spec_dirs": daemon.cdi_spec_dirs,
-        "socket": next(iter(daemon.host_sockets), found.place.socket),
-    }
-
-
-def _docker_driver(source: Source, said: str) -> "str | Unread":
-    """What dockerd chooses: systemd where it runs and the cgroup hierarchy is the unified one, else cgroupfs."""
-    if said:
-        return said
-    signs = [source.stat(path) for path in ("/sys/fs/cgroup/cgroup.controllers", "/run/systemd/system")]
-    unread = next((one for one in signs if isinstance(one, Unread)), None)
-    if unread is None:
-        return "systemd"
-    return "cgroupfs" if unread.why == "absent" else unread
-
-
 def _crio(source: Source, found: Found) -> dict[str, Any]:
     values = {
-        **dict.fromkeys(("config_version", "misplaced", "shadowed"), _CONTAINERD_ONLY),
+        **dict.fromkeys(("config_version", "misplaced", "shadowed"), CONTAINERD_ONLY),
         "config_files": (found.config,),
         "newest_config_mtime": Unread("absent", "no configuration file"),
         "socket": found.place.socket,
@@ -226,19 +176,23 @@ def _crio(source: Source, found: Found) -> dict[str, Any]:
     try:
         view = crio.read_crio(source)
     except crio.CrioConfigError as error:
-        return {**values, **_rejected(str(error))}
+        return {**values, **rejected(str(error))}
     if isinstance(view, Unread):
         return _all_unread(view, source, found)
     default = crio.default_runtime(view, found.version)
-    entries = view.runtimes or ({} if isinstance(default, Unread) else {default: {}})
+    judged_as = "" if not isinstance(found.version, Unread) else "newest" if view.default_runtime else "older-differs"
+    entries = view.runtimes or {default: {}}
     systemd = view.cgroup_driver == "systemd"
-    times = [mtime for mtime in (modified_at(source, path) for path in view.files) if not isinstance(mtime, Unread)]
+    changed = [modified_at(source, path) for path in view.files]
+    unread = next((one for one in changed if isinstance(one, Unread)), Unread("absent", "no configuration file"))
+    times = [one for one in changed if not isinstance(one, Unread)]
     return {
         **values,
         "state": "accepted",
         "error": "",
+        "judged_as": judged_as,
         "config_files": view.files,
-        "newest_config_mtime": max(times, default=Unread("absent", "no configuration file")),
+        "newest_config_mtime": max(times) if times and len(times) == len(changed) else unread,
         "default_runtime": default,
         "handlers": tuple(_crio_handler(source, name, entry, systemd=systemd) for name, entry in sorted(entries.items())),
         "cgroup_driver": view.cgroup_driver,
@@ -251,8 +205,3 @@ def _crio(source: Source, found: Found) -> dict[str, Any]:
 def _crio_handler(source: Source, name: str, entry: Mapping[str, Any], *, systemd: bool) -> Handler:
     binary = str(entry.get("runtime_path", ""))
     return Handler(name, str(entry.get("runtime_type", "")) or "oci", binary, binary_exists(source, binary or name), systemd)
-
-
-def _rejected(error: str) -> dict[str, Any]:
-    names = ("default_runtime", "handlers", "cgroup_driver", "cdi_enabled", "cdi_spec_dirs")
-    return {"state": "rejected", "error": error, **dict.fromkeys(names, Unread("absent", "the configuration is rejected"))}

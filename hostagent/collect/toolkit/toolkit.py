@@ -1,10 +1,12 @@
 """The NVIDIA Container Toolkit: packages, binaries, configuration, and the copy the GPU Operator puts on a host."""
 
+import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cmp_to_key
-from typing import Any
+from typing import Any, NamedTuple
 
+from hostagent.collect.runtime.places import PLACES, binary_exists
 from hostagent.collect.tomltext import parse_toml
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.packages import Package, Packages
@@ -12,6 +14,7 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread, need, then
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
+from hostagent.knowledge.toolkit import LOW_LEVEL_RUNTIMES, OWN_LDCONFIG
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -19,6 +22,14 @@ _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtim
 _CTK = "/usr/bin/nvidia-ctk"
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
 _OPERATOR = "/usr/local/nvidia/toolkit"
+_CONFIG = Keep(
+    "toml",
+    (
+        *("nvidia-container-runtime/mode", "nvidia-container-runtime/runtimes[]", "nvidia-container-runtime~", "nvidia-container-cli~"),
+        *("nvidia-container-cli/ldconfig", "nvidia-container-cli/root", "nvidia-container-cli/no-cgroups#"),
+        *("features~", "features/allow-ldconfig-from-container#"),
+    ),
+)
 _BY_VERSION = cmp_to_key(compare_upstream)
 
 
@@ -32,17 +43,57 @@ def parse_ctk_version(text: str) -> "str | Unread":
     return upstream(match[1]) if match else Unread("error", f"nvidia-ctk --version: found {text[:80]!r}")
 
 
-def parse_config(data: bytes) -> str:
-    r"""The mode in config.toml, "auto" where it names none; raises ``ValueError``.
+class ToolkitConfigError(ValueError):
+    """The toolkit refuses this file; the message says why."""
 
-    >>> parse_config(b'[nvidia-container-runtime]\nmode = "legacy"')
+
+class Config(NamedTuple):
+    """What the toolkit takes from its config.toml."""
+
+    mode: str
+    ldconfig: str
+    allows_any_ldconfig: bool
+    root: str
+    no_cgroups: bool
+    runtimes: tuple[str, ...]
+
+
+def parse_config(data: bytes) -> Config:
+    r"""config.toml with the toolkit's own values where it names none; raises ``ValueError``.
+
+    >>> parse_config(b'[nvidia-container-runtime]\nmode = "legacy"').mode
     'legacy'
     """
-    runtime = parse_toml(data).get("nvidia-container-runtime", {})
-    mode = runtime.get("mode", "auto") if isinstance(runtime, dict) else None
-    if isinstance(mode, str):
-        return mode or "auto"
-    raise ValueError("nvidia-container-runtime.mode is not a text")
+    document = parse_toml(data)
+    runtime, cli, features = (_table(document, name) for name in ("nvidia-container-runtime", "nvidia-container-cli", "features"))
+    runtimes = runtime.get("runtimes", list(LOW_LEVEL_RUNTIMES))
+    if not isinstance(runtimes, list) or not all(isinstance(one, str) for one in runtimes):
+        raise ToolkitConfigError("nvidia-container-runtime.runtimes is no list of texts")
+    no_cgroups = cli.get("no-cgroups", False)
+    if not isinstance(no_cgroups, bool):
+        raise ToolkitConfigError("nvidia-container-cli.no-cgroups is not true or false")
+    return Config(
+        mode=_text(runtime, "nvidia-container-runtime", "mode") or "auto",
+        ldconfig=_text(cli, "nvidia-container-cli", "ldconfig") if "ldconfig" in cli else OWN_LDCONFIG,
+        allows_any_ldconfig=features.get("allow-ldconfig-from-container") is True,
+        root=_text(cli, "nvidia-container-cli", "root").rstrip("/"),
+        no_cgroups=no_cgroups,
+        runtimes=tuple(runtimes),
+    )
+
+
+def _table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = document.get(name, {})
+    if not isinstance(table, dict):
+        raise ToolkitConfigError(f"{name} is no table")
+    return table
+
+
+def _text(table: Mapping[str, Any], name: str, key: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise ToolkitConfigError(f"{name}.{key} is not a text")
+    return value
 
 
 def parse_operator_files(names: tuple[str, ...]) -> "str | Unread":
@@ -60,14 +111,20 @@ def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
     binaries = _binaries(source)
     lowest = _lowest(packages)
     binary_version = _binary_version(source, lowest)
-    path, error, mode = _config(source)
+    path, error, config = _config(source)
     return Toolkit(
         packages=packages,
         version=binary_version if isinstance(lowest, Unread) and not isinstance(binary_version, Unread) else lowest,
         binaries=binaries,
         config_path=path,
         config_error=error,
-        mode=mode,
+        mode=then(config, lambda one: one.mode),
+        ldconfig=then(config, lambda one: one.ldconfig),
+        allows_any_ldconfig=then(config, lambda one: one.allows_any_ldconfig),
+        root=then(config, lambda one: one.root),
+        no_cgroups=then(config, lambda one: one.no_cgroups),
+        runtimes=then(config, lambda one: one.runtimes),
+        runtimes_found=then(config, lambda one: _found(source, one.runtimes)),
         operator_version=_operator_version(source),
     )
 
@@ -108,8 +165,19 @@ def _binary_version(source: Source, packaged: "str | Unread") -> "str | Unread":
     return then(source.run(_CTK, "--version", keep=Keep("head", ("4096",))), lambda answer: parse_ctk_version(answer.stdout))
 
 
-def _config(source: Source) -> "tuple[str | Unread, str | Unread, str | Unread]":
-    data = source.read(CONFIG, keep=Keep("toml", ("nvidia-container-runtime/mode",)))
+@stops_at_unread
+def _found(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Where daemons look for a program, or beside the programs of a Kubernetes distribution."""
+    folders = tuple(dict.fromkeys(posixpath.dirname(path) for place in PLACES for path in place.binaries))
+    return tuple(name for name in names if need(binary_exists(source, name)) or _is_beside(source, name, folders))
+
+
+def _is_beside(source: Source, name: str, folders: tuple[str, ...]) -> bool:
+    return "/" not in name and any(need(source.exists(f"{folder}/{name}")) for folder in folders)
+
+
+def _config(source: Source) -> "tuple[str | Unread, str | Unread, Config | Unread]":
+    data = source.read(CONFIG, keep=_CONFIG)
     if isinstance(data, Unread):
         return data, data, data
     try:

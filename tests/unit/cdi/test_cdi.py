@@ -205,13 +205,14 @@ def test_a_unit_that_waits_for_the_late_refresh_through_another_waits_for_itself
     etc = "/etc/systemd/system"
     wants = {
         f"{etc}/multi-user.target.wants/{name}.service": ("link", f"../{name}.service")
-        for name in ("nvidia-cdi-refresh", "docker", "a", "b")
+        for name in ("nvidia-cdi-refresh", "docker", "a", "b", "c")
     }
     files = {
         f"{etc}/nvidia-cdi-refresh.service": AFTER,
         f"{etc}/a.service": "[Unit]\nAfter=nvidia-cdi-refresh.service\n",
         f"{etc}/docker.service": "[Unit]\nAfter=network.target a.service\n",
         f"{etc}/b.service": "[Unit]\nDefaultDependencies=no\nAfter=nvidia-cdi-refresh.service\n",
+        f"{etc}/c.service": "[Unit]\nAfter=multi-user.target nvidia-cdi-refresh.service\n",
         **wants,
     }
     found = read(files, units=services(AFTER))

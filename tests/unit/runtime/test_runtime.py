@@ -12,9 +12,10 @@ from hostagent.collect.runtime.containerd import effective
 from hostagent.collect.runtime.places import parse_version
 from hostagent.collect.runtime.runtime import read_runtimes
 from hostagent.collect.tomltext import TomlError, parse_toml
-from hostagent.facts.host import Machine, Process
+from hostagent.facts.host import Machine, Process, Services, Unit
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.unread import Unread
+from hostagent.knowledge import daemons
 from hostagent.testing import host
 
 UNREAD = Unread("not-recorded", "not asked")
@@ -29,12 +30,17 @@ SOCKET = "/run/containerd/containerd.sock"
 PROGRAMS = {"/usr/bin/containerd": "", "/usr/bin/runc": "", "/usr/bin/nvidia-container-runtime": ""}
 
 
+def no_unit(name):
+    none = Unread("absent", "no such unit")
+    return Unit(name, exists=False, state=none, enabled=none, masked=none, active=none, text=none)
+
+
 def known(packages=(), processes=(), sockets=(), unseen=()):
     installed = tuple(Package(name, version, version, "amd64", "installed", False, "distribution") for name, version in packages)
     told = {"processes": processes, "listening_sockets": sockets, "unseen_sockets": unseen}
     machine = dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | told
     database = dict.fromkeys(Packages.__dataclass_fields__, UNREAD) | {"installed": installed}
-    facts = {Machine: Machine(**machine), Packages: Packages(**database)}
+    facts = {Machine: Machine(**machine), Packages: Packages(**database), Services: Services(tuple(map(no_unit, daemons.units())))}
     return lambda kind: facts[kind]
 
 
@@ -59,10 +65,15 @@ def test_the_version_comes_from_the_program_where_no_package_says_it():
     assert one.version == "1.7.27"
 
 
-def test_without_a_version_nothing_of_the_configuration_is_claimed():
+def test_without_a_version_the_newest_rules_count_and_the_difference_is_said():
     (one,) = read({**PROGRAMS, MAIN: "version = 2" + NVIDIA})
-    assert one.state.why == "error"
-    assert isinstance(one.handlers, Unread)
+    assert (one.state, one.judged_as) == ("accepted", "older-differs")  # 1.x replaces the built-in entry of runc, and refuses its default
+    assert [handler.name for handler in one.handlers] == ["nvidia", "runc"]
+
+
+def test_a_version_newer_than_any_measured_refuses_nothing_that_is_only_newer():
+    (one,) = read({**PROGRAMS, MAIN: "version = 9"}, packages=[("containerd.io", "3.1.0")])
+    assert (one.state, one.judged_as) == ("accepted", "newer")
 
 
 def test_a_configuration_without_a_program_is_absent():

@@ -1,0 +1,71 @@
+"""A value of the toolkit's config.toml stops containers as they start, or takes their GPUs away.
+
+The file is read at each start. ``ldconfig`` must begin with @, which says that it is the host's own: newer versions refuse any other.
+``root`` is where the driver is: a host that went from the GPU Operator's driver container to packages, or the other way, keeps the old
+one. ``runtimes`` are the programs that the nvidia runtime starts below it, of which one must be there. ``no-cgroups`` is for rootless
+containers: in others the legacy path then gives devices that cannot be opened.
+"""
+
+from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.version import compare_upstream
+from hostagent.knowledge.toolkit import JIT_CDI_SINCE, LDCONFIG_OF_HOST_SINCE, OWN_LDCONFIG
+from hostagent.profile import Profile
+
+from ._host import skip_unneeded
+
+_CONTAINER_ROOT = CONTAINER_ROOT.rstrip("/")
+_SET = "nvidia-ctk config --in-place --set"
+
+
+@check(
+    title="The values of the toolkit's configuration fit this host",
+    severity="critical",
+    since="0.1",
+    remedy="Correct the named value in /etc/nvidia-container-runtime/config.toml; it is read at the next container start.",
+    references=(
+        "NVIDIA Container Toolkit issues 381 and 830",
+        "NVIDIA Container Toolkit, Configuring the NVIDIA Container Runtime",
+        "NVIDIA GPU Operator, Installing: pre-installed NVIDIA Container Toolkit",
+    ),
+)
+def config_values(toolkit: Toolkit, driver: Driver, profile: Profile) -> Findings:
+    skip_unneeded(profile)
+    ldconfig = need(toolkit.ldconfig)
+    if not need(toolkit.packages) and not need(toolkit.binaries):
+        skip("the toolkit that reads this file is not installed")
+    if not ldconfig.startswith("@") and not need(toolkit.allows_any_ldconfig) and _refuses_others(toolkit):
+        yield fail(
+            "ldconfig is not the host's own",
+            code="ldconfig",
+            found=ldconfig or "an empty text",
+            wanted=f"@{ldconfig}" if ldconfig else OWN_LDCONFIG,
+            remedy=f"Run '{_SET} nvidia-container-cli.ldconfig={f'@{ldconfig}' if ldconfig else OWN_LDCONFIG}'.",
+        )
+    if not need(toolkit.runtimes_found):
+        yield fail("no program below the nvidia runtime", code="no-runtime", found=need(toolkit.runtimes), wanted="one that is installed")
+    if need(toolkit.no_cgroups):
+        is_legacy = need(toolkit.mode) == "legacy" or compare_upstream(need(toolkit.version), JIT_CDI_SINCE) < 0
+        yield (fail if is_legacy else warn)(
+            "containers of root get devices that they cannot open",
+            code="no-cgroups",
+            found="no-cgroups = true",
+            wanted="no-cgroups = false",
+            remedy=f"Run '{_SET} nvidia-container-cli.no-cgroups=false'; rootless containers need it true, and a file of their own.",
+        )
+    yield from _root(toolkit, driver)
+
+
+def _refuses_others(toolkit: Toolkit) -> bool:
+    return compare_upstream(need(toolkit.version), LDCONFIG_OF_HOST_SINCE) >= 0
+
+
+def _root(toolkit: Toolkit, driver: Driver) -> Findings:
+    root = need(toolkit.root)
+    paths = [one.path for one in need(driver.libraries) if one.soname == "libcuda.so.1"]
+    inside = [path for path in paths if path.startswith(CONTAINER_ROOT)]
+    if paths and root == _CONTAINER_ROOT and not inside:
+        yield fail("root is a driver container that is not there", code="root", found=root, wanted="the host's own root")
+    elif paths and not root and len(inside) == len(paths):
+        yield fail("root is the host's, the driver is in a container", code="root", found="the host's own", wanted=_CONTAINER_ROOT)

@@ -1,0 +1,47 @@
+"""Flags of a daemon that does not run: what its unit would start it with."""
+
+import re
+
+from hostagent.collect.host.keeps import FLAGS
+from hostagent.collect.values import stops_at_unread
+from hostagent.facts.host import Unit
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, need, then
+from hostagent.source import Source
+from hostagent.source.keep import Keep
+
+_FLAG = rf"(?<![\w-])({'|'.join(sorted(map(re.escape, FLAGS), key=len, reverse=True))})(?:=|\s)\s*([^\s\"']+)"
+#: In a file of shell variables, quoted or not.
+_IN_ENVIRONMENT = Keep("matches", (_FLAG,))
+
+
+def parse_flags(words: "tuple[str, ...]") -> "dict[str, str]":
+    """Flags of a command line and the word behind each; the last counts.
+
+    >>> parse_flags(("kubelet", "--config=/a", "--container-runtime-endpoint", "unix:///run/crio/crio.sock"))
+    {'--config': '/a', '--container-runtime-endpoint': 'unix:///run/crio/crio.sock'}
+    """
+    found = {}
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name.startswith("-"):
+            found[name] = value if equals else next(iter(words[number + 1 : number + 2]), "")
+    return found
+
+
+@stops_at_unread
+def unit_flags(source: Source, unit: "Unit | Unread") -> "tuple[str, ...]":
+    """As words of a command line: those of ExecStart, of Environment and of the files of EnvironmentFile; none without a unit."""
+    text = then(unit, lambda one: one.text)
+    if isinstance(text, Unread) and text.why in NOT_APPLICABLE:
+        return ()
+    lines = [line.strip() for line in re.sub(r"\\\n\s*", " ", need(text)).splitlines()]
+    started: list[str] = []
+    for line in lines:
+        key, _, value = line.partition("=")
+        if key == "ExecStart" and not value.strip():
+            started.clear()
+        elif key in ("ExecStart", "Environment"):
+            started.append(value)
+        elif key == "EnvironmentFile" and value.strip().lstrip("-").startswith("/"):
+            started.append(need(source.text(value.strip().lstrip("-"), keep=_IN_ENVIRONMENT, absent="")))
+    return tuple(word for found in re.findall(_FLAG, " ".join(started)) for word in found)

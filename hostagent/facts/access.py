@@ -1,0 +1,115 @@
+"""The ways in which GPUs reach the containers of a runtime: several at once, and only those that this runtime can use."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hostagent.facts.cdi import Cdi, CdiSpec
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
+
+#: Kinds of the specifications that jobs ask for: nvidia-ctk's, and the device plugin's, which answers for its own alone.
+CTK_KIND = "nvidia.com/gpu"
+_PLUGIN_VENDOR = "k8s.device-plugin."
+
+
+class _Gap(NamedTuple):
+    unread: Unread
+
+
+_STATIC, _DYNAMIC = "/etc/cdi", "/run/cdi"
+
+
+def ways(runtime: Runtime, cdi: Cdi, launchers: Launchers, toolkit: Toolkit) -> tuple[str, ...]:
+    """Words: handler, hook, cdi, plugin, dra, nri, mounts. Raises ``UnreadError`` where none is seen and one may be there."""
+    found: list[str] = []
+    gap: _Gap | None = None
+    looks: tuple[tuple[str, Callable[[], bool]], ...] = (
+        ("handler", lambda: bool(need(runtime.nvidia_handlers))),
+        ("hook", lambda: runtime.key == "docker" and need(launchers.docker_hook)),
+        ("cdi", lambda: _has_cdi(runtime, cdi)),
+        ("plugin", lambda: _has_plugin(runtime, cdi, launchers)),
+        ("dra", lambda: _has_dra(runtime, launchers)),
+        ("nri", lambda: _has_nri(runtime, cdi, launchers, toolkit)),
+        ("mounts", lambda: _has_mounts(runtime, launchers)),
+    )
+    for word, look in looks:
+        try:
+            if look():
+                found.append(word)
+        except UnreadError as error:
+            gap = gap or (None if error.unread.why in NOT_APPLICABLE else _Gap(error.unread))
+    if not found and gap is not None:
+        raise UnreadError(gap.unread)
+    return tuple(found)
+
+
+def ctk_specs(cdi: Cdi) -> tuple[CdiSpec, ...]:
+    """The specifications of nvidia-ctk that the CDI library takes."""
+    return tuple(spec for spec in need(cdi.specs) if not spec.error and spec.kind == CTK_KIND)
+
+
+def podman_has_gpus(cdi: Cdi, launchers: Launchers) -> bool:
+    """Podman needs no daemon: it reads the two usual directories by itself."""
+    return "podman" in need(launchers.programs) and any(_folder(spec.path) in (_STATIC, _DYNAMIC) for spec in ctk_specs(cdi))
+
+
+def slurm_has_containers(launchers: Launchers) -> bool:
+    """Slurm starts containers by programs that need no daemon."""
+    return bool({"enroot", "apptainer", "singularity"} & set(need(launchers.programs))) and need(launchers.slurmd)
+
+
+def _has_cdi(runtime: Runtime, cdi: Cdi) -> bool:
+    return any(resolves(runtime, spec.path) for spec in ctk_specs(cdi))
+
+
+def _has_plugin(runtime: Runtime, cdi: Cdi, launchers: Launchers) -> bool:
+    return _plugged(launchers, "/device-plugins/") and any(resolves(runtime, spec.path) for spec in _plugin_specs(cdi))
+
+
+def _has_dra(runtime: Runtime, launchers: Launchers) -> bool:
+    """It writes a specification for each claim, so that an idle node has none."""
+    return _plugged(launchers, "/plugins/") and _is_asked(runtime, launchers) and resolves(runtime, f"{_DYNAMIC}/claim.yaml")
+
+
+def _has_nri(runtime: Runtime, cdi: Cdi, launchers: Launchers, toolkit: Toolkit) -> bool:
+    """The Operator's toolkit asks the runtime for devices of a specification, by the runtime's own socket."""
+    if not (_plugged(launchers, "/nri/") and _plugged(launchers, "/device-plugins/") and need(toolkit.operator_version)):
+        return False
+    return runtime.key != "docker" and bool((*ctk_specs(cdi), *_plugin_specs(cdi)))
+
+
+def _has_mounts(runtime: Runtime, launchers: Launchers) -> bool:
+    """The provider's own device plugin mounts the driver's directory."""
+    return bool(need(launchers.mounted_libraries)) and _plugged(launchers, "/device-plugins/") and _is_asked(runtime, launchers)
+
+
+def _plugin_specs(cdi: Cdi) -> tuple[CdiSpec, ...]:
+    return tuple(spec for spec in need(cdi.specs) if not spec.error and spec.kind.startswith(_PLUGIN_VENDOR))
+
+
+def _plugged(launchers: Launchers, folder: str) -> bool:
+    return any(folder in path for path in need(launchers.plugin_sockets))
+
+
+def _is_asked(runtime: Runtime, launchers: Launchers) -> bool:
+    return any(need(one.runtime) == runtime.key for one in need(launchers.kubelets))
+
+
+def reads(runtime: Runtime, path: str) -> bool:
+    """Whether a specification is read by the runtime itself, or by its nvidia handler."""
+    return resolves(runtime, path) or bool(need(runtime.nvidia_handlers))
+
+
+def resolves(runtime: Runtime, path: str) -> bool:
+    """Whether the runtime takes devices of a specification at this path."""
+    return need(runtime.cdi_enabled) and _folder(path) in {_plain(folder) for folder in need(runtime.cdi_spec_dirs)}
+
+
+def _folder(path: str) -> str:
+    return _plain(path.rpartition("/")[0])
+
+
+def _plain(folder: str) -> str:
+    short = folder.rstrip("/")
+    return short.removeprefix("/var") if short.startswith("/var/run/") else short
