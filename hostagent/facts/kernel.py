@@ -15,6 +15,7 @@ class InstalledKernel:
     image: str | Unread  # path of the kernel itself, "" when none is seen: nothing can boot into it from this disk
     vermagic: str | Unread  # of a module that came with the kernel; absent when none is known
     nvidia_path: str | Unread  # path of the module that modprobe loads for nvidia, "" when it would find none
+    nvidia_named: tuple[str, ...] | Unread  # nvidia modules that modules.dep has under Debian's names: nvidia-current
     nvidia_version: str | Unread  # absent when there is no module, as for the next four
     nvidia_license: str | Unread  # "Dual MIT/GPL" is the open module, "NVIDIA" the proprietary one
     nvidia_vermagic: str | Unread
