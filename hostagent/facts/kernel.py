@@ -1,7 +1,7 @@
 """The kernels: the running one, those that are installed, and what each would load."""
 
 from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 
 @frozen
@@ -67,6 +67,8 @@ class Kernel:
         """The kernels that the next boot may take: the one that is known, else each that could be taken, the running one first."""
         if not isinstance(self.next_release, Unread):
             return (self.next_release,)
+        if self.next_release.why in NOT_APPLICABLE:  # there is no kernel
+            return self.next_release
         if isinstance(self.installed, Unread):
             return self.installed
         if isinstance(self.images, Unread):
