@@ -1,7 +1,7 @@
 """The kernels: the running one, those that are installed, and what each would load."""
 
 from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 
 @frozen
@@ -15,6 +15,7 @@ class InstalledKernel:
     image: str | Unread  # path of the kernel itself, "" when none is seen: nothing can boot into it from this disk
     vermagic: str | Unread  # of a module that came with the kernel; absent when none is known
     nvidia_path: str | Unread  # path of the module that modprobe loads for nvidia, "" when it would find none
+    nvidia_named: tuple[str, ...] | Unread  # nvidia modules that modules.dep has under Debian's names: nvidia-current
     nvidia_version: str | Unread  # absent when there is no module, as for the next four
     nvidia_license: str | Unread  # "Dual MIT/GPL" is the open module, "NVIDIA" the proprietary one
     nvidia_vermagic: str | Unread
@@ -66,6 +67,8 @@ class Kernel:
         """The kernels that the next boot may take: the one that is known, else each that could be taken, the running one first."""
         if not isinstance(self.next_release, Unread):
             return (self.next_release,)
+        if self.next_release.why in NOT_APPLICABLE:  # there is no kernel
+            return self.next_release
         if isinstance(self.installed, Unread):
             return self.installed
         if isinstance(self.images, Unread):

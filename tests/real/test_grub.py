@@ -9,10 +9,12 @@ import time
 
 import pytest
 
+from hostagent.collect.kernel.bootmenu import grub_entry
 from hostagent.collect.kernel.grubcfg import parse_grubcfg
 from hostagent.collect.kernel.grubmenu import chosen
 from hostagent.collect.kernel.grubrun import Given, run
 from hostagent.facts.unread import Unread
+from hostagent.testing import host
 from tests.real.conftest import need_real
 
 HEADER = """
@@ -152,3 +154,23 @@ def test_grub_takes_each_script_that_we_take(grub, tmp_path):
             assert refused, text
         else:
             assert not refused, text
+
+
+def entry_of(script, block):
+    """As the reader finds it, with the environment block as a program of GRUB's wrote it."""
+    return grub_entry(host({"/boot/grub/grub.cfg": script, "/boot/grub/grubenv": block.read_bytes()})).kernel
+
+
+def test_what_grubs_own_programs_write_mends_the_next_boot(tmp_path):
+    """The remedy "make a kernel that has one the default entry", as grub-editenv, which grub-set-default and grub-reboot are, does it."""
+    editor = need_real("grub-editenv", "apt-get install grub-common")
+    script, block = HEADER % "${saved_entry}" + MENU, tmp_path / "grubenv"
+    subprocess.run([editor, str(block), "create"], check=True)
+    assert entry_of(script, block).endswith("6.8.0-90-generic")
+    wanted = "gnulinux-advanced-0b5c>gnulinux-6.8.0-87-generic-advanced-0b5c"
+    subprocess.run([editor, str(block), "set", f"saved_entry={wanted}"], check=True)
+    assert entry_of(script, block).endswith("6.8.0-87-generic")
+    subprocess.run([editor, str(block), "set", "next_entry=other"], check=True)
+    assert entry_of(script, block).endswith("5.15.0-119-generic")
+    subprocess.run([editor, str(block), "unset", "next_entry"], check=True)
+    assert entry_of(script, block).endswith("6.8.0-87-generic")

@@ -58,6 +58,7 @@ def _kernel(source: Source, known: Callable[[type], Any], directory: str, name: 
         image=_image(source, release),
         vermagic=_vermagic(source, directory, index) if is_opened else Unread("not-recorded", f"kernel {release} is not looked into"),
         nvidia_path=path,
+        nvidia_named=then(index, parse_own_names),
         nvidia_version=_key(info, "version", path),
         nvidia_license=_key(info, "license", path),
         nvidia_vermagic=vermagic,
@@ -125,6 +126,17 @@ def parse_modules_dep(text: str, module: str) -> str:
     name = re.sub(r"[-_]", "[-_]", re.escape(module).replace(r"\-", "-"))
     match = re.search(rf"^((?:[^:\n]*/)?{name}\.ko(?:\.\w+)?):", text, re.MULTILINE)
     return match[1] if match else ""
+
+
+def parse_own_names(text: str) -> tuple[str, ...]:
+    r"""
+    The nvidia modules of Debian's packages in modules.dep(5): there may be several, and an alternative chooses one.
+
+    >>> parse_own_names("updates/dkms/nvidia-current.ko:\nupdates/dkms/nvidia-current-uvm.ko: updates/dkms/nvidia-current.ko\n")
+    ('nvidia-current',)
+    """
+    found = re.findall(r"^(?:[^:\n]*/)?(nvidia-(?:current|tesla|legacy)[-\w]*)\.ko(?:\.\w+)?:", text, re.MULTILINE)
+    return tuple(name for name in found if not name.endswith(("-uvm", "-modeset", "-drm", "-peermem")))
 
 
 def _image(source: Source, release: str) -> "str | Unread":
