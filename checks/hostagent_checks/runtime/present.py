@@ -51,7 +51,10 @@ def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profi
     installed = [one for one in runtimes if need(one.state) != "absent"]
     message = "no container runtime is in use" if installed and chosen.by == "none" else "no container runtime"
     wanted = "containerd, docker or crio in use" if chosen.by == "none" else kind
-    remedy = _PODMAN if chosen.by == "none" and "podman" in need(launchers.programs) else ""
+    remedy = ""
+    if chosen.by == "none" and "podman" in need(launchers.programs):
+        need(cdi.generated)  # of an image: podman's specification is made at the boot
+        remedy = _PODMAN
     yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy)
 
 

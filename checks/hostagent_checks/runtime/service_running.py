@@ -2,10 +2,11 @@
 
 After a failed start (a configuration that is refused, an ordering cycle at boot, a package upgrade that stopped it) the service is down
 until somebody starts it. Each runtime that serves jobs counts by itself: a Docker that runs is of no use to a kubelet whose containerd
-is down.
+is down. A Docker whose socket unit alone is enabled starts when somebody asks it; until then nothing shows that it can.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -21,9 +22,13 @@ _UNITS = {"rke2": "rke2-agent", "microk8s": "snap.microk8s.daemon-containerd", "
     remedy="See 'systemctl status containerd' (docker, crio, k3s, rke2-agent) and its journal, then start it.",
     references=("Kubernetes, Container Runtimes",),
 )
-def service_running(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def service_running(
+    runtimes: tuple[Runtime, ...], launchers: Launchers, services: Services, machine: Machine, profile: Profile
+) -> Findings:
     for one in serving_ones(runtimes, launchers, profile):
-        if not need(one.running):
+        if not need(one.running) and one.key == "docker" and _waits(services, machine):
+            yield warn("docker starts when somebody asks it", code="on-demand", found="docker.socket listens", wanted="running")
+        elif not need(one.running):
             unit = _UNITS.get(one.key, one.key)
             remedy = f"See 'systemctl status {unit}' and 'journalctl -b -u {unit}', mend what they name, then start it."
             yield fail(
@@ -33,3 +38,11 @@ def service_running(runtimes: tuple[Runtime, ...], launchers: Launchers, profile
                 wanted="running",
                 remedy=remedy,
             )
+
+
+def _waits(services: Services, machine: Machine) -> bool:
+    """Only the socket unit is enabled, and systemd listens for it."""
+    unit = need(services.unit("docker"))
+    if not unit.exists or need(unit.enabled):
+        return False
+    return bool({"/run/docker.sock", "/var/run/docker.sock"} & set(need(machine.listening_sockets)))
