@@ -130,8 +130,9 @@ def _each(one: Check, facts: HostFacts, profile: Profile, policy: CheckPolicy, o
 def _run(one: Check, subject: _Subject, arguments: dict[str, Any], is_set: bool) -> Iterator[Judgement]:
     found = 0
     try:
-        for value in arguments.values():
-            need(value)
+        for name, value in arguments.items():
+            if name not in one.inputs.lenient:
+                need(value)
         for finding in one.function(**arguments):
             found += 1
             yield _from_finding(one, subject, finding, is_set)

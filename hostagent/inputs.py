@@ -6,6 +6,7 @@ from dataclasses import is_dataclass
 from typing import Any, NamedTuple, get_type_hints
 
 from hostagent.facts.hostfacts import HostFacts, subject_key
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 from hostagent.typed import ShapeError, build
 
@@ -20,6 +21,7 @@ class Inputs(NamedTuple):
     collections: Mapping[str, type]  # all of one class of subject
     params: tuple[str, Any] | None  # thresholds: the module's own NamedTuple, called Params
     profile: str  # the parameter that takes the Profile, "" for none
+    lenient: frozenset[str] = frozenset()  # collections that the function takes unread, too: ``tuple[Gpu, ...] | Unread``
 
     @property
     def kinds(self) -> tuple[type, ...]:
@@ -47,10 +49,15 @@ def resolve(function: Callable[..., Any]) -> Inputs:
     facts: dict[str, type] = {}
     subjects: dict[str, type] = {}
     collections: dict[str, type] = {}
+    lenient: set[str] = set()
     params, profile = None, ""
     code = function.__code__
     for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         kind: Any = function.__annotations__.get(name)
+        members: tuple[Any, ...] = getattr(kind, "__args__", ())
+        if Unread in members and getattr(members[0], "__origin__", None) is tuple:
+            kind = members[0]
+            lenient.add(name)
         element: Any = kind.__args__[0] if getattr(kind, "__origin__", None) is tuple else None
         if kind is Profile:
             profile = name
@@ -69,7 +76,7 @@ def resolve(function: Callable[..., Any]) -> Inputs:
         raise ValueError(
             f"found two subjects, {' and '.join(subjects)}, wanted at most one: a check runs once for each. Take all of the other: {others}"
         )
-    return Inputs(facts, next(iter(subjects.items()), None), collections, params, profile)
+    return Inputs(facts, next(iter(subjects.items()), None), collections, params, profile, frozenset(lenient))
 
 
 def _with_defaults(kind: Any) -> Any:

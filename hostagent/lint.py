@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 #: What the module of a check may import. The engine's collectors and sources are out of its reach.
-ALLOWED_ROOTS = ("hostagent.check", "hostagent.facts", "hostagent.profile", "hostagent.knowledge")
+ALLOWED_ROOTS = ("hostagent.check", "hostagent.facts", "hostagent.profile", "hostagent.knowledge", "hostagent.derived")
 ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})
 #: They reach the host, names as texts, or classes and their making; the last four end the run.
 FORBIDDEN_NAMES = frozenset(
@@ -119,7 +119,9 @@ def _is_of(value: object, module: ModuleType) -> bool:
     if isinstance(value, ModuleType):
         return False
     home = str(getattr(value, "__module__", module.__name__) or module.__name__)
-    return home == module.__name__ or home.startswith(("hostagent.facts", "hostagent.knowledge", "hostagent.vocabulary"))
+    return home == module.__name__ or home.startswith(
+        ("hostagent.facts", "hostagent.knowledge", "hostagent.derived", "hostagent.vocabulary")
+    )
 
 
 def _leads_out(attribute: str) -> bool:

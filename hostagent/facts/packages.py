@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 
 from hostagent.facts.frozen import frozen
-from hostagent.facts.unread import Unread, need
+from hostagent.facts.unread import Unread
 
 
 def names(pattern: str, name: str) -> bool:
@@ -66,18 +66,3 @@ class Packages:
     unattended_blacklist: tuple[str, ...] | Unread  # globs of package names that they leave alone
     unattended_origins: tuple[str, ...] | Unread  # apt: what they may upgrade from; dnf: "*"
     module_streams: tuple[tuple[str, str], ...] | Unread  # dnf: (module, enabled stream)
-
-    def moves(self, package: Package) -> bool:
-        """Whether an automatic upgrade may replace this package: none holds it, nor the upgrader's own list, and it takes from its origin.
-
-        NVIDIA's repositories are taken from only where an entry names them or names all. Raises ``UnreadError``.
-        """
-        if package.held:
-            return False
-        need(self.locks)  # without them none is known to be held
-        if not need(self.unattended_upgrades) or any(names(glob, package.name) for glob in need(self.unattended_blacklist)):
-            return False
-        origins = need(self.unattended_origins)
-        if need(package.origin) in ("cuda", "toolkit"):
-            return any("nvidia" in one.lower() or "*" in one for one in origins)
-        return bool(origins)

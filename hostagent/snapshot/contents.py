@@ -7,7 +7,7 @@ _THINGS = (
     ("names, owners and times of files and directories", ("list", "stat", "readlink", "realpath", "statvfs")),
     ("packages, where they come from and what holds them", ("apt.conf", "sources.list", "sources.deb822", "stanzas", "dpkg", "keyring",
                                                             "beginnings", "rows", "ld.so.cache")),
-    ("settings of systemd units, of the boot and of modules", ("unit", "settings", "words", "modules.dep", "keys", "modinfo", "elf")),
+    ("settings of systemd units, of the boot and of modules", ("unit", "settings", "words", "keys", "modinfo", "elf")),
     ("settings of container runtimes, CDI specifications", ("toml", "json", "yaml")),
     ("daemons, where their configuration is, and their sockets", ("arguments", "paths", "processes", "sockets")),
     ("lines of logs", ("messages", "matches", "log", "first", "kernel_log", "tail")),

@@ -29,7 +29,7 @@ Mask = Callable[[str], str]
 _Filter = Callable[[Any, tuple[str, ...], Mask], Any]
 #: What a name is: a key (settings, keys); a pattern (matches, log, first, messages); ``Section.Key`` (unit); a key in full (apt.conf);
 #: a path of keys (toml, json, yaml: see `documents`); a word before ``=`` (words); what a line begins with (beginnings); a first column
-#: (rows); a number of bytes (head); a flag (arguments); a path (paths, mounts); a module (modules.dep); a field or
+#: (rows); a number of bytes (head); a flag (arguments); a path (paths, mounts); a field or
 #: ``PACKAGE*`` (dpkg); a soname.
 KINDS: Mapping[str, _Filter] = {
     "settings": lines.settings,
@@ -41,7 +41,6 @@ KINDS: Mapping[str, _Filter] = {
     "rows": lines.rows,
     "head": lines.head,
     "mounts": lines.mounts,
-    "modules.dep": lines.modules_dep,
     "unit": lines.unit,
     "apt.conf": packages.apt_conf,
     "sources.list": packages.sources_list,

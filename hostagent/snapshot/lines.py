@@ -104,22 +104,13 @@ def mounts(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     return _joined(f"- {place} {kind}" for place, kind in found if any(f"{name}/".startswith(f"{place.rstrip('/')}/") for name in names))
 
 
-def modules_dep(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
-    r"""Where the named modules are (modules.dep(5)).
-
-    >>> modules_dep(b"kernel/a.ko:\nextra/nvidia.ko.xz: kernel/b.ko\n", ("nvidia",), str)
-    b'extra/nvidia.ko.xz:\n'
-    """
-    return matches(data, tuple(rf"^(?:[^:\n]*/)?{re.escape(name)}\.ko(?:\.\w+)?:" for name in names), mask)
-
-
 def unit(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     r"""The named assignments of a unit (systemd.syntax(7)), with the lines they go on in, and the headings of their sections.
 
     Of ``Section.Key?FLAG`` the flags that are named so, with the word behind each.
 
     >>> unit(b"[Service]\nExecStart=/usr/bin/kubelet --token x --config=/a\n", ("Service.ExecStart?--config",), str)
-    b'[Service]\nExecStart=- --config=/a\n\n'
+    b'[Service]\nExecStart=- --config=/a\n'
 
     >>> unit(b"[Service]\nEnvironment=TOKEN=x \\\n  LimitMEMLOCK=1\nLimitMEMLOCK=2 \\\n # y\n\n", ("Service.LimitMEMLOCK",), str)
     b'[Service]\nLimitMEMLOCK=2 \\\n\n'

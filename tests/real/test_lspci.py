@@ -53,7 +53,7 @@ def assert_alike(tree):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="device nodes need root: run the tests as root")
-@pytest.mark.parametrize("name", sorted(RECIPES))
+@pytest.mark.parametrize("name", sorted(name for name, recipe in RECIPES.items() if recipe.kind != "image"))
 def test_on_the_host(name, tmp_path):
     RECIPES[name].build(tmp_path / "host")
     assert assert_alike(tmp_path / "host"), "lspci found no function at all"

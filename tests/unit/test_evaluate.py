@@ -496,7 +496,7 @@ def test_inputs_are_resolved_where_the_check_is_declared():
         yield from ()
 
     inputs = declare(whole).inputs
-    assert inputs == ({"clock": Clock}, ("disk", Disk), {"drives": Drive}, ("params", Params), "profile")
+    assert inputs == ({"clock": Clock}, ("disk", Disk), {"drives": Drive}, ("params", Params), "profile", frozenset())
     assert inputs.kinds == (Disk, Clock, Drive)
 
 
@@ -611,3 +611,15 @@ def test_slow_checks_take_no_more_than_all_have():
         told = evaluate(checks, HostFacts({Clock: Clock(0.0)}), PROFILE, started + 0.8)
     assert {one.code for one in told} == {"unread-timeout"}
     assert time.monotonic() - started < 2
+
+
+def test_a_collection_that_can_only_excuse_is_taken_unread():
+    def excused(clock: Clock, disks: tuple[Disk, ...] | Unread):
+        if need(clock.offset) and (isinstance(disks, Unread) or not disks):
+            yield fail("nothing excuses it", code="off")
+
+    one = declare(excused)
+    assert (one.inputs.collections, one.inputs.lenient) == ({"disks": Disk}, {"disks"})
+    for disks in (Unread("not-running"), Unread("denied")):
+        assert [judgement.outcome for judgement in evaluate([one], HostFacts({Clock: Clock(5.0), Disk: disks}), PROFILE)] == ["fail"]
+    assert [judgement.outcome for judgement in run(one, Clock(5.0), (Disk("a", 1),))] == ["pass"]

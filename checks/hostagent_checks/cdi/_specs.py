@@ -1,11 +1,11 @@
 """The specifications that count on this host: those that a runtime which serves jobs reads."""
 
 from hostagent.check import need, skip
-from hostagent.facts.access import reads
+from hostagent.derived.access import reads
+from hostagent.derived.serving import serving
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.serving import serving
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
@@ -42,9 +42,9 @@ def _may_read(runtime: Runtime, path: str) -> bool:
     return need(runtime.state) == "accepted" and reads(runtime, path)
 
 
-def others_cover(broken: CdiSpec, specs: tuple[CdiSpec, ...], gpus: tuple[Gpu, ...]) -> bool:
-    """Whether specifications that win over a broken one name every GPU. An unread index or UUID covers nothing."""
-    if not gpus:
+def others_cover(broken: CdiSpec, specs: tuple[CdiSpec, ...], gpus: tuple[Gpu, ...] | Unread) -> bool:
+    """Whether specifications that win over a broken one name every GPU. What is unread is covered by nothing."""
+    if isinstance(gpus, Unread) or not gpus:
         return False
     others = [one for one in specs if not one.error and one.path != broken.path and _wins(one, broken)]
     names = {name for one in others for name in one.devices}

@@ -5,7 +5,7 @@ devices all count. Only what nvidia-ctk makes has a name for each GPU: the devic
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.access import CTK_KIND
+from hostagent.derived.access import CTK_KIND
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime

@@ -9,6 +9,7 @@ from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._specs import others_cover, valid_specs
@@ -22,7 +23,7 @@ from ._specs import others_cover, valid_specs
     references=("NVIDIA Container Toolkit issue 1239", "NVIDIA Container Toolkit, support for the Container Device Interface"),
 )
 def driver_version(
-    cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
+    cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
 ) -> Findings:
     specs = valid_specs(cdi, runtimes, launchers, profile)
     mounting = [spec for spec in specs if spec.library_versions]

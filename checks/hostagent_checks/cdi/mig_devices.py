@@ -7,7 +7,7 @@ and finds no GPU.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
-from hostagent.facts.access import CTK_KIND
+from hostagent.derived.access import CTK_KIND
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime

@@ -21,7 +21,9 @@ from ._specs import others_cover, valid_specs
     remedy="Once the driver answers (see the driver findings), run 'systemctl restart nvidia-cdi-refresh.service'.",
     references=("CDI specification, SPEC.md: hostPath", "NVIDIA Container Toolkit issue 1239"),
 )
-def missing_paths(cdi: Cdi, gpus: tuple[Gpu, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def missing_paths(
+    cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
+) -> Findings:
     specs = valid_specs(cdi, runtimes, launchers, profile)
     for spec in specs:
         missing = need(spec.missing_paths)

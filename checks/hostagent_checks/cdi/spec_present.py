@@ -6,10 +6,10 @@ none. Where the runtime has no way at all to give GPUs, `runtime.nvidia_handler`
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.access import ways
+from hostagent.derived.access import ways
+from hostagent.derived.serving import serving
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.serving import serving
 from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 

@@ -8,6 +8,7 @@ from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._specs import others_cover, read_ones, skip_without_cdi
@@ -20,7 +21,7 @@ from ._specs import others_cover, read_ones, skip_without_cdi
     remedy="Remove the file and make it anew: 'systemctl restart nvidia-cdi-refresh.service'.",
     references=("CDI specification, SPEC.md", "CDI library, spec.go"),
 )
-def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     specs = need(cdi.specs)
     skip_without_cdi(profile)
     if not specs:

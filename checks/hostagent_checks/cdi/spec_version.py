@@ -5,9 +5,9 @@ Older runtimes say "unresolvable CDI devices" and no more. A runtime whose CDI i
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.derived.serving import serving
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.serving import serving
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import satisfies, upstream
 from hostagent.knowledge.cdi import first_runtime

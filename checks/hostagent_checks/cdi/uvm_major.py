@@ -9,6 +9,7 @@ from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._specs import others_cover, valid_specs
@@ -22,7 +23,7 @@ from ._specs import others_cover, valid_specs
     references=("NVIDIA Container Toolkit issue 1934", "proc_devices(5)"),
 )
 def uvm_major(
-    cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
+    cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
 ) -> Findings:
     specs = valid_specs(cdi, runtimes, launchers, profile)
     for spec in specs:

@@ -5,6 +5,7 @@ reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream 
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.derived.upgrades import moves
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
@@ -32,7 +33,7 @@ def package_held(packages: Packages, os: Os) -> Findings:
     if free:
         if owner := need(os.managed_by):
             skip(f"{owner} brings the driver, and replaces it with the image")
-        if len(free) == len(ours) and not any(packages.moves(one) for one in ours):
+        if len(free) == len(ours) and not any(moves(packages, one) for one in ours):
             skip("none is held, and no automatic upgrade takes them")
         found = f"{first_names(free)} not held"
         code = "not-held" if len(free) == len(ours) else "partial"

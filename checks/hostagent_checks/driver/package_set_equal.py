@@ -34,7 +34,7 @@ _FABRIC_PARTS = ("fabric manager", "NSCQ", "NVSDM")
         "NVIDIA gpu-operator issue 544",
     ),
 )
-def package_set_equal(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], profile: Profile) -> Findings:
+def package_set_equal(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...] | Unread, profile: Profile) -> Findings:
     ours = [one for one in need(packages.installed) if _counts(one)]
     if len(ours) < 2:
         skip("fewer than two packages of the driver are installed")
@@ -47,7 +47,7 @@ def package_set_equal(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...],
         version, part = need(one.upstream), driver_part(one.name)
         beside_one_that_fits = part in several if several_may_be_installed(one.name) else driver_stem(one.name) in fitting
         if compare_upstream(version, meant) and not beside_one_that_fits:
-            if not in_image and _is_unused(part, fabric, gpus, profile):
+            if not in_image and _is_unused(part, fabric, need(gpus), profile):
                 continue
             report = warn if part in _SIDE_PARTS or (in_image and part in _FABRIC_PARTS) else fail
             found = f"{one.name} {version}"

@@ -5,6 +5,7 @@ package is a hold, a pin, or the blacklist of the upgrader; an upgrader that tak
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.derived.upgrades import moves
 from hostagent.facts.packages import Packages
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 
@@ -27,7 +28,7 @@ def unattended_upgrades(packages: Packages) -> Findings:
         return
     need(packages.unattended_blacklist)
     need(packages.unattended_origins)
-    at_risk = [one.name for one in ours if packages.moves(one)]
+    at_risk = [one.name for one in ours if moves(packages, one)]
     if at_risk:
         found = first_names(at_risk)
         yield fail("automatic upgrades are on and may replace the driver", code="at-risk", found=found, wanted="held or blacklisted")

@@ -27,7 +27,7 @@ def skip_display_card(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
     if not version or not flavour or not is_display_card(need(gpu.device_id), bound_to, version, flavour, vga=True):
         return
     others = [one for one in gpus if one.pci != gpu.pci]
-    if any(serves(one) for one in others):
+    if any(_serves(one) for one in others):
         skip("a display card beside the GPUs that are judged: the driver does not have it")
     for one in others:
         if need(one.bound_to) == "nvidia":
@@ -39,6 +39,6 @@ def _there(value: "T | Unread") -> "T | None":
     return None if isinstance(value, Unread) and value.why in NOT_APPLICABLE else need(value)
 
 
-def serves(gpu: Gpu) -> bool:
+def _serves(gpu: Gpu) -> bool:
     """NVIDIA's driver has the GPU and NVML lists it now."""
     return not isinstance(gpu.bound_to, Unread) and gpu.bound_to == "nvidia" and gpu.in_nvml is True

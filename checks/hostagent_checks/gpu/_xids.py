@@ -25,13 +25,6 @@ def is_over(one: Xid, gpus: tuple[Gpu, ...]) -> bool:
     return any(gpu.pci == one.pci and gpu.in_nvml is True and gpu.lost is not True for gpu in gpus)
 
 
-def need_service(one: Xid, gpus: tuple[Gpu, ...]) -> None:
-    """Whether what the log ended is over is not known where nobody could ask NVML for the GPU."""
-    for gpu in gpus:
-        if gpu.pci == one.pci and one.ended_by:
-            need(gpu.in_nvml)
-
-
 def end_of(one: Xid) -> str:
     """What ended it, and when."""
     return f"ended by {_ENDS.get(one.ended_by, one.ended_by)}{at(one.ended_at)}"

@@ -2,12 +2,12 @@
 module was loaded again, and NVML lists the GPU. Worth knowing when it comes back; then `gpu.xid` warns.
 """
 
-from hostagent.check import Findings, check, warn
-from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.check import Findings, check, need, warn
+from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.knowledge.kernellog import RECOVERY_CODE
 from hostagent.knowledge.xids import meaning
 
-from ._xids import describe, end_of, is_over, logged, need_service
+from ._xids import describe, end_of, is_over, logged
 
 
 @check(
@@ -22,6 +22,13 @@ def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
         if one.code == RECOVERY_CODE:  # says what the others want, and is no fault of its own
             continue
         known = meaning(one.code)
-        need_service(one, gpus)
+        _need_service(one, gpus)
         if known.kind in ("critical", "warning") and is_over(one, gpus):
             yield describe(one, known, warn, more=end_of(one))
+
+
+def _need_service(one: Xid, gpus: tuple[Gpu, ...]) -> None:
+    """Whether what the log ended is over is not known where nobody could ask NVML for the GPU."""
+    for gpu in gpus:
+        if gpu.pci == one.pci and one.ended_by:
+            need(gpu.in_nvml)

@@ -22,11 +22,12 @@ from ._boot import following
     "('update-initramfs -u' or 'dracut --force').",
     references=("modprobe.d(5)", "NVIDIA Driver Installation Guide, section Disabling Nouveau"),
 )
-def nouveau_blacklisted(kernel: Kernel, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
+def nouveau_blacklisted(kernel: Kernel, gpus: tuple[Gpu, ...] | Unread, driver: Driver) -> Findings:
     if not any(need(one.nouveau) for one in following(kernel)):
         skip("the kernel of the next boot has no nouveau module")
     if not need(kernel.nouveau_blacklisted):
-        if any(_is_nouveaus(gpu, driver) for gpu in gpus) and any(gpu.in_nvml is True for gpu in gpus):
+        known = () if isinstance(gpus, Unread) else gpus
+        if any(_is_nouveaus(gpu, driver) for gpu in known) and any(gpu.in_nvml is True for gpu in known):
             skip("nouveau has a display card that the driver does not have")
         yield fail(
             "no modprobe.d file and no kernel argument blacklists nouveau", code="not-blacklisted", found="none", wanted="a blacklist"

@@ -1,8 +1,8 @@
 """The runtimes that serve jobs on this host, and which of their entries are NVIDIA's."""
 
 from hostagent.check import need, skip
+from hostagent.derived.serving import Serving, serving
 from hostagent.facts.runtime import Handler, Launchers, Runtime
-from hostagent.facts.serving import Serving, serving
 from hostagent.profile import Profile
 
 _BY = {"profile": "the profile wants", "kubelet": "the kubelet asks", "use": "in use is", "none": "in use is"}

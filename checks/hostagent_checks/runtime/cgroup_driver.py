@@ -5,9 +5,9 @@ killed or not counted when resources get short; with different drivers they do n
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.derived.serving import kubelets_of
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.serving import kubelets_of
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving

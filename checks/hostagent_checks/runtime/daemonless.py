@@ -5,7 +5,7 @@ GPUs reach the containers of Enroot and Apptainer is their own configuration, wh
 """
 
 from hostagent.check import Findings, check, fail, skip
-from hostagent.facts.access import podman_has_gpus, slurm_has_containers
+from hostagent.derived.access import podman_has_gpus, slurm_has_containers
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile

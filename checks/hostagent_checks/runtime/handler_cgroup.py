@@ -7,8 +7,8 @@ built-in entry that no pod uses says nothing, nor does one for untrusted pods.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.derived.serving import kubelets_of
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.serving import kubelets_of
 from hostagent.profile import Profile
 
 from ._choice import nvidia_handlers, skip_unserving

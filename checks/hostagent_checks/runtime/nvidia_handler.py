@@ -9,7 +9,7 @@ while 'nvidia-ctk runtime configure' has reported success. What a plug-in left b
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.access import CTK_KIND, ways
+from hostagent.derived.access import CTK_KIND, ways
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit

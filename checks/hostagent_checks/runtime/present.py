@@ -6,7 +6,7 @@ start containers by programs that need no daemon: Enroot or Apptainer under slur
 """
 
 from hostagent.check import Findings, check, fail, need, skip
-from hostagent.facts.access import podman_has_gpus, slurm_has_containers
+from hostagent.derived.access import podman_has_gpus, slurm_has_containers
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile

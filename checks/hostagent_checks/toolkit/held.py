@@ -5,6 +5,7 @@ the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.derived.upgrades import moves
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.toolkit import Toolkit
@@ -25,7 +26,7 @@ def held(toolkit: Toolkit, packages: Packages, os: Os) -> Findings:
     if free and (owner := need(os.managed_by)):
         skip(f"{owner} brings the toolkit, and replaces it with the image")
     if len(free) == len(installed):
-        if not any(packages.moves(one) for one in installed):
+        if not any(moves(packages, one) for one in installed):
             skip("none is held, and no automatic upgrade takes them")
         yield fail("no package of the toolkit is held", code="not-held", found="none held", wanted="all held")
     elif free:

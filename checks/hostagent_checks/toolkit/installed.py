@@ -8,13 +8,18 @@ always or never instead.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.derived.access import ways
+from hostagent.derived.serving import serving
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
 from hostagent.profile import Profile
 
-from ._host import skip_unneeded, skip_unused
+from ._host import skip_unneeded
+
+#: Ways that bring GPUs into containers without the toolkit.
+_WITHOUT = {"mounts", "dra"}
 
 
 @check(
@@ -30,10 +35,26 @@ def installed(toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launch
     if not packages and need(toolkit.operator_version):
         skip("the GPU Operator owns the toolkit: toolkit.operator_owner judges that")
     if not packages and not need(toolkit.binaries):
-        skip_unused(toolkit, runtimes, launchers, cdi, profile)
+        _skip_unused(toolkit, runtimes, launchers, cdi, profile)
         yield fail("the toolkit is not installed", code="not-installed", found="no package and no program of it", wanted="installed")
     missing = [name for name in TOOLKIT_PACKAGES if packages and all(one.name != name for one in packages)]
     if TOOLKIT_BASE in missing:
         yield fail("the toolkit's programs are not installed", code="no-base", found=f"no {TOOLKIT_BASE}", wanted=TOOLKIT_BASE)
     elif missing and profile.runtime.access != "cdi":
         yield warn("the toolkit is installed in part", code="incomplete", found=f"no {', no '.join(missing)}", wanted="all four packages")
+
+
+def _skip_unused(toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> None:
+    """It needs none where every runtime that serves jobs gives GPUs in another way, or jobs start their containers by Apptainer alone."""
+    if profile.toolkit.required == "always":
+        return
+    chosen = serving(profile.runtime.kind, runtimes, launchers)
+    found = [set(ways(one, cdi, launchers, toolkit)) for one in chosen.runtimes if need(one.state) == "accepted"]
+    if found and len(found) == len(chosen.runtimes) and all(one and one <= _WITHOUT for one in found):
+        skip(f"GPUs reach containers without the toolkit: {', '.join(sorted(set().union(*found)))}")
+    if chosen.by == "none" and _has_apptainer_alone(set(need(launchers.programs))) and need(launchers.slurmd):
+        skip("Slurm's jobs start containers by Apptainer, which needs no toolkit")
+
+
+def _has_apptainer_alone(programs: set[str]) -> bool:
+    return bool(programs & {"apptainer", "singularity"}) and not programs & {"enroot", "podman"}

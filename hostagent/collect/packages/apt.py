@@ -81,15 +81,14 @@ def _from_stanza(fields: dict[str, str], file: str) -> Iterator[AptSource]:
 def _address(uri: str) -> str:
     """Without user and password, query and fragment, with one closing slash: the form in which apt compares two.
 
-    A password may have in it what its owner should have written otherwise: it ends at the last @.
+    A password may have in it what its owner should have written otherwise: it ends at the last @ before NVIDIA's place.
 
     >>> _address("https://svc:a/b?c@d@mirror/nvidia?token=e@f#g"), _address("file:/srv/nvidia")
     ('https://mirror/nvidia/', 'file:/srv/nvidia/')
     """
     scheme, separator, rest = uri.partition("://") if "://" in uri else ("", "", uri)
-    place = re.split("[?#]", rest, maxsplit=1)[0].rpartition("@")[2]
-    if not _NVIDIA.search(place):  # it was a password that went on
-        place = re.split("[?#]", rest.rpartition("@")[2], maxsplit=1)[0]
+    first, *others = (re.split("[?#]", part, maxsplit=1)[0] for part in rest.split("@"))
+    place = next((part for part in reversed(others) if _NVIDIA.search(part)), others[-1] if others else first)
     return f"{scheme}{separator}{place}".rstrip("/") + "/"
 
 

@@ -1,5 +1,7 @@
 """Which platform a host is: two marks, never one; and what follows for the remedies of its checks."""
 
+from dataclasses import fields, replace
+
 import pytest
 
 from hostagent import catalogue, profile
@@ -71,7 +73,7 @@ def test_a_mark_that_nobody_could_look_for_leaves_the_platform_open():
 
 def finding(part, name="EKS AMI"):
     owned = Platform(name=name, base="host", operator=(), driver=part, libraries=part, toolkit=part, runtime=part)
-    facts = HostFacts({Platform: owned, Toolkit: Toolkit(*[Unread("absent")] * 6, "1.17.0")})
+    facts = HostFacts({Platform: owned, Toolkit: replace(Toolkit(*[Unread("absent")] * len(fields(Toolkit))), operator_version="1.17.0")})
     return evaluate([CHECKS["toolkit.known_vulnerability"]], facts, LOADED.profile)[0]
 
 

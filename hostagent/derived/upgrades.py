@@ -1,0 +1,20 @@
+"""Which packages an automatic upgrade replaces."""
+
+from hostagent.facts.packages import Package, Packages, names
+from hostagent.facts.unread import need
+
+
+def moves(packages: Packages, package: Package) -> bool:
+    """Whether an automatic upgrade may replace this package: none holds it, nor the upgrader's own list, and it takes from its origin.
+
+    NVIDIA's repositories are taken from only where an entry names them or names all. Raises ``UnreadError``.
+    """
+    if package.held:
+        return False
+    need(packages.locks)  # without them none is known to be held
+    if not need(packages.unattended_upgrades) or any(names(glob, package.name) for glob in need(packages.unattended_blacklist)):
+        return False
+    origins = need(packages.unattended_origins)
+    if need(package.origin) in ("cuda", "toolkit"):
+        return any("nvidia" in one.lower() or "*" in one for one in origins)
+    return bool(origins)
