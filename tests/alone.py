@@ -3,11 +3,19 @@
 hostagent refuses to fork in a process with threads, and a test runner that shares its tests out has some.
 """
 
+import contextlib
+import faulthandler
 import json
 import os
+import select
+import signal
+import tempfile
 
 import pytest
 from _pytest.runner import runtestprotocol
+
+#: Seconds that such a test gets; the longest takes some ten. It is then ended, and the report says where it was.
+ALONE_S = 300
 
 
 def pytest_configure(config):
@@ -28,28 +36,53 @@ def pytest_runtest_protocol(item, nextitem):
 
 
 def _reports(item):
-    """Of setup, call and teardown, from the process that ran them."""
-    listening, telling = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            reports = [
-                item.config.hook.pytest_report_to_serializable(config=item.config, report=one) for one in runtestprotocol(item, log=False)
-            ]
-            with open(telling, "w", encoding="utf-8") as stream:
-                json.dump(reports, stream, default=str)
-            code = 0
-        finally:
-            os._exit(code)
-    os.close(telling)
-    with open(listening, encoding="utf-8") as stream:
-        told = stream.read()
+    """Of setup, call and teardown, from the process that ran them.
+
+    They come in a file: a process that the test left behind would keep a pipe open.
+    """
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as told, tempfile.TemporaryFile("w+", encoding="utf-8") as stack:
+        pid = os.fork()
+        if pid == 0:
+            _run(item, told, stack)
+        ended = _wait(pid)
+        told.seek(0)
+        if ended == "":
+            return [_report(item, one) for one in json.load(told)]
+        stack.seek(0)
+        failed = f"the process of the test {ended}\n{stack.read()}"
+    return [pytest.TestReport(item.nodeid, item.location, {}, "failed", failed, "call")]
+
+
+def _run(item, told, stack):
+    code = 1
+    try:
+        faulthandler.enable(stack)
+        reports = [
+            item.config.hook.pytest_report_to_serializable(config=item.config, report=one) for one in runtestprotocol(item, log=False)
+        ]
+        json.dump(reports, told, default=str)
+        told.flush()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _wait(pid):
+    """How the process ended, and "" where it ended well."""
+    process = os.pidfd_open(pid)
+    try:
+        in_time = select.select([process], [], [], ALONE_S)[0]
+    finally:
+        os.close(process)
+    if not in_time:
+        for number in (signal.SIGABRT, signal.SIGCONT, signal.SIGKILL):  # the first writes where it is
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+            select.select([], [], [], 0.5)
     _, status = os.waitpid(pid, 0)
-    if status:
-        failed = f"the process of the test ended with {os.waitstatus_to_exitcode(status)}"
-        return [pytest.TestReport(item.nodeid, item.location, {}, "failed", failed, "call")]
-    return [_report(item, one) for one in json.loads(told)]
+    if not in_time:
+        return f"ran for {ALONE_S} s and was ended"
+    return f"ended with {os.waitstatus_to_exitcode(status)}" if status else ""
 
 
 def _report(item, told):

@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 _FLAGS = {"mount": 0x00020000, "cgroup": 0x02000000, "ipc": 0x08000000, "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000}
 _MS_REC, _MS_PRIVATE = 0x4000, 0x40000
@@ -27,6 +28,13 @@ def mount(what: str, where: str, kind: str, flags: int = 0, options: str = "") -
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(what.encode(), where.encode(), kind.encode(), flags, options.encode() or None) != 0:
         raise OSError(ctypes.get_errno(), f"mount {where}: {os.strerror(ctypes.get_errno())}")
+
+
+def reachable(path: Path) -> None:
+    """Let everybody go as far as `path`: pytest makes its directories for its own user alone."""
+    for folder in (path, *path.parents):
+        if folder.stat().st_mode & 0o011 != 0o011:
+            folder.chmod(folder.stat().st_mode | 0o011)
 
 
 def become(uid: int = NOBODY) -> None:

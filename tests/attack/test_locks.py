@@ -66,7 +66,9 @@ def holding(path, kind=fcntl.LOCK_EX, uid=0):
 
     pid = start(run, uid)
     os.close(descriptor)
-    os.read(ready, 1)
+    os.close(told)
+    assert os.read(ready, 1) == b"x"
+    os.close(ready)
     try:
         yield pid
     finally:
@@ -241,6 +243,7 @@ def test_an_ordinary_user_locks_for_himself_alone(run):
         time.sleep(60)
 
     pid = start(lock, NOBODY)
+    os.close(told)
     assert os.read(ready, 1) == b"x"
     assert os.listdir(mine) == ["hostagent-toy.lock"]
     assert held() is None, "root waits for nobody"

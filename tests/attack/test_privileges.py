@@ -34,9 +34,7 @@ def test_root_on_the_host_sees_all(tmp_path):
 @pytest.mark.alone
 def test_an_ordinary_user_cannot_see(tmp_path):
     spaces.unshare("mount")
-    tmp_path.chmod(0o711)
-    for parent in tmp_path.parents[:3]:
-        parent.chmod(parent.stat().st_mode | 0o011)
+    spaces.reachable(tmp_path)
     (tmp_path / "program").mkdir()
     (tmp_path / "own").mkdir()
     os.chown(tmp_path / "own", spaces.NOBODY, spaces.NOBODY)

@@ -29,19 +29,18 @@ def held(path, uid, flags, kind, where=(0, 0)):
 
     stays, ends = os.pipe()
     pid = spaces.start(hold, uid)
+    os.close(tells)  # so that a holder which failed is the end of what it says
     said = os.read(waits, 10)
     holder = Files(Root(os.path.dirname(path))).lock_holder("/lock")
     spaces.end(pid)
-    for descriptor in (waits, tells, stays, ends):
+    for descriptor in (waits, stays, ends):
         os.close(descriptor)
     return said, holder, pid
 
 
 @pytest.fixture
 def lock(tmp_path):
-    os.chmod(tmp_path, 0o755)
-    for parent in tmp_path.parents[:2]:
-        os.chmod(parent, 0o755)
+    spaces.reachable(tmp_path)
     path = tmp_path / "lock"
     path.write_text("x" * 10)
     path.chmod(0o644)

@@ -14,6 +14,7 @@ from reports import judgement, report
 from hostagent import profile
 from hostagent.profiles import files
 from hostagent.report import state
+from tests.attack import spaces
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
@@ -148,8 +149,7 @@ def test_a_built_in_profile_that_an_upgrade_changed_or_took_away_is_named(judged
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user: run the tests as root")
 def test_a_site_file_that_only_root_may_read_is_not_unchanged_for_others(judged, site, tmp_path):
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
+    spaces.reachable(tmp_path)
     site.chmod(0o600)
     found = state.read(judged(site), time.time())
     os.seteuid(65534)
