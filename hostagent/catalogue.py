@@ -13,6 +13,8 @@ from hostagent.profile import Loaded
 from hostagent.vocabulary import CONDITIONS
 
 OURS = "hostagent_checks"
+#: Findings above one another that a reader still follows.
+_MAX_CAUSES = 3
 
 
 def load(names: Iterable[str], readable: Collection[str] | None = None) -> tuple[Check, ...]:
@@ -26,20 +28,35 @@ def load(names: Iterable[str], readable: Collection[str] | None = None) -> tuple
         if not found:
             raise HostagentError(f"the profile names the catalogue {name!r}, which holds no check", "Take it out of 'catalogues'")
         checks |= {one.id: one for one in found}
-    _refuse_unknown_proofs(checks)
+    _refuse_unknown(checks, "proved_by", "proved by")
+    refuse_unclear_causes(checks)
     if readable is not None:
         _refuse_unreadable(checks.values(), readable)
     return tuple(checks[key] for key in sorted(checks))
 
 
-def _refuse_unknown_proofs(checks: Mapping[str, Check]) -> None:
+def _refuse_unknown(checks: Mapping[str, Check], name: str, relation: str) -> None:
     """Of another catalogue that the profile names, too."""
     for one in checks.values():
-        for proof in one.proved_by:
-            if proof not in checks or proof == one.id:
+        for other in getattr(one, name):
+            if other not in checks or other == one.id:
                 raise HostagentError(
-                    f"the check {one.id} is proved by {proof!r}, wanted another check's id",
+                    f"the check {one.id} is {relation} {other!r}, wanted another check's id",
                     "See 'hostagent checks list', and mend it there",
+                )
+
+
+def refuse_unclear_causes(checks: Mapping[str, Check]) -> None:
+    """A circle has no first cause, and nobody follows a long chain. Raises ``HostagentError``."""
+    _refuse_unknown(checks, "because", "told under")
+    chains: list[tuple[str, ...]] = [(one.id,) for one in checks.values() if one.because]
+    while chains:
+        chains = [(*chain, other) for chain in chains for other in checks[chain[-1]].because]
+        for chain in chains:
+            if len(chain) > _MAX_CAUSES + 1:
+                raise HostagentError(
+                    f"the check {chain[0]} is told under {', then under '.join(chain[1:])}: wanted at most {_MAX_CAUSES} in a row",
+                    "Name the first cause alone in 'because'",
                 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import NamedTuple, NoReturn
 
-from hostagent.facts.unread import need
+from hostagent.facts.unread import Unread, need
 from hostagent.inputs import Inputs, resolve
 from hostagent.vocabulary import AXES, SCOPES, SEVERITIES, Axis, Condition, PartName, Scope, Severity, Wrong
 
@@ -24,6 +24,8 @@ class Finding(NamedTuple):
     remedy: str  # "" for the check's own
     at_least: Severity | None = None  # it weighs no less, whatever the axis of its check does by default
     at_most: Severity | None = None  # it weighs no more than that
+    because: tuple[str, ...] | None = None  # checks that it is told under; None for those of its check
+    about: "str | Unread" = ""  # the device or the unread question that it is about, "" for the check's own subject
 
 
 Findings = Iterator[Finding]
@@ -48,12 +50,18 @@ def fail(
     remedy: str = "",
     at_least: Severity | None = None,
     at_most: Severity | None = None,
+    because: tuple[()] | None = None,
+    about: "str | Unread" = "",
 ) -> Finding:
     """The healthy condition does not hold. `found` and `wanted` are printed in that order.
 
     One finding of a check can weigh more or less than the check itself: `at_most` "info" is worth knowing and counts in no verdict.
+    `because` () is for a finding that has a cause of its own, whatever its check is told under. `about` is the key of the device that
+    it concerns (a GPU's PCI address), where the check looks at the whole host; or the ``Unread`` that it explains: what nobody could
+    judge for want of the same answer is told under it.
     """
-    return _finding("fail", message, code, found, wanted, evidence, remedy)._replace(at_least=at_least, at_most=at_most)
+    made = _finding("fail", message, code, found, wanted, evidence, remedy)
+    return made._replace(at_least=at_least, at_most=at_most, because=because, about=about)
 
 
 def warn(
@@ -65,9 +73,11 @@ def warn(
     evidence: tuple[str, ...] = (),
     remedy: str = "",
     at_most: Severity | None = None,
+    because: tuple[()] | None = None,
+    about: "str | Unread" = "",
 ) -> Finding:
-    """The condition holds but will not for long, or holds only in part: degraded, still placeable."""
-    return _finding("warn", message, code, found, wanted, evidence, remedy)._replace(at_most=at_most)
+    """The condition holds but will not for long, or holds only in part: degraded, still placeable. The rest is as of ``fail``."""
+    return _finding("warn", message, code, found, wanted, evidence, remedy)._replace(at_most=at_most, because=because, about=about)
 
 
 def _finding(outcome: Wrong, message: str, code: str, found: object, wanted: object, evidence: tuple[str, ...], remedy: str) -> Finding:
@@ -115,6 +125,7 @@ class Check(NamedTuple):
     axis: Axis
     part: PartName | None  # None: the family's
     proved_by: tuple[str, ...]  # ids of checks: where all of them pass, an unknown of this one stops no job
+    because: tuple[str, ...]  # ids of checks: where one of them has a finding, those of this one are told under it
 
 
 def check(
@@ -130,12 +141,14 @@ def check(
     axis: Axis = "fitness",
     part: PartName | None = None,
     proved_by: tuple[str, ...] = (),
+    because: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Findings]], Check]:
     """Declare a check. The function's annotations are its inputs: facts by type, ``Profile``, ``Params``.
 
     `order` is for a check that is told at another place than its family, such as the cause of what other families find.
     `axis` "security" is for what a published vulnerability lets in: the profile's ``security`` says what that counts. `proved_by` are
     checks that show the same function at work now. Never of what nothing else shows: a GPU's health, what the log says, access.
+    `because` are checks whose findings a reader wants to hear first, the likeliest cause first: this one's findings are told under theirs.
     `part` "" is for a check of a family with a part that judges something else, such as whose the part is.
     Raises ``ValueError``, which names the mistake: a declaration is verified where it is made.
     """
@@ -147,7 +160,7 @@ def check(
         inputs = resolve(function)
         _refuse_unknown_absences(owns, inputs)
         doc = function.__doc__ or ""
-        said = (title, severity, scope, remedy, references, since, owns, inputs, doc, order, UNTITLED, axis, part, proved_by)
+        said = (title, severity, scope, remedy, references, since, owns, inputs, doc, order, UNTITLED, axis, part, proved_by, because)
         return Check(function.__name__, function, *said)
 
     return declare

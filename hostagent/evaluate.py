@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from hostagent.causes import with_causes
 from hostagent.check import Check, Finding, NotApplicable
 from hostagent.crash import crash_lines, crash_text
 from hostagent.errors import HostagentError, OutOfTime
@@ -18,7 +19,7 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.inputs import thresholds
 from hostagent.knowledge.platforms import NOWHERE, owners_way
 from hostagent.profile import CheckPolicy, Profile
-from hostagent.report import Judgement, subject_order
+from hostagent.report import Cause, Judgement, subject_order
 from hostagent.typed import ShapeError
 from hostagent.vocabulary import SEVERITIES, WRONG, Outcome, Severity
 
@@ -61,7 +62,7 @@ def evaluate(
                 if one.id not in judged:
                     under_way, began = one.id, clock()
                     judged[one.id] = tuple(_judge(one, facts, profile, origins, is_late=began >= ends or one.id in slow))
-            return proved(ordered, judged)
+            return with_causes(ordered, proved(ordered, judged))
         except OutOfTime:
             if not math.isfinite(ends) or clock() >= ends:
                 ends = -math.inf
@@ -83,8 +84,9 @@ def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str,
         message = f"does not apply (where {name} keeps the {one.part} is not known)"
         yield _judgement(one, "skip", _WHOLE_HOST, code="no-place", message=message)
         return
-    judged = _each(one, facts, profile, policy, origins)
-    yield from (_for_owner(each, name, part, one.part or "") for each in judged) if part else judged
+    for each in _each(one, facts, profile, policy, origins):
+        placed = replace(each, subject_kind=facts.kind_of(each.subject)) if each.subject and not each.subject_kind else each
+        yield _for_owner(placed, name, part, one.part or "") if part else placed
 
 
 def _part(one: Check, facts: HostFacts) -> "tuple[str, Part | None]":
@@ -189,6 +191,9 @@ def _weight(severity: Severity, finding: Finding, is_set: bool) -> Severity:
 def _from_finding(one: Check, subject: _Subject, finding: Finding, is_set: bool) -> Judgement:
     if finding.outcome not in WRONG:
         raise TypeError(f"a finding of outcome {finding.outcome!r}, wanted fail or warn")
+    question = finding.about.question if isinstance(finding.about, Unread) else ""
+    if isinstance(finding.about, str) and finding.about:
+        subject = _Subject("", finding.about)
     return Judgement(
         id=one.id,
         outcome=finding.outcome,
@@ -203,7 +208,8 @@ def _from_finding(one: Check, subject: _Subject, finding: Finding, is_set: bool)
         wanted=finding.wanted,
         remediation=finding.remedy or one.remedy,
         evidence=finding.evidence,
-        unread="",
+        unread=question,
+        cause=Cause(one.id, subject.key) if finding.because == () else None,
     )
 
 

@@ -16,6 +16,14 @@ PLACEABLE: tuple[Verdict, ...] = ("ready", "degraded")
 
 
 @frozen
+class Cause:
+    """The finding that another one is told under, or itself: of which check, about what ("" for the whole host)."""
+
+    id: str
+    subject: str
+
+
+@frozen
 class Judgement:
     """One outcome of one check, on one subject or on the whole host (subject and subject_kind "")."""
 
@@ -33,6 +41,7 @@ class Judgement:
     remediation: str
     evidence: tuple[str, ...]
     unread: str  # the question that had no answer, as a snapshot writes it, "" where there is none: equal ones are one gap
+    cause: Cause | None = None  # of what failed, warned or is unknown: told under this, a cause of its own names itself
 
 
 @frozen
