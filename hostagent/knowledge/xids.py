@@ -110,6 +110,9 @@ _PROGRAM_ENGINES = (*range(70, 73), *range(75, 78), *range(82, 87), 88, 89, *ran
 #: What ends with a new board alone, whatever was reset since: no spare rows or memory channels are left, a power cable is missing.
 ENDED_BY_REPLACEMENT = frozenset((54, 64, 157, 161, 165))
 
+#: What the driver logs of a GPU that has fallen off the bus: no register answers, its system processor is silent, it wants a recovery.
+LOSS_CODES = frozenset((79, 119, 120, 154))
+
 #: Where the kinds come from, and who weighs some codes otherwise. The device plugin of Kubernetes and NVIDIA's DRA driver leave a GPU in
 #: use after these (k8s-device-plugin internal/rm/health.go, dra-driver-nvidia-gpu cmd/gpu-kubelet-plugin/device_health.go, 2026-11).
 SOURCE = "NVIDIA's Xid catalog"

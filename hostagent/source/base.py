@@ -254,11 +254,14 @@ class Source:
     def nvml(self, call: str, *arguments: str) -> "Answer | Unread":
         """An NVML answer, already JSON; see `hostagent.source.lanes.nvml`. An NVML error is an ``Unread`` whose detail starts
         with the error's number: ``15 GPU is lost``. Where the profile makes NVML optional and it cannot be initialised for
-        want of a driver or a permission, it is not-supported here.
+        want of a driver or a permission, it is not-supported here. While NVML does not start, that is the one gap of all its calls.
         """
         answer = self._ask("nvml", call, *arguments)
-        if _is_unavailable(answer) and _is_unavailable(self._ask("nvml", "init")) and self._nvml_optional():
-            return Unread("not-supported", f"NVML is optional in this profile: {answer.detail}", answer.question)
+        started = self._ask("nvml", "init") if isinstance(answer, Unread) else None
+        if isinstance(started, Unread):
+            if _is_unavailable(answer) and _is_unavailable(started) and self._nvml_optional():
+                return Unread("not-supported", f"NVML is optional in this profile: {started.detail}", started.question)
+            return started
         return answer
 
     def _object(self, method: str, keep: Keep | None = None) -> "dict[str, Any] | Unread":

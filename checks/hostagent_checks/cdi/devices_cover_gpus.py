@@ -19,6 +19,7 @@ from ._specs import valid_specs
     title="The CDI specifications name this GPU",
     severity="critical",
     since="0.1",
+    because=("gpu.on_bus", "gpu.lost", "gpu.init_failed"),
     remedy="Run 'systemctl restart nvidia-cdi-refresh.service', then 'nvidia-ctk cdi list'.",
     references=("NVIDIA Container Toolkit, support for the Container Device Interface: device naming",),
 )

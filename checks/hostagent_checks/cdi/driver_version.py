@@ -19,6 +19,7 @@ from ._specs import others_cover, valid_specs
     title="The CDI specifications are of the loaded driver",
     severity="critical",
     since="0.1",
+    because=("driver.library_match",),
     remedy="Remove a copy in /etc/cdi, then run 'systemctl restart nvidia-cdi-refresh.service'.",
     references=("NVIDIA Container Toolkit issue 1239", "NVIDIA Container Toolkit, support for the Container Device Interface"),
 )

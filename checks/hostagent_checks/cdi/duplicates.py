@@ -16,6 +16,7 @@ from ._specs import valid_specs
     title="No CDI device is defined twice",
     severity="critical",
     since="0.1",
+    because=("cdi.etc_copy",),
     remedy="Remove one of the two files, then check with 'nvidia-ctk cdi list'.",
     references=("CDI library, cache.go: conflicting device",),
 )

@@ -18,6 +18,7 @@ from ._specs import others_cover, valid_specs
     title="Every file that the CDI specifications name exists",
     severity="critical",
     since="0.1",
+    because=("driver.library_match", "cdi.driver_version"),
     remedy="Once the driver answers (see the driver findings), run 'systemctl restart nvidia-cdi-refresh.service'.",
     references=("CDI specification, SPEC.md: hostPath", "NVIDIA Container Toolkit issue 1239"),
 )

@@ -11,6 +11,7 @@ from hostagent.facts.cdi import Cdi
     title="The last CDI refresh succeeded",
     severity="warning",
     since="0.1",
+    because=("cdi.refresh_order", "driver.nvml_initialises"),
     remedy="Read 'journalctl -b -u nvidia-cdi-refresh.service', then run 'systemctl restart nvidia-cdi-refresh.service'.",
     references=("systemctl(1), show: Result", "NVIDIA Container Toolkit issue 1611"),
 )

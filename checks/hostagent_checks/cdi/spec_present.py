@@ -18,6 +18,7 @@ from hostagent.profile import Profile
     title="A CDI specification names the GPUs",
     severity="critical",
     since="0.1",
+    because=("toolkit.installed", "cdi.refresh_order", "driver.nvml_initialises", "cdi.refresh_enabled"),
     remedy="Run 'systemctl restart nvidia-cdi-refresh.service', or 'nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml'.",
     references=("NVIDIA Container Toolkit, support for the Container Device Interface",),
 )

@@ -19,6 +19,7 @@ from ._module import module_version
     title="The driver runs the CUDA version the profile asks for",
     severity="critical",
     since="0.1",
+    because=("driver.version",),
     remedy="Install a driver of a branch that runs this CUDA, or ask for an older toolkit in the profile.",
     references=("CUDA Compatibility", "CUDA Toolkit Release Notes, table of driver versions"),
 )

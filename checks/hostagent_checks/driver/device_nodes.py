@@ -19,6 +19,7 @@ _MODESET_MINOR = 254
     title="Each GPU and the control device have their device nodes",
     severity="critical",
     since="0.1",
+    because=("driver.loaded",),
     remedy="Run 'nvidia-modprobe -c <minor>' for each missing GPU (or 'nvidia-smi' as root), and let nvidia-persistenced start at boot.",
     references=("Linux kernel, Documentation/admin-guide/devices.txt, major 195", "nvidia-modprobe(1)"),
 )

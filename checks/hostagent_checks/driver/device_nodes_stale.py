@@ -11,6 +11,7 @@ from hostagent.facts.driver import Driver
     title="No device node stands for a driver that is not loaded",
     severity="warning",
     since="0.1",
+    because=("driver.loaded",),
     remedy="Load the module ('modprobe nvidia'); if the host shall have none, remove the nodes ('rm /dev/nvidia*') or reboot.",
     references=("nvidia-modprobe(1)",),
 )

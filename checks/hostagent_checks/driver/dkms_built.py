@@ -12,6 +12,7 @@ from hostagent.facts.kernel import Kernel
     title="DKMS has built the newest driver for the running and the next kernel",
     severity="warning",
     since="0.1",
+    because=("kernel.module_present", "kernel.next_has_module", "driver.dkms_failed"),
     remedy="Install that kernel's headers and gcc, run 'dkms autoinstall -k <kernel>', and read its make.log if it fails.",
     references=("dkms(8)", "NVIDIA/open-gpu-kernel-modules issues 441 and 468"),
 )

@@ -12,6 +12,7 @@ from hostagent.facts.kernel import Kernel
     title="No DKMS build of the driver has failed",
     severity="warning",
     since="0.1",
+    because=("kernel.module_present", "kernel.next_has_module"),
     remedy="Mend what the log names (headers, gcc, a driver that knows this kernel), then run 'dkms autoinstall -k <kernel>'.",
     references=("dkms(8)", "NVIDIA/open-gpu-kernel-modules issues 441 and 468"),
 )

@@ -16,6 +16,7 @@ from hostagent.profile import Profile
     title="No hold or pin keeps a version that the profile does not want",
     severity="warning",
     since="0.1",
+    because=("driver.version",),
     remedy="Release the named packages ('apt-mark unhold NAME') or remove the named lock, install the wanted version, and hold that.",
     references=("apt_preferences(5)", "NVIDIA ansible-role-nvidia-driver issues 11, 28, 33"),
 )

@@ -14,6 +14,7 @@ from ._container import host_libraries
     title="Each driver library is there once",
     severity="warning",
     since="0.1",
+    because=("driver.runfile", "driver.library_match"),
     remedy="Remove the copies that belong to no package ('nvidia-uninstall' for a .run installation), take compat directories out of "
     "/etc/ld.so.conf.d, then run 'ldconfig'.",
     references=("ld.so(8)", "CUDA Compatibility, section Forward Compatibility"),

@@ -13,6 +13,7 @@ from ._container import host_libraries
     title="All driver libraries come from one installation",
     severity="warning",
     since="0.1",
+    because=("driver.runfile",),
     remedy="Run 'nvidia-uninstall', or delete the named files; then reinstall the driver's packages and run 'ldconfig'.",
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
 )

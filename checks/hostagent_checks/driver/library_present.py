@@ -16,6 +16,7 @@ _REINSTALL = "Reinstall the package that the file belongs to, or repair what mou
     title="The driver's libraries are installed",
     severity="critical",
     since="0.1",
+    because=("kernel.module_present", "driver.package_interrupted"),
     remedy="Install the driver's compute libraries of the version of the module (Ubuntu: libnvidia-compute-<branch>; RHEL, Debian: "
     "nvidia-driver-cuda), then run 'ldconfig'.",
     references=("ld.so(8)", "nvml.h, NVML_ERROR_LIBRARY_NOT_FOUND"),

@@ -8,6 +8,13 @@ from hostagent.facts.driver import Driver
     title="The NVIDIA kernel module is loaded",
     severity="critical",
     since="0.1",
+    because=(
+        "kernel.nouveau_loaded",
+        "kernel.secure_boot",
+        "kernel.module_vermagic",
+        "kernel.module_present",
+        "driver.package_interrupted",
+    ),
     remedy="Load it with 'modprobe nvidia'; if that fails, the kernel log and the kernel.* findings say why.",
     references=("Linux kernel, Documentation/ABI/testing/sysfs-module",),
 )

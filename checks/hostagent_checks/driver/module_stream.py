@@ -16,6 +16,7 @@ from hostagent.profile import Profile
     title="The enabled dnf stream of the driver is of the branch the profile wants",
     severity="warning",
     since="0.1",
+    because=("driver.version",),
     remedy="Run 'dnf module reset nvidia-driver' and 'dnf module enable nvidia-driver:BRANCH-open' (or BRANCH-dkms), then install.",
     references=("NVIDIA Driver Installation Guide, section Red Hat Enterprise Linux, Modularity",),
 )

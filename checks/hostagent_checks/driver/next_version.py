@@ -15,6 +15,7 @@ from hostagent.profile import Profile
     title="The next boot loads a driver of the version the profile wants",
     severity="warning",
     since="0.1",
+    because=("driver.version",),
     remedy="Install the wanted driver from the origin the host already uses, and hold its packages.",
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
 )

@@ -15,6 +15,7 @@ from hostagent.profile import Profile
     title="NVML starts",
     severity="critical",
     since="0.1",
+    because=("driver.library_match", "driver.loaded", "driver.library_present"),
     remedy="Read the kernel log ('journalctl -k -b -g NVRM') and the other driver findings; if none explains it, reboot the host.",
     references=("nvml.h, nvmlReturn_t",),
 )
@@ -26,4 +27,5 @@ def nvml_initialises(driver: Driver, profile: Profile) -> Findings:
         need(Unread("error", f"NVML could not be asked: {code.detail}"))
     number = need(code)
     if number:
-        yield fail(f"NVML error {number}: {nvml_meaning(number)}", code=nvml_name(number), found=number, wanted=0)
+        silent = driver.nvml_driver_version if isinstance(driver.nvml_driver_version, Unread) else ""
+        yield fail(f"NVML error {number}: {nvml_meaning(number)}", code=nvml_name(number), found=number, wanted=0, about=silent)

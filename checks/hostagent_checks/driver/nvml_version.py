@@ -8,6 +8,7 @@ from hostagent.facts.driver import Driver
     title="NVML and the kernel agree on the driver's version",
     severity="warning",
     since="0.1",
+    because=("driver.library_match",),
     remedy="Install module and libraries of one version, then drain the host and reboot it.",
     references=("NVML API Reference, nvmlSystemGetDriverVersion",),
 )

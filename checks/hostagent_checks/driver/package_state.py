@@ -15,6 +15,7 @@ _FAMILIES = ("cuda", "libcuda", "libnvidia", "libnvsdm", "linux-modules-nvidia",
     title="Every NVIDIA package is fully installed",
     severity="warning",
     since="0.1",
+    because=("driver.package_interrupted",),
     remedy="Run 'dpkg --configure -a'; if the kernel module does not build, the driver's DKMS finding shows its first error.",
     references=("dpkg(1), section Package states", "NVIDIA open-gpu-kernel-modules issues 441, 468"),
 )

@@ -14,6 +14,7 @@ from hostagent.knowledge.packages import driver_part, driver_stem, is_driver_ver
     title="Each part of the driver is installed from one branch",
     severity="warning",
     since="0.1",
+    because=("driver.package_set_equal",),
     remedy="Purge the packages of the branch that is not wanted: 'apt-get purge NAME…' or 'dnf remove NAME…'.",
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
 )

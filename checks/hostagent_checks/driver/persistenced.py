@@ -14,6 +14,7 @@ from hostagent.profile import Profile
     title="The persistence daemon answers where it is enabled",
     severity="warning",
     since="0.1",
+    because=("driver.loaded",),
     remedy="Run 'systemctl restart nvidia-persistenced' and read 'journalctl -u nvidia-persistenced -b'.",
     references=("nvidia-persistenced(1)",),
 )

@@ -12,6 +12,7 @@ from hostagent.facts.driver import Driver
     title="The kernel's two statements of the driver's version agree",
     severity="warning",
     since="0.1",
+    because=("driver.library_match",),
     remedy="Check that the agent sees the host's own /proc and /sys; if it does, reboot.",
     references=("NVIDIA driver README, chapter The /proc Interface",),
 )

@@ -15,6 +15,7 @@ from hostagent.facts.unread import Unread
     title="The loaded nvidia module is the one on disk",
     severity="warning",
     since="0.1",
+    because=("driver.library_match",),
     remedy="Drain the host and reboot it.",
     references=("modinfo(8), fields version and srcversion",),
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hostagent.check import Finding, need, skip
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.xids import ENDED_BY_REPLACEMENT, XidMeaning, weighed_by
+from hostagent.knowledge.xids import ENDED_BY_REPLACEMENT, LOSS_CODES, XidMeaning, weighed_by
 
 _ENDS = {"reset": "a reset of the GPU", "load": "a new load of the driver"}
 
@@ -48,10 +48,12 @@ def describe(one: Xid, known: XidMeaning, report: Callable[..., Finding], remedy
     times = f", {one.count} times, the last" if one.count > 1 and not isinstance(one.seconds, Unread) else ""
     times = times or (f", {one.count} times" if one.count > 1 else "")
     return report(
-        f"{one.pci or 'a GPU'}: Xid {one.code}, {known.meaning}{times}{at(one.seconds)}{f'; {more}' if more else ''}",
+        f"Xid {one.code}, {known.meaning}{times}{at(one.seconds)}{f'; {more}' if more else ''}",
         code=f"xid-{one.code}",
         found=f"Xid {one.code}",
         wanted="none",
         evidence=(one.line, weighed_by(one.code)),
         remedy=remedy,
+        about=one.pci,
+        because=None if one.code in LOSS_CODES else (),
     )

@@ -16,6 +16,7 @@ from ._judged import skip_display_card, skip_of_virtual_machine
     title="PCI, the driver and NVML see the GPU alike",
     severity="critical",
     since="0.1",
+    because=("gpu.on_bus", "gpu.lost", "gpu.initialised", "gpu.init_failed", "gpu.bound"),
     remedy="See gpu.init_failed and gpu.xid for the reason; drain the node and reboot it, power-cycle it if that does not help.",
     references=("NVIDIA NVML API Reference, nvmlDeviceGetCount_v2", "NVIDIA Driver README, chapter The /proc Interface"),
 )

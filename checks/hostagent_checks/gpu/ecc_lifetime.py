@@ -14,6 +14,7 @@ class Params(NamedTuple):
     title="No uncorrectable memory error in the GPU's life",
     severity="info",
     since="0.1",
+    because=("gpu.xid", "gpu.ecc_uncorrectable"),
     remedy="Nothing now; name the count when the GPU is sent in.",
     references=("NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors",),
 )

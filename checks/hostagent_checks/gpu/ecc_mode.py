@@ -16,6 +16,7 @@ _OFF_BY_DEFAULT, _OF_SERVERS = ("GeForce", "TITAN", "Quadro", "RTX"), "Server"
     title="ECC is as the profile wants it",
     severity="warning",
     since="0.1",
+    because=("gpu.ecc_pending",),
     remedy="'nvidia-smi -i <PCI address> --ecc-config=1' (0 turns it off), then reset the GPU or reboot.",
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
 )

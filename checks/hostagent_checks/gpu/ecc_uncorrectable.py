@@ -26,6 +26,7 @@ _LATER = "Reset the GPU when the node is next idle: a row waits to be remapped. 
     title="No uncorrectable memory error since the driver was loaded",
     severity="critical",
     since="0.1",
+    because=("gpu.xid",),
     remedy="Drain the node and reset the GPU, then run 'dcgmi diag -r 3'; replace the GPU if the errors come back.",
     references=("NVIDIA GPU Memory Error Management", "NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors"),
 )

@@ -23,6 +23,7 @@ _PASSING = ("degraded-bandwidth", "route-recovery", "access-timeout-recovery")
     title="The GPU's NVLink fabric reports no defect",
     severity="critical",
     since="0.1",
+    because=("nvswitch.manager_version", "nvswitch.manager_running", "nvswitch.manager_errors", "nvswitch.board", "nvswitch.links"),
     remedy="Drain the node, reset its GPUs together and look at the fabric manager's log; have the link serviced if it comes back.",
     references=("NVIDIA NVML API Reference, nvmlGpuFabricInfoV_t, health mask",),
 )

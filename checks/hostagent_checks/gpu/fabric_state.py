@@ -12,6 +12,13 @@ from hostagent.facts.gpu import Gpu
     title="The GPU has joined its NVLink fabric",
     severity="critical",
     since="0.1",
+    because=(
+        "nvswitch.manager_version",
+        "nvswitch.manager_running",
+        "nvswitch.manager_installed",
+        "nvswitch.manager_errors",
+        "nvswitch.board",
+    ),
     remedy="See the nvswitch findings; with switches in a rack, ask who runs its fabric manager. Then restart the fabric manager.",
     references=("NVIDIA NVML API Reference, nvmlDeviceGetGpuFabricInfoV", "NVIDIA Fabric Manager User Guide, CUDA error 802"),
 )

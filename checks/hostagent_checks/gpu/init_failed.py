@@ -22,6 +22,7 @@ _KINDS = {
     title="The driver could initialise every GPU",
     severity="critical",
     since="0.1",
+    because=("gpu.on_bus", "driver.open_supported", "driver.gsp_firmware"),
     remedy="Power-cycle the node; replace the GPU if it fails again.",
     references=("open-gpu-kernel-modules issues 639, 789, 862, 943, 1104, 1230",),
 )
@@ -37,9 +38,7 @@ def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
             continue
         text, remedy = _KINDS.get(one.kind, _KINDS["adapter"])
         report = warn if one.pci in working else fail
-        yield report(
-            f"{one.pci or 'a GPU'}: {text}", code=one.kind, found=one.kind, wanted="initialised", evidence=(one.line,), remedy=remedy
-        )
+        yield report(text, code=one.kind, found=one.kind, wanted="initialised", evidence=(one.line,), remedy=remedy, about=one.pci)
 
 
 def _has_other_driver(gpu: Gpu) -> bool:

@@ -11,6 +11,7 @@ from hostagent.facts.gpu import Gpu
     title="The GPU could be initialised",
     severity="critical",
     since="0.1",
+    because=("gpu.on_bus", "gpu.init_failed", "driver.open_supported", "driver.gsp_firmware"),
     remedy="See gpu.init_failed for the driver's reason; power-cycle the node. A GPU older than Turing needs the proprietary module.",
     references=("NVIDIA Driver README, chapter The /proc Interface", "open-gpu-kernel-modules issues 789, 862, 1104"),
 )

@@ -5,12 +5,14 @@ One call that says so is enough. A lost GPU may go on answering its name and its
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.unread import Unread
 
 
 @check(
     title="NVML does not call the GPU lost",
     severity="critical",
     since="0.1",
+    because=("gpu.on_bus", "gpu.xid"),
     order=23,  # before kernel and driver, whose findings may follow from it
     remedy="Drain the node and power-cycle it; reseat or replace the GPU if it is lost again.",
     references=("NVIDIA NVML API Reference, NVML_ERROR_GPU_IS_LOST (15)",),
@@ -18,4 +20,12 @@ from hostagent.facts.gpu import Gpu
 def lost(gpu: Gpu) -> Findings:
     if need(gpu.lost):
         detail = gpu.nvml_detail if isinstance(gpu.nvml_detail, str) else ""
-        yield fail("NVML says: GPU is lost", code="lost", found="lost", wanted="answering", evidence=(detail,) if detail else ())
+        silent = next((one for one in (gpu.temperature_celsius, gpu.memory_bytes, gpu.row_remap) if isinstance(one, Unread)), "")
+        yield fail(
+            "NVML says: GPU is lost",
+            code="lost",
+            found="lost",
+            wanted="answering",
+            evidence=(detail,) if detail else (),
+            about=silent,
+        )

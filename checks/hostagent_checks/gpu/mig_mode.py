@@ -9,6 +9,7 @@ from hostagent.profile import Profile
     title="MIG is as the profile wants it",
     severity="critical",
     since="0.1",
+    because=("gpu.mig_pending",),
     remedy="Drain the node, 'nvidia-smi -i <PCI address> -mig 0' (or 1), reset the GPU, then renew the CDI specification.",
     references=("NVIDIA Multi-Instance GPU User Guide",),
 )

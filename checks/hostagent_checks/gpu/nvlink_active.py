@@ -16,6 +16,7 @@ from ._judged import VFIO
     title="The GPU has as many live NVLinks as its peers",
     severity="warning",
     since="0.1",
+    because=("gpu.on_bus", "gpu.lost", "nvswitch.links", "nvswitch.board"),
     remedy="Reset all GPUs of the node together; if the link stays down, check the bridge or have the baseboard serviced.",
     references=("NVIDIA NVML API Reference, nvmlDeviceGetNvLinkState", "NVIDIA Fabric Manager User Guide"),
 )

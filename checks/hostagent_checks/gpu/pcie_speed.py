@@ -20,6 +20,7 @@ _IDLE = "gpu-idle"
     title="The GPU's PCIe link is as fast as that of its peers",
     severity="warning",
     since="0.1",
+    because=("gpu.on_bus",),
     remedy="Drain the node, power it off and reseat the GPU or its riser; set the slot's speed to automatic in the firmware setup.",
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_speed",),
 )

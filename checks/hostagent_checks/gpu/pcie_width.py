@@ -20,6 +20,7 @@ _NO_WIDTH = (0, 63, 255)
     title="The GPU's PCIe link has its full width",
     severity="warning",
     since="0.1",
+    because=("gpu.on_bus",),
     remedy="Drain the node, power it off and reseat the GPU or its riser; check the slot's wiring in the board's manual.",
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_width",),
 )

@@ -17,6 +17,7 @@ from hostagent.profile import Profile
     title="The GPU stays initialised between jobs",
     severity="warning",
     since="0.1",
+    because=("driver.persistenced", "driver.loaded"),
     remedy="'systemctl enable --now nvidia-persistenced'; without that daemon 'nvidia-smi -pm 1'.",
     references=("NVIDIA Driver Persistence",),
 )

@@ -18,6 +18,7 @@ _REMEDIES = {
     title="The driver asks for no recovery of the GPU",
     severity="critical",
     since="0.1",
+    because=("gpu.on_bus", "gpu.lost", "gpu.xid"),
     remedy="Drain the node and reset the GPU or reboot.",
     references=("NVIDIA NVML API Reference, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION", "NVIDIA Xid Errors, Xid 154"),
 )

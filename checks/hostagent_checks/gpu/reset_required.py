@@ -8,6 +8,7 @@ from hostagent.facts.gpu import Gpu
     title="The GPU waits for no reset",
     severity="critical",
     since="0.1",
+    because=("gpu.on_bus", "gpu.lost", "gpu.xid"),
     remedy="Drain the node, then 'nvidia-smi --gpu-reset -i <PCI address>'; with NVSwitches reset all GPUs together or reboot.",
     references=("NVIDIA NVML API Reference, NVML_ERROR_RESET_REQUIRED (16)",),
 )

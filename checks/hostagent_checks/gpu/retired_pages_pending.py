@@ -8,6 +8,7 @@ from hostagent.facts.gpu import Gpu
     title="No memory page waits to be retired",
     severity="warning",
     since="0.1",
+    because=("gpu.xid", "gpu.ecc_uncorrectable"),
     remedy="Reset the GPU or reboot when the node is next idle.",
     references=("NVIDIA Dynamic Page Retirement",),
 )

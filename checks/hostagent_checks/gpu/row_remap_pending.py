@@ -8,6 +8,7 @@ from hostagent.facts.gpu import Gpu
     title="No memory row waits to be remapped",
     severity="warning",
     since="0.1",
+    because=("gpu.xid", "gpu.ecc_uncorrectable"),
     remedy="Reset the GPU or reboot when the node is next idle.",
     references=("NVIDIA GPU Memory Error Management, section Row Remapping",),
 )

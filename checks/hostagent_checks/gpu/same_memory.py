@@ -10,6 +10,7 @@ from ._peers import peer_values
     title="The GPU has as much memory as its peers",
     severity="warning",
     since="0.1",
+    because=("gpu.same_model",),
     remedy="Compare the ECC mode of both; if it is equal, power-cycle the node and have the GPU replaced if the memory stays missing.",
     references=("NVIDIA NVML API Reference, nvmlDeviceGetMemoryInfo", "NVIDIA Xid Errors, Xid 168"),
 )

@@ -10,6 +10,7 @@ from ._peers import peer_values
     title="The GPU's VBIOS is that of its peers",
     severity="info",
     since="0.1",
+    because=("gpu.same_model",),
     remedy="Bring all GPUs to one firmware bundle of the system's vendor at the next maintenance.",
     references=("NVIDIA NVML API Reference, nvmlDeviceGetVbiosVersion",),
 )

@@ -10,6 +10,7 @@ _REASONS = ("hw-thermal-slowdown", "sw-thermal-slowdown")
     title="The GPU is not slowed down by heat",
     severity="warning",
     since="0.1",
+    because=("gpu.temperature",),
     remedy="Check fans, air flow or coolant and the inlet temperature; compare the GPU with its neighbours.",
     references=("NVIDIA NVML API Reference, clocks event reasons",),
 )

@@ -41,6 +41,7 @@ _KEEP_LOG = "Keep the journal (Storage=persistent in journald.conf), or make the
     title="The kernel log of this boot has no GPU fault that goes on",
     severity="critical",
     since="0.1",
+    because=("gpu.on_bus",),
     remedy="Look the code up in NVIDIA's Xid catalog and follow its action.",
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog", "NVSentinel issue 155", "NVIDIA/NVSentinel pull request 1240"),
 )

@@ -14,6 +14,7 @@ from hostagent.facts.unread import Unread
     title="No installed update waits for a reboot",
     severity="warning",
     since="0.1",
+    because=("driver.library_match", "kernel.next_has_module", "driver.reload_needed"),
     remedy="Drain the node, then reboot it.",
     references=("Debian Policy and update-notifier: /run/reboot-required",),
 )

@@ -14,6 +14,7 @@ from ._boot import judged
     title="DKMS has the headers of each kernel it still must build for",
     severity="warning",
     since="0.1",
+    because=("kernel.module_present", "kernel.next_has_module"),
     remedy="Install the headers of that kernel (linux-headers-<kernel>, kernel-devel-<kernel>), then run 'dkms autoinstall -k <kernel>'.",
     references=("dkms(8)", "NVIDIA Driver Installation Guide, section Kernel Headers"),
 )

@@ -9,6 +9,7 @@ from hostagent.facts.kernel import Kernel
     title="The module nvidia_modeset is loaded",
     severity="info",
     since="0.1",
+    because=("driver.loaded",),
     remedy="Where containers render, run 'nvidia-modprobe -m' and put 'nvidia-modeset' into /etc/modules-load.d/nvidia-modeset.conf.",
     references=("nvidia-modprobe(1)",),
 )

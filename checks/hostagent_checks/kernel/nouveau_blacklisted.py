@@ -18,6 +18,7 @@ from ._boot import following
     title="The nouveau driver is blacklisted",
     severity="warning",
     since="0.1",
+    because=("kernel.nouveau_loaded",),
     remedy="Put 'blacklist nouveau' and 'options nouveau modeset=0' into /etc/modprobe.d/blacklist-nouveau.conf and rebuild the initramfs "
     "('update-initramfs -u' or 'dracut --force').",
     references=("modprobe.d(5)", "NVIDIA Driver Installation Guide, section Disabling Nouveau"),

@@ -14,6 +14,7 @@ from ._boot import following
     title="The initramfs is younger than the blacklist of nouveau",
     severity="warning",
     since="0.1",
+    because=("kernel.nouveau_loaded", "kernel.nouveau_blacklisted"),
     remedy="Rebuild it: 'update-initramfs -u -k all' (Debian, Ubuntu) or 'dracut --force --regenerate-all', then reboot.",
     references=("initramfs-tools(7)", "dracut(8)"),
 )

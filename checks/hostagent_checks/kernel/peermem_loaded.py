@@ -13,6 +13,7 @@ from hostagent.profile import Profile
     severity="critical",
     scope="fabric",
     since="0.1",
+    because=("driver.loaded",),
     remedy="Run 'modprobe nvidia-peermem' and put 'nvidia-peermem' into /etc/modules-load.d/nvidia-peermem.conf; it needs the RDMA "
     "drivers to be loaded first.",
     references=("NVIDIA GPUDirect RDMA, section Using nvidia-peermem",),

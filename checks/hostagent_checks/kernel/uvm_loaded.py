@@ -13,6 +13,7 @@ from hostagent.facts.kernel import Kernel
     title="The module nvidia_uvm is loaded",
     severity="warning",
     since="0.1",
+    because=("driver.loaded",),
     remedy="Run 'nvidia-modprobe -c0 -u' now and load it at each boot: put 'nvidia-uvm' into /etc/modules-load.d/nvidia-uvm.conf.",
     references=("nvidia-modprobe(1)", "NVIDIA/nvidia-container-toolkit issue 1934"),
 )

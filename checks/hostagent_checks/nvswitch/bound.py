@@ -9,6 +9,7 @@ from hostagent.knowledge.fabric import NVSWITCH_DRIVER
     title="NVIDIA's driver has every NVSwitch",
     severity="critical",
     since="0.1",
+    because=("driver.loaded",),
     remedy="Load the module with 'modprobe nvidia'; one that vfio-pci has is for a virtual machine: ask who runs it.",
     references=("open-gpu-kernel-modules, linux_nvswitch.c",),
 )

@@ -14,6 +14,7 @@ from ._switches import runs
     severity="critical",
     scope="fabric",
     since="0.1",
+    because=("nvswitch.imex_version", "nvswitch.imex_configured"),
     remedy="'systemctl enable --now nvidia-imex'; its log is /var/log/nvidia-imex.log.",
     references=("NVIDIA IMEX Service Guide",),
 )

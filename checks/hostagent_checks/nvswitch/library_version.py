@@ -16,6 +16,7 @@ from ._packages import named, other_versions
     title="The NVSwitch libraries have the driver's version",
     severity="warning",
     since="0.1",
+    because=("driver.library_match", "driver.package_set_equal", "nvswitch.manager_version"),
     remedy="Install libnvidia-nscq and libnvsdm in exactly the driver's version, and hold them.",
     references=("NVIDIA Driver Installation Guide, section Compute-only (Headless)", "gpu-driver-container issue 735"),
 )

@@ -28,6 +28,7 @@ class _Links(NamedTuple):
     title="All NVLinks of the board's GPUs are up",
     severity="critical",
     since="0.1",
+    because=("nvswitch.board",),
     remedy="See the findings about the fabric manager; drain the node and reset all GPUs together, or reboot. Have the board serviced "
     "if the link stays down.",
     references=("NVIDIA Fabric Manager User Guide, GPU Baseboard Topologies", "NVIDIA NVML API Reference, nvmlDeviceGetNvLinkState"),

@@ -12,6 +12,7 @@ from ._switches import local_switches
     title="The fabric manager starts at boot",
     severity="warning",
     since="0.1",
+    because=("nvswitch.manager_running",),
     remedy="'systemctl unmask nvidia-fabricmanager; systemctl enable --now nvidia-fabricmanager'",
     references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
 )

@@ -20,6 +20,7 @@ _SHOWN = 5
     title="The fabric manager has done its work since it started",
     severity="critical",
     since="0.1",
+    because=("nvswitch.manager_version",),
     remedy="Read /var/log/fabricmanager.log; restart the fabric manager after the cause is mended.",
     references=("NVIDIA Fabric Manager User Guide, sections Log, Error Handling and Fabric Manager Config Options",),
 )

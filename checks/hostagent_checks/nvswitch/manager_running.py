@@ -16,6 +16,7 @@ from ._switches import local_switches, runs
     title="The fabric manager runs",
     severity="critical",
     since="0.1",
+    because=("nvswitch.manager_version", "nvswitch.manager_installed", "nvswitch.nvlsm_running", "driver.loaded"),
     remedy="'systemctl restart nvidia-fabricmanager'; if it ends again, nvswitch.manager_version and its log say why.",
     references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
 )

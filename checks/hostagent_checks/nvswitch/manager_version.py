@@ -18,6 +18,7 @@ from ._switches import local_switches
     title="The fabric manager has the driver's version",
     severity="critical",
     since="0.1",
+    because=("driver.library_match", "driver.package_set_equal"),
     remedy="Install the fabric manager package in exactly the driver's version, hold it, and restart nvidia-fabricmanager.",
     references=("gpu-operator issue 544", "gpu-driver-container issue 735", "NVIDIA Fabric Manager User Guide, section Installing"),
 )

@@ -12,6 +12,7 @@ from ._switches import nvlink5_bridges, runs
     title="The subnet manager of NVLink 5 runs",
     severity="critical",
     since="0.1",
+    because=("nvswitch.nvlsm_modules",),
     remedy="Install nvlsm and infiniband-diags, then 'systemctl restart nvidia-fabricmanager', which starts it.",
     references=("NVIDIA Fabric Manager User Guide, section NVLink Subnet Manager",),
 )

@@ -30,9 +30,10 @@ def sxid(events: GpuEvents, fabric: Fabric) -> Findings:
         times = f", {one.count} times" if one.count > 1 else ""
         report = fail if fatal else warn
         yield report(
-            f"{one.pci or 'an NVSwitch'}: {'fatal' if fatal else 'non-fatal'} SXid {one.code}{times}",
+            f"{'fatal' if fatal else 'non-fatal'} SXid {one.code}{times}",
             code="fatal" if fatal else "non-fatal",
             found=f"SXid {one.code}",
             wanted="none",
             evidence=(one.line,),
+            about=one.pci,
         )

@@ -9,6 +9,7 @@ from hostagent.knowledge.fabric import NVSWITCH_DRIVER
     title="The driver lists every NVSwitch that PCI shows",
     severity="critical",
     since="0.1",
+    because=("nvswitch.bound", "driver.loaded"),
     remedy="Read the kernel log for nvidia-nvswitch; power-cycle the node, and have the baseboard serviced if the switch stays away.",
     references=("open-gpu-kernel-modules, procfs_nvswitch.c",),
 )

@@ -17,6 +17,7 @@ from ._choice import skip_unserving
     title="The runtime uses the systemd cgroup driver",
     severity="warning",
     since="0.1",
+    because=("runtime.handler_cgroup",),
     remedy=(
         'Set SystemdCgroup = true for runc and nvidia (CRI-O: cgroup_manager = "systemd"), match the kubelet\'s cgroupDriver, '
         "and restart both."

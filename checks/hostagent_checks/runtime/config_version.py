@@ -15,6 +15,7 @@ from ._choice import skip_unserving
     title="containerd's configuration says version 2 or 3",
     severity="warning",
     since="0.1",
+    because=("runtime.config_accepted",),
     remedy=(
         "Run 'containerd config default' into a new file, carry your settings over, configure the nvidia runtime again and "
         "restart containerd."

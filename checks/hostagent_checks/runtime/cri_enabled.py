@@ -16,6 +16,7 @@ from ._choice import skip_unserving
     title="containerd serves CRI",
     severity="critical",
     since="0.1",
+    because=("runtime.config_accepted",),
     remedy="Take cri out of disabled_plugins in /etc/containerd/config.toml and see that it says 'version = 2', keeping all else; "
     "then configure the nvidia runtime again and restart containerd.",
     references=(

@@ -14,6 +14,7 @@ from ._choice import skip_unserving
     title="The default runtime is the profile's",
     severity="critical",
     since="0.1",
+    because=("runtime.nvidia_handler",),
     remedy=(
         "Run 'nvidia-ctk runtime configure --runtime=RUNTIME --set-as-default' and restart the runtime, or change "
         "runtime.default_runtime in the profile."

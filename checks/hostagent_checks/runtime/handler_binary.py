@@ -15,6 +15,7 @@ from ._choice import nvidia_handlers, skip_unserving
     title="The program of each NVIDIA runtime entry is there",
     severity="critical",
     since="0.1",
+    because=("toolkit.installed", "toolkit.binary"),
     remedy=(
         "Install the toolkit, or correct the entry with 'nvidia-ctk runtime configure --nvidia-runtime-path=PATH', and restart the runtime."
     ),

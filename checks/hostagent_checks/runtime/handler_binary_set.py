@@ -15,6 +15,7 @@ from ._choice import nvidia_handlers, skip_unserving
     title="Each runtime entry called nvidia starts the toolkit's program",
     severity="critical",
     since="0.1",
+    because=("toolkit.installed", "toolkit.binary"),
     remedy=(
         "Set options.BinaryName = \"/usr/bin/nvidia-container-runtime\" in the entry, or run 'nvidia-ctk runtime configure', and "
         "restart the runtime."

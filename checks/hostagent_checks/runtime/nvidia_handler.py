@@ -39,6 +39,15 @@ _PLUGINS = (
     title="The runtime gives containers access to GPUs",
     severity="critical",
     since="0.1",
+    because=(
+        "toolkit.installed",
+        "runtime.config_accepted",
+        "runtime.cri_enabled",
+        "runtime.unimported_dropin",
+        "runtime.misplaced_table",
+        "runtime.dropin_shadow",
+        "runtime.crio_dropin_path",
+    ),
     remedy="Run 'nvidia-ctk runtime configure --runtime=containerd' (or docker, crio), restart the runtime and run this check again.",
     references=(
         "NVIDIA GPU Operator issues 413, 432 and 549",

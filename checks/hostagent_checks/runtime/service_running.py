@@ -19,6 +19,7 @@ _UNITS = {"rke2": "rke2-agent", "microk8s": "snap.microk8s.daemon-containerd", "
     title="The container runtime runs",
     severity="critical",
     since="0.1",
+    because=("runtime.config_accepted",),
     remedy="See 'systemctl status containerd' (docker, crio, k3s, rke2-agent) and its journal, then start it.",
     references=("Kubernetes, Container Runtimes",),
 )

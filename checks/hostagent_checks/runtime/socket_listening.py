@@ -15,6 +15,7 @@ from ._choice import skip_unserving
     title="The runtime listens on its socket",
     severity="warning",
     since="0.1",
+    because=("runtime.service_running", "runtime.config_accepted"),
     remedy="Compare the grpc address in the runtime's configuration with its clients' endpoint, and read its journal.",
     references=("Kubernetes, Container Runtimes",),
 )

@@ -17,6 +17,7 @@ _NEEDED = ("/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk")
     title="The toolkit's programs are on disk and can be executed",
     severity="critical",
     since="0.1",
+    because=("toolkit.installed",),
     remedy="Reinstall nvidia-container-toolkit-base at the version it has.",
     references=("NVIDIA Container Toolkit, packaging: nvidia-container-toolkit-base",),
 )

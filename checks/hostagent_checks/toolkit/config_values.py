@@ -23,6 +23,7 @@ _SET = "nvidia-ctk config --in-place --set"
     title="The values of the toolkit's configuration fit this host",
     severity="critical",
     since="0.1",
+    because=("toolkit.config_valid",),
     remedy="Correct the named value in /etc/nvidia-container-runtime/config.toml; it is read at the next container start.",
     references=(
         "NVIDIA Container Toolkit issues 381 and 830",
