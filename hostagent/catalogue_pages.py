@@ -7,6 +7,7 @@ from typing import Any
 
 from hostagent.check import Check
 from hostagent.facts.frozen import called_of
+from hostagent.steps import in_words
 
 _MEANS = {
     "critical": "critical: a failure makes the host not ready",
@@ -20,7 +21,7 @@ _SCOPES = {"node": "node: counts for every job", "fabric": "fabric: counts for m
 def render_page(one: Check) -> str:
     """One check as Markdown."""
     parts = [f"# {one.id}", f"**{one.title}.**", inspect.cleandoc(one.doc), _table(_properties(one))]
-    parts += ["## Remedy", one.remedy]
+    parts += ["## Remedy", in_words(one.remedy)]
     if one.inputs.params:
         parts += ["## Parameters", _parameters(one, one.inputs.params[1]())]
     if one.owns:

@@ -7,9 +7,10 @@ from typing import NamedTuple, NoReturn
 
 from hostagent.facts.unread import Unread, need
 from hostagent.inputs import Inputs, resolve
-from hostagent.vocabulary import AXES, SCOPES, SEVERITIES, Axis, Condition, PartName, Scope, Severity, Wrong
+from hostagent.steps import Step, as_steps
+from hostagent.vocabulary import ACTIONS, AXES, SCOPES, SEVERITIES, Action, Axis, Condition, PartName, Scope, Severity, Wrong
 
-__all__ = ["Check", "Family", "Finding", "Findings", "Severity", "check", "fail", "need", "skip", "warn"]
+__all__ = ["Check", "Family", "Finding", "Findings", "Severity", "Step", "check", "fail", "need", "skip", "warn"]
 
 
 class Finding(NamedTuple):
@@ -21,10 +22,11 @@ class Finding(NamedTuple):
     found: str
     wanted: str
     evidence: tuple[str, ...]
-    remedy: str  # "" for the check's own
+    remedy: tuple[Step, ...]  # () for the check's own
     at_least: Severity | None = None  # it weighs no less, whatever the axis of its check does by default
     at_most: Severity | None = None  # it weighs no more than that
     because: tuple[str, ...] | None = None  # checks that it is told under; None for those of its check
+    headline: str = ""  # "" for the check's own
     about: "str | Unread" = ""  # the device or the unread question that it is about, "" for the check's own subject
 
 
@@ -47,7 +49,9 @@ def fail(
     found: object = "",
     wanted: object = "",
     evidence: tuple[str, ...] = (),
-    remedy: str = "",
+    remedy: "str | tuple[Step, ...]" = (),
+    action: Action = "none",
+    headline: str = "",
     at_least: Severity | None = None,
     at_most: Severity | None = None,
     because: tuple[()] | None = None,
@@ -55,12 +59,13 @@ def fail(
 ) -> Finding:
     """The healthy condition does not hold. `found` and `wanted` are printed in that order.
 
-    One finding of a check can weigh more or less than the check itself: `at_most` "info" is worth knowing and counts in no verdict.
-    `because` () is for a finding that has a cause of its own, whatever its check is told under. `about` is the key of the device that
-    it concerns (a GPU's PCI address), where the check looks at the whole host; or the ``Unread`` that it explains: what nobody could
+    `headline`, `remedy` and `action` are the check's own where the finding brings none; a remedy that is one text is one step of that
+    `action`. One finding of a check can weigh more or less than the check itself: `at_most` "info" is worth knowing and counts in no
+    verdict. `because` () is for a finding that has a cause of its own, whatever its check is told under. `about` is the key of the device
+    that it concerns (a GPU's PCI address), where the check looks at the whole host; or the ``Unread`` that it explains: what nobody could
     judge for want of the same answer is told under it.
     """
-    made = _finding("fail", message, code, found, wanted, evidence, remedy)
+    made = _finding("fail", message, code, found, wanted, evidence, as_steps(remedy, action), headline)
     return made._replace(at_least=at_least, at_most=at_most, because=because, about=about)
 
 
@@ -71,19 +76,31 @@ def warn(
     found: object = "",
     wanted: object = "",
     evidence: tuple[str, ...] = (),
-    remedy: str = "",
+    remedy: "str | tuple[Step, ...]" = (),
+    action: Action = "none",
+    headline: str = "",
     at_most: Severity | None = None,
     because: tuple[()] | None = None,
     about: "str | Unread" = "",
 ) -> Finding:
     """The condition holds but will not for long, or holds only in part: degraded, still placeable. The rest is as of ``fail``."""
-    return _finding("warn", message, code, found, wanted, evidence, remedy)._replace(at_most=at_most, because=because, about=about)
+    made = _finding("warn", message, code, found, wanted, evidence, as_steps(remedy, action), headline)
+    return made._replace(at_most=at_most, because=because, about=about)
 
 
-def _finding(outcome: Wrong, message: str, code: str, found: object, wanted: object, evidence: tuple[str, ...], remedy: str) -> Finding:
+def _finding(
+    outcome: Wrong,
+    message: str,
+    code: str,
+    found: object,
+    wanted: object,
+    evidence: tuple[str, ...],
+    remedy: tuple[Step, ...],
+    headline: str,
+) -> Finding:
     """No part of a finding may be unread: it would end as a report that cannot be printed."""
     shown = tuple(_shown(line) for line in evidence)
-    return Finding(outcome, need(message), code, _shown(found), _shown(wanted), shown, need(remedy))
+    return Finding(outcome, need(message), code, _shown(found), _shown(wanted), shown, need(remedy), headline=need(headline))
 
 
 def _shown(value: object) -> str:
@@ -114,7 +131,7 @@ class Check(NamedTuple):
     title: str  # the healthy condition
     severity: Severity
     scope: Scope
-    remedy: str
+    remedy: tuple[Step, ...]
     references: tuple[str, ...]
     since: str
     owns: tuple[str, ...]  # "Driver.loaded_version": its absence fails this check instead of skipping it
@@ -126,14 +143,17 @@ class Check(NamedTuple):
     part: PartName | None  # None: the family's
     proved_by: tuple[str, ...]  # ids of checks: where all of them pass, an unknown of this one stops no job
     because: tuple[str, ...]  # ids of checks: where one of them has a finding, those of this one are told under it
+    headline: str  # what happened, with {device}, {found} and {wanted}; "" where the message says it
 
 
 def check(
     *,
     title: str,
     severity: Severity,
-    remedy: str,
+    remedy: "str | tuple[Step, ...]",
     since: str,
+    action: Action = "none",
+    headline: str = "",
     references: tuple[str, ...] = (),
     scope: Scope = "node",
     owns: tuple[str, ...] = (),
@@ -150,18 +170,22 @@ def check(
     checks that show the same function at work now. Never of what nothing else shows: a GPU's health, what the log says, access.
     `because` are checks whose findings a reader wants to hear first, the likeliest cause first: this one's findings are told under theirs.
     `part` "" is for a check of a family with a part that judges something else, such as whose the part is.
+    `headline` tells at three in the morning what happened: "{device} has fallen off the PCIe bus". A `remedy` that is one text is one
+    step of that `action`.
     Raises ``ValueError``, which names the mistake: a declaration is verified where it is made.
     """
     _want("severity", severity, SEVERITIES)
     _want("scope", scope, SCOPES)
     _want("axis", axis, AXES)
+    _want("action", action, ACTIONS)
 
     def declare(function: Callable[..., Findings]) -> Check:
         inputs = resolve(function)
         _refuse_unknown_absences(owns, inputs)
         doc = function.__doc__ or ""
-        said = (title, severity, scope, remedy, references, since, owns, inputs, doc, order, UNTITLED, axis, part, proved_by, because)
-        return Check(function.__name__, function, *said)
+        said = (title, severity, scope, as_steps(remedy, action), references, since, owns, inputs, doc)
+        placed = (order, UNTITLED, axis, part, proved_by, because, headline)
+        return Check(function.__name__, function, *said, *placed)
 
     return declare
 

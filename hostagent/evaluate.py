@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from hostagent.causes import with_causes
-from hostagent.check import Check, Finding, NotApplicable
+from hostagent.check import Check, NotApplicable
 from hostagent.crash import crash_lines, crash_text
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.facts.frozen import called_of, subject_kind
@@ -17,23 +17,16 @@ from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.inputs import thresholds
+from hostagent.judgements import WHOLE_HOST, Subject, device, from_finding, judgement
 from hostagent.knowledge.platforms import NOWHERE, owners_way
 from hostagent.profile import CheckPolicy, Profile
-from hostagent.report import Cause, Judgement, subject_order
+from hostagent.report import Judgement, subject_order
+from hostagent.steps import Step
 from hostagent.typed import ShapeError
-from hostagent.vocabulary import SEVERITIES, WRONG, Outcome, Severity
-
-
-class _Subject(NamedTuple):
-    """One of several; kind and key are "" for the whole host."""
-
-    kind: str
-    key: str
-
+from hostagent.vocabulary import Severity
 
 #: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second.
 _SHARE_S = 0.2
-_WHOLE_HOST = _Subject("", "")
 _NO_POLICY = CheckPolicy()
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
 
@@ -74,19 +67,18 @@ def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str,
     policy = profile.checks.get(one.id, _NO_POLICY)
     one = one._replace(severity=policy.severity or _by_axis(one, profile))
     if policy.off:
-        yield _judgement(one, "off", _WHOLE_HOST, code="off", message=f"turned off by the profile: {policy.off}")
+        yield judgement(one, "off", WHOLE_HOST, code="off", message=f"turned off by the profile: {policy.off}")
         return
     if is_late:
-        yield _judgement(one, "unknown", _WHOLE_HOST, code="unread-timeout", message="not judged (timeout: the time for judging was up)")
+        yield judgement(one, "unknown", WHOLE_HOST, code="unread-timeout", message="not judged (timeout: the time for judging was up)")
         return
     name, part = _part(one, facts)
     if part and part.place == NOWHERE:
         message = f"does not apply (where {name} keeps the {one.part} is not known)"
-        yield _judgement(one, "skip", _WHOLE_HOST, code="no-place", message=message)
+        yield judgement(one, "skip", WHOLE_HOST, code="no-place", message=message)
         return
-    for each in _each(one, facts, profile, policy, origins):
-        placed = replace(each, subject_kind=facts.kind_of(each.subject)) if each.subject and not each.subject_kind else each
-        yield _for_owner(placed, name, part, one.part or "") if part else placed
+    judged = _each(one, facts, profile, policy, origins)
+    yield from (_for_owner(each, name, part, one.part or "") for each in judged) if part else judged
 
 
 def _part(one: Check, facts: HostFacts) -> "tuple[str, Part | None]":
@@ -98,38 +90,42 @@ def _part(one: Check, facts: HostFacts) -> "tuple[str, Part | None]":
     return platform.name, part
 
 
-def _for_owner(judgement: Judgement, platform: str, part: Part, name: str) -> Judgement:
-    if not judgement.remediation:
-        return judgement
-    return replace(judgement, remediation=owners_way(platform, part.owner, name, judgement.remediation))
+def _for_owner(judged: Judgement, platform: str, part: Part, name: str) -> Judgement:
+    """The remedy, as its reader may do it."""
+    if not judged.remedy or part.owner == "host":
+        return judged
+    told = " ".join(step.text for step in judged.remedy)
+    way = Step("contact_owner", owners_way(platform, part.owner, name, told))
+    return replace(judged, remedy=(way,), action=way.action)
 
 
 def _each(one: Check, facts: HostFacts, profile: Profile, policy: CheckPolicy, origins: Mapping[str, str]) -> Iterator[Judgement]:
     is_set = bool(policy.severity)
     arguments = one.inputs.arguments(facts, profile, params(one, policy))
     if one.inputs.subject is None:
-        yield from _run(one, _WHOLE_HOST, arguments, is_set)
+        yield from _run(one, WHOLE_HOST, arguments, facts, is_set)
         return
     name, kind = one.inputs.subject
     subjects = facts.of(kind)
     if isinstance(subjects, Unread):
-        yield from _run(one, _WHOLE_HOST, {**arguments, name: subjects}, is_set)
+        yield from _run(one, WHOLE_HOST, {**arguments, name: subjects}, facts, is_set)
         return
     if not subjects:
-        yield _judgement(one, "skip", _WHOLE_HOST, code="no-subject", message=f"this host has no {called_of(kind)}")
+        yield judgement(one, "skip", WHOLE_HOST, code="no-subject", message=f"this host has no {called_of(kind)}")
     field, word = subject_key(kind), subject_kind(kind)
     excepted = policy.excepted
     keyed = [(str(getattr(subject, field)), subject) for subject in subjects]
     for key, subject in sorted(keyed, key=lambda pair: subject_order(pair[0])):
+        about = Subject(word, key, device(subject, key))
         if key in excepted:
             origin = origins.get(f"checks.{one.id}.except", "")
             message = f"excepted by the profile {origin}".rstrip()
-            yield _judgement(one, "off", _Subject(word, key), code="excepted", message=message)
+            yield judgement(one, "off", about, code="excepted", message=message)
         else:
-            yield from _run(one, _Subject(word, key), {**arguments, name: subject}, is_set)
+            yield from _run(one, about, {**arguments, name: subject}, facts, is_set)
 
 
-def _run(one: Check, subject: _Subject, arguments: dict[str, Any], is_set: bool) -> Iterator[Judgement]:
+def _run(one: Check, subject: Subject, arguments: dict[str, Any], facts: HostFacts, is_set: bool) -> Iterator[Judgement]:
     found = 0
     try:
         for name, value in arguments.items():
@@ -137,31 +133,31 @@ def _run(one: Check, subject: _Subject, arguments: dict[str, Any], is_set: bool)
                 need(value)
         for finding in one.function(**arguments):
             found += 1
-            yield _from_finding(one, subject, finding, is_set)
+            yield from_finding(one, subject, finding, facts, is_set=is_set)
     except NotApplicable as reason:
         if not found:
-            yield _judgement(one, "skip", subject, code="not-applicable", message=f"does not apply ({reason})")
+            yield judgement(one, "skip", subject, code="not-applicable", message=f"does not apply ({reason})")
     except UnreadError as error:
         stopped = _stopped(one, subject, arguments, error.unread)
         if not (found and stopped.outcome == "skip"):
             yield stopped
     except Exception as error:  # a crash is unknown, never pass
-        yield _judgement(one, "unknown", subject, code="crashed", message=_crash(error), evidence=crash_lines(error))
+        yield judgement(one, "unknown", subject, code="crashed", message=_crash(error), evidence=crash_lines(error))
     else:
         if not found:
-            yield _judgement(one, "pass", subject, code="", message=one.title)
+            yield judgement(one, "pass", subject, code="", message=one.title)
 
 
-def _stopped(one: Check, subject: _Subject, arguments: Mapping[str, Any], unread: Unread) -> Judgement:
+def _stopped(one: Check, subject: Subject, arguments: Mapping[str, Any], unread: Unread) -> Judgement:
     text = f"{unread.why}: {unread.detail}" if unread.detail else unread.why
     if unread.why not in NOT_APPLICABLE:
         message = f"could not read ({text})"
-        return _judgement(
+        return judgement(
             one, "unknown", subject, code=f"unread-{unread.why}", message=message, evidence=unread.evidence, unread=unread.question
         )
     if unread.why == "absent" and any(path in one.owns for path in _paths(arguments, unread)):
-        return _judgement(one, "fail", subject, code="absent", message=unread.detail or "absent", remediation=one.remedy)
-    return _judgement(one, "skip", subject, code=unread.why, message=f"does not apply ({text})")
+        return judgement(one, "fail", subject, code="absent", message=unread.detail or "absent", remedy=one.remedy)
+    return judgement(one, "skip", subject, code=unread.why, message=f"does not apply ({text})")
 
 
 def _paths(arguments: Mapping[str, Any], unread: Unread) -> Iterator[str]:
@@ -181,67 +177,6 @@ def _by_axis(one: Check, profile: Profile) -> Severity:
     return one.severity
 
 
-def _weight(severity: Severity, finding: Finding, is_set: bool) -> Severity:
-    """`is_set`: by the profile, for this check; nothing raises that."""
-    if finding.at_least and not is_set:
-        severity = min(severity, finding.at_least, key=SEVERITIES.index)
-    return max(severity, finding.at_most, key=SEVERITIES.index) if finding.at_most else severity
-
-
-def _from_finding(one: Check, subject: _Subject, finding: Finding, is_set: bool) -> Judgement:
-    if finding.outcome not in WRONG:
-        raise TypeError(f"a finding of outcome {finding.outcome!r}, wanted fail or warn")
-    question = finding.about.question if isinstance(finding.about, Unread) else ""
-    if isinstance(finding.about, str) and finding.about:
-        subject = _Subject("", finding.about)
-    return Judgement(
-        id=one.id,
-        outcome=finding.outcome,
-        severity=_weight(one.severity, finding, is_set),
-        scope=one.scope,
-        axis=one.axis,
-        subject=subject.key,
-        subject_kind=subject.kind,
-        code=finding.code,
-        message=finding.message,
-        found=finding.found,
-        wanted=finding.wanted,
-        remediation=finding.remedy or one.remedy,
-        evidence=finding.evidence,
-        unread=question,
-        cause=Cause(one.id, subject.key) if finding.because == () else None,
-    )
-
-
-def _judgement(
-    one: Check,
-    outcome: Outcome,
-    subject: _Subject,
-    *,
-    code: str,
-    message: str,
-    remediation: str = "",
-    evidence: tuple[str, ...] = (),
-    unread: str = "",
-) -> Judgement:
-    return Judgement(
-        id=one.id,
-        outcome=outcome,
-        severity=one.severity,
-        scope=one.scope,
-        axis=one.axis,
-        subject=subject.key,
-        subject_kind=subject.kind,
-        code=code,
-        message=message,
-        found="",
-        wanted="",
-        remediation=remediation,
-        evidence=evidence,
-        unread=unread,
-    )
-
-
 def proved(checks: Iterable[Check], judged: Mapping[str, tuple[Judgement, ...]]) -> tuple[Judgement, ...]:
     """All judgements, given by check, in the order of `checks`.
 
@@ -251,13 +186,13 @@ def proved(checks: Iterable[Check], judged: Mapping[str, tuple[Judgement, ...]])
 
 
 def _proved(one: Check, judged: Mapping[str, tuple[Judgement, ...]]) -> Iterator[Judgement]:
-    for judgement in judged[one.id]:
-        is_open = one.proved_by and (judgement.outcome, judgement.severity) == ("unknown", "critical") and judgement.code != "crashed"
-        if is_open and all(_passed(judged.get(proof, ()), judgement) for proof in one.proved_by):
+    for each in judged[one.id]:
+        is_open = one.proved_by and (each.outcome, each.severity) == ("unknown", "critical") and each.code != "crashed"
+        if is_open and all(_passed(judged.get(proof, ()), each) for proof in one.proved_by):
             shown = f"{' and '.join(one.proved_by)} passed, which shows it at work"
-            yield replace(judgement, severity="info", message=f"{judgement.message}; {shown}")
+            yield replace(each, severity="info", message=f"{each.message}; {shown}")
         else:
-            yield judgement
+            yield each
 
 
 def _passed(proofs: tuple[Judgement, ...], of: Judgement) -> bool:

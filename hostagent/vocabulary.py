@@ -17,6 +17,23 @@ WRONG: tuple[Wrong, ...] = get_args(Wrong)
 Severity = Literal["critical", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
+#: What a step of a remedy does, in the order in which steps are done. "none": there is nothing to do; "rerun": run the check again, as
+#: root or when the driver answers; "contact_owner": that part of the host is somebody else's.
+Action = Literal[
+    "none",
+    "contact_owner",
+    "configure",
+    "install",
+    "restart_service",
+    "drain_and_inspect",
+    "reset_gpu",
+    "reboot",
+    "power_cycle",
+    "replace",
+    "rerun",
+]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
 #: What a finding is about: whether jobs run here, or what the versions that run here are known to let in.
 Axis = Literal["fitness", "security"]
 AXES: tuple[Axis, ...] = get_args(Axis)

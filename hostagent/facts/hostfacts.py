@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hostagent.facts.frozen import subject_kind
 from hostagent.facts.unread import Unread
 from hostagent.vocabulary import Kind
 
@@ -29,10 +28,10 @@ class HostFacts:
         """The fact, the tuple of subjects, or why there is none."""
         return self._values.get(kind.__name__, Unread("not-recorded", f"{kind.__name__}: not asked for"))
 
-    def kind_of(self, key: str) -> str:
-        """The word of a report for the subject of that key; "device" for one that no fact stands for, such as a GPU that has gone."""
+    def subject(self, key: str) -> Any:
+        """The fact about the subject of that key, None where there is none."""
         for value in self._values.values():
             for one in value if isinstance(value, tuple) else ():
                 if str(getattr(one, subject_key(type(one)), "")) == key:
-                    return subject_kind(type(one))
-        return "device"
+                    return one
+        return None

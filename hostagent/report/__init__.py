@@ -6,7 +6,8 @@ from dataclasses import fields, replace
 from typing import Any, Literal
 
 from hostagent.facts.frozen import frozen
-from hostagent.vocabulary import Axis, Kind, Outcome, Scope, Severity, Verdict
+from hostagent.steps import Step
+from hostagent.vocabulary import Action, Axis, Kind, Outcome, Scope, Severity, Verdict
 
 SCHEMA_VERSION = 1
 
@@ -34,11 +35,14 @@ class Judgement:
     axis: Axis
     subject: str
     subject_kind: str  # gpu, runtime …: the subject's class in snake case
+    device: str  # the subject as people call it: "GPU 4 (0000:9d:00.0)"
     code: str
     message: str
     found: str
     wanted: str
-    remediation: str
+    headline: str  # what happened, of what failed or warned: at most 90 characters, the same from run to run
+    action: Action  # of the first step
+    remedy: tuple[Step, ...]
     evidence: tuple[str, ...]
     unread: str  # the question that had no answer, as a snapshot writes it, "" where there is none: equal ones are one gap
     cause: Cause | None = None  # of what failed, warned or is unknown: told under this, a cause of its own names itself
@@ -166,9 +170,10 @@ def shortened(report: Report) -> Report:
     """The verdict, the first failures with the start of their texts, and no facts: what can be written in no time."""
     worst = [one for one in report.findings if one.outcome in ("fail", "warn", "unknown")]
     worst.sort(key=lambda one: (one.severity != "critical", ("fail", "warn", "unknown").index(one.outcome)))
-    texts = ("subject", "message", "found", "wanted", "remediation")
+    texts = ("subject", "device", "message", "found", "wanted", "headline")
     findings = tuple(
-        replace(one, evidence=(), **{name: getattr(one, name)[:_SHORT_TEXT] for name in texts}) for one in worst[:_SHORT_FINDINGS]
+        replace(one, evidence=(), remedy=one.remedy[:1], **{name: getattr(one, name)[:_SHORT_TEXT] for name in texts})
+        for one in worst[:_SHORT_FINDINGS]
     )
     late = {"unread": "timeout", "detail": "the report is shortened"}
     # A host may say a megabyte where its name belongs, and wrapping that takes seconds.

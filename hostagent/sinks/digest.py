@@ -155,7 +155,7 @@ def _grouped(report: Report, chosen: Iterable[Judgement]) -> tuple[Entry, ...]:
     judged = _subjects(report.findings)
     groups: dict[tuple[str, ...], list[Judgement]] = {}
     for one in chosen:
-        groups.setdefault((one.id, one.code, one.message, one.found, one.wanted, one.remediation, *one.evidence), []).append(one)
+        groups.setdefault((one.id, one.code, one.message, one.found, one.wanted, str(one.remedy), *one.evidence), []).append(one)
     entries = [
         Entry(same[0], tuple(one.subject for one in same if one.subject), len(judged[same[0].id]), (same[0].id,))
         for same in groups.values()

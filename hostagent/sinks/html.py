@@ -17,6 +17,7 @@ from hostagent.sinks.digest import (
     verdict_lines,
 )
 from hostagent.sinks.markup import escaped
+from hostagent.steps import in_words
 
 _STYLE = """
 :root { color-scheme: light dark; --bad: #b00020; --warn: #8a5a00; --unknown: #6a3fa0; --good: #1b6e2f; --line: #8886; }
@@ -65,6 +66,6 @@ def _finding(entry: Entry) -> str:
     seen = "\n".join(escaped(line) for line in one.evidence)
     rows = [(label, escaped(text)) for label, text in details(entry)]
     rows += [("seen", f"<code>{seen}</code>")] if seen else []
-    rows += [("remedy", escaped(one.remediation))] if one.remediation else []
+    rows += [("remedy", escaped(in_words(one.remedy)))] if in_words(one.remedy) else []
     told = "".join(f"<dt>{label}</dt><dd>{text}</dd>" for label, text in rows)
     return f"<article>\n<p>{head}</p>\n<dl>{told}</dl>\n</article>\n"

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from hostagent.report import Judgement, Report
 from hostagent.sinks.markup import escaped
+from hostagent.steps import in_words
 
 
 def render_junit(report: Report) -> str:
@@ -63,5 +64,5 @@ def _case(one: Judgement, family: str) -> list[str]:
 
 
 def _told(one: Judgement) -> tuple[str, ...]:
-    pairs = (("severity", one.severity), ("found", one.found), ("wanted", one.wanted), ("remedy", one.remediation))
+    pairs = (("severity", one.severity), ("found", one.found), ("wanted", one.wanted), ("remedy", in_words(one.remedy)))
     return (*(f"{label}: {text}" for label, text in pairs if text), *one.evidence)

@@ -19,6 +19,7 @@ from hostagent.sinks.digest import (
     summary,
     verdict_lines,
 )
+from hostagent.steps import in_words
 from hostagent.visible import visible
 
 _COLOURS = {
@@ -76,8 +77,8 @@ def _add_section(page: _Page, section: Section) -> None:
     told = ("", "")
     for entry in section.entries:
         if section.title in FULL:
-            remedy = (entry.finding.id, entry.finding.remediation)
-            _add_finding(page, entry, "as above" if remedy == told else entry.finding.remediation)
+            remedy = (entry.finding.id, in_words(entry.finding.remedy))
+            _add_finding(page, entry, "as above" if remedy == told else in_words(entry.finding.remedy))
             told = remedy
         else:
             page.add(brief(entry), "  ", "      ")
@@ -94,5 +95,5 @@ def _add_finding(page: _Page, entry: Entry, remedy: str) -> None:
         page.add(visible(line), f"      {'seen':8}", " " * 14)
     if len(one.evidence) > _EVIDENCE_LINES:
         page.add(f"and {len(one.evidence) - _EVIDENCE_LINES} more, all of them with --format json", " " * 14)
-    if one.remediation:
+    if in_words(one.remedy):
         page.add(visible(remedy), f"      {'remedy':8}", " " * 14)

@@ -96,7 +96,7 @@ def test_yielding_nothing_is_a_pass():
 def test_a_check_with_a_subject_runs_once_for_each_in_order_of_their_keys():
     told = run(SIZE, (Disk("b", 1), Disk("a", 100)))
     assert [(one.subject, one.outcome) for one in told] == [("a", "pass"), ("b", "fail")]
-    assert (told[1].found, told[1].wanted, told[1].remediation) == ("1", ">= 10", "Mend it.")
+    assert (told[1].found, told[1].wanted, told[1].remedy) == ("1", ">= 10", "Mend it.")
 
 
 def test_no_subject_is_a_skip_and_never_a_vacuous_pass():

@@ -224,7 +224,7 @@ def test_a_crash_is_told_once_with_where_to_report_it():
 
 
 def test_a_finding_shows_found_wanted_and_remedy_in_that_order():
-    text = render(report(judgement(found="570.1", wanted="580.*", remediation="Install branch 580.")), "text")
+    text = render(report(judgement(found="570.1", wanted="580.*", remedy=(Step("none", "Install branch 580."),))), "text")
     assert re.search(r"found   570\.1\n +wanted  580\.\*\n +remedy  Install branch 580\.\n", text)
 
 
@@ -242,7 +242,7 @@ def test_some_of_eight_gpus_are_counted_against_all():
 
 
 def test_a_remedy_that_was_just_told_is_not_told_again():
-    text = render(report(judgement(message="one", remediation="Mend it."), judgement(message="two", remediation="Mend it.")), "text")
+    text = render(report(judgement(message="one", remedy=(Step("none", "Mend it."),)), judgement(message="two", remediation="Mend it.")), "text")
     assert text.count("Mend it.") == 1
     assert "BLOCKS JOBS (1)" in text, "one check, with two findings"
 
@@ -298,7 +298,7 @@ def test_colour_is_there_only_when_asked_for_and_changes_no_word():
 @settings(deadline=None)
 def test_lines_fit_the_width(width):
     text = render(
-        report(*eight(message="several words that have to be wrapped somewhere " * 4, remediation="one two three " * 30)),
+        report(*eight(message="several words that have to be wrapped somewhere " * 4, remedy=(Step("none", "one two three "),) * 30)),
         "text",
         width=width,
     )

@@ -79,13 +79,13 @@ def finding(part, name="EKS AMI"):
 
 def test_a_remedy_is_what_its_reader_may_do():
     own = CHECKS["toolkit.known_vulnerability"].remedy
-    assert finding(Part("", "host")).remediation == own
-    assert finding(Part("", "image")).remediation == (
+    assert finding(Part("", "host")).remedy == own
+    assert finding(Part("", "image")).remedy == (
         f"EKS AMI brings this part: take an image that has it right, and replace the node. Until then, on this node: {own}"
     )
-    assert "ClusterPolicy" in finding(Part("", "operator")).remediation
-    assert own not in finding(Part("", "provider")).remediation
-    assert finding(Unread("denied")).remediation == own
+    assert "ClusterPolicy" in finding(Part("", "operator")).remedy
+    assert own not in finding(Part("", "provider")).remedy
+    assert finding(Unread("denied")).remedy == own
 
 
 def test_what_has_no_known_place_is_not_judged():

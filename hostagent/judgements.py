@@ -1,0 +1,128 @@
+"""One judgement: of a check, about a subject, from what the check found or from why it could not look."""
+
+import re
+from typing import NamedTuple
+
+from hostagent.check import Check, Finding
+from hostagent.facts.frozen import called_of, subject_kind
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.unread import Unread
+from hostagent.report import Cause, Judgement
+from hostagent.steps import Step
+from hostagent.visible import visible
+from hostagent.vocabulary import SEVERITIES, WRONG, Outcome, Severity
+
+_HEADLINE_CHARS = 90
+
+
+class Subject(NamedTuple):
+    """One of several; all are "" for the whole host."""
+
+    kind: str
+    key: str
+    device: str
+
+
+WHOLE_HOST = Subject("", "", "")
+
+
+def subject_of(facts: HostFacts, key: str) -> Subject:
+    """The subject of that key; one that no fact stands for, such as a GPU that has gone, is a device."""
+    one = facts.subject(key)
+    if one is None:
+        return Subject("device", key, f"device {key}")
+    return Subject(subject_kind(type(one)), key, device(one, key))
+
+
+def device(subject: object, key: str) -> str:
+    """What people call a subject: a GPU by its index in NVML too, which its peers, nvidia-smi and logs of jobs go by."""
+    if isinstance(subject, Gpu):
+        return f"GPU {key}" if isinstance(subject.index, Unread) else f"GPU {subject.index} ({key})"
+    return f"{called_of(type(subject))} {key}"
+
+
+def judgement(
+    one: Check,
+    outcome: Outcome,
+    subject: Subject,
+    *,
+    code: str,
+    message: str,
+    remedy: tuple[Step, ...] = (),
+    evidence: tuple[str, ...] = (),
+    unread: str = "",
+) -> Judgement:
+    return Judgement(
+        id=one.id,
+        outcome=outcome,
+        severity=one.severity,
+        scope=one.scope,
+        axis=one.axis,
+        subject=subject.key,
+        subject_kind=subject.kind,
+        device=subject.device,
+        code=code,
+        message=message,
+        found="",
+        wanted="",
+        headline=_shortened(message) if outcome in ("fail", "unknown") else "",
+        action=remedy[0].action if remedy else "rerun" if outcome == "unknown" else "none",
+        remedy=remedy,
+        evidence=evidence,
+        unread=unread,
+    )
+
+
+def from_finding(one: Check, subject: Subject, finding: Finding, facts: HostFacts, *, is_set: bool) -> Judgement:
+    """`is_set`: the profile says what this check weighs."""
+    if finding.outcome not in WRONG:
+        raise TypeError(f"a finding of outcome {finding.outcome!r}, wanted fail or warn")
+    if isinstance(finding.about, str) and finding.about:
+        subject = subject_of(facts, finding.about)
+    remedy = finding.remedy or one.remedy
+    return Judgement(
+        id=one.id,
+        outcome=finding.outcome,
+        severity=_weight(one.severity, finding, is_set),
+        scope=one.scope,
+        axis=one.axis,
+        subject=subject.key,
+        subject_kind=subject.kind,
+        device=subject.device,
+        code=finding.code,
+        message=finding.message,
+        found=finding.found,
+        wanted=finding.wanted,
+        headline=_headline(finding.headline or one.headline, finding, subject),
+        action=remedy[0].action if remedy else "none",
+        remedy=remedy,
+        evidence=finding.evidence,
+        unread=finding.about.question if isinstance(finding.about, Unread) else "",
+        cause=Cause(one.id, subject.key) if finding.because == () else None,
+    )
+
+
+def _weight(severity: Severity, finding: Finding, is_set: bool) -> Severity:
+    """What the profile sets for a check, nothing raises."""
+    if finding.at_least and not is_set:
+        severity = min(severity, finding.at_least, key=SEVERITIES.index)
+    return max(severity, finding.at_most, key=SEVERITIES.index) if finding.at_most else severity
+
+
+def _headline(template: str, finding: Finding, subject: Subject) -> str:
+    """The template with its words filled in at once, so that none is looked for in what was found; else the message."""
+    if not template:
+        return _shortened(f"{subject.device}: {finding.message}" if subject.device else finding.message)
+    words = {"device": subject.device or "this host", "found": finding.found, "wanted": finding.wanted}
+    return _shortened(re.sub(r"\{(device|found|wanted)\}", lambda match: words[match[1]], template))
+
+
+def _shortened(text: str) -> str:
+    r"""On one line, without control characters.
+
+    >>> _shortened("GPU 4\n has  fallen off"), len(_shortened("x" * 200))
+    ('GPU 4 has fallen off', 90)
+    """
+    line = visible(" ".join(text[: 4 * _HEADLINE_CHARS].split()))
+    return line if len(line) <= _HEADLINE_CHARS else f"{line[: _HEADLINE_CHARS - 1]}…"
