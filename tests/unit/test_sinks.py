@@ -242,7 +242,9 @@ def test_some_of_eight_gpus_are_counted_against_all():
 
 
 def test_a_remedy_that_was_just_told_is_not_told_again():
-    text = render(report(judgement(message="one", remedy=(Step("none", "Mend it."),)), judgement(message="two", remediation="Mend it.")), "text")
+    text = render(
+        report(judgement(message="one", remedy=(Step("none", "Mend it."),)), judgement(message="two", remediation="Mend it.")), "text"
+    )
     assert text.count("Mend it.") == 1
     assert "BLOCKS JOBS (1)" in text, "one check, with two findings"
 
