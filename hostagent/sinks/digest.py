@@ -1,118 +1,129 @@
-"""A report as a tired reader wants it: the verdict and its reason, then what is wrong, equal findings as one entry."""
+"""A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from hostagent.report import PLACEABLE, Judgement, Report, subject_order
+from hostagent.report import PLACEABLE, Judgement, Report
+from hostagent.report.inventory import inventory
+from hostagent.report.told import NOTHING, Group, Told, groups, steps
+from hostagent.steps import Step
 from hostagent.visible import visible
-from hostagent.vocabulary import SEVERITIES, Verdict
+from hostagent.vocabulary import Verdict
 
 WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
-#: Sections whose entries are told with all details.
-FULL = ("BLOCKS JOBS", "TO LOOK AT", "COULD NOT READ", "SECURITY", "WORTH KNOWING")
-_WRONG = ("fail", "warn", "unknown")
-_EVIDENCE = {
-    "host-root": "a live host mounted below another root",
-    "image": "an image that is not running",
-}
-
-
-class Entry(NamedTuple):
-    """One thing to tell: a finding and every subject it holds for, or one reason and every check it stopped."""
-
-    finding: Judgement
-    subjects: tuple[str, ...]
-    of: int  # subjects the check judged
-    ids: tuple[str, ...]
+_READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
+_NAMED = 8
 
 
 class Section(NamedTuple):
-    """Entries under one heading, worst first."""
+    """Causes under one heading, worst first."""
 
     title: str
-    entries: tuple[Entry, ...]
+    groups: tuple[Group, ...]
 
     @property
     def heading(self) -> str:
-        """The title and how many checks stand below it."""
-        return f"{self.title} ({len({name for entry in self.entries for name in entry.ids})})"
+        checks = {told.finding.id for group in self.groups for told in group.members}
+        return f"{self.title} ({_count(len(self.groups), 'cause')}, {_count(len(checks), 'check')})"
+
+
+class Gap(NamedTuple):
+    """One answer that is missing, and what could not be checked without it."""
+
+    reason: str
+    ids: tuple[str, ...]
+    devices: tuple[str, ...]
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def verdict_lines(report: Report) -> tuple[tuple[Verdict, str], ...]:
-    """(verdict, sentence): one when both scopes agree, else one a scope."""
+    """(verdict, sentence): one where both scopes agree, else one per scope."""
     single, multi = report.verdict.single_node, report.verdict.multi_node
-    if report.partial:
-        return ((single, f"{WORDS[single]} by the checks that were asked for alone{_because(report, report.findings, single)}"),)
-    if single == multi:
-        return ((single, f"{WORDS[single]} for single-node and multi-node jobs{_because(report, report.findings, single)}"),)
-    node = [one for one in report.findings if one.scope == "node"]
+    told = groups(report)
+    if report.partial or single == multi:
+        return ((single, _verdict(report, told, single, " by the selected checks" if report.partial else "")),)
+    node = tuple(group for group in told if _scopes(group) == {"node"})
     return (
-        (single, f"{WORDS[single]} for single-node jobs{_because(report, node, single)}"),
-        (multi, f"{WORDS[multi]} for multi-node jobs{_because(report, report.findings, multi)}"),
+        (single, _verdict(report, node, single, " for single-node jobs")),
+        (multi, _verdict(report, told, multi, " for multi-node jobs")),
     )
 
 
-def _because(report: Report, findings: Iterable[Judgement], verdict: Verdict) -> str:
+def _scopes(group: Group) -> set[str]:
+    return {one.scope for one in (*(told.finding for told in group.members), *group.unknown)}
+
+
+def _verdict(report: Report, told: Iterable[Group], verdict: Verdict, whose: str) -> str:
+    first = next((group for group in told if group.rank < NOTHING), None)
     if verdict == "ready":
-        return ""
-    if verdict == "degraded":
-        return f": {_checks(one for one in findings if one.severity != 'info' and one.outcome in _WRONG)} to look at"
-    outcome, phrase = ("fail", "failed") if verdict == "not_ready" else ("unknown", "could not be judged")
-    rank = _ranked(report)
-    blocking = sorted((one for one in findings if (one.severity, one.outcome) == ("critical", outcome)), key=lambda one: rank(one.id))
-    if not blocking:
-        return ": nothing was judged"
-    if verdict == "unknown":
-        return f": {_checks(blocking, 'critical ')} {phrase}"
-    others = len({one.id for one in blocking} - {blocking[0].id})
-    return f": {visible(blocking[0].message)}{f' ({others} more critical check{_s(others)} failed)' if others else ''}"
+        return f"{WORDS[verdict]}{whose}  {inventory(report)}; {_count(report.coverage.judged, 'check')} passed"
+    if first is None:
+        return (
+            f"{WORDS[verdict]}{whose}  None of the selected checks applies here"
+            if report.partial
+            else f"{WORDS[verdict]}  Nothing was checked"
+        )
+    todo = " ".join(step.text for step in steps(report)[:2] if not step.if_back)
+    return f"{WORDS[verdict]}{whose}  {headline(first)}. {visible(todo)}".rstrip()
 
 
-def _checks(findings: Iterable[Judgement], kind: str = "") -> str:
-    count = len({one.id for one in findings})
-    return f"{count} {kind}check{_s(count)}"
+def headline(group: Group) -> str:
+    """What happened, of one device or of several."""
+    one = group.cause.finding
+    text = one.headline or one.message
+    return visible(text.replace(one.device, devices(group.cause.devices)) if one.device else text).rstrip(".")
 
 
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
+def devices(names: tuple[str, ...]) -> str:
+    """``GPU 4 (0000:9d:00.0)``, ``GPUs 0 to 7``, ``GPUs 1, 3, 4``, or the first names and how many there are."""
+    if len(names) <= 1:
+        return visible(names[0]) if names else ""
+    numbers = [name.split()[1] for name in names if name.startswith("GPU ") and name.split()[1].isdecimal()]
+    if len(numbers) == len(names):
+        return f"GPUs {_numbers(sorted(map(int, numbers)))}"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(visible(name) for name in names[:_NAMED])}{more}"
 
 
-def _ranked(report: Report) -> Callable[[str], tuple[int, str]]:
-    """The key that sorts checks as the report wants them read; what it does not name comes last."""
-    places = {name: place for place, name in enumerate(report.reading_order)}
-    return lambda name: (places.get(name, len(places)), name)
+def _numbers(numbers: list[int]) -> str:
+    """
+    >>> _numbers([0, 1, 2, 3]), _numbers([1, 3, 4]), _numbers([2, 3])
+    ('0 to 3', '1, 3, 4', '2, 3')
+    """
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+        return f"{numbers[0]} to {numbers[-1]}"
+    more = f" and {len(numbers) - 2 * _NAMED} more" if len(numbers) > 2 * _NAMED else ""
+    return f"{', '.join(map(str, numbers[: 2 * _NAMED]))}{more}"
 
 
 def host_line(report: Report) -> str:
     host = report.host
-    parts = [
-        host.hostname,
-        host.platform,
-        host.os,
-        f"kernel {host.kernel}" if host.kernel else "",
-        host.arch,
-        f"profile {report.profile.name}",
-    ]
-    return ", ".join(visible(part) for part in parts if part)
+    kernel = f"kernel {host.kernel}" if host.kernel else ""
+    parts = (inventory(report), host.platform, host.os, kernel, host.arch, f"profile {report.profile.name}")
+    return f"{visible(host.hostname)}: {', '.join(visible(part) for part in parts if part)}"
 
 
 def remarks(report: Report) -> tuple[str, ...]:
     """What a reader must know before believing the verdict."""
-    lines = []
-    kind = "a simulated host: a tree whose /proc and /sys are not a kernel's" if report.simulated else _EVIDENCE.get(report.evidence, "")
-    if report.replayed:
-        lines.append(f"judged from a snapshot{f' of {kind}' if kind else ''}")
-    elif kind:
-        lines.append(f"judged from {kind}")
+    kind = "a simulated host" if report.simulated else _READ_FROM.get(report.evidence, "")
+    when = moment(report.observed_at)
+    lines = [
+        f"from a recording{f' of {kind}' if kind else ''}, {when}"
+        if report.replayed
+        else f"read{f' from {kind}' if kind else ''} at {when}"
+    ]
     if (
         report.verdict.multi_node in PLACEABLE
         and not report.partial
         and not any((one.scope, one.severity) == ("fabric", "critical") and one.outcome != "skip" for one in report.findings)
     ):
-        lines.append("no critical check of the fabric applied: the multi-node verdict says no more than the single-node one")
+        lines.append("multi-node: nothing beyond this node was checked")
     if any(one.code == "unread-denied" for one in report.findings):
-        lines.append("some evidence was denied: run it as root to judge the rest")
+        lines.append("some files could not be read: run it as root")
     return tuple(lines)
 
 
@@ -127,110 +138,84 @@ def cage_lines(report: Report) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def todo(report: Report) -> tuple[Step, ...]:
+    return steps(report)
+
+
 def sections(report: Report) -> tuple[Section, ...]:
-    """What is wrong, in reading order; sections without entries are left out."""
-    findings = report.findings
-    noted = [one for one in findings if one.severity == "info" and one.outcome in ("fail", "warn")]
-    counting = [one for one in findings if one.severity != "info"]
-    found = (
-        Section("BLOCKS JOBS", _grouped(report, [one for one in counting if _blocks(one)])),
-        Section("TO LOOK AT", _grouped(report, [one for one in counting if one.outcome in ("fail", "warn") and not _blocks(one)])),
-        Section("COULD NOT READ", _by_reason(report, [one for one in findings if one.outcome == "unknown"])),
-        Section("SECURITY", _grouped(report, [one for one in noted if one.axis == "security"])),
-        Section("WORTH KNOWING", _grouped(report, [one for one in noted if one.axis != "security"])),
-        Section("TURNED OFF", _by_reason(report, [one for one in findings if one.outcome == "off"])),
+    """What was found, in reading order; sections without a cause are left out."""
+    found = [group for group in groups(report) if group.cause.finding.outcome != "unknown"]
+    noted = [group for group in found if group.rank == NOTHING]
+    made = (
+        Section("BLOCKS JOBS", tuple(group for group in found if group.rank == 0)),
+        Section("TO LOOK AT", tuple(group for group in found if 0 < group.rank < NOTHING)),
+        Section("SECURITY", tuple(group for group in noted if group.cause.finding.axis == "security")),
+        Section("WORTH KNOWING", tuple(group for group in noted if group.cause.finding.axis != "security")),
     )
-    return tuple(section for section in found if section.entries)
+    return tuple(section for section in made if section.groups)
 
 
-def rest(report: Report) -> tuple[Section, ...]:
-    """What a reader sees only on request: what passed and what did not apply."""
-    passed = Section("PASSED", _grouped(report, [one for one in report.findings if one.outcome == "pass"]))
-    skipped = Section("DID NOT APPLY", _by_reason(report, [one for one in report.findings if one.outcome == "skip"]))
-    return tuple(section for section in (passed, skipped) if section.entries)
+def gaps(report: Report) -> tuple[Gap, ...]:
+    """What could not be checked, one entry per missing answer, those that stop jobs first."""
+    by_reason: dict[str, list[Judgement]] = {}
+    for one in sorted((one for one in report.findings if one.outcome == "unknown"), key=lambda one: one.severity != "critical"):
+        by_reason.setdefault(one.unread or one.message, []).append(one)
+    return tuple(_gap(ones) for ones in by_reason.values())
 
 
-def _grouped(report: Report, chosen: Iterable[Judgement]) -> tuple[Entry, ...]:
-    """Findings that differ in their subject alone become one entry."""
-    judged = _subjects(report.findings)
-    groups: dict[tuple[str, ...], list[Judgement]] = {}
-    for one in chosen:
-        groups.setdefault((one.id, one.code, one.message, one.found, one.wanted, str(one.remedy), *one.evidence), []).append(one)
-    entries = [
-        Entry(same[0], tuple(one.subject for one in same if one.subject), len(judged[same[0].id]), (same[0].id,))
-        for same in groups.values()
-    ]
-    return tuple(sorted(entries, key=_worst_first(report)))
+def _gap(ones: list[Judgement]) -> Gap:
+    ids, named = dict.fromkeys(one.id for one in ones), dict.fromkeys(one.device for one in ones if one.device)
+    return Gap(visible(ones[0].message), tuple(ids), tuple(named))
 
 
-def _by_reason(report: Report, chosen: Iterable[Judgement]) -> tuple[Entry, ...]:
-    """One unreadable file stops many checks: the reason is told once, with the checks beside it, worst first."""
-    groups: dict[str, list[Judgement]] = {}
-    for one in sorted(chosen, key=_severity):
-        groups.setdefault(one.unread or one.message, []).append(one)
-    judged = _subjects(report.findings)
-    entries = []
-    for same in groups.values():
-        ids = tuple(dict.fromkeys(one.id for one in same))
-        subjects = tuple(dict.fromkeys(one.subject for one in same if one.subject))
-        entries.append(Entry(same[0], subjects, len(set().union(*(judged[name] for name in ids)) - {""}), ids))
-    return tuple(sorted(entries, key=_worst_first(report)))
+def turned_off(report: Report) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """(who and why, checks)."""
+    return _by_message(report, "off")
 
 
-def _subjects(everything: Iterable[Judgement]) -> dict[str, set[str]]:
-    """By check, what it judged."""
-    subjects: dict[str, set[str]] = {}
-    for one in everything:
-        subjects.setdefault(one.id, set()).add(one.subject)
-    return subjects
+def skipped(report: Report) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """(why it does not apply, checks)."""
+    return _by_message(report, "skip")
 
 
-def _blocks(one: Judgement) -> bool:
-    return (one.severity, one.outcome) == ("critical", "fail")
+def _by_message(report: Report, outcome: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    by_message: dict[str, dict[str, None]] = {}
+    for one in report.findings:
+        if one.outcome == outcome:
+            where = f"{one.id} ({one.subject})" if one.subject else one.id
+            by_message.setdefault(visible(one.message), {})[visible(where)] = None
+    return tuple((message, tuple(ids)) for message, ids in by_message.items())
 
 
-def _severity(one: Judgement) -> int:
-    return SEVERITIES.index(one.severity)
+def passed(report: Report) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.id for one in report.findings if one.outcome == "pass"))
 
 
-def _worst_first(report: Report) -> Callable[[Entry], tuple[Any, ...]]:
-    rank = _ranked(report)
-    return lambda entry: (_severity(entry.finding), rank(entry.finding.id), tuple(map(subject_order, entry.subjects)))
-
-
-def subjects_phrase(entry: Entry) -> str:
-    """``0000:1b:00.0``, ``3 of 8: …``, ``all 8: …``; "" for the whole host."""
-    names = tuple(visible(name) for name in entry.subjects)
-    if len(names) <= 1:
-        return names[0] if names else ""
-    return f"{'all' if len(names) == entry.of else f'{len(names)} of'} {entry.of}: {', '.join(names)}"
-
-
-def checks_phrase(entry: Entry) -> str:
-    """The check, or how many there are."""
-    return entry.ids[0] if len(entry.ids) == 1 else f"{len(entry.ids)} checks"
-
-
-def details(entry: Entry) -> tuple[tuple[str, str], ...]:
-    """(label, text) of what an entry has to say beside its message."""
-    checks = ", ".join(entry.ids) if len(entry.ids) > 1 else ""
-    rows = (("checks", checks), ("where", subjects_phrase(entry)), ("found", entry.finding.found), ("wanted", entry.finding.wanted))
-    return tuple((label, text) for label, text in rows if text)
-
-
-def brief(entry: Entry) -> str:
-    """An entry on one line: a pass by its check, anything else by its reason; with the subjects where a profile names them."""
-    where = subjects_phrase(entry)
-    checks = ", ".join(entry.ids) + (f" ({where})" if where and entry.finding.outcome in ("pass", "off") else "")
-    return checks if entry.finding.outcome == "pass" else f"{visible(entry.finding.message)}: {checks}"
+def told_line(told: Told) -> str:
+    """``message (found X, wanted Y)``, without what the message says already."""
+    one = told.finding
+    pairs = [f"{label} {text}" for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message]
+    more = f" ({', '.join(pairs)})" if pairs else ""
+    return visible(f"{one.message}{more}")
 
 
 def summary(report: Report) -> str:
-    """``checks: 61 judged, 4 could not judge, 30 did not apply, 0 off; 0.12 s``."""
-    told = report.coverage
-    counts = f"checks: {told.judged} judged, {told.unknown} could not judge, {told.skipped} did not apply, {told.off} off"
+    """``121 passed, 3 failed, 25 unknown, 21 not applicable, 0 off (0.04 s)``: each check once, by its worst outcome."""
+    worst: dict[str, int] = {}
+    names = ("failed", "unknown", "to look at", "worth knowing", "passed", "off", "not applicable")
+    for one in report.findings:
+        worst[one.id] = min(worst.get(one.id, len(names)), names.index(_counted(one)))
+    counts = [(names[place], list(worst.values()).count(place)) for place in (4, 0, 1, 2, 3, 6, 5)]
     took = report.timings_ms.get("total")
-    return counts if took is None else f"{counts}; {took / 1000:.2f} s"
+    return ", ".join(f"{count} {name}" for name, count in counts if count) + (f" ({took / 1000:.2f} s)" if took is not None else "")
+
+
+def _counted(one: Judgement) -> str:
+    if one.outcome in ("fail", "warn"):
+        return (
+            "worth knowing" if one.severity == "info" else "failed" if (one.outcome, one.severity) == ("fail", "critical") else "to look at"
+        )
+    return {"pass": "passed", "unknown": "unknown", "skip": "not applicable"}.get(one.outcome, "off")
 
 
 def moment(seconds: float) -> str:

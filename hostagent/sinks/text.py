@@ -1,25 +1,28 @@
-"""The report for a person at a terminal: readable in ten seconds, from the top."""
+"""The report for a person at a terminal: what happened and what to do, readable in ten seconds."""
 
 import textwrap
+from collections.abc import Iterable
 
 from hostagent.report import Report
+from hostagent.report.told import Group, Told
 from hostagent.sinks.digest import (
-    FULL,
-    Entry,
+    Gap,
     Section,
-    brief,
     cage_lines,
-    checks_phrase,
-    details,
+    devices,
+    gaps,
+    headline,
     host_line,
-    moment,
+    passed,
     remarks,
-    rest,
     sections,
+    skipped,
     summary,
+    todo,
+    told_line,
+    turned_off,
     verdict_lines,
 )
-from hostagent.steps import in_words
 from hostagent.visible import visible
 
 _COLOURS = {
@@ -29,28 +32,38 @@ _COLOURS = {
     "ready": "\x1b[1;32m",
     "BLOCKS JOBS": "\x1b[1;31m",
     "TO LOOK AT": "\x1b[1;33m",
-    "COULD NOT READ": "\x1b[1;35m",
-    "critical": "\x1b[31m",
+    "NOT CHECKED": "\x1b[1;35m",
 }
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-_EVIDENCE_LINES = 3
 _MIN_WIDTH = 40
 
 
 def render_text(report: Report, *, colour: bool = False, width: int = 100, verbose: bool = False) -> str:
-    """Lines of at most `width` columns, except for words that are longer. `verbose` adds what passed and what did not apply."""
+    """Lines of at most `width` columns, except for words that are longer. `verbose` adds evidence, ids, and what passed or did not apply."""
     page = _Page(colour, max(width, _MIN_WIDTH))
     for verdict, sentence in verdict_lines(report):
         page.add(sentence, style=verdict)
-    page.add(host_line(report))
-    for remark in (*remarks(report), f"read at {moment(report.observed_at)}"):
-        page.add(remark)
-    for line in cage_lines(report) if verbose else ():
-        page.add(visible(line))
-    for section in sections(report) + (rest(report) if verbose else ()):
-        _add_section(page, section)
+    if report.verdict.single_node != "ready" or verbose:
+        page.add(host_line(report))
+    for remark in (*remarks(report), *(cage_lines(report) if verbose else ())):
+        page.add(visible(remark))
+    _add_steps(page, report)
+    told = sections(report)
+    quiet = report.verdict.multi_node == report.verdict.single_node == "ready" and not verbose
+    for section in told:
+        if quiet and section.title in ("SECURITY", "WORTH KNOWING"):
+            page.lines.append("")
+            page.add(f"{section.title}  {'; '.join(headline(group) for group in section.groups)}", then="  ")
+        else:
+            _add_section(page, section, verbose=verbose)
+    _add_gaps(page, gaps(report), verbose=verbose)
+    _add_list(page, "TURNED OFF", turned_off(report))
+    if verbose:
+        page.heading("PASSED")
+        page.add(", ".join(passed(report)), "  ")
+        _add_list(page, "NOT APPLICABLE", skipped(report))
     page.lines.append("")
-    page.add(summary(report))
+    page.add(f"{summary(report)}.{_why(told)}")
     return "\n".join(page.lines) + "\n"
 
 
@@ -70,30 +83,57 @@ class _Page:
         code = (_COLOURS.get(style, _BOLD) if style else "") if self._colour else ""
         self.lines += [f"{code}{line}{_PLAIN}" if code else line for line in wrapped]
 
-
-def _add_section(page: _Page, section: Section) -> None:
-    page.lines.append("")
-    page.add(section.heading, style=section.title)
-    told = ("", "")
-    for entry in section.entries:
-        if section.title in FULL:
-            remedy = (entry.finding.id, in_words(entry.finding.remedy))
-            _add_finding(page, entry, "as above" if remedy == told else in_words(entry.finding.remedy))
-            told = remedy
-        else:
-            page.add(brief(entry), "  ", "      ")
+    def heading(self, text: str, style: str = "") -> None:
+        self.lines.append("")
+        self.add(text, style=style or text)
 
 
-def _add_finding(page: _Page, entry: Entry, remedy: str) -> None:
-    one = entry.finding
-    severity = "warning" if one.outcome == "warn" else one.severity  # what it does to the verdict
-    critical = "critical" if severity == "critical" else ""
-    page.add(f"{severity}  {checks_phrase(entry)}  {visible(one.message)}", "  ", "      ", style=critical)
-    for label, text in details(entry):
-        page.add(visible(text), f"      {label:8}", " " * 14)
-    for line in one.evidence[:_EVIDENCE_LINES]:
-        page.add(visible(line), f"      {'seen':8}", " " * 14)
-    if len(one.evidence) > _EVIDENCE_LINES:
-        page.add(f"and {len(one.evidence) - _EVIDENCE_LINES} more, all of them with --format json", " " * 14)
-    if in_words(one.remedy):
-        page.add(visible(remedy), f"      {'remedy':8}", " " * 14)
+def _add_steps(page: _Page, report: Report) -> None:
+    steps = todo(report)
+    if not steps:
+        return
+    page.heading("WHAT TO DO")
+    for number, step in enumerate(steps, 1):
+        text = f"If it comes back: {step.text}" if step.if_back else step.text
+        page.add(f"{number}. {visible(text)}", "  ", "     ")
+        if step.command:
+            page.lines.append(f"     {visible(step.command)}")
+
+
+def _add_section(page: _Page, section: Section, *, verbose: bool) -> None:
+    page.heading(section.heading, section.title)
+    for group in section.groups:
+        if group.cause.devices:
+            page.add(devices(group.cause.devices), "  ")
+        for told in group.members:
+            _add_finding(page, told, group, verbose=verbose)
+
+
+def _add_finding(page: _Page, told: Told, group: Group, *, verbose: bool) -> None:
+    one = told.finding
+    where = f"{devices(told.devices)}: " if told.devices != group.cause.devices and told.devices else ""
+    page.add(f"{one.id}  {where}{told_line(told)}", "    " if group.cause.devices else "  ", "        ")
+    for line in one.evidence if verbose else ():
+        page.add(visible(line), "        ", "            ")
+
+
+def _add_gaps(page: _Page, missing: Iterable[Gap], *, verbose: bool) -> None:
+    for number, gap in enumerate(missing):
+        if not number:
+            page.heading("NOT CHECKED")
+        checks = gap.ids[0] if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
+        whose = f" of {devices(gap.devices)}" if gap.devices else ""
+        page.add(f"{checks}{whose}: {gap.reason}", "  ", "      ")
+        if verbose and len(gap.ids) > 1:
+            page.add(", ".join(gap.ids), "      ")
+
+
+def _add_list(page: _Page, title: str, rows: Iterable[tuple[str, tuple[str, ...]]]) -> None:
+    for number, (message, ids) in enumerate(rows):
+        if not number:
+            page.heading(title)
+        page.add(f"{message}: {', '.join(ids)}", "  ", "      ")
+
+
+def _why(told: tuple[Section, ...]) -> str:
+    return f" Why: hostagent checks show {told[0].groups[0].cause.finding.id}" if told else ""

@@ -20,6 +20,7 @@ from hostagent.deliver.file import deliver
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS, render
 from hostagent.sinks.tracebacks import tracebacks
+from hostagent.steps import Step
 from hostagent.visible import visible
 
 VALIDATE = jsonschema.Draft202012Validator(published("report"))
@@ -243,7 +244,8 @@ def test_some_of_eight_gpus_are_counted_against_all():
 
 def test_a_remedy_that_was_just_told_is_not_told_again():
     text = render(
-        report(judgement(message="one", remedy=(Step("none", "Mend it."),)), judgement(message="two", remediation="Mend it.")), "text"
+        report(judgement(message="one", remedy=(Step("none", "Mend it."),)), judgement(message="two", remedy=(Step("none", "Mend it."),))),
+        "text",
     )
     assert text.count("Mend it.") == 1
     assert "BLOCKS JOBS (1)" in text, "one check, with two findings"

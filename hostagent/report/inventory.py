@@ -1,0 +1,59 @@
+"""What a host is made of, on one line: from the facts of its report, so that whoever has the report can say it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from hostagent.report import Report
+
+_GIB = 1024**3
+
+
+def inventory(report: Report) -> str:
+    """``8 x NVIDIA H100 80GB HBM3 (80 GiB), driver 580.178.04 (open), toolkit 1.19.0, containerd 2.1.5``; what is unread is left out."""
+    facts = report.facts
+    runtimes = [_runtime(one) for one in _rows(facts.get("runtimes"))]
+    return ", ".join(part for part in (_gpus(facts), _driver(facts), _toolkit(facts), *runtimes) if part)
+
+
+def _gpus(facts: Mapping[str, Any]) -> str:
+    rows = facts.get("gpus")
+    if not isinstance(rows, list):
+        return ""
+    if not rows:
+        return "no GPU"
+    kinds = Counter((_text(one.get("name")) or "GPU of unknown model", _memory(one.get("memory_bytes"))) for one in rows)
+    return ", ".join(f"{count} x {name}{memory}" for (name, memory), count in kinds.items())
+
+
+def _memory(value: Any) -> str:
+    return f" ({value / _GIB:.0f} GiB)" if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+def _driver(facts: Mapping[str, Any]) -> str:
+    driver = facts.get("driver")
+    if not isinstance(driver, dict):
+        return ""
+    loaded, userland, flavour = (_text(driver.get(name)) for name in ("loaded", "userland", "flavour"))
+    if loaded and userland and loaded != userland:
+        return f"driver {loaded} loaded / {userland} installed"
+    version = loaded or userland
+    return f"driver {version}{f' ({flavour})' if flavour else ''}{'' if loaded else ' (not loaded)'}" if version else ""
+
+
+def _toolkit(facts: Mapping[str, Any]) -> str:
+    toolkit = facts.get("toolkit")
+    version = _text(toolkit.get("version")) if isinstance(toolkit, dict) else ""
+    return f"toolkit {version}" if version else ""
+
+
+def _runtime(row: Mapping[str, Any]) -> str:
+    return " ".join(part for part in (_text(row.get("kind")), _text(row.get("version"))) if part)
+
+
+def _rows(value: Any) -> list[Any]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
