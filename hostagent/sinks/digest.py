@@ -90,7 +90,8 @@ def devices(names: tuple[str, ...]) -> str:
 
 
 def _numbers(numbers: list[int]) -> str:
-    """
+    """Numbers in their order, as people write them.
+
     >>> _numbers([0, 1, 2, 3]), _numbers([1, 3, 4]), _numbers([2, 3])
     ('0 to 3', '1, 3, 4', '2, 3')
     """

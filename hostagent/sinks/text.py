@@ -39,7 +39,7 @@ _MIN_WIDTH = 40
 
 
 def render_text(report: Report, *, colour: bool = False, width: int = 100, verbose: bool = False) -> str:
-    """Lines of at most `width` columns, except for words that are longer. `verbose` adds evidence, ids, and what passed or did not apply."""
+    """Lines of at most `width` columns, except for words that are longer. `verbose` adds evidence, ids, what passed or did not apply."""
     page = _Page(colour, max(width, _MIN_WIDTH))
     for verdict, sentence in verdict_lines(report):
         page.add(sentence, style=verdict)
