@@ -4,7 +4,7 @@ The specification was made before the GPU was there, or while it had fallen off.
 devices all count. Only what nvidia-ctk makes has a name for each GPU: the device plugin's and the DRA driver's name what they hand out.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import CTK_KIND
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
@@ -20,7 +20,14 @@ from ._specs import valid_specs
     severity="critical",
     since="0.1",
     because=("gpu.on_bus", "gpu.lost", "gpu.init_failed"),
-    remedy="Run 'systemctl restart nvidia-cdi-refresh.service', then 'nvidia-ctk cdi list'.",
+    headline="No CDI specification names {device}",
+    remedy=(
+        Step(
+            "restart_service",
+            "Renew the CDI specification, then look at 'nvidia-ctk cdi list'.",
+            command="systemctl restart nvidia-cdi-refresh.service",
+        ),
+    ),
     references=("NVIDIA Container Toolkit, support for the Container Device Interface: device naming",),
 )
 def devices_cover_gpus(gpu: Gpu, cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ Containers fail with "error stat'ing file" or "unresolvable CDI devices", or sta
 behind by a driver upgrade, most often as a copy in /etc/cdi, which nothing refreshes.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -20,7 +20,11 @@ from ._specs import others_cover, valid_specs
     severity="critical",
     since="0.1",
     because=("driver.library_match",),
-    remedy="Remove a copy in /etc/cdi, then run 'systemctl restart nvidia-cdi-refresh.service'.",
+    headline="A CDI specification is of driver {found}, driver {wanted} is loaded",
+    remedy=(
+        Step("configure", "Remove a copy in /etc/cdi."),
+        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+    ),
     references=("NVIDIA Container Toolkit issue 1239", "NVIDIA Container Toolkit, support for the Container Device Interface"),
 )
 def driver_version(

@@ -4,7 +4,7 @@ Between directories there is no conflict, the later directory wins. A second gen
 again, is what usually leaves two.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
@@ -17,7 +17,8 @@ from ._specs import valid_specs
     severity="critical",
     since="0.1",
     because=("cdi.etc_copy",),
-    remedy="Remove one of the two files, then check with 'nvidia-ctk cdi list'.",
+    headline="A CDI device is defined twice: no runtime resolves it",
+    remedy=(Step("configure", "Remove one of the two files, then look at 'nvidia-ctk cdi list'."),),
     references=("CDI library, cache.go: conflicting device",),
 )
 def duplicates(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ The refresh unit writes to /var/run/cdi, which is empty after each boot. What li
 device numbers of the day it was made, and its devices stay even where the new specification does not name them.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.unread import Unread
 
@@ -13,7 +13,15 @@ from hostagent.facts.unread import Unread
     title="No generated CDI specification lies in /etc/cdi",
     severity="warning",
     since="0.1",
-    remedy="Delete the file and run 'systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service'.",
+    headline="A generated CDI specification in /etc/cdi grows old",
+    remedy=(
+        Step("configure", "Delete the file."),
+        Step(
+            "restart_service",
+            "Let the refresh units make it.",
+            command="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+        ),
+    ),
     references=("NVIDIA Container Toolkit issues 1239 and 1934", "CDI specification, spec directories"),
 )
 def etc_copy(cdi: Cdi) -> Findings:

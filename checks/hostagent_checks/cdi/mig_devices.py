@@ -6,7 +6,7 @@ Nothing watches a change of MIG, the refresh unit does not either. A job that is
 and finds no GPU.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.derived.access import CTK_KIND
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
@@ -21,7 +21,14 @@ from ._specs import valid_specs
     title="The CDI specifications know whether MIG is on",
     severity="critical",
     since="0.1",
-    remedy="Run 'systemctl restart nvidia-cdi-refresh.service' after each change of MIG.",
+    headline="The CDI specification does not fit the MIG mode of {device}",
+    remedy=(
+        Step(
+            "restart_service",
+            "Renew the CDI specification after each change of MIG.",
+            command="systemctl restart nvidia-cdi-refresh.service",
+        ),
+    ),
     references=("NVIDIA Container Toolkit, CDI: limitations of the automatic refresh",),
 )
 def mig_devices(

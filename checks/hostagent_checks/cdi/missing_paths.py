@@ -4,7 +4,7 @@ The runtime says "error stat'ing file …: no such file or directory". A driver 
 specification was made leaves it like this.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
@@ -19,7 +19,8 @@ from ._specs import others_cover, valid_specs
     severity="critical",
     since="0.1",
     because=("driver.library_match", "cdi.driver_version"),
-    remedy="Once the driver answers (see the driver findings), run 'systemctl restart nvidia-cdi-refresh.service'.",
+    headline="A CDI specification names files that do not exist",
+    remedy=(Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),),
     references=("CDI specification, SPEC.md: hostPath", "NVIDIA Container Toolkit issue 1239"),
 )
 def missing_paths(

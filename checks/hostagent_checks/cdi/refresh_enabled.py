@@ -4,7 +4,7 @@ The toolkit's packages enable nothing when they are installed into an image, so 
 specification. The service makes it at boot, the path unit makes it anew when a driver or the toolkit is installed.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Services
 from hostagent.profile import Profile
 
@@ -17,7 +17,14 @@ _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
     title="The CDI refresh units are enabled",
     severity="warning",
     since="0.1",
-    remedy="Run 'systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service'; in an image with --root=DIR.",
+    headline="The CDI refresh units are not enabled",
+    remedy=(
+        Step(
+            "restart_service",
+            "Enable them; in an image with --root=<directory> and without --now.",
+            command="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+        ),
+    ),
     references=("NVIDIA Container Toolkit, CDI: automatic refresh", "systemctl(1), is-enabled"),
 )
 def refresh_enabled(services: Services, profile: Profile) -> Findings:

@@ -5,7 +5,7 @@ Some releases of the toolkit ship the unit like this. A drop-in cannot clear ``A
 specification late: pods that need it fail for the first seconds after a boot, which counts where the profile wants CDI.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.profile import Profile
 
@@ -14,7 +14,12 @@ from hostagent.profile import Profile
     title="The CDI refresh waits for nothing that waits for it",
     severity="critical",
     since="0.1",
-    remedy="Upgrade the toolkit, or take 'After=multi-user.target' out of nvidia-cdi-refresh.service itself and reload systemd.",
+    headline="The CDI refresh unit is in an ordering cycle",
+    remedy=(
+        Step(
+            "install", "Upgrade the toolkit; or take 'After=multi-user.target' out with 'systemctl edit --full nvidia-cdi-refresh.service'."
+        ),
+    ),
     references=("NVIDIA Container Toolkit issues 1735 and 1611", "systemd.unit(5), Before= and After="),
 )
 def refresh_order(cdi: Cdi, profile: Profile) -> Findings:

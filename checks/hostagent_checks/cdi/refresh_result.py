@@ -3,7 +3,7 @@
 It fails when the driver was not loaded yet, and some toolkit versions do not try again. The service's journal has the reason.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.cdi import Cdi
 
 
@@ -12,7 +12,14 @@ from hostagent.facts.cdi import Cdi
     severity="warning",
     since="0.1",
     because=("cdi.refresh_order", "driver.nvml_initialises"),
-    remedy="Read 'journalctl -b -u nvidia-cdi-refresh.service', then run 'systemctl restart nvidia-cdi-refresh.service'.",
+    headline="The last CDI refresh failed",
+    remedy=(
+        Step(
+            "restart_service",
+            "Read 'journalctl -b -u nvidia-cdi-refresh.service', then run it again.",
+            command="systemctl restart nvidia-cdi-refresh.service",
+        ),
+    ),
     references=("systemctl(1), show: Result", "NVIDIA Container Toolkit issue 1611"),
 )
 def refresh_result(cdi: Cdi) -> Findings:

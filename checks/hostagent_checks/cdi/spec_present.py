@@ -5,7 +5,7 @@ specification for each container by itself (jit-cdi) and needs no file; the DRA 
 none. Where the runtime has no way at all to give GPUs, `runtime.nvidia_handler` says so, where podman alone is there `runtime.present`.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import ways
 from hostagent.derived.serving import serving
 from hostagent.facts.cdi import Cdi
@@ -19,7 +19,14 @@ from hostagent.profile import Profile
     severity="critical",
     since="0.1",
     because=("toolkit.installed", "cdi.refresh_order", "driver.nvml_initialises", "cdi.refresh_enabled"),
-    remedy="Run 'systemctl restart nvidia-cdi-refresh.service', or 'nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml'.",
+    headline="No CDI specification names the GPUs",
+    remedy=(
+        Step(
+            "restart_service",
+            "Make one; or 'nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml'.",
+            command="systemctl restart nvidia-cdi-refresh.service",
+        ),
+    ),
     references=("NVIDIA Container Toolkit, support for the Container Device Interface",),
 )
 def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ The message a user sees is "unresolvable CDI devices". A half-written file, an e
 version it declares are the usual causes.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
@@ -18,7 +18,11 @@ from ._specs import others_cover, read_ones, skip_without_cdi
     title="Every CDI specification can be read",
     severity="critical",
     since="0.1",
-    remedy="Remove the file and make it anew: 'systemctl restart nvidia-cdi-refresh.service'.",
+    headline="A CDI specification cannot be read",
+    remedy=(
+        Step("configure", "Remove the file."),
+        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+    ),
     references=("CDI specification, SPEC.md", "CDI library, spec.go"),
 )
 def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ Newer toolkits write a newer version, because they add the groups of device node
 Older runtimes say "unresolvable CDI devices" and no more. A runtime whose CDI is off reads none of them.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.derived.serving import serving
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
@@ -20,8 +20,14 @@ from ._specs import taken_specs
     title="The container runtimes can read the CDI specifications' version",
     severity="critical",
     since="0.1",
-    remedy="Upgrade the runtime, or set NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes in "
-    "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env and restart nvidia-cdi-refresh.",
+    headline="The container runtime cannot read the CDI specification's version",
+    remedy=(
+        Step(
+            "install",
+            "Upgrade the runtime, or set NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes in /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env.",
+        ),
+        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+    ),
     references=("CDI specification, released versions", "NVIDIA Container Toolkit, support for the Container Device Interface"),
 )
 def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ The number is dynamic: it can differ after each boot. Containers then get a node
 999 inside them while everything works outside.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -19,7 +19,11 @@ from ._specs import others_cover, valid_specs
     title="The CDI specifications have the kernel's number for nvidia-uvm",
     severity="critical",
     since="0.1",
-    remedy="Delete a copy in /etc/cdi, run 'systemctl restart nvidia-cdi-refresh.service', and load nvidia-uvm at boot.",
+    headline="The CDI specification has a wrong number for nvidia-uvm",
+    remedy=(
+        Step("configure", "Delete a copy in /etc/cdi, and let each boot load nvidia-uvm."),
+        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+    ),
     references=("NVIDIA Container Toolkit issue 1934", "proc_devices(5)"),
 )
 def uvm_major(

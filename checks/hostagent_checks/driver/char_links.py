@@ -4,7 +4,7 @@ After 'systemctl daemon-reload' NVML says "Unknown Error" in a container that ra
 /dev/char, where the driver registers nothing. Containers that get their GPUs by CDI, and current runc, are not affected.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 
 
@@ -12,7 +12,14 @@ from hostagent.facts.driver import Driver
     title="/dev/char has links to the driver's device nodes",
     severity="info",
     since="0.1",
-    remedy="Run 'nvidia-ctk system create-dev-char-symlinks --create-all' at each boot, or let containers get GPUs by CDI.",
+    headline="/dev/char lacks links to the driver's device nodes",
+    remedy=(
+        Step(
+            "configure",
+            "Make the links at each boot, or let containers get GPUs by CDI.",
+            command="nvidia-ctk system create-dev-char-symlinks --create-all",
+        ),
+    ),
     references=("NVIDIA Container Toolkit, section Troubleshooting: containers losing access to GPUs",),
 )
 def char_links(driver: Driver) -> Findings:

@@ -4,7 +4,7 @@ On Grace Hopper and Grace Blackwell the driver offers GPU memory to the kernel a
 kubelet then counts it as host memory, and CUDA programs find less than the card has.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
@@ -17,8 +17,14 @@ from hostagent.knowledge.pci import COHERENT, architecture
     title="On Kubernetes the driver keeps coherent GPU memory to itself",
     severity="warning",
     since="0.1",
-    remedy="Put 'options nvidia NVreg_CoherentGPUMemoryMode=driver' into /etc/modprobe.d/nvidia-coherent.conf, rebuild the initramfs if it "
-    "holds the driver, and reboot.",
+    headline="The driver gives coherent GPU memory to the kernel, which Kubernetes then uses",
+    remedy=(
+        Step(
+            "configure",
+            "Put 'options nvidia NVreg_CoherentGPUMemoryMode=driver' into /etc/modprobe.d/nvidia-coherent.conf, and rebuild the initramfs if it has the driver.",
+        ),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("NVIDIA GPU Operator, section on coherent driver-based memory management (CDMM)",),
 )
 def coherent_memory(driver: Driver, machine: Machine, gpus: tuple[Gpu, ...]) -> Findings:

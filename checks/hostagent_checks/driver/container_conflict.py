@@ -4,7 +4,7 @@ The driver container then cannot unload it ("Could not unload NVIDIA driver kern
 restarts for ever; or host tools use libraries that do not match the container's module.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 
@@ -16,7 +16,10 @@ from ._container import host_libraries
     severity="warning",
     part="",
     since="0.1",
-    remedy="Keep one: remove the host's driver packages, or turn the operator's driver off ('driver.enabled=false').",
+    headline="The driver has two owners: packages of the host and a driver container",
+    remedy=(
+        Step("contact_owner", "Keep one: remove the host's driver packages, or turn the operator's driver off ('driver.enabled=false')."),
+    ),
     references=("NVIDIA/gpu-operator issues 126 and 2166",),
 )
 def container_conflict(driver: Driver, kernel: Kernel) -> Findings:

@@ -4,7 +4,7 @@ A driver runs every CUDA of its own major version and older. Of its own major ve
 by minor-version compatibility: what needs the newer driver's compiler (PTX) or new interfaces fails then.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
@@ -20,7 +20,11 @@ from ._module import module_version
     severity="critical",
     since="0.1",
     because=("driver.version",),
-    remedy="Install a driver of a branch that runs this CUDA, or ask for an older toolkit in the profile.",
+    headline="The driver runs CUDA {found}, the profile wants {wanted}",
+    remedy=(
+        Step("install", "Install a driver of a branch that runs this CUDA, or ask for an older one in the profile."),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("CUDA Compatibility", "CUDA Toolkit Release Notes, table of driver versions"),
 )
 def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:

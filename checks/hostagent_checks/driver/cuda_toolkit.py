@@ -1,6 +1,6 @@
 """The CUDA toolkit below /usr/local/cuda is not the one that the profile asks for: builds and host programs use another."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.version import satisfies, upstream
 from hostagent.profile import Profile
@@ -10,7 +10,8 @@ from hostagent.profile import Profile
     title="The CUDA toolkit is of the version the profile asks for",
     severity="critical",
     since="0.1",
-    remedy="Install the package cuda-toolkit-<major>-<minor>, or point /usr/local/cuda at the wanted version.",
+    headline="The CUDA toolkit is {found}, the profile wants {wanted}",
+    remedy=(Step("install", "Install the package cuda-toolkit-<major>-<minor>, or point /usr/local/cuda at the wanted version."),),
     references=("CUDA Installation Guide for Linux, section Package Manager Metas",),
 )
 def cuda_toolkit(driver: Driver, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ That number is dynamic: it can differ after each load. Nodes that were made by h
 Where a setuid nvidia-modprobe is installed, missing nodes come with the first program that wants them, and their lack is only said.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 
 from ._container import path_inside
@@ -16,7 +16,14 @@ _MAKE = "Run 'nvidia-modprobe -c0 -u' as root."
     title="The nodes of nvidia-uvm have the kernel's major number",
     severity="critical",
     since="0.1",
-    remedy="Remove the nodes and make them anew: 'rm /dev/nvidia-uvm /dev/nvidia-uvm-tools && nvidia-modprobe -c0 -u'.",
+    headline="The device nodes of nvidia-uvm do not have the kernel's major number",
+    remedy=(
+        Step(
+            "restart_service",
+            "Remove the nodes and make them again.",
+            command="rm -f /dev/nvidia-uvm /dev/nvidia-uvm-tools && nvidia-modprobe -c0 -u",
+        ),
+    ),
     references=("proc_devices(5)", "NVIDIA/nvidia-container-toolkit issue 1934"),
 )
 def device_majors(driver: Driver) -> Findings:

@@ -4,7 +4,7 @@ The nodes are made by nvidia-modprobe, udev rules or the persistence daemon; a c
 A driver container keeps them in its own /dev, below /run/nvidia/driver: there they count too.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 
@@ -20,7 +20,14 @@ _MODESET_MINOR = 254
     severity="critical",
     since="0.1",
     because=("driver.loaded",),
-    remedy="Run 'nvidia-modprobe -c <minor>' for each missing GPU (or 'nvidia-smi' as root), and let nvidia-persistenced start at boot.",
+    headline="Device nodes of GPUs are missing",
+    remedy=(
+        Step(
+            "restart_service",
+            "Make them ('nvidia-smi' as root does), and let nvidia-persistenced start at boot.",
+            command="nvidia-modprobe -c <minor>",
+        ),
+    ),
     references=("Linux kernel, Documentation/admin-guide/devices.txt, major 195", "nvidia-modprobe(1)"),
 )
 def device_nodes(driver: Driver, gpus: tuple[Gpu, ...]) -> Findings:

@@ -3,7 +3,7 @@
 Starting NVML as root without a loaded module leaves /dev/nvidiactl behind, so one call of nvidia-smi is enough.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 
 
@@ -12,7 +12,14 @@ from hostagent.facts.driver import Driver
     severity="warning",
     since="0.1",
     because=("driver.loaded",),
-    remedy="Load the module ('modprobe nvidia'); if the host shall have none, remove the nodes ('rm /dev/nvidia*') or reboot.",
+    headline="There are device nodes of a driver that is not loaded",
+    remedy=(
+        Step(
+            "restart_service",
+            "Load the module. If the host must not have one, remove the nodes ('rm /dev/nvidia*').",
+            command="modprobe nvidia",
+        ),
+    ),
     references=("nvidia-modprobe(1)",),
 )
 def device_nodes_stale(driver: Driver) -> Findings:

@@ -4,7 +4,7 @@ The driver's own parameters (DeviceFileUID, DeviceFileGID, DeviceFileMode) say w
 else changed them since, such as a udev rule or a script, and the next use resets or refuses them.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.unread import Unread
 
@@ -13,7 +13,8 @@ from hostagent.facts.unread import Unread
     title="The device nodes have the owner and mode of the driver's parameters",
     severity="warning",
     since="0.1",
-    remedy="Set the wanted owner and mode as module options (NVreg_DeviceFileUID, -GID, -Mode) instead of by rules or scripts.",
+    headline="Device nodes do not have the owner and mode of the driver's parameters",
+    remedy=(Step("configure", "Set owner and mode as options of the module (NVreg_DeviceFileUID, -GID, -Mode), not by rules or scripts."),),
     references=("NVIDIA driver README, appendix on device file parameters", "/proc/driver/nvidia/params"),
 )
 def device_permissions(driver: Driver) -> Findings:

@@ -3,7 +3,7 @@
 Packages can be installed "successfully" without it: rpm ignores a failing scriptlet, and DKMS skips a kernel without headers.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 
@@ -13,7 +13,14 @@ from hostagent.facts.kernel import Kernel
     severity="warning",
     since="0.1",
     because=("kernel.module_present", "kernel.next_has_module", "driver.dkms_failed"),
-    remedy="Install that kernel's headers and gcc, run 'dkms autoinstall -k <kernel>', and read its make.log if it fails.",
+    headline="DKMS has not built the newest driver for a kernel that boots",
+    remedy=(
+        Step(
+            "install",
+            "Install that kernel's headers and gcc, build the module, and read its make.log if that fails.",
+            command="dkms autoinstall -k <kernel>",
+        ),
+    ),
     references=("dkms(8)", "NVIDIA/open-gpu-kernel-modules issues 441 and 468"),
 )
 def dkms_built(driver: Driver, kernel: Kernel) -> Findings:

@@ -3,7 +3,7 @@
 Common causes: missing headers, another gcc than the kernel was built with, a kernel that is newer than the driver knows.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 
@@ -13,7 +13,14 @@ from hostagent.facts.kernel import Kernel
     severity="warning",
     since="0.1",
     because=("kernel.module_present", "kernel.next_has_module"),
-    remedy="Mend what the log names (headers, gcc, a driver that knows this kernel), then run 'dkms autoinstall -k <kernel>'.",
+    headline="A DKMS build of the driver failed",
+    remedy=(
+        Step(
+            "install",
+            "Fix what the log names (headers, gcc, a driver that knows this kernel), then build again.",
+            command="dkms autoinstall -k <kernel>",
+        ),
+    ),
     references=("dkms(8)", "NVIDIA/open-gpu-kernel-modules issues 441 and 468"),
 )
 def dkms_failed(driver: Driver, kernel: Kernel) -> Findings:

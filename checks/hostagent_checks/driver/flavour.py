@@ -1,6 +1,6 @@
 """The kernel module is of the other flavour (open or proprietary) than the profile wants."""
 
-from hostagent.check import Findings, check, fail, skip
+from hostagent.check import Findings, Step, check, fail, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.profile import Profile
@@ -12,7 +12,11 @@ from ._module import module_flavour
     title="The kernel module is of the flavour the profile wants",
     severity="critical",
     since="0.1",
-    remedy="Replace the kernel module packages by those of the other flavour, then reboot.",
+    headline="The kernel module is {found}, the profile wants {wanted}",
+    remedy=(
+        Step("install", "Replace the packages of the kernel module by those of the other flavour."),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("NVIDIA Driver Installation Guide, section Kernel Modules",),
 )
 def flavour(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:

@@ -5,7 +5,7 @@ GPUs that are awake keep theirs: while NVML works it is a warning, and the next 
 back to a driver without it.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
@@ -18,8 +18,14 @@ from ._module import module_flavour, module_version
     severity="critical",
     proved_by=("driver.nvml_initialises", "gpu.count_agrees"),
     since="0.1",
-    remedy="Install the firmware package of the driver's version (Ubuntu: nvidia-firmware-<branch>-<version>; RHEL: nvidia-kmod-common; "
-    "Debian: firmware-nvidia-gsp), and rebuild the initramfs if it holds the driver.",
+    headline="The GSP firmware of the driver is not on disk",
+    remedy=(
+        Step(
+            "install",
+            "Install the firmware package of the driver's version (Ubuntu: nvidia-firmware-<branch>-<version>; RHEL: nvidia-kmod-common; Debian: firmware-nvidia-gsp), and rebuild the initramfs if it has the driver.",
+        ),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("NVIDIA driver README, chapter GSP Firmware", "NVIDIA/open-gpu-kernel-modules issues 639 and 943"),
 )
 def gsp_firmware(driver: Driver, kernel: Kernel) -> Findings:

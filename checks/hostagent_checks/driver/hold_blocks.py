@@ -4,7 +4,7 @@ Installing the wanted version then stops with "you have held broken packages" or
 the pinned one. It is usually left from an earlier branch.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.packages import Packages, VersionLock, names
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import admits, branch, satisfies, upstream
@@ -17,7 +17,13 @@ from hostagent.profile import Profile
     severity="warning",
     since="0.1",
     because=("driver.version",),
-    remedy="Release the named packages ('apt-mark unhold NAME') or remove the named lock, install the wanted version, and hold that.",
+    headline="A hold or pin keeps a version that the profile does not want",
+    remedy=(
+        Step(
+            "install",
+            "Release the named packages ('apt-mark unhold <package>') or remove the named lock, install the wanted version, and hold that.",
+        ),
+    ),
     references=("apt_preferences(5)", "NVIDIA ansible-role-nvidia-driver issues 11, 28, 33"),
 )
 def hold_blocks(packages: Packages, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ Two causes are common: a .run installation beside packages, and CUDA's forward-c
 path. When one copy is upgraded the other stays, and fails with a version mismatch (NVML 18, CUDA 803).
 """
 
-from hostagent.check import Findings, check, fail
+from hostagent.check import Findings, Step, check, fail
 from hostagent.facts.driver import Driver
 
 from ._container import host_libraries
@@ -15,8 +15,14 @@ from ._container import host_libraries
     severity="warning",
     since="0.1",
     because=("driver.runfile", "driver.library_match"),
-    remedy="Remove the copies that belong to no package ('nvidia-uninstall' for a .run installation), take compat directories out of "
-    "/etc/ld.so.conf.d, then run 'ldconfig'.",
+    headline="A driver library is installed more than once",
+    remedy=(
+        Step(
+            "install",
+            "Remove the copies that belong to no package ('nvidia-uninstall' for a .run installation), and take compat directories out of /etc/ld.so.conf.d.",
+        ),
+        Step("configure", "Renew the linker's cache.", command="ldconfig"),
+    ),
     references=("ld.so(8)", "CUDA Compatibility, section Forward Compatibility"),
 )
 def library_duplicate(driver: Driver) -> Findings:

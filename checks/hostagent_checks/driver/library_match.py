@@ -7,7 +7,7 @@ libraries are held against the module that the next boot loads. CUDA's forward c
 works so on data centre GPUs alone; an older one works nowhere.
 """
 
-from hostagent.check import Finding, Findings, check, fail, need, warn
+from hostagent.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
@@ -26,7 +26,8 @@ _ALIGN = "Install module and libraries of one version, then drain the host and r
     title="The driver's libraries match the kernel module",
     severity="critical",
     since="0.1",
-    remedy=_ALIGN,
+    headline="Driver libraries on disk do not match the loaded module",
+    remedy=(Step("install", "Install the module and the libraries of one version."), Step("reboot", "Reboot the node.")),
     references=("nvml.h, NVML_ERROR_LIB_RM_VERSION_MISMATCH", "NVIDIA Driver Installation Guide, section Version Locking"),
 )
 def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Findings:

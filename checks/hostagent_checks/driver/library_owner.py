@@ -3,7 +3,7 @@
 Leftovers of a .run installation win over the packages' files or are overwritten by them, at each upgrade anew.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 
 from ._container import host_libraries
@@ -14,7 +14,11 @@ from ._container import host_libraries
     severity="warning",
     since="0.1",
     because=("driver.runfile",),
-    remedy="Run 'nvidia-uninstall', or delete the named files; then reinstall the driver's packages and run 'ldconfig'.",
+    headline="Driver libraries come from more than one installation",
+    remedy=(
+        Step("install", "Run 'nvidia-uninstall', or delete the named files; then reinstall the driver's packages."),
+        Step("configure", "Renew the linker's cache.", command="ldconfig"),
+    ),
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
 )
 def library_owner(driver: Driver) -> Findings:

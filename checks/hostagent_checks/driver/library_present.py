@@ -5,7 +5,7 @@ library to mount. A file that is empty, cut short or of another architecture is 
 half-way leaves such files. Packages of the kernel module alone, and of compute libraries alone, can be installed without the other.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.unread import Unread
 
@@ -17,8 +17,13 @@ _REINSTALL = "Reinstall the package that the file belongs to, or repair what mou
     severity="critical",
     since="0.1",
     because=("kernel.module_present", "driver.package_interrupted"),
-    remedy="Install the driver's compute libraries of the version of the module (Ubuntu: libnvidia-compute-<branch>; RHEL, Debian: "
-    "nvidia-driver-cuda), then run 'ldconfig'.",
+    headline="Libraries of the driver are not installed",
+    remedy=(
+        Step(
+            "install",
+            "Install the driver's compute libraries in the module's version (Ubuntu: libnvidia-compute-<branch>; RHEL, Debian: nvidia-driver-cuda), then run 'ldconfig'.",
+        ),
+    ),
     references=("ld.so(8)", "nvml.h, NVML_ERROR_LIBRARY_NOT_FOUND"),
 )
 def library_present(driver: Driver) -> Findings:

@@ -1,6 +1,6 @@
 """No NVIDIA kernel module is live: nothing on this host can use a GPU, whatever is installed."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 
 
@@ -15,7 +15,8 @@ from hostagent.facts.driver import Driver
         "kernel.module_present",
         "driver.package_interrupted",
     ),
-    remedy="Load it with 'modprobe nvidia'; if that fails, the kernel log and the kernel.* findings say why.",
+    headline="The NVIDIA kernel module is not loaded",
+    remedy=(Step("restart_service", "Load the module; if that fails, the kernel log says why.", command="modprobe nvidia"),),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-module",),
 )
 def loaded(driver: Driver) -> Findings:

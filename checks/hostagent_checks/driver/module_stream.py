@@ -4,7 +4,7 @@ On RHEL 8 and 9 and Amazon Linux 2023 the driver is a dnf module. Without a chos
 branch; an installation or upgrade then leaves the branch that jobs were tested with.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.version import admits
@@ -17,7 +17,14 @@ from hostagent.profile import Profile
     severity="warning",
     since="0.1",
     because=("driver.version",),
-    remedy="Run 'dnf module reset nvidia-driver' and 'dnf module enable nvidia-driver:BRANCH-open' (or BRANCH-dkms), then install.",
+    headline="dnf's enabled stream of the driver is {found}, the profile wants {wanted}",
+    remedy=(
+        Step(
+            "install",
+            "Reset the stream, enable the wanted one (or <branch>-dkms), then install.",
+            command="dnf module reset nvidia-driver && dnf module enable nvidia-driver:<branch>-open",
+        ),
+    ),
     references=("NVIDIA Driver Installation Guide, section Red Hat Enterprise Linux, Modularity",),
 )
 def module_stream(packages: Packages, os: Os, profile: Profile) -> Findings:

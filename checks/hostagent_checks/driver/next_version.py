@@ -4,7 +4,7 @@ An upgrade of the packages shows here at once, while `driver.version` still judg
 the first boot.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread, then
 from hostagent.facts.version import satisfies, upstream
@@ -16,7 +16,8 @@ from hostagent.profile import Profile
     severity="warning",
     since="0.1",
     because=("driver.version",),
-    remedy="Install the wanted driver from the origin the host already uses, and hold its packages.",
+    headline="The next boot loads driver {found}, the profile wants {wanted}",
+    remedy=(Step("install", "Install the wanted driver from the origin that the host already uses, and hold its packages."),),
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
 )
 def next_version(kernel: Kernel, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@
 Where the module is loaded and NVML cannot be asked, nothing is known of the GPUs' health, and the check says so.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.driver import nvml_meaning, nvml_name
@@ -16,7 +16,8 @@ from hostagent.profile import Profile
     severity="critical",
     since="0.1",
     because=("driver.library_match", "driver.loaded", "driver.library_present"),
-    remedy="Read the kernel log ('journalctl -k -b -g NVRM') and the other driver findings; if none explains it, reboot the host.",
+    headline="NVML does not start",
+    remedy=(Step("drain_and_inspect", "Read the kernel log ('journalctl -k -b -g NVRM')."), Step("reboot", "Reboot the node.")),
     references=("nvml.h, nvmlReturn_t",),
 )
 def nvml_initialises(driver: Driver, profile: Profile) -> Findings:

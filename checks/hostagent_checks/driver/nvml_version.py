@@ -1,6 +1,6 @@
 """NVML and the kernel name different driver versions: the library in use is not the one of the loaded module."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 
 
@@ -9,7 +9,8 @@ from hostagent.facts.driver import Driver
     severity="warning",
     since="0.1",
     because=("driver.library_match",),
-    remedy="Install module and libraries of one version, then drain the host and reboot it.",
+    headline="NVML and the kernel do not agree on the driver's version",
+    remedy=(Step("install", "Install the module and the libraries of one version."), Step("reboot", "Reboot the node.")),
     references=("NVML API Reference, nvmlSystemGetDriverVersion",),
 )
 def nvml_version(driver: Driver) -> Findings:

@@ -5,7 +5,7 @@ Turing beside newer ones needs the proprietary one, and cannot hold Blackwell. A
 judged by what NVML says: one that it lists works. GPUs of virtual machines, and display cards beside a GPU that works, are left out.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
@@ -20,7 +20,11 @@ from ._module import module_flavour
     severity="critical",
     proved_by=("driver.nvml_initialises", "gpu.count_agrees"),
     since="0.1",
-    remedy="Install the kernel module packages of the wanted flavour (driver.flavour in the profile), then reboot.",
+    headline="The kernel module's flavour cannot drive {device}",
+    remedy=(
+        Step("install", "Install the packages of the other flavour (driver.flavour in the profile)."),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("NVIDIA Driver Installation Guide, section Kernel Modules", "supported-gpus.json of the driver, feature kernelopen"),
 )
 def open_supported(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kernel) -> Findings:

@@ -3,7 +3,7 @@
 It was added since, and a reboot is pending; or the module is loaded from an initramfs that does not hold the file.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 
 _PREFIX = "NVreg_"
@@ -13,7 +13,8 @@ _PREFIX = "NVreg_"
     title="The loaded module has the options of modprobe.d",
     severity="warning",
     since="0.1",
-    remedy="Rebuild the initramfs ('update-initramfs -u' or 'dracut --force'), drain the host and reboot it.",
+    headline="The loaded module does not have the options of modprobe.d",
+    remedy=(Step("configure", "Rebuild the initramfs ('update-initramfs -u' or 'dracut --force')."), Step("reboot", "Reboot the node.")),
     references=("modprobe.d(5)", "/proc/driver/nvidia/params"),
 )
 def options_applied(driver: Driver) -> Findings:

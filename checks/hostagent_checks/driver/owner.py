@@ -1,6 +1,6 @@
 """The driver is owned by another party than the profile says: whoever upgrades this host will use the wrong means."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.profile import Profile
 
@@ -10,7 +10,13 @@ from hostagent.profile import Profile
     severity="warning",
     part="",
     since="0.1",
-    remedy="Judge a host of the GPU Operator with '--profile gpu-operator-26.3' or set 'driver.owner'; else move the driver to its owner.",
+    headline="The driver's owner is {found}, the profile says {wanted}",
+    remedy=(
+        Step(
+            "configure",
+            "If the GPU Operator manages this host, use '--profile gpu-operator-26.3' or set 'driver.owner'. Otherwise move the driver to its owner.",
+        ),
+    ),
     references=("NVIDIA GPU Operator, section Pre-Installed NVIDIA GPU Drivers",),
 )
 def owner(driver: Driver, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ The old kernel module stays loaded, so every new GPU container then fails with "
 reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream of one branch holds the packages of that stream.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.upgrades import moves
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
@@ -20,7 +20,13 @@ _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
     title="The driver's packages are held at their version",
     severity="warning",
     since="0.1",
-    remedy="Hold them: 'apt-mark hold NAME…' or the nvidia-driver-pinning package, 'dnf versionlock add NAME…', 'zypper addlock NAME…'.",
+    headline="Packages of the driver are not held",
+    remedy=(
+        Step(
+            "configure",
+            "Hold them: 'apt-mark hold <package>' or the nvidia-driver-pinning package, 'dnf versionlock add <package>', 'zypper addlock <package>'.",
+        ),
+    ),
     references=("NVIDIA Driver Installation Guide, section Version Locking", "apt-mark(8)"),
 )
 def package_held(packages: Packages, os: Os) -> Findings:

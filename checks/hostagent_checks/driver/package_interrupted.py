@@ -3,7 +3,7 @@
 Every later apt run stops with "dpkg was interrupted", so no fix, no hold and no upgrade reaches this host until it is resolved.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.host import Machine
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
@@ -13,7 +13,8 @@ from hostagent.facts.unread import Unread
     title="No run of dpkg was interrupted",
     severity="warning",
     since="0.1",
-    remedy="Run 'dpkg --configure -a'; it finishes what was begun and is safe to repeat.",
+    headline="A run of dpkg was interrupted",
+    remedy=(Step("install", "Finish it; this is safe to repeat.", command="dpkg --configure -a"),),
     references=("dpkg(1), option --configure",),
 )
 def package_interrupted(packages: Packages, machine: Machine) -> Findings:

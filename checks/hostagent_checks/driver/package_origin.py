@@ -5,7 +5,7 @@ one does not fit the libraries of the other, and holds of one do not hold the ot
 guide puts beside NVIDIA's userland, as SUSE's and AlmaLinux's, is no second origin.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.packages import Packages
 from hostagent.knowledge.packages import MODULES_BESIDE_CUDA, driver_part
 
@@ -14,7 +14,8 @@ from hostagent.knowledge.packages import MODULES_BESIDE_CUDA, driver_part
     title="The packages of the driver come from one origin",
     severity="warning",
     since="0.1",
-    remedy="Choose one origin, purge the packages of the other, and install the whole set from the one chosen.",
+    headline="The packages of the driver come from more than one origin",
+    remedy=(Step("install", "Choose one origin, purge the packages of the other, and install the whole set from the one chosen."),),
     references=("NVIDIA Driver Installation Guide, section Ubuntu", "canonical ubuntu-drivers issues 59, 60"),
 )
 def package_origin(packages: Packages) -> Findings:

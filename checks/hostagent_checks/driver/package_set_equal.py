@@ -8,7 +8,7 @@ and NVSDM count where the host has NVSwitches or GPUs of a board with some, IMEX
 kinds of hosts carry them for those that do, so in an image they warn. `nvswitch.unused_packages` lists them elsewhere.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.packages import Package, Packages
@@ -27,7 +27,8 @@ _FABRIC_PARTS = ("fabric manager", "NSCQ", "NVSDM")
     title="The packages of the driver are of one version",
     severity="critical",
     since="0.1",
-    remedy="Install the named packages at the driver's version and hold them together with it.",
+    headline="The packages of the driver are not of one version",
+    remedy=(Step("install", "Install the named packages in the driver's version, and hold them together with it."),),
     references=(
         "NVIDIA Fabric Manager User Guide, section Installation",
         "NVIDIA gpu-driver-container issue 735",

@@ -5,7 +5,7 @@ of two versions may lie side by side. Package managers refuse further work until
 `apt-get check` end with success nevertheless.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.packages import Packages
 
 _FAMILIES = ("cuda", "libcuda", "libnvidia", "libnvsdm", "linux-modules-nvidia", "linux-objects-nvidia", "nvidia", "nvlsm")
@@ -16,7 +16,14 @@ _FAMILIES = ("cuda", "libcuda", "libnvidia", "libnvsdm", "linux-modules-nvidia",
     severity="warning",
     since="0.1",
     because=("driver.package_interrupted",),
-    remedy="Run 'dpkg --configure -a'; if the kernel module does not build, the driver's DKMS finding shows its first error.",
+    headline="An NVIDIA package is not fully installed",
+    remedy=(
+        Step(
+            "install",
+            "Finish the installation. If the kernel module does not build, its make.log has the error.",
+            command="dpkg --configure -a",
+        ),
+    ),
     references=("dpkg(1), section Package states", "NVIDIA open-gpu-kernel-modules issues 441, 468"),
 )
 def package_state(packages: Packages) -> Findings:

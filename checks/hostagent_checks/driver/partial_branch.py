@@ -4,7 +4,7 @@ The left-over libraries or module sources keep their place in the search paths a
 surface with the next upgrade or kernel.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.packages import Packages
 from hostagent.facts.version import branch
 from hostagent.knowledge.packages import driver_part, driver_stem, is_driver_version, several_may_be_installed
@@ -15,7 +15,8 @@ from hostagent.knowledge.packages import driver_part, driver_stem, is_driver_ver
     severity="warning",
     since="0.1",
     because=("driver.package_set_equal",),
-    remedy="Purge the packages of the branch that is not wanted: 'apt-get purge NAME…' or 'dnf remove NAME…'.",
+    headline="A part of the driver is installed from two branches",
+    remedy=(Step("install", "Purge the packages of the branch that is not wanted: 'apt-get purge <package>' or 'dnf remove <package>'."),),
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
 )
 def partial_branch(packages: Packages) -> Findings:

@@ -4,7 +4,7 @@ GPUs are then initialised again at each first use, which takes seconds a GPU. Co
 /run/nvidia-persistenced/socket do not start at all.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.host import Services
 from hostagent.profile import Profile
@@ -15,7 +15,14 @@ from hostagent.profile import Profile
     severity="warning",
     since="0.1",
     because=("driver.loaded",),
-    remedy="Run 'systemctl restart nvidia-persistenced' and read 'journalctl -u nvidia-persistenced -b'.",
+    headline="The persistence daemon is enabled and does not answer",
+    remedy=(
+        Step(
+            "restart_service",
+            "Restart it, and read 'journalctl -u nvidia-persistenced -b'.",
+            command="systemctl restart nvidia-persistenced",
+        ),
+    ),
     references=("nvidia-persistenced(1)",),
 )
 def persistenced(driver: Driver, services: Services, profile: Profile) -> Findings:

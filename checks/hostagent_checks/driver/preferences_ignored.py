@@ -4,7 +4,7 @@ apt reads files of preferences.d whose name has no ending or ends in .pref, of l
 dots. Any other is left out with a notice that nobody sees, and nothing is pinned.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.packages import Packages
 
 
@@ -12,7 +12,8 @@ from hostagent.facts.packages import Packages
     title="apt reads every file of preferences that names NVIDIA",
     severity="warning",
     since="0.1",
-    remedy="Rename the file so that it ends in .pref, then look at 'apt-cache policy' for the pin.",
+    headline="apt does not read a file of preferences that names NVIDIA",
+    remedy=(Step("configure", "Rename the file so that it ends in .pref, then look for the pin in 'apt-cache policy'."),),
     references=("apt_preferences(5), section Description",),
 )
 def preferences_ignored(packages: Packages) -> Findings:

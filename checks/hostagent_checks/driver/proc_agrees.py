@@ -4,7 +4,7 @@
 container, or a snapshot of two moments.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 
 
@@ -13,7 +13,8 @@ from hostagent.facts.driver import Driver
     severity="warning",
     since="0.1",
     because=("driver.library_match",),
-    remedy="Check that the agent sees the host's own /proc and /sys; if it does, reboot.",
+    headline="The kernel states two versions of the driver",
+    remedy=(Step("rerun", "Check that the agent sees the host's own /proc and /sys."), Step("reboot", "Reboot the node.")),
     references=("NVIDIA driver README, chapter The /proc Interface",),
 )
 def proc_agrees(driver: Driver) -> Findings:

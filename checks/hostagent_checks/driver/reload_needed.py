@@ -5,7 +5,7 @@ the module files are older than this boot, the boot loaded another copy: the ini
 reboot alone changes nothing.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
@@ -16,7 +16,8 @@ from hostagent.facts.unread import Unread
     severity="warning",
     since="0.1",
     because=("driver.library_match",),
-    remedy="Drain the host and reboot it.",
+    headline="The loaded driver is not the one on disk: a reboot is due",
+    remedy=(Step("reboot", "Reboot the node."),),
     references=("modinfo(8), fields version and srcversion",),
 )
 def reload_needed(driver: Driver, kernel: Kernel) -> Findings:

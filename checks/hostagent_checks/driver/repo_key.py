@@ -5,7 +5,7 @@ The older of NVIDIA's two keys carries a SHA-1 signature. apt 3 checks with sqv,
 a newer one. `trusted=yes` is no way out: it takes whatever the network delivers.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.packages import AptSource, Packages
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.packages import CUDA_KEY_SUCCESSOR, CUDA_KEY_WITH_SHA1
@@ -20,7 +20,10 @@ _APT_WITH_SQV = "3"
     title="apt accepts the signatures of NVIDIA's repositories",
     severity="warning",
     since="0.1",
-    remedy="Use the repository of this distribution's own release with its cuda-keyring package; take out 'trusted=yes'.",
+    headline="apt does not accept the signatures of NVIDIA's repository",
+    remedy=(
+        Step("configure", "Use the repository of this distribution's own release with its cuda-keyring package; take out 'trusted=yes'."),
+    ),
     references=("NVIDIA cuda-repo-management issues 30, 34, 39, 44", "sources.list(5), option Trusted"),
 )
 def repo_key(packages: Packages) -> Findings:

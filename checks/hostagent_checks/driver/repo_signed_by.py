@@ -6,7 +6,7 @@ nvidia-docker.list, nvidia-container-runtime.list) beside the present one are th
 
 from itertools import combinations
 
-from hostagent.check import Findings, check, fail
+from hostagent.check import Findings, Step, check, fail
 from hostagent.facts.packages import Packages
 
 from ._sources import enabled_sources
@@ -16,7 +16,13 @@ from ._sources import enabled_sources
     title="Each NVIDIA repository is named with one key",
     severity="warning",
     since="0.1",
-    remedy="Keep the source with the signed-by of the present installation guide, remove the other file, and run 'apt-get update'.",
+    headline="An NVIDIA repository is named with two keys",
+    remedy=(
+        Step(
+            "configure",
+            "Keep the source with the signed-by of the present installation guide, remove the other file, and run 'apt-get update'.",
+        ),
+    ),
     references=("NVIDIA Container Toolkit, Troubleshooting: conflicting values set for option Signed-By",),
 )
 def repo_signed_by(packages: Packages) -> Findings:

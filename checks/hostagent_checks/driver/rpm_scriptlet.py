@@ -4,7 +4,7 @@ rpm goes on when a script after the installation fails, so the package counts as
 the module in that script; without a compiler, headers or an initramfs tool nothing was built, or not even registered.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
@@ -15,7 +15,14 @@ from hostagent.knowledge.packages import driver_part, driver_stem
     title="The scripts of the driver's rpm packages have done their work",
     severity="critical",
     since="0.1",
-    remedy="Install the kernel's headers and gcc, then run 'dkms autoinstall -k KERNEL'; 'dnf reinstall' of the package shows the error.",
+    headline="A script of the driver's rpm packages failed",
+    remedy=(
+        Step(
+            "install",
+            "Install the kernel's headers and gcc, then build the module; 'dnf reinstall <package>' shows the error.",
+            command="dkms autoinstall -k <kernel>",
+        ),
+    ),
     references=("rpm-scriptlets(7)", "Fedora Packaging Guidelines, section Scriptlets"),
 )
 def rpm_scriptlet(packages: Packages, driver: Driver, kernel: Kernel) -> Findings:

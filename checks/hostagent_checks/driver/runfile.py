@@ -5,7 +5,7 @@ installed later mix with it (see `driver.library_owner`). Where somebody else ma
 to change.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
 
@@ -14,7 +14,8 @@ from hostagent.facts.os import Os
     title="The driver comes from packages",
     severity="warning",
     since="0.1",
-    remedy="To move to packages run 'nvidia-uninstall', then install the driver's packages.",
+    headline="The driver comes from a .run file, not from packages",
+    remedy=(Step("install", "To move to packages run 'nvidia-uninstall', then install the driver's packages."),),
     references=("NVIDIA driver README, chapter Installing the NVIDIA Driver",),
 )
 def runfile(driver: Driver, os: Os) -> Findings:

@@ -4,7 +4,7 @@ Anybody who can open the driver's device nodes, a container with a GPU included,
 bulletin that this release of the agent knows is named in the finding: a later one may have raised the floor again.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.version import branch, compare_deb, upstream
@@ -18,7 +18,8 @@ from ._module import module_version
     severity="warning",
     axis="security",
     since="0.1",
-    remedy="Upgrade the driver to the wanted version or a later one of the branch, then reboot.",
+    headline="Driver {found} lacks security fixes of its branch ({wanted})",
+    remedy=(Step("install", "Upgrade the driver to the wanted version or a later one of the branch."), Step("reboot", "Reboot the node.")),
     references=("NVIDIA security bulletins for the GPU display driver: 5703, 5747, 5821, 5861",),
 )
 def security_floor(driver: Driver, kernel: Kernel) -> Findings:

@@ -4,7 +4,7 @@ The libraries are then newer than the loaded kernel module, and every new GPU co
 package is a hold, a pin, or the blacklist of the upgrader; an upgrader that takes nothing from a package's repository is no risk to it.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.upgrades import moves
 from hostagent.facts.packages import Packages
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
@@ -16,8 +16,13 @@ from ._names import first_names
     title="Automatic upgrades leave the driver and the toolkit alone",
     severity="warning",
     since="0.1",
-    remedy='Hold the packages, or add "nvidia-", "libnvidia-", "libcuda" and "cuda-" to Unattended-Upgrade::Package-Blacklist '
-    "(dnf: excludepkgs in automatic.conf).",
+    headline="Automatic upgrades can change the driver or the toolkit",
+    remedy=(
+        Step(
+            "configure",
+            'Hold the packages, or add "nvidia-", "libnvidia-", "libcuda" and "cuda-" to Unattended-Upgrade::Package-Blacklist (dnf: excludepkgs in automatic.conf).',
+        ),
+    ),
     references=("unattended-upgrades, README", "dnf-automatic(8)"),
 )
 def unattended_upgrades(packages: Packages) -> Findings:

@@ -6,7 +6,7 @@ finding says which.
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
@@ -29,8 +29,14 @@ class There(NamedTuple):
     title="The driver is of the version the profile wants",
     severity="critical",
     since="0.1",
-    remedy="Install the wanted driver from the origin the host already uses, then reboot; "
-    "or judge by the profile 'any', which takes every version.",
+    headline="The driver is {found}, the profile wants {wanted}",
+    remedy=(
+        Step(
+            "install",
+            "Install the wanted driver from the origin that the host already uses; or use the profile 'any', which takes every version.",
+        ),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
 )
 def version(driver: Driver, kernel: Kernel, packages: Packages, profile: Profile) -> Findings:

@@ -5,7 +5,7 @@ this GPU (too old or too new for it, or an open module and a GPU without GSP). A
 `gpu.passthrough` tells of it. A display card that is too old for the driver is left out beside a GPU that works.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 
@@ -20,7 +20,12 @@ _NOUVEAU = "Blacklist nouveau, rebuild the initramfs and reboot."
     since="0.1",
     because=("kernel.nouveau_loaded", "driver.loaded"),
     order=21,  # before kernel and driver, whose findings may follow from it
-    remedy="Load the module with 'modprobe nvidia' and read the kernel log: it says why the module refuses a GPU.",
+    headline="{device} is not bound to NVIDIA's driver",
+    remedy=(
+        Step(
+            "restart_service", "Load the module, then read the kernel log: it says why the module refuses a GPU.", command="modprobe nvidia"
+        ),
+    ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci", "NVIDIA Driver README, appendix Supported NVIDIA GPU Products"),
 )
 def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:

@@ -1,6 +1,6 @@
 """The GPU takes no compute work: its compute mode is 'prohibited', and CUDA says that no device is available."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 
@@ -8,7 +8,8 @@ from hostagent.facts.gpu import Gpu
     title="The GPU takes compute work",
     severity="critical",
     since="0.1",
-    remedy="'nvidia-smi -i <PCI address> -c DEFAULT'",
+    headline="{device} takes no compute work: its compute mode is {found}",
+    remedy=(Step("configure", "Set the compute mode of the GPU back.", command="nvidia-smi -i <PCI address> -c DEFAULT"),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetComputeMode",),
 )
 def compute_mode(gpu: Gpu) -> Findings:

@@ -4,7 +4,7 @@ A GPU on PCI that the module's own list lacks was refused or failed at start. On
 not be initialised or was lost: every tool counts one GPU less, and indices shift.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
@@ -17,7 +17,11 @@ from ._judged import skip_display_card, skip_of_virtual_machine
     severity="critical",
     since="0.1",
     because=("gpu.on_bus", "gpu.lost", "gpu.initialised", "gpu.init_failed", "gpu.bound"),
-    remedy="See gpu.init_failed and gpu.xid for the reason; drain the node and reboot it, power-cycle it if that does not help.",
+    headline="{device} is not seen alike by PCI, the driver and NVML",
+    remedy=(
+        Step("reboot", "Reboot the node."),
+        Step("power_cycle", "Switch the chassis off and on; after that, have the GPU replaced.", if_back=True),
+    ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetCount_v2", "NVIDIA Driver README, chapter The /proc Interface"),
 )
 def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, Step, check, need, warn
 from hostagent.facts.gpu import Gpu
 
 
@@ -15,7 +15,8 @@ class Params(NamedTuple):
     severity="info",
     since="0.1",
     because=("gpu.xid", "gpu.ecc_uncorrectable"),
-    remedy="Nothing now; name the count when the GPU is sent in.",
+    headline="{device} had {found} uncorrectable memory errors in its life",
+    remedy=(Step("none", "Nothing now. Name the count when the GPU is sent in."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors",),
 )
 def ecc_lifetime(gpu: Gpu, params: Params) -> Findings:

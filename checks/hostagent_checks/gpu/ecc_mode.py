@@ -4,7 +4,7 @@ Without it, memory faults turn into wrong results instead of errors. With it, so
 GeForce and TITAN cards and those for workstations come without it or with it off, and are not judged for that.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.profile import Profile
 
@@ -17,7 +17,11 @@ _OFF_BY_DEFAULT, _OF_SERVERS = ("GeForce", "TITAN", "Quadro", "RTX"), "Server"
     severity="warning",
     since="0.1",
     because=("gpu.ecc_pending",),
-    remedy="'nvidia-smi -i <PCI address> --ecc-config=1' (0 turns it off), then reset the GPU or reboot.",
+    headline="ECC of {device} is {found}, the profile wants {wanted}",
+    remedy=(
+        Step("configure", "Change the ECC mode (1 on, 0 off).", command="nvidia-smi -i <PCI address> --ecc-config=1"),
+        Step("reset_gpu", "Reset the GPU, or reboot the node: the change waits for that."),
+    ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
 )
 def ecc_mode(gpu: Gpu, profile: Profile) -> Findings:

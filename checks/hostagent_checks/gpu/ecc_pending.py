@@ -1,6 +1,6 @@
 """Somebody changed the ECC mode, and the change waits for a reset: the next reboot changes the GPU's memory under its jobs."""
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, Step, check, need, warn
 from hostagent.facts.gpu import Gpu
 
 
@@ -8,7 +8,8 @@ from hostagent.facts.gpu import Gpu
     title="No change of the ECC mode is pending",
     severity="warning",
     since="0.1",
-    remedy="Drain the node and reset the GPU or reboot; or take the change back with 'nvidia-smi --ecc-config'.",
+    headline="{device} waits for a reset to change its ECC mode",
+    remedy=(Step("reset_gpu", "Reset the GPU, or reboot the node; or take the change back with 'nvidia-smi --ecc-config'."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
 )
 def ecc_pending(gpu: Gpu) -> Findings:

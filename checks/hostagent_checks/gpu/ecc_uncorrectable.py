@@ -9,7 +9,7 @@ was not contained (Xid 95) it fails.
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Ecc, Gpu, GpuEvents
 from hostagent.facts.unread import Unread
 
@@ -27,7 +27,8 @@ _LATER = "Reset the GPU when the node is next idle: a row waits to be remapped. 
     severity="critical",
     since="0.1",
     because=("gpu.xid",),
-    remedy="Drain the node and reset the GPU, then run 'dcgmi diag -r 3'; replace the GPU if the errors come back.",
+    headline="{device} has an uncorrectable memory error",
+    remedy=(Step("reset_gpu", "Reset the GPU, then run 'dcgmi diag -r 3'."), Step("replace", "Have the GPU replaced.", if_back=True)),
     references=("NVIDIA GPU Memory Error Management", "NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors"),
 )
 def ecc_uncorrectable(gpu: Gpu, events: GpuEvents, params: Params) -> Findings:

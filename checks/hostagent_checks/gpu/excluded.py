@@ -1,6 +1,6 @@
 """The driver was told to leave this GPU alone (NVreg_ExcludedGpus): no program can use it, and nothing else says so."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 
@@ -8,7 +8,13 @@ from hostagent.facts.gpu import Gpu
     title="The GPU is not excluded from use",
     severity="warning",
     since="0.1",
-    remedy="Take its UUID out of NVreg_ExcludedGpus in /etc/modprobe.d, rebuild the initramfs and reboot; or replace the GPU.",
+    headline="{device} is excluded from use by a driver option",
+    remedy=(
+        Step(
+            "configure", "Take its UUID out of NVreg_ExcludedGpus in /etc/modprobe.d and rebuild the initramfs; or have the GPU replaced."
+        ),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("NVIDIA Driver README, module parameter NVreg_ExcludedGpus",),
 )
 def excluded(gpu: Gpu) -> Findings:

@@ -1,6 +1,6 @@
 """The GPUs of this host are in different NVLink partitions: a job on all of them cannot use NVLink between them."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.unread import Unread
 
@@ -10,7 +10,11 @@ from hostagent.facts.unread import Unread
     severity="warning",
     scope="fabric",
     since="0.1",
-    remedy="Look at the partitions with the fabric manager or NMX that owns the switches, then reset the GPUs.",
+    headline="The GPUs of this host are in more than one NVLink partition",
+    remedy=(
+        Step("contact_owner", "Look at the partitions with the fabric manager or NMX that owns the switches."),
+        Step("reset_gpu", "Reset the GPUs."),
+    ),
     references=("NVIDIA NVML API Reference, nvmlGpuFabricInfoV_t, cliqueId and clusterUuid",),
 )
 def fabric_clique(gpus: tuple[Gpu, ...]) -> Findings:

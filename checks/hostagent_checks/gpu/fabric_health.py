@@ -3,7 +3,7 @@
 A GPU can have joined the fabric (`gpu.fabric_state`) and have a defect all the same.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
 
 #: What each field of the health mask says on a sound GPU. Fields that are not here tell of no defect.
@@ -24,7 +24,11 @@ _PASSING = ("degraded-bandwidth", "route-recovery", "access-timeout-recovery")
     severity="critical",
     since="0.1",
     because=("nvswitch.manager_version", "nvswitch.manager_running", "nvswitch.manager_errors", "nvswitch.board", "nvswitch.links"),
-    remedy="Drain the node, reset its GPUs together and look at the fabric manager's log; have the link serviced if it comes back.",
+    headline="The NVLink fabric of {device} reports a defect",
+    remedy=(
+        Step("reset_gpu", "Reset all GPUs of the node together, and read the fabric manager's log."),
+        Step("replace", "Have the link serviced.", if_back=True),
+    ),
     references=("NVIDIA NVML API Reference, nvmlGpuFabricInfoV_t, health mask",),
 )
 def fabric_health(gpu: Gpu) -> Findings:

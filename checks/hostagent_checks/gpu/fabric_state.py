@@ -4,7 +4,7 @@ The fabric manager, on this host or on the switches of a rack, registers each GP
 completed and succeeded. The state stays as it was when the manager dies: `nvswitch.manager_running` looks at that.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 
 
@@ -19,7 +19,14 @@ from hostagent.facts.gpu import Gpu
         "nvswitch.manager_errors",
         "nvswitch.board",
     ),
-    remedy="See the nvswitch findings; with switches in a rack, ask who runs its fabric manager. Then restart the fabric manager.",
+    headline="{device} has not joined its NVLink fabric",
+    remedy=(
+        Step(
+            "restart_service",
+            "Restart the fabric manager. With switches in a rack, ask who runs its fabric manager.",
+            command="systemctl restart nvidia-fabricmanager",
+        ),
+    ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetGpuFabricInfoV", "NVIDIA Fabric Manager User Guide, CUDA error 802"),
 )
 def fabric_state(gpu: Gpu) -> Findings:

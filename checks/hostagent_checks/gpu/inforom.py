@@ -1,6 +1,6 @@
 """The GPU's InfoROM is corrupt: its serial number, its ECC history and its row remaps are not to be believed."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 
@@ -8,7 +8,8 @@ from hostagent.facts.gpu import Gpu
     title="The GPU's InfoROM is valid",
     severity="warning",
     since="0.1",
-    remedy="Have the GPU reflashed or replaced by its vendor.",
+    headline="The InfoROM of {device} is corrupt",
+    remedy=(Step("replace", "Have the GPU reflashed or replaced by its vendor."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceValidateInforom",),
 )
 def inforom(gpu: Gpu) -> Findings:

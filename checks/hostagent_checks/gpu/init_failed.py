@@ -6,7 +6,7 @@ module on a GPU older than Turing fails here too. A GPU that NVML has now all th
 again since. Lines that name no GPU are held against all that are NVIDIA's to drive. Nouveau's lines do not count.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.unread import Unread
 
@@ -23,7 +23,8 @@ _KINDS = {
     severity="critical",
     since="0.1",
     because=("gpu.on_bus", "driver.open_supported", "driver.gsp_firmware"),
-    remedy="Power-cycle the node; replace the GPU if it fails again.",
+    headline="The driver could not initialise {device}",
+    remedy=(Step("power_cycle", "Switch the chassis off and on."), Step("replace", "Have the GPU replaced.", if_back=True)),
     references=("open-gpu-kernel-modules issues 639, 789, 862, 943, 1104, 1230",),
 )
 def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:

@@ -3,7 +3,7 @@
 A GPU that nobody used since the module was loaded shows question marks too; so NVML, which starts every GPU, decides.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 
@@ -12,7 +12,8 @@ from hostagent.facts.gpu import Gpu
     severity="critical",
     since="0.1",
     because=("gpu.on_bus", "gpu.init_failed", "driver.open_supported", "driver.gsp_firmware"),
-    remedy="See gpu.init_failed for the driver's reason; power-cycle the node. A GPU older than Turing needs the proprietary module.",
+    headline="{device} was never initialised",
+    remedy=(Step("power_cycle", "Switch the chassis off and on. A GPU older than Turing needs the proprietary module."),),
     references=("NVIDIA Driver README, chapter The /proc Interface", "open-gpu-kernel-modules issues 789, 862, 1104"),
 )
 def initialised(gpu: Gpu) -> Findings:

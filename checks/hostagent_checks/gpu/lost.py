@@ -3,7 +3,7 @@
 One call that says so is enough. A lost GPU may go on answering its name and its UUID, so tools still list it.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
 
@@ -14,7 +14,11 @@ from hostagent.facts.unread import Unread
     since="0.1",
     because=("gpu.on_bus", "gpu.xid"),
     order=23,  # before kernel and driver, whose findings may follow from it
-    remedy="Drain the node and power-cycle it; reseat or replace the GPU if it is lost again.",
+    headline="NVML cannot reach {device}: it says that the GPU is lost",
+    remedy=(
+        Step("reboot", "Reboot the node."),
+        Step("power_cycle", "Switch the chassis off and on; after that, have the GPU reseated or replaced.", if_back=True),
+    ),
     references=("NVIDIA NVML API Reference, NVML_ERROR_GPU_IS_LOST (15)",),
 )
 def lost(gpu: Gpu) -> Findings:

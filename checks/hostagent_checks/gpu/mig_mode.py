@@ -1,6 +1,6 @@
 """MIG is not as the profile wants it: on a GPU cut into instances a job for a whole GPU does not start, and the reverse."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.profile import Profile
 
@@ -10,7 +10,11 @@ from hostagent.profile import Profile
     severity="critical",
     since="0.1",
     because=("gpu.mig_pending",),
-    remedy="Drain the node, 'nvidia-smi -i <PCI address> -mig 0' (or 1), reset the GPU, then renew the CDI specification.",
+    headline="MIG of {device} is {found}, the profile wants {wanted}",
+    remedy=(
+        Step("reset_gpu", "Change the MIG mode (1 on, 0 off) and reset the GPU.", command="nvidia-smi -i <PCI address> -mig 0"),
+        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+    ),
     references=("NVIDIA Multi-Instance GPU User Guide",),
 )
 def mig_mode(gpu: Gpu, profile: Profile) -> Findings:

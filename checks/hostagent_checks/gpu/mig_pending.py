@@ -1,6 +1,6 @@
 """Somebody changed the MIG mode, and the change waits for a reset: the next one changes how many devices the host has."""
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, Step, check, need, warn
 from hostagent.facts.gpu import Gpu
 
 
@@ -8,7 +8,11 @@ from hostagent.facts.gpu import Gpu
     title="No change of the MIG mode is pending",
     severity="warning",
     since="0.1",
-    remedy="Drain the node and reset the GPU, then renew the CDI specification; or take the change back with 'nvidia-smi -mig'.",
+    headline="{device} waits for a reset to change its MIG mode",
+    remedy=(
+        Step("reset_gpu", "Reset the GPU; or take the change back with 'nvidia-smi -mig'."),
+        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+    ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetMigMode",),
 )
 def mig_pending(gpu: Gpu) -> Findings:

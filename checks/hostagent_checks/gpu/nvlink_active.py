@@ -5,7 +5,7 @@ none, and MIG turns them off. So a GPU is compared with those of its own kind, a
 host's have more links than it.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu, Mig
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
@@ -17,7 +17,11 @@ from ._judged import VFIO
     severity="warning",
     since="0.1",
     because=("gpu.on_bus", "gpu.lost", "nvswitch.links", "nvswitch.board"),
-    remedy="Reset all GPUs of the node together; if the link stays down, check the bridge or have the baseboard serviced.",
+    headline="{device} has fewer live NVLinks than its peers",
+    remedy=(
+        Step("reset_gpu", "Reset all GPUs of the node together."),
+        Step("replace", "Check the bridge, or have the baseboard serviced.", if_back=True),
+    ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetNvLinkState", "NVIDIA Fabric Manager User Guide"),
 )
 def nvlink_active(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:

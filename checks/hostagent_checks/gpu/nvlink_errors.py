@@ -5,7 +5,7 @@ The counters run from the load of the driver. A good link counts few or none in 
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, need, skip, warn
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Gpu
 
 
@@ -17,7 +17,11 @@ class Params(NamedTuple):
     title="The GPU's NVLinks count few errors",
     severity="warning",
     since="0.1",
-    remedy="Reset the GPUs and watch whether the counter grows; if so, check the bridge, or have the baseboard serviced.",
+    headline="NVLinks of {device} count errors",
+    remedy=(
+        Step("reset_gpu", "Reset the GPUs of the node, then see whether the counter grows."),
+        Step("replace", "Check the bridge, or have the baseboard serviced.", if_back=True),
+    ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetNvLinkErrorCounter",),
 )
 def nvlink_errors(gpu: Gpu, params: Params) -> Findings:

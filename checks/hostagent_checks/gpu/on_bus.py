@@ -4,7 +4,7 @@ It may still have a name in /proc and in NVML. Only a power cycle brings it back
 power or heat are the usual causes.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 from ._judged import skip_of_virtual_machine
@@ -18,7 +18,11 @@ _DEAD_WIDTHS = (63, 255)
     severity="critical",
     since="0.1",
     order=22,  # before kernel and driver, whose findings may follow from it
-    remedy="Drain the node and power-cycle it; reseat or replace the GPU if it falls off again.",
+    headline="{device} has fallen off the PCIe bus",
+    remedy=(
+        Step("reboot", "Reboot the node."),
+        Step("power_cycle", "Switch the chassis off and on; after that, have the GPU reseated or replaced.", if_back=True),
+    ),
     references=("NVIDIA Xid Errors, Xid 79", "PCI Express Base Specification, Link Status Register"),
 )
 def on_bus(gpu: Gpu) -> Findings:

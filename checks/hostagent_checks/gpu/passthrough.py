@@ -6,7 +6,7 @@ or lists the GPU's address. Then the GPU is left out and the rest of the host is
 look for one before the GPU is given back.
 """
 
-from hostagent.check import Findings, check, need, skip, warn
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Accelerators, Gpu
 from hostagent.profile import Profile
 
@@ -18,8 +18,11 @@ from ._judged import VFIO
     severity="warning",
     since="0.1",
     order=21,
-    remedy="Where it is meant, name the GPU's address in gpus.passthrough of the profile. Where not, make sure that no virtual machine "
-    "has it, then ask who set it up.",
+    headline="{device} is on vfio-pci, and nothing explains it",
+    remedy=(
+        Step("configure", "If the GPU is meant for virtual machines, name its address in gpus.passthrough of the profile."),
+        Step("contact_owner", "If it is not, make sure that no virtual machine uses it, and ask who set it up."),
+    ),
     references=("driverctl(8)", "NVIDIA GPU Operator, GPU Operator with KubeVirt", "Linux kernel, Documentation/driver-api/vfio.rst"),
 )
 def passthrough(gpu: Gpu, accelerators: Accelerators, profile: Profile) -> Findings:

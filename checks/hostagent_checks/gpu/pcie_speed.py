@@ -6,7 +6,7 @@ are the highest speed that the GPU offers, against its peers, and the speed of a
 
 import re
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
 
@@ -21,7 +21,10 @@ _IDLE = "gpu-idle"
     severity="warning",
     since="0.1",
     because=("gpu.on_bus",),
-    remedy="Drain the node, power it off and reseat the GPU or its riser; set the slot's speed to automatic in the firmware setup.",
+    headline="The PCIe link of {device} is slower than those of its peers",
+    remedy=(
+        Step("replace", "Power the node off and reseat the GPU or its riser; set the slot's speed to automatic in the firmware setup."),
+    ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_speed",),
 )
 def pcie_speed(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:

@@ -5,7 +5,7 @@ nothing is wrong; one GPU with fewer lanes than its peers has a bad seat, riser 
 but not in a virtual machine, where nobody can reach the slot.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
 
@@ -21,7 +21,8 @@ _NO_WIDTH = (0, 63, 255)
     severity="warning",
     since="0.1",
     because=("gpu.on_bus",),
-    remedy="Drain the node, power it off and reseat the GPU or its riser; check the slot's wiring in the board's manual.",
+    headline="The PCIe link of {device} does not have its full width",
+    remedy=(Step("replace", "Power the node off and reseat the GPU or its riser; compare the slot's wiring with the board's manual."),),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_width",),
 )
 def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], machine: Machine) -> Findings:

@@ -5,7 +5,7 @@ time. The persistence daemon, or the older persistence mode, keeps it up. Withou
 Many images of virtual machines come without the daemon, so there it is not asked for.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
@@ -18,7 +18,14 @@ from hostagent.profile import Profile
     severity="warning",
     since="0.1",
     because=("driver.persistenced", "driver.loaded"),
-    remedy="'systemctl enable --now nvidia-persistenced'; without that daemon 'nvidia-smi -pm 1'.",
+    headline="{device} is not kept initialised between jobs",
+    remedy=(
+        Step(
+            "restart_service",
+            "Start the persistence daemon; without it, 'nvidia-smi -pm 1'.",
+            command="systemctl enable --now nvidia-persistenced",
+        ),
+    ),
     references=("NVIDIA Driver Persistence",),
 )
 def persistence(gpu: Gpu, driver: Driver, machine: Machine, profile: Profile) -> Findings:

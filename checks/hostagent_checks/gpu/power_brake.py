@@ -4,7 +4,7 @@ A lost power supply or a limit of the rack is the usual cause. A GPU at its own 
 judged.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 _REASONS = ("hw-power-brake", "hw-slowdown")
@@ -16,7 +16,8 @@ _HEAT = "hw-thermal-slowdown"
     title="The GPU is not slowed down by the power supply",
     severity="warning",
     since="0.1",
-    remedy="Check the power supplies and the power limit in the baseboard controller (BMC).",
+    headline="{device} is slowed down by the power supply",
+    remedy=(Step("drain_and_inspect", "Check the power supplies and the power limit in the baseboard controller (BMC)."),),
     references=("NVIDIA NVML API Reference, clocks event reasons",),
 )
 def power_brake(gpu: Gpu) -> Findings:

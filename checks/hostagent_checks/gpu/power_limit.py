@@ -6,7 +6,7 @@ is short of power; `min_share` of the default limit, set in the profile, judges 
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, Step, check, need, warn
 from hostagent.facts.gpu import Gpu
 
 from ._peers import alike, need_all, told
@@ -20,7 +20,14 @@ class Params(NamedTuple):
     title="The GPU may use as much power as its peers",
     severity="warning",
     since="0.1",
-    remedy="'nvidia-smi -i <PCI address> -pl <default>', or the same limit on all GPUs of the host.",
+    headline="{device} has another power limit than its peers",
+    remedy=(
+        Step(
+            "configure",
+            "Set the default limit, or the same limit on all GPUs of the host.",
+            command="nvidia-smi -i <PCI address> -pl <watts>",
+        ),
+    ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEnforcedPowerLimit",),
 )
 def power_limit(gpu: Gpu, gpus: tuple[Gpu, ...], params: Params) -> Findings:

@@ -6,7 +6,7 @@ named and not judged. GPUs that are all held for virtual machines (vfio-pci), or
 host without any: `nvswitch.board` judges whether a board has all that it was built with.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Accelerators, Gpu
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
@@ -24,8 +24,14 @@ _FOR_JOBS = (
     severity="critical",
     since="0.1",
     order=20,  # before kernel and driver, whose findings may follow from it
-    remedy="Look for the missing GPU with 'lspci -d 10de:' and in the kernel log; power-cycle the node, then reseat the GPU. "
-    "A host that needs no GPU wants a profile with gpus.required: false.",
+    headline="This host does not have the GPUs that the profile wants",
+    remedy=(
+        Step(
+            "power_cycle",
+            "Look for the missing GPU with 'lspci -d 10de:' and in the kernel log; switch the chassis off and on, then reseat the GPU.",
+        ),
+        Step("configure", "If this host is not meant to have a GPU, set 'gpus.required: false' in its profile."),
+    ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci",),
 )
 def present(gpus: tuple[Gpu, ...], accelerators: Accelerators, profile: Profile) -> Findings:

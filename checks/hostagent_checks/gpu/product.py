@@ -1,6 +1,6 @@
 """A GPU is another product than the profile wants: a job sized for its memory or its instructions does not fit."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.profile import Profile
 
@@ -9,7 +9,8 @@ from hostagent.profile import Profile
     title="The GPU is the product that the profile wants",
     severity="critical",
     since="0.1",
-    remedy="Put the GPU into a host that wants it, or name this one's product in gpus.product of the profile.",
+    headline="{device} is {found}, the profile wants {wanted}",
+    remedy=(Step("configure", "Name this product in gpus.product of the profile, or put the GPU into another host."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetName",),
 )
 def product(gpu: Gpu, profile: Profile) -> Findings:

@@ -1,6 +1,6 @@
 """The driver itself says what the GPU needs to recover from a fault: a reset, a reboot of the node, or a drain."""
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 
 _REMEDIES = {
@@ -19,7 +19,8 @@ _REMEDIES = {
     severity="critical",
     since="0.1",
     because=("gpu.on_bus", "gpu.lost", "gpu.xid"),
-    remedy="Drain the node and reset the GPU or reboot.",
+    headline="The driver asks for a recovery of {device}: {found}",
+    remedy=(Step("reset_gpu", "Reset the GPU, or reboot the node."),),
     references=("NVIDIA NVML API Reference, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION", "NVIDIA Xid Errors, Xid 154"),
 )
 def recovery_action(gpu: Gpu) -> Findings:

@@ -1,6 +1,6 @@
 """The driver has taken the GPU out of use until it is reset: no program can start on it."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 
@@ -9,7 +9,10 @@ from hostagent.facts.gpu import Gpu
     severity="critical",
     since="0.1",
     because=("gpu.on_bus", "gpu.lost", "gpu.xid"),
-    remedy="Drain the node, then 'nvidia-smi --gpu-reset -i <PCI address>'; with NVSwitches reset all GPUs together or reboot.",
+    headline="{device} waits for a reset",
+    remedy=(
+        Step("reset_gpu", "Reset the GPU; with NVSwitches reset all GPUs together.", command="nvidia-smi --gpu-reset -i <PCI address>"),
+    ),
     references=("NVIDIA NVML API Reference, NVML_ERROR_RESET_REQUIRED (16)",),
 )
 def reset_required(gpu: Gpu) -> Findings:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 
@@ -14,7 +14,8 @@ class Params(NamedTuple):
     title="The GPU has few retired memory pages",
     severity="warning",
     since="0.1",
-    remedy="Drain the node and have the GPU replaced: 60 retired pages are NVIDIA's limit.",
+    headline="{device} has {found} retired memory pages",
+    remedy=(Step("replace", "Have the GPU replaced: 60 retired pages are NVIDIA's limit."),),
     references=("NVIDIA Dynamic Page Retirement, section RMA Eligibility",),
 )
 def retired_pages(gpu: Gpu, params: Params) -> Findings:

@@ -1,6 +1,6 @@
 """A faulty memory page waits to be retired: until the GPU is reset, programs can meet the fault again."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 
@@ -9,7 +9,8 @@ from hostagent.facts.gpu import Gpu
     severity="warning",
     since="0.1",
     because=("gpu.xid", "gpu.ecc_uncorrectable"),
-    remedy="Reset the GPU or reboot when the node is next idle.",
+    headline="{device} has a memory page that waits to be retired",
+    remedy=(Step("reset_gpu", "Reset the GPU, or reboot, when the node is next idle."),),
     references=("NVIDIA Dynamic Page Retirement",),
 )
 def retired_pages_pending(gpu: Gpu) -> Findings:

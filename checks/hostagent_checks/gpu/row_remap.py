@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 
 
@@ -14,7 +14,8 @@ class Params(NamedTuple):
     title="No GPU memory row remap has failed",
     severity="critical",
     since="0.1",
-    remedy="Drain the node and replace the GPU.",
+    headline="{device} could not remap a memory row",
+    remedy=(Step("replace", "Have the GPU replaced."),),
     references=("NVIDIA GPU Memory Error Management, section Row Remapping",),
 )
 def row_remap(gpu: Gpu, params: Params) -> Findings:

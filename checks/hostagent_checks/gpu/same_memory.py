@@ -1,6 +1,6 @@
 """The GPU has less memory than its peers of the same product: a failed part of it was cut off at start."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 from ._peers import peer_values
@@ -11,7 +11,11 @@ from ._peers import peer_values
     severity="warning",
     since="0.1",
     because=("gpu.same_model",),
-    remedy="Compare the ECC mode of both; if it is equal, power-cycle the node and have the GPU replaced if the memory stays missing.",
+    headline="{device} has less memory than its peers",
+    remedy=(
+        Step("power_cycle", "Compare the ECC mode of both GPUs; if it is equal, switch the chassis off and on."),
+        Step("replace", "Have the GPU replaced.", if_back=True),
+    ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetMemoryInfo", "NVIDIA Xid Errors, Xid 168"),
 )
 def same_memory(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:

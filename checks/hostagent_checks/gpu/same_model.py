@@ -1,6 +1,6 @@
 """The host has GPUs of different products: a job on all of them runs at the pace, and with the memory, of the least."""
 
-from hostagent.check import Findings, check, need, skip, warn
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
@@ -9,7 +9,8 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread
     title="All GPUs of the host are one product",
     severity="warning",
     since="0.1",
-    remedy="Where the mix is meant, turn this check off in the profile and hand out GPUs by product.",
+    headline="The GPUs of this host are not one product",
+    remedy=(Step("configure", "If the mix is meant, turn this check off in the profile and hand out GPUs by product."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetName",),
 )
 def same_model(gpus: tuple[Gpu, ...]) -> Findings:

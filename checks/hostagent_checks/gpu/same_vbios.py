@@ -1,6 +1,6 @@
 """GPUs of one kind on this host have different VBIOS versions: worth knowing when only one of them misbehaves."""
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, Step, check, need, warn
 from hostagent.facts.gpu import Gpu
 
 from ._peers import peer_values
@@ -11,7 +11,8 @@ from ._peers import peer_values
     severity="info",
     since="0.1",
     because=("gpu.same_model",),
-    remedy="Bring all GPUs to one firmware bundle of the system's vendor at the next maintenance.",
+    headline="{device} has another VBIOS than its peers",
+    remedy=(Step("install", "Bring all GPUs to one firmware bundle of the system's vendor at the next maintenance."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetVbiosVersion",),
 )
 def same_vbios(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:

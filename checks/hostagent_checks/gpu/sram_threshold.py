@@ -3,7 +3,7 @@
 SRAM has no spare rows. The flag can be set while all error totals read 0.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 
@@ -11,7 +11,8 @@ from hostagent.facts.gpu import Gpu
     title="The GPU's SRAM errors are below NVIDIA's threshold",
     severity="critical",
     since="0.1",
-    remedy="Drain the node and replace the GPU.",
+    headline="{device} has too many SRAM errors",
+    remedy=(Step("replace", "Have the GPU replaced."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetSramEccErrorStatus",),
 )
 def sram_threshold(gpu: Gpu) -> Findings:

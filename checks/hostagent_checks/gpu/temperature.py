@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 
 
@@ -14,7 +14,8 @@ class Params(NamedTuple):
     title="The GPU is cooler than its slow-down temperature",
     severity="warning",
     since="0.1",
-    remedy="Check fans, air flow or coolant and the inlet temperature; compare the GPU with its neighbours.",
+    headline="{device} is close to its slow-down temperature",
+    remedy=(Step("drain_and_inspect", "Check fans, air flow or coolant and the inlet temperature; compare the GPU with its neighbours."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetTemperatureThreshold",),
 )
 def temperature(gpu: Gpu, params: Params) -> Findings:

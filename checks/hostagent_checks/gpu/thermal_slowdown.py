@@ -1,6 +1,6 @@
 """The GPU slows itself down because it, or its memory, is too hot: every job that includes it runs at its pace."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 
 _REASONS = ("hw-thermal-slowdown", "sw-thermal-slowdown")
@@ -11,7 +11,8 @@ _REASONS = ("hw-thermal-slowdown", "sw-thermal-slowdown")
     severity="warning",
     since="0.1",
     because=("gpu.temperature",),
-    remedy="Check fans, air flow or coolant and the inlet temperature; compare the GPU with its neighbours.",
+    headline="{device} is slowed down by heat",
+    remedy=(Step("drain_and_inspect", "Check fans, air flow or coolant and the inlet temperature; compare the GPU with its neighbours."),),
     references=("NVIDIA NVML API Reference, clocks event reasons",),
 )
 def thermal_slowdown(gpu: Gpu) -> Findings:

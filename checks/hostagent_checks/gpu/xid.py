@@ -13,7 +13,7 @@ A log that reaches back neither to the boot nor a day has lost faults, for all o
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kernellog import RECOVERY_CODE
@@ -42,7 +42,8 @@ _KEEP_LOG = "Keep the journal (Storage=persistent in journald.conf), or make the
     severity="critical",
     since="0.1",
     because=("gpu.on_bus",),
-    remedy="Look the code up in NVIDIA's Xid catalog and follow its action.",
+    headline="{device} logged a fault: {found}",
+    remedy=(Step("drain_and_inspect", "Look the code up in NVIDIA's Xid catalog, and do what it says."),),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog", "NVSentinel issue 155", "NVIDIA/NVSentinel pull request 1240"),
 )
 def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:

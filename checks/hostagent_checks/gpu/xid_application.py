@@ -3,7 +3,7 @@
 The same code from many programs on one GPU, and on no other, does point at the GPU.
 """
 
-from hostagent.check import Findings, check, warn
+from hostagent.check import Findings, Step, check, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.knowledge.xids import meaning
 
@@ -14,7 +14,8 @@ from ._xids import describe, logged
     title="The kernel log of this boot has no fault of a program on a GPU",
     severity="info",
     since="0.1",
-    remedy="Look at the program that the line names; run 'dcgmi diag -r 3' if several programs hit it on one GPU.",
+    headline="A program made {device} log {found}",
+    remedy=(Step("none", "Look at the program that the line names; run 'dcgmi diag -r 3' if several programs cause it on one GPU."),),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
 )
 def xid_application(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:

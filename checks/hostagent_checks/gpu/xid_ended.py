@@ -2,7 +2,7 @@
 module was loaded again, and NVML lists the GPU. Worth knowing when it comes back; then `gpu.xid` warns.
 """
 
-from hostagent.check import Findings, check, need, warn
+from hostagent.check import Findings, Step, check, need, warn
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.knowledge.kernellog import RECOVERY_CODE
 from hostagent.knowledge.xids import meaning
@@ -14,7 +14,8 @@ from ._xids import describe, end_of, is_over, logged
     title="The kernel log of this boot has no GPU fault that was ended",
     severity="info",
     since="0.1",
-    remedy="Nothing now; name the time and the code when the GPU is sent in.",
+    headline="{device} logged {found}, which has ended",
+    remedy=(Step("none", "Nothing now. Name the time and the code when the GPU is sent in."),),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
 )
 def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:

@@ -3,7 +3,7 @@
 The ring buffer has wrapped, and the journal does not have the rest or may not be read.
 """
 
-from hostagent.check import Findings, check, need, skip, warn
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
 
 
@@ -11,7 +11,10 @@ from hostagent.facts.gpu import Gpu, GpuEvents
     title="The kernel log reaches back to the boot",
     severity="info",
     since="0.1",
-    remedy="Keep the journal (Storage=persistent in journald.conf), or make the ring buffer larger with log_buf_len=.",
+    headline="The kernel log does not reach back to the boot",
+    remedy=(
+        Step("configure", "Keep the journal (Storage=persistent in journald.conf), or make the ring buffer larger with log_buf_len=."),
+    ),
     references=("Linux kernel, Documentation/ABI/testing/dev-kmsg", "journald.conf(5)"),
 )
 def xid_log_complete(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:

@@ -6,7 +6,7 @@ whose initramfs was cut short does not come back from its reboot.
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.host import Machine
 
 
@@ -18,7 +18,8 @@ class Params(NamedTuple):
     title="/boot has room for another initramfs",
     severity="warning",
     since="0.1",
-    remedy="Remove kernels that no boot entry needs: 'apt-get autoremove --purge', or 'dnf remove --oldinstallonly'.",
+    headline="/boot has no room for another initramfs",
+    remedy=(Step("configure", "Remove kernels that no boot entry needs: 'apt-get autoremove --purge', or 'dnf remove --oldinstallonly'."),),
     references=("initramfs-tools(7)", "dracut(8)"),
 )
 def boot_space(machine: Machine, params: Params) -> Findings:

@@ -3,7 +3,7 @@
 Read from the kernel (adjtimex), so that any time daemon counts.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine
 from hostagent.facts.unread import Unread
 
@@ -12,7 +12,14 @@ from hostagent.facts.unread import Unread
     title="The clock is synchronised",
     severity="warning",
     since="0.1",
-    remedy="Start a time daemon, 'systemctl enable --now chronyd' or 'systemd-timesyncd', and see that it reaches its servers.",
+    headline="The clock is not synchronised",
+    remedy=(
+        Step(
+            "restart_service",
+            "Start a time daemon (chronyd or systemd-timesyncd), and see that it reaches its servers.",
+            command="systemctl enable --now chronyd",
+        ),
+    ),
     references=("adjtimex(2), STA_UNSYNC",),
 )
 def clock_synchronised(machine: Machine) -> Findings:

@@ -3,7 +3,7 @@
 A node in this state for more than some minutes has a hung first-boot script.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine
 
 
@@ -11,7 +11,8 @@ from hostagent.facts.host import Machine
     title="cloud-init has finished",
     severity="warning",
     since="0.1",
-    remedy="Wait with 'cloud-init status --wait'; if it hangs, /var/log/cloud-init-output.log says where.",
+    headline="cloud-init has not finished",
+    remedy=(Step("rerun", "Wait with 'cloud-init status --wait'; if it hangs, /var/log/cloud-init-output.log says where."),),
     references=("cloud-init documentation, boot stages and status",),
 )
 def cloud_init(machine: Machine) -> Findings:

@@ -6,7 +6,7 @@ half-configured, and the module of the next kernel is not built.
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine
 
 _PLACES = ("/", "/usr", "/var")
@@ -20,7 +20,8 @@ class Params(NamedTuple):
     title="The system's filesystems have room for a driver installation",
     severity="warning",
     since="0.1",
-    remedy="Free space: old kernels, 'apt-get clean' or 'dnf clean all', unused container images, the journal.",
+    headline="A filesystem has no room for a driver installation",
+    remedy=(Step("configure", "Free space: old kernels, 'apt-get clean' or 'dnf clean all', unused container images, the journal."),),
     references=("statvfs(3)", "NVIDIA Driver Installation Guide, pre-installation actions"),
 )
 def disk_space(machine: Machine, params: Params) -> Findings:

@@ -3,7 +3,7 @@
 Images that were never given a name call themselves ``localhost``; a cluster in which two nodes do so mixes their verdicts.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Identity
 
 _NAMELESS = ("", "localhost", "localhost.localdomain", "(none)")
@@ -13,7 +13,8 @@ _NAMELESS = ("", "localhost", "localhost.localdomain", "(none)")
     title="The host has a name of its own",
     severity="warning",
     since="0.1",
-    remedy="Name the host with 'hostnamectl set-hostname NAME'.",
+    headline="The host has no name of its own",
+    remedy=(Step("configure", "Name the host.", command="hostnamectl set-hostname <name>"),),
     references=("hostname(5)",),
 )
 def hostname(identity: Identity) -> Findings:

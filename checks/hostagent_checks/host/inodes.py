@@ -5,7 +5,7 @@ Kernel headers and container layers are many small files. Filesystems that make 
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.host import Filesystem, Machine
 from hostagent.facts.unread import Unread
 
@@ -18,7 +18,12 @@ class Params(NamedTuple):
     title="The system's filesystems have free inodes",
     severity="warning",
     since="0.1",
-    remedy="Find the directory with 'du --inodes -x / | sort -n | tail' and remove what it collects, often container layers.",
+    headline="A filesystem has no free inodes",
+    remedy=(
+        Step(
+            "configure", "Find the directory with 'du --inodes -x / | sort -n | tail' and remove what it collects, often container layers."
+        ),
+    ),
     references=("statvfs(3)",),
 )
 def inodes(machine: Machine, params: Params) -> Findings:

@@ -7,7 +7,7 @@ jobs work on such a node. Only hosts with an RDMA driver loaded are judged.
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
 
@@ -21,7 +21,11 @@ class Params(NamedTuple):
     severity="warning",
     scope="fabric",
     since="0.1",
-    remedy="Set LimitMEMLOCK=infinity in a drop-in of the runtime's unit, then 'systemctl daemon-reload' and restart the runtime.",
+    headline="Containers cannot lock as much memory as RDMA registers",
+    remedy=(
+        Step("configure", "Set LimitMEMLOCK=infinity in a drop-in of the runtime's unit, then run 'systemctl daemon-reload'."),
+        Step("restart_service", "Restart the runtime."),
+    ),
     references=("systemd.exec(5), LimitMEMLOCK", "NCCL documentation, troubleshooting: InfiniBand", "ibv_reg_mr(3)"),
 )
 def memlock(machine: Machine, kernel: Kernel, params: Params) -> Findings:

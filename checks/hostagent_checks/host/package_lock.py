@@ -3,7 +3,7 @@
 It is usual for some minutes a day. A lock that is held for hours is a hung upgrade; its process says which.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine
 
 
@@ -11,7 +11,8 @@ from hostagent.facts.host import Machine
     title="No package manager holds its lock",
     severity="info",
     since="0.1",
-    remedy="Wait for the process to end; if it hangs, look at what it waits for before you stop it.",
+    headline="A package manager holds its lock",
+    remedy=(Step("rerun", "Wait for the process to end; if it hangs, see what it waits for before you stop it."),),
     references=("apt-get(8), DPkg::Lock::Timeout", "fcntl(2), F_GETLK"),
 )
 def package_lock(machine: Machine) -> Findings:

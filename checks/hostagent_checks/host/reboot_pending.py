@@ -4,7 +4,7 @@ Running jobs go on; what starts anew may fail, often days after the update. Drai
 choice, before it chooses one, and never before the kernel it boots into has an nvidia module (see `kernel.next_has_module`).
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
@@ -15,7 +15,8 @@ from hostagent.facts.unread import Unread
     severity="warning",
     since="0.1",
     because=("driver.library_match", "kernel.next_has_module", "driver.reload_needed"),
-    remedy="Drain the node, then reboot it.",
+    headline="An installed update waits for a reboot",
+    remedy=(Step("reboot", "Reboot the node."),),
     references=("Debian Policy and update-notifier: /run/reboot-required",),
 )
 def reboot_pending(machine: Machine, kernel: Kernel) -> Findings:

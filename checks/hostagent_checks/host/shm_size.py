@@ -6,7 +6,7 @@ somebody sized it. A pod's own /dev/shm is its volume's business.
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine
 
 
@@ -18,7 +18,8 @@ class Params(NamedTuple):
     title="Shared memory (/dev/shm) is large enough for NCCL",
     severity="warning",
     since="0.1",
-    remedy="Remount it, 'mount -o remount,size=50% /dev/shm', and correct its size in /etc/fstab.",
+    headline="Shared memory (/dev/shm) is too small for NCCL",
+    remedy=(Step("configure", "Remount it, and correct its size in /etc/fstab.", command="mount -o remount,size=50% /dev/shm"),),
     references=("NCCL documentation, troubleshooting: shared memory", "shm_overview(7)"),
 )
 def shm_size(machine: Machine, params: Params) -> Findings:

@@ -4,7 +4,7 @@ Neither alone is a fault of this host today. Where the entry is unread, checks o
 instead, and `kernel.next_has_module` warns where one of them has no nvidia module that fits.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.kernel import Kernel
 
 
@@ -12,7 +12,8 @@ from hostagent.facts.kernel import Kernel
     title="The kernel of the next boot is known",
     severity="info",
     since="0.2",
-    remedy="Run the agent as root. Else 'grub-editenv - list' and the menu in grub.cfg say which entry is the default.",
+    headline="The kernel of the next boot is not known",
+    remedy=(Step("rerun", "Run hostagent as root. 'grub-editenv - list' and the menu in grub.cfg say which entry is the default."),),
     references=("GRUB manual, section Simple configuration handling, GRUB_DEFAULT", "Boot Loader Specification"),
 )
 def boot_entry(kernel: Kernel) -> Findings:

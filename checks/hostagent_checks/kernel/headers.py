@@ -3,7 +3,7 @@
 This is why the module is missing: DKMS builds the driver anew for each kernel, and skips a kernel without headers in silence.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 
@@ -15,7 +15,14 @@ from ._boot import judged
     severity="warning",
     since="0.1",
     because=("kernel.module_present", "kernel.next_has_module"),
-    remedy="Install the headers of that kernel (linux-headers-<kernel>, kernel-devel-<kernel>), then run 'dkms autoinstall -k <kernel>'.",
+    headline="DKMS lacks the headers of a kernel that it still must build for",
+    remedy=(
+        Step(
+            "install",
+            "Install the headers of that kernel (linux-headers-<kernel>, kernel-devel-<kernel>), then build the module.",
+            command="dkms autoinstall -k <kernel>",
+        ),
+    ),
     references=("dkms(8)", "NVIDIA Driver Installation Guide, section Kernel Headers"),
 )
 def headers(kernel: Kernel, driver: Driver) -> Findings:

@@ -5,7 +5,7 @@ else brings the very kernel that the module was built for. A running kernel with
 network or the hypervisor, and is not reported while no other kernel has one.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kernel import Kernel
 
 from ._boot import is_image, judged
@@ -15,8 +15,13 @@ from ._boot import is_image, judged
     title="The kernel that the module is for is installed",
     severity="warning",
     since="0.2",
-    remedy="Install the kernel package of that release (Debian: linux-image-<kernel>; RHEL: kernel-core-<kernel>; SUSE: kernel-default), "
-    "or remove what is left of it below /lib/modules.",
+    headline="The kernel that the module is for is not installed",
+    remedy=(
+        Step(
+            "install",
+            "Install the kernel package of that release (Debian: linux-image-<kernel>; RHEL: kernel-core-<kernel>; SUSE: kernel-default), or remove what is left of it below /lib/modules.",
+        ),
+    ),
     references=("Boot Loader Specification", "kernel-install(8)"),
 )
 def image_present(kernel: Kernel) -> Findings:

@@ -4,7 +4,7 @@ Where it holds an nvidia module, the next boot loads that old one, and the user 
 reboot again. Most servers keep the driver out of it, so this alone is no fault: `driver.reload_needed` says so when it is one.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kernel import Kernel
 
 from ._boot import following
@@ -14,7 +14,8 @@ from ._boot import following
     title="The initramfs is younger than its kernel's modules",
     severity="info",
     since="0.1",
-    remedy="Rebuild it: 'update-initramfs -u -k <kernel>' (Debian, Ubuntu) or 'dracut --force --kver <kernel>'.",
+    headline="The initramfs is older than its kernel's modules",
+    remedy=(Step("configure", "Rebuild it: 'update-initramfs -u -k <kernel>' (Debian, Ubuntu) or 'dracut --force --kver <kernel>'."),),
     references=("initramfs-tools(7)", "dracut(8)"),
 )
 def initramfs_stale(kernel: Kernel) -> Findings:

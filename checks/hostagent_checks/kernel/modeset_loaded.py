@@ -1,6 +1,6 @@
 """nvidia_modeset is not loaded: containers that ask for graphics or display get no /dev/nvidia-modeset. Compute does not need it."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 
@@ -10,7 +10,13 @@ from hostagent.facts.kernel import Kernel
     severity="info",
     since="0.1",
     because=("driver.loaded",),
-    remedy="Where containers render, run 'nvidia-modprobe -m' and put 'nvidia-modeset' into /etc/modules-load.d/nvidia-modeset.conf.",
+    headline="The module nvidia_modeset is not loaded",
+    remedy=(
+        Step(
+            "configure",
+            "Where containers render, run 'nvidia-modprobe -m' and put 'nvidia-modeset' into /etc/modules-load.d/nvidia-modeset.conf.",
+        ),
+    ),
     references=("nvidia-modprobe(1)",),
 )
 def modeset_loaded(kernel: Kernel, driver: Driver) -> Findings:

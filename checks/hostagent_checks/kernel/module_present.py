@@ -6,7 +6,7 @@ it none is. `nvidia-smi` then says that it could not communicate with the driver
 the same, its file was removed since, and the host works until the next reboot.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
@@ -21,8 +21,14 @@ _CHOOSE = "Run 'update-alternatives --config nvidia' and keep or choose the modu
     title="The running kernel has an nvidia module on disk",
     severity="critical",
     since="0.1",
-    remedy="Install the module package of this kernel (Ubuntu: linux-modules-nvidia-<branch>-<kernel>), or its headers and then run "
-    "'dkms autoinstall -k <kernel>'.",
+    headline="The running kernel has no nvidia module",
+    remedy=(
+        Step(
+            "install",
+            "Install the module package of this kernel (Ubuntu: linux-modules-nvidia-<branch>-<kernel>), or its headers and then build the module.",
+            command="dkms autoinstall -k <kernel>",
+        ),
+    ),
     references=("depmod(8)", "NVIDIA/nvidia-docker issue 804"),
 )
 def module_present(kernel: Kernel, driver: Driver, os: Os, profile: Profile) -> Findings:

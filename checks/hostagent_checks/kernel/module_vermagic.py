@@ -5,7 +5,7 @@ the checksums of the symbols decide: so modules of weak-modules, of SUSE's KMP a
 copied there by hand has been compared by nobody. Where a module is loaded, this is about the next boot.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 
@@ -18,7 +18,8 @@ from ._fit import mended_by, misfit
     severity="critical",
     proved_by=("driver.loaded",),
     since="0.1",
-    remedy="Install the module that was built for that kernel, from the origin of the one that is there.",
+    headline="The nvidia module does not fit its kernel",
+    remedy=(Step("install", "Install the module that was built for that kernel, from the origin of the present one."),),
     references=("modinfo(8), field vermagic", "Linux kernel, kernel/module/version.c, same_magic", "weak-modules(8)"),
 )
 def module_vermagic(kernel: Kernel, driver: Driver) -> Findings:

@@ -5,7 +5,7 @@ A kernel update installs at once and takes effect at the next boot. Where the mo
 Where the boot loader's entry could not be read, any installed kernel may be the next one.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
@@ -19,8 +19,14 @@ from ._fit import mended_by, misfit
     title="The kernel of the next boot has an nvidia module that fits",
     severity="warning",
     since="0.1",
-    remedy="Before the next reboot install the module of that kernel (its package, or its headers and 'dkms autoinstall -k <kernel>'), "
-    "or make a kernel that has one the default entry and hold the kernel packages.",
+    headline="The kernel of the next boot, {found}, has no nvidia module that fits",
+    remedy=(
+        Step(
+            "install",
+            "Before the next reboot install the module of that kernel (its package, or its headers, then build it); or make a kernel that has one the default entry, and hold the kernel packages.",
+            command="dkms autoinstall -k <kernel>",
+        ),
+    ),
     references=("NVIDIA/yum-packaging-precompiled-kmod issues 35 and 50", "Linux kernel, kernel/module/version.c, same_magic"),
 )
 def next_has_module(kernel: Kernel, driver: Driver, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ Which of the two wins is a race at each boot. A kernel without a nouveau module 
 that nouveau drives beside a GPU that NVIDIA's driver has cannot have one.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
@@ -19,8 +19,13 @@ from ._boot import following
     severity="warning",
     since="0.1",
     because=("kernel.nouveau_loaded",),
-    remedy="Put 'blacklist nouveau' and 'options nouveau modeset=0' into /etc/modprobe.d/blacklist-nouveau.conf and rebuild the initramfs "
-    "('update-initramfs -u' or 'dracut --force').",
+    headline="The nouveau driver is not blacklisted",
+    remedy=(
+        Step(
+            "configure",
+            "Put 'blacklist nouveau' and 'options nouveau modeset=0' into /etc/modprobe.d/blacklist-nouveau.conf and rebuild the initramfs ('update-initramfs -u' or 'dracut --force').",
+        ),
+    ),
     references=("modprobe.d(5)", "NVIDIA Driver Installation Guide, section Disabling Nouveau"),
 )
 def nouveau_blacklisted(kernel: Kernel, gpus: tuple[Gpu, ...] | Unread, driver: Driver) -> Findings:

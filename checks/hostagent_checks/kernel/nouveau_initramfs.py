@@ -3,7 +3,7 @@
 A boot that came up without nouveau from this very initramfs shows that it is harmless, and is not reported.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 
@@ -15,7 +15,11 @@ from ._boot import following
     severity="warning",
     since="0.1",
     because=("kernel.nouveau_loaded", "kernel.nouveau_blacklisted"),
-    remedy="Rebuild it: 'update-initramfs -u -k all' (Debian, Ubuntu) or 'dracut --force --regenerate-all', then reboot.",
+    headline="The initramfs is older than the blacklist of nouveau",
+    remedy=(
+        Step("configure", "Rebuild it: 'update-initramfs -u -k all' (Debian, Ubuntu) or 'dracut --force --regenerate-all'."),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("initramfs-tools(7)", "dracut(8)"),
 )
 def nouveau_initramfs(kernel: Kernel) -> Findings:

@@ -4,7 +4,7 @@ Where it holds none of them it waits for a GPU that the nvidia module lets go of
 card that is too old for the driver is nouveau's by right, beside a GPU that works.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
@@ -15,8 +15,14 @@ from hostagent.knowledge.pci import is_display_card
     title="The nouveau driver is not loaded",
     severity="critical",
     since="0.1",
-    remedy="Put 'blacklist nouveau' and 'options nouveau modeset=0' into /etc/modprobe.d/blacklist-nouveau.conf, rebuild the initramfs "
-    "('update-initramfs -u' or 'dracut --force'), and reboot.",
+    headline="The nouveau driver is loaded and holds GPUs",
+    remedy=(
+        Step(
+            "configure",
+            "Put 'blacklist nouveau' and 'options nouveau modeset=0' into /etc/modprobe.d/blacklist-nouveau.conf and rebuild the initramfs ('update-initramfs -u' or 'dracut --force').",
+        ),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("NVIDIA Driver Installation Guide, section Disabling Nouveau",),
 )
 def nouveau_loaded(kernel: Kernel, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:

@@ -3,7 +3,7 @@
 NCCL then copies through host memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kernel import Kernel
 from hostagent.profile import Profile
 
@@ -14,8 +14,13 @@ from hostagent.profile import Profile
     scope="fabric",
     since="0.1",
     because=("driver.loaded",),
-    remedy="Run 'modprobe nvidia-peermem' and put 'nvidia-peermem' into /etc/modules-load.d/nvidia-peermem.conf; it needs the RDMA "
-    "drivers to be loaded first.",
+    headline="The module nvidia_peermem is not loaded",
+    remedy=(
+        Step(
+            "configure", "Put 'nvidia-peermem' into /etc/modules-load.d/nvidia-peermem.conf; it needs the RDMA drivers to be loaded first."
+        ),
+        Step("restart_service", "Load it now.", command="modprobe nvidia-peermem"),
+    ),
     references=("NVIDIA GPUDirect RDMA, section Using nvidia-peermem",),
 )
 def peermem_loaded(kernel: Kernel, profile: Profile) -> Findings:

@@ -8,7 +8,7 @@ does not enrol that of the other.
 import re
 from collections.abc import Callable
 
-from hostagent.check import Finding, Findings, check, fail, need, warn
+from hostagent.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
@@ -24,8 +24,13 @@ _REFUSED = re.compile(KEY_REFUSED)
     severity="critical",
     proved_by=("driver.loaded",),
     since="0.1",
-    remedy="Install the distribution's signed module packages, or enrol the key the module is signed with ('mokutil --import <key>.der', "
-    "confirmed at the console during the next boot), or turn Secure Boot off.",
+    headline="Secure Boot does not accept the nvidia module",
+    remedy=(
+        Step(
+            "install",
+            "Install the distribution's signed module packages; or enrol the key that signs the module ('mokutil --import <key>.der', confirmed at the console at the next boot); or turn Secure Boot off.",
+        ),
+    ),
     references=("Linux kernel, Documentation/admin-guide/module-signing.rst", "linux-surface issue 906"),
 )
 def secure_boot(kernel: Kernel, driver: Driver) -> Findings:

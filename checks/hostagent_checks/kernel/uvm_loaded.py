@@ -4,7 +4,7 @@ A CUDA program on the host loads it by the setuid program nvidia-modprobe. A con
 cuInit ends with error 999, and a CDI specification made in that state lacks the node until it is made again.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 
@@ -14,7 +14,11 @@ from hostagent.facts.kernel import Kernel
     severity="warning",
     since="0.1",
     because=("driver.loaded",),
-    remedy="Run 'nvidia-modprobe -c0 -u' now and load it at each boot: put 'nvidia-uvm' into /etc/modules-load.d/nvidia-uvm.conf.",
+    headline="The module nvidia_uvm is not loaded",
+    remedy=(
+        Step("configure", "Put 'nvidia-uvm' into /etc/modules-load.d/nvidia-uvm.conf, so that each boot loads it."),
+        Step("restart_service", "Load it now.", command="nvidia-modprobe -c0 -u"),
+    ),
     references=("nvidia-modprobe(1)", "NVIDIA/nvidia-container-toolkit issue 1934"),
 )
 def uvm_loaded(kernel: Kernel, driver: Driver) -> Findings:

@@ -5,7 +5,7 @@ of the sets that NVIDIA documents for the board; seven of eight GPUs are none. W
 `nvswitch.links` alone. GPUs that are held for virtual machines count: they are on PCI.
 """
 
-from hostagent.check import Findings, check, fail
+from hostagent.check import Findings, Step, check, fail
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
@@ -18,8 +18,11 @@ from ._board import find_board, sets
     severity="critical",
     since="0.1",
     order=20,  # beside gpu.present: the cause of what other families find
-    remedy="Drain the node and power-cycle it; have the board serviced if the device stays away. In a virtual machine ask who gave it "
-    "the GPUs and switches.",
+    headline="The board has lost parts: found {found}, built with {wanted}",
+    remedy=(
+        Step("power_cycle", "Switch the chassis off and on. In a virtual machine, ask who gave it the GPUs and switches."),
+        Step("replace", "Have the board serviced.", if_back=True),
+    ),
     references=(
         "NVIDIA Fabric Manager User Guide, sections GPU Baseboard Topologies and Supported Virtual Machine Configurations",
         "gpu-operator issue 2511",

@@ -1,6 +1,6 @@
 """An NVSwitch has not NVIDIA's driver: the fabric manager cannot reach it, and no GPU can use NVLink through it."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import NVSWITCH_DRIVER
 
@@ -10,7 +10,14 @@ from hostagent.knowledge.fabric import NVSWITCH_DRIVER
     severity="critical",
     since="0.1",
     because=("driver.loaded",),
-    remedy="Load the module with 'modprobe nvidia'; one that vfio-pci has is for a virtual machine: ask who runs it.",
+    headline="An NVSwitch is not bound to NVIDIA's driver",
+    remedy=(
+        Step(
+            "restart_service",
+            "Load the module. If vfio-pci has the switch, it is for a virtual machine: ask who runs it.",
+            command="modprobe nvidia",
+        ),
+    ),
     references=("open-gpu-kernel-modules, linux_nvswitch.c",),
 )
 def bound(fabric: Fabric) -> Findings:

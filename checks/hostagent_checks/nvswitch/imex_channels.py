@@ -1,6 +1,6 @@
 """There is no IMEX channel device: a program has nothing to open through which it could share memory across nodes."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.nvswitch import Fabric
 from hostagent.profile import Profile
 
@@ -12,7 +12,11 @@ from ._imex import skip_unless_required
     severity="critical",
     scope="fabric",
     since="0.1",
-    remedy="'nvidia-modprobe -i 0:1' now; NVreg_CreateImexChannel0=1 in /etc/modprobe.d for every boot.",
+    headline="There is no IMEX channel",
+    remedy=(
+        Step("configure", "Put 'options nvidia NVreg_CreateImexChannel0=1' into /etc/modprobe.d/nvidia-imex.conf, for every boot."),
+        Step("restart_service", "Make the channel now.", command="nvidia-modprobe -i 0:1"),
+    ),
     references=("NVIDIA IMEX Service Guide, section IMEX Channels",),
 )
 def imex_channels(fabric: Fabric, profile: Profile) -> Findings:

@@ -1,6 +1,6 @@
 """IMEX has no list of the nodes of its domain: it knows no peer, and no memory crosses nodes."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.nvswitch import Fabric
 from hostagent.profile import Profile
 
@@ -13,7 +13,11 @@ from ._imex import skip_unless_required
     scope="fabric",
     since="0.1",
     owns=("Fabric.imex_nodes",),
-    remedy="Write the addresses of all nodes of the rack, this one too, into /etc/nvidia-imex/nodes_config.cfg; restart nvidia-imex.",
+    headline="IMEX does not know the nodes of its domain",
+    remedy=(
+        Step("configure", "Write the addresses of all nodes of the rack, this one too, into /etc/nvidia-imex/nodes_config.cfg."),
+        Step("restart_service", "Restart IMEX.", command="systemctl restart nvidia-imex"),
+    ),
     references=("NVIDIA IMEX Service Guide, section Node Configuration File",),
 )
 def imex_configured(fabric: Fabric, profile: Profile) -> Findings:

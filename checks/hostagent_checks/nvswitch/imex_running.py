@@ -1,6 +1,6 @@
 """IMEX does not run: jobs over several nodes of one NVLink rack cannot share GPU memory, and fall back or fail."""
 
-from hostagent.check import Findings, check, fail
+from hostagent.check import Findings, Step, check, fail
 from hostagent.facts.host import Machine
 from hostagent.knowledge.fabric import IMEX_PROCESS
 from hostagent.profile import Profile
@@ -15,7 +15,8 @@ from ._switches import runs
     scope="fabric",
     since="0.1",
     because=("nvswitch.imex_version", "nvswitch.imex_configured"),
-    remedy="'systemctl enable --now nvidia-imex'; its log is /var/log/nvidia-imex.log.",
+    headline="IMEX does not run",
+    remedy=(Step("restart_service", "Start IMEX; its log is /var/log/nvidia-imex.log.", command="systemctl enable --now nvidia-imex"),),
     references=("NVIDIA IMEX Service Guide",),
 )
 def imex_running(machine: Machine, profile: Profile) -> Findings:

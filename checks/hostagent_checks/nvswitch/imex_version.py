@@ -1,6 +1,6 @@
 """IMEX is of another version than the loaded driver: the daemon does not start, or its peers refuse it."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.packages import Packages
 from hostagent.knowledge.fabric import IMEX_PACKAGES
@@ -15,7 +15,8 @@ from ._packages import named
     severity="critical",
     scope="fabric",
     since="0.1",
-    remedy="Install nvidia-imex in exactly the driver's version on every node of the rack, and hold it.",
+    headline="IMEX is {found}, the driver is {wanted}",
+    remedy=(Step("install", "Install nvidia-imex in exactly the driver's version on every node of the rack, and hold it."),),
     references=("NVIDIA IMEX Service Guide, section Installation",),
 )
 def imex_version(packages: Packages, driver: Driver, profile: Profile) -> Findings:

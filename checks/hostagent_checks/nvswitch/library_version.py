@@ -1,6 +1,6 @@
 """A library through which monitors talk to the NVSwitches has not the driver's version: DCGM and others see no switch."""
 
-from hostagent.check import Findings, check, need, skip
+from hostagent.check import Findings, Step, check, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
@@ -17,7 +17,8 @@ from ._packages import named, other_versions
     severity="warning",
     since="0.1",
     because=("driver.library_match", "driver.package_set_equal", "nvswitch.manager_version"),
-    remedy="Install libnvidia-nscq and libnvsdm in exactly the driver's version, and hold them.",
+    headline="The NVSwitch libraries do not match the driver",
+    remedy=(Step("install", "Install libnvidia-nscq and libnvsdm in exactly the driver's version, and hold them."),),
     references=("NVIDIA Driver Installation Guide, section Compute-only (Headless)", "gpu-driver-container issue 735"),
 )
 def library_version(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kernel) -> Findings:

@@ -7,7 +7,7 @@ have some GPUs: their partition says which are up. `gpu.nvlink_active` compares 
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu, Mig
 from hostagent.facts.host import Machine
@@ -29,8 +29,11 @@ class _Links(NamedTuple):
     severity="critical",
     since="0.1",
     because=("nvswitch.board",),
-    remedy="See the findings about the fabric manager; drain the node and reset all GPUs together, or reboot. Have the board serviced "
-    "if the link stays down.",
+    headline="NVLinks of the board's GPUs are down",
+    remedy=(
+        Step("reset_gpu", "Reset all GPUs of the node together, or reboot it."),
+        Step("replace", "Have the board serviced.", if_back=True),
+    ),
     references=("NVIDIA Fabric Manager User Guide, GPU Baseboard Topologies", "NVIDIA NVML API Reference, nvmlDeviceGetNvLinkState"),
 )
 def links(fabric: Fabric, gpus: tuple[Gpu, ...], machine: Machine, driver: Driver) -> Findings:

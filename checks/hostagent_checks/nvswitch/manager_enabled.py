@@ -1,6 +1,6 @@
 """The fabric manager does not start at boot: after the next reboot CUDA fails with error 802."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.host import Services
 from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import MANAGER_UNIT
@@ -13,7 +13,14 @@ from ._switches import local_switches
     severity="warning",
     since="0.1",
     because=("nvswitch.manager_running",),
-    remedy="'systemctl unmask nvidia-fabricmanager; systemctl enable --now nvidia-fabricmanager'",
+    headline="The fabric manager does not start at boot",
+    remedy=(
+        Step(
+            "restart_service",
+            "Enable the fabric manager.",
+            command="systemctl unmask nvidia-fabricmanager && systemctl enable --now nvidia-fabricmanager",
+        ),
+    ),
     references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
 )
 def manager_enabled(fabric: Fabric, services: Services) -> Findings:

@@ -5,7 +5,7 @@ up, it runs on without having done its work (FM_STAY_RESIDENT_ON_FAILURES), and 
 it has joined the fabric. GPUs of A100 boards do not say it. Errors after that only warn.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.unread import Unread
@@ -21,7 +21,11 @@ _SHOWN = 5
     severity="critical",
     since="0.1",
     because=("nvswitch.manager_version",),
-    remedy="Read /var/log/fabricmanager.log; restart the fabric manager after the cause is mended.",
+    headline="The fabric manager reports an error",
+    remedy=(
+        Step("drain_and_inspect", "Read /var/log/fabricmanager.log and remove the cause."),
+        Step("restart_service", "Restart the fabric manager.", command="systemctl restart nvidia-fabricmanager"),
+    ),
     references=("NVIDIA Fabric Manager User Guide, sections Log, Error Handling and Fabric Manager Config Options",),
 )
 def manager_errors(fabric: Fabric, gpus: tuple[Gpu, ...]) -> Findings:

@@ -3,7 +3,7 @@
 A driver without it installs well and lists all GPUs. Hosts whose switches are elsewhere (GB200) need none.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import MANAGER_PROCESS, MANAGER_UNIT
@@ -15,7 +15,11 @@ from ._switches import local_switches, runs
     title="A fabric manager is installed for the NVSwitches",
     severity="critical",
     since="0.1",
-    remedy="Install nvidia-fabricmanager in the driver's version, hold it there, then 'systemctl enable --now nvidia-fabricmanager'.",
+    headline="This host has NVSwitches and no fabric manager",
+    remedy=(
+        Step("install", "Install nvidia-fabricmanager in the driver's version, and hold it."),
+        Step("restart_service", "Start it.", command="systemctl enable --now nvidia-fabricmanager"),
+    ),
     references=("NVIDIA Fabric Manager User Guide, section Installing",),
 )
 def manager_installed(fabric: Fabric, services: Services, machine: Machine) -> Findings:

@@ -4,7 +4,7 @@ Jobs that run go on, and the GPUs still show a completed fabric; yet the next GP
 next boot find nobody, and CUDA fails with error 802. So what counts is the process, not the fabric's last state.
 """
 
-from hostagent.check import Findings, check, fail
+from hostagent.check import Findings, Step, check, fail
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import MANAGER_PROCESS
@@ -17,7 +17,14 @@ from ._switches import local_switches, runs
     severity="critical",
     since="0.1",
     because=("nvswitch.manager_version", "nvswitch.manager_installed", "nvswitch.nvlsm_running", "driver.loaded"),
-    remedy="'systemctl restart nvidia-fabricmanager'; if it ends again, nvswitch.manager_version and its log say why.",
+    headline="The fabric manager does not run",
+    remedy=(
+        Step(
+            "restart_service",
+            "Start the fabric manager; if it ends again, its log says why.",
+            command="systemctl restart nvidia-fabricmanager",
+        ),
+    ),
     references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
 )
 def manager_running(fabric: Fabric, machine: Machine) -> Findings:

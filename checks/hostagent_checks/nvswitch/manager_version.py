@@ -3,7 +3,7 @@
 The newer packages of it have no branch in their name, so an upgrade moves them alone to the newest branch.
 """
 
-from hostagent.check import Findings, check, need, skip
+from hostagent.check import Findings, Step, check, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nvswitch import Fabric
@@ -19,7 +19,11 @@ from ._switches import local_switches
     severity="critical",
     since="0.1",
     because=("driver.library_match", "driver.package_set_equal"),
-    remedy="Install the fabric manager package in exactly the driver's version, hold it, and restart nvidia-fabricmanager.",
+    headline="The fabric manager does not match the driver",
+    remedy=(
+        Step("install", "Install the fabric manager package in exactly the driver's version, and hold it."),
+        Step("restart_service", "Restart the fabric manager.", command="systemctl restart nvidia-fabricmanager"),
+    ),
     references=("gpu-operator issue 544", "gpu-driver-container issue 735", "NVIDIA Fabric Manager User Guide, section Installing"),
 )
 def manager_version(fabric: Fabric, packages: Packages, driver: Driver, kernel: Kernel) -> Findings:

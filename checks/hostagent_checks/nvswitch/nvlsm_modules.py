@@ -1,6 +1,6 @@
 """A kernel module is missing through which nvlsm reaches the switches of NVLink 5: it cannot start, or finds no port."""
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import NVLSM_MODULES
@@ -12,7 +12,15 @@ from ._switches import nvlink5_bridges
     title="The modules that NVLink 5 needs are loaded",
     severity="critical",
     since="0.1",
-    remedy="'modprobe mlx5_core; modprobe ib_umad', name both in /etc/modules-load.d, then restart nvidia-fabricmanager.",
+    headline="Kernel modules that NVLink 5 needs are not loaded",
+    remedy=(
+        Step("configure", "Name mlx5_core and ib_umad in a file of /etc/modules-load.d."),
+        Step(
+            "restart_service",
+            "Load them and restart the fabric manager.",
+            command="modprobe mlx5_core && modprobe ib_umad && systemctl restart nvidia-fabricmanager",
+        ),
+    ),
     references=("NVIDIA Fabric Manager User Guide, section NVLink Subnet Manager", "gpu-driver-container, nvidia-driver script"),
 )
 def nvlsm_modules(fabric: Fabric, kernel: Kernel) -> Findings:

@@ -1,6 +1,6 @@
 """The subnet manager of NVLink 5 (nvlsm) does not run: the fabric manager cannot set routes, and CUDA fails with error 802."""
 
-from hostagent.check import Findings, check, fail
+from hostagent.check import Findings, Step, check, fail
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import NVLSM_PROCESS
@@ -13,7 +13,11 @@ from ._switches import nvlink5_bridges, runs
     severity="critical",
     since="0.1",
     because=("nvswitch.nvlsm_modules",),
-    remedy="Install nvlsm and infiniband-diags, then 'systemctl restart nvidia-fabricmanager', which starts it.",
+    headline="The subnet manager of NVLink 5 does not run",
+    remedy=(
+        Step("install", "Install nvlsm and infiniband-diags."),
+        Step("restart_service", "Restart the fabric manager, which starts it.", command="systemctl restart nvidia-fabricmanager"),
+    ),
     references=("NVIDIA Fabric Manager User Guide, section NVLink Subnet Manager",),
 )
 def nvlsm_running(fabric: Fabric, machine: Machine) -> Findings:

@@ -4,7 +4,7 @@ After a fatal one the switch, and every GPU on it, must be reset; others are log
 loaded again is over where the driver lists the switch now.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.unread import Unread
@@ -16,7 +16,11 @@ from ._switches import local_switches
     title="The kernel log of this boot has no NVSwitch fault",
     severity="critical",
     since="0.1",
-    remedy="Drain the node, reset all GPUs and NVSwitches together or reboot; have the baseboard serviced if the fault comes back.",
+    headline="{device} logged a fault of an NVSwitch: {found}",
+    remedy=(
+        Step("reboot", "Reset all GPUs and NVSwitches together, or reboot the node."),
+        Step("replace", "Have the baseboard serviced.", if_back=True),
+    ),
     references=("NVIDIA Fabric Manager User Guide, section NVSwitch SXid Errors",),
 )
 def sxid(events: GpuEvents, fabric: Fabric) -> Findings:

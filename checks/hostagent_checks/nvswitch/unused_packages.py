@@ -2,7 +2,7 @@
 some, no IMEX asked for. Images for many kinds of hosts carry them. Where a host needs them `driver.package_set_equal` fails.
 """
 
-from hostagent.check import Findings, check, need, skip, warn
+from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
@@ -18,7 +18,8 @@ from ._packages import named
     title="Packages of the fabric that nothing needs have the driver's version",
     severity="info",
     since="0.1",
-    remedy="Nothing; or remove them from hosts without NVSwitches.",
+    headline="Packages of a fabric that this host does not have are of another version",
+    remedy=(Step("none", "Nothing; or remove them from hosts without NVSwitches."),),
     references=("gpu-driver-container issue 735", "NVIDIA Fabric Manager User Guide, section Installing"),
 )
 def unused_packages(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], driver: Driver, profile: Profile) -> Findings:

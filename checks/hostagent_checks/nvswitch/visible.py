@@ -1,6 +1,6 @@
 """The driver took an NVSwitch and could not start it: it is missing in the driver's own list."""
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import NVSWITCH_DRIVER
 
@@ -10,7 +10,11 @@ from hostagent.knowledge.fabric import NVSWITCH_DRIVER
     severity="critical",
     since="0.1",
     because=("nvswitch.bound", "driver.loaded"),
-    remedy="Read the kernel log for nvidia-nvswitch; power-cycle the node, and have the baseboard serviced if the switch stays away.",
+    headline="The driver does not list an NVSwitch that PCI shows",
+    remedy=(
+        Step("power_cycle", "Read the kernel log for nvidia-nvswitch; switch the chassis off and on."),
+        Step("replace", "Have the baseboard serviced.", if_back=True),
+    ),
     references=("open-gpu-kernel-modules, procfs_nvswitch.c",),
 )
 def visible(fabric: Fabric) -> Findings:

@@ -3,7 +3,7 @@
 The Linux driver of the current branches is built for x86_64 and for aarch64. A node of another kind is in the wrong pool.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.os import Os
 from hostagent.knowledge.os import ARCHITECTURES
 
@@ -12,7 +12,8 @@ from hostagent.knowledge.os import ARCHITECTURES
     title="The driver exists for this architecture",
     severity="critical",
     since="0.1",
-    remedy="Take the node out of the GPU pool: its architecture has no NVIDIA driver.",
+    headline="There is no NVIDIA driver for this CPU architecture",
+    remedy=(Step("contact_owner", "Take the node out of the GPU pool."),),
     references=("NVIDIA Driver Installation Guide, supported architectures",),
 )
 def architecture(os: Os) -> Findings:

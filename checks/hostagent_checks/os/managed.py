@@ -4,7 +4,7 @@ The verdict does not suffer. Packages must not be installed over it: the owner's
 is the one to take.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.os import Os
 
 
@@ -12,7 +12,8 @@ from hostagent.facts.os import Os
     title="The operating system is this host's own to change",
     severity="info",
     since="0.1",
-    remedy="Choose the driver and the toolkit in the settings of the system's owner, or let the GPU Operator bring them.",
+    headline="A vendor or an image service replaces this operating system",
+    remedy=(Step("none", "Choose the driver and the toolkit in the settings of the system's owner, or let the GPU Operator bring them."),),
     references=("os-release(5)", "NVIDIA GPU Operator, platform support"),
 )
 def managed(os: Os) -> Findings:

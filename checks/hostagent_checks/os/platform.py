@@ -3,7 +3,7 @@
 The checks of these parts do not apply then, all others count. The host is unknown, never ready by what was not looked at.
 """
 
-from hostagent.check import Findings, check, need
+from hostagent.check import Findings, Step, check, need
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 
@@ -12,7 +12,13 @@ from hostagent.facts.unread import Unread
     title="The places of the driver on this platform are known",
     severity="critical",
     since="0.1",
-    remedy="Judge the jobs' results there, and turn this check off in the site file; or ask for the platform at the project's issues.",
+    headline="Where this platform keeps its driver is not known to hostagent",
+    remedy=(
+        Step(
+            "configure",
+            "Check GPU jobs by other means and turn this check off in the site file; or ask for the platform at the project's issues.",
+        ),
+    ),
     references=("Microsoft, GPU support in WSL", "NVIDIA Jetson Linux, Release Notes"),
 )
 def platform(platform: Platform) -> Findings:

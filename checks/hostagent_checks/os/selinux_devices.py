@@ -4,7 +4,7 @@ It matters where the runtime labels its containers: CRI-O and podman do, contain
 boolean opens the devices to all containers; a policy module for the GPU, or ``label=disable`` for one container, are narrower.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.os import Os
 
 
@@ -12,7 +12,10 @@ from hostagent.facts.os import Os
     title="SELinux lets containers use devices",
     severity="info",
     since="0.1",
-    remedy="Run 'setsebool -P container_use_devices on', or give the GPU containers a label of their own.",
+    headline="SELinux does not let containers use devices",
+    remedy=(
+        Step("configure", "Allow it, or give the GPU containers a label of their own.", command="setsebool -P container_use_devices on"),
+    ),
     references=("NVIDIA Container Toolkit, troubleshooting: Insufficient Permissions", "container_selinux(8)"),
 )
 def selinux_devices(os: Os) -> Findings:

@@ -4,7 +4,7 @@ What runs today may go on running, but a security fix of the driver or of the to
 NVIDIA publishes no packages for it. Move the node to a listed version before the next driver upgrade is due.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.os import Os
 from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
 
@@ -13,7 +13,13 @@ from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
     title="NVIDIA publishes packages for this distribution",
     severity="warning",
     since="0.1",
-    remedy="Move the node to a distribution that NVIDIA has a repository for: 'hostagent checks show os.supported' lists them.",
+    headline="NVIDIA publishes no packages for this distribution",
+    remedy=(
+        Step(
+            "contact_owner",
+            "Move the node to a distribution that NVIDIA has a repository for: 'hostagent checks show os.supported' lists them.",
+        ),
+    ),
     references=("NVIDIA Driver Installation Guide, supported distributions", "os-release(5)"),
 )
 def supported(os: Os) -> Findings:

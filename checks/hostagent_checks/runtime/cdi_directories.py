@@ -3,7 +3,7 @@
 The toolkit writes its specification to /var/run/cdi. A runtime whose cdi_spec_dirs was set to other directories never sees it.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
@@ -15,7 +15,11 @@ from ._choice import skip_unserving
     title="The runtime reads the directory of NVIDIA's CDI specification",
     severity="warning",
     since="0.1",
-    remedy="Add /var/run/cdi and /etc/cdi to cdi_spec_dirs (Docker: cdi-spec-dirs) and restart the runtime.",
+    headline="{device} does not read the directory of NVIDIA's CDI specification",
+    remedy=(
+        Step("configure", "Add /var/run/cdi and /etc/cdi to cdi_spec_dirs (Docker: cdi-spec-dirs)."),
+        Step("restart_service", "Restart the runtime."),
+    ),
     references=("NVIDIA Container Toolkit, Support for Container Device Interface",),
 )
 def cdi_directories(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:

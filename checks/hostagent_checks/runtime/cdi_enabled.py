@@ -5,7 +5,7 @@ takes it away again; 1.6 has no CDI at all; 2.x has it on. Docker needs "feature
 that switch it on themselves; 'nvidia-ctk runtime configure --cdi.enabled' drops the other features of that object.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -16,9 +16,13 @@ from ._choice import accepted_ones
     title="The runtime resolves CDI devices",
     severity="critical",
     since="0.1",
+    headline="The container runtime does not resolve CDI devices",
     remedy=(
-        "containerd: run 'nvidia-ctk runtime configure --runtime=containerd --cdi.enabled' (1.6 has to be upgraded first). Docker: add "
-        '"cdi": true to the "features" of /etc/docker/daemon.json by hand, for the command drops the others. Then restart the runtime.'
+        Step(
+            "configure",
+            'containerd: run \'nvidia-ctk runtime configure --runtime=containerd --cdi.enabled\' (upgrade 1.6 first). Docker: add "cdi": true to the "features" of /etc/docker/daemon.json by hand, because the command drops the others.',
+        ),
+        Step("restart_service", "Restart the runtime."),
     ),
     references=(
         "NVIDIA Container Toolkit, Support for Container Device Interface",

@@ -4,7 +4,7 @@ On a host that systemd manages, the kubelet and the runtime both have to use the
 killed or not counted when resources get short; with different drivers they do not start.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.serving import kubelets_of
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launchers, Runtime
@@ -18,9 +18,13 @@ from ._choice import skip_unserving
     severity="warning",
     since="0.1",
     because=("runtime.handler_cgroup",),
+    headline="{device} does not use the systemd cgroup driver",
     remedy=(
-        'Set SystemdCgroup = true for runc and nvidia (CRI-O: cgroup_manager = "systemd"), match the kubelet\'s cgroupDriver, '
-        "and restart both."
+        Step(
+            "configure",
+            'Set SystemdCgroup = true for runc and nvidia (CRI-O: cgroup_manager = "systemd"), and match the kubelet\'s cgroupDriver.',
+        ),
+        Step("restart_service", "Restart the runtime and the kubelet."),
     ),
     references=("Kubernetes, Container Runtimes: cgroup drivers",),
 )

@@ -8,7 +8,7 @@ the built-in runc entry. Docker and CRI-O refuse a file they cannot parse; docke
 as the default runtime.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -19,7 +19,11 @@ from ._choice import skip_unserving
     title="The runtime accepts its configuration",
     severity="critical",
     since="0.1",
-    remedy="Correct the named file; 'containerd config dump' or 'dockerd --validate' shows the same refusal. Then restart the runtime.",
+    headline="{device} refuses its configuration",
+    remedy=(
+        Step("configure", "Correct the named file; 'containerd config dump' or 'dockerd --validate' shows the same refusal."),
+        Step("restart_service", "Restart the runtime."),
+    ),
     references=(
         "containerd, CRI Plugin Config Guide",
         "NVIDIA Container Toolkit issue 1430",

@@ -4,7 +4,7 @@ A file without the line is version 1. The toolkit writes a version 1 drop-in and
 containerd ignores every table of the file that has the plugin's full name, and containerd 2 ignores the short names as well.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -16,9 +16,13 @@ from ._choice import skip_unserving
     severity="warning",
     since="0.1",
     because=("runtime.config_accepted",),
+    headline="containerd's configuration has an old version",
     remedy=(
-        "Run 'containerd config default' into a new file, carry your settings over, configure the nvidia runtime again and "
-        "restart containerd."
+        Step(
+            "configure",
+            "Run 'containerd config default' into a new file, carry your settings over, and configure the nvidia runtime again.",
+        ),
+        Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("NVIDIA Container Toolkit issue 1430",),
 )

@@ -5,7 +5,7 @@ the kubelet asks, it gets "unknown service runtime.v1.RuntimeService", and 'nvid
 without any effect.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -17,8 +17,14 @@ from ._choice import skip_unserving
     severity="critical",
     since="0.1",
     because=("runtime.config_accepted",),
-    remedy="Take cri out of disabled_plugins in /etc/containerd/config.toml and see that it says 'version = 2', keeping all else; "
-    "then configure the nvidia runtime again and restart containerd.",
+    headline="{device} does not serve CRI",
+    remedy=(
+        Step(
+            "configure",
+            "Take cri out of disabled_plugins in /etc/containerd/config.toml, see that it says 'version = 2', and configure the nvidia runtime again.",
+        ),
+        Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
+    ),
     references=(
         "NVIDIA Container Toolkit issue 1430",
         "Kubernetes, Container Runtimes",

@@ -4,7 +4,7 @@ Toolkit 1.19.0 writes /etc/crio/conf.d/99-nvidia.toml; CRI-O reads /etc/crio/cri
 runtime does not exist. Toolkit 1.19.1 has the right path.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -15,9 +15,14 @@ from ._choice import skip_unserving
     title="CRI-O's NVIDIA drop-in lies in crio.conf.d",
     severity="warning",
     since="0.1",
+    headline="CRI-O does not read NVIDIA's drop-in: it lies in the wrong directory",
     remedy=(
-        "Run 'nvidia-ctk runtime configure --runtime=crio --drop-in-config=/etc/crio/crio.conf.d/99-nvidia.toml', remove the "
-        "file in /etc/crio/conf.d and restart crio."
+        Step(
+            "configure",
+            "Write it where CRI-O reads it, and remove the file in /etc/crio/conf.d.",
+            command="nvidia-ctk runtime configure --runtime=crio --drop-in-config=/etc/crio/crio.conf.d/99-nvidia.toml",
+        ),
+        Step("restart_service", "Restart CRI-O.", command="systemctl restart crio"),
     ),
     references=(
         "NVIDIA Container Toolkit, Release Notes 1.19.1",

@@ -4,7 +4,7 @@ Slurm's jobs do so with Enroot or Apptainer, and users with podman and a CDI spe
 GPUs reach the containers of Enroot and Apptainer is their own configuration, which is not read.
 """
 
-from hostagent.check import Findings, check, fail, skip
+from hostagent.check import Findings, Step, check, fail, skip
 from hostagent.derived.access import podman_has_gpus, slurm_has_containers
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
@@ -17,7 +17,8 @@ from ._choice import who_serves
     title="Containers are started by a runtime with a daemon",
     severity="info",
     since="0.1",
-    remedy="Nothing is to be done where jobs start no other containers; otherwise install a container runtime and enable its service.",
+    headline="Containers are started without a daemon",
+    remedy=(Step("none", "Nothing, where jobs start no other containers; otherwise install a container runtime and enable its service."),),
     references=("Slurm, Containers Guide", "NVIDIA Container Toolkit, Support for Container Device Interface: podman"),
 )
 def daemonless(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:

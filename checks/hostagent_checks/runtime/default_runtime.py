@@ -3,7 +3,7 @@
 Some clusters make nvidia the default so that pods need no runtime class. Docker Compose files without a runtime line rely on it too.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -15,9 +15,14 @@ from ._choice import skip_unserving
     severity="critical",
     since="0.1",
     because=("runtime.nvidia_handler",),
+    headline="The default runtime of {device} is {found}, the profile wants {wanted}",
     remedy=(
-        "Run 'nvidia-ctk runtime configure --runtime=RUNTIME --set-as-default' and restart the runtime, or change "
-        "runtime.default_runtime in the profile."
+        Step(
+            "configure",
+            "Set the default runtime, or change runtime.default_runtime in the profile.",
+            command="nvidia-ctk runtime configure --runtime=<runtime> --set-as-default",
+        ),
+        Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )

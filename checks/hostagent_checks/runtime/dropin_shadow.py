@@ -5,7 +5,7 @@ config.toml afterwards (pause image, registry, SELinux, cgroup driver) sees no c
 containerd 1.x the drop-in replaces the whole section, so keys it does not have are lost too.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -16,7 +16,15 @@ from ._choice import skip_unserving
     title="No older drop-in hides settings of the main file",
     severity="warning",
     since="0.1",
-    remedy="Run 'nvidia-ctk runtime configure --runtime=containerd' again, which copies the section anew, and restart containerd.",
+    headline="An older drop-in hides settings of {device}'s main file",
+    remedy=(
+        Step(
+            "configure",
+            "Configure the runtime again, which copies the section.",
+            command="nvidia-ctk runtime configure --runtime=containerd",
+        ),
+        Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
+    ),
     references=("NVIDIA Container Toolkit, Release Notes 1.18.0: drop-in files",),
 )
 def dropin_shadow(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

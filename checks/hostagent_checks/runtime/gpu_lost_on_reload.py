@@ -5,7 +5,7 @@ rules and writes them anew at each daemon-reload, without the GPUs. Package upgr
 uses, tells the runtime about the devices and is not affected.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
@@ -17,7 +17,14 @@ from ._choice import nvidia_handlers, skip_unserving
     title="A systemd reload does not take GPUs from containers",
     severity="warning",
     since="0.1",
-    remedy="Run 'nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto' and start the containers again.",
+    headline="A systemd reload takes GPUs from running containers",
+    remedy=(
+        Step(
+            "configure",
+            "Let the toolkit choose its mode, then start the containers again.",
+            command="nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto",
+        ),
+    ),
     references=("NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",),
 )
 def gpu_lost_on_reload(

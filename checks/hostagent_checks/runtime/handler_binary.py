@@ -4,7 +4,7 @@ It happens when the toolkit was removed or moved and the runtime's configuration
 /usr/local/nvidia/toolkit went away with its DaemonSet.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -16,8 +16,10 @@ from ._choice import nvidia_handlers, skip_unserving
     severity="critical",
     since="0.1",
     because=("toolkit.installed", "toolkit.binary"),
+    headline="The program of an NVIDIA runtime entry of {device} does not exist",
     remedy=(
-        "Install the toolkit, or correct the entry with 'nvidia-ctk runtime configure --nvidia-runtime-path=PATH', and restart the runtime."
+        Step("install", "Install the toolkit, or correct the entry with 'nvidia-ctk runtime configure --nvidia-runtime-path=<path>'."),
+        Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )

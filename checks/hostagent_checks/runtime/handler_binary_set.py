@@ -4,7 +4,7 @@ The entry has no BinaryName (containerd) or runtime_path (CRI-O), so the runtime
 job looks for a GPU.
 """
 
-from hostagent.check import Findings, check, fail
+from hostagent.check import Findings, Step, check, fail
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -16,9 +16,13 @@ from ._choice import nvidia_handlers, skip_unserving
     severity="critical",
     since="0.1",
     because=("toolkit.installed", "toolkit.binary"),
+    headline="The nvidia entry of {device} does not start the toolkit's program",
     remedy=(
-        "Set options.BinaryName = \"/usr/bin/nvidia-container-runtime\" in the entry, or run 'nvidia-ctk runtime configure', and "
-        "restart the runtime."
+        Step(
+            "configure",
+            "Set options.BinaryName = \"/usr/bin/nvidia-container-runtime\" in the entry, or run 'nvidia-ctk runtime configure'.",
+        ),
+        Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )

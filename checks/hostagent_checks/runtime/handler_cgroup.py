@@ -6,7 +6,7 @@ counts is the kubelet's cgroupDriver; where it does not say one, the default run
 built-in entry that no pod uses says nothing, nor does one for untrusted pods.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.serving import kubelets_of
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
@@ -18,7 +18,11 @@ from ._choice import nvidia_handlers, skip_unserving
     title="NVIDIA runtime entries use the kubelet's cgroup driver",
     severity="critical",
     since="0.1",
-    remedy="Set SystemdCgroup in the options of the nvidia entry to what is wanted here, and restart containerd.",
+    headline="The nvidia entry of {device} does not use the kubelet's cgroup driver",
+    remedy=(
+        Step("configure", "Set SystemdCgroup in the options of the nvidia entry to the kubelet's."),
+        Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
+    ),
     references=("Kubernetes, Configuring a cgroup driver", "Kubernetes, Container Runtimes: cgroup drivers"),
 )
 def handler_cgroup(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

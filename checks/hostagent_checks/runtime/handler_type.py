@@ -4,7 +4,7 @@ Toolkit 1.19 and older copy the type from the runc entry, and leave it empty whe
 runc itself when a file sets only its options, because it replaces the built-in entry.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -15,8 +15,10 @@ from ._choice import skip_unserving
     title="Every runtime entry has a runtime_type",
     severity="critical",
     since="0.1",
+    headline="A runtime entry of {device} has no runtime_type",
     remedy=(
-        "Add runtime_type = \"io.containerd.runc.v2\" to the runc entry, run 'nvidia-ctk runtime configure' again and restart the runtime."
+        Step("configure", "Add runtime_type = \"io.containerd.runc.v2\" to the runc entry, and run 'nvidia-ctk runtime configure' again."),
+        Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit issue 1956",),
 )

@@ -5,7 +5,7 @@ cri. containerd accepts the wrong name without an error and ignores the table: a
 of the other version was left behind.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -16,9 +16,10 @@ from ._choice import skip_unserving
     title="NVIDIA entries stand where this containerd reads them",
     severity="warning",
     since="0.1",
+    headline="NVIDIA entries stand where this containerd does not read them",
     remedy=(
-        "Move the named tables below the name that fits the file's version line ('containerd config migrate' does it), and "
-        "restart containerd."
+        Step("configure", "Move the named tables below the name that fits the file's version line ('containerd config migrate' does it)."),
+        Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("containerd 2.0, Release Notes: configuration version 3",),
 )

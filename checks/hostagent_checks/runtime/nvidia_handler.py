@@ -8,7 +8,7 @@ plugin name that containerd does not read, in a drop-in that nothing imports or 
 while 'nvidia-ctk runtime configure' has reported success. What a plug-in left behind gives nobody a GPU.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import CTK_KIND, ways
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
@@ -48,7 +48,11 @@ _PLUGINS = (
         "runtime.dropin_shadow",
         "runtime.crio_dropin_path",
     ),
-    remedy="Run 'nvidia-ctk runtime configure --runtime=containerd' (or docker, crio), restart the runtime and run this check again.",
+    headline="The container runtime gives containers no GPU",
+    remedy=(
+        Step("configure", "Configure the runtime (containerd, docker, crio).", command="nvidia-ctk runtime configure --runtime=<runtime>"),
+        Step("restart_service", "Restart the runtime."),
+    ),
     references=(
         "NVIDIA GPU Operator issues 413, 432 and 549",
         "NVIDIA Container Toolkit issue 1430",

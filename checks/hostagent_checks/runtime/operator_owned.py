@@ -5,7 +5,7 @@ operator's: on a host whose profile owns the toolkit, upgrades and security fixe
 when the DaemonSet goes. The reverse holds where containers are to own it.
 """
 
-from hostagent.check import Findings, check, fail, skip
+from hostagent.check import Findings, Step, check, fail, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -17,9 +17,12 @@ from ._choice import nvidia_handlers, skip_unserving
     severity="warning",
     part="",
     since="0.1",
+    headline="NVIDIA runtime entries start the toolkit of another owner than the profile's",
     remedy=(
-        "Keep one owner: set toolkit.enabled=false in the GPU Operator's values and run 'nvidia-ctk runtime configure', or set "
-        "toolkit.owner in the profile."
+        Step(
+            "contact_owner",
+            "Keep one owner: set toolkit.enabled=false in the GPU Operator's values and run 'nvidia-ctk runtime configure', or set toolkit.owner in the profile.",
+        ),
     ),
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),
 )

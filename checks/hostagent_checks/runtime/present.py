@@ -5,7 +5,7 @@ unit is enabled, or that runs. A configuration that a removed runtime left behin
 start containers by programs that need no daemon: Enroot or Apptainer under slurmd, or podman with a CDI specification of the GPUs.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import podman_has_gpus, slurm_has_containers
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
@@ -23,8 +23,11 @@ _PODMAN = (
     title="A container runtime serves jobs",
     severity="critical",
     since="0.1",
-    remedy="Install containerd, Docker or CRI-O, enable its service, then run 'nvidia-ctk runtime configure --runtime=containerd' "
-    "(or docker, crio).",
+    headline="No container runtime serves jobs",
+    remedy=(
+        Step("install", "Install containerd, Docker or CRI-O, and enable its service."),
+        Step("configure", "Configure it (containerd, docker, crio).", command="nvidia-ctk runtime configure --runtime=<runtime>"),
+    ),
     references=(
         "NVIDIA Container Toolkit, Installation Guide: configuring containerd",
         "Kubernetes, KubeletConfiguration: containerRuntimeEndpoint",

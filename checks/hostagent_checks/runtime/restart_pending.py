@@ -5,7 +5,7 @@ of it, so there it is only a warning that a reload or a restart may be due. Rest
 restarting Docker stops them unless live-restore is set.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -19,7 +19,8 @@ _START_IS_EXACT_TO_S = 1
     title="The runtime was started after its configuration last changed",
     severity="warning",
     since="0.1",
-    remedy="Restart the runtime: 'systemctl restart containerd' (docker, crio, k3s, rke2-agent).",
+    headline="{device} runs with an older configuration than the one on disk",
+    remedy=(Step("restart_service", "Restart the runtime."),),
     references=(
         "containerd, Getting started",
         "Docker Engine, Live restore",

@@ -5,7 +5,7 @@ until somebody starts it. Each runtime that serves jobs counts by itself: a Dock
 is down. A Docker whose socket unit alone is enabled starts when somebody asks it; until then nothing shows that it can.
 """
 
-from hostagent.check import Findings, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
@@ -20,7 +20,8 @@ _UNITS = {"rke2": "rke2-agent", "microk8s": "snap.microk8s.daemon-containerd", "
     severity="critical",
     since="0.1",
     because=("runtime.config_accepted",),
-    remedy="See 'systemctl status containerd' (docker, crio, k3s, rke2-agent) and its journal, then start it.",
+    headline="The container runtime does not run",
+    remedy=(Step("restart_service", "Read its journal, remove the cause, then start it."),),
     references=("Kubernetes, Container Runtimes",),
 )
 def service_running(

@@ -4,7 +4,7 @@ The address was changed in the configuration, or the daemon hangs before it serv
 containerRuntimeEndpoint.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -16,7 +16,10 @@ from ._choice import skip_unserving
     severity="warning",
     since="0.1",
     because=("runtime.service_running", "runtime.config_accepted"),
-    remedy="Compare the grpc address in the runtime's configuration with its clients' endpoint, and read its journal.",
+    headline="{device} does not listen on its socket",
+    remedy=(
+        Step("configure", "Compare the grpc address in the runtime's configuration with its clients' endpoint, and read its journal."),
+    ),
     references=("Kubernetes, Container Runtimes",),
 )
 def socket_listening(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ containerd reads drop-ins only through the imports line of its main file. The to
 version line; tools that rewrite config.toml remove it.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -15,7 +15,11 @@ from ._choice import skip_unserving
     title="Every drop-in with an NVIDIA entry is imported",
     severity="warning",
     since="0.1",
-    remedy='Add imports = ["/etc/containerd/conf.d/*.toml"] to /etc/containerd/config.toml, or remove the file, and restart containerd.',
+    headline="{device} does not import a drop-in with an NVIDIA entry",
+    remedy=(
+        Step("configure", 'Add imports = ["/etc/containerd/conf.d/*.toml"] to /etc/containerd/config.toml, or remove the file.'),
+        Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
+    ),
     references=("NVIDIA Container Toolkit issue 1430",),
 )
 def unimported_dropin(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

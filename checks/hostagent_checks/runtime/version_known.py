@@ -4,7 +4,7 @@ Each version reads its configuration in its own way. A newer one is taken to rea
 refused that only an older one is known to refuse.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
@@ -16,7 +16,8 @@ from ._choice import skip_unserving
     title="The runtime is of a version whose rules are known",
     severity="info",
     since="0.1",
-    remedy="Nothing is to be done: upgrade hostagent when a version comes that knows it.",
+    headline="hostagent does not know the rules of this version of {device}",
+    remedy=(Step("none", "Nothing: upgrade hostagent when a version comes that knows it."),),
     references=("containerd, Releases",),
 )
 def version_known(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

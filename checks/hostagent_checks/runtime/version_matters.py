@@ -4,7 +4,7 @@ The rest of the report judges it by the newest rules that are known. An older ve
 or refuse the file.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -15,7 +15,12 @@ from ._choice import skip_unserving
     title="The runtime's version leaves no question open",
     severity="warning",
     since="0.1",
-    remedy="Look at the version that the runtime's program prints, and at 'containerd config dump' or 'docker info' for what is in force.",
+    headline="The version of {device} is not known, and it matters",
+    remedy=(
+        Step(
+            "rerun", "See which version the runtime's program prints, and 'containerd config dump' or 'docker info' for what is in force."
+        ),
+    ),
     references=("containerd, CRI Plugin Config Guide",),
 )
 def version_matters(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ This is what is left by an image build that copied the package database without 
 its permission bits. Runtimes then fail with "executable file not found" when the first GPU container starts.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
@@ -18,7 +18,8 @@ _NEEDED = ("/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk")
     severity="critical",
     since="0.1",
     because=("toolkit.installed",),
-    remedy="Reinstall nvidia-container-toolkit-base at the version it has.",
+    headline="A program of the toolkit is missing or cannot be executed",
+    remedy=(Step("install", "Reinstall nvidia-container-toolkit-base in its present version."),),
     references=("NVIDIA Container Toolkit, packaging: nvidia-container-toolkit-base",),
 )
 def binary(toolkit: Toolkit, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@
 an error where it is no TOML or names a mode they do not know.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.toolkit import Toolkit
 
 _MODES = ("auto", "cdi", "csv", "jit-cdi", "legacy")
@@ -14,7 +14,14 @@ _MODES = ("auto", "cdi", "csv", "jit-cdi", "legacy")
     title="The toolkit's configuration can be read",
     severity="critical",
     since="0.1",
-    remedy="Mend the named line, or write a fresh file with 'nvidia-ctk config default --output=FILE'.",
+    headline="The toolkit's configuration cannot be read",
+    remedy=(
+        Step(
+            "configure",
+            "Correct the named line, or write a new file.",
+            command="nvidia-ctk config default --output=/etc/nvidia-container-runtime/config.toml",
+        ),
+    ),
     references=("NVIDIA Container Toolkit, Configuring the NVIDIA Container Runtime",),
 )
 def config_valid(toolkit: Toolkit) -> Findings:

@@ -6,7 +6,7 @@ one. ``runtimes`` are the programs that the nvidia runtime starts below it, of w
 containers: in others the legacy path then gives devices that cannot be opened.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.version import compare_upstream
@@ -24,7 +24,8 @@ _SET = "nvidia-ctk config --in-place --set"
     severity="critical",
     since="0.1",
     because=("toolkit.config_valid",),
-    remedy="Correct the named value in /etc/nvidia-container-runtime/config.toml; it is read at the next container start.",
+    headline="A value of the toolkit's configuration stops containers",
+    remedy=(Step("configure", "Correct the named value in /etc/nvidia-container-runtime/config.toml; the next container reads it."),),
     references=(
         "NVIDIA Container Toolkit issues 381 and 830",
         "NVIDIA Container Toolkit, Configuring the NVIDIA Container Runtime",

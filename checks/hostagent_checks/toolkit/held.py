@@ -4,7 +4,7 @@ An upgrade then replaces the program that starts every GPU container while jobs 
 the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (= …) but … is to be installed".
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.upgrades import moves
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
@@ -15,7 +15,13 @@ from hostagent.facts.toolkit import Toolkit
     title="The toolkit's packages are held at their version",
     severity="warning",
     since="0.1",
-    remedy="Hold all of its installed packages: 'apt-mark hold NAME…', 'dnf versionlock add NAME…' or 'zypper addlock NAME…'.",
+    headline="The toolkit's packages are not held",
+    remedy=(
+        Step(
+            "configure",
+            "Hold all of its packages: 'apt-mark hold <package>', 'dnf versionlock add <package>' or 'zypper addlock <package>'.",
+        ),
+    ),
     references=("apt-mark(8), apt_preferences(5)", "DNF versionlock plugin"),
 )
 def held(toolkit: Toolkit, packages: Packages, os: Os) -> Findings:

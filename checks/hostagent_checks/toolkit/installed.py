@@ -7,7 +7,7 @@ GPUs reach containers in other ways alone: by a provider's mounts, the DRA drive
 always or never instead.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.derived.access import ways
 from hostagent.derived.serving import serving
 from hostagent.facts.cdi import Cdi
@@ -26,7 +26,8 @@ _WITHOUT = {"mounts", "dra"}
     title="The NVIDIA Container Toolkit is installed",
     severity="critical",
     since="0.1",
-    remedy="Install the toolkit's four packages at one version from NVIDIA's toolkit repository.",
+    headline="The NVIDIA Container Toolkit is not installed",
+    remedy=(Step("install", "Install the toolkit's four packages in one version from NVIDIA's toolkit repository."),),
     references=("NVIDIA Container Toolkit, Installing the NVIDIA Container Toolkit",),
 )
 def installed(toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:

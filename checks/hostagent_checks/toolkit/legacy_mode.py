@@ -5,7 +5,7 @@ drops them, and NVML in the container answers "Unknown Error" from then on. The 
 loses GPUs by it, `runtime.gpu_lost_on_reload` says so.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.toolkit import Toolkit
 
 
@@ -13,7 +13,8 @@ from hostagent.facts.toolkit import Toolkit
     title="The toolkit does not use its legacy mode",
     severity="info",
     since="0.1",
-    remedy="Set it back with 'nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto'.",
+    headline="The toolkit uses its legacy mode",
+    remedy=(Step("configure", "Set it back.", command="nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto"),),
     references=(
         "NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",
         "NVIDIA Container Toolkit, Release Notes: deprecation of the legacy mode",

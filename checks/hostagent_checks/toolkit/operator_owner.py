@@ -4,7 +4,7 @@ Both write the same drop-in of the runtime's configuration. Whichever ran last d
 upgrade of the other changes nothing, and removing one leaves a runtime entry that points nowhere.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
@@ -14,7 +14,8 @@ from hostagent.profile import Profile
     severity="warning",
     part="",
     since="0.1",
-    remedy="Keep one: set toolkit.enabled=false in the GPU Operator's values, or remove the host's packages.",
+    headline="The toolkit has two owners: packages of the host and the GPU Operator",
+    remedy=(Step("contact_owner", "Keep one: set toolkit.enabled=false in the GPU Operator's values, or remove the host's packages."),),
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),
 )
 def operator_owner(toolkit: Toolkit, profile: Profile) -> Findings:

@@ -4,7 +4,7 @@ The hook, the command-line tool and the library are built and tested together an
 interface. This comes about when only some of the four names are given a version or a pin.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
 
 
@@ -12,7 +12,8 @@ from hostagent.facts.toolkit import Toolkit
     title="The toolkit's packages are of one version",
     severity="critical",
     since="0.1",
-    remedy="Install all four packages at one version in one transaction: name each of them with the version.",
+    headline="The toolkit's packages are not of one version",
+    remedy=(Step("install", "Install all four packages in one transaction: name each of them with the version."),),
     references=("NVIDIA Container Toolkit, packaging: dependencies between its packages",),
 )
 def packages_equal(toolkit: Toolkit) -> Findings:

@@ -5,7 +5,7 @@ Where the profile gives the toolkit to a container, the copy that the GPU Operat
 be the fix of a vulnerability: the profile is then what changes, not the toolkit.
 """
 
-from hostagent.check import Findings, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.version import satisfies
 from hostagent.profile import Profile
@@ -17,8 +17,13 @@ _NEWER = "Keep it, a newer one holds fixes: judge by a profile that takes it (ta
     title="The NVIDIA Container Toolkit is of the version the profile wants",
     severity="critical",
     since="0.1",
-    remedy="Install the wanted version of all four packages by name and version (a GPU Operator's is toolkit.version of its values), "
-    "or judge by the profile 'any', which takes every version.",
+    headline="The NVIDIA Container Toolkit is {found}, the profile wants {wanted}",
+    remedy=(
+        Step(
+            "install",
+            "Install the wanted version of all four packages, each by name and version (for the GPU Operator: toolkit.version of its values); or use the profile 'any', which takes every version.",
+        ),
+    ),
     references=("NVIDIA Container Toolkit, Release Notes",),
 )
 def version(toolkit: Toolkit, profile: Profile) -> Findings:
