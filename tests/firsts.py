@@ -8,10 +8,6 @@ from hostagent.sinks.digest import sections
 #: By the worse of the two verdicts, where the report tells why.
 _TOLD = {"not_ready": ("BLOCKS JOBS",), "unknown": ("COULD NOT READ",), "degraded": ("TO LOOK AT", "COULD NOT READ")}
 _WORST_FIRST = ("not_ready", "unknown", "degraded", "ready")
-#: Hosts whose cause is told after its consequence: the report orders by severity, and knows no causes yet.
-CAUSES_TO_COME = {
-    "crio-worker-wrong-directory": "runtime.crio_dropin_path, a warning, says why runtime.nvidia_handler fails",
-}
 
 
 def first_cause(report: Report) -> str:

@@ -23,7 +23,7 @@ from hostagent.reading import InProcess
 from hostagent.report import PLACEABLE, verdicts
 from hostagent.source import Source, tape
 from hostagent.source.tape import ReplayBackend
-from tests.firsts import CAUSES_TO_COME, first_cause, holds
+from tests.firsts import first_cause, holds
 from tests.judged import judged
 from tests.trees.record import RECIPES, claimed, record
 from tests.trees.staged import stage
@@ -186,10 +186,7 @@ def test_an_expectation_repeats_what_its_tree_claims(name):
     assert claim.twin in ("", *NAMES)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.xfail(strict=True)] if name in CAUSES_TO_COME else []) for name in NAMES if claimed(name).first],
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).first])
 def test_the_right_cause_comes_first(name):
     assert first_cause(_report(name)) == _expected(name)["first"]
 
