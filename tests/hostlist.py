@@ -63,8 +63,9 @@ def _row(name: str) -> str:
     claim, expected = claimed(name), yaml.safe_load((HOSTS / name / "expect.yaml").read_text())
     single, multi = (expected[f"{scope}_node"].replace("_", " ") for scope in ("single", "multi"))
     verdict = single if single == multi else f"{single}, many nodes: {multi}"
-    codes = tuple(f"`{text}`" if text else "" for text in (claim.first, claim.twin))
-    return f"| {' | '.join((f'`{name}`', claim.what, verdict, *codes, expected['profile'], claim.source)).replace('  ', ' ')} |\n"
+    first, twin = (f"`{text}`" if text else "" for text in (claim.first, claim.twin))
+    cells = (f"`{name}`", claim.what, verdict, first, twin, expected["profile"], claim.source)
+    return "| " + " | ".join(cells).replace("|  |", "| |") + " |\n"
 
 
 def main() -> None:

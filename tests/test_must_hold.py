@@ -1,5 +1,6 @@
 """Hosts that no release may call ready: each a recorded host, or one that is ready with one mark laid into its recording."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from hostagent import profile
 from hostagent.facts.unread import Unread
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend
+from tests.firsts import holds
 from tests.judged import judged
 from tests.test_hosts import CAN_BUILD, NAMES, _expected, _loaded, _report, _tape
 from tests.trees import others, system
@@ -104,3 +106,28 @@ def test_a_guest_with_a_gpu_that_fell_off_the_bus_is_not_ready(guest, tmp_path):
     with stage(tree) as backend:
         found = judged(backend, profile.load(site_file=""))
     assert found.verdict.single_node not in ("ready", "degraded")
+
+
+_PARTS = {
+    "nvml": "nvml ",
+    "runtimes": "containerd|docker|crio",
+    "libraries": "libcuda|libnvidia",
+    "modules": "/lib/modules|/sys/module/nvidia",
+    "specifications": "/cdi",
+    "toolkit": "nvidia-container|nvidia-ctk",
+}
+#: Told of hardware as to somebody who has it at hand; a remedy for a virtual machine of a cloud is still to come.
+_TO_COME = {("gpu.xid", "reseat")}
+
+
+@pytest.mark.parametrize("name", [name for name in READY if _expected(name).get("never")])
+def test_whatever_breaks_no_remedy_says_what_the_owner_of_the_host_must_not_do(name):
+    """Parts of the host go away, and a GPU falls off the bus."""
+    gone = tape.encode(Unread("absent", "taken away by the test"))
+    answers = _tape(name).answers
+    broken = [{question: gone for question in answers if re.search(words, question)} for words in _PARTS.values()]
+    reports = [_twin(name, changed) for changed in (*broken, _xid(name) if name in SEEN else {})]
+    told = {
+        (one.id, word) for report in reports for one in report.findings for word in _expected(name)["never"] if holds(one.remediation, word)
+    }
+    assert told <= _TO_COME

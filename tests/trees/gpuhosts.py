@@ -101,7 +101,7 @@ def kubevirt_unexplained(root: Path) -> Tree:
     return tree
 
 
-@claims(never=("blacklist",), source="NVIDIA, Unix legacy GPUs; open-gpu-kernel-modules, README")
+@claims(source="NVIDIA, Unix legacy GPUs; open-gpu-kernel-modules, README")
 def workstation_display_card(root: Path) -> Tree:
     """An RTX A6000 for work, a GeForce GT 710 for the screen: no branch above 470 has the latter, nouveau drives it."""
     tree = _node(root, "desk-4")

@@ -216,7 +216,7 @@ def operator_nri_left_behind(root: Path) -> Tree:
     return tree
 
 
-@claims(never=RUNTIME_CONFIGURATION, source="k8s-device-plugin, internal/cdi; nvcdi, namer.go")
+@claims(source="k8s-device-plugin, internal/cdi; nvcdi, namer.go")
 def operator_mig(root: Path) -> Tree:
     """A GPU in slices: the device plugin names them by UUID."""
     tree = worker(root, "gpu-worker-12", gpus.H100)

@@ -35,6 +35,11 @@ _PLUGINS = (
     "node that they left, remove their files of /var/run/cdi and run 'nvidia-ctk runtime configure' for its runtime."
 )
 
+_SERVING = (
+    "A device plugin or a DRA driver serves on this node, and what it gives does not reach containers of this runtime: look at the log of "
+    "its pod, and whether it writes its specification into a directory that the runtime reads."
+)
+
 
 @check(
     title="The runtime gives containers access to GPUs",
@@ -60,6 +65,7 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
             names = ", ".join(handler.name for handler in need(one.handlers)) or "none"
             usual = f"Run '{_configure(one)}', restart {one.key} and run this check again."
             owners = _PLUGINS if any(spec.kind not in ("", CTK_KIND) for spec in need(cdi.specs)) else ""
+            owners = _SERVING if _is_plugged(one, launchers) else owners
             yield fail(
                 f"{one.key} gives containers no GPU",
                 code="absent",
@@ -67,6 +73,12 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
                 wanted=_WANTED[access],
                 remedy=owners or _REMEDIES.get(one.key, usual),
             )
+
+
+def _is_plugged(one: Runtime, launchers: Launchers) -> bool:
+    """A plug-in of the kubelet's is at work, and this runtime takes specifications."""
+    sockets = () if isinstance(launchers.plugin_sockets, Unread) else launchers.plugin_sockets
+    return one.cdi_enabled is True and any("/device-plugins/" in path or "/plugins/" in path for path in sockets)
 
 
 def _configure(one: Runtime) -> str:
