@@ -116,7 +116,7 @@ def workstation_display_card(root: Path) -> Tree:
     return tree
 
 
-@claims("gpu.bound", twin="workstation-display-card")
+@claims("kernel.nouveau_loaded", twin="workstation-display-card")
 def workstation_nouveau_has_both(root: Path) -> Tree:
     """Nouveau has taken the RTX A6000 as well."""
     tree = _node(root, "desk-4")
