@@ -10,11 +10,11 @@ _TOLD = {"not_ready": ("BLOCKS JOBS",), "unknown": ("COULD NOT READ",), "degrade
 _WORST_FIRST = ("not_ready", "unknown", "degraded", "ready")
 
 
-def first_cause(report: Report) -> str:
-    """The id of the check that the report tells first of what decides its verdict; "" where nothing does."""
+def first_cause(report: Report) -> tuple[str, ...]:
+    """The checks that the report tells first, in one entry, of what decides its verdict; none where nothing does."""
     worst = min((report.verdict.single_node, report.verdict.multi_node), key=_WORST_FIRST.index)
     told = {section.title: section.entries for section in sections(report)}
-    return next((entry.ids[0] for title in _TOLD.get(worst, ()) for entry in told.get(title, ())), "")
+    return next((entry.ids for title in _TOLD.get(worst, ()) for entry in told.get(title, ())), ())
 
 
 def holds(text: str, word: str) -> bool:

@@ -188,7 +188,7 @@ def test_an_expectation_repeats_what_its_tree_claims(name):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).first])
 def test_the_right_cause_comes_first(name):
-    assert first_cause(_report(name)) == _expected(name)["first"]
+    assert _expected(name)["first"] in first_cause(_report(name))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).never])
