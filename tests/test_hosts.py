@@ -11,18 +11,21 @@ import yaml
 from click.testing import CliRunner
 
 from hostagent import profile, snapshot
-from hostagent.catalogue import load
+from hostagent.catalogue import OURS, load
 from hostagent.cli import LazyGroup
 from hostagent.collect import READERS, collect
 from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread, UnreadError
+from hostagent.knowledge.platforms import owners_way
 from hostagent.reading import InProcess
 from hostagent.report import PLACEABLE, verdicts
 from hostagent.source import Source, tape
 from hostagent.source.tape import ReplayBackend
+from tests.firsts import first_cause, holds
 from tests.judged import judged
-from tests.trees.record import RECIPES, record
+from tests.trees.record import RECIPES, claimed, record
 from tests.trees.staged import stage
 
 DIRECTORY = Path(__file__).parent / "hosts"
@@ -169,7 +172,38 @@ def _report(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_host_is_judged_as_expected(name):
-    assert snapshot.expectation(_report(name)) == _expected(name), AGAIN
+    claims = {key: value for key, value in _expected(name).items() if key in ("first", "never")}
+    assert {**snapshot.expectation(_report(name)), **claims} == _expected(name), AGAIN
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_expectation_repeats_what_its_tree_claims(name):
+    """A person says in the tree what comes first: the file shows it, and no recording can change it."""
+    claim = claimed(name)
+    assert (_expected(name).get("first", ""), tuple(_expected(name).get("never", ()))) == (claim.first, claim.never), AGAIN
+    is_ready = (_expected(name)["single_node"], _expected(name)["multi_node"]) == ("ready", "ready")
+    assert is_ready == (not claim.first), "a host that is not ready claims its first cause in its tree, by @claims, and no other does"
+    assert claim.twin in ("", *NAMES)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).first])
+def test_the_right_cause_comes_first(name):
+    assert _expected(name)["first"] in first_cause(_report(name))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).never])
+def test_no_remedy_says_what_the_owner_of_the_host_must_not_do(name):
+    told = [(one.id, word) for one in _report(name).findings for word in _expected(name)["never"] if holds(one.remediation, word)]
+    assert told == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).never])
+def test_no_check_of_a_part_of_somebody_else_s_could_say_it_there(name):
+    """Each check's own remedy, as it is told of a part that the host's administrator does not change."""
+    platform = collect(Source(ReplayBackend(_tape(name))), ["Platform"])[0].of(Platform)
+    owned = [(one, platform.part(one.part)) for one in load([OURS]) if one.part]
+    told = [(one.id, owners_way(platform.name, part.owner, one.part, one.remedy)) for one, part in owned if part.owner != "host"]
+    assert [(check, word) for check, text in told for word in _expected(name)["never"] if holds(text, word)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -21,6 +21,7 @@ from hostagent.source.tape import ReplayBackend, Tape
 from hostagent.vocabulary import Kind
 from tests.judged import judged
 from tests.trees import boards, boots, gpuhosts, hosts, others, serving
+from tests.trees.claim import Claim, claim_of
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
 
@@ -82,11 +83,23 @@ RECIPES: Mapping[str, Recipe] = {
     "uvm-nodes-later": Recipe(boots.uvm_nodes_later),
     "uvm-nodes-never": Recipe(boots.uvm_nodes_never),
     "debian12-own-driver": Recipe(boots.debian12_own_driver, "any"),
-    "debian12-own-driver-pinned-580": Recipe(boots.debian12_own_driver),
+    "debian12-own-driver-pinned-580": Recipe(boots.debian12_own_driver_pinned_580),
     "debian12-alternative-gone": Recipe(boots.debian12_alternative_gone, "any"),
     "debian12-image-without-kernel": Recipe(boots.debian12_image_without_kernel, kind="image"),
     **{name: Recipe(build) for name, build in serving.RECIPES.items()},
 }
+
+#: Recordings of real machines: they have no tree to say it beside.
+MACHINES: Mapping[str, Claim] = {
+    "no-gpu-vm": Claim(
+        "gpu.present", what="a real machine: a virtual machine with Debian 12 and without a GPU", source="`tests/trees/machine.py`"
+    ),
+}
+
+
+def claimed(name: str) -> Claim:
+    """What a person says of the host."""
+    return claim_of(RECIPES[name].build) if name in RECIPES else MACHINES.get(name, Claim())
 
 
 def record(name: str, root: Path, *, redact: bool = True) -> Tape:
@@ -98,21 +111,31 @@ def record(name: str, root: Path, *, redact: bool = True) -> Tape:
 def adopt(name: str, recorded: Tape, profile_name: str) -> dict[str, object]:
     """Replace the tape and the expectation of ``tests/hosts/<name>``; returns the expectation."""
     directory = HOSTS / name
+    directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         made = Path(place, "adopted")
         expected = snapshot.adopt(recorded, tape.dumps(recorded), str(made), profile.load(profile_name, site_file=""))
-        directory.mkdir(parents=True, exist_ok=True)
-        for file in made.iterdir():
-            shutil.copyfile(file, directory / file.name)
-    return expected
+        shutil.copyfile(made / "tape.json", directory / "tape.json")
+    return _written(name, expected)
 
 
 def judge(name: str) -> dict[str, object]:
     """Replace the expectation of a kept tape: what it cannot answer comes under ``not_recorded``; returns the expectation."""
     file = HOSTS / name / "expect.yaml"
     loaded = profile.load(yaml.safe_load(file.read_text())["profile"], site_file="")
-    expected = snapshot.expectation(judged(ReplayBackend(tape.load(str(HOSTS / name))), loaded))
-    file.write_text(yaml.safe_dump(expected, sort_keys=False))
+    return _written(name, snapshot.expectation(judged(ReplayBackend(tape.load(str(HOSTS / name))), loaded)))
+
+
+def _written(name: str, found: dict[str, object]) -> dict[str, object]:
+    """``expect.yaml``: what was found, and what a person claims."""
+    claim, verdict = claimed(name), ("profile", "single_node", "multi_node")
+    expected = {
+        **{key: found[key] for key in verdict},
+        **({"first": claim.first} if claim.first else {}),
+        **({"never": list(claim.never)} if claim.never else {}),
+        **{key: value for key, value in found.items() if key not in (*verdict, "first", "never")},
+    }
+    (HOSTS / name / "expect.yaml").write_text(yaml.safe_dump(expected, sort_keys=False))
     return expected
 
 

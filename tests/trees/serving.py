@@ -6,6 +6,7 @@ Sources stand beside each: the published configuration that its files repeat.
 from pathlib import Path
 
 from tests.trees import containers, driver, gpus, packages, system
+from tests.trees.claim import RUNTIME_CONFIGURATION, claims
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, persist, toolkit, ubuntu
 from tests.trees.system import Daemon
 from tests.trees.tree import BOOTED_AT, NOW, Tree
@@ -80,6 +81,7 @@ conf_dir = "/etc/cni/net.d"
 _EKS_KUBELET = '{"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", "cgroupDriver": "systemd"}\n'
 
 
+@claims(source="awslabs/amazon-eks-ami, nodeadm/internal/containerd/config2.template.toml")
 def eks_gpu(root: Path) -> Tree:
     """EKS's own containerd file: nvidia is the default, and no runc entry beside it."""
     tree = worker(root, "ip-192-0-2-17")
@@ -89,6 +91,7 @@ def eks_gpu(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.nvidia_handler", twin="eks-gpu")
 def eks_gpu_without_handler(root: Path) -> Tree:
     """The file of a node without GPUs."""
     tree = eks_gpu(root)
@@ -128,6 +131,7 @@ _KUBEADM = (
 )
 
 
+@claims(source="Azure/AgentBaker, aks-node-controller/parser/templates/containerd_v2.toml.gtpl")
 def aks_gpu(root: Path) -> Tree:
     """AKS's containerd 2.3 with a version 4 file."""
     tree = worker(root, "aks-gpu-000001")
@@ -136,6 +140,7 @@ def aks_gpu(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.handler_cgroup", twin="aks-gpu-containerd-2.3")
 def aks_gpu_other_cgroups(root: Path) -> Tree:
     """The nvidia entry lost SystemdCgroup, under a kubelet that uses systemd."""
     tree = aks_gpu(root)
@@ -146,6 +151,7 @@ def aks_gpu_other_cgroups(root: Path) -> Tree:
 # kubeadm: Kubernetes, Container Runtimes; the kubelet's file names the endpoint.
 
 
+@claims(source="Kubernetes, Container Runtimes")
 def kubeadm_beside_docker(root: Path) -> Tree:
     """containerd under a kubelet, and a Docker for builds, both with the nvidia runtime."""
     tree = worker(root, "gpu-build-03")
@@ -160,6 +166,7 @@ def kubeadm_beside_docker(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.service_running", twin="kubeadm-beside-docker")
 def kubeadm_containerd_dead(root: Path) -> Tree:
     """The kubelet's containerd is down; Docker runs on."""
     tree = kubeadm_beside_docker(root)
@@ -167,6 +174,7 @@ def kubeadm_containerd_dead(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.cri_enabled", twin="kubeadm-beside-docker")
 def kubeadm_without_cri(root: Path) -> Tree:
     """Docker's package put its own file of containerd in place: CRI is switched off."""
     tree = kubeadm_beside_docker(root)
@@ -174,6 +182,7 @@ def kubeadm_without_cri(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.nvidia_handler", twin="kubeadm-beside-docker", source="NVIDIA GPU Operator issues 413 and 432")
 def kubeadm_without_access(root: Path) -> Tree:
     """Only Docker got the nvidia runtime (NVIDIA GPU Operator issues 413 and 432)."""
     tree = kubeadm_beside_docker(root)
@@ -184,6 +193,7 @@ def kubeadm_without_access(root: Path) -> Tree:
 # GPU Operator: NVIDIA/cloud-native-docs, gpu-operator/cdi.rst; k8s-device-plugin, internal/cdi; DRA driver, cmd/gpu-kubelet-plugin.
 
 
+@claims(never=RUNTIME_CONFIGURATION, source="NVIDIA/cloud-native-docs, gpu-operator/cdi.rst; k8s-device-plugin, internal/cdi")
 def operator_nri(root: Path) -> Tree:
     """The Operator's CDI with its NRI plugin: containerd is not edited, the device plugin writes the specification."""
     tree = worker(root, "gpu-worker-11")
@@ -198,6 +208,7 @@ def operator_nri(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.nvidia_handler", twin="gpu-operator-nri")
 def operator_nri_left_behind(root: Path) -> Tree:
     """The Operator was removed: its specifications lie there, its device plugin is gone."""
     tree = operator_nri(root)
@@ -205,6 +216,7 @@ def operator_nri_left_behind(root: Path) -> Tree:
     return tree
 
 
+@claims(source="k8s-device-plugin, internal/cdi; nvcdi, namer.go")
 def operator_mig(root: Path) -> Tree:
     """A GPU in slices: the device plugin names them by UUID."""
     tree = worker(root, "gpu-worker-12", gpus.H100)
@@ -227,6 +239,7 @@ def _plugin_specification(tree: Tree, *names: str) -> None:
     tree.write(path, head + "".join(f'  - name: "{name}"{device}' for name in names), time=BOOTED_AT + 60)
 
 
+@claims(never=RUNTIME_CONFIGURATION, source="kubernetes-sigs/dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin")
 def operator_dra(root: Path) -> Tree:
     """GPUs by DRA: a specification is written for each claim, so that this idle node has none."""
     tree = worker(root, "gpu-worker-13")
@@ -239,6 +252,7 @@ def operator_dra(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.nvidia_handler", twin="gpu-operator-dra")
 def operator_dra_without_plugin(root: Path) -> Tree:
     """The DRA driver's directory is there, its plug-in is not."""
     tree = operator_dra(root)
@@ -249,6 +263,7 @@ def operator_dra_without_plugin(root: Path) -> Tree:
 # Docker by flag: flatcar/sysext-bakery, nvidia_runtime's docker.service.d/10-nvidia.conf; nvidia-docker issue 1002.
 
 
+@claims(never=RUNTIME_CONFIGURATION, source="flatcar/sysext-bakery, nvidia_runtime, docker.service.d/10-nvidia.conf")
 def docker_by_flag(root: Path) -> Tree:
     """dockerd is told of the nvidia runtime by its command line."""
     tree = worker(root, "flat-gpu-1")
@@ -261,6 +276,7 @@ def docker_by_flag(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.config_accepted", never=RUNTIME_CONFIGURATION, twin="docker-by-flag", source="nvidia-docker issue 1002")
 def docker_by_flag_and_file(root: Path) -> Tree:
     """'nvidia-ctk runtime configure --set-as-default' wrote daemon.json, which now says what a flag says: dockerd does not start."""
     tree = docker_by_flag(root)
@@ -273,6 +289,7 @@ def docker_by_flag_and_file(root: Path) -> Tree:
 # Docker's hook: NVIDIA Container Toolkit 1.10, User Guide; Ubuntu's own docker.io beside its containerd.
 
 
+@claims(source="NVIDIA Container Toolkit 1.10, User Guide")
 def docker_hook(root: Path) -> Tree:
     """docker run --gpus by the hook alone; Ubuntu's containerd has CRI on, as it comes, and nobody asks it."""
     tree = worker(root, "lab-7")
@@ -282,6 +299,7 @@ def docker_hook(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.nvidia_handler", twin="docker-hook")
 def docker_hook_missing(root: Path) -> Tree:
     """The hook's package went away."""
     tree = docker_hook(root)
@@ -298,6 +316,7 @@ _CRIO = '[crio.image]\nsignature_policy = "/etc/crio/policy.json"\n\n[crio.runti
 _CRIO_NVIDIA = '[crio.runtime.runtimes.nvidia]\nruntime_path = "/usr/bin/nvidia-container-runtime"\nruntime_type = "oci"\n'
 
 
+@claims(source="cri-o/packaging, crio.conf.d/10-crio.conf; NVIDIA Container Toolkit, Installation Guide")
 def crio_worker(root: Path) -> Tree:
     """CRI-O under a kubelet, with the drop-in of 'nvidia-ctk runtime configure'."""
     tree = worker(root, "crio-gpu-2")
@@ -313,6 +332,7 @@ def crio_worker(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.crio_dropin_path", twin="crio-worker")
 def crio_worker_wrong_directory(root: Path) -> Tree:
     """Toolkit 1.19.0 wrote the drop-in where CRI-O does not look."""
     tree = crio_worker(root)
@@ -324,6 +344,7 @@ def crio_worker_wrong_directory(root: Path) -> Tree:
 # k3s: its documentation, Alternative Container Runtime Support: it looks for the toolkit as it starts.
 
 
+@claims("runtime.nvidia_handler", never=RUNTIME_CONFIGURATION, twin="k3s-worker")
 def k3s_started_before_toolkit(root: Path) -> Tree:
     """The toolkit was installed after k3s wrote its containerd file."""
     from tests.trees.others import k3s_worker
@@ -339,6 +360,7 @@ def k3s_started_before_toolkit(root: Path) -> Tree:
 # Slurm with Enroot: NVIDIA/deepops, roles/nvidia-enroot; Slurm, Containers Guide.
 
 
+@claims(source="NVIDIA/deepops, roles/nvidia-enroot; Slurm, Containers Guide")
 def slurm_enroot(root: Path) -> Tree:
     """No daemon starts containers: Slurm's jobs do, with Enroot."""
     tree = worker(root, "slurm-gpu-04")
@@ -351,6 +373,7 @@ def slurm_enroot(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.service_running", twin="slurm-enroot")
 def slurm_dead_docker(root: Path) -> Tree:
     """A Docker that is enabled beside slurmd did not come up."""
     tree = slurm_enroot(root)
@@ -363,6 +386,7 @@ def slurm_dead_docker(root: Path) -> Tree:
 # podman: NVIDIA Container Toolkit, Support for Container Device Interface.
 
 
+@claims(source="NVIDIA Container Toolkit, Support for Container Device Interface")
 def podman_cdi(root: Path) -> Tree:
     """podman and a specification that the refresh unit makes."""
     tree = worker(root, "ws-podman")
@@ -373,6 +397,7 @@ def podman_cdi(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.present", twin="podman-cdi")
 def podman_without_cdi(root: Path) -> Tree:
     """Nothing made a specification."""
     tree = podman_cdi(root)
@@ -383,6 +408,7 @@ def podman_without_cdi(root: Path) -> Tree:
 # config.toml: NVIDIA Container Toolkit issue 830; GPU Operator, Installing: pre-installed toolkit (sed s/^#root/root/).
 
 
+@claims("toolkit.config_values", twin="kubeadm-beside-docker", source="NVIDIA Container Toolkit issue 830")
 def toolkit_ldconfig(root: Path) -> Tree:
     """An ldconfig that newer toolkits refuse at each container start."""
     tree = kubeadm_beside_docker(root)
@@ -390,6 +416,7 @@ def toolkit_ldconfig(root: Path) -> Tree:
     return tree
 
 
+@claims("toolkit.config_values", twin="kubeadm-beside-docker", source="GPU Operator, Installing: pre-installed toolkit")
 def toolkit_root_left_behind(root: Path) -> Tree:
     """The host went from the Operator's driver container to packages, and kept its root."""
     tree = kubeadm_beside_docker(root)

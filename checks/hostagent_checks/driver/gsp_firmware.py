@@ -18,6 +18,7 @@ from ._module import module_flavour, module_version
     severity="critical",
     proved_by=("driver.nvml_initialises", "gpu.count_agrees"),
     since="0.1",
+    order=41,  # after library_match: firmware of another version follows from it
     remedy="Install the firmware package of the driver's version (Ubuntu: nvidia-firmware-<branch>-<version>; RHEL: nvidia-kmod-common; "
     "Debian: firmware-nvidia-gsp), and rebuild the initramfs if it holds the driver.",
     references=("NVIDIA driver README, chapter GSP Firmware", "NVIDIA/open-gpu-kernel-modules issues 639 and 943"),

@@ -18,7 +18,7 @@ _NOUVEAU = "Blacklist nouveau, rebuild the initramfs and reboot."
     title="The GPU is bound to NVIDIA's driver",
     severity="critical",
     since="0.1",
-    order=21,  # before kernel and driver, whose findings may follow from it
+    order=35,  # after kernel, whose findings it may follow from, and before driver
     remedy="Load the module with 'modprobe nvidia' and read the kernel log: it says why the module refuses a GPU.",
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci", "NVIDIA Driver README, appendix Supported NVIDIA GPU Products"),
 )

@@ -14,7 +14,10 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.os import MODULES_ELSEWHERE
 from hostagent.profile import Profile
 
-_CHOOSE = "Run 'update-alternatives --config nvidia' and keep or choose the module: that makes its links anew. Then run 'modprobe nvidia'."
+_CHOOSE = (
+    "Run 'update-alternatives --auto nvidia', then 'update-alternatives --auto glx': in this order they make the links anew by which "
+    "modprobe finds the module (--config instead of --auto chooses among several). Then run 'modprobe nvidia'."
+)
 
 
 @check(

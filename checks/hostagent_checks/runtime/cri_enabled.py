@@ -16,8 +16,9 @@ from ._choice import skip_unserving
     title="containerd serves CRI",
     severity="critical",
     since="0.1",
-    remedy="Take cri out of disabled_plugins in /etc/containerd/config.toml and see that it says 'version = 2', keeping all else; "
-    "then configure the nvidia runtime again and restart containerd.",
+    remedy="Take cri out of disabled_plugins in /etc/containerd/config.toml and see that it says 'version = 2', keeping all else. Where "
+    "the kubelet uses systemd's cgroups, set SystemdCgroup = true in the options of runc, from which the next command copies. Then run "
+    "'nvidia-ctk runtime configure --runtime=containerd' and restart containerd.",
     references=(
         "NVIDIA Container Toolkit issue 1430",
         "Kubernetes, Container Runtimes",

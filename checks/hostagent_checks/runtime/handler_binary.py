@@ -15,9 +15,7 @@ from ._choice import nvidia_handlers, skip_unserving
     title="The program of each NVIDIA runtime entry is there",
     severity="critical",
     since="0.1",
-    remedy=(
-        "Install the toolkit, or correct the entry with 'nvidia-ctk runtime configure --nvidia-runtime-path=PATH', and restart the runtime."
-    ),
+    remedy="Install the toolkit again, or correct the path where the entry is written (a file, a flag of the daemon); restart the runtime.",
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
 )
 def handler_binary(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:

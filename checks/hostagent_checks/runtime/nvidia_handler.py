@@ -13,6 +13,7 @@ from hostagent.derived.access import CTK_KIND, ways
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._choice import accepted_ones
@@ -28,10 +29,15 @@ _REMEDIES = {
     "microk8s": "Add the nvidia entry to /var/snap/microk8s/current/args/containerd-template.toml, or run 'microk8s enable nvidia'.",
     "k0s": "Write the nvidia entry into a file of /etc/k0s/containerd.d and restart k0s.",
 }
-
+_CRIO_DROP_IN = "/etc/crio/crio.conf.d/99-nvidia.toml"
 _PLUGINS = (
     "A device plugin, a DRA driver or the GPU Operator wrote specifications here and does not serve: look at its pods on this node. On a "
     "node that they left, remove their files of /var/run/cdi and run 'nvidia-ctk runtime configure' for its runtime."
+)
+
+_SERVING = (
+    "A device plugin or a DRA driver serves on this node, and what it gives does not reach containers of this runtime: look at the log of "
+    "its pod, and whether it writes its specification into a directory that the runtime reads."
 )
 
 
@@ -57,8 +63,9 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
             found = tuple(word for word in found if word in _HANDLERS)
         if not found:
             names = ", ".join(handler.name for handler in need(one.handlers)) or "none"
-            usual = f"Run 'nvidia-ctk runtime configure --runtime={one.kind}', restart {one.key} and run this check again."
+            usual = f"Run '{_configure(one)}', restart {one.key} and run this check again."
             owners = _PLUGINS if any(spec.kind not in ("", CTK_KIND) for spec in need(cdi.specs)) else ""
+            owners = _SERVING if _is_plugged(one, launchers) else owners
             yield fail(
                 f"{one.key} gives containers no GPU",
                 code="absent",
@@ -66,3 +73,16 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
                 wanted=_WANTED[access],
                 remedy=owners or _REMEDIES.get(one.key, usual),
             )
+
+
+def _is_plugged(one: Runtime, launchers: Launchers) -> bool:
+    """A plug-in of the kubelet's is at work, and this runtime takes specifications."""
+    sockets = () if isinstance(launchers.plugin_sockets, Unread) else launchers.plugin_sockets
+    return one.cdi_enabled is True and any("/device-plugins/" in path or "/plugins/" in path for path in sockets)
+
+
+def _configure(one: Runtime) -> str:
+    """nvidia-ctk's command; where it wrote CRI-O's drop-in to a directory that CRI-O does not read, it has to be told which."""
+    elsewhere = one.kind == "crio" and not isinstance(one.unimported, Unread) and one.unimported
+    where = f" --drop-in-config={_CRIO_DROP_IN}" if elsewhere else ""
+    return f"nvidia-ctk runtime configure --runtime={one.kind}{where}"

@@ -62,10 +62,22 @@ def _refuses_others(toolkit: Toolkit) -> bool:
 
 
 def _root(toolkit: Toolkit, driver: Driver) -> Findings:
-    root = need(toolkit.root)
+    root = need(toolkit.root).rstrip("/")
     paths = [one.path for one in need(driver.libraries) if one.soname == "libcuda.so.1"]
     inside = [path for path in paths if path.startswith(CONTAINER_ROOT)]
     if paths and root == _CONTAINER_ROOT and not inside:
-        yield fail("root is a driver container that is not there", code="root", found=root, wanted="the host's own root")
+        yield fail(
+            "root is a driver container that is not there",
+            code="root",
+            found=root,
+            wanted="the host's own root",
+            remedy=f"Run '{_SET} nvidia-container-cli.root=/'.",
+        )
     elif paths and not root and len(inside) == len(paths):
-        yield fail("root is the host's, the driver is in a container", code="root", found="the host's own", wanted=_CONTAINER_ROOT)
+        yield fail(
+            "root is the host's, the driver is in a container",
+            code="root",
+            found="the host's own",
+            wanted=_CONTAINER_ROOT,
+            remedy=f"Run '{_SET} nvidia-container-cli.root={_CONTAINER_ROOT}'.",
+        )
