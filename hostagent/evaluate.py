@@ -83,8 +83,12 @@ def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str,
         message = f"does not apply (where {name} keeps the {one.part} is not known)"
         yield _judgement(one, "skip", _WHOLE_HOST, code="no-place", message=message)
         return
-    judged = _each(one, facts, profile, policy, origins)
-    yield from (_for_owner(each, name, part, one.part or "") for each in judged) if part else judged
+    gap = _gap(one, facts)
+    for each in _each(one, facts, profile, policy, origins):
+        if gap is not None and each.outcome == "pass":
+            yield _stopped(one, _Subject(each.subject_kind, each.subject), {}, gap)
+        else:
+            yield _for_owner(each, name, part, one.part or "") if part else each
 
 
 def _part(one: Check, facts: HostFacts) -> "tuple[str, Part | None]":
@@ -94,6 +98,13 @@ def _part(one: Check, facts: HostFacts) -> "tuple[str, Part | None]":
     if isinstance(platform, Unread) or part is None or isinstance(part, Unread) or isinstance(platform.name, Unread):
         return "", None
     return platform.name, part
+
+
+def _gap(one: Check, facts: HostFacts) -> "Unread | None":
+    """Where a platform may keep the part elsewhere, for all one knows, nothing that the check looked at lets it pass."""
+    platform = facts.of(Platform)
+    part = None if isinstance(platform, Unread) or not one.part else platform.part(one.part)
+    return part if isinstance(part, Unread) and part.why not in NOT_APPLICABLE else None
 
 
 def _for_owner(judgement: Judgement, platform: str, part: Part, name: str) -> Judgement:

@@ -6,8 +6,9 @@ to change.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
+from hostagent.derived.owned import image_of
 from hostagent.facts.driver import Driver
-from hostagent.facts.os import Os
+from hostagent.facts.platform import Platform
 
 
 @check(
@@ -17,9 +18,9 @@ from hostagent.facts.os import Os
     remedy="To move to packages run 'nvidia-uninstall', then install the driver's packages.",
     references=("NVIDIA driver README, chapter Installing the NVIDIA Driver",),
 )
-def runfile(driver: Driver, os: Os) -> Findings:
+def runfile(driver: Driver, platform: Platform) -> Findings:
     traces = need(driver.runfile_traces)
     if traces:
-        if owner := need(os.managed_by):
+        if owner := image_of(platform, platform.driver):
             skip(f"{owner} brings the driver in its own way")
         yield fail("a .run file installed the driver", code="runfile", found=traces, wanted="packages", evidence=traces)

@@ -18,6 +18,7 @@ _NOUVEAU = "Blacklist nouveau, rebuild the initramfs and reboot."
     title="The GPU is bound to NVIDIA's driver",
     severity="critical",
     since="0.1",
+    part="driver",
     order=21,  # before kernel and driver, whose findings may follow from it
     remedy="Load the module with 'modprobe nvidia' and read the kernel log: it says why the module refuses a GPU.",
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci", "NVIDIA Driver README, appendix Supported NVIDIA GPU Products"),

@@ -1,0 +1,27 @@
+"""What somebody else than the host's own administrator has brought, by what lies in its place."""
+
+from hostagent.facts.driver import Driver
+from hostagent.facts.platform import Part, Platform
+from hostagent.facts.unread import Unread, need
+
+_UNKNOWN = "?"
+
+
+def image_of(platform: Platform, part: "Part | Unread") -> str:
+    """The platform whose image or provider brings this part, "" where that is the host's own or the Operator's. Raises ``UnreadError``."""
+    return need(platform.name) if need(part).owner in ("image", "provider") else ""
+
+
+def brought_by(platform: Platform, driver: Driver) -> str:
+    """The platform that has put whole libraries of the driver where it keeps them, "" for none. Raises ``UnreadError``."""
+    name, place = image_of(platform, platform.libraries), need(platform.libraries).place
+    if not name or place in ("", _UNKNOWN):
+        return ""
+    inside = [one for one in need(driver.libraries) if one.path.startswith(f"{place}/")]
+    return name if any(not need(one.fault) for one in inside) else ""
+
+
+def lies_in_its_place(platform: Platform, path: str) -> bool:
+    """Whether a file lies where the platform keeps the driver's libraries. Raises ``UnreadError``."""
+    place = need(platform.libraries).place
+    return place not in ("", _UNKNOWN) and path.startswith(f"{place}/")
