@@ -153,6 +153,8 @@ MADE_FOR = {
     "flatcar": [("skip", "kernel.module_present", ""), ("pass", "driver.library_match", "")],
     "flatcar-after-update": [("fail", "driver.loaded", ""), ("fail", "kernel.module_present", "")],
     "eks-al2023": [("pass", "driver.dkms_built", ""), ("skip", "driver.module_stream", "")],
+    "eks-al2023-image": [("skip", "kernel.module_present", ""), ("pass", "driver.version", "")],
+    "eks-al2023-image-of-another-kernel": [("fail", "kernel.module_present", "")],
     "eks-al2023-module-did-not-load": [("fail", "driver.loaded", ""), ("fail", "kernel.module_present", "")],
     "wsl2": [("unknown", "os.platform", ""), ("skip", "gpu.present", ""), ("skip", "driver.loaded", "")],
     "wsl2-fault": [("fail", "gpu.xid", "")],

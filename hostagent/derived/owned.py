@@ -21,6 +21,16 @@ def brought_by(platform: Platform, driver: Driver) -> str:
     return name if any(not need(one.fault) for one in inside) else ""
 
 
+def comes_at_first_boot(platform: Platform, driver: Driver, release: str) -> str:
+    """The archive out of which an image installs the module of this kernel when it first boots; "" for none. Raises ``UnreadError``.
+
+    DKMS names an archive by the module, its version, the kernel and the architecture. A host that runs is past that.
+    """
+    if not (isinstance(driver.loaded, Unread) and driver.loaded.why == "not-running"):
+        return ""
+    return next((path for path in need(platform.module_archives) if f"-kernel{release}-" in path.rpartition("/")[2]), "")
+
+
 def lies_in_its_place(platform: Platform, path: str) -> bool:
     """Whether a file lies where the platform keeps the driver's libraries. Raises ``UnreadError``."""
     place = need(platform.libraries).place

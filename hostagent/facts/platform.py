@@ -28,6 +28,9 @@ class Platform:
     runtime: Part | Unread  # the runtime's configuration
     library_directories: tuple[str, ...] | Unread  # the directories of the driver's libraries, where the platform has its own
     firmware_directories: tuple[str, ...] | Unread  # as /lib/firmware, for the driver's firmware
+    module_archives: (
+        tuple[str, ...] | Unread
+    )  # archives of DKMS, with bytes in them, of which a unit of the image installs one at its first boot
 
     def part(self, name: str) -> Part | Unread:
         return {"gpus": self.gpus, "driver": self.driver, "toolkit": self.toolkit, "runtime": self.runtime}[name]

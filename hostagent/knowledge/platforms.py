@@ -44,6 +44,7 @@ class Row(NamedTuple):
     libraries: str = ""
     directories: tuple[str, ...] = ()  # of the libraries, below their place
     firmware: tuple[str, ...] = ()
+    archives: tuple[str, str] = ("", "")  # of modules for DKMS, and what starts the unit that installs one at the first boot
 
 
 _GKE, _COS, _TALOS = "/home/kubernetes/bin/nvidia", "/var/lib/nvidia", "/usr/local/glibc"
@@ -97,6 +98,7 @@ ROWS = (
             *("/usr/bin/nodeadm", "/etc/eks/image-credential-provider/config.json"),
         ),
         vendor="Amazon", is_common=True,
+        archives=("/var/lib/dkms-archive", "/etc/systemd/system/multi-user.target.wants/nvidia-kmod-load.service"),
     ),
     Row(
         "AKS node image", "cloud-image", ("ubuntu", "azurelinux", "mariner"),

@@ -496,11 +496,13 @@ def eks_al2023(root: Path) -> Tree:
     driver.load_driver(tree)
     gpus.install_gpus(tree, A10G, gpus.HGX[:4])
     for name in ("nvidia-open", "nvidia", "nvidia-open-grid"):
-        tree.write(f"/var/lib/dkms-archive/{name}/{name}-{tree.driver}.dkms.tar.gz", "x")
+        tree.write(f"/var/lib/dkms-archive/{name}/{name}-{tree.driver}-kernel{tree.kernel}-x86_64.dkms.tar.gz", "x")
     tree.edit("/proc/driver/nvidia/params", "EnableGpuFirmware: 18", "EnableGpuFirmware: 0")
     tree.write("/etc/modprobe.d/nvidia-disable-gsp.conf", "options nvidia NVreg_EnableGpuFirmware=0\n", time=BOOTED_AT + 8)
     tree.program("/etc/eks/nvidia-kmod-load.sh")
     tree.program("/usr/bin/nodeadm")
+    once = system.service("Load NVIDIA kernel modules", "/etc/eks/nvidia-kmod-load.sh", service_more="Type=oneshot\nRemainAfterExit=true\n")
+    system.unit(tree, "nvidia-kmod-load.service", once, directory="/etc/systemd/system")
     _eks_packages(tree)
     tree.write("/etc/nvidia-container-runtime/config.toml", _FLATCAR_TOOLKIT.replace("docker-runc", "docker-runc"))
     _containerd(tree, _EKS_CONTAINERD)
@@ -553,6 +555,25 @@ def eks_al2023_module_did_not_load(root: Path) -> Tree:
     return tree
 
 
+def eks_al2023_image(root: Path) -> Tree:
+    """The AMI as it is built: the modules lie in an archive, the one that fits the instance is installed at its first boot."""
+    tree = eks_al2023(root)
+    for path in (f"/lib/modules/{tree.kernel}/extra", "/var/lib/dkms", "/var/run/cdi", "/etc/modprobe.d/nvidia-disable-gsp.conf"):
+        tree.remove(path)
+    dep = f"/lib/modules/{tree.kernel}/modules.dep"
+    tree.write(dep, "".join(line for line in tree.text(dep).splitlines(keepends=True) if not line.startswith("extra/")))
+    return tree
+
+
+def eks_al2023_image_of_another_kernel(root: Path) -> Tree:
+    """A kernel was put into the image after the archives were made: none is for it."""
+    tree = eks_al2023_image(root)
+    for name in ("nvidia-open", "nvidia", "nvidia-open-grid"):
+        tree.remove(f"/var/lib/dkms-archive/{name}/{name}-{tree.driver}-kernel{tree.kernel}-x86_64.dkms.tar.gz")
+        tree.write(f"/var/lib/dkms-archive/{name}/{name}-{tree.driver}-kernel6.12.40-64.114.amzn2023.x86_64-x86_64.dkms.tar.gz", "x")
+    return tree
+
+
 #: Tree and profile by name.
 RECIPES = {
     "gke-cos": (gke_cos, "gke"),
@@ -566,5 +587,7 @@ RECIPES = {
     "flatcar": (flatcar, "any"),
     "flatcar-after-update": (flatcar_after_update, "any"),
     "eks-al2023": (eks_al2023, "default"),
+    "eks-al2023-image": (eks_al2023_image, "default"),
+    "eks-al2023-image-of-another-kernel": (eks_al2023_image_of_another_kernel, "default"),
     "eks-al2023-module-did-not-load": (eks_al2023_module_did_not_load, "default"),
 }

@@ -86,7 +86,10 @@ RECIPES: Mapping[str, Recipe] = {
     "debian12-alternative-gone": Recipe(boots.debian12_alternative_gone, "any"),
     "debian12-image-without-kernel": Recipe(boots.debian12_image_without_kernel, kind="image"),
     **{name: Recipe(build) for name, build in serving.RECIPES.items()},
-    **{name: Recipe(build, profile_name) for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()},
+    **{
+        name: Recipe(build, profile_name, "image" if "-image" in name else "host-root")
+        for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()
+    },
 }
 
 

@@ -8,7 +8,7 @@ the libraries that they put there, and a container has its host's module.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
-from hostagent.derived.owned import brought_by
+from hostagent.derived.owned import brought_by, comes_at_first_boot
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform
@@ -33,6 +33,8 @@ def module_present(kernel: Kernel, driver: Driver, platform: Platform, profile: 
     running = kernel.at(release)
     if not isinstance(running, Unread) and need(running.nvidia_path):
         return
+    if archive := comes_at_first_boot(platform, driver, release):
+        skip(f"the image installs the module at its first boot, out of {archive}")
     named = () if isinstance(running, Unread) or isinstance(running.nvidia_named, Unread) else running.nvidia_named
     others = tuple(one.release for one in need(kernel.installed) if one.release != release and need(one.nvidia_path))
     code = "not-chosen" if named else "other-kernel-has-it" if others else "missing"

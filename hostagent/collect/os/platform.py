@@ -37,6 +37,7 @@ def read_platform(source: Source, known: Callable[[type], Any]) -> Platform:
         runtime=part("toolkit", "", lambda one: Part("", one.others)),
         library_directories=then(row, lambda one: one.directories),
         firmware_directories=then(row, lambda one: one.firmware),
+        module_archives=then(row, lambda one: _archives(source, *one.archives)),
     )
 
 
@@ -72,6 +73,16 @@ def _is_there(source: Source, path: str, row: Row) -> bool:
         return False
     stat = need(found)
     return not row.is_common or (stat.kind == "file" and stat.size > 0)
+
+
+@stops_at_unread
+def _archives(source: Source, directory: str, unit: str) -> tuple[str, ...]:
+    """Those with bytes in them; none where nothing installs one."""
+    if not directory or not need(source.exists(unit)):
+        return ()
+    folders = [f"{directory}/{name}" for name in need(names_in(source, directory))]
+    paths = [f"{folder}/{name}" for folder in folders for name in need(names_in(source, folder)) if name.endswith(".dkms.tar.gz")]
+    return tuple(path for path in paths if need(source.stat(path)).size > 0)
 
 
 def _kernel(source: Source) -> "str | Unread":
