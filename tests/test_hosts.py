@@ -152,6 +152,8 @@ MADE_FOR = {
     "bottlerocket-other-module": [("fail", "driver.library_match", "")],
     "flatcar": [("skip", "kernel.module_present", ""), ("pass", "driver.library_match", "")],
     "flatcar-after-update": [("fail", "driver.loaded", ""), ("fail", "kernel.module_present", "")],
+    "openshift": [("pass", "driver.owner", ""), ("pass", "runtime.nvidia_handler", "")],
+    "openshift-driver-pod-gone": [("fail", "driver.loaded", "")],
     "eks-al2023": [("pass", "driver.dkms_built", ""), ("skip", "driver.module_stream", "")],
     "eks-al2023-image": [("skip", "kernel.module_present", ""), ("pass", "driver.version", "")],
     "eks-al2023-image-of-another-kernel": [("fail", "kernel.module_present", "")],

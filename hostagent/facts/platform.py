@@ -32,5 +32,10 @@ class Platform:
         tuple[str, ...] | Unread
     )  # archives of DKMS, with bytes in them, of which a unit of the image installs one at its first boot
 
+    @property
+    def in_container(self) -> bool:
+        """Known to be in one: what was not read, or does not run, is not."""
+        return not isinstance(self.virtual, Unread) and self.virtual == "container"
+
     def part(self, name: str) -> Part | Unread:
         return {"gpus": self.gpus, "driver": self.driver, "toolkit": self.toolkit, "runtime": self.runtime}[name]

@@ -120,6 +120,8 @@ OWNERS_WAY: Mapping[tuple[str, str], str] = {
     ): "The GPU Operator's toolkit writes this configuration: change spec.toolkit of its ClusterPolicy "
     "(CONTAINERD_CONFIG, RUNTIME_CONFIG_SOURCE), or restart this node's nvidia-container-toolkit-daemonset pod.",
 }
+#: Whose a part is where a profile says so (``driver.owner``, ``toolkit.owner``) and nothing on the host says more.
+OWNERS: Mapping[str, PartOwner] = {"container": "operator", "provider": "provider"}
 #: What whoever runs a host of a system that is replaced as a whole can do there.
 _WAYS: Mapping[str, str] = {
     "GKE node": "GKE brings this part: read the log of this node's nvidia-gpu-device-plugin pod (its container nvidia-driver-installer); "
@@ -130,6 +132,8 @@ _WAYS: Mapping[str, str] = {
     "of its nvidia variant.",
     "Talos Linux": "Talos Linux brings this part by extensions of its image: choose them in the image's schematic, run 'talosctl upgrade', "
     "and load the modules in machine.kernel.modules.",
+    "Red Hat CoreOS": "The GPU Operator brings driver and toolkit to Red Hat CoreOS: read the log of this node's "
+    "nvidia-driver-daemonset pod and change its ClusterPolicy; files of the system change by a MachineConfig.",
     "Flatcar Container Linux": "Flatcar brings this part: read 'journalctl -u nvidia', choose the driver in /etc/flatcar/nvidia-metadata "
     "or its system extension, run 'systemctl restart nvidia', or replace the node.",
 }

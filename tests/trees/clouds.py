@@ -59,6 +59,17 @@ def _kernel(tree: Tree, files: str = "") -> None:
     tree.edit(f"{root}/modules.dep", "kernel/drivers/gpu/drm/nouveau/nouveau.ko.zst:\n", "")
 
 
+def _unload(tree: Tree, count: int) -> None:
+    """The module is not loaded, and no GPU is bound."""
+    for place in gpus.HGX[:count]:
+        tree.remove(f"/sys/bus/pci/devices/{place.pci}/driver")
+    for one in ("nvidia", "nvidia_uvm", "nvidia_drm", "nvidia_modeset"):
+        tree.edit("/proc/modules", f"{one} 16384 0 - Live 0x0000000000000000\n", "")
+    tree.write("/proc/devices", "Character devices:\n  1 mem\n  4 tty\n  5 /dev/tty\n\nBlock devices:\n259 blkext\n")
+    for name in (*(f"nvidia{at}" for at in range(count)), "nvidiactl", "nvidia-modeset", "nvidia-uvm", "nvidia-uvm-tools"):
+        tree.remove(f"/dev/{name}")
+
+
 def _chrony(tree: Tree) -> None:
     system.run(tree, Daemon(640, ("/usr/sbin/chronyd", "-F", "2"), "chronyd.service", started_s=9))
 
@@ -431,12 +442,7 @@ def flatcar_after_update(root: Path) -> Tree:
     tree = flatcar(root)
     for path in ("/sys/module/nvidia", "/proc/driver/nvidia", "/sys/bus/pci/drivers/nvidia"):
         tree.remove(path)
-    tree.remove(f"/sys/bus/pci/devices/{gpus.HGX[0].pci}/driver")
-    for one in ("nvidia", "nvidia_uvm", "nvidia_drm", "nvidia_modeset"):
-        tree.edit("/proc/modules", f"{one} 16384 0 - Live 0x0000000000000000\n", "")
-    tree.write("/proc/devices", "Character devices:\n  1 mem\n  4 tty\n  5 /dev/tty\n\nBlock devices:\n259 blkext\n")
-    for path in ("nvidia0", "nvidiactl", "nvidia-modeset", "nvidia-uvm", "nvidia-uvm-tools"):
-        tree.remove(f"/dev/{path}")
+    _unload(tree, 1)
     return tree
 
 
@@ -544,14 +550,8 @@ def eks_al2023_module_did_not_load(root: Path) -> Tree:
         "/var/run/cdi/nvidia.yaml",
     ):
         tree.remove(path)
-    for place in gpus.HGX[:4]:
-        tree.remove(f"/sys/bus/pci/devices/{place.pci}/driver")
     system.install_kernel(tree, tree.kernel, headers=False, files="vmlinuz-{0}")
-    for one in ("nvidia", "nvidia_uvm", "nvidia_drm", "nvidia_modeset"):
-        tree.edit("/proc/modules", f"{one} 16384 0 - Live 0x0000000000000000\n", "")
-    tree.write("/proc/devices", "Character devices:\n  1 mem\n  4 tty\n  5 /dev/tty\n\nBlock devices:\n259 blkext\n")
-    for path in (*(f"nvidia{at}" for at in range(4)), "nvidiactl", "nvidia-modeset", "nvidia-uvm", "nvidia-uvm-tools"):
-        tree.remove(f"/dev/{path}")
+    _unload(tree, 4)
     return tree
 
 
@@ -574,6 +574,82 @@ def eks_al2023_image_of_another_kernel(root: Path) -> Tree:
     return tree
 
 
+# OpenShift with the GPU Operator: NVIDIA, GPU Operator on Red Hat OpenShift; gpu-driver-container (rhel9), nvidia-container-toolkit's
+# nvidia-ctk-installer (CRI-O drop-in); openshift/machine-config-operator, templates/common/_base (kubelet.service, 00-default of CRI-O).
+
+_OPENSHIFT_CRIO = """[crio.runtime]
+default_runtime = "crun"
+cgroup_manager = "systemd"
+
+[crio.runtime.runtimes.crun]
+runtime_root = "/run/crun"
+allowed_annotations = ["io.containers.trace-syscall", "io.kubernetes.cri-o.Devices"]
+
+[crio.runtime.runtimes.runc]
+runtime_root = "/run/runc"
+"""
+
+
+def openshift(root: Path) -> Tree:
+    """Red Hat CoreOS under the GPU Operator: its containers bring driver and toolkit, and its toolkit CRI-O's drop-in."""
+    tree = Tree(root, kernel="5.14.0-570.62.1.el9_6.x86_64", driver=DRIVER)
+    name = "worker-gpu-0"
+    system.install_os(tree, "rhcos", name)
+    _kernel(tree, "ostree/rhcos-1/vmlinuz")
+    system.boot(tree, name, cmdline="ostree=/ostree/boot.1/rhcos/1/0 rw")
+    tree.write("/run/ostree-booted", "")
+    tree.directory("/sysroot/ostree/repo")
+    tree.write("/sys/fs/selinux/enforce", "1")
+    tree.write("/sys/fs/selinux/booleans/container_use_devices", "1 1")
+    packages.rpm(
+        tree,
+        {"cri-o": "1.33.6-2.rhaos4.20.git1.el9", "openshift-kubelet": "4.20.0-1.el9", "kernel-core": tree.kernel.removesuffix(".x86_64")},
+        vendor="Red Hat, Inc.",
+    )
+    container = "/run/nvidia/driver"
+    driver.install_userland(tree, directory=f"{container}/usr/lib64", cached=False, time=BOOTED_AT + 300)
+    tree.remove("/lib/firmware/nvidia")
+    for file in ("gsp_ga10x.bin", "gsp_tu10x.bin"):
+        tree.write(f"{container}/lib/firmware/nvidia/{tree.driver}/{file}", "firmware\n", time=BOOTED_AT + 300)
+    for file in ("nvidia-smi", "nvidia-persistenced", "nvidia-modprobe"):
+        tree.remove(f"/usr/bin/{file}")
+    driver.load_driver(tree)
+    tree.write("/sys/module/firmware_class/parameters/path", f"{container}/lib/firmware\n")
+    tree.append("/proc/1/mountinfo", f"900 22 0:95 / {container} rw,relatime shared:400 - overlay overlay rw\n")
+    gpus.install_gpus(tree, L4, gpus.HGX[:2])
+    for file in (".driver-ctr-ready", "driver-ready", "toolkit-ready"):
+        tree.write(f"/run/nvidia/validations/{file}", "", time=BOOTED_AT + 300)
+    pod = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod5c1e.slice/crio-77f0.scope"
+    system.run(tree, Daemon(3050, ("nvidia-persistenced", "--persistence-mode"), started_s=290, cgroup=pod, root=container))
+    driver.persist(tree)
+    toolkit = "/usr/local/nvidia/toolkit"
+    for file in ("libnvidia-container.so.1.19.1", "nvidia-ctk", "nvidia-container-runtime", "nvidia-cdi-hook"):
+        tree.program(f"{toolkit}/{file}")
+    for path in ("/usr/bin/crio", "/usr/bin/crun", "/usr/bin/runc"):
+        tree.program(path)
+    tree.write("/etc/crio/crio.conf.d/00-default", _OPENSHIFT_CRIO)
+    tree.write(
+        "/etc/crio/crio.conf.d/99-nvidia.conf",
+        f'[crio.runtime.runtimes.nvidia]\nruntime_path = "{toolkit}/nvidia-container-runtime"\nruntime_type = "oci"\n',
+    )
+    system.unit(tree, "crio.service", system.service("Container Runtime Interface for OCI (CRI-O)", "/usr/bin/crio"))
+    system.run(tree, Daemon(902, ("/usr/bin/crio",), "crio.service", ("/run/crio/crio.sock",), started_s=400))
+    _kubelet(tree, "/etc/kubernetes/kubelet.conf", _GKE_KUBELET, "--container-runtime-endpoint=/var/run/crio/crio.sock")
+    _chrony(tree)
+    return tree
+
+
+def openshift_driver_pod_gone(root: Path) -> Tree:
+    """The driver container is gone and took the module along."""
+    tree = openshift(root)
+    for path in ("/sys/module/nvidia", "/proc/driver/nvidia", "/run/nvidia/driver", "/run/nvidia/validations", "/run/nvidia-persistenced"):
+        tree.remove(path)
+    system.stop(tree, 3050)
+    tree.write("/sys/module/firmware_class/parameters/path", "\n")
+    _unload(tree, 2)
+    return tree
+
+
 #: Tree and profile by name.
 RECIPES = {
     "gke-cos": (gke_cos, "gke"),
@@ -586,6 +662,8 @@ RECIPES = {
     "bottlerocket-other-module": (bottlerocket_other_module, "any"),
     "flatcar": (flatcar, "any"),
     "flatcar-after-update": (flatcar_after_update, "any"),
+    "openshift": (openshift, "gpu-operator-26.3"),
+    "openshift-driver-pod-gone": (openshift_driver_pod_gone, "gpu-operator-26.3"),
     "eks-al2023": (eks_al2023, "default"),
     "eks-al2023-image": (eks_al2023_image, "default"),
     "eks-al2023-image-of-another-kernel": (eks_al2023_image_of_another_kernel, "default"),

@@ -31,6 +31,10 @@ OS_RELEASE = {
         'NAME="Container-Optimized OS"\nID=cos\nPRETTY_NAME="Container-Optimized OS from Google"\nVERSION=121\nVERSION_ID=121\n'
         "BUILD_ID=18867.294.25\n"
     ),
+    "rhcos": (
+        'NAME="Red Hat Enterprise Linux CoreOS"\nID="rhcos"\nID_LIKE="rhel fedora"\nVERSION="9.6.20251113-0"\nVERSION_ID="9.6"\n'
+        'VARIANT="CoreOS"\nVARIANT_ID=coreos\nPRETTY_NAME="Red Hat Enterprise Linux CoreOS 9.6.20251113-0"\nOPENSHIFT_VERSION="4.20"\n'
+    ),
     "talos": 'NAME="Talos"\nID=talos\nVERSION_ID=v1.11.5\nPRETTY_NAME="Talos (v1.11.5)"\n',
     "bottlerocket": (
         'NAME=Bottlerocket\nID=bottlerocket\nVERSION="1.51.0 (aws-k8s-1.34-nvidia)"\nVARIANT_ID=aws-k8s-1.34-nvidia\nVERSION_ID=1.51.0\n'

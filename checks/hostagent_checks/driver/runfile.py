@@ -2,7 +2,7 @@
 
 It works. But no update reaches it, a new kernel gets a module only where DKMS was asked for, and packages that are
 installed later mix with it (see `driver.library_owner`). Where somebody else makes the whole image, as on AKS, it is theirs
-to change.
+to change. A container (LXC, Incus) has its host's module, and its libraries have to be of that version, whatever brings them.
 """
 
 from hostagent.check import Findings, check, fail, need, skip
@@ -23,4 +23,6 @@ def runfile(driver: Driver, platform: Platform) -> Findings:
     if traces:
         if owner := image_of(platform, platform.driver):
             skip(f"{owner} brings the driver in its own way")
+        if platform.in_container:
+            skip("a container, whose libraries follow the module of its host")
         yield fail("a .run file installed the driver", code="runfile", found=traces, wanted="packages", evidence=traces)

@@ -18,6 +18,7 @@ _CALLED = {"vm": "virtual machine", "container": "container"}
 @check(
     title="The GPU stays initialised between jobs",
     severity="warning",
+    part="driver",
     since="0.1",
     remedy="'systemctl enable --now nvidia-persistenced'; without that daemon 'nvidia-smi -pm 1'.",
     references=("NVIDIA Driver Persistence",),

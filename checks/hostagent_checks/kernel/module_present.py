@@ -47,7 +47,7 @@ def module_present(kernel: Kernel, driver: Driver, platform: Platform, profile: 
             skip("a driver container brought the module: driver.owner judges that")
         if owner := brought_by(platform, driver):
             skip(f"{owner} loads the module from a directory of its own")
-        if need(platform.virtual) == "container":
+        if platform.in_container:
             skip("a container, and its host has the module")
         yield warn(
             message + ", yet one is loaded", code="removed", found="loaded, not on disk", wanted="on disk", evidence=others, remedy=remedy

@@ -188,3 +188,11 @@ def test_what_a_platform_brings_is_what_lies_in_its_place_and_is_whole():
 def test_where_the_place_is_not_known_the_operators_directory_makes_none_known():
     found = platform(host("/dev/dxg", "/run/nvidia/driver/usr/x", release="6.6.87.2-microsoft-standard-WSL2"))
     assert (found.driver.place, found.driver.owner, found.gpus.place) == ("?", "provider", "?")
+
+
+def test_of_a_driver_container_that_is_gone_the_profile_says_whose_the_driver_is():
+    owned = made(Platform, name="", driver=Part("", "host"))
+    facts = HostFacts({Platform: owned, Driver: made(Driver, loaded=False)})
+    for name, word in (("default", "modprobe nvidia"), ("gpu-operator-26.3", "nvidia-driver-daemonset"), ("gke", "ask the provider")):
+        wanted = profile.load(name, site_file="/nonexistent").profile
+        assert word in evaluate([CHECKS["driver.loaded"]], facts, wanted)[0].remediation
