@@ -149,7 +149,7 @@ MADE_FOR = {
     "talos": [("pass", "driver.library_present", ""), ("pass", "runtime.nvidia_handler", ""), ("pass", "toolkit.binary", "")],
     "talos-without-toolkit": [("fail", "runtime.nvidia_handler", ""), ("fail", "toolkit.installed", "")],
     "bottlerocket": [("pass", "driver.library_match", ""), ("skip", "cdi.etc_copy", "")],
-    "bottlerocket-other-module": [("fail", "driver.library_match", "")],
+    "bottlerocket-ldconfig-failed": [("fail", "driver.library_present", "")],
     "flatcar": [("skip", "kernel.module_present", ""), ("pass", "driver.library_match", "")],
     "flatcar-after-update": [("fail", "driver.loaded", ""), ("fail", "kernel.module_present", "")],
     "openshift": [("pass", "driver.owner", ""), ("pass", "runtime.nvidia_handler", "")],

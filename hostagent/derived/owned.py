@@ -1,6 +1,6 @@
 """What somebody else than the host's own administrator has brought, by what lies in its place."""
 
-from hostagent.facts.driver import Driver
+from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import Unread, need
 
@@ -19,6 +19,11 @@ def brought_by(platform: Platform, driver: Driver) -> str:
         return ""
     inside = [one for one in need(driver.libraries) if one.path.startswith(f"{place}/")]
     return name if any(not need(one.fault) for one in inside) else ""
+
+
+def in_driver_container(driver: Driver) -> bool:
+    """Whether a driver container has whole libraries of the driver. Raises ``UnreadError``."""
+    return any(one.path.startswith(CONTAINER_ROOT) and not need(one.fault) for one in need(driver.libraries))
 
 
 def comes_at_first_boot(platform: Platform, driver: Driver, release: str) -> str:

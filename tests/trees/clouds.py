@@ -341,13 +341,10 @@ def bottlerocket(root: Path) -> Tree:
     return tree
 
 
-def bottlerocket_other_module(root: Path) -> Tree:
-    """The module that was linked at boot is of another version than the libraries of the image."""
+def bottlerocket_ldconfig_failed(root: Path) -> Tree:
+    """ldconfig.service failed at boot: neither a program nor the toolkit finds the libraries."""
     tree = bottlerocket(root)
-    older = "580.126.20"
-    tree.write("/sys/module/nvidia/version", f"{older}\n")
-    tree.edit("/proc/driver/nvidia/version", DRIVER, older)
-    gpus.fault(tree, "Init * error 18")
+    driver.cache(tree)
     return tree
 
 
@@ -659,7 +656,7 @@ RECIPES = {
     "talos": (talos, "default"),
     "talos-without-toolkit": (talos_without_toolkit, "default"),
     "bottlerocket": (bottlerocket, "any"),
-    "bottlerocket-other-module": (bottlerocket_other_module, "any"),
+    "bottlerocket-ldconfig-failed": (bottlerocket_ldconfig_failed, "any"),
     "flatcar": (flatcar, "any"),
     "flatcar-after-update": (flatcar_after_update, "any"),
     "openshift": (openshift, "gpu-operator-26.3"),

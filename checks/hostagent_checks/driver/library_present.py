@@ -8,7 +8,7 @@ platform that mounts them into containers from a place of its own (GKE, Containe
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.derived.owned import lies_in_its_place
-from hostagent.facts.driver import Driver
+from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 
@@ -32,7 +32,7 @@ def library_present(driver: Driver, platform: Platform) -> Findings:
             yield fail(faulty[0], code="broken", found=faulty, wanted=f"a whole {soname}", remedy=_REINSTALL)
         elif isinstance(library, Unread):
             yield fail(f"the host has no {soname}", code="missing", found="none", wanted=soname)
-        elif not library.cached and not need(driver.container_driver) and not lies_in_its_place(platform, library.path):
+        elif not library.cached and not library.path.startswith(CONTAINER_ROOT) and not lies_in_its_place(platform, library.path):
             yield fail(
                 f"{library.path} is not in the dynamic linker's cache",
                 code="not-cached",

@@ -8,7 +8,7 @@ the libraries that they put there, and a container has its host's module.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
-from hostagent.derived.owned import brought_by, comes_at_first_boot
+from hostagent.derived.owned import brought_by, comes_at_first_boot, in_driver_container
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform
@@ -43,7 +43,7 @@ def module_present(kernel: Kernel, driver: Driver, platform: Platform, profile: 
         message = f"kernel {release} has {', '.join(named)}, and modprobe finds nothing behind the name nvidia"
     remedy = _CHOOSE if named else ""
     if driver.loaded is True:
-        if need(driver.container_driver):
+        if in_driver_container(driver):
             skip("a driver container brought the module: driver.owner judges that")
         if owner := brought_by(platform, driver):
             skip(f"{owner} loads the module from a directory of its own")
