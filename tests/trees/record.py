@@ -20,7 +20,7 @@ from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
 from hostagent.vocabulary import Kind
 from tests.judged import judged
-from tests.trees import boards, boots, gpuhosts, hosts, others, serving
+from tests.trees import boards, boots, clouds, gpuhosts, guests, hosts, others, serving
 from tests.trees.claim import Claim, claim_of
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
@@ -87,6 +87,10 @@ RECIPES: Mapping[str, Recipe] = {
     "debian12-alternative-gone": Recipe(boots.debian12_alternative_gone, "any"),
     "debian12-image-without-kernel": Recipe(boots.debian12_image_without_kernel, kind="image"),
     **{name: Recipe(build) for name, build in serving.RECIPES.items()},
+    **{
+        name: Recipe(build, profile_name, "image" if "-image" in name else "host-root")
+        for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()
+    },
 }
 
 #: Recordings of real machines: they have no tree to say it beside.

@@ -2,7 +2,7 @@
 
 The open module cannot start a GPU without it: "Direct firmware load for nvidia/<version>/gsp_….bin failed with error -2".
 GPUs that are awake keep theirs: while NVML works it is a warning, and the next reset, reload or boot fails. The proprietary module falls
-back to a driver without it.
+back to a driver without it: while NVML works with it, that is worth knowing and no more.
 """
 
 from hostagent.check import Findings, check, fail, need, warn
@@ -28,6 +28,8 @@ def gsp_firmware(driver: Driver, kernel: Kernel) -> Findings:
     present = need(driver.gsp_firmware)
     if not any(name == version for name, _ in present):
         works = not isinstance(driver.nvml_error_code, Unread) and driver.nvml_error_code == 0
-        report = fail if module_flavour(driver, kernel) == "open" and not works else warn
+        is_open = module_flavour(driver, kernel) == "open"
+        report = fail if is_open and not works else warn
         found = tuple(name for name, _ in present)
-        yield report(f"no GSP firmware of driver {version} on disk", code="missing", found=found, wanted=version)
+        finding = report(f"no GSP firmware of driver {version} on disk", code="missing", found=found, wanted=version)
+        yield finding if is_open or not works else finding._replace(at_most="info")

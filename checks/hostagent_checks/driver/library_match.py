@@ -33,6 +33,7 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
     module = module_version(driver, kernel)
     for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
         library = need(driver.library(soname))
+        need(library.fault)  # what may be no library matches nothing
         if not library.version:
             need(Unread("error", f"{library.path} has no version in its name"))
         if library.version == module:

@@ -1,11 +1,11 @@
 """The GPU has no driver of NVIDIA's: CUDA cannot see it.
 
-With nouveau, the free display driver took the GPU before NVIDIA's could. With no driver, the module is not loaded, or refused
+With nouveau, the free display driver took the GPU before NVIDIA's could. With no driver, the module refused
 this GPU (too old or too new for it, or an open module and a GPU without GSP). A GPU on vfio-pci is for a virtual machine:
 `gpu.passthrough` tells of it. A display card that is too old for the driver is left out beside a GPU that works.
 """
 
-from hostagent.check import Findings, check, fail, need
+from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 
@@ -18,6 +18,7 @@ _NOUVEAU = "Blacklist nouveau, rebuild the initramfs and reboot."
     title="The GPU is bound to NVIDIA's driver",
     severity="critical",
     since="0.1",
+    part="driver",
     order=35,  # after kernel, whose findings it may follow from, and before driver
     remedy="Load the module with 'modprobe nvidia' and read the kernel log: it says why the module refuses a GPU.",
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci", "NVIDIA Driver README, appendix Supported NVIDIA GPU Products"),
@@ -29,6 +30,8 @@ def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     skip_of_virtual_machine(gpu)
     skip_display_card(gpu, gpus, driver)
     need(gpu.on_pci)  # whether it is a GPU at all
+    if not found and driver.loaded is False:
+        skip("no module of NVIDIA's is loaded: driver.loaded judges that")
     yield fail(
         f"{found or 'no driver'} has the GPU, wanted nvidia",
         code="nouveau" if found == "nouveau" else "other" if found else "none",

@@ -22,6 +22,7 @@ _FOR_JOBS = (
 @check(
     title="The host has the GPUs that the profile wants",
     severity="critical",
+    part="gpus",
     since="0.1",
     order=20,  # before kernel and driver, whose findings may follow from it
     remedy="Look for the missing GPU with 'lspci -d 10de:' and in the kernel log; power-cycle the node, then reseat the GPU. "

@@ -6,6 +6,7 @@ NVIDIA publishes no packages for it. Move the node to a listed version before th
 
 from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.os import Os
+from hostagent.facts.platform import Platform
 from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
 
 
@@ -16,11 +17,10 @@ from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
     remedy="Move the node to a distribution that NVIDIA has a repository for: 'hostagent checks show os.supported' lists them.",
     references=("NVIDIA Driver Installation Guide, supported distributions", "os-release(5)"),
 )
-def supported(os: Os) -> Findings:
-    owner = need(os.managed_by)
-    if owner:
-        skip(f"{owner} owns the operating system, and brings the driver")
+def supported(os: Os, platform: Platform) -> Findings:
     distribution = need(os.id)
+    if need(platform.base) == "guest" or (need(platform.base) == "managed" and not versions(distribution)):
+        skip(f"{need(platform.name)} brings the driver")
     if not versions(distribution):
         known = ", ".join(one.id for one in DISTRIBUTIONS)
         yield fail(f"distribution {distribution}, wanted one of {known}", code="other-distribution", found=distribution, wanted=known)

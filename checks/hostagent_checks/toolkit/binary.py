@@ -10,7 +10,7 @@ from hostagent.profile import Profile
 
 from ._host import skip_unneeded
 
-_NEEDED = ("/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk")
+_NEEDED = ("nvidia-container-runtime", "nvidia-ctk")
 
 
 @check(
@@ -25,7 +25,8 @@ def binary(toolkit: Toolkit, profile: Profile) -> Findings:
     binaries = dict(need(toolkit.binaries))
     if not binaries and not need(toolkit.packages):
         skip("the toolkit is not installed")
-    for path in _NEEDED:
+    for name in _NEEDED:
+        path = next((one for one in binaries if one.endswith(f"/{name}")), f"/usr/bin/{name}")
         if not binaries.get(path, False):
             found = "not executable" if path in binaries else "missing"
             yield fail(f"{path} is {found}", code=found.replace(" ", "-"), found=f"{path} {found}", wanted="an executable file")

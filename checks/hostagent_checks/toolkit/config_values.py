@@ -3,11 +3,13 @@
 The file is read at each start. ``ldconfig`` must begin with @, which says that it is the host's own: newer versions refuse any other.
 ``root`` is where the driver is: a host that went from the GPU Operator's driver container to packages, or the other way, keeps the old
 one. ``runtimes`` are the programs that the nvidia runtime starts below it, of which one must be there. ``no-cgroups`` is for rootless
-containers: in others the legacy path then gives devices that cannot be opened.
+containers: in others the legacy path then gives devices that cannot be opened. Within a container (LXC, Incus) it has to be set, for nobody
+there may change device cgroups.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.facts.platform import Platform
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.toolkit import JIT_CDI_SINCE, LDCONFIG_OF_HOST_SINCE, OWN_LDCONFIG
@@ -30,7 +32,7 @@ _SET = "nvidia-ctk config --in-place --set"
         "NVIDIA GPU Operator, Installing: pre-installed NVIDIA Container Toolkit",
     ),
 )
-def config_values(toolkit: Toolkit, driver: Driver, profile: Profile) -> Findings:
+def config_values(toolkit: Toolkit, driver: Driver, platform: Platform, profile: Profile) -> Findings:
     skip_unneeded(profile)
     ldconfig = need(toolkit.ldconfig)
     if not need(toolkit.packages) and not need(toolkit.binaries):
@@ -45,7 +47,7 @@ def config_values(toolkit: Toolkit, driver: Driver, profile: Profile) -> Finding
         )
     if not need(toolkit.runtimes_found):
         yield fail("no program below the nvidia runtime", code="no-runtime", found=need(toolkit.runtimes), wanted="one that is installed")
-    if need(toolkit.no_cgroups):
+    if need(toolkit.no_cgroups) and not platform.in_container:
         is_legacy = need(toolkit.mode) == "legacy" or compare_upstream(need(toolkit.version), JIT_CDI_SINCE) < 0
         yield (fail if is_legacy else warn)(
             "containers of root get devices that they cannot open",

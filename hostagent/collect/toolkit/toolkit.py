@@ -19,7 +19,9 @@ from hostagent.source import Source
 from hostagent.source.keep import Keep
 
 _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk")
-_CTK = "/usr/bin/nvidia-ctk"
+_CTK = "nvidia-ctk"
+#: Packages, and extensions of a system whose own programs nobody adds to.
+_FOLDERS = ("/usr/bin", "/usr/local/bin")
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
 _OPERATOR = "/usr/local/nvidia/toolkit"
 _CONFIG = Keep(
@@ -110,11 +112,11 @@ def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
     packages = _packages(known(Packages))
     binaries = _binaries(source)
     lowest = _lowest(packages)
-    binary_version = _binary_version(source, lowest)
+    binary_version = _binary_version(source, lowest, binaries)
     path, error, config = _config(source)
     return Toolkit(
         packages=packages,
-        version=binary_version if isinstance(lowest, Unread) and not isinstance(binary_version, Unread) else lowest,
+        version=_version(lowest, binary_version),
         binaries=binaries,
         config_path=path,
         config_error=error,
@@ -143,26 +145,35 @@ def _lowest(packages: "tuple[Package, ...] | Unread") -> "str | Unread":
     return min(versions, key=_BY_VERSION) if versions else Unread("absent", "the NVIDIA Container Toolkit is not installed")
 
 
+def _version(packaged: "str | Unread", of_binary: "str | Unread") -> "str | Unread":
+    """The packages' word; where there are none the binary's, whatever that is, and where nothing is there that."""
+    if not isinstance(packaged, Unread) or (isinstance(of_binary, Unread) and (of_binary.why == "absent" or packaged.why != "absent")):
+        return packaged
+    return of_binary
+
+
 def _binaries(source: Source) -> "tuple[tuple[str, bool], ...] | Unread":
     found = []
     for name in _BINARIES:
-        stat = source.stat(f"/usr/bin/{name}")
-        if isinstance(stat, Unread):
+        for folder in _FOLDERS:
+            stat = source.stat(f"{folder}/{name}")
+            if not isinstance(stat, Unread):
+                found.append((f"{folder}/{name}", stat.kind == "file" and bool(stat.mode & 0o111)))
+                break
             if stat.why != "absent":
                 return stat
-            continue
-        found.append((f"/usr/bin/{name}", stat.kind == "file" and bool(stat.mode & 0o111)))
     return tuple(found)
 
 
 @stops_at_unread
-def _binary_version(source: Source, packaged: "str | Unread") -> "str | Unread":
+def _binary_version(source: Source, packaged: "str | Unread", binaries: "tuple[tuple[str, bool], ...] | Unread") -> "str | Unread":
     """Asked of the binary only where no package tells: a program is started for nothing else."""
     if not isinstance(packaged, Unread):
         return Unread("not-supported", "the package tells the version")
-    if not need(source.exists(_CTK)):
+    path = next((path for path, _ in need(binaries) if path.endswith(f"/{_CTK}")), "")
+    if not path:
         return Unread("absent", f"no {_CTK}")
-    return then(source.run(_CTK, "--version", keep=Keep("head", ("4096",))), lambda answer: parse_ctk_version(answer.stdout))
+    return then(source.run(path, "--version", keep=Keep("head", ("4096",))), lambda answer: parse_ctk_version(answer.stdout))
 
 
 @stops_at_unread

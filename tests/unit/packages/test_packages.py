@@ -275,6 +275,18 @@ def test_the_program_is_asked_only_where_no_package_tells():
     assert (found.version, found.packages, found.operator_version) == ("1.19.0~rc.1", (), "")
 
 
+def test_a_system_that_nobody_adds_packages_to_has_it_below_usr_local():
+    run = {"exit_code": 0, "stdout": "NVIDIA Container Toolkit CLI version 1.19.1\n", "stderr": ""}
+    found = read_tool({"/usr/local/bin/nvidia-ctk": "elf", "run /usr/local/bin/nvidia-ctk --version": run})
+    assert (found.version, [path for path, _ in found.binaries]) == ("1.19.1", ["/usr/local/bin/nvidia-ctk"])
+
+
+def test_a_toolkit_whose_program_does_not_answer_is_no_missing_one():
+    found = read_tool({"/usr/bin/nvidia-ctk": "elf", "run /usr/bin/nvidia-ctk --version": Unread("denied", "run")})
+    assert found.version == Unread("denied", "run")
+    assert read_tool({"stat /usr/bin/nvidia-ctk": Unread("timeout", "stat")}).version.why == "timeout"
+
+
 def test_no_toolkit_is_absent_and_an_unreadable_database_is_not():
     assert read_tool({STATUS: stanza("apt", "2.7")}).version.why == "absent"
     assert read_tool({STATUS: "Package: nvidia-ctk\n"}).version.why == "error"
