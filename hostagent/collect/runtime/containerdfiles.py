@@ -107,12 +107,14 @@ def _glob(source: Source, folder: str, parts: list[str]) -> "Iterator[str | Unre
         path = f"{folder}/{part}"
         if rest:
             yield from _glob(source, path, rest)
-        elif not isinstance(source.stat(path), Unread):
-            yield path
+        else:
+            there = source.exists(path)
+            if isinstance(there, Unread) or there:
+                yield there if isinstance(there, Unread) else path
         return
     names = source.listdir(folder or "/")
     if isinstance(names, Unread):
-        if names.why not in ("absent", "error"):
+        if names.why != "absent":
             yield names
         return
     for name in names:

@@ -96,7 +96,7 @@ def _look(source: Source, place: Place, processes: Any, packages: Any, services:
     if installed is False and configured is False:
         return None
     binary = next((path for path, there in binaries if there is True), "")
-    version = package if package is not None else _asked(source, place, binary)
+    version = package if package is not None else _asked(source, place, binary, packages)
     return Found(place, config, configured, installed, mine, version, in_use(services, RUNTIME_UNITS[place.key], then(mine, bool)))
 
 
@@ -167,12 +167,14 @@ def _package(place: Place, packages: Any) -> "str | Unread | None":
     return mine[0].upstream if mine else None
 
 
-def _asked(source: Source, place: Place, binary: str) -> "str | Unread":
+def _asked(source: Source, place: Place, binary: str, packages: Any) -> "str | Unread":
     if not binary:
-        return Unread("error", f"no package and no program says the version of {place.key}")
+        lost = packages.question if isinstance(packages, Unread) else ""
+        return Unread("error", f"no package and no program says the version of {place.key}", lost)
     answer = source.run(binary, "--version", keep=Keep("head", ("4096",)))
     if isinstance(answer, Unread):
-        return Unread("error", f"{binary} is there and cannot be run: {answer.detail}") if answer.why == "absent" else answer
+        gone = Unread("error", f"{binary} is there and cannot be run: {answer.detail}", answer.question)
+        return gone if answer.why == "absent" else answer
     return parse_version(answer.stdout)
 
 

@@ -66,7 +66,7 @@ def _listens(source: Source, socket: "str | Unread", machine: "Machine | Unread"
         return listed
     path = _run_path(socket)
     if path not in map(_run_path, seen) and path in map(_run_path, unseen):
-        return Unread("denied", f"somebody listens on {socket}, and whose file that is cannot be seen")
+        return Unread("denied", f"somebody listens on {socket}, and whose file that is cannot be seen", "sockets")
     return path in map(_run_path, seen)
 
 

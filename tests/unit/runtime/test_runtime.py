@@ -284,3 +284,13 @@ def test_any_text_has_a_version_or_none(text):
 def test_a_long_dotted_key_is_refused_at_once():
     with pytest.raises(TomlError, match="dots"):
         parse_toml(b"a." * 100_000 + b"b = 1")
+
+
+@pytest.mark.parametrize("question", ["list /etc/containerd/conf.d", "stat /etc/containerd/a/x.toml"])
+@pytest.mark.parametrize("why", ["denied", "error"])
+def test_an_import_that_nobody_could_look_for_is_not_one_that_is_not_there(question, why):
+    text = 'version = 2\nimports = ["/etc/containerd/conf.d/*.toml", "/etc/containerd/*/x.toml"]\n'
+    files = {**PROGRAMS, MAIN: text, "/etc/containerd/conf.d/9.toml": NVIDIA, "/etc/containerd/a/x.toml": "version = 2"}
+    lost = Unread(why, question)
+    (one,) = read({**files, question: lost}, packages=[("containerd.io", "1.7.27")])
+    assert one.handlers == lost
