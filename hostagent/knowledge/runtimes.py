@@ -122,6 +122,15 @@ RUNTIME_UNITS = {
     "docker": ("docker", "docker.socket", "snap.docker.dockerd"),
     "crio": ("crio",),
 }
+#: Programs that unpack their runtime, and write its configuration, as they first start (each project's installer and packages, 2026-11).
+FIRST_START = {
+    "k3s": ("/usr/local/bin/k3s", "/usr/bin/k3s", "/opt/bin/k3s"),
+    "rke2": ("/usr/local/bin/rke2", "/usr/bin/rke2", "/opt/rke2/bin/rke2"),
+    "k0s": ("/usr/local/bin/k0s", "/usr/bin/k0s", "/opt/bin/k0s"),
+}
+_TOOLKIT_FOUND = ("/usr/local/nvidia/toolkit/nvidia-container-runtime", "/usr/bin/nvidia-container-runtime")
+#: Those that then write an nvidia entry if they find the toolkit's runtime, and where (k3s, pkg/agent/containerd/runtimes.go).
+FINDS_TOOLKIT = {"k3s": _TOOLKIT_FOUND, "rke2": _TOOLKIT_FOUND}
 #: Units that run a kubelet, and whose: "" for one of its own (each project's unit files; snaps of EKS, Kubernetes and MicroK8s, 2026-11).
 KUBELET_UNITS = {
     **dict.fromkeys(("kubelet", "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.k8s.kubelet"), ""),

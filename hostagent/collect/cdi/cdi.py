@@ -36,6 +36,7 @@ def read_cdi(source: Source, known: Callable[[type], Any]) -> Cdi:
         duplicates=duplicates,
         etc_is_volatile=_is_volatile(source),
         generated=generated,
+        refresh_enabled=_refresh_enabled(known(Services)),
         refresh_result=_refresh_result(source, generated, known(Services)),
         refresh_after_target=late,
         refresh_cycles=cycles,
@@ -143,6 +144,12 @@ def _refresh_unit(services: "Services | Unread") -> Unit:
     if not unit.exists:
         raise UnreadError(Unread("absent", f"no {_REFRESH}"))
     return unit
+
+
+@stops_at_unread
+def _refresh_enabled(services: "Services | Unread") -> bool:
+    unit = need(need(services).unit(_REFRESH.removesuffix(".service")))
+    return unit.exists and need(unit.enabled)
 
 
 @stops_at_unread

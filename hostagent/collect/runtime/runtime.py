@@ -15,6 +15,7 @@ from hostagent.collect.values import modified_at
 from hostagent.facts.host import Machine
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.unread import Unread, then
+from hostagent.knowledge.runtimes import FINDS_TOOLKIT, RUNC_V2
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -31,7 +32,8 @@ def read_runtimes(source: Source, known: Callable[[type], Any]) -> tuple[Runtime
     """By key. Only what is there; a configuration without a program is there, with the state absent."""
     machine = known(Machine)
     readers = {"containerd": _containerd, "docker": read_docker(known), "crio": _crio}
-    runtimes = (_runtime(source, found, readers[found.place.kind](source, found), machine) for found in find(source, known))
+    readers_of = ((found, _unwritten if found.is_unwritten else readers[found.place.kind]) for found in find(source, known))
+    runtimes = (_runtime(source, found, read(source, found), machine) for found, read in readers_of)
     return tuple(sorted(runtimes, key=lambda one: one.key))
 
 
@@ -72,6 +74,21 @@ def _listens(source: Source, socket: "str | Unread", machine: "Machine | Unread"
 
 def _run_path(path: str) -> str:
     return path.removeprefix("/var") if path.startswith("/var/run/") else path
+
+
+def _unwritten(source: Source, found: Found) -> dict[str, Any]:
+    """What its first start writes is not there yet. Of the entries some are known to come."""
+    key = found.place.key
+    unread = Unread("not-running", f"{key} writes its configuration as it first starts")
+    values = {**dict.fromkeys((*_CONFIGURED, "unimported"), unread), "socket": found.place.socket}
+    places = FINDS_TOOLKIT.get(key)
+    if places:
+        there = [(path, source.exists(path)) for path in places]
+        lost = next((one for _, one in there if isinstance(one, Unread)), None)
+        coming = next((path for path, one in there if one is True), "")
+        entries = (Handler("nvidia", RUNC_V2, coming, binary_exists=True, systemd_cgroup=unread),) if coming else ()
+        values["handlers"] = lost if lost is not None and not coming else entries
+    return values
 
 
 def _all_unread(unread: Unread, source: Source, found: Found) -> dict[str, Any]:

@@ -35,12 +35,12 @@ def no_unit(name):
     return Unit(name, exists=False, state=none, enabled=none, masked=none, active=none, text=none)
 
 
-def known(packages=(), processes=(), sockets=(), unseen=()):
+def known(packages=(), processes=(), sockets=(), unseen=(), units=()):
     installed = tuple(Package(name, version, version, "amd64", "installed", False, "distribution") for name, version in packages)
     told = {"processes": processes, "listening_sockets": sockets, "unseen_sockets": unseen}
     machine = dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | told
     database = dict.fromkeys(Packages.__dataclass_fields__, UNREAD) | {"installed": installed}
-    facts = {Machine: Machine(**machine), Packages: Packages(**database), Services: Services(tuple(map(no_unit, daemons.units())))}
+    facts = {Machine: Machine(**machine), Packages: Packages(**database), Services: Services((*units, *map(no_unit, daemons.units())))}
     return lambda kind: facts[kind]
 
 
@@ -294,3 +294,24 @@ def test_an_import_that_nobody_could_look_for_is_not_one_that_is_not_there(quest
     lost = Unread(why, question)
     (one,) = read({**files, question: lost}, packages=[("containerd.io", "1.7.27")])
     assert one.handlers == lost
+
+
+@pytest.mark.parametrize(
+    ("key", "unit", "program", "toolkit", "found"),
+    [
+        ("k3s", "k3s-agent", "/usr/local/bin/k3s", "/usr/bin/nvidia-container-runtime", ["nvidia"]),
+        ("rke2", "rke2-server", "/opt/rke2/bin/rke2", "/usr/local/nvidia/toolkit/nvidia-container-runtime", ["nvidia"]),
+        ("rke2", "rke2-agent", "/usr/bin/rke2", "/usr/bin/else", []),
+        ("k0s", "k0sworker", "/usr/local/bin/k0s", "/usr/bin/nvidia-container-runtime", "not-running"),
+    ],
+)
+def test_a_distribution_that_never_started_is_there_and_its_configuration_is_not(key, unit, program, toolkit, found):
+    there = Unit(unit, exists=True, state="enabled", enabled=True, masked=False, active=False, text="")
+    (one,) = read({program: "", toolkit: ""}, units=[there])
+    assert (one.key, one.in_use, one.running, one.state.why, one.cdi_enabled.why) == (key, True, False, "not-running", "not-running")
+    handlers = one.handlers
+    assert (handlers.why if isinstance(handlers, Unread) else [each.name for each in handlers]) == found
+
+
+def test_a_program_without_a_unit_that_starts_it_is_no_runtime():
+    assert read({"/usr/local/bin/k3s": ""}) == ()
