@@ -40,7 +40,9 @@ def kubelets_of(runtime: Runtime, launchers: Launchers) -> tuple[Kubelet, ...]:
 
 
 def is_there(runtime: Runtime) -> bool:
-    """Not only a configuration that no installed program reads. Raises ``UnreadError``."""
+    """Not only a configuration that no installed program reads, whether it could be read or not. Raises ``UnreadError``."""
+    if isinstance(runtime.state, Unread) and not isinstance(runtime.installed, Unread):
+        return runtime.installed
     return _is_unwritten(runtime) or need(runtime.state) != "absent"
 
 

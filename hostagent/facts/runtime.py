@@ -29,6 +29,7 @@ class Runtime:
     version: str | Unread
     #: older: its version is not known, and an older one would read its files otherwise; newer: than any that was measured; "" otherwise.
     judged_as: str | Unread
+    installed: bool | Unread  # a package, a program or a process of it is there
     in_use: bool | Unread  # its unit or socket unit is enabled, or it runs
     state: str | Unread  # accepted, rejected, cri_disabled; absent: a configuration that no installed program reads
     error: str | Unread  # why it is rejected, "" otherwise

@@ -65,4 +65,6 @@ def _found(runtimes: tuple[Runtime, ...]) -> tuple[str, ...]:
 
 def _state(runtime: Runtime) -> str:
     state = runtime.state
-    return "has not started yet" if isinstance(state, Unread) and state.why == "not-running" else need(state)
+    if isinstance(state, Unread):
+        return "has not started yet" if state.why == "not-running" else "its configuration cannot be read"
+    return state

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.collect.runtime.keeps import TOML
 from hostagent.collect.tomltext import TomlError, parse_toml
+from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_deb
 from hostagent.knowledge.runtimes import CRIO_CRUN_DEFAULT, SPEC_DIRS
@@ -14,7 +15,7 @@ MAIN = "/etc/crio/crio.conf"
 DROP_INS = "/etc/crio/crio.conf.d"
 #: Where toolkit 1.19.0 writes its drop-in; CRI-O does not look there.
 WRONG_DROP_INS = "/etc/crio/conf.d"
-_MAX_BYTES = 256 * 1024
+_MAX_BYTES, _MOST_BYTES = 256 * 1024, 1024 * 1024
 _MAX_FILES = 100
 
 
@@ -33,9 +34,11 @@ class Crio(NamedTuple):
     socket: str
 
 
+@stops_at_unread
 def read_crio(source: Source) -> "Crio | Unread":
     """Raises ``CrioConfigError`` where CRI-O refuses a file. No file at all leaves the built-in values."""
     tables: list[tuple[str, Mapping[str, Any]]] = []
+    size = Allowance("bytes of CRI-O's configuration", _MOST_BYTES)
     for path in _paths(source):
         if isinstance(path, Unread):
             return path
@@ -44,6 +47,7 @@ def read_crio(source: Source) -> "Crio | Unread":
             if data.why == "absent":
                 continue
             return data
+        size.take(len(data))
         tables.append((path, parse_crio(data, path)))
     return merge_crio(tables)
 

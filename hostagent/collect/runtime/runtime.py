@@ -11,7 +11,7 @@ from hostagent.collect.runtime.dockerhost import CONTAINERD_ONLY, read_docker, r
 from hostagent.collect.runtime.keeps import UNIMPORTED
 from hostagent.collect.runtime.places import Found, binary_exists, find
 from hostagent.collect.tomltext import TomlError, parse_toml
-from hostagent.collect.values import modified_at
+from hostagent.collect.values import Allowance, modified_at, stops_at_unread
 from hostagent.facts.host import Machine
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.unread import Unread, then
@@ -25,7 +25,7 @@ _CONFIGURED = (
     "cdi_spec_dirs", "misplaced", "shadowed", "newest_config_mtime", "socket",
 )  # fmt: skip
 _DROP_IN_FOLDERS = ("conf.d", "config.d")
-_MAX_BYTES = 256 * 1024
+_MAX_BYTES, _MOST_BYTES = 256 * 1024, 512 * 1024
 
 
 def read_runtimes(source: Source, known: Callable[[type], Any]) -> tuple[Runtime, ...]:
@@ -49,6 +49,7 @@ def _runtime(source: Source, found: Found, configured: Mapping[str, Any], machin
         key=found.place.key,
         kind=found.place.kind,
         version=found.version,
+        installed=found.installed,
         in_use=found.in_use,
         running=then(processes, bool),
         started_at=then(processes, lambda those: min((one.started_at for one in those), default=stopped)),
@@ -154,10 +155,12 @@ def _driver(handlers: tuple[Handler, ...], default: str) -> "str | Unread":
     return then(systemd, lambda used: "systemd" if used else "cgroupfs")
 
 
+@stops_at_unread
 def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[str, ...] | Unread":
     main = posixpath.dirname(found.config)
     folders = (crio.WRONG_DROP_INS,) if found.place.kind == "crio" else tuple(f"{main}/{name}" for name in _DROP_IN_FOLDERS)
     lost = []
+    size = Allowance(f"bytes of drop-ins beside {found.config}", _MOST_BYTES)
     for folder in folders:
         names = source.listdir(folder, absent=())
         if isinstance(names, Unread):
@@ -166,6 +169,7 @@ def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[
             data = b"" if path in files else source.read(path, _MAX_BYTES, keep=UNIMPORTED)
             if isinstance(data, Unread):
                 return data
+            size.take(len(data))
             if _names_nvidia(data):
                 lost.append(path)
     return tuple(lost)

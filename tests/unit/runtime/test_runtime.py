@@ -315,3 +315,29 @@ def test_a_distribution_that_never_started_is_there_and_its_configuration_is_not
 
 def test_a_program_without_a_unit_that_starts_it_is_no_runtime():
     assert read({"/usr/local/bin/k3s": ""}) == ()
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {f"/etc/containerd/conf.d/{number}.toml": "version = 2\n# " + "a" * 100_000 for number in range(40)},
+        {f"/etc/containerd/conf.d/{number}.toml": "version = 2\n" for number in range(300)},
+    ],
+)
+def test_a_flood_of_imports_costs_what_they_say_and_no_other_runtime(files):
+    config = {MAIN: 'version = 2\nimports = ["/etc/containerd/conf.d/*.toml"]\n', "/usr/bin/dockerd": ""}
+    flooded, docker = read({**PROGRAMS, **config, **files}, packages=[("containerd.io", "1.7.27"), ("docker-ce", "27.0")])
+    assert (flooded.installed, flooded.running, flooded.state.why, docker.state) == (True, False, "error", "accepted")
+    assert "found more than" in flooded.state.detail
+
+
+def test_a_flood_of_drop_ins_that_nothing_imports_costs_them_alone():
+    files = {f"/etc/containerd/conf.d/{number}.toml": "a" * 100_000 for number in range(40)}
+    (one,) = read({**PROGRAMS, MAIN: "version = 2\n", **files}, packages=[("containerd.io", "1.7.27")])
+    assert (one.state, one.unimported.why) == ("accepted", "error")
+
+
+def test_a_flood_of_crios_files_costs_its_configuration():
+    files = {f"/etc/crio/crio.conf.d/{number}.conf": "# " + "a" * 100_000 for number in range(40)}
+    (one,) = read({"/usr/bin/crio": "", **files}, packages=[("cri-o", "1.34.2")])
+    assert (one.installed, one.state.why) == (True, "error")
