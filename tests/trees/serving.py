@@ -143,6 +143,45 @@ def aks_gpu_other_cgroups(root: Path) -> Tree:
     return tree
 
 
+# GPU Operator on AKS: NVIDIA/aicr issue 1688 (containerd 2.3.2, the Operator's toolkit 1.19.1); containerd pull request 12891.
+
+_AKS_2 = """version = 2
+oom_score = -999
+imports = ["/etc/containerd/conf.d/*.toml"]
+[plugins."io.containerd.grpc.v1.cri".containerd]
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      BinaryName = "/usr/bin/runc"
+      SystemdCgroup = true
+"""
+_OPERATORS = """version = {version}
+[plugins."{cri}".containerd.runtimes.nvidia]
+  runtime_type = "io.containerd.runc.v2"
+[plugins."{cri}".containerd.runtimes.nvidia.options]
+  BinaryName = "/usr/bin/nvidia-container-runtime"
+  SystemdCgroup = true
+"""
+
+
+def aks_drop_in(root: Path) -> Tree:
+    """A drop-in of the main file's own version, as RUNTIME_CONFIG_SOURCE=file makes it."""
+    tree = worker(root, "aks-gpu-000003")
+    _containerd(tree, _AKS_2, "2.3.2-ubuntu24.04u2")
+    tree.write("/etc/containerd/conf.d/99-nvidia.toml", _OPERATORS.format(version=2, cri="io.containerd.grpc.v1.cri"))
+    _kubelet(tree, "/etc/default/kubeletconfig.json", text=_EKS_KUBELET)
+    return tree
+
+
+def aks_newer_drop_in(root: Path) -> Tree:
+    """The drop-in has the version of 'containerd config dump', and containerd does not start."""
+    tree = aks_drop_in(root)
+    tree.write("/etc/containerd/conf.d/99-nvidia.toml", _OPERATORS.format(version=4, cri="io.containerd.cri.v1.runtime"))
+    system.stop(tree, 901, "containerd.service")
+    return tree
+
+
 # kubeadm: Kubernetes, Container Runtimes; the kubelet's file names the endpoint.
 
 
@@ -402,6 +441,8 @@ RECIPES = {
     "eks-gpu-without-handler": eks_gpu_without_handler,
     "aks-gpu-containerd-2.3": aks_gpu,
     "aks-gpu-other-cgroups": aks_gpu_other_cgroups,
+    "aks-gpu-drop-in": aks_drop_in,
+    "aks-gpu-newer-drop-in": aks_newer_drop_in,
     "kubeadm-beside-docker": kubeadm_beside_docker,
     "kubeadm-containerd-dead": kubeadm_containerd_dead,
     "kubeadm-without-cri": kubeadm_without_cri,

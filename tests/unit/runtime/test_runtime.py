@@ -341,3 +341,27 @@ def test_a_flood_of_crios_files_costs_its_configuration():
     files = {f"/etc/crio/crio.conf.d/{number}.conf": "# " + "a" * 100_000 for number in range(40)}
     (one,) = read({"/usr/bin/crio": "", **files}, packages=[("cri-o", "1.34.2")])
     assert (one.installed, one.state.why) == (True, "error")
+
+
+@pytest.mark.parametrize(
+    ("version", "main", "drop_in", "refused"),
+    [
+        ("2.2.3", 2, 3, False),
+        ("2.3.0", 2, 3, True),
+        ("2.3.4", 2, 4, True),
+        ("2.3.4", 3, 4, True),
+        ("2.3.4", 4, 3, False),
+        ("2.3.4", 2, 2, False),
+        ("2.3.4", 0, 3, False),
+        ("2.3.5", 2, 4, False),
+        ("2.4.0", 2, 4, False),
+    ],
+)
+def test_the_first_releases_of_containerd_23_refuse_a_drop_in_of_a_newer_version(version, main, drop_in, refused):
+    """As config.LoadConfig of each version did (2.3.4 asked as a Go module)."""
+    line = f"version = {main}\n" if main else ""
+    files = {MAIN: f'{line}imports = ["/etc/containerd/conf.d/*.toml"]\n', "/etc/containerd/conf.d/9.toml": f"version = {drop_in}\n"}
+    (one,) = read({**PROGRAMS, **files}, packages=[("containerd.io", version)])
+    assert (one.state, one.error) == (
+        ("rejected", f"drop-in config version {drop_in} higher than root config version {main}") if refused else ("accepted", "")
+    )
