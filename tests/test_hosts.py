@@ -136,6 +136,7 @@ MADE_FOR = {
     "docker-hook": [("pass", "runtime.nvidia_handler", ""), ("skip", "runtime.config_accepted", "containerd")],
     "docker-hook-missing": [("fail", "runtime.nvidia_handler", "")],
     "crio-worker": [("pass", "runtime.handler_binary", "crio")],
+    "crio-hook": [("pass", "runtime.nvidia_handler", "")],
     "crio-worker-wrong-directory": [("fail", "runtime.nvidia_handler", ""), ("fail", "runtime.crio_dropin_path", "crio")],
     "k3s-started-before-toolkit": [("fail", "runtime.nvidia_handler", "")],
     "slurm-enroot": [("pass", "runtime.present", ""), ("fail", "runtime.daemonless", "")],

@@ -30,7 +30,7 @@ def ways(runtime: Runtime, cdi: Cdi, launchers: Launchers, toolkit: Toolkit) -> 
     gap: _Gap | None = None
     looks: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("handler", lambda: bool(need(runtime.nvidia_handlers))),
-        ("hook", lambda: runtime.key == "docker" and need(launchers.docker_hook)),
+        ("hook", lambda: _has_hook(runtime, launchers, toolkit)),
         ("cdi", lambda: _has_cdi(runtime, cdi)),
         ("plugin", lambda: _has_plugin(runtime, cdi, launchers)),
         ("dra", lambda: _has_dra(runtime, launchers)),
@@ -90,6 +90,13 @@ def slice_maker(launchers: Launchers, toolkit: Toolkit, services: Services) -> s
         return f"{name}.service"
     is_operators = _plugged(launchers, "/device-plugins/") and need(toolkit.operator_version)
     return "the GPU Operator's mig-manager" if is_operators else ""
+
+
+def _has_hook(runtime: Runtime, launchers: Launchers, toolkit: Toolkit) -> bool:
+    """Docker's, for --gpus; or CRI-O's, for every container. In mode cdi it refuses to be run like this."""
+    if runtime.key == "docker":
+        return need(launchers.docker_hook) and not is_mode_cdi(toolkit)
+    return runtime.key == "crio" and bool(need(runtime.oci_hooks)) and not is_mode_cdi(toolkit)
 
 
 def _has_cdi(runtime: Runtime, cdi: Cdi) -> bool:

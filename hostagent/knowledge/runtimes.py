@@ -114,6 +114,8 @@ DOCKER_CDI_DEFAULT = "28.3"
 DOCKER_MERGES_RUNTIMES = "18.09"
 #: CRI-O's built-in default runtime is crun from here on, runc before (CRI-O release notes).
 CRIO_CRUN_DEFAULT = "1.31"
+#: Where CRI-O looks for hooks unless hooks_dir says otherwise (crio.conf(5), oci-hooks(5)).
+CRIO_HOOKS = "/usr/share/containers/oci/hooks.d"
 
 #: Units that start each runtime, without .service; a socket's starts it when somebody asks.
 RUNTIME_UNITS = {

@@ -352,6 +352,32 @@ def crio_worker(root: Path) -> Tree:
     return tree
 
 
+# OpenShift: openshift/machine-config-operator, crio.conf.d/00-default; gpu-operator pull request 1796: without CDI the toolkit of the
+# Operator leaves a hook, and no runtime entry.
+
+_MCO = """[crio.runtime]
+cgroup_manager = "systemd"
+hooks_dir = [
+    "/etc/containers/oci/hooks.d",
+    "/run/containers/oci/hooks.d",
+    "/usr/share/containers/oci/hooks.d",
+]
+"""
+_HOOK = (
+    '{"version": "1.0.0", "hook": {"path": "/usr/bin/nvidia-container-runtime-hook", "args": ["nvidia-container-runtime-hook", "prestart"]}, '
+    '"when": {"always": true, "commands": [".*"]}, "stages": ["prestart"]}\n'
+)
+
+
+def crio_hook(root: Path) -> Tree:
+    """The toolkit's hook in a directory that CRI-O lists, and no nvidia entry."""
+    tree = crio_worker(root)
+    tree.remove("/etc/crio/crio.conf.d/99-nvidia.toml")
+    tree.write("/etc/crio/crio.conf.d/00-default", _MCO)
+    tree.write("/run/containers/oci/hooks.d/oci-nvidia-hook.json", _HOOK, time=BOOTED_AT + 90)
+    return tree
+
+
 def crio_worker_wrong_directory(root: Path) -> Tree:
     """Toolkit 1.19.0 wrote the drop-in where CRI-O does not look."""
     tree = crio_worker(root)
@@ -458,6 +484,7 @@ RECIPES = {
     "docker-hook": docker_hook,
     "docker-hook-missing": docker_hook_missing,
     "crio-worker": crio_worker,
+    "crio-hook": crio_hook,
     "crio-worker-wrong-directory": crio_worker_wrong_directory,
     "k3s-started-before-toolkit": k3s_started_before_toolkit,
     "slurm-enroot": slurm_enroot,

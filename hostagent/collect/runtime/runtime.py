@@ -9,6 +9,7 @@ from hostagent.collect.runtime.containerd import Effective, effective, is_newer,
 from hostagent.collect.runtime.containerdshadow import nvidia_entries
 from hostagent.collect.runtime.dockerhost import CONTAINERD_ONLY, read_docker, rejected
 from hostagent.collect.runtime.keeps import UNIMPORTED
+from hostagent.collect.runtime.ocihooks import read_hooks
 from hostagent.collect.runtime.places import Found, binary_exists, find
 from hostagent.collect.tomltext import TomlError, parse_toml
 from hostagent.collect.values import Allowance, modified_at, stops_at_unread
@@ -22,7 +23,7 @@ from hostagent.source.keep import Keep
 #: Everything of a Runtime that its configuration says.
 _CONFIGURED = (
     "state", "error", "judged_as", "config_files", "config_version", "default_runtime", "handlers", "cgroup_driver", "cdi_enabled",
-    "cdi_spec_dirs", "misplaced", "shadowed", "newest_config_mtime", "socket",
+    "cdi_spec_dirs", "oci_hooks", "misplaced", "shadowed", "newest_config_mtime", "socket",
 )  # fmt: skip
 _DROP_IN_FOLDERS = ("conf.d", "config.d")
 _MAX_BYTES, _MOST_BYTES = 256 * 1024, 512 * 1024
@@ -113,6 +114,7 @@ def _containerd(source: Source, found: Found) -> dict[str, Any]:
         "cgroup_driver": _driver(handlers, view.default_runtime),
         "cdi_enabled": view.cdi_enabled,
         "cdi_spec_dirs": view.cdi_spec_dirs,
+        "oci_hooks": (),
         "misplaced": view.misplaced,
         "shadowed": view.shadowed,
         "newest_config_mtime": view.newest_mtime,
@@ -190,6 +192,7 @@ def _crio(source: Source, found: Found) -> dict[str, Any]:
     values = {
         **dict.fromkeys(("config_version", "misplaced", "shadowed"), CONTAINERD_ONLY),
         "config_files": (found.config,),
+        "oci_hooks": (),
         "newest_config_mtime": Unread("absent", "no configuration file"),
         "socket": found.place.socket,
         "unimported": _unimported(source, found, ()),
@@ -219,6 +222,7 @@ def _crio(source: Source, found: Found) -> dict[str, Any]:
         "cgroup_driver": view.cgroup_driver,
         "cdi_enabled": True,
         "cdi_spec_dirs": view.cdi_spec_dirs,
+        "oci_hooks": read_hooks(source, view.hook_dirs),
         "socket": _run_path(view.socket),
     }
 

@@ -365,3 +365,26 @@ def test_the_first_releases_of_containerd_23_refuse_a_drop_in_of_a_newer_version
     assert (one.state, one.error) == (
         ("rejected", f"drop-in config version {drop_in} higher than root config version {main}") if refused else ("accepted", "")
     )
+
+
+@pytest.mark.parametrize(
+    ("directory", "said", "program", "found"),
+    [
+        ("/usr/share/containers/oci/hooks.d", "", "/usr/bin/nvidia-container-runtime-hook", True),
+        ("/run/containers/oci/hooks.d", "", "/usr/bin/nvidia-container-runtime-hook", False),
+        ("/run/containers/oci/hooks.d", "/run/containers/oci/hooks.d", "/usr/bin/nvidia-container-runtime-hook", True),
+        ("/usr/share/containers/oci/hooks.d", "/etc/hooks", "/usr/bin/nvidia-container-runtime-hook", False),
+        ("/usr/share/containers/oci/hooks.d", "", "/usr/bin/gone/nvidia-container-runtime-hook", False),
+        ("/usr/share/containers/oci/hooks.d", "", "/usr/bin/other-hook", False),
+    ],
+)
+def test_a_hook_counts_in_a_directory_that_crio_lists_and_with_its_program(directory, said, program, found):
+    path = f"{directory}/oci-nvidia-hook.json"
+    hook = json.dumps({"version": "1.0.0", "hook": {"path": program}, "when": {"always": True}, "stages": ["prestart"]})
+    there = {"kind": "file", "mode": 0o755, "uid": 0, "gid": 0, "size": 9, "mtime": 0.0, "major": 0, "minor": 0}
+    files = {"/usr/bin/crio": "", path: hook}
+    files |= {f"stat /usr/bin/{name}": there for name in ("nvidia-container-runtime-hook", "other-hook")}
+    if said:
+        files["/etc/crio/crio.conf.d/0.conf"] = f'[crio.runtime]\nhooks_dir = ["{said}"]\n'
+    (one,) = read(files, packages=[("cri-o", "1.34.2")])
+    assert one.oci_hooks == ((path,) if found else ())
