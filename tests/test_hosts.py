@@ -120,8 +120,6 @@ MADE_FOR = {
     "eks-gpu-without-handler": [("fail", "runtime.nvidia_handler", "")],
     "aks-gpu-containerd-2.3": [("pass", "runtime.config_accepted", "containerd"), ("pass", "runtime.handler_cgroup", "containerd")],
     "aks-gpu-other-cgroups": [("fail", "runtime.handler_cgroup", "containerd")],
-    "aks-gpu-drop-in": [("pass", "runtime.config_accepted", "containerd"), ("pass", "runtime.nvidia_handler", "")],
-    "aks-gpu-newer-drop-in": [("fail", "runtime.config_accepted", "containerd"), ("fail", "runtime.service_running", "")],
     "kubeadm-beside-docker": [("pass", "runtime.service_running", "")],
     "kubeadm-containerd-dead": [("fail", "runtime.service_running", ""), ("skip", "runtime.config_accepted", "docker")],
     "kubeadm-without-cri": [("fail", "runtime.cri_enabled", "containerd")],

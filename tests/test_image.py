@@ -12,7 +12,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source import Source
 from hostagent.source.live import LiveBackend
 from tests.judged import judged
-from tests.trees import driver, grub, hosts, others, packages, system
+from tests.trees import driver, grub, hosts, others, packages, serving, system
 from tests.trees.staged import stage
 from tests.trees.tree import Tree
 
@@ -260,3 +260,17 @@ def test_an_image_may_have_a_specification_of_its_first_boot_as_its_only_way(tmp
         tree.remove("/etc/systemd/system/multi-user.target.wants/nvidia-cdi-refresh.service")
     report = _judged(tree.root)
     assert (report.verdict.single_node, _outcome(report, "runtime.nvidia_handler")) == (verdict, "pass" if is_enabled else "fail")
+
+
+@CAN_BUILD
+@pytest.mark.alone
+@pytest.mark.parametrize(("build", "verdict"), [(serving.aks_drop_in, "ready"), (serving.aks_newer_drop_in, "not_ready")])
+def test_the_operators_drop_in_must_not_be_newer_than_the_file_of_an_early_containerd_23(tmp_path, build, verdict):
+    """No recorded host: one whose version is lost is judged by the newest rules, which accept the drop-in."""
+    with stage(build(tmp_path / "root"), "host-root") as backend:
+        report = judged(backend, profile.load(site_file=""))
+    failed = [one.id for one in report.findings if one.outcome == "fail" and one.severity == "critical"]
+    assert (report.verdict.single_node, failed) == (
+        verdict,
+        [] if verdict == "ready" else ["runtime.config_accepted", "runtime.service_running"],
+    )

@@ -468,8 +468,6 @@ RECIPES = {
     "eks-gpu-without-handler": eks_gpu_without_handler,
     "aks-gpu-containerd-2.3": aks_gpu,
     "aks-gpu-other-cgroups": aks_gpu_other_cgroups,
-    "aks-gpu-drop-in": aks_drop_in,
-    "aks-gpu-newer-drop-in": aks_newer_drop_in,
     "kubeadm-beside-docker": kubeadm_beside_docker,
     "kubeadm-containerd-dead": kubeadm_containerd_dead,
     "kubeadm-without-cri": kubeadm_without_cri,

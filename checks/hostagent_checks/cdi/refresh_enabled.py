@@ -15,6 +15,7 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
 from ._refresh import is_spare
+from ._specs import skip_without_cdi
 
 _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
 
@@ -29,10 +30,10 @@ _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
 def refresh_enabled(
     services: Services, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, toolkit: Toolkit, profile: Profile
 ) -> Findings:
+    skip_without_cdi(profile)
     units = [need(services.unit(name)) for name in _UNITS]
-    masked = [need(unit.masked) for unit in units]
-    weight: Literal["info"] | None = "info" if is_spare(runtimes, launchers, cdi, toolkit, profile) else None
-    for unit, is_masked in zip(units, masked, strict=True):
-        if is_masked or not need(unit.enabled):
-            found, code = ("masked", "masked") if is_masked else (need(unit.state), "not-enabled")
-            yield fail(f"{unit.name} is {found}, wanted enabled", code=code, found=found, wanted="enabled", at_most=weight)
+    idle = [unit for unit in units if need(unit.masked) or not need(unit.enabled)]
+    weight: Literal["info"] | None = "info" if idle and is_spare(runtimes, launchers, cdi, toolkit, profile) else None
+    for unit in idle:
+        found, code = ("masked", "masked") if need(unit.masked) else (need(unit.state), "not-enabled")
+        yield fail(f"{unit.name} is {found}, wanted enabled", code=code, found=found, wanted="enabled", at_most=weight)
