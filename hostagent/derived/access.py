@@ -14,7 +14,6 @@ from hostagent.knowledge.daemons import SLICE_UNITS
 CTK_KIND = "nvidia.com/gpu"
 _PLUGIN_VENDOR = "k8s.device-plugin."
 
-
 _STATIC, _DYNAMIC = "/etc/cdi", "/run/cdi"
 #: Where the refresh unit writes at each boot.
 _REFRESHED = f"{_DYNAMIC}/nvidia.yaml"
@@ -85,9 +84,10 @@ def slice_maker(launchers: Launchers, toolkit: Toolkit, services: Services) -> s
     """What here makes MIG slices by itself, "" for nothing. Raises ``UnreadError``."""
     if _plugged(launchers, "/plugins/"):
         return "the DRA driver"
-    enabled = (name for name in SLICE_UNITS for unit in (need(services.unit(name)),) if unit.exists and need(unit.enabled))
-    if name := next(enabled, ""):
-        return f"{name}.service"
+    for name in SLICE_UNITS:
+        unit = need(services.unit(name))
+        if unit.exists and need(unit.enabled):
+            return f"{name}.service"
     is_operators = _plugged(launchers, "/device-plugins/") and need(toolkit.operator_version)
     return "the GPU Operator's mig-manager" if is_operators else ""
 
