@@ -69,7 +69,10 @@ def seen(look_up, root, path, flags):
 
 
 def judge(root, path, flags):
-    return openat2_in_root(root, os.fsencode(path), flags | os.O_CLOEXEC)
+    """The kernel says EAGAIN for ``..`` while anybody on the machine renames or mounts."""
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            return openat2_in_root(root, os.fsencode(path), flags | os.O_CLOEXEC)
 
 
 @contextlib.contextmanager

@@ -254,4 +254,4 @@ def test_any_answer_of_systemctl_is_a_word(text):
 
 def test_each_known_cdi_version_names_its_runtimes():
     assert all(first_runtime(version, kind) == first for version, kinds in FIRST_RUNTIME.items() for kind, first in kinds.items())
-    assert first_runtime("0.6.0", "containerd") == first_runtime("1.0.0", "podman") == ""
+    assert first_runtime("0.6.0", "containerd") == first_runtime("1.0.0", "nerdctl") == ""
