@@ -137,6 +137,7 @@ MADE_FOR = {
     "docker-hook": [("pass", "runtime.nvidia_handler", ""), ("skip", "runtime.config_accepted", "containerd")],
     "docker-hook-missing": [("fail", "runtime.nvidia_handler", "")],
     "crio-worker": [("pass", "runtime.handler_binary", "crio")],
+    "crio-hook": [("pass", "runtime.nvidia_handler", "")],
     "crio-worker-wrong-directory": [("fail", "runtime.nvidia_handler", ""), ("fail", "runtime.crio_dropin_path", "crio")],
     "k3s-started-before-toolkit": [("fail", "runtime.nvidia_handler", "")],
     "slurm-enroot": [("pass", "runtime.present", ""), ("fail", "runtime.daemonless", "")],
@@ -438,11 +439,23 @@ class Judged:
                 continue
             if outcome == "pass" or (outcome == "skip" and before & {"pass", "fail", "warn", "unknown"}):
                 yield f"without '{question}': {key} {subject} is {outcome}, was {', '.join(sorted(before)) or 'not judged'}"
+        yield from self._unnamed(question, after)
         was, now = (_placeable(proved(self._checks.values(), judged)) for judged in (self._before, after))
         yield from (f"without '{question}': {scope} is {now[scope]}, was {was[scope]}" for scope in was if now[scope] > was[scope])
         seen = any(outcome in ("fail", "warn", "unknown") for outcome, _, _ in gained)
         if not seen and any(outcome != "skip" for outcome, _, _ in {*lost, *gained}):
             yield f"without '{question}': not seen, though it changes {', '.join(sorted({key for _, key, _ in {*lost, *gained}}))}"
+
+    def _unnamed(self, lost, after):
+        """Each unknown that appears names the lost question, or another without an answer: the host itself refuses it, or nobody asked it
+        before, because only the lost answer makes it worth asking. Of what may be a device for all one knows a check may say less.
+        """
+        before = {(one.id, one.subject, one.unread) for one in _flat(self._before)}
+        for one in _flat(after):
+            is_new = one.outcome == "unknown" and one.subject in self._subjects and (one.id, one.subject, one.unread) not in before
+            answer = self.recorded.answers.get(one.unread, {"unread": "not asked"})
+            if is_new and one.unread != lost and (not one.unread or "unread" not in answer):
+                yield f"without '{lost}': {one.id} {one.subject} is unknown and names '{one.unread}'"
 
 
 def _flat(judgements):

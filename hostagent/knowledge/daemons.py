@@ -35,11 +35,15 @@ _MICROK8S = "snap.microk8s.daemon-kubelite"
 _KUBELET_UNITS = ("kubelet", "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.k8s.kubelet")
 _KUBELET_IN = (*_RKE2, *_K0S, "snap.microk8s.daemon-kubelet")
 
+#: They make MIG slices at boot (NVIDIA/mig-parted, deployments/systemd; Azure/AgentBaker, mig-partition.service).
+SLICE_UNITS = ("nvidia-mig-manager", "mig-partition")
+
 DAEMONS = (
     Daemon("nvidia", "nvidia-persistenced", ("nvidia-persistenced",)),
     Daemon("nvidia", "nv-fabricmanager", ("nvidia-fabricmanager",)),
     Daemon("nvidia", "nvidia-imex", ("nvidia-imex",)),
     Daemon("nvidia", "", ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")),
+    Daemon("nvidia", "", SLICE_UNITS),
     Daemon("nvidia", "nvlsm", lives_in=("nvidia-fabricmanager", "nvlsm")),
     Daemon("nvidia", "nv-hostengine", lives_in=("nvidia-dcgm", "dcgm", "snap.dcgm.nv-hostengine")),
     Daemon("runtime", "containerd", ("containerd", "snap.microk8s.daemon-containerd"), _CONTAINERD_IN),

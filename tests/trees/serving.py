@@ -148,6 +148,45 @@ def aks_gpu_other_cgroups(root: Path) -> Tree:
     return tree
 
 
+# GPU Operator on AKS: NVIDIA/aicr issue 1688 (containerd 2.3.2, the Operator's toolkit 1.19.1); containerd pull request 12891.
+
+_AKS_2 = """version = 2
+oom_score = -999
+imports = ["/etc/containerd/conf.d/*.toml"]
+[plugins."io.containerd.grpc.v1.cri".containerd]
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      BinaryName = "/usr/bin/runc"
+      SystemdCgroup = true
+"""
+_OPERATORS = """version = {version}
+[plugins."{cri}".containerd.runtimes.nvidia]
+  runtime_type = "io.containerd.runc.v2"
+[plugins."{cri}".containerd.runtimes.nvidia.options]
+  BinaryName = "/usr/bin/nvidia-container-runtime"
+  SystemdCgroup = true
+"""
+
+
+def aks_drop_in(root: Path) -> Tree:
+    """A drop-in of the main file's own version, as RUNTIME_CONFIG_SOURCE=file makes it."""
+    tree = worker(root, "aks-gpu-000003")
+    _containerd(tree, _AKS_2, "2.3.2-ubuntu24.04u2")
+    tree.write("/etc/containerd/conf.d/99-nvidia.toml", _OPERATORS.format(version=2, cri="io.containerd.grpc.v1.cri"))
+    _kubelet(tree, "/etc/default/kubeletconfig.json", text=_EKS_KUBELET)
+    return tree
+
+
+def aks_newer_drop_in(root: Path) -> Tree:
+    """The drop-in has the version of 'containerd config dump', and containerd does not start."""
+    tree = aks_drop_in(root)
+    tree.write("/etc/containerd/conf.d/99-nvidia.toml", _OPERATORS.format(version=4, cri="io.containerd.cri.v1.runtime"))
+    system.stop(tree, 901, "containerd.service")
+    return tree
+
+
 # kubeadm: Kubernetes, Container Runtimes; the kubelet's file names the endpoint.
 
 
@@ -332,6 +371,33 @@ def crio_worker(root: Path) -> Tree:
     return tree
 
 
+# OpenShift: openshift/machine-config-operator, crio.conf.d/00-default; gpu-operator pull request 1796: without CDI the toolkit of the
+# Operator leaves a hook, and no runtime entry.
+
+_MCO = """[crio.runtime]
+cgroup_manager = "systemd"
+hooks_dir = [
+    "/etc/containers/oci/hooks.d",
+    "/run/containers/oci/hooks.d",
+    "/usr/share/containers/oci/hooks.d",
+]
+"""
+_HOOK = (
+    '{"version": "1.0.0", "hook": {"path": "/usr/bin/nvidia-container-runtime-hook", "args": ["nvidia-container-runtime-hook", "prestart"]}, '
+    '"when": {"always": true, "commands": [".*"]}, "stages": ["prestart"]}\n'
+)
+
+
+@claims(twin="crio-worker", source="openshift/machine-config-operator, crio.conf.d/00-default; gpu-operator pull request 1796")
+def crio_hook(root: Path) -> Tree:
+    """The toolkit's hook in a directory that CRI-O lists, and no nvidia entry."""
+    tree = crio_worker(root)
+    tree.remove("/etc/crio/crio.conf.d/99-nvidia.toml")
+    tree.write("/etc/crio/crio.conf.d/00-default", _MCO)
+    tree.write("/run/containers/oci/hooks.d/oci-nvidia-hook.json", _HOOK, time=BOOTED_AT + 90)
+    return tree
+
+
 @claims("runtime.crio_dropin_path", twin="crio-worker")
 def crio_worker_wrong_directory(root: Path) -> Tree:
     """Toolkit 1.19.0 wrote the drop-in where CRI-O does not look."""
@@ -388,12 +454,13 @@ def slurm_dead_docker(root: Path) -> Tree:
 
 @claims(source="NVIDIA Container Toolkit, Support for Container Device Interface")
 def podman_cdi(root: Path) -> Tree:
-    """podman and a specification that the refresh unit makes."""
+    """podman and a specification that the refresh unit makes, without the groups that this podman does not know (toolkit issue 1940)."""
     tree = worker(root, "ws-podman")
     for name in ("podman", "crun"):
         tree.program(f"/usr/bin/{name}")
     packages.dpkg(tree, {"podman": "4.9.3+ds1-1ubuntu0.2", "crun": "1.14.1-1"})
     containers.cdi(tree, 1)
+    tree.edit("/var/run/cdi/nvidia.yaml", "cdiVersion: 0.7.0", "cdiVersion: 0.5.0", time=BOOTED_AT + 60)
     return tree
 
 
@@ -443,6 +510,7 @@ RECIPES = {
     "docker-hook": docker_hook,
     "docker-hook-missing": docker_hook_missing,
     "crio-worker": crio_worker,
+    "crio-hook": crio_hook,
     "crio-worker-wrong-directory": crio_worker_wrong_directory,
     "k3s-started-before-toolkit": k3s_started_before_toolkit,
     "slurm-enroot": slurm_enroot,

@@ -23,7 +23,7 @@ def nvml_initialises(driver: Driver, profile: Profile) -> Findings:
         skip("the profile makes NVML optional")
     code = driver.nvml_error_code
     if isinstance(code, Unread) and code.why == "absent" and need(driver.loaded):
-        need(Unread("error", f"NVML could not be asked: {code.detail}"))
+        need(Unread("error", f"NVML could not be asked: {code.detail}", code.question))
     number = need(code)
     if number:
         yield fail(f"NVML error {number}: {nvml_meaning(number)}", code=nvml_name(number), found=number, wanted=0)

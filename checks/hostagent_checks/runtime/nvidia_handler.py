@@ -1,11 +1,13 @@
 """The runtime that serves jobs gives containers no GPU: pods with the nvidia runtime class stay in ContainerCreating.
 
 The words are: no runtime for "nvidia" is configured; or, in Docker: unknown or invalid runtime name: nvidia. GPUs reach containers in
-several ways, and each counts only where this runtime can use it: a runtime entry called nvidia in the effective configuration; Docker's
-hook for --gpus; CDI that is switched on, with a specification of nvidia-ctk or of the running device plugin in a directory that the
-runtime reads; the socket of the DRA driver; the Operator's NRI plugin; a provider's mounts with libraries in them. An entry under a
-plugin name that containerd does not read, in a drop-in that nothing imports or in a file whose version line is missing has no effect,
-while 'nvidia-ctk runtime configure' has reported success. What a plug-in left behind gives nobody a GPU.
+several ways, and each counts only where this runtime can use it: a runtime entry called nvidia in the effective configuration; the
+toolkit's hook, which Docker runs for --gpus and CRI-O by a file in its hook directories; CDI that is switched on, with a specification
+of nvidia-ctk or of the running device plugin in a directory that the runtime reads; the socket of the DRA driver; the Operator's NRI
+plugin; a provider's mounts with libraries in them. An entry under a plugin name that containerd does not read, in a drop-in that nothing
+imports or in a file whose version line is missing has no effect, while 'nvidia-ctk runtime configure' has reported success.
+What a plug-in left behind gives nobody a GPU. In an image the specification that the refresh unit makes at the first boot counts, and
+of a k3s or RKE2 that never started the entry that it writes where the toolkit is.
 """
 
 from hostagent.check import Findings, check, fail, need, skip

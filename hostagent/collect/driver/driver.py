@@ -11,7 +11,7 @@ from hostagent.collect.kernel.modprobe import ConfigFile, module_behind, options
 from hostagent.collect.values import line_in, names_in, number_in, stops_at_unread
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import Unread, need, then
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -163,12 +163,15 @@ def _gsp_firmware(source: Source, of_platform: "tuple[str, ...] | Unread") -> tu
 def _container(source: Source) -> tuple[str, ...]:
     """Evidence of a running driver container: its root is mounted, or it says that it is ready. A link is the host's own."""
     evidence: list[str] = []
-    if isinstance(source.readlink(_DRIVER_ROOT), Unread) and "usr" in need(names_in(source, _DRIVER_ROOT)):
+    link = source.readlink(_DRIVER_ROOT)
+    if isinstance(link, Unread) and link.why not in ("absent", "not-running"):
+        raise UnreadError(link)
+    if isinstance(link, Unread) and "usr" in need(names_in(source, _DRIVER_ROOT)):
         evidence.append(f"{_DRIVER_ROOT} holds a root file system")
-    path = "/run/nvidia/validations/.driver-ctr-ready"
-    if not isinstance(source.stat(path), Unread):
-        evidence.append(path)
+    evidence += need(_existing(source, ("/run/nvidia/validations/.driver-ctr-ready",)))
     firmware = _firmware_path(source)
+    if not evidence and isinstance(firmware, Unread) and firmware.why not in NOT_APPLICABLE:
+        raise UnreadError(firmware)
     if isinstance(firmware, str) and firmware.startswith(_DRIVER_ROOT):
         evidence.append(f"firmware_class.path is {firmware}")
     return tuple(evidence)

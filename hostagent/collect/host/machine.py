@@ -75,7 +75,7 @@ def _no_inodes(source: Source, path: str) -> "int | Unread":
     """0 free inodes: full, or a filesystem that does not count them."""
     mounts = source.text("/proc/1/mounts", keep=Keep("mounts", _LOOKED_AT))
     if isinstance(mounts, Unread):
-        return Unread("error", f"{path} reports 0 free inodes and its filesystem type cannot be read ({mounts.why})")
+        return Unread("error", f"{path} reports 0 free inodes and its filesystem type cannot be read ({mounts.why})", mounts.question)
     kind = parse_filesystem_type(mounts, path)
     if kind.split(".")[0] in _NO_INODE_COUNT:
         return Unread("not-supported", f"{kind} does not count inodes")

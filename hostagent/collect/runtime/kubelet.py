@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.collect.runtime.places import PLACES, in_use
 from hostagent.collect.runtime.unitflags import parse_flags, unit_flags
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.host import Process, Services, Unit
 from hostagent.facts.runtime import Kubelet, Runtime
 from hostagent.facts.unread import Unread, UnreadError, need, then
@@ -25,7 +25,7 @@ _ENDPOINT, _DRIVER = "--container-runtime-endpoint", "--cgroup-driver"
 _KEYS = ("containerRuntimeEndpoint", "cgroupDriver")
 _CONFIG = Keep("yaml", _KEYS)
 _OWN_FILE = Keep("yaml", ("container-runtime-endpoint", "docker#"))
-_MAX_FILES = 100
+_MAX_FILES, _MAX_BYTES = 100, 256 * 1024
 
 
 class _Said(NamedTuple):
@@ -106,18 +106,22 @@ class Kubelets:
         paths = [said.of("--config")] if said.of("--config") else [] if said.runs else list(KUBELET_CONFIGS)
         if directory := said.of("--config-dir"):
             names = need(self._source.listdir(directory, absent=()))
-            paths += [f"{directory}/{name}" for name in sorted(names)[:_MAX_FILES] if name.endswith(".conf")]
+            paths += [f"{directory}/{name}" for name in sorted(names) if name.endswith(".conf")]
+        Allowance("files of a kubelet's configuration", _MAX_FILES).take(len(paths))
         values: dict[str, str] = {}
+        size = Allowance("bytes of a kubelet's configuration", _MAX_BYTES)
         for path in paths:
-            values |= self._values(path, _CONFIG)
+            values |= self._values(path, _CONFIG, size)
         return values
 
-    def _values(self, path: str, keep: Keep) -> "dict[str, str]":
+    def _values(self, path: str, keep: Keep, size: "Allowance | None" = None) -> "dict[str, str]":
         data = self._source.read(path, keep=keep)
         if isinstance(data, Unread):
             if data.why == "absent":
                 return {}
             raise UnreadError(data)
+        if size is not None:
+            size.take(len(data))
         from hostagent.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
 
         try:

@@ -15,6 +15,7 @@ from hostagent.source import Source
 
 _PROGRAMS = ("apptainer", "enroot", "podman", "singularity")
 _HOOK = "nvidia-container-runtime-hook"
+_SNAP = "snap.docker.dockerd"
 
 
 def read_launchers(source: Source, known: Callable[[type], Any]) -> Launchers:
@@ -24,10 +25,16 @@ def read_launchers(source: Source, known: Callable[[type], Any]) -> Launchers:
         kubelets=Kubelets(source, services, then(machine, lambda one: one.processes), known(Runtime)).in_use(),
         slurmd=in_use(services, units("slurm"), then(slurmd, bool)),
         programs=_programs(source),
-        docker_hook=then(_there(source, (f"{folder}/{_HOOK}" for folder in PATH), "file", 0o111), bool),
+        docker_hook=False if _is_in_snap(machine) else then(_there(source, (f"{folder}/{_HOOK}" for folder in PATH), "file", 0o111), bool),
         plugin_sockets=_sockets(source),
         mounted_libraries=_libraries(source),
     )
+
+
+def _is_in_snap(machine: "Machine | Unread") -> bool:
+    """Docker's snap sees no program of the host (nvidia-docker issue 1637)."""
+    found = then(machine, lambda one: one.daemons("dockerd"))
+    return not isinstance(found, Unread) and any(one.unit == f"{_SNAP}.service" for one in found if not isinstance(one.unit, Unread))
 
 
 @stops_at_unread

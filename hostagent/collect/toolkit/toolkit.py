@@ -14,6 +14,7 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread, need, then
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
+from hostagent.knowledge.runtimes import FIRST_START
 from hostagent.knowledge.toolkit import LOW_LEVEL_RUNTIMES, OWN_LDCONFIG
 from hostagent.source import Source
 from hostagent.source.keep import Keep
@@ -178,9 +179,14 @@ def _binary_version(source: Source, packaged: "str | Unread", binaries: "tuple[t
 
 @stops_at_unread
 def _found(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Where daemons look for a program, or beside the programs of a Kubernetes distribution."""
+    """Where daemons look for a program, or beside the programs of a Kubernetes distribution, which its own unpacks as it first starts."""
     folders = tuple(dict.fromkeys(posixpath.dirname(path) for place in PLACES for path in place.binaries))
-    return tuple(name for name in names if need(binary_exists(source, name)) or _is_beside(source, name, folders))
+    found = tuple(name for name in names if need(binary_exists(source, name)) or _is_beside(source, name, folders))
+    return found or tuple(name for name in names if name == "runc" and _comes_with_first_start(source))
+
+
+def _comes_with_first_start(source: Source) -> bool:
+    return any(need(source.exists(path)) for programs in FIRST_START.values() for path in programs)
 
 
 def _is_beside(source: Source, name: str, folders: tuple[str, ...]) -> bool:

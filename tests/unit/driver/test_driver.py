@@ -176,6 +176,16 @@ def test_a_link_to_the_hosts_own_root_is_no_driver_container():
     assert read({"/run/nvidia/driver": ("link", "/"), "/usr/bin/true": b""}).container_driver is False
 
 
+@pytest.mark.parametrize(
+    "question", ["readlink /run/nvidia/driver", "list /run/nvidia/driver", "stat /run/nvidia/validations/.driver-ctr-ready"]
+)
+def test_a_driver_container_that_nobody_could_look_for_is_neither_there_nor_not(question):
+    files = {"/run/nvidia/driver/usr/bin/true": b"", question: Unread("denied", question)}
+    if not question.startswith("list"):
+        del files["/run/nvidia/driver/usr/bin/true"]
+    assert read(files).container_driver_evidence == Unread("denied", question)
+
+
 def test_the_dkms_tree_says_what_is_built_and_what_failed():
     tree = "/var/lib/dkms/nvidia"
     files = {

@@ -133,6 +133,11 @@ def test_a_distribution_without_a_reboot_mark_does_not_say_that_none_is_needed()
     assert read_machine(host(files), lambda _: Services(())).reboot_required.why == "not-supported"
 
 
+@pytest.mark.parametrize("question", ["list /etc/systemd/system.conf.d", "read /etc/systemd/system.conf"])
+def test_a_default_that_nobody_could_look_for_is_not_the_kernels(question):
+    assert read({question: Unread("denied", question)}, [unit("docker", "")]).memlock_bytes == Unread("denied", question)
+
+
 def test_the_package_lock_names_its_holder():
     files = {"lock_holder /var/lib/dpkg/lock-frontend": 41, "/proc/41/comm": "apt-get\n"}
     assert read(files).package_lock_holder == "apt-get (pid 41)"

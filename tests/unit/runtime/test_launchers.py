@@ -132,3 +132,10 @@ def test_an_empty_exec_start_clears_those_before_it():
     files = enabled("kubelet", text)
     services = read_services(host({"processes": [], **files}), lambda _: None)
     assert unit_flags(host(files), services.unit("kubelet")) == ("--config", "/new")
+
+
+@pytest.mark.parametrize(("unit", "found"), [("docker", True), ("snap.docker.dockerd", False)])
+def test_dockers_snap_sees_no_hook_of_the_host(unit, found):
+    there = {"kind": "file", "mode": 0o755, "uid": 0, "gid": 0, "size": 9, "mtime": 0.0, "major": 0, "minor": 0}
+    files = {"stat /usr/bin/nvidia-container-runtime-hook": there}
+    assert read(files, (Process(9, "dockerd", ("dockerd",), 1.0, f"{unit}.service"),)).docker_hook is found
