@@ -9,13 +9,12 @@ from hostagent.collect.values import names_in, stops_at_unread
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread, need, then
-from hostagent.knowledge.daemons import processes, units
+from hostagent.knowledge.daemons import DOCKER_SNAP, processes, units
 from hostagent.knowledge.runtimes import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
 from hostagent.source import Source
 
 _PROGRAMS = ("apptainer", "enroot", "podman", "singularity")
 _HOOK = "nvidia-container-runtime-hook"
-_SNAP = "snap.docker.dockerd"
 
 
 def read_launchers(source: Source, known: Callable[[type], Any]) -> Launchers:
@@ -33,8 +32,8 @@ def read_launchers(source: Source, known: Callable[[type], Any]) -> Launchers:
 
 def _is_in_snap(machine: "Machine | Unread") -> bool:
     """Docker's snap sees no program of the host (nvidia-docker issue 1637)."""
-    found = then(machine, lambda one: one.daemons("dockerd"))
-    return not isinstance(found, Unread) and any(one.unit == f"{_SNAP}.service" for one in found if not isinstance(one.unit, Unread))
+    found = then(machine, lambda one: one.daemons(*units("runtime")[DOCKER_SNAP]))
+    return not isinstance(found, Unread) and any(one.unit == f"{DOCKER_SNAP}.service" for one in found if not isinstance(one.unit, Unread))
 
 
 @stops_at_unread
