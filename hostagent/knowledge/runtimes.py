@@ -112,6 +112,8 @@ DOCKER_MERGES_RUNTIMES = "18.09"
 #: CRI-O's built-in default runtime is crun from here on, runc before (CRI-O release notes).
 CRIO_CRUN_DEFAULT = "1.31"
 
+#: NVIDIA's entries that a distribution's own template has on each node, used or not (canonical/microk8s, containerd-template.toml).
+TEMPLATE_ENTRIES = frozenset({("microk8s", "nvidia-container-runtime")})
 #: Units that start each runtime, without .service; a socket's starts it when somebody asks.
 RUNTIME_UNITS = {
     "containerd": ("containerd",),
