@@ -26,7 +26,7 @@ _CHOOSE = "Run 'update-alternatives --config nvidia' and keep or choose the modu
     references=("depmod(8)", "NVIDIA/nvidia-docker issue 804"),
 )
 def module_present(kernel: Kernel, driver: Driver, os: Os, profile: Profile) -> Findings:
-    if profile.driver.owner != "host":
+    if profile.driver.owner not in ("host", "any"):
         skip("the driver's owner brings the module")
     release = need(kernel.release)
     running = kernel.at(release)
