@@ -144,8 +144,9 @@ KUBELET_CONFIGS = (
 )
 #: What the kubelet takes where nothing is said (KubeletConfiguration v1beta1, containerRuntimeEndpoint).
 KUBELET_ENDPOINT = "/run/containerd/containerd.sock"
-#: cri-dockerd's socket, and that of the kubelets that contained it: behind them is Docker.
-DOCKER_ENDPOINTS = ("/run/cri-dockerd.sock", "/run/dockershim.sock", "/run/k3s/cri-dockerd/cri-dockerd.sock")
+#: cri-dockerd's socket, a daemon of its own; k3s contains it, and kubelets before 1.24 did: behind all of them is Docker.
+CRI_DOCKERD, K3S_DOCKER = "/run/cri-dockerd.sock", "/run/k3s/cri-dockerd/cri-dockerd.sock"
+DOCKER_ENDPOINTS = (CRI_DOCKERD, "/run/dockershim.sock", K3S_DOCKER)
 #: Where kubelets keep the sockets of their plug-ins.
 KUBELET_ROOTS = ("/var/lib/kubelet", "/var/lib/k0s/kubelet")
 DRA_DRIVER = "gpu.nvidia.com"
