@@ -13,6 +13,7 @@ from hostagent.derived.access import CTK_KIND, ways
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._choice import accepted_ones
@@ -26,6 +27,8 @@ _REMEDIES = {
         "Install the toolkit and restart k3s (or rke2): it looks for nvidia-container-runtime as it starts. Do not edit its config.toml.",
     ),
     "microk8s": "Add the nvidia entry to /var/snap/microk8s/current/args/containerd-template.toml, or run 'microk8s enable nvidia'.",
+    "docker by snap": "See 'snap logs docker.nvidia-container-toolkit', mend what it names, and run 'snap restart docker'. The snap reads "
+    "/var/snap/docker/current/config/daemon.json, and nothing of /etc/docker.",
     "k0s": "Write the nvidia entry into a file of /etc/k0s/containerd.d and restart k0s.",
 }
 
@@ -64,5 +67,10 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
                 code="absent",
                 found=f"{one.key}: {names}",
                 wanted=_WANTED[access],
-                remedy=owners or _REMEDIES.get(one.key, usual),
+                remedy=owners or _REMEDIES.get(_brought_by(one), usual),
             )
+
+
+def _brought_by(runtime: Runtime) -> str:
+    files = () if isinstance(runtime.config_files, Unread) else runtime.config_files
+    return "docker by snap" if any(path.startswith("/var/snap/docker/") for path in files) else runtime.key

@@ -10,6 +10,7 @@ from hostagent.collect.runtime.places import PLACES, binary_exists
 from hostagent.collect.tomltext import parse_toml
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.packages import Package, Packages
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread, need, then
 from hostagent.facts.version import compare_upstream, upstream
@@ -19,7 +20,8 @@ from hostagent.source import Source
 from hostagent.source.keep import Keep
 
 _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk")
-_CTK = "/usr/bin/nvidia-ctk"
+_USUAL = "/usr/bin"
+_SNAP, _IN_SNAP = "/var/snap/docker/", "/snap/docker/current/usr/bin"  # canonical/docker-snap, nvidia/lib
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
 _OPERATOR = "/usr/local/nvidia/toolkit"
 _CONFIG = Keep(
@@ -108,9 +110,10 @@ def parse_operator_files(names: tuple[str, ...]) -> "str | Unread":
 
 def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
     packages = _packages(known(Packages))
-    binaries = _binaries(source)
+    folder = _USUAL if isinstance(packages, Unread) or packages else _folder(source, known(Runtime))
+    binaries = _binaries(source, folder)
     lowest = _lowest(packages)
-    binary_version = _binary_version(source, lowest)
+    binary_version = _binary_version(source, lowest, f"{folder}/nvidia-ctk")
     path, error, config = _config(source)
     return Toolkit(
         packages=packages,
@@ -143,26 +146,34 @@ def _lowest(packages: "tuple[Package, ...] | Unread") -> "str | Unread":
     return min(versions, key=_BY_VERSION) if versions else Unread("absent", "the NVIDIA Container Toolkit is not installed")
 
 
-def _binaries(source: Source) -> "tuple[tuple[str, bool], ...] | Unread":
+def _folder(source: Source, runtimes: "tuple[Runtime, ...] | Unread") -> str:
+    """Where the programs are: beside those of packages, Docker's snap brings the toolkit along."""
+    found = () if isinstance(runtimes, Unread) else runtimes
+    files = (path for one in found if not isinstance(one.config_files, Unread) for path in one.config_files)
+    is_snaps = any(path.startswith(_SNAP) for path in files)
+    return _IN_SNAP if is_snaps and source.exists(f"{_USUAL}/nvidia-container-runtime") is False else _USUAL
+
+
+def _binaries(source: Source, folder: str) -> "tuple[tuple[str, bool], ...] | Unread":
     found = []
     for name in _BINARIES:
-        stat = source.stat(f"/usr/bin/{name}")
+        stat = source.stat(f"{folder}/{name}")
         if isinstance(stat, Unread):
             if stat.why != "absent":
                 return stat
             continue
-        found.append((f"/usr/bin/{name}", stat.kind == "file" and bool(stat.mode & 0o111)))
+        found.append((f"{folder}/{name}", stat.kind == "file" and bool(stat.mode & 0o111)))
     return tuple(found)
 
 
 @stops_at_unread
-def _binary_version(source: Source, packaged: "str | Unread") -> "str | Unread":
+def _binary_version(source: Source, packaged: "str | Unread", program: str) -> "str | Unread":
     """Asked of the binary only where no package tells: a program is started for nothing else."""
     if not isinstance(packaged, Unread):
         return Unread("not-supported", "the package tells the version")
-    if not need(source.exists(_CTK)):
-        return Unread("absent", f"no {_CTK}")
-    return then(source.run(_CTK, "--version", keep=Keep("head", ("4096",))), lambda answer: parse_ctk_version(answer.stdout))
+    if not need(source.exists(program)):
+        return Unread("absent", f"no {program}")
+    return then(source.run(program, "--version", keep=Keep("head", ("4096",))), lambda answer: parse_ctk_version(answer.stdout))
 
 
 @stops_at_unread
