@@ -12,6 +12,8 @@ from hostagent.facts.host import Machine
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
 
+from ._judged import VFIO
+
 
 @check(
     title="The GPU stays initialised between jobs",
@@ -23,6 +25,8 @@ from hostagent.profile import Profile
 def persistence(gpu: Gpu, driver: Driver, machine: Machine, profile: Profile) -> Findings:
     if not profile.gpus.persistence:
         skip("the profile asks for no persistence")
+    if not isinstance(gpu.bound_to, Unread) and gpu.bound_to == VFIO:
+        skip("vfio-pci has the GPU, for a virtual machine")
     if isinstance(gpu.persistence, Unread) and gpu.persistence.why in NOT_APPLICABLE:
         if not need(driver.persistenced_socket):
             _on_a_board(machine)
