@@ -86,6 +86,8 @@ ROWS = (
         libraries="/opt/nvidia",
     ),
     Row("Red Hat CoreOS", "managed", ("rhcos", "scos"), ("/run/ostree-booted", "/sysroot/ostree/repo", "/ostree/repo")),
+    # OpenShift 4.19 and later (openshift/enhancements, split-rhcos-into-layers): os-release is RHEL's; Ignition set it up
+    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), ("/etc/.ignition-result.json",)),
     Row("EKS AMI", "cloud-image", ("amzn", "ubuntu", "rhel"), ("/etc/eks",)),
     Row("AKS node image", "cloud-image", ("ubuntu", "azurelinux", "mariner"), ("/opt/azure/containers",)),
     Row("DGX OS", "host", ("ubuntu",), ("/etc/dgx-release",), owner="host", others="host"),

@@ -38,6 +38,8 @@ def platform(files, kind="live"):
         (host("/opt/azure/containers/provision.sh"), "AKS node image", "image"),
         (host("/etc/dgx-release"), "DGX OS", "host"),
         (host("/dev/dxg", release="5.15.167.4-microsoft-standard-WSL2"), "WSL2", "provider"),
+        (host("/etc/.ignition-result.json", id_="rhel"), "Red Hat CoreOS", "image"),
+        (host("/run/ostree-booted", id_="rhel"), "", "host"),
         (host("/etc/nv_tegra_release", release="5.15.148-tegra"), "Jetson Linux", "image"),
         (host(), "", "host"),
         (host(id_="cos"), "", "host"),
