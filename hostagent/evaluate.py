@@ -78,7 +78,7 @@ def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str,
     if is_late:
         yield _judgement(one, "unknown", _WHOLE_HOST, code="unread-timeout", message="not judged (timeout: the time for judging was up)")
         return
-    name, part = _part(one, facts)
+    name, part = _part(one, facts, profile)
     if part and part.place == NOWHERE:
         message = f"does not apply (where {name} keeps the {one.part} is not known)"
         yield _judgement(one, "skip", _WHOLE_HOST, code="no-place", message=message)
@@ -87,8 +87,19 @@ def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str,
     yield from (_for_owner(each, name, part, one.part or "") for each in judged) if part else judged
 
 
-def _part(one: Check, facts: HostFacts) -> "tuple[str, Part | None]":
-    """The platform's name, and the part of it that the check judges; None where it is the host's own, or whose it is was not read."""
+def _part(one: Check, facts: HostFacts, profile: Profile) -> "tuple[str, Part | None]":
+    """The platform's name, and the part of it that the check judges; None where it is the host's own, or whose it is was not read.
+
+    What the profile gives to the Operator is the Operator's, also where its containers left nothing on the host.
+    """
+    name, part = _seen(one, facts)
+    wanted = profile.driver.owner if one.part == "driver" else profile.toolkit.owner
+    if one.part and wanted == "container" and (part is None or part.owner != "provider"):
+        return name, Part(part.place if part else "", "operator")
+    return name, part
+
+
+def _seen(one: Check, facts: HostFacts) -> "tuple[str, Part | None]":
     platform = facts.of(Platform)
     part = None if isinstance(platform, Unread) or not one.part else platform.part(one.part)
     if isinstance(platform, Unread) or part is None or isinstance(part, Unread) or isinstance(platform.name, Unread):

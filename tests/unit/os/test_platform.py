@@ -8,6 +8,7 @@ from hostagent import catalogue, profile
 from hostagent.collect.os.platform import read_platform
 from hostagent.collect.os.release import read_os
 from hostagent.evaluate import evaluate
+from hostagent.facts.driver import Driver
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.toolkit import Toolkit
@@ -52,6 +53,14 @@ def test_a_platform_is_recognised_by_two_marks(files, name, owner):
     found = platform(files)
     assert found.name == name
     assert found.driver.owner == owner
+
+
+def test_what_the_profile_gives_to_the_operator_is_the_operators_though_its_container_left_nothing():
+    loaded = profile.load("gpu-operator-26.3", site_file="/nonexistent")
+    driver = replace(Driver(*[Unread("absent")] * len(fields(Driver))), loaded=False)
+    facts = HostFacts({Driver: driver, Platform: platform(host())})
+    (one,) = evaluate([CHECKS["driver.loaded"]], facts, loaded.profile)
+    assert "ClusterPolicy" in one.remediation
 
 
 def test_the_operators_parts_are_its_own_on_every_platform():
