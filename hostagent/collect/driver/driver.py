@@ -10,7 +10,7 @@ from hostagent.collect.driver.libraries import read_libraries
 from hostagent.collect.kernel.modprobe import ConfigFile, module_behind, options_of, read_modprobe
 from hostagent.collect.values import line_in, names_in, number_in, stops_at_unread
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
-from hostagent.facts.unread import Unread, need, then
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -165,11 +165,14 @@ def _container(source: Source) -> tuple[str, ...]:
     if isinstance(source.readlink(_DRIVER_ROOT), Unread) and "usr" in need(names_in(source, _DRIVER_ROOT)):
         evidence.append(f"{_DRIVER_ROOT} holds a root file system")
     path = "/run/nvidia/validations/.driver-ctr-ready"
-    if not isinstance(source.stat(path), Unread):
+    ready, firmware = source.stat(path), _firmware_path(source)
+    if not isinstance(ready, Unread):
         evidence.append(path)
-    firmware = _firmware_path(source)
     if isinstance(firmware, str) and firmware.startswith(_DRIVER_ROOT):
         evidence.append(f"firmware_class.path is {firmware}")
+    for one in () if evidence else (ready, firmware):
+        if isinstance(one, Unread) and one.why not in NOT_APPLICABLE:
+            raise UnreadError(one)
     return tuple(evidence)
 
 

@@ -21,7 +21,7 @@ from hostagent.source.keep import Keep
 
 _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk")
 _USUAL = "/usr/bin"
-_SNAP, _IN_SNAP = "/var/snap/docker/", "/snap/docker/current/usr/bin"  # canonical/docker-snap, nvidia/lib
+_IN_SNAP = "/snap/docker/current/usr/bin"  # canonical/docker-snap, nvidia/lib
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
 _OPERATOR = "/usr/local/nvidia/toolkit"
 _CONFIG = Keep(
@@ -111,13 +111,13 @@ def parse_operator_files(names: tuple[str, ...]) -> "str | Unread":
 def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
     packages = _packages(known(Packages))
     folder = _USUAL if isinstance(packages, Unread) or packages else _folder(source, known(Runtime))
-    binaries = _binaries(source, folder)
+    binaries = then(folder, lambda one: _binaries(source, one))
     lowest = _lowest(packages)
-    binary_version = _binary_version(source, lowest, f"{folder}/nvidia-ctk")
+    binary_version = then(folder, lambda one: _binary_version(source, lowest, f"{one}/nvidia-ctk"))
     path, error, config = _config(source)
     return Toolkit(
         packages=packages,
-        version=binary_version if isinstance(lowest, Unread) and not isinstance(binary_version, Unread) else lowest,
+        version=lowest if not isinstance(lowest, Unread) or _is_absent(binary_version) else binary_version,
         binaries=binaries,
         config_path=path,
         config_error=error,
@@ -130,6 +130,10 @@ def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
         runtimes_found=then(config, lambda one: _found(source, one.runtimes)),
         operator_version=_operator_version(source),
     )
+
+
+def _is_absent(value: "str | Unread") -> bool:
+    return isinstance(value, Unread) and value.why == "absent"
 
 
 def _packages(packages: "Packages | Unread") -> "tuple[Package, ...] | Unread":
@@ -146,12 +150,12 @@ def _lowest(packages: "tuple[Package, ...] | Unread") -> "str | Unread":
     return min(versions, key=_BY_VERSION) if versions else Unread("absent", "the NVIDIA Container Toolkit is not installed")
 
 
-def _folder(source: Source, runtimes: "tuple[Runtime, ...] | Unread") -> str:
+def _folder(source: Source, runtimes: "tuple[Runtime, ...] | Unread") -> "str | Unread":
     """Where the programs are: beside those of packages, Docker's snap brings the toolkit along."""
-    found = () if isinstance(runtimes, Unread) else runtimes
-    files = (path for one in found if not isinstance(one.config_files, Unread) for path in one.config_files)
-    is_snaps = any(path.startswith(_SNAP) for path in files)
-    return _IN_SNAP if is_snaps and source.exists(f"{_USUAL}/nvidia-container-runtime") is False else _USUAL
+    is_usual = source.exists(f"{_USUAL}/nvidia-container-runtime")
+    if isinstance(is_usual, Unread) or is_usual or isinstance(runtimes, Unread) or all(one.key != "docker" for one in runtimes):
+        return is_usual if isinstance(is_usual, Unread) else _USUAL
+    return then(source.exists(f"{_IN_SNAP}/nvidia-ctk"), lambda there: _IN_SNAP if there else _USUAL)
 
 
 def _binaries(source: Source, folder: str) -> "tuple[tuple[str, bool], ...] | Unread":

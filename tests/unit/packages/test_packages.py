@@ -302,7 +302,7 @@ def test_the_toolkit_of_dockers_snap_is_beside_it():
     program = "/snap/docker/current/usr/bin/nvidia-ctk"
     run = {"exit_code": 0, "stdout": "NVIDIA Container Toolkit CLI version 1.19.1\n", "stderr": ""}
     files = {program: "elf", f"run {program} --version": run}
-    snaps = Runtime(**(dict.fromkeys(Runtime.__dataclass_fields__, ()) | {"config_files": ("/var/snap/docker/3265/config/daemon.json",)}))
+    snaps = Runtime(**(dict.fromkeys(Runtime.__dataclass_fields__, ()) | {"key": "docker"}))
     found = read_tool(files, runtimes=(snaps,))
     assert [path for path, _ in found.binaries] == [program]
     assert found.version == "1.19.1"
