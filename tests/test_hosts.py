@@ -142,6 +142,14 @@ MADE_FOR = {
     "podman-without-cdi": [("fail", "runtime.present", "")],
     "toolkit-ldconfig": [("fail", "toolkit.config_values", "")],
     "toolkit-root-left-behind": [("fail", "toolkit.config_values", "")],
+    "microk8s-addon": [("pass", "runtime.handler_binary", "microk8s"), ("skip", "runtime.operator_owned", "microk8s")],
+    "microk8s-without-addon": [("fail", "runtime.handler_binary", "microk8s")],
+    "docker-snap": [("pass", "toolkit.installed", ""), ("pass", "toolkit.version", "")],
+    "docker-snap-without-entry": [("fail", "runtime.nvidia_handler", ""), ("pass", "toolkit.installed", "")],
+    "cri-dockerd": [("pass", "runtime.service_running", "")],
+    "cri-dockerd-dead": [("fail", "runtime.service_running", ""), ("pass", "runtime.nvidia_handler", "")],
+    "openshift": [("pass", "driver.owner", ""), ("pass", "runtime.nvidia_handler", "")],
+    "openshift-driver-failed": [("fail", "driver.loaded", ""), ("skip", "gpu.bound", "0000:1b:00.0")],
 }
 AGAIN = "run 'make hosts' (root, gcc), read the difference of each expect.yaml, then run 'make docs'"
 CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")

@@ -20,7 +20,7 @@ from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
 from hostagent.vocabulary import Kind
 from tests.judged import judged
-from tests.trees import boards, boots, gpuhosts, hosts, others, serving
+from tests.trees import boards, boots, field, gpuhosts, hosts, others, serving
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
 
@@ -86,6 +86,14 @@ RECIPES: Mapping[str, Recipe] = {
     "debian12-alternative-gone": Recipe(boots.debian12_alternative_gone, "any"),
     "debian12-image-without-kernel": Recipe(boots.debian12_image_without_kernel, kind="image"),
     **{name: Recipe(build) for name, build in serving.RECIPES.items()},
+    "microk8s-addon": Recipe(field.microk8s_addon, "any"),
+    "microk8s-without-addon": Recipe(field.microk8s_without_addon, "any"),
+    "docker-snap": Recipe(field.docker_snap),
+    "docker-snap-without-entry": Recipe(field.docker_snap_without_entry),
+    "cri-dockerd": Recipe(field.cri_dockerd),
+    "cri-dockerd-dead": Recipe(field.cri_dockerd_dead),
+    "openshift": Recipe(field.openshift, "gpu-operator-26.3"),
+    "openshift-driver-failed": Recipe(field.openshift_driver_failed, "gpu-operator-26.3"),
 }
 
 
