@@ -25,10 +25,10 @@ from ._judged import VFIO
 def persistence(gpu: Gpu, driver: Driver, machine: Machine, profile: Profile) -> Findings:
     if not profile.gpus.persistence:
         skip("the profile asks for no persistence")
-    if not isinstance(gpu.bound_to, Unread) and gpu.bound_to == VFIO:
-        skip("vfio-pci has the GPU, for a virtual machine")
     if isinstance(gpu.persistence, Unread) and gpu.persistence.why in NOT_APPLICABLE:
         if not need(driver.persistenced_socket):
+            if not isinstance(gpu.bound_to, Unread) and gpu.bound_to == VFIO:
+                skip("vfio-pci has the GPU, for a virtual machine")
             _on_a_board(machine)
             yield fail("the persistence daemon does not run", code="no-daemon", found="no socket", wanted="running")
     elif not need(gpu.persistence):
