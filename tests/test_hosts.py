@@ -168,6 +168,14 @@ MADE_FOR = {
     "incus-slurm": [("skip", "kernel.module_present", ""), ("pass", "gpu.xid", "")],
     "incus-slurm-xid": [("fail", "gpu.xid", "")],
     "incus-slurm-without-log": [("unknown", "gpu.xid", "")],
+    "microk8s-addon": [("pass", "runtime.handler_binary", "microk8s"), ("skip", "runtime.operator_owned", "microk8s")],
+    "microk8s-without-addon": [("fail", "runtime.handler_binary", "microk8s")],
+    "docker-snap": [("pass", "toolkit.installed", ""), ("pass", "toolkit.version", "")],
+    "docker-snap-without-entry": [("fail", "runtime.nvidia_handler", ""), ("pass", "toolkit.installed", "")],
+    "cri-dockerd": [("pass", "runtime.service_running", "")],
+    "cri-dockerd-dead": [("fail", "runtime.service_running", ""), ("pass", "runtime.nvidia_handler", "")],
+    "openshift-4.20": [("pass", "driver.owner", ""), ("pass", "runtime.nvidia_handler", "")],
+    "openshift-4.20-driver-failed": [("fail", "driver.loaded", ""), ("skip", "gpu.bound", "0000:1b:00.0")],
 }
 AGAIN = "run 'make hosts' (root, gcc), read the difference of each expect.yaml, then run 'make docs'"
 CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")

@@ -64,6 +64,7 @@ class Kubelet:
     endpoint: str | Unread  # path of the socket that it asks for containers; "" where nothing says it yet
     runtime: str | Unread  # key of the runtime that listens there; "" where nothing says the endpoint yet
     cgroup_driver: str | Unread  # systemd, cgroupfs; "" where neither a flag nor its file says it
+    shim_listens: bool | Unread  # somebody listens on the socket of cri-dockerd; not-supported where it does not ask that
 
 
 @frozen

@@ -1,6 +1,6 @@
 """Distributions NVIDIA publishes driver packages for, and boards that are virtual.
 
-Sources: NVIDIA's network repository tree for CUDA and drivers and NVIDIA Driver Installation Guide, releases 590 and 610
+Sources: NVIDIA's network repository tree for CUDA and drivers and NVIDIA Driver Installation Guide, releases 580 to 620
 (table of Linux system requirements, read 2026-11); systemd-detect-virt(1).
 """
 
@@ -22,11 +22,12 @@ DISTRIBUTIONS = (
     Distribution("rhel", ("8", "9", "10"), by_major=True),
     Distribution("rocky", ("8", "9", "10"), by_major=True),
     Distribution("almalinux", ("8", "9", "10"), by_major=True),
-    Distribution("ol", ("8", "9"), by_major=True),
+    Distribution("ol", ("8", "9", "10"), by_major=True),
+    Distribution("fedora", ("42", "43", "44"), by_major=True),
     Distribution("amzn", ("2023",), by_major=True),
     Distribution("sles", ("15", "16"), by_major=True),
     Distribution("opensuse-leap", ("15", "16"), by_major=True),
-    Distribution("azurelinux", ("3",), by_major=True),
+    Distribution("azurelinux", ("3", "4"), by_major=True),
 )
 
 #: `uname -m` of the architectures the Linux driver exists for, with the repository's word.

@@ -89,6 +89,8 @@ ROWS = (
     ),
     Row("Red Hat CoreOS", "managed", ("rhcos", "scos"), _OSTREE),
     Row("CoreOS", "managed", ("fedora", "rhel", "centos"), _OSTREE, variant="coreos"),
+    # OpenShift 4.19 and later (openshift/enhancements, split-rhcos-into-layers): os-release is RHEL's; Ignition set it up
+    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), ("/etc/.ignition-result.json",)),
     Row("Ubuntu Core", "managed", ("ubuntu-core",), ("/writable", "/run/mnt/ubuntu-data", "/snap")),
     Row("SUSE Linux Micro", "managed", ("sl-micro", "sle-micro"), ("/usr/sbin/transactional-update", "/.snapshots")),
     Row(

@@ -117,6 +117,8 @@ CRIO_CRUN_DEFAULT = "1.31"
 #: Where CRI-O looks for hooks unless hooks_dir says otherwise (crio.conf(5), oci-hooks(5)).
 CRIO_HOOKS = "/usr/share/containers/oci/hooks.d"
 
+#: NVIDIA's entries that a distribution's own template has on each node, used or not (canonical/microk8s, containerd-template.toml).
+TEMPLATE_ENTRIES = frozenset({("microk8s", "nvidia-container-runtime")})
 #: Units that start each runtime, without .service; a socket's starts it when somebody asks.
 RUNTIME_UNITS = {
     "containerd": ("containerd",),
@@ -156,8 +158,9 @@ KUBELET_CONFIGS = (
 )
 #: What the kubelet takes where nothing is said (KubeletConfiguration v1beta1, containerRuntimeEndpoint).
 KUBELET_ENDPOINT = "/run/containerd/containerd.sock"
-#: cri-dockerd's socket, and that of the kubelets that contained it: behind them is Docker.
-DOCKER_ENDPOINTS = ("/run/cri-dockerd.sock", "/run/dockershim.sock", "/run/k3s/cri-dockerd/cri-dockerd.sock")
+#: cri-dockerd's socket, a daemon of its own; k3s contains it, and kubelets before 1.24 did: behind all of them is Docker.
+CRI_DOCKERD, K3S_DOCKER = "/run/cri-dockerd.sock", "/run/k3s/cri-dockerd/cri-dockerd.sock"
+DOCKER_ENDPOINTS = (CRI_DOCKERD, "/run/dockershim.sock", K3S_DOCKER)
 #: Where kubelets keep the sockets of their plug-ins.
 KUBELET_ROOTS = ("/var/lib/kubelet", "/var/lib/k0s/kubelet")
 DRA_DRIVER = "gpu.nvidia.com"

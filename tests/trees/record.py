@@ -20,7 +20,7 @@ from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
 from hostagent.vocabulary import Kind
 from tests.judged import judged
-from tests.trees import boards, boots, clouds, gpuhosts, guests, hosts, others, serving
+from tests.trees import boards, boots, clouds, field, gpuhosts, guests, hosts, others, serving
 from tests.trees.claim import Claim, claim_of
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
@@ -91,6 +91,14 @@ RECIPES: Mapping[str, Recipe] = {
         name: Recipe(build, profile_name, "image" if "-image" in name else "host-root")
         for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()
     },
+    "microk8s-addon": Recipe(field.microk8s_addon, "any"),
+    "microk8s-without-addon": Recipe(field.microk8s_without_addon, "any"),
+    "docker-snap": Recipe(field.docker_snap),
+    "docker-snap-without-entry": Recipe(field.docker_snap_without_entry),
+    "cri-dockerd": Recipe(field.cri_dockerd),
+    "cri-dockerd-dead": Recipe(field.cri_dockerd_dead),
+    "openshift-4.20": Recipe(field.openshift, "gpu-operator-26.3"),
+    "openshift-4.20-driver-failed": Recipe(field.openshift_driver_failed, "gpu-operator-26.3"),
 }
 
 #: Recordings of real machines: they have no tree to say it beside.

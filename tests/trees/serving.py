@@ -39,7 +39,7 @@ def _containerd(tree: Tree, config: str, version: str) -> None:
     packages.dpkg(tree, {"containerd.io": version})
 
 
-def _kubelet(tree: Tree, config: str, *flags: str, text: str) -> None:
+def kubelet(tree: Tree, config: str, *flags: str, text: str) -> None:
     """A kubelet with this configuration file, running."""
     tree.program("/usr/bin/kubelet")
     command = " ".join(("/usr/bin/kubelet", f"--config={config}", *flags))
@@ -87,7 +87,7 @@ def eks_gpu(root: Path) -> Tree:
     tree = worker(root, "ip-192-0-2-17")
     _containerd(tree, _EKS.format(name="nvidia", binary="/usr/bin/nvidia-container-runtime"), "2.1.5-1~ubuntu.24.04~noble")
     endpoint = "--container-runtime-endpoint=unix:///run/containerd/containerd.sock"
-    _kubelet(tree, "/etc/kubernetes/kubelet/config.json", endpoint, text=_EKS_KUBELET)
+    kubelet(tree, "/etc/kubernetes/kubelet/config.json", endpoint, text=_EKS_KUBELET)
     return tree
 
 
@@ -136,7 +136,7 @@ def aks_gpu(root: Path) -> Tree:
     """AKS's containerd 2.3 with a version 4 file."""
     tree = worker(root, "aks-gpu-000001")
     _containerd(tree, _AKS, _DPKG_23)
-    _kubelet(tree, "/etc/default/kubeletconfig.json", text=_EKS_KUBELET)
+    kubelet(tree, "/etc/default/kubeletconfig.json", text=_EKS_KUBELET)
     return tree
 
 
@@ -175,7 +175,7 @@ def aks_drop_in(root: Path) -> Tree:
     tree = worker(root, "aks-gpu-000003")
     _containerd(tree, _AKS_2, "2.3.2-ubuntu24.04u2")
     tree.write("/etc/containerd/conf.d/99-nvidia.toml", _OPERATORS.format(version=2, cri="io.containerd.grpc.v1.cri"))
-    _kubelet(tree, "/etc/default/kubeletconfig.json", text=_EKS_KUBELET)
+    kubelet(tree, "/etc/default/kubeletconfig.json", text=_EKS_KUBELET)
     return tree
 
 
@@ -201,7 +201,7 @@ def kubeadm_beside_docker(root: Path) -> Tree:
     packages.dpkg(
         tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "docker-ce": "5:28.5.2-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"}
     )
-    _kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
+    kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
     return tree
 
 
@@ -239,8 +239,8 @@ def operator_nri(root: Path) -> Tree:
     containers.install_containerd(tree)
     tree.remove("/etc/containerd/conf.d")
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
-    _kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
-    _plugin_specification(tree, gpus.uuid(0))
+    kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
+    plugin_specification(tree, gpus.uuid(0))
     containers.cdi(tree, 1, path="/var/run/cdi/management.nvidia.com-gpu.yaml", kind="management.nvidia.com/gpu")
     for path in ("/run/nri/nri.sock", _DEVICE_PLUGIN):
         tree.socket(path)
@@ -262,13 +262,13 @@ def operator_mig(root: Path) -> Tree:
     gpus.fault(tree, "DeviceGetMigMode * value 1 1", "DeviceGetGpuFabricInfoV * error 3", "DeviceGetNvLinkState * error 3")
     containers.install_containerd(tree)
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
-    _kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
-    _plugin_specification(tree, "MIG-41b3f8a2-0d5e-5c1b-9f37-2a6c4e8d1b90", "MIG-9c7d2e14-6a3f-5b8e-8d20-5f1b3c9a7e62")
+    kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
+    plugin_specification(tree, "MIG-41b3f8a2-0d5e-5c1b-9f37-2a6c4e8d1b90", "MIG-9c7d2e14-6a3f-5b8e-8d20-5f1b3c9a7e62")
     tree.socket(_DEVICE_PLUGIN)
     return tree
 
 
-def _plugin_specification(tree: Tree, *names: str) -> None:
+def plugin_specification(tree: Tree, *names: str) -> None:
     """As ``nvidia-ctk``'s, by the device plugin: one device a name."""
     path, kind = "/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json", "k8s.device-plugin.nvidia.com/gpu"
     containers.cdi(tree, 1, path=path, kind=kind)
@@ -285,7 +285,7 @@ def operator_dra(root: Path) -> Tree:
     containers.install_containerd(tree)
     tree.remove("/etc/containerd/conf.d")
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
-    _kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
+    kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
     tree.socket(f"{_DRA}/dra.sock")
     tree.directory("/var/run/cdi")
     return tree
@@ -367,7 +367,7 @@ def crio_worker(root: Path) -> Tree:
     system.unit(tree, "crio.service", system.service("Container Runtime Interface for OCI (CRI-O)", "/usr/bin/crio"))
     system.run(tree, Daemon(902, ("/usr/bin/crio",), "crio.service", ("/run/crio/crio.sock",)))
     text = _KUBEADM.replace("/run/containerd/containerd.sock", "/var/run/crio/crio.sock")
-    _kubelet(tree, "/var/lib/kubelet/config.yaml", text=text)
+    kubelet(tree, "/var/lib/kubelet/config.yaml", text=text)
     return tree
 
 

@@ -10,13 +10,14 @@ from hostagent.profile import Profile
     severity="warning",
     part="",
     since="0.1",
-    remedy="Judge a host of the GPU Operator with '--profile gpu-operator-26.3' or set 'driver.owner'; else move the driver to its owner.",
+    remedy="Set 'driver.owner' in the profile, or judge by one that has it right: gpu-operator-26.3 wants the GPU Operator's container, "
+    "default the host, any takes each. Else move the driver to its owner.",
     references=("NVIDIA GPU Operator, section Pre-Installed NVIDIA GPU Drivers",),
 )
 def owner(driver: Driver, profile: Profile) -> Findings:
     wanted = profile.driver.owner
-    if wanted == "provider":
-        skip("the profile gives the driver to the provider")
+    if wanted in ("provider", "any"):
+        skip("the profile gives the driver to the provider" if wanted == "provider" else "the profile takes any owner")
     found = "container" if need(driver.container_driver) else "host"
     if found == "host" and wanted == "container" and not need(driver.loaded):
         skip("no driver is loaded: nobody owns one")

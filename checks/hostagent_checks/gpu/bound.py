@@ -1,6 +1,6 @@
 """The GPU has no driver of NVIDIA's: CUDA cannot see it.
 
-With nouveau, the free display driver took the GPU before NVIDIA's could. With no driver, the module refused
+With nouveau, the free display driver took the GPU before NVIDIA's could. With no driver, the module that is loaded refused
 this GPU (too old or too new for it, or an open module and a GPU without GSP). A GPU on vfio-pci is for a virtual machine:
 `gpu.passthrough` tells of it. A display card that is too old for the driver is left out beside a GPU that works.
 """
@@ -27,6 +27,8 @@ def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     found = need(gpu.bound_to)
     if found == "nvidia":
         return
+    if not found and driver.loaded is False:
+        skip("the module is not loaded: driver.loaded says so, and the kernel's findings why")
     skip_of_virtual_machine(gpu)
     skip_display_card(gpu, gpus, driver)
     need(gpu.on_pci)  # whether it is a GPU at all

@@ -12,6 +12,8 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
 
+from ._judged import VFIO
+
 _CALLED = {"vm": "virtual machine", "container": "container"}
 
 
@@ -28,6 +30,8 @@ def persistence(gpu: Gpu, driver: Driver, platform: Platform, profile: Profile) 
         skip("the profile asks for no persistence")
     if isinstance(gpu.persistence, Unread) and gpu.persistence.why in NOT_APPLICABLE:
         if not need(driver.persistenced_socket):
+            if not isinstance(gpu.bound_to, Unread) and gpu.bound_to == VFIO:
+                skip("vfio-pci has the GPU, for a virtual machine")
             _on_a_board(platform)
             yield fail("the persistence daemon does not run", code="no-daemon", found="no socket", wanted="running")
     elif not need(gpu.persistence):

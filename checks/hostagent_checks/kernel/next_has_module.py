@@ -29,7 +29,8 @@ _PACKAGE = (
     references=("NVIDIA/yum-packaging-precompiled-kmod issues 35 and 50", "Linux kernel, kernel/module/version.c, same_magic"),
 )
 def next_has_module(kernel: Kernel, driver: Driver, profile: Profile) -> Findings:
-    if profile.driver.owner != "host":
+    owner = profile.driver.owner
+    if owner in ("container", "provider") or (owner == "any" and need(driver.container_driver)):
         skip("the driver's owner brings the module")
     is_known = not isinstance(kernel.next_release, Unread)
     if is_known and need(kernel.next_release) == need(kernel.release):

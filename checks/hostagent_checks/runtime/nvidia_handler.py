@@ -29,6 +29,8 @@ _REMEDIES = {
         "Install the toolkit and restart k3s (or rke2): it looks for nvidia-container-runtime as it starts. Do not edit its config.toml.",
     ),
     "microk8s": "Add the nvidia entry to /var/snap/microk8s/current/args/containerd-template.toml, or run 'microk8s enable nvidia'.",
+    "docker by snap": "See 'snap logs docker.nvidia-container-toolkit', mend what it names, and run 'snap restart docker'. The snap reads "
+    "/var/snap/docker/current/config/daemon.json, and nothing of /etc/docker.",
     "k0s": "Write the nvidia entry into a file of /etc/k0s/containerd.d and restart k0s.",
 }
 _CRIO_DROP_IN = "/etc/crio/crio.conf.d/99-nvidia.toml"
@@ -73,7 +75,7 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
                 code="absent",
                 found=f"{one.key}: {names}",
                 wanted=_WANTED[access],
-                remedy=owners or _REMEDIES.get(one.key, usual),
+                remedy=owners or _REMEDIES.get(_brought_by(one), usual),
             )
 
 
@@ -88,3 +90,8 @@ def _configure(one: Runtime) -> str:
     elsewhere = one.kind == "crio" and not isinstance(one.unimported, Unread) and one.unimported
     where = f" --drop-in-config={_CRIO_DROP_IN}" if elsewhere else ""
     return f"nvidia-ctk runtime configure --runtime={one.kind}{where}"
+
+
+def _brought_by(runtime: Runtime) -> str:
+    files = () if isinstance(runtime.config_files, Unread) else runtime.config_files
+    return "docker by snap" if any(path.startswith("/var/snap/docker/") for path in files) else runtime.key

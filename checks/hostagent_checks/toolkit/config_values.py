@@ -10,7 +10,9 @@ there may change device cgroups.
 from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Platform
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.toolkit import JIT_CDI_SINCE, LDCONFIG_OF_HOST_SINCE, OWN_LDCONFIG
 from hostagent.profile import Profile
@@ -32,7 +34,9 @@ _SET = "nvidia-ctk config --in-place --set"
         "NVIDIA GPU Operator, Installing: pre-installed NVIDIA Container Toolkit",
     ),
 )
-def config_values(toolkit: Toolkit, driver: Driver, platform: Platform, profile: Profile) -> Findings:
+def config_values(
+    toolkit: Toolkit, driver: Driver, platform: Platform, runtimes: tuple[Runtime, ...] | Unread, profile: Profile
+) -> Findings:
     skip_unneeded(profile)
     ldconfig = need(toolkit.ldconfig)
     if not need(toolkit.packages) and not need(toolkit.binaries):
@@ -45,7 +49,7 @@ def config_values(toolkit: Toolkit, driver: Driver, platform: Platform, profile:
             wanted=f"@{ldconfig}" if ldconfig else OWN_LDCONFIG,
             remedy=f"Run '{_SET} nvidia-container-cli.ldconfig={f'@{ldconfig}' if ldconfig else OWN_LDCONFIG}'.",
         )
-    if not need(toolkit.runtimes_found):
+    if _starts_below(runtimes) and not need(toolkit.runtimes_found):
         yield fail("no program below the nvidia runtime", code="no-runtime", found=need(toolkit.runtimes), wanted="one that is installed")
     if need(toolkit.no_cgroups) and not platform.in_container:
         is_legacy = need(toolkit.mode) == "legacy" or compare_upstream(need(toolkit.version), JIT_CDI_SINCE) < 0
@@ -57,6 +61,11 @@ def config_values(toolkit: Toolkit, driver: Driver, platform: Platform, profile:
             remedy=f"Run '{_SET} nvidia-container-cli.no-cgroups=false'; rootless containers need it true, and a file of their own.",
         )
     yield from _root(toolkit, driver)
+
+
+def _starts_below(runtimes: "tuple[Runtime, ...] | Unread") -> bool:
+    """Whether a runtime may start NVIDIA's, which starts one of those; Enroot and Docker's hook do without."""
+    return isinstance(runtimes, Unread) or any(isinstance(one.nvidia_handlers, Unread) or one.nvidia_handlers for one in runtimes)
 
 
 def _refuses_others(toolkit: Toolkit) -> bool:

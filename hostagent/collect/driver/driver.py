@@ -168,12 +168,15 @@ def _container(source: Source) -> tuple[str, ...]:
         raise UnreadError(link)
     if isinstance(link, Unread) and "usr" in need(names_in(source, _DRIVER_ROOT)):
         evidence.append(f"{_DRIVER_ROOT} holds a root file system")
-    evidence += need(_existing(source, ("/run/nvidia/validations/.driver-ctr-ready",)))
-    firmware = _firmware_path(source)
-    if not evidence and isinstance(firmware, Unread) and firmware.why not in NOT_APPLICABLE:
-        raise UnreadError(firmware)
+    path = "/run/nvidia/validations/.driver-ctr-ready"
+    ready, firmware = source.stat(path), _firmware_path(source)
+    if not isinstance(ready, Unread):
+        evidence.append(path)
     if isinstance(firmware, str) and firmware.startswith(_DRIVER_ROOT):
         evidence.append(f"firmware_class.path is {firmware}")
+    for one in () if evidence else (ready, firmware):
+        if isinstance(one, Unread) and one.why not in NOT_APPLICABLE:
+            raise UnreadError(one)
     return tuple(evidence)
 
 

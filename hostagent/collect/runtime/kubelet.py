@@ -11,7 +11,9 @@ from hostagent.facts.runtime import Kubelet, Runtime
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import processes as names_of
 from hostagent.knowledge.runtimes import (
+    CRI_DOCKERD,
     DOCKER_ENDPOINTS,
+    K3S_DOCKER,
     KUBELET_CONFIGS,
     KUBELET_ENDPOINT,
     KUBELET_FILES,
@@ -57,12 +59,14 @@ class Kubelets:
         services: "Services | Unread",
         processes: "tuple[Process, ...] | Unread",
         runtimes: "tuple[Runtime, ...] | Unread",
+        sockets: "tuple[str, ...] | Unread",
     ) -> None:
         self._source = source
         self._services = services
         self._processes: tuple[Process, ...] | Unread = (
             () if isinstance(processes, Unread) and processes.why == "not-running" else processes
         )
+        self._sockets = sockets
         self._runtimes: Any = () if isinstance(runtimes, Unread) else runtimes
 
     def in_use(self) -> "tuple[Kubelet, ...] | Unread":
@@ -89,7 +93,18 @@ class Kubelets:
         files = then(said, lambda one: self._files(one, distribution))
         endpoint = then(said, lambda one: _by_flag(one) or then(files, lambda values: self._endpoint(one, values, distribution)))
         driver = then(said, lambda one: one.of(_DRIVER) or then(files, lambda values: values.get(_KEYS[1], "")))
-        return Kubelet(name, endpoint, then(endpoint, lambda path: self._runtime_at(path, distribution)), driver)
+        runtime = then(endpoint, lambda path: self._runtime_at(path, distribution))
+        return Kubelet(name, endpoint, runtime, driver, then(endpoint, self._listens))
+
+    def _listens(self, path: str) -> "bool | Unread":
+        if path != CRI_DOCKERD:
+            return Unread("not-supported", "it asks a runtime itself, or its own cri-dockerd")
+        listed = self._source.sockets(
+            keep=Keep("paths", (path, f"/var{path}"))
+        )  # the list of `Machine` again: this says what is looked for
+        if isinstance(listed, Unread):
+            return listed
+        return then(self._sockets, lambda seen: path in map(parse_endpoint, seen))
 
     @stops_at_unread
     def _said(self, unit: "Unit | Unread", process: "Process | None") -> _Said:
@@ -133,7 +148,7 @@ class Kubelets:
 
     def _endpoint(self, said: _Said, values: "dict[str, str]", distribution: str) -> str:
         if values.get("docker"):
-            return DOCKER_ENDPOINTS[0]
+            return K3S_DOCKER
         if told := values.get(_KEYS[0], "") or values.get("container-runtime-endpoint", ""):
             return parse_endpoint(told)
         own = next((place.socket for place in PLACES if place.key == distribution), "")
@@ -153,7 +168,7 @@ class Kubelets:
 
 def _by_flag(said: _Said) -> str:
     """No file counts beside it, whether it can be read or not; "" without one."""
-    return DOCKER_ENDPOINTS[0] if said.of("--docker") else parse_endpoint(said.of(_ENDPOINT)) if said.of(_ENDPOINT) else ""
+    return K3S_DOCKER if said.of("--docker") else parse_endpoint(said.of(_ENDPOINT)) if said.of(_ENDPOINT) else ""
 
 
 def _is_unlooked(unit: "Unit | Unread") -> bool:

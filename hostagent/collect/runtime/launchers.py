@@ -21,7 +21,9 @@ def read_launchers(source: Source, known: Callable[[type], Any]) -> Launchers:
     machine, services = known(Machine), known(Services)
     slurmd = then(machine, lambda one: one.daemons(*processes("slurm")))
     return Launchers(
-        kubelets=Kubelets(source, services, then(machine, lambda one: one.processes), known(Runtime)).in_use(),
+        kubelets=Kubelets(
+            source, services, then(machine, lambda one: one.processes), known(Runtime), then(machine, lambda one: one.listening_sockets)
+        ).in_use(),
         slurmd=in_use(services, units("slurm"), then(slurmd, bool)),
         programs=_programs(source),
         docker_hook=False if _is_in_snap(machine) else then(_there(source, (f"{folder}/{_HOOK}" for folder in PATH), "file", 0o111), bool),

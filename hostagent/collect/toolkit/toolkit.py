@@ -10,6 +10,7 @@ from hostagent.collect.runtime.places import PLACES, binary_exists
 from hostagent.collect.tomltext import parse_toml
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.packages import Package, Packages
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread, need, then
 from hostagent.facts.version import compare_upstream, upstream
@@ -23,6 +24,7 @@ _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtim
 _CTK = "nvidia-ctk"
 #: Packages, and extensions of a system whose own programs nobody adds to.
 _FOLDERS = ("/usr/bin", "/usr/local/bin")
+_IN_SNAP = "/snap/docker/current/usr/bin"  # canonical/docker-snap, nvidia/lib
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
 _OPERATOR = "/usr/local/nvidia/toolkit"
 _CONFIG = Keep(
@@ -111,7 +113,7 @@ def parse_operator_files(names: tuple[str, ...]) -> "str | Unread":
 
 def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
     packages = _packages(known(Packages))
-    binaries = _binaries(source)
+    binaries = _binaries(source, _FOLDERS if isinstance(packages, Unread) or packages else _folders(known(Runtime)))
     lowest = _lowest(packages)
     binary_version = _binary_version(source, lowest, binaries)
     path, error, config = _config(source)
@@ -130,6 +132,10 @@ def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
         runtimes_found=then(config, lambda one: _found(source, one.runtimes)),
         operator_version=_operator_version(source),
     )
+
+
+def _is_absent(value: "str | Unread") -> bool:
+    return isinstance(value, Unread) and value.why == "absent"
 
 
 def _packages(packages: "Packages | Unread") -> "tuple[Package, ...] | Unread":
@@ -153,10 +159,16 @@ def _version(packaged: "str | Unread", of_binary: "str | Unread") -> "str | Unre
     return of_binary
 
 
-def _binaries(source: Source) -> "tuple[tuple[str, bool], ...] | Unread":
+def _folders(runtimes: "tuple[Runtime, ...] | Unread") -> tuple[str, ...]:
+    """Where programs are looked for: Docker's snap brings the toolkit along."""
+    has_docker = not isinstance(runtimes, Unread) and any(one.key == "docker" for one in runtimes)
+    return (*_FOLDERS, _IN_SNAP) if has_docker else _FOLDERS
+
+
+def _binaries(source: Source, folders: tuple[str, ...]) -> "tuple[tuple[str, bool], ...] | Unread":
     found = []
     for name in _BINARIES:
-        for folder in _FOLDERS:
+        for folder in folders:
             stat = source.stat(f"{folder}/{name}")
             if not isinstance(stat, Unread):
                 found.append((f"{folder}/{name}", stat.kind == "file" and bool(stat.mode & 0o111)))

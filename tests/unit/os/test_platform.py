@@ -46,6 +46,8 @@ def platform(files, kind="live"):
         (host("/opt/azure/containers/provision.sh", **board("Microsoft Corporation")), "AKS node image", "image"),
         (host("/etc/dgx-release", **board("NVIDIA")), "DGX OS", "host"),
         (host("/dev/dxg", release="5.15.167.4-microsoft-standard-WSL2"), "WSL2", "provider"),
+        (host("/etc/.ignition-result.json", id_="rhel"), "Red Hat CoreOS", "image"),
+        (host("/run/ostree-booted", id_="rhel"), "", "host"),
         (host("/etc/nv_tegra_release", release="5.15.148-tegra"), "Jetson Linux", "image"),
         (host("/usr/bin/apiclient", id_="bottlerocket"), "Bottlerocket", "image"),
         (host("/etc/cri/conf.d/cri.toml", id_="talos"), "Talos Linux", "image"),
@@ -106,6 +108,14 @@ def test_what_a_host_runs_in_is_open_where_the_board_or_the_namespace_cannot_be_
     denied = Unread("denied", "stat")
     assert platform(host(**{"read /sys/class/dmi/id/sys_vendor": denied})).virtual == denied
     assert platform(host(**{"/run/systemd/container": "lxc", "readlink /proc/1/ns/pid": denied})).virtual == denied
+
+
+def test_what_the_profile_gives_to_the_operator_is_the_operators_though_its_container_left_nothing():
+    loaded = profile.load("gpu-operator-26.3", site_file="/nonexistent")
+    driver = replace(Driver(*[Unread("absent")] * len(fields(Driver))), loaded=False)
+    facts = HostFacts({Driver: driver, Platform: platform(host())})
+    (one,) = evaluate([CHECKS["driver.loaded"]], facts, loaded.profile)
+    assert "ClusterPolicy" in one.remediation
 
 
 def test_the_operators_parts_are_its_own_on_every_platform():

@@ -7,6 +7,7 @@ from hostagent.collect.packages.packages import owners, read_packages
 from hostagent.collect.packages.versionlocks import parse_preferences, parse_versionlock, regex_glob
 from hostagent.collect.toolkit.toolkit import read_toolkit
 from hostagent.facts.packages import Packages, VersionLock
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
@@ -25,9 +26,9 @@ def read(files, kind="live") -> Packages:
     return read_packages(host(files, kind), lambda _: None)
 
 
-def read_tool(files, kind="live") -> Toolkit:
+def read_tool(files, kind="live", runtimes=()) -> Toolkit:
     source = host(files, kind)
-    return read_toolkit(source, lambda _: read_packages(source, lambda _: None))
+    return read_toolkit(source, lambda kind: read_packages(source, lambda _: None) if kind is Packages else runtimes)
 
 
 def rpm_row(name, version, epoch="(none)", vendor="NVIDIA"):
@@ -307,3 +308,13 @@ def test_an_expression_that_says_more_than_a_glob_names_nothing():
 
 def test_a_lock_without_a_version_holds_any():
     assert parse_versionlock("nvidia-driver\n", "f") == (VersionLock("f", "nvidia-driver", ""),)
+
+
+def test_the_toolkit_of_dockers_snap_is_beside_it():
+    program = "/snap/docker/current/usr/bin/nvidia-ctk"
+    run = {"exit_code": 0, "stdout": "NVIDIA Container Toolkit CLI version 1.19.1\n", "stderr": ""}
+    files = {program: "elf", f"run {program} --version": run}
+    snaps = Runtime(**(dict.fromkeys(Runtime.__dataclass_fields__, ()) | {"key": "docker"}))
+    found = read_tool(files, runtimes=(snaps,))
+    assert [path for path, _ in found.binaries] == [program]
+    assert found.version == "1.19.1"

@@ -17,9 +17,9 @@ UNIT = "[Unit]\n[Service]\nExecStart=/usr/bin/kubelet {}\n[Install]\nWantedBy=mu
 WANTS = "/etc/systemd/system/multi-user.target.wants"
 
 
-def read(files, processes=(), kind="live", runtimes=()):
+def read(files, processes=(), kind="live", runtimes=(), sockets=UNREAD):
     source = host({"processes": [], **files}, kind)
-    machine = Machine(**(dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | {"processes": processes}))
+    machine = Machine(**(dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | {"processes": processes, "listening_sockets": sockets}))
     facts = {Machine: machine, Services: read_services(source, lambda _: None), Runtime: runtimes}
     return read_launchers(source, facts.__getitem__)
 
@@ -94,6 +94,20 @@ def test_a_distribution_has_its_own_place_unless_it_is_told_another():
     assert of(read(told, kubelet("/usr/local/bin/k3s", "agent", name="k3s-agent", unit="k3s-agent")))[1] == "containerd"
     assert of(read({}, kubelet("/var/lib/rancher/rke2/bin/kubelet", unit="rke2-agent")))[1] == "rke2"
     assert of(read({}, kubelet("/var/lib/k0s/bin/kubelet", unit="k0scontroller")))[1] == "k0s"
+
+
+@pytest.mark.parametrize(("sockets", "heard"), [(("/var/run/cri-dockerd.sock",), True), (("/run/docker.sock",), False)])
+def test_behind_cri_dockerd_somebody_has_to_listen(sockets, heard):
+    argv = ("kubelet", "--container-runtime-endpoint=unix:///var/run/cri-dockerd.sock")
+    (one,) = read({"sockets": []}, kubelet(*argv), sockets=sockets).kubelets
+    assert one.shim_listens is heard
+
+
+@pytest.mark.parametrize("argv", [("kubelet",), ("/usr/local/bin/k3s", "server", "--docker")])
+def test_a_runtime_itself_and_k3s_need_no_cri_dockerd(argv):
+    name = "kubelet" if argv == ("kubelet",) else "k3s"
+    (one,) = read({}, kubelet(*argv, name="kubelet" if name == "kubelet" else "k3s-server", unit=name)).kubelets
+    assert one.shim_listens.why == "not-supported"
 
 
 def test_an_endpoint_of_nobody_that_is_known_is_unread():
