@@ -35,9 +35,10 @@ lint: $(VENV)/.tests  ## style, types, layers
 bench: $(VENV)/.tests  ## measure time, memory and processes against a peer and a floor
 	$(BIN)/python tests/bench/run.py
 
-docs: $(VENV)/.tests  ## write what is made from other files: built-in profiles as JSON, pages of checks, output in README
+docs: $(VENV)/.tests  ## write what is made from other files: built-in profiles as JSON, pages of checks and recorded hosts, output in README
 	$(BIN)/python -m tests.profiles
 	$(BIN)/python -m tests.docs
+	$(BIN)/python -m tests.hostlist
 	$(BIN)/python -m tests.readme
 
 hosts: $(VENV)/.tests  ## rebuild and record the simulated hosts (root, gcc)

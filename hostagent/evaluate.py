@@ -18,7 +18,7 @@ from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.inputs import thresholds
 from hostagent.judgements import WHOLE_HOST, Subject, device, from_finding, judgement
-from hostagent.knowledge.platforms import NOWHERE, owners_way
+from hostagent.knowledge.platforms import NOWHERE, OWNERS, owners_way
 from hostagent.profile import CheckPolicy, Profile
 from hostagent.report import Judgement, subject_order
 from hostagent.steps import Step
@@ -72,22 +72,39 @@ def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str,
     if is_late:
         yield judgement(one, "unknown", WHOLE_HOST, code="unread-timeout", message="not judged (timeout: the time for judging was up)")
         return
-    name, part = _part(one, facts)
+    name, part = _part(one, facts, profile)
     if part and part.place == NOWHERE:
         message = f"does not apply (where {name} keeps the {one.part} is not known)"
         yield judgement(one, "skip", WHOLE_HOST, code="no-place", message=message)
         return
-    judged = _each(one, facts, profile, policy, origins)
-    yield from (_for_owner(each, name, part, one.part or "") for each in judged) if part else judged
+    gap = _gap(one, facts)
+    for each in _each(one, facts, profile, policy, origins):
+        if gap is not None and each.outcome == "pass":
+            yield _stopped(one, Subject(each.subject_kind, each.subject, each.device), {}, gap)
+        else:
+            yield _for_owner(each, name, part, one.part or "") if part else each
 
 
-def _part(one: Check, facts: HostFacts) -> "tuple[str, Part | None]":
-    """The platform's name, and the part of it that the check judges; None where it is the host's own, or whose it is was not read."""
+def _part(one: Check, facts: HostFacts, profile: Profile) -> "tuple[str, Part | None]":
+    """The platform's name, and the part of it that the check judges; None where whose it is was not read, or it is nobody's.
+
+    What lies on the host says whose it is, else the profile: of a driver container that is gone nothing is left.
+    """
     platform = facts.of(Platform)
     part = None if isinstance(platform, Unread) or not one.part else platform.part(one.part)
     if isinstance(platform, Unread) or part is None or isinstance(part, Unread) or isinstance(platform.name, Unread):
         return "", None
-    return platform.name, part
+    said = {"driver": profile.driver.owner, "toolkit": profile.toolkit.owner}.get(one.part or "", "")
+    if part.owner == "host" and said in OWNERS:
+        part = replace(part, owner=OWNERS[said])
+    return platform.name or "The provider", part
+
+
+def _gap(one: Check, facts: HostFacts) -> "Unread | None":
+    """Where a platform may keep the part elsewhere, for all one knows, nothing that the check looked at lets it pass."""
+    platform = facts.of(Platform)
+    part = None if isinstance(platform, Unread) or not one.part else platform.part(one.part)
+    return part if isinstance(part, Unread) and part.why not in NOT_APPLICABLE else None
 
 
 def _for_owner(judged: Judgement, platform: str, part: Part, name: str) -> Judgement:

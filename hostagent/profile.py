@@ -20,7 +20,7 @@ _MAX_CHECKS, _MAX_CATALOGUES = 2000, 64
 _MAX_VALID_FOR_S = 315_360_000
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
-Owner = Literal["host", "container", "provider"]
+Owner = Literal["host", "container", "provider", "any"]
 
 
 @frozen

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from hostagent.catalogue import OURS, load
+from tests import hostlist
 from tests.docs import FOLDER, ROOT, pages
 
 PAGES = pages()
@@ -16,6 +17,15 @@ def test_a_generated_page_has_not_drifted(path):
     assert os.path.exists(os.path.join(ROOT, path)), "run 'make docs' and commit the result"
     with open(os.path.join(ROOT, path), encoding="utf-8") as stream:
         assert stream.read() == PAGES[path], "run 'make docs' and commit the result"
+
+
+def test_the_page_of_recorded_hosts_has_not_drifted():
+    assert hostlist.PAGE.read_text(encoding="utf-8") == hostlist.page(), "run 'make docs' and commit the result"
+
+
+def test_the_page_of_recorded_hosts_lists_each():
+    found = {path.parent.name for path in hostlist.HOSTS.glob("*/tape.json")}
+    assert {name for name in found if f"| `{name}` |" not in hostlist.page()} == set()
 
 
 def test_no_page_outlives_its_check():

@@ -11,18 +11,21 @@ import yaml
 from click.testing import CliRunner
 
 from hostagent import profile, snapshot
-from hostagent.catalogue import load
+from hostagent.catalogue import OURS, load
 from hostagent.cli import LazyGroup
 from hostagent.collect import READERS, collect
 from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread, UnreadError
+from hostagent.knowledge.platforms import owners_way
 from hostagent.reading import InProcess
 from hostagent.report import PLACEABLE, verdicts
 from hostagent.source import Source, tape
 from hostagent.source.tape import ReplayBackend
+from tests.firsts import first_cause, holds
 from tests.judged import judged
-from tests.trees.record import RECIPES, record
+from tests.trees.record import RECIPES, claimed, record
 from tests.trees.staged import stage
 
 DIRECTORY = Path(__file__).parent / "hosts"
@@ -134,6 +137,7 @@ MADE_FOR = {
     "docker-hook": [("pass", "runtime.nvidia_handler", ""), ("skip", "runtime.config_accepted", "containerd")],
     "docker-hook-missing": [("fail", "runtime.nvidia_handler", "")],
     "crio-worker": [("pass", "runtime.handler_binary", "crio")],
+    "crio-hook": [("pass", "runtime.nvidia_handler", "")],
     "crio-worker-wrong-directory": [("fail", "runtime.nvidia_handler", ""), ("fail", "runtime.crio_dropin_path", "crio")],
     "k3s-started-before-toolkit": [("fail", "runtime.nvidia_handler", "")],
     "slurm-enroot": [("pass", "runtime.present", ""), ("fail", "runtime.daemonless", "")],
@@ -142,6 +146,36 @@ MADE_FOR = {
     "podman-without-cdi": [("fail", "runtime.present", "")],
     "toolkit-ldconfig": [("fail", "toolkit.config_values", "")],
     "toolkit-root-left-behind": [("fail", "toolkit.config_values", "")],
+    "gke-cos": [("pass", "driver.library_present", ""), ("pass", "driver.gsp_firmware", ""), ("pass", "runtime.nvidia_handler", "")],
+    "gke-cos-without-plugin": [("fail", "runtime.nvidia_handler", "")],
+    "gke-ubuntu": [("pass", "driver.library_present", ""), ("skip", "toolkit.installed", "")],
+    "gke-ubuntu-libraries-empty": [("fail", "driver.library_present", "")],
+    "talos": [("pass", "driver.library_present", ""), ("pass", "runtime.nvidia_handler", ""), ("pass", "toolkit.binary", "")],
+    "talos-without-toolkit": [("fail", "runtime.nvidia_handler", ""), ("fail", "toolkit.installed", "")],
+    "bottlerocket": [("pass", "driver.library_match", ""), ("skip", "cdi.etc_copy", "")],
+    "bottlerocket-ldconfig-failed": [("fail", "driver.library_present", "")],
+    "flatcar": [("skip", "kernel.module_present", ""), ("pass", "driver.library_match", "")],
+    "flatcar-after-update": [("fail", "driver.loaded", ""), ("fail", "kernel.module_present", "")],
+    "openshift": [("pass", "driver.owner", ""), ("pass", "runtime.nvidia_handler", "")],
+    "openshift-driver-pod-gone": [("fail", "driver.loaded", "")],
+    "eks-al2023": [("pass", "driver.dkms_built", ""), ("skip", "driver.module_stream", "")],
+    "eks-al2023-image": [("skip", "kernel.module_present", ""), ("pass", "driver.version", "")],
+    "eks-al2023-image-of-another-kernel": [("fail", "kernel.module_present", "")],
+    "eks-al2023-module-did-not-load": [("fail", "driver.loaded", ""), ("fail", "kernel.module_present", "")],
+    "wsl2": [("unknown", "os.platform", ""), ("skip", "gpu.present", ""), ("skip", "driver.loaded", "")],
+    "wsl2-fault": [("fail", "gpu.xid", "")],
+    "jetson-orin": [("unknown", "os.platform", ""), ("skip", "gpu.present", ""), ("skip", "driver.loaded", "")],
+    "incus-slurm": [("skip", "kernel.module_present", ""), ("pass", "gpu.xid", "")],
+    "incus-slurm-xid": [("fail", "gpu.xid", "")],
+    "incus-slurm-without-log": [("unknown", "gpu.xid", "")],
+    "microk8s-addon": [("pass", "runtime.handler_binary", "microk8s"), ("skip", "runtime.operator_owned", "microk8s")],
+    "microk8s-without-addon": [("fail", "runtime.handler_binary", "microk8s")],
+    "docker-snap": [("pass", "toolkit.installed", ""), ("pass", "toolkit.version", "")],
+    "docker-snap-without-entry": [("fail", "runtime.nvidia_handler", ""), ("pass", "toolkit.installed", "")],
+    "cri-dockerd": [("pass", "runtime.service_running", "")],
+    "cri-dockerd-dead": [("fail", "runtime.service_running", ""), ("pass", "runtime.nvidia_handler", "")],
+    "openshift-4.20": [("pass", "driver.owner", ""), ("pass", "runtime.nvidia_handler", "")],
+    "openshift-4.20-driver-failed": [("fail", "driver.loaded", ""), ("skip", "gpu.bound", "0000:1b:00.0")],
 }
 AGAIN = "run 'make hosts' (root, gcc), read the difference of each expect.yaml, then run 'make docs'"
 CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")
@@ -169,7 +203,38 @@ def _report(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_host_is_judged_as_expected(name):
-    assert snapshot.expectation(_report(name)) == _expected(name), AGAIN
+    claims = {key: value for key, value in _expected(name).items() if key in ("first", "never")}
+    assert {**snapshot.expectation(_report(name)), **claims} == _expected(name), AGAIN
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_expectation_repeats_what_its_tree_claims(name):
+    """A person says in the tree what comes first: the file shows it, and no recording can change it."""
+    claim = claimed(name)
+    assert (_expected(name).get("first", ""), tuple(_expected(name).get("never", ()))) == (claim.first, claim.never), AGAIN
+    is_ready = (_expected(name)["single_node"], _expected(name)["multi_node"]) == ("ready", "ready")
+    assert is_ready == (not claim.first), "a host that is not ready claims its first cause in its tree, by @claims, and no other does"
+    assert claim.twin in ("", *NAMES)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).first])
+def test_the_right_cause_comes_first(name):
+    assert _expected(name)["first"] in first_cause(_report(name))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).never])
+def test_no_remedy_says_what_the_owner_of_the_host_must_not_do(name):
+    told = [(one.id, word) for one in _report(name).findings for word in _expected(name)["never"] if holds(one.remediation, word)]
+    assert told == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).never])
+def test_no_check_of_a_part_of_somebody_else_s_could_say_it_there(name):
+    """Each check's own remedy, as it is told of a part that the host's administrator does not change."""
+    platform = collect(Source(ReplayBackend(_tape(name))), ["Platform"])[0].of(Platform)
+    owned = [(one, platform.part(one.part)) for one in load([OURS]) if one.part]
+    told = [(one.id, owners_way(platform.name, part.owner, one.part, one.remedy)) for one, part in owned if part.owner != "host"]
+    assert [(check, word) for check, text in told for word in _expected(name)["never"] if holds(text, word)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -382,11 +447,23 @@ class Judged:
                 continue
             if outcome == "pass" or (outcome == "skip" and before & {"pass", "fail", "warn", "unknown"}):
                 yield f"without '{question}': {key} {subject} is {outcome}, was {', '.join(sorted(before)) or 'not judged'}"
+        yield from self._unnamed(question, after)
         was, now = (_placeable(proved(self._checks.values(), judged)) for judged in (self._before, after))
         yield from (f"without '{question}': {scope} is {now[scope]}, was {was[scope]}" for scope in was if now[scope] > was[scope])
         seen = any(outcome in ("fail", "warn", "unknown") for outcome, _, _ in gained)
         if not seen and any(outcome != "skip" for outcome, _, _ in {*lost, *gained}):
             yield f"without '{question}': not seen, though it changes {', '.join(sorted({key for _, key, _ in {*lost, *gained}}))}"
+
+    def _unnamed(self, lost, after):
+        """Each unknown that appears names the lost question, or another without an answer: the host itself refuses it, or nobody asked it
+        before, because only the lost answer makes it worth asking. Of what may be a device for all one knows a check may say less.
+        """
+        before = {(one.id, one.subject, one.unread) for one in _flat(self._before)}
+        for one in _flat(after):
+            is_new = one.outcome == "unknown" and one.subject in self._subjects and (one.id, one.subject, one.unread) not in before
+            answer = self.recorded.answers.get(one.unread, {"unread": "not asked"})
+            if is_new and one.unread != lost and (not one.unread or "unread" not in answer):
+                yield f"without '{lost}': {one.id} {one.subject} is unknown and names '{one.unread}'"
 
 
 def _flat(judgements):

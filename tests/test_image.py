@@ -12,7 +12,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source import Source
 from hostagent.source.live import LiveBackend
 from tests.judged import judged
-from tests.trees import driver, grub, hosts, packages, system
+from tests.trees import driver, grub, hosts, others, packages, serving, system
 from tests.trees.staged import stage
 from tests.trees.tree import Tree
 
@@ -37,10 +37,13 @@ LIVE_ONLY_CHECKS = (
 
 def _image(root, version=hosts.DRIVER):
     """A root file system as an image holds it: a host without what appears when it boots."""
-    tree = hosts.hgx_h100(root) if version == hosts.DRIVER else _with_driver(root, version)
+    return _stopped(hosts.hgx_h100(root) if version == hosts.DRIVER else _with_driver(root, version))
+
+
+def _stopped(tree):
     for name in RUNTIME:
-        shutil.rmtree(root / name)
-        (root / name).mkdir()
+        shutil.rmtree(tree.root / name)
+        (tree.root / name).mkdir()
     return tree
 
 
@@ -214,3 +217,60 @@ def test_a_directory_may_be_named_as_the_caller_sees_it(kind, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     with open_host(Evidence(**{kind: "here"}), ["Os"]) as reading:
         assert reading.collect().facts.of(Os).id == "acme"
+
+
+@CAN_BUILD
+@pytest.mark.alone
+@pytest.mark.parametrize("is_enabled", [True, False])
+@pytest.mark.parametrize("with_toolkit", [True, False])
+def test_an_image_with_a_k3s_that_never_started_has_what_its_first_start_finds(tmp_path, is_enabled, with_toolkit):
+    """k3s unpacks its containerd and writes its configuration as it starts; with a runtime entry where the toolkit is."""
+    tree = _stopped(others.k3s_worker(tmp_path / "root"))
+    tree.remove("/var/lib/rancher")
+    if not is_enabled:  # by cloud-init, with the token that it brings
+        tree.remove("/etc/systemd/system/multi-user.target.wants/k3s-agent.service")
+    if not with_toolkit:
+        tree.remove("/usr/bin/nvidia-container-runtime")
+    report = _judged(tree.root)
+    assert _outcome(report, "runtime.present") == "pass"
+    assert _outcome(report, "runtime.nvidia_handler") == ("pass" if with_toolkit else "fail")
+    assert report.verdict.single_node == ("ready" if with_toolkit else "not_ready")
+
+
+@CAN_BUILD
+@pytest.mark.alone
+def test_a_host_whose_k3s_never_started_is_not_ready(tmp_path):
+    tree = others.k3s_worker(tmp_path / "root")
+    tree.remove("/var/lib/rancher")
+    system.stop(tree, 901, "k3s-agent.service")
+    system.stop(tree, 950)
+    with stage(tree, "host-root") as backend:
+        report = judged(backend, profile.load(site_file=""))
+    assert (_outcome(report, "runtime.present"), _outcome(report, "runtime.service_running")) == ("pass", "fail")
+    assert report.verdict.single_node == "not_ready"
+
+
+@CAN_BUILD
+@pytest.mark.alone
+@pytest.mark.parametrize(("is_enabled", "verdict"), [(True, "ready"), (False, "not_ready")])
+def test_an_image_may_have_a_specification_of_its_first_boot_as_its_only_way(tmp_path, is_enabled, verdict):
+    tree = _image(tmp_path / "root")
+    tree.remove("/etc/containerd/conf.d")
+    if not is_enabled:
+        tree.remove("/etc/systemd/system/multi-user.target.wants/nvidia-cdi-refresh.service")
+    report = _judged(tree.root)
+    assert (report.verdict.single_node, _outcome(report, "runtime.nvidia_handler")) == (verdict, "pass" if is_enabled else "fail")
+
+
+@CAN_BUILD
+@pytest.mark.alone
+@pytest.mark.parametrize(("build", "verdict"), [(serving.aks_drop_in, "ready"), (serving.aks_newer_drop_in, "not_ready")])
+def test_the_operators_drop_in_must_not_be_newer_than_the_file_of_an_early_containerd_23(tmp_path, build, verdict):
+    """No recorded host: one whose version is lost is judged by the newest rules, which accept the drop-in."""
+    with stage(build(tmp_path / "root"), "host-root") as backend:
+        report = judged(backend, profile.load(site_file=""))
+    failed = [one.id for one in report.findings if one.outcome == "fail" and one.severity == "critical"]
+    assert (report.verdict.single_node, failed) == (
+        verdict,
+        [] if verdict == "ready" else ["runtime.config_accepted", "runtime.service_running"],
+    )

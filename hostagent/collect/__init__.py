@@ -46,7 +46,7 @@ READERS: Mapping[str, Reader] = {
     "Cdi": Reader("cdi.cdi.read_cdi", ("Runtime", "Services")),
     "Fabric": Reader("nvswitch.fabric.read_fabric", (), _NVIDIA),
     "GpuEvents": Reader("gpu.events.read_events"),
-    "Driver": Reader("driver.driver.read_driver", ("Packages",), _NVIDIA),
+    "Driver": Reader("driver.driver.read_driver", ("Packages", "Platform"), _NVIDIA),
     "Accelerators": Reader("gpu.gpu.read_accelerators"),
     "Gpu": Reader("gpu.gpu.read_gpus", (), _NVIDIA),
 }

@@ -38,6 +38,22 @@ def at_most(most: int, what: str, found: "Iterable[T]") -> "Iterator[T]":
         yield one
 
 
+class Allowance:
+    """What one reader takes of what is not bounded, such as the files of a directory: beyond it what they say together is not known.
+
+    It is less than a fact may ask for (`hostagent.source.budget`), so that it costs one value and not the whole fact.
+    """
+
+    def __init__(self, what: str, most: int) -> None:
+        self._what, self._most, self._left = what, most, most
+
+    def take(self, amount: int) -> None:
+        """Raises ``UnreadError`` where that is more than is left."""
+        self._left -= amount
+        if self._left < 0:
+            raise UnreadError(Unread("error", f"found more than {self._most} {self._what}"))
+
+
 def line_in(source: Source, path: str, *, absent: "str | None" = None) -> "str | Unread":
     """A file of one line, as procfs and sysfs have them, without white space around it."""
     return then(source.text(path, keep=WHOLE, absent=absent), str.strip)

@@ -4,20 +4,23 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from hostagent.facts.cdi import Cdi, CdiSpec
+from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.knowledge.daemons import SLICE_UNITS
 
 #: Kinds of the specifications that jobs ask for: nvidia-ctk's, and the device plugin's, which answers for its own alone.
 CTK_KIND = "nvidia.com/gpu"
 _PLUGIN_VENDOR = "k8s.device-plugin."
 
+_STATIC, _DYNAMIC = "/etc/cdi", "/run/cdi"
+#: Where the refresh unit writes at each boot.
+_REFRESHED = f"{_DYNAMIC}/nvidia.yaml"
+
 
 class _Gap(NamedTuple):
     unread: Unread
-
-
-_STATIC, _DYNAMIC = "/etc/cdi", "/run/cdi"
 
 
 def ways(runtime: Runtime, cdi: Cdi, launchers: Launchers, toolkit: Toolkit) -> tuple[str, ...]:
@@ -26,7 +29,7 @@ def ways(runtime: Runtime, cdi: Cdi, launchers: Launchers, toolkit: Toolkit) -> 
     gap: _Gap | None = None
     looks: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("handler", lambda: bool(need(runtime.nvidia_handlers))),
-        ("hook", lambda: runtime.key == "docker" and need(launchers.docker_hook)),
+        ("hook", lambda: _has_hook(runtime, launchers, toolkit)),
         ("cdi", lambda: _has_cdi(runtime, cdi)),
         ("plugin", lambda: _has_plugin(runtime, cdi, launchers)),
         ("dra", lambda: _has_dra(runtime, launchers)),
@@ -51,7 +54,25 @@ def ctk_specs(cdi: Cdi) -> tuple[CdiSpec, ...]:
 
 def podman_has_gpus(cdi: Cdi, launchers: Launchers) -> bool:
     """Podman needs no daemon: it reads the two usual directories by itself."""
-    return "podman" in need(launchers.programs) and any(_folder(spec.path) in (_STATIC, _DYNAMIC) for spec in ctk_specs(cdi))
+    if "podman" not in need(launchers.programs):
+        return False
+    return any(_folder(spec.path) in (_STATIC, _DYNAMIC) for spec in ctk_specs(cdi)) or comes_at_boot(cdi)
+
+
+def comes_at_boot(cdi: Cdi) -> bool:
+    """Whether the first boot of an image makes nvidia-ctk's specification. Raises ``UnreadError``."""
+    return isinstance(cdi.generated, Unread) and cdi.generated.why == "not-running" and need(cdi.refresh_enabled)
+
+
+def takes_refreshed(runtime: Runtime, toolkit: Toolkit) -> bool:
+    """Whether what the refresh unit writes is used: by the runtime itself, or by its nvidia handler in mode cdi."""
+    return resolves(runtime, _REFRESHED) or (bool(need(runtime.nvidia_handlers)) and is_mode_cdi(toolkit))
+
+
+def is_mode_cdi(toolkit: Toolkit) -> bool:
+    """Then the handler itself needs a specification. Without a config.toml the toolkit's own mode counts, which needs none."""
+    mode = toolkit.mode
+    return not (isinstance(mode, Unread) and mode.why in NOT_APPLICABLE) and need(mode) == "cdi"
 
 
 def slurm_has_containers(launchers: Launchers) -> bool:
@@ -59,8 +80,27 @@ def slurm_has_containers(launchers: Launchers) -> bool:
     return bool({"enroot", "apptainer", "singularity"} & set(need(launchers.programs))) and need(launchers.slurmd)
 
 
+def slice_maker(launchers: Launchers, toolkit: Toolkit, services: Services) -> str:
+    """What here makes MIG slices by itself, "" for nothing. Raises ``UnreadError``."""
+    if _plugged(launchers, "/plugins/"):
+        return "the DRA driver"
+    for name in SLICE_UNITS:
+        unit = need(services.unit(name))
+        if unit.exists and need(unit.enabled):
+            return f"{name}.service"
+    is_operators = _plugged(launchers, "/device-plugins/") and need(toolkit.operator_version)
+    return "the GPU Operator's mig-manager" if is_operators else ""
+
+
+def _has_hook(runtime: Runtime, launchers: Launchers, toolkit: Toolkit) -> bool:
+    """Docker's, for --gpus; or CRI-O's, for every container. In mode cdi it refuses to be run like this."""
+    if runtime.key == "docker":
+        return need(launchers.docker_hook) and not is_mode_cdi(toolkit)
+    return runtime.key == "crio" and bool(need(runtime.oci_hooks)) and not is_mode_cdi(toolkit)
+
+
 def _has_cdi(runtime: Runtime, cdi: Cdi) -> bool:
-    return any(resolves(runtime, spec.path) for spec in ctk_specs(cdi))
+    return any(resolves(runtime, spec.path) for spec in ctk_specs(cdi)) or (comes_at_boot(cdi) and resolves(runtime, _REFRESHED))
 
 
 def _has_plugin(runtime: Runtime, cdi: Cdi, launchers: Launchers) -> bool:

@@ -28,7 +28,7 @@ def serving(kind: str, runtimes: tuple[Runtime, ...], launchers: Launchers) -> S
         return _of_kind(kind, runtimes, launchers)
     asked = _asked(launchers)
     if asked:
-        chosen = tuple(one for one in runtimes if one.key in asked and need(one.state) != "absent")
+        chosen = tuple(one for one in runtimes if one.key in asked and is_there(one))
         return Serving(chosen, tuple(key for key in asked if all(one.key != key for one in chosen)), "kubelet")
     used = _used(runtimes)
     return Serving(used, (), "use" if used else "none")
@@ -39,6 +39,22 @@ def kubelets_of(runtime: Runtime, launchers: Launchers) -> tuple[Kubelet, ...]:
     return tuple(one for one in need(launchers.kubelets) if need(one.runtime) == runtime.key)
 
 
+def is_there(runtime: Runtime) -> bool:
+    """Not only a configuration that no installed program reads, whether it could be read or not. Raises ``UnreadError``."""
+    if isinstance(runtime.state, Unread) and not isinstance(runtime.installed, Unread):
+        return runtime.installed
+    return _is_unwritten(runtime) or need(runtime.state) != "absent"
+
+
+def is_in_force(runtime: Runtime) -> bool:
+    """Whether its entries are in force, or known to be once it has started for the first time. Raises ``UnreadError``."""
+    return (_is_unwritten(runtime) and not isinstance(runtime.handlers, Unread)) or need(runtime.state) == "accepted"
+
+
+def _is_unwritten(runtime: Runtime) -> bool:
+    return isinstance(runtime.state, Unread) and runtime.state.why == "not-running"
+
+
 def _asked(launchers: Launchers) -> tuple[str, ...]:
     """Keys; none where an image, or a host that has joined no cluster, says no endpoint yet."""
     keys = dict.fromkeys(need(one.runtime) for one in need(launchers.kubelets))
@@ -47,7 +63,7 @@ def _asked(launchers: Launchers) -> tuple[str, ...]:
 
 def _of_kind(kind: str, runtimes: tuple[Runtime, ...], launchers: Launchers) -> Serving:
     """Of several of one kind those that a kubelet asks, else those in use, else all."""
-    there = tuple(one for one in runtimes if one.kind == kind and need(one.state) != "absent")
+    there = tuple(one for one in runtimes if one.kind == kind and is_there(one))
     if len(there) > 1:
         asked = _asked(launchers)
         chosen = tuple(one for one in there if one.key in asked) or tuple(one for one in there if need(one.in_use))
@@ -57,9 +73,9 @@ def _of_kind(kind: str, runtimes: tuple[Runtime, ...], launchers: Launchers) -> 
 
 def _used(runtimes: tuple[Runtime, ...]) -> tuple[Runtime, ...]:
     """In an image with nothing enabled something enables it at the first boot: then each that is installed."""
-    used = tuple(one for one in runtimes if need(one.in_use) and need(one.state) != "absent")
+    used = tuple(one for one in runtimes if need(one.in_use) and is_there(one))
     if not used:
-        used = tuple(one for one in runtimes if _is_image(one) and need(one.state) != "absent")
+        used = tuple(one for one in runtimes if _is_image(one) and is_there(one))
     return tuple(one for one in used if not (one.key == "containerd" and any(_runs_on(other, one) for other in used)))
 
 

@@ -78,7 +78,6 @@ class Machine:
     reboot_reasons: tuple[str, ...] | Unread
     package_lock_holder: str | Unread  # "" when free, else "apt-get (pid 123)"
     cloud_init_running: bool | Unread
-    virtual: bool | Unread  # a virtual machine, by what the firmware says of the board
     processes: tuple[Process, ...] | Unread
     listening_sockets: tuple[str, ...] | Unread  # paths of listening unix sockets whose file is root's
     unseen_sockets: tuple[str, ...] | Unread  # and of those whose file may not be looked at

@@ -12,6 +12,5 @@ class Os:
     version_id: str | Unread
     pretty_name: str | Unread
     arch: str | Unread  # uname -m: x86_64, aarch64; of an image: from its ELF loader
-    managed_by: str | Unread  # who owns the OS image ("Container-Optimized OS"), "" when nobody does
     selinux: str | Unread  # enforcing, permissive, disabled
     selinux_container_devices: bool | Unread  # the boolean container_use_devices

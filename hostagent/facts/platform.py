@@ -2,7 +2,7 @@
 
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread
-from hostagent.vocabulary import Base, PartOwner
+from hostagent.vocabulary import Base, PartOwner, Virtual
 
 
 @frozen
@@ -17,13 +17,25 @@ class Part:
 class Platform:
     """Recognised by two marks that are independent: what the system says it is, and the thing in its place."""
 
-    name: str | Unread  # "GKE node on Container-Optimized OS"; "" for a host of no platform that this release knows
+    name: str | Unread  # "GKE node"; "" for a host of no platform that this release knows
     base: Base | Unread
+    virtual: Virtual | Unread  # by the firmware's word on the board; a container by its manager's word and the kernel's
     operator: tuple[str, ...] | Unread  # what the GPU Operator's containers bring: driver, toolkit
+    gpus: Part | Unread  # "" on PCI
     driver: Part | Unread
     libraries: Part | Unread
     toolkit: Part | Unread
     runtime: Part | Unread  # the runtime's configuration
+    library_directories: tuple[str, ...] | Unread  # the directories of the driver's libraries, where the platform has its own
+    firmware_directories: tuple[str, ...] | Unread  # as /lib/firmware, for the driver's firmware
+    module_archives: (
+        tuple[str, ...] | Unread
+    )  # archives of DKMS, with bytes in them, of which a unit of the image installs one at its first boot
+
+    @property
+    def in_container(self) -> bool:
+        """Known to be in one: what was not read, or does not run, is not."""
+        return not isinstance(self.virtual, Unread) and self.virtual == "container"
 
     def part(self, name: str) -> Part | Unread:
-        return {"driver": self.driver, "toolkit": self.toolkit, "runtime": self.runtime}[name]
+        return {"gpus": self.gpus, "driver": self.driver, "toolkit": self.toolkit, "runtime": self.runtime}[name]

@@ -29,6 +29,7 @@ class Runtime:
     version: str | Unread
     #: older: its version is not known, and an older one would read its files otherwise; newer: than any that was measured; "" otherwise.
     judged_as: str | Unread
+    installed: bool | Unread  # a package, a program or a process of it is there
     in_use: bool | Unread  # its unit or socket unit is enabled, or it runs
     state: str | Unread  # accepted, rejected, cri_disabled; absent: a configuration that no installed program reads
     error: str | Unread  # why it is rejected, "" otherwise
@@ -39,6 +40,7 @@ class Runtime:
     cgroup_driver: str | Unread  # systemd, cgroupfs: of the default runtime
     cdi_enabled: bool | Unread
     cdi_spec_dirs: tuple[str, ...] | Unread
+    oci_hooks: tuple[str, ...] | Unread  # files by which CRI-O runs the toolkit's hook for each container
     misplaced: tuple[str, ...] | Unread  # table paths that this version does not read, with an nvidia entry in them
     shadowed: tuple[str, ...] | Unread  # "DROP-IN: KEY" of main-file settings that an older drop-in overrides
     newest_config_mtime: float | Unread  # seconds since the epoch, over config_files
@@ -62,6 +64,7 @@ class Kubelet:
     endpoint: str | Unread  # path of the socket that it asks for containers; "" where nothing says it yet
     runtime: str | Unread  # key of the runtime that listens there; "" where nothing says the endpoint yet
     cgroup_driver: str | Unread  # systemd, cgroupfs; "" where neither a flag nor its file says it
+    shim_listens: bool | Unread  # somebody listens on the socket of cri-dockerd; not-supported where it does not ask that
 
 
 @frozen

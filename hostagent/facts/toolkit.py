@@ -20,5 +20,5 @@ class Toolkit:
     root: str | Unread  # nvidia-container-cli.root without a slash at its end, "" for the host's own
     no_cgroups: bool | Unread  # nvidia-container-cli.no-cgroups
     runtimes: tuple[str, ...] | Unread  # nvidia-container-runtime.runtimes: what starts a container below it
-    runtimes_found: tuple[str, ...] | Unread  # those of them that are there
+    runtimes_found: tuple[str, ...] | Unread  # those of them that are there, or in a program that unpacks them as it first starts
     operator_version: str | Unread  # of the GPU Operator's toolkit (/usr/local/nvidia/toolkit), "" when that is not there

@@ -1,13 +1,14 @@
 """Which runtime version reads which version of the CDI specification.
 
-Source: NVIDIA Container Toolkit, CDI support and release notes for the specification 0.7.0 that it emits (read 2026-08).
+Source: NVIDIA Container Toolkit, CDI support and release notes for the specification 0.7.0 that it emits (read 2026-08). podman: the
+version of the CDI library in its go.mod (4.9, 5.0: 0.6.2; 5.1: 0.7.2), and NVIDIA Container Toolkit issues 1860 and 1940.
 """
 
 from collections.abc import Mapping
 
 #: By CDI version: runtime kind to the first version of it that reads such a file. Older CDI versions need nothing special.
 FIRST_RUNTIME: Mapping[str, Mapping[str, str]] = {
-    "0.7.0": {"containerd": "1.7.16", "docker": "26.1", "crio": "1.30"},
+    "0.7.0": {"containerd": "1.7.16", "docker": "26.1", "crio": "1.30", "podman": "5.1"},
 }
 
 

@@ -29,21 +29,26 @@ class Daemon(NamedTuple):
 
 _RKE2 = ("rke2-server", "rke2-agent")
 _K0S = ("k0scontroller", "k0sworker")
-_DOCKER_SNAP = "snap.docker.dockerd"
-_CONTAINERD_IN = ("docker", _DOCKER_SNAP, "k3s", "k3s-agent", *_RKE2, *_K0S, "snap.k8s.containerd", "host-containerd")
+#: Docker's snap, which sees no program of the host.
+DOCKER_SNAP = "snap.docker.dockerd"
+_CONTAINERD_IN = ("docker", DOCKER_SNAP, "k3s", "k3s-agent", *_RKE2, *_K0S, "snap.k8s.containerd", "host-containerd")
 _MICROK8S = "snap.microk8s.daemon-kubelite"
 _KUBELET_UNITS = ("kubelet", "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.k8s.kubelet")
 _KUBELET_IN = (*_RKE2, *_K0S, "snap.microk8s.daemon-kubelet")
+
+#: They make MIG slices at boot (NVIDIA/mig-parted, deployments/systemd; Azure/AgentBaker, mig-partition.service).
+SLICE_UNITS = ("nvidia-mig-manager", "mig-partition")
 
 DAEMONS = (
     Daemon("nvidia", "nvidia-persistenced", ("nvidia-persistenced",)),
     Daemon("nvidia", "nv-fabricmanager", ("nvidia-fabricmanager",)),
     Daemon("nvidia", "nvidia-imex", ("nvidia-imex",)),
     Daemon("nvidia", "", ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")),
+    Daemon("nvidia", "", SLICE_UNITS),
     Daemon("nvidia", "nvlsm", lives_in=("nvidia-fabricmanager", "nvlsm")),
     Daemon("nvidia", "nv-hostengine", lives_in=("nvidia-dcgm", "dcgm", "snap.dcgm.nv-hostengine")),
     Daemon("runtime", "containerd", ("containerd", "snap.microk8s.daemon-containerd"), _CONTAINERD_IN),
-    Daemon("runtime", "dockerd", ("docker", _DOCKER_SNAP)),
+    Daemon("runtime", "dockerd", ("docker", DOCKER_SNAP)),
     Daemon("runtime", "crio", ("crio",), ("cri-o",)),
     Daemon("socket", "", ("docker.socket",)),
     Daemon("kubelet", "kubelet", _KUBELET_UNITS, _KUBELET_IN),

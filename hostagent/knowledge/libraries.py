@@ -1,7 +1,7 @@
 """Where hosts keep the driver's user libraries, most usual first.
 
 Sources: packages of Debian, Ubuntu, RHEL and SLES (nvidia-driver-libs, libnvidia-compute, nvidia-compute-G06), NVIDIA's GPU Operator
-(driver container), Google's cos-gpu-installer. State of 2026-08.
+(driver container). State of 2026-08. Places of platforms are in `platforms`.
 """
 
 #: e_machine of each architecture that the driver has libraries for (elf(5); linux/elf-em.h), by `uname -m`.
@@ -11,12 +11,11 @@ MACHINES = {"x86_64": 62, "aarch64": 183}
 SYSTEM = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
 #: What people add by hand; the linker may prefer it.
 LOCAL = ("/usr/local/lib", "/usr/local/lib64")
-#: Debian's alternatives, and where a driver container and Google's installer put theirs.
+#: Debian's alternatives, and where a driver container puts its own.
 OF_THE_DRIVER = (
     "/usr/lib/x86_64-linux-gnu/nvidia/current",
     "/usr/lib/aarch64-linux-gnu/nvidia/current",
     "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
     "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
     "/run/nvidia/driver/usr/lib64",
-    "/home/kubernetes/bin/nvidia/lib64",
 )

@@ -1,7 +1,7 @@
-"""Distributions NVIDIA publishes driver packages for, and systems whose owner must change them.
+"""Distributions NVIDIA publishes driver packages for, and boards that are virtual.
 
-Sources: NVIDIA's network repository tree for CUDA and drivers and NVIDIA Driver Installation Guide, releases 590 and 610
-(table of Linux system requirements, read 2026-11); os-release(5) identifiers and marker files of each vendor (read 2026-08).
+Sources: NVIDIA's network repository tree for CUDA and drivers and NVIDIA Driver Installation Guide, releases 580 to 620
+(table of Linux system requirements, read 2026-11); systemd-detect-virt(1).
 """
 
 from collections.abc import Mapping
@@ -22,47 +22,16 @@ DISTRIBUTIONS = (
     Distribution("rhel", ("8", "9", "10"), by_major=True),
     Distribution("rocky", ("8", "9", "10"), by_major=True),
     Distribution("almalinux", ("8", "9", "10"), by_major=True),
-    Distribution("ol", ("8", "9"), by_major=True),
+    Distribution("ol", ("8", "9", "10"), by_major=True),
+    Distribution("fedora", ("42", "43", "44"), by_major=True),
     Distribution("amzn", ("2023",), by_major=True),
     Distribution("sles", ("15", "16"), by_major=True),
     Distribution("opensuse-leap", ("15", "16"), by_major=True),
-    Distribution("azurelinux", ("3",), by_major=True),
+    Distribution("azurelinux", ("3", "4"), by_major=True),
 )
 
 #: `uname -m` of the architectures the Linux driver exists for, with the repository's word.
 ARCHITECTURES: Mapping[str, str] = {"x86_64": "x86_64", "aarch64": "sbsa"}
-
-#: os-release ID of a system that is replaced as a whole, and its name.
-MANAGED_IDS: Mapping[str, str] = {
-    "cos": "Container-Optimized OS",
-    "bottlerocket": "Bottlerocket",
-    "talos": "Talos Linux",
-    "flatcar": "Flatcar Container Linux",
-    "rhcos": "Red Hat CoreOS",
-    "scos": "CentOS Stream CoreOS",
-    "ubuntu-core": "Ubuntu Core",
-    "sl-micro": "SUSE Linux Micro",
-    "sle-micro": "SUSE Linux Enterprise Micro",
-}
-
-#: os-release VARIANT_ID that says the same of an ordinary ID.
-MANAGED_VARIANTS: Mapping[str, str] = {"coreos": "CoreOS"}
-
-#: Whose driver modules are loaded from a directory of their own, so that /lib/modules has none.
-MODULES_ELSEWHERE = ("Container-Optimized OS", "GKE")
-
-#: A path whose existence shows who owns the driver or the image, the first that exists counts.
-MANAGED_PATHS = (
-    ("/etc/dgx-release", "DGX OS"),
-    ("/etc/eks/nvidia-kmod-load.sh", "the EKS accelerated AMI"),
-    ("/home/kubernetes", "GKE"),
-    ("/opt/azure/containers", "AKS"),
-    ("/dev/dxg", "Windows (WSL)"),
-    ("/etc/nv_tegra_release", "Jetson Linux"),
-    ("/run/ostree-booted", "an ostree deployment"),
-    ("/sysroot/ostree/repo", "an ostree deployment"),
-)
-
 
 #: How the boards of virtual machines call themselves (DMI sys_vendor or product_name), as systemd-detect-virt(1) tells them.
 VIRTUAL_BOARDS = (

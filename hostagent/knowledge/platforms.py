@@ -1,9 +1,11 @@
 """Platforms that own parts of a GPU host: by what they are recognised, where they keep the parts, and how their owner changes them.
 
-Sources (read 2026-11): os-release of each image; awslabs/amazon-eks-ami (nodeadm, /etc/eks), Azure/AgentBaker (/opt/azure/containers),
-GoogleCloudPlatform/container-engine-accelerators (installer below /home/kubernetes/bin/nvidia), bottlerocket-os/bottlerocket,
-siderolabs/extensions (nvidia), flatcar/sysext-bakery, NVIDIA DGX OS user guide, NVIDIA GPU Operator (paths below /run/nvidia and
-/usr/local/nvidia), Microsoft WSL (/dev/dxg, /usr/lib/wsl), NVIDIA Jetson Linux (/etc/nv_tegra_release).
+Sources (read 2026-11): os-release of each image; awslabs/amazon-eks-ami (/etc/eks, nodeadm), Azure/AgentBaker (/opt/azure/containers),
+GoogleCloudPlatform/container-engine-accelerators and cos_gpu_installer of cos/tools (installer below /home/kubernetes/bin/nvidia),
+kubernetes/kubernetes (cluster/gce/gci), bottlerocket-os/bottlerocket-kernel-kit (kmod-6.12-nvidia-r580.spec), siderolabs/extensions
+(nvidia-gpu), flatcar/scripts (setup-nvidia) and flatcar/sysext-bakery, NVIDIA DGX OS user guide, NVIDIA GPU Operator (paths below
+/run/nvidia and /usr/local/nvidia), Microsoft WSL (/dev/dxg, /usr/lib/wsl), NVIDIA Jetson Linux (/etc/nv_tegra_release),
+systemd.exec(5) and systemd, src/basic/virt.c (/run/systemd/container), Linux kernel, include/linux/proc_ns.h.
 """
 
 from collections.abc import Mapping
@@ -15,81 +17,98 @@ from hostagent.vocabulary import Base, PartOwner
 NOWHERE = "?"
 #: Of the GPU Operator: the root of its driver container, and its toolkit.
 OPERATOR_DRIVER, OPERATOR_TOOLKIT = "/run/nvidia/driver", "/usr/local/nvidia/toolkit"
+#: Where systemd writes what contains it, and the word of each container that has a system of its own.
+CONTAINER_FILE, CONTAINERS = "/run/systemd/container", ("lxc", "lxc-libvirt", "systemd-nspawn", "incus", "openvz")
+#: The kernel's own number of the first namespace of process numbers (PROC_PID_INIT_INO): in a container process 1 is in another.
+FIRST_NAMESPACE = "pid:[4026531836]"
 
 
 class Row(NamedTuple):
-    """Both marks have to be there: one of `ids` or a word of the kernel's release, and one of `paths`."""
+    """All that a row names has to be there, and one of `paths`.
+
+    Where many hosts have the id, the platform shows by a file with something in it: a directory, or a mark without a word, is anybody's.
+    """
 
     name: str
     base: Base
     ids: tuple[str, ...]  # os-release's ID
     paths: tuple[str, ...]
-    kernel: str = ""  # a word in uname -r
+    kernel: str = ""  # a word in uname -r, instead of an id
+    variant: str = ""  # os-release's VARIANT_ID
+    vendor: str = ""  # how the board's maker is called (DMI sys_vendor), where the board names one
+    is_common: bool = False  # hosts of no platform have this id, too
     owner: PartOwner = "image"  # of the driver and its libraries
     others: PartOwner = "image"  # of the toolkit and the runtime's configuration
+    gpus: str = ""  # NOWHERE where PCI does not show them
     driver: str = ""  # place of the driver and its libraries, "" where the distribution puts them
     libraries: str = ""
+    directories: tuple[str, ...] = ()  # of the libraries, below their place
+    firmware: tuple[str, ...] = ()
+    archives: tuple[str, str] = ("", "")  # of modules for DKMS, and what starts the unit that installs one at the first boot
 
 
+_GKE, _COS, _TALOS = "/home/kubernetes/bin/nvidia", "/var/lib/nvidia", "/usr/local/glibc"
+_BOTTLEROCKET = tuple(f"/{arch}-bottlerocket-linux-gnu" for arch in ("x86_64", "aarch64"))
+_CLUSTER = "/home/kubernetes"
+_OSTREE = ("/run/ostree-booted", "/sysroot/ostree/repo", "/ostree/repo")
+_GOOGLE = Row(
+    "GKE node", "managed", ("cos",), (_CLUSTER,), owner="provider", others="provider",
+    driver=_GKE, libraries=f"{_GKE}/lib64", directories=(f"{_GKE}/lib64",), firmware=(f"{_GKE}/firmware",),
+)  # fmt: skip
 #: The first that fits.
 ROWS = (
     Row(
-        "WSL2",
-        "guest",
-        (),
-        ("/dev/dxg", "/usr/lib/wsl/lib"),
-        kernel="microsoft",
-        owner="provider",
-        others="host",
-        driver=NOWHERE,
-        libraries="/usr/lib/wsl/lib",
-    ),
-    Row("Jetson Linux", "host", (), ("/etc/nv_tegra_release",), kernel="tegra", others="host", driver=NOWHERE, libraries=NOWHERE),
-    Row(
-        "GKE node",
-        "managed",
-        ("cos", "ubuntu"),
-        ("/home/kubernetes",),
-        owner="provider",
-        others="provider",
-        driver="/home/kubernetes/bin/nvidia",
-        libraries="/home/kubernetes/bin/nvidia/lib64",
+        "WSL2", "guest", (), ("/dev/dxg", "/usr/lib/wsl/lib"), kernel="microsoft", owner="provider", others="host",
+        gpus=NOWHERE, driver=NOWHERE, libraries=NOWHERE,
     ),
     Row(
-        "Container-Optimized OS",
-        "managed",
-        ("cos",),
-        ("/mnt/stateful_partition",),
-        driver="/var/lib/nvidia",
-        libraries="/var/lib/nvidia/lib64",
+        "Jetson Linux", "host", (), ("/etc/nv_tegra_release",), kernel="tegra", others="host",
+        gpus=NOWHERE, driver=NOWHERE, libraries=NOWHERE,
+    ),
+    _GOOGLE,
+    _GOOGLE._replace(
+        ids=("ubuntu",), vendor="Google", is_common=True,
+        paths=tuple(f"{_CLUSTER}/{name}" for name in ("kubelet-config.yaml", "kube-env", "bin/configure-helper.sh", "bin/kubelet")),
     ),
     Row(
-        "Bottlerocket",
-        "managed",
-        ("bottlerocket",),
-        ("/x86_64-bottlerocket-linux-gnu", "/aarch64-bottlerocket-linux-gnu", "/.bottlerocket"),
+        "Container-Optimized OS", "managed", ("cos",), ("/mnt/stateful_partition", "/etc/cos-package-info.json", "/usr/bin/cos-extensions"),
+        driver=_COS, libraries=f"{_COS}/lib64", directories=(f"{_COS}/lib64",), firmware=(f"{_COS}/firmware",),
     ),
     Row(
-        "Talos Linux",
-        "managed",
-        ("talos",),
-        ("/usr/local/lib/containers", "/system", "/usr/local/glibc"),
-        driver="/usr/local/lib",
-        libraries="/usr/local/glibc/usr/lib",
+        "Bottlerocket", "managed", ("bottlerocket",), (*_BOTTLEROCKET, "/.bottlerocket", "/usr/share/bottlerocket", "/usr/bin/apiclient"),
+        directories=tuple(f"{root}/sys-root/usr/lib/nvidia/tesla" for root in _BOTTLEROCKET),
     ),
     Row(
-        "Flatcar Container Linux",
-        "managed",
-        ("flatcar",),
-        ("/usr/share/flatcar", "/usr/share/update_engine"),
-        driver="/opt/nvidia",
-        libraries="/opt/nvidia",
+        "Talos Linux", "managed", ("talos",),
+        ("/usr/local/lib/containers", "/usr/local/etc/containers", "/system", "/etc/cri/conf.d", _TALOS),
+        libraries=_TALOS, directories=tuple(f"{_TALOS}/{name}" for name in ("usr/lib64", "usr/lib", "lib")),
     ),
-    Row("Red Hat CoreOS", "managed", ("rhcos", "scos"), ("/run/ostree-booted", "/sysroot/ostree/repo", "/ostree/repo")),
-    Row("EKS AMI", "cloud-image", ("amzn", "ubuntu", "rhel"), ("/etc/eks",)),
-    Row("AKS node image", "cloud-image", ("ubuntu", "azurelinux", "mariner"), ("/opt/azure/containers",)),
-    Row("DGX OS", "host", ("ubuntu",), ("/etc/dgx-release",), owner="host", others="host"),
-)
+    Row(
+        "Flatcar Container Linux", "managed", ("flatcar",), ("/usr/share/flatcar", "/usr/share/update_engine"),
+        driver="/opt/nvidia", libraries="/opt/nvidia", directories=("/opt/nvidia/current/usr/lib64",),
+    ),
+    Row("Red Hat CoreOS", "managed", ("rhcos", "scos"), _OSTREE),
+    Row("CoreOS", "managed", ("fedora", "rhel", "centos"), _OSTREE, variant="coreos"),
+    # OpenShift 4.19 and later (openshift/enhancements, split-rhcos-into-layers): os-release is RHEL's; Ignition set it up
+    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), ("/etc/.ignition-result.json",)),
+    Row("Ubuntu Core", "managed", ("ubuntu-core",), ("/writable", "/run/mnt/ubuntu-data", "/snap")),
+    Row("SUSE Linux Micro", "managed", ("sl-micro", "sle-micro"), ("/usr/sbin/transactional-update", "/.snapshots")),
+    Row(
+        "EKS AMI", "cloud-image", ("amzn", "ubuntu", "rhel"),
+        (
+            *(f"/etc/eks/{name}" for name in ("nvidia-kmod-load.sh", "setup-nvidia.sh", "bootstrap.sh", "release")),
+            *("/usr/bin/nodeadm", "/etc/eks/image-credential-provider/config.json"),
+        ),
+        vendor="Amazon", is_common=True,
+        archives=("/var/lib/dkms-archive", "/etc/systemd/system/multi-user.target.wants/nvidia-kmod-load.service"),
+    ),
+    Row(
+        "AKS node image", "cloud-image", ("ubuntu", "azurelinux", "mariner"),
+        tuple(f"/opt/azure/containers/{name}.sh" for name in ("provision", "provision_source", "provision_installs", "provision_configs")),
+        vendor="Microsoft", is_common=True,
+    ),
+    Row("DGX OS", "host", ("ubuntu",), ("/etc/dgx-release",), vendor="NVIDIA", is_common=True, owner="host", others="host"),
+)  # fmt: skip
 
 #: How the owner of a part changes it: what stands where a check would tell its reader to change the host.
 OWNERS_WAY: Mapping[tuple[str, str], str] = {
@@ -103,6 +122,23 @@ OWNERS_WAY: Mapping[tuple[str, str], str] = {
     ): "The GPU Operator's toolkit writes this configuration: change spec.toolkit of its ClusterPolicy "
     "(CONTAINERD_CONFIG, RUNTIME_CONFIG_SOURCE), or restart this node's nvidia-container-toolkit-daemonset pod.",
 }
+#: Whose a part is where a profile says so (``driver.owner``, ``toolkit.owner``) and nothing on the host says more.
+OWNERS: Mapping[str, PartOwner] = {"container": "operator", "provider": "provider"}
+#: What whoever runs a host of a system that is replaced as a whole can do there.
+_WAYS: Mapping[str, str] = {
+    "GKE node": "GKE brings this part: read the log of this node's nvidia-gpu-device-plugin pod (its container nvidia-driver-installer); "
+    "choose another driver version of the node pool, or recreate the node.",
+    "Container-Optimized OS": "Container-Optimized OS brings this part: run 'cos-extensions install gpu' again, or take another image, "
+    "and reboot.",
+    "Bottlerocket": "Bottlerocket brings this part: run 'apiclient update apply --reboot', or replace the node by one of a newer version "
+    "of its nvidia variant.",
+    "Talos Linux": "Talos Linux brings this part by extensions of its image: choose them in the image's schematic, run 'talosctl upgrade', "
+    "and load the modules in machine.kernel.modules.",
+    "Red Hat CoreOS": "The GPU Operator brings driver and toolkit to Red Hat CoreOS: read the log of this node's "
+    "nvidia-driver-daemonset pod and change its ClusterPolicy; files of the system change by a MachineConfig.",
+    "Flatcar Container Linux": "Flatcar brings this part: read 'journalctl -u nvidia', choose the driver in /etc/flatcar/nvidia-metadata "
+    "or its system extension, run 'systemctl restart nvidia', or replace the node.",
+}
 
 
 def owners_way(platform: str, owner: str, part: str, remedy: str) -> str:
@@ -111,6 +147,8 @@ def owners_way(platform: str, owner: str, part: str, remedy: str) -> str:
         return remedy
     if owner == "operator":
         return OWNERS_WAY["operator", "driver" if part == "libraries" else part]
+    if platform in _WAYS:
+        return _WAYS[platform]
     if owner == "image":
         return f"{platform} brings this part: take an image that has it right, and replace the node. Until then, on this node: {remedy}"
     return f"{platform} brings this part, and replaces what is changed by hand: recreate the node, or ask the provider."

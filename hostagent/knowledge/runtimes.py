@@ -1,8 +1,9 @@
 """What each version of a container runtime does with its configuration, and from which version it can use CDI.
 
 containerd: measured on 2026-11-22 with the programs 1.6.20, 1.7.24, 2.1.4 and 2.3.7, by ``config dump`` and by starting them
-(tests/real/test_containerd.py repeats it). CDI support of the others: documents of the Container Device Interface and of
-the NVIDIA Container Toolkit (release notes of 1.19.1), 2026-11.
+(tests/real/test_containerd.py repeats it); what 2.3.0 to 2.3.4 refuse beside that, by the loader of 2.3.4 (containerd pull request 12891).
+CDI support of the others: documents of the Container Device Interface and of the NVIDIA Container Toolkit (release notes of 1.19.1),
+2026-11.
 """
 
 from typing import NamedTuple
@@ -17,7 +18,7 @@ SPEC_DIRS = ("/etc/cdi", "/var/run/cdi")
 class ContainerdRules(NamedTuple):
     """How one line of versions reads its configuration."""
 
-    since: tuple[int, int]
+    since: tuple[int, ...]
     max_config_version: int  # 0: not looked at
     deep_merge: bool  # imports merge into the CRI table; otherwise the last file that has the table replaces it
     strict_text: bool  # invalid UTF-8 and a byte order mark are refused
@@ -29,15 +30,17 @@ class ContainerdRules(NamedTuple):
     cdi_default: bool
     moves_old_names: tuple[int, ...]  # configuration versions whose tables below the old CRI name move to the new one, once all are merged
     moves_by_file: bool  # each file is brought to the newest version before all are merged
+    newer_import_ok: bool  # what the main file imports may be of a newer configuration version than the first that names one
     measured: bool = True  # False for a version that is not known, or newer: what it refuses is not known either
 
 
 #: Newest last.
 CONTAINERD = (
-    ContainerdRules((0, 0), 0, False, False, False, False, "", 4, False, False, (), False),
-    ContainerdRules((1, 7), 2, False, False, False, True, "io.containerd.", 4, True, False, (), False),
-    ContainerdRules((2, 0), 3, True, True, True, True, "", 2, True, True, (2,), False),
-    ContainerdRules((2, 3), 4, True, True, True, True, "", 2, True, True, (), True),
+    ContainerdRules((0, 0), 0, False, False, False, False, "", 4, False, False, (), False, True),
+    ContainerdRules((1, 7), 2, False, False, False, True, "io.containerd.", 4, True, False, (), False, True),
+    ContainerdRules((2, 0), 3, True, True, True, True, "", 2, True, True, (2,), False, True),
+    ContainerdRules((2, 3), 4, True, True, True, True, "", 2, True, True, (), True, False),
+    ContainerdRules((2, 3, 5), 4, True, True, True, True, "", 2, True, True, (), True, True),
 )
 
 #: The newest line that was measured: of a newer one nothing is known to be refused that this one reads.
@@ -111,7 +114,11 @@ DOCKER_CDI_DEFAULT = "28.3"
 DOCKER_MERGES_RUNTIMES = "18.09"
 #: CRI-O's built-in default runtime is crun from here on, runc before (CRI-O release notes).
 CRIO_CRUN_DEFAULT = "1.31"
+#: Where CRI-O looks for hooks unless hooks_dir says otherwise (crio.conf(5), oci-hooks(5)).
+CRIO_HOOKS = "/usr/share/containers/oci/hooks.d"
 
+#: NVIDIA's entries that a distribution's own template has on each node, used or not (canonical/microk8s, containerd-template.toml).
+TEMPLATE_ENTRIES = frozenset({("microk8s", "nvidia-container-runtime")})
 #: Units that start each runtime, without .service; a socket's starts it when somebody asks.
 RUNTIME_UNITS = {
     "containerd": ("containerd",),
@@ -122,6 +129,15 @@ RUNTIME_UNITS = {
     "docker": ("docker", "docker.socket", "snap.docker.dockerd"),
     "crio": ("crio",),
 }
+#: Programs that unpack their runtime, and write its configuration, as they first start (each project's installer and packages, 2026-11).
+FIRST_START = {
+    "k3s": ("/usr/local/bin/k3s", "/usr/bin/k3s", "/opt/bin/k3s"),
+    "rke2": ("/usr/local/bin/rke2", "/usr/bin/rke2", "/opt/rke2/bin/rke2"),
+    "k0s": ("/usr/local/bin/k0s", "/usr/bin/k0s", "/opt/bin/k0s"),
+}
+_TOOLKIT_FOUND = ("/usr/local/nvidia/toolkit/nvidia-container-runtime", "/usr/bin/nvidia-container-runtime")
+#: Those that then write an nvidia entry if they find the toolkit's runtime, and where (k3s, pkg/agent/containerd/runtimes.go).
+FINDS_TOOLKIT = {"k3s": _TOOLKIT_FOUND, "rke2": _TOOLKIT_FOUND}
 #: Units that run a kubelet, and whose: "" for one of its own (each project's unit files; snaps of EKS, Kubernetes and MicroK8s, 2026-11).
 KUBELET_UNITS = {
     **dict.fromkeys(("kubelet", "snap.kubelet-eks.daemon", "snap.kubelet.daemon", "snap.k8s.kubelet"), ""),
@@ -142,8 +158,9 @@ KUBELET_CONFIGS = (
 )
 #: What the kubelet takes where nothing is said (KubeletConfiguration v1beta1, containerRuntimeEndpoint).
 KUBELET_ENDPOINT = "/run/containerd/containerd.sock"
-#: cri-dockerd's socket, and that of the kubelets that contained it: behind them is Docker.
-DOCKER_ENDPOINTS = ("/run/cri-dockerd.sock", "/run/dockershim.sock", "/run/k3s/cri-dockerd/cri-dockerd.sock")
+#: cri-dockerd's socket, a daemon of its own; k3s contains it, and kubelets before 1.24 did: behind all of them is Docker.
+CRI_DOCKERD, K3S_DOCKER = "/run/cri-dockerd.sock", "/run/k3s/cri-dockerd/cri-dockerd.sock"
+DOCKER_ENDPOINTS = (CRI_DOCKERD, "/run/dockershim.sock", K3S_DOCKER)
 #: Where kubelets keep the sockets of their plug-ins.
 KUBELET_ROOTS = ("/var/lib/kubelet", "/var/lib/k0s/kubelet")
 DRA_DRIVER = "gpu.nvidia.com"

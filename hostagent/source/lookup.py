@@ -13,20 +13,20 @@ _TRIES = 16
 _NO_HELP = (errno.ENOSYS, errno.EPERM, errno.EXDEV, errno.EAGAIN)
 
 
-def by_kernel(root: int, path: str, flags: int, mode: int = 0o777) -> int:
+def by_kernel(root: int, path: str, flags: int) -> int:
     """A descriptor of `path`, as the kernel looks it up inside the directory `root`; by parts where it does not. Raises ``OSError``."""
     for _ in range(_TRIES):
         try:
-            return openat2_in_root(root, os.fsencode(path), flags | os.O_CLOEXEC, mode)
+            return openat2_in_root(root, os.fsencode(path), flags | os.O_CLOEXEC)
         except OSError as error:
             if error.errno not in _NO_HELP:
                 raise
             if error.errno != errno.EAGAIN:
                 break
-    return by_parts(root, path, flags, mode)
+    return by_parts(root, path, flags)
 
 
-def by_parts(root: int, path: str, flags: int, mode: int = 0o777) -> int:
+def by_parts(root: int, path: str, flags: int) -> int:
     """The same without the kernel's help."""
     with closing(Walk(root)) as walk:
-        return walk.open(path, flags, mode)
+        return walk.open(path, flags)

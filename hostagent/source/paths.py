@@ -13,8 +13,8 @@ from functools import cached_property
 
 from hostagent.source.walk import Walk
 
-#: Opens a path below a directory: (descriptor of that directory, path, flags, mode).
-LookUp = Callable[[int, str, int, int], int]
+#: Opens a path below a directory: (descriptor of that directory, path, flags).
+LookUp = Callable[[int, str, int], int]
 
 
 class Root:
@@ -37,21 +37,21 @@ class Root:
             for descriptor in self._descriptors.values():
                 os.close(descriptor)
 
-    def open(self, path: str, flags: int = os.O_RDONLY, *, follow: bool = True, mode: int = 0o777) -> int:
+    def open(self, path: str, flags: int = os.O_RDONLY, *, follow: bool = True) -> int:
         """A descriptor of what is at `path`, closed on exec, by the flags that the system call takes.
 
         Take ``O_PATH`` and look, then `reopen`: opening a device can do things, opening a FIFO can wait.
         """
         flags |= os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
         if self.path == "/":
-            return os.open(path, flags, mode)
+            return os.open(path, flags)
         if "\0" in path:
             raise ValueError("embedded null byte")
         if self._look_up is None:  # imported where a root needs it: on a machine's own the kernel is asked without more
             from hostagent.source.lookup import by_kernel
 
             self._look_up = by_kernel
-        return self._look_up(self._kept("/"), path, flags, mode)
+        return self._look_up(self._kept("/"), path, flags)
 
     def reopen(self, place: int, path: str, flags: int = os.O_RDONLY) -> int:
         """What the descriptor `place` (``O_PATH``) of `path` was opened on, and nothing else, by other flags."""

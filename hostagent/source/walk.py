@@ -37,7 +37,7 @@ class Walk:
         """Where the walk is: a path below the root, without a link in it."""
         return "/" + "/".join(self._names)
 
-    def open(self, path: str, flags: int, mode: int = 0o777) -> int:
+    def open(self, path: str, flags: int) -> int:
         """openat2(2) with RESOLVE_IN_ROOT, and its ``OSError``; but a magic link (proc_pid_root(5)) leads where its text says."""
         if not path or len(os.fsencode(path)) >= _PATH_MAX:
             raise _error(errno.ENAMETOOLONG if path else errno.ENOENT)
@@ -50,9 +50,8 @@ class Walk:
             elif part != "." and todo:
                 todo += self._followed(self._down(part))
             elif part != ".":
-                found = self._last(
-                    part, flags | os.O_DIRECTORY if directory else flags, mode, follow=directory or not flags & os.O_NOFOLLOW
-                )
+                asked = flags | os.O_DIRECTORY if directory else flags
+                found = self._last(part, asked, follow=directory or not flags & os.O_NOFOLLOW)
                 if isinstance(found, int):
                     return found
                 directory = directory or found.endswith("/")
@@ -84,10 +83,10 @@ class Walk:
         self._seen(self._here)
         return ""
 
-    def _last(self, part: str, flags: int, mode: int, *, follow: bool) -> "int | str":
+    def _last(self, part: str, flags: int, *, follow: bool) -> "int | str":
         """A descriptor of what is asked for, or the text of a link to follow."""
         try:
-            descriptor = os.open(part, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=self._here)
+            descriptor = os.open(part, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._here)
         except OSError as error:
             if follow and error.errno in (errno.ELOOP, errno.ENOTDIR):
                 return self._text(part, error)

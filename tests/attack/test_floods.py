@@ -49,6 +49,7 @@ FLOODS = {
     "few pins in each of many files": (PINS, "Package: a b c\nPin: version 1\nPin-Priority: 1001\n\n" * 50, 60),
     "words of options": (MODPROBE, whole("options nvidia ", "a "), 8),
     "tabs": (GRUB, whole("", "\t"), 8),
+    "CDI specifications": ("etc/cdi/{}.yaml", "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n" + "- name: a\n" * 8000, 100),
     "drop-ins": (DROP_IN, "[Service]\nLimitMEMLOCK=1\n" + "A=\\\n" * 5000, 300),
 }  # fmt: skip
 

@@ -58,7 +58,7 @@ def make(place, what):
 def seen(look_up, root, path, flags):
     """What was opened, or the number of the error."""
     try:
-        descriptor = look_up(root, path, flags, 0o600)
+        descriptor = look_up(root, path, flags)
     except OSError as error:
         return errno.errorcode[error.errno]
     try:
@@ -68,8 +68,11 @@ def seen(look_up, root, path, flags):
         os.close(descriptor)
 
 
-def judge(root, path, flags, mode):
-    return openat2_in_root(root, os.fsencode(path), flags | os.O_CLOEXEC, mode)
+def judge(root, path, flags):
+    """The kernel says EAGAIN for ``..`` while anybody on the machine renames or mounts."""
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            return openat2_in_root(root, os.fsencode(path), flags | os.O_CLOEXEC)
 
 
 @contextlib.contextmanager
@@ -172,7 +175,7 @@ def test_where_openat2_is_refused_every_path_is_looked_up_by_parts(tmp_path, err
     (tmp_path / "etc/out").symlink_to("/etc/passwd")
     refuse(437, error)
     with pytest.raises(OSError, match=os.strerror(error)):
-        openat2_in_root(os.open("/", os.O_PATH), b"etc", os.O_PATH, 0)
+        openat2_in_root(os.open("/", os.O_PATH), b"etc", os.O_PATH)
     files = Files(Root(str(tmp_path)))
     assert files.read("/etc/link") == b"inside"
     assert (files.read("/etc/out").why, files.read("/etc/nothing").why) == ("absent", "absent")

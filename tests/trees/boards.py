@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.trees import containers, driver, gpus, packages, system
+from tests.trees.claim import BOARD, claims
 from tests.trees.gpus import HGX, Place, Product
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, hgx_h100, persist, toolkit, ubuntu
 from tests.trees.system import Daemon
@@ -58,6 +59,7 @@ def _board(root: Path, name: str, product: Product, places: tuple[Place, ...] = 
     return tree
 
 
+@claims(source="lspci of HGX A100 boards in awslabs/amazon-eks-ami")
 def hgx_a100(root: Path) -> Tree:
     """Eight A100 under six NVSwitches; A100 tells NVML nothing of its fabric."""
     tree = _board(root, "hgx-a100-03", A100)
@@ -65,6 +67,7 @@ def hgx_a100(root: Path) -> Tree:
     return tree
 
 
+@claims("nvswitch.manager_errors", twin="hgx-a100", source="Fabric Manager User Guide, FM_STAY_RESIDENT_ON_FAILURES")
 def hgx_a100_manager_stayed(root: Path) -> Tree:
     """FM_STAY_RESIDENT_ON_FAILURES=1: the fabric manager runs and has not done its work, CUDA answers 802."""
     tree = hgx_a100(root)
@@ -73,6 +76,7 @@ def hgx_a100_manager_stayed(root: Path) -> Tree:
     return tree
 
 
+@claims(source="Fabric Manager User Guide, HGX B200")
 def hgx_b200(root: Path) -> Tree:
     """Eight B200: PCI shows no NVSwitch, four functions of a ConnectX-7 lead to them, nvlsm runs beside the fabric manager."""
     tree = _board(root, "hgx-b200-11", B200)
@@ -88,6 +92,7 @@ def hgx_b200(root: Path) -> Tree:
     return tree
 
 
+@claims(never=BOARD, source="aws-parallelcluster-cookbook pull request 3098")
 def p5_vm(root: Path) -> Tree:
     """EC2 p5.48xlarge: a virtual machine that has the whole board, eight H100 and four NVSwitches."""
     tree = _board(root, "ip-10-0-31-7", gpus.H100, vm=("Amazon EC2", "p5.48xlarge"))
@@ -95,6 +100,7 @@ def p5_vm(root: Path) -> Tree:
     return tree
 
 
+@claims("nvswitch.board", never=BOARD, twin="p5-vm", source="gpu-operator issue 2511")
 def p5_vm_seven_gpus(root: Path) -> Tree:
     """The same with seven of its eight GPUs: none of the sets that NVIDIA documents."""
     tree = _board(root, "ip-10-0-31-7", gpus.H100, HGX[:7], vm=("Amazon EC2", "p5.48xlarge"))
@@ -102,6 +108,7 @@ def p5_vm_seven_gpus(root: Path) -> Tree:
     return tree
 
 
+@claims("nvswitch.board", twin="hgx-h100-ubuntu2404")
 def hgx_h100_three_switches(root: Path) -> Tree:
     """One NVSwitch is gone from PCI; the driver lists the others."""
     tree = hgx_h100(root)
@@ -111,6 +118,7 @@ def hgx_h100_three_switches(root: Path) -> Tree:
     return tree
 
 
+@claims("nvswitch.links", twin="hgx-h100-ubuntu2404")
 def hgx_h100_links_down(root: Path) -> Tree:
     """All NVLinks of all GPUs are down: no GPU differs from its peers."""
     tree = hgx_h100(root)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.trees import containers, driver, formats, gpus, grub, others, packages, system
+from tests.trees.claim import claims
 from tests.trees.hosts import toolkit
 from tests.trees.system import Daemon
 from tests.trees.tree import BOOTED_AT, INSTALLED_AT, Tree
@@ -11,6 +12,7 @@ _NEWER = "6.8.0-90-generic"
 _EL_NEWER = "5.14.0-570.62.1.el9_6.x86_64"
 
 
+@claims(source="NVIDIA, DGX Spark release notes; GRUB manual, default")
 def pinned_second_kernel(root: Path) -> Tree:
     """The kernel that the driver was built for is pinned by its place, GRUB_DEFAULT="1>2"; a newer one has no module.
 
@@ -22,6 +24,7 @@ def pinned_second_kernel(root: Path) -> Tree:
     return tree
 
 
+@claims("kernel.headers", twin="pinned-second-kernel")
 def pinned_first_kernel(root: Path) -> Tree:
     """The same, pinned one place too early: "1>1" is the recovery mode of the newer kernel, which has no module."""
     tree = pinned_second_kernel(root)
@@ -29,6 +32,7 @@ def pinned_first_kernel(root: Path) -> Tree:
     return tree
 
 
+@claims(source="GRUB manual, default; Ubuntu wiki, Grub2")
 def saved_entry_of_a_removed_kernel(root: Path) -> Tree:
     """GRUB_DEFAULT=saved, and the kernel that was saved is gone: GRUB takes the first entry (Ubuntu wiki, Grub2; GRUB manual, default)."""
     tree = others.k3s_worker(root)
@@ -37,6 +41,7 @@ def saved_entry_of_a_removed_kernel(root: Path) -> Tree:
     return tree
 
 
+@claims("kernel.headers", twin="saved-entry-of-a-removed-kernel")
 def saved_entry_without_module(root: Path) -> Tree:
     """The same, and the first entry is a newer kernel without a module."""
     tree = saved_entry_of_a_removed_kernel(root)
@@ -45,6 +50,7 @@ def saved_entry_without_module(root: Path) -> Tree:
     return tree
 
 
+@claims(source="Red Hat, Changing the default kernel; Boot Loader Specification")
 def rhel9_bls_next_entry(root: Path) -> Tree:
     """A newer kernel came without its module; grubby keeps the default on the one that has it (Red Hat, "Changing the default kernel")."""
     tree = others.rhel9_module_streams(root)
@@ -53,6 +59,7 @@ def rhel9_bls_next_entry(root: Path) -> Tree:
     return tree
 
 
+@claims("kernel.headers", twin="rhel9-bls-saved")
 def rhel9_bls_newest(root: Path) -> Tree:
     """The same without a saved entry: blscfg's first entry is the newest kernel's."""
     tree = rhel9_bls_next_entry(root)
@@ -60,6 +67,7 @@ def rhel9_bls_newest(root: Path) -> Tree:
     return tree
 
 
+@claims(source="Amazon Linux 2023 user guide, GPU drivers")
 def amazon_linux_2023(root: Path) -> Tree:
     """Amazon Linux 2023: entries and no saved one, and the newest kernel has its module (Amazon Linux 2023 user guide, "GPU drivers")."""
     tree = others.rhel9_module_streams(root, "amzn2023", "6.1.156-177.286.amzn2023.x86_64")
@@ -69,6 +77,7 @@ def amazon_linux_2023(root: Path) -> Tree:
     return tree
 
 
+@claims(never=("dkms",), source="AlmaLinux/almalinux-deploy issue 271; weak-modules(8)")
 def almalinux9_weak_modules(root: Path) -> Tree:
     """AlmaLinux's signed open module, built for the first kernel of 9.6 and linked for the later one by weak-modules; Secure Boot is on.
 
@@ -90,6 +99,7 @@ def almalinux9_weak_modules(root: Path) -> Tree:
     return tree
 
 
+@claims("kernel.module_vermagic", never=("dkms",), twin="almalinux9-weak-modules")
 def almalinux9_copied_module(root: Path) -> Tree:
     """The same, after somebody copied the file to where weak-modules has a link: nobody compared its symbols."""
     tree = almalinux9_weak_modules(root)
@@ -117,6 +127,7 @@ def _index(tree: Tree, *files: str) -> None:
     tree.write(path, own + "".join(f"{file}:\n" for file in files), time=INSTALLED_AT)
 
 
+@claims(never=("dkms",), source="SUSE, NVIDIA open driver G06 signed")
 def sles15_kmp(root: Path) -> Tree:
     """SLES 15 SP6: SUSE's signed kernel module package beside NVIDIA's userland, and an entry that is saved by its title.
 
@@ -176,6 +187,7 @@ def _sles_packages(tree: Tree, module: str) -> None:
     )
 
 
+@claims("kernel.next_has_module", never=("dkms",), twin="sles15-kmp")
 def sles15_next_entry(root: Path) -> Tree:
     """The same; somebody chose another kernel for the next boot, for which there is no module."""
     tree = sles15_kmp(root)
@@ -186,6 +198,7 @@ def sles15_next_entry(root: Path) -> Tree:
     return tree
 
 
+@claims("driver.library_present", twin="k3s-worker", source="soperator pull request 2684")
 def libraries_cut_short(root: Path) -> Tree:
     """What mounts the libraries failed half-way: one is empty, one is cut short (soperator pull request 2684)."""
     tree = others.k3s_worker(root)
@@ -195,6 +208,7 @@ def libraries_cut_short(root: Path) -> Tree:
     return tree
 
 
+@claims(twin="k3s-worker", source="nvidia-modprobe(1); open-gpu-kernel-modules issue 547; go-tpm-tools issue 925")
 def uvm_nodes_later(root: Path) -> Tree:
     """nvidia_uvm is loaded at boot by modules-load.d, and no CUDA program has run: the setuid nvidia-modprobe makes its nodes then.
 
@@ -208,6 +222,7 @@ def uvm_nodes_later(root: Path) -> Tree:
     return tree
 
 
+@claims("driver.device_majors", twin="uvm-nodes-later")
 def uvm_nodes_never(root: Path) -> Tree:
     """The same without the setuid bit: no program of an ordinary user can make the nodes."""
     tree = uvm_nodes_later(root)
@@ -220,6 +235,7 @@ _DEBIAN_DRIVER, _DEBIAN_KERNEL = "535.261.03", "6.1.0-40-amd64"
 _DEBIAN_PACKAGES = ("libcuda1", "libnvidia-cfg1", "libnvidia-ml1", "nvidia-alternative", "nvidia-driver-bin", "nvidia-smi")
 
 
+@claims(source="Debian, source package nvidia-graphics-drivers 535.261.03-1")
 def debian12_own_driver(root: Path) -> Tree:
     """Debian 12 with its own packages: the proprietary module by DKMS, under names and alternatives of Debian's.
 
@@ -245,6 +261,13 @@ def debian12_own_driver(root: Path) -> Tree:
     return tree
 
 
+@claims("driver.version", twin="debian12-own-driver")
+def debian12_own_driver_pinned_580(root: Path) -> Tree:
+    """The same, judged by a profile that wants branch 580."""
+    return debian12_own_driver(root)
+
+
+@claims("kernel.module_present", twin="debian12-own-driver")
 def debian12_alternative_gone(root: Path) -> Tree:
     """The same after a reboot with the alternative removed: modprobe finds nothing behind the name nvidia."""
     tree = debian12_own_driver(root)
@@ -259,6 +282,7 @@ def debian12_alternative_gone(root: Path) -> Tree:
     return tree
 
 
+@claims("driver.version", source="Debian, nvidia-open-kernel-dkms 535.261.03-1, installed in a container")
 def debian12_image_without_kernel(root: Path) -> Tree:
     """An image as it is built in a container: headers and the open module by DKMS, and no kernel."""
     tree = Tree(root, kernel=_DEBIAN_KERNEL, driver=_DEBIAN_DRIVER)

@@ -131,6 +131,23 @@ def load_driver(tree: Tree, *, mode: int = 0o666, gid: int = 0) -> None:
     log_kernel(tree, f"NVRM: loading NVIDIA UNIX {platform}  {tree.driver}  {built}")
 
 
+def unload(tree: Tree) -> None:
+    """As after a boot at which nothing loaded the module: no GPU has a driver, and no node is there."""
+    for name in _LOADED:
+        tree.edit("/proc/modules", f"{name} 16384 0 - Live 0x0000000000000000\n", "")
+        tree.remove(f"/sys/module/{name}")
+    for path in ("/proc/driver/nvidia", "/sys/bus/pci/drivers/nvidia"):
+        tree.remove(path)
+    tree.write("/proc/devices", "Character devices:\n  1 mem\n  4 tty\n  5 /dev/tty\n\nBlock devices:\n259 blkext\n")
+    for entry in tree.at("/dev").iterdir():
+        if entry.name.startswith("nvidia"):
+            entry.unlink()
+    for device in tree.at("/sys/bus/pci/devices").iterdir():
+        link = tree.at(f"/sys/bus/pci/devices/{device.name}/driver")
+        if link.is_symlink() and link.readlink().name == "nvidia":
+            link.unlink()
+
+
 def node(tree: Tree, name: str, major: int, minor: int, mode: int = 0o666) -> None:
     """A device and the link that udev, or `nvidia-ctk system create-dev-char-symlinks`, makes to it."""
     tree.device(f"/dev/{name}", major, minor, mode)

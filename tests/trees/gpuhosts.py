@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.trees import containers, driver, gpus, packages, system
+from tests.trees.claim import BOARD, UNBIND, claims
 from tests.trees.gpus import HGX, Place, Product
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, persist, toolkit, ubuntu
 from tests.trees.others import t4_workstation_docker
@@ -71,6 +72,7 @@ def _hold(tree: Tree, places: tuple[Place, ...]) -> None:
         tree.write(f"/sys/bus/pci/devices/{place.pci}/driver_override", "vfio-pci\n")
 
 
+@claims(never=UNBIND, source="NVIDIA/cloud-native-docs, gpu-operator/gpu-operator-kubevirt.rst")
 def kubevirt_mixed(root: Path) -> Tree:
     """Four L40S: two for containers, two for the virtual machines of KubeVirt."""
     tree = _node(root, "kubevirt-gpu-2")
@@ -81,6 +83,7 @@ def kubevirt_mixed(root: Path) -> Tree:
     return tree
 
 
+@claims("gpu.present", never=UNBIND, twin="kubevirt-mixed")
 def kubevirt_all(root: Path) -> Tree:
     """All four are for virtual machines: the node has none for containers."""
     tree = _node(root, "kubevirt-gpu-2")
@@ -90,6 +93,7 @@ def kubevirt_all(root: Path) -> Tree:
     return tree
 
 
+@claims("gpu.passthrough", never=UNBIND, twin="kubevirt-mixed", source="Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, new_id")
 def kubevirt_unexplained(root: Path) -> Tree:
     """One of the two GPUs of virtual machines is bound to vfio-pci by hand (new_id): nothing says why."""
     tree = kubevirt_mixed(root)
@@ -97,6 +101,7 @@ def kubevirt_unexplained(root: Path) -> Tree:
     return tree
 
 
+@claims(source="NVIDIA, Unix legacy GPUs; open-gpu-kernel-modules, README")
 def workstation_display_card(root: Path) -> Tree:
     """An RTX A6000 for work, a GeForce GT 710 for the screen: no branch above 470 has the latter, nouveau drives it."""
     tree = _node(root, "desk-4")
@@ -111,6 +116,7 @@ def workstation_display_card(root: Path) -> Tree:
     return tree
 
 
+@claims("kernel.nouveau_loaded", twin="workstation-display-card")
 def workstation_nouveau_has_both(root: Path) -> Tree:
     """Nouveau has taken the RTX A6000 as well."""
     tree = _node(root, "desk-4")
@@ -122,6 +128,7 @@ def workstation_nouveau_has_both(root: Path) -> Tree:
     return tree
 
 
+@claims(source="NVIDIA, DGX Spark User Guide")
 def dgx_spark(root: Path) -> Tree:
     """A DGX Spark: one GB10, AArch64, Docker."""
     tree = Tree(root, kernel="6.14.0-1013-nvidia", driver=DRIVER, arch="aarch64")
@@ -137,6 +144,7 @@ def dgx_spark(root: Path) -> Tree:
     return tree
 
 
+@claims(never=BOARD, source="gpu-driver-container issue 735")
 def g5_manager_of_another_branch(root: Path) -> Tree:
     """EC2 g5.12xlarge of an image for all instance types: its fabric manager moved to another branch, and nothing needs it."""
     tree = _node(root, "ip-10-0-12-9", ("Amazon EC2", "g5.12xlarge"))
@@ -149,6 +157,7 @@ def g5_manager_of_another_branch(root: Path) -> Tree:
     return tree
 
 
+@claims("gpu.ecc_uncorrectable", never=BOARD, twin="g5-manager-of-another-branch", source="NVIDIA GPU Memory Error Management")
 def g5_contained_error(root: Path) -> Tree:
     """One uncorrectable error in the memory of a GPU: contained, a row waits to be remapped, the driver asks for a reset some day."""
     tree = _node(root, "ip-10-0-12-9", ("Amazon EC2", "g5.12xlarge"))
@@ -163,6 +172,7 @@ def g5_contained_error(root: Path) -> Tree:
     return tree
 
 
+@claims("gpu.ecc_uncorrectable", never=BOARD, twin="g5-contained-error")
 def g5_uncontained_error(root: Path) -> Tree:
     """The same error, not contained."""
     tree = g5_contained_error(root)
@@ -170,6 +180,7 @@ def g5_uncontained_error(root: Path) -> Tree:
     return tree
 
 
+@claims(twin="t4-workstation-docker", source="NVIDIA, Xid errors: 79 and 154")
 def t4_xid_before_reset(root: Path) -> Tree:
     """The GPU fell off the bus once; it was reset, and the driver says that nothing is wanted of it any more."""
     tree = t4_workstation_docker(root)
@@ -177,6 +188,7 @@ def t4_xid_before_reset(root: Path) -> Tree:
     return tree
 
 
+@claims("gpu.xid", twin="t4-xid-before-reset")
 def t4_xid_after_reset(root: Path) -> Tree:
     """It fell off again after the reset."""
     tree = t4_xid_before_reset(root)
@@ -184,6 +196,7 @@ def t4_xid_after_reset(root: Path) -> Tree:
     return tree
 
 
+@claims("gpu.xid", twin="t4-workstation-docker")
 def t4_log_wrapped(root: Path) -> Tree:
     """The ring buffer has lost all but the last hour, and there is no journal."""
     tree = t4_workstation_docker(root)
@@ -191,6 +204,7 @@ def t4_log_wrapped(root: Path) -> Tree:
     return tree
 
 
+@claims(twin="t4-workstation-docker")
 def t4_nouveau_boot_line(root: Path) -> Tree:
     """Nouveau looked for a file of firmware at boot, before the driver took the GPU."""
     tree = t4_workstation_docker(root)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.trees import containers, driver, gpus, packages, system
+from tests.trees.claim import claims
 from tests.trees.packages import TOOLKIT
 from tests.trees.system import Daemon
 from tests.trees.tree import BOOTED_AT, NOW, Tree
@@ -19,6 +20,7 @@ _MANAGER_LOG = (
 _LOST = "0000:9d:00.0"
 
 
+@claims(source="NVIDIA, HGX H100 and Fabric Manager User Guide; Kubernetes, Container Runtimes")
 def hgx_h100(root: Path) -> Tree:
     """Eight H100 under NVSwitches, Ubuntu 24.04, containerd 2 under Kubernetes, everything as it should be."""
     tree = Tree(root, kernel=KERNEL, driver=DRIVER)
@@ -100,6 +102,7 @@ def toolkit(tree: Tree, version: str = TOOLKIT_VERSION) -> None:
     containers.install_toolkit(tree)
 
 
+@claims("driver.library_match", twin="hgx-h100-ubuntu2404")
 def hgx_h100_userland_upgraded(root: Path) -> Tree:
     """The driver's packages were upgraded six days ago; the old module is still loaded."""
     tree = hgx_h100(root)
@@ -125,6 +128,7 @@ def hgx_h100_userland_upgraded(root: Path) -> Tree:
     return tree
 
 
+@claims("kernel.headers", twin="hgx-h100-ubuntu2404")
 def hgx_h100_next_kernel_without_module(root: Path) -> Tree:
     """A newer kernel came without its headers: DKMS built nothing for it, and the next boot takes it."""
     tree = hgx_h100(root)
@@ -135,6 +139,7 @@ def hgx_h100_next_kernel_without_module(root: Path) -> Tree:
     return tree
 
 
+@claims("gpu.on_bus", twin="hgx-h100-ubuntu2404")
 def hgx_h100_gpu_off_the_bus(root: Path) -> Tree:
     """One GPU fell off the bus: PCI reads all ones, NVML calls it lost, the kernel logged Xid 79."""
     tree = hgx_h100(root)
@@ -153,6 +158,7 @@ def hgx_h100_gpu_off_the_bus(root: Path) -> Tree:
     return tree
 
 
+@claims("driver.package_set_equal", twin="hgx-h100-ubuntu2404")
 def hgx_h100_fabricmanager_mismatch(root: Path) -> Tree:
     """The fabric manager's package moved to a newer branch alone, and refuses the driver: CUDA error 802."""
     newer = "590.48.01"

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 from tests.trees import containers, driver, gpus, packages, system
+from tests.trees.claim import PACKAGES, RUNTIME_CONFIGURATION, claims
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, own_libraries, persist, toolkit, ubuntu
 from tests.trees.packages import TOOLKIT
 from tests.trees.system import Daemon
 from tests.trees.tree import BOOTED_AT, Tree
 
 
+@claims(never=(*PACKAGES, *RUNTIME_CONFIGURATION), source="NVIDIA/gpu-operator, release 26.3, component matrix and driver container")
 def gpu_operator_driver_container(root: Path) -> Tree:
     """Four H100 on PCIe whose driver and toolkit the GPU Operator's containers bring; the host itself has neither."""
     tree = Tree(root, kernel=KERNEL, driver="580.126.20")
@@ -50,6 +52,7 @@ def gpu_operator_driver_container(root: Path) -> Tree:
     return tree
 
 
+@claims(never=("apt",), source="NVIDIA Driver Installation Guide, RHEL, module streams")
 def rhel9_module_streams(root: Path, distribution: str = "rocky9", kernel: str = "5.14.0-570.12.1.el9_6.x86_64") -> Tree:
     """Rocky Linux 9 with the module stream 580-open and DKMS; what rpm answers is written down here, not asked."""
     tree = Tree(root, kernel=kernel, driver=DRIVER)
@@ -118,6 +121,7 @@ def _boot_entry(tree: Tree) -> None:
     tree.write("/etc/default/grub", "GRUB_DEFAULT=saved\nGRUB_ENABLE_BLSCFG=true\n")
 
 
+@claims("driver.runfile", source="NVIDIA Driver Installation Guide, runfile")
 def debian12_runfile(root: Path) -> Tree:
     """Debian 12 whose driver came from NVIDIA's .run installer: no package owns it, nothing rebuilds it."""
     tree = Tree(root, kernel="6.1.0-40-amd64", driver=DRIVER, flavour="proprietary")
@@ -147,6 +151,7 @@ def debian12_runfile(root: Path) -> Tree:
     return tree
 
 
+@claims(never=RUNTIME_CONFIGURATION, source="k3s documentation, Alternative Container Runtime Support")
 def k3s_worker(root: Path) -> Tree:
     """A k3s agent: it brings containerd, and writes its configuration at each start."""
     tree = Tree(root, kernel=KERNEL, driver=DRIVER)
@@ -161,6 +166,7 @@ def k3s_worker(root: Path) -> Tree:
     return tree
 
 
+@claims(never=("dkms",), source="Ubuntu Server documentation, NVIDIA drivers: linux-modules-nvidia-580-server-open")
 def t4_workstation_docker(root: Path) -> Tree:
     """One T4 and Docker; the driver is Ubuntu's own, precompiled and signed, Secure Boot is on."""
     tree = Tree(root, kernel=KERNEL, driver=DRIVER)
@@ -198,6 +204,7 @@ def t4_workstation_docker(root: Path) -> Tree:
     return tree
 
 
+@claims(source="NVIDIA, IMEX Service for NVLink Networks; Coherent Driver Memory Management")
 def gb200_nvl(root: Path) -> Tree:
     """A compute node of a GB200 rack: four GPUs on a fabric that is run elsewhere, IMEX between the nodes, CDMM."""
     tree = Tree(root, kernel="6.8.0-1040-nvidia-64k", driver=DRIVER, arch="aarch64")

@@ -20,7 +20,8 @@ from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
 from hostagent.vocabulary import Kind
 from tests.judged import judged
-from tests.trees import boards, boots, gpuhosts, hosts, others, serving
+from tests.trees import boards, boots, clouds, field, gpuhosts, guests, hosts, others, serving
+from tests.trees.claim import Claim, claim_of
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
 
@@ -82,11 +83,35 @@ RECIPES: Mapping[str, Recipe] = {
     "uvm-nodes-later": Recipe(boots.uvm_nodes_later),
     "uvm-nodes-never": Recipe(boots.uvm_nodes_never),
     "debian12-own-driver": Recipe(boots.debian12_own_driver, "any"),
-    "debian12-own-driver-pinned-580": Recipe(boots.debian12_own_driver),
+    "debian12-own-driver-pinned-580": Recipe(boots.debian12_own_driver_pinned_580),
     "debian12-alternative-gone": Recipe(boots.debian12_alternative_gone, "any"),
     "debian12-image-without-kernel": Recipe(boots.debian12_image_without_kernel, kind="image"),
     **{name: Recipe(build) for name, build in serving.RECIPES.items()},
+    **{
+        name: Recipe(build, profile_name, "image" if "-image" in name else "host-root")
+        for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()
+    },
+    "microk8s-addon": Recipe(field.microk8s_addon, "any"),
+    "microk8s-without-addon": Recipe(field.microk8s_without_addon, "any"),
+    "docker-snap": Recipe(field.docker_snap),
+    "docker-snap-without-entry": Recipe(field.docker_snap_without_entry),
+    "cri-dockerd": Recipe(field.cri_dockerd),
+    "cri-dockerd-dead": Recipe(field.cri_dockerd_dead),
+    "openshift-4.20": Recipe(field.openshift, "gpu-operator-26.3"),
+    "openshift-4.20-driver-failed": Recipe(field.openshift_driver_failed, "gpu-operator-26.3"),
 }
+
+#: Recordings of real machines: they have no tree to say it beside.
+MACHINES: Mapping[str, Claim] = {
+    "no-gpu-vm": Claim(
+        "gpu.present", what="a real machine: a virtual machine with Debian 12 and without a GPU", source="`tests/trees/machine.py`"
+    ),
+}
+
+
+def claimed(name: str) -> Claim:
+    """What a person says of the host."""
+    return claim_of(RECIPES[name].build) if name in RECIPES else MACHINES.get(name, Claim())
 
 
 def record(name: str, root: Path, *, redact: bool = True) -> Tape:
@@ -98,21 +123,31 @@ def record(name: str, root: Path, *, redact: bool = True) -> Tape:
 def adopt(name: str, recorded: Tape, profile_name: str) -> dict[str, object]:
     """Replace the tape and the expectation of ``tests/hosts/<name>``; returns the expectation."""
     directory = HOSTS / name
+    directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         made = Path(place, "adopted")
         expected = snapshot.adopt(recorded, tape.dumps(recorded), str(made), profile.load(profile_name, site_file=""))
-        directory.mkdir(parents=True, exist_ok=True)
-        for file in made.iterdir():
-            shutil.copyfile(file, directory / file.name)
-    return expected
+        shutil.copyfile(made / "tape.json", directory / "tape.json")
+    return _written(name, expected)
 
 
 def judge(name: str) -> dict[str, object]:
     """Replace the expectation of a kept tape: what it cannot answer comes under ``not_recorded``; returns the expectation."""
     file = HOSTS / name / "expect.yaml"
     loaded = profile.load(yaml.safe_load(file.read_text())["profile"], site_file="")
-    expected = snapshot.expectation(judged(ReplayBackend(tape.load(str(HOSTS / name))), loaded))
-    file.write_text(yaml.safe_dump(expected, sort_keys=False))
+    return _written(name, snapshot.expectation(judged(ReplayBackend(tape.load(str(HOSTS / name))), loaded)))
+
+
+def _written(name: str, found: dict[str, object]) -> dict[str, object]:
+    """``expect.yaml``: what was found, and what a person claims."""
+    claim, verdict = claimed(name), ("profile", "single_node", "multi_node")
+    expected = {
+        **{key: found[key] for key in verdict},
+        **({"first": claim.first} if claim.first else {}),
+        **({"never": list(claim.never)} if claim.never else {}),
+        **{key: value for key, value in found.items() if key not in (*verdict, "first", "never")},
+    }
+    (HOSTS / name / "expect.yaml").write_text(yaml.safe_dump(expected, sort_keys=False))
     return expected
 
 

@@ -6,6 +6,7 @@ Sources stand beside each: the published configuration that its files repeat.
 from pathlib import Path
 
 from tests.trees import containers, driver, gpus, packages, system
+from tests.trees.claim import RUNTIME_CONFIGURATION, claims
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, persist, toolkit, ubuntu
 from tests.trees.system import Daemon
 from tests.trees.tree import BOOTED_AT, NOW, Tree
@@ -38,7 +39,7 @@ def _containerd(tree: Tree, config: str, version: str) -> None:
     packages.dpkg(tree, {"containerd.io": version})
 
 
-def _kubelet(tree: Tree, config: str, *flags: str, text: str) -> None:
+def kubelet(tree: Tree, config: str, *flags: str, text: str) -> None:
     """A kubelet with this configuration file, running."""
     tree.program("/usr/bin/kubelet")
     command = " ".join(("/usr/bin/kubelet", f"--config={config}", *flags))
@@ -80,15 +81,17 @@ conf_dir = "/etc/cni/net.d"
 _EKS_KUBELET = '{"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", "cgroupDriver": "systemd"}\n'
 
 
+@claims(source="awslabs/amazon-eks-ami, nodeadm/internal/containerd/config2.template.toml")
 def eks_gpu(root: Path) -> Tree:
     """EKS's own containerd file: nvidia is the default, and no runc entry beside it."""
     tree = worker(root, "ip-192-0-2-17")
     _containerd(tree, _EKS.format(name="nvidia", binary="/usr/bin/nvidia-container-runtime"), "2.1.5-1~ubuntu.24.04~noble")
     endpoint = "--container-runtime-endpoint=unix:///run/containerd/containerd.sock"
-    _kubelet(tree, "/etc/kubernetes/kubelet/config.json", endpoint, text=_EKS_KUBELET)
+    kubelet(tree, "/etc/kubernetes/kubelet/config.json", endpoint, text=_EKS_KUBELET)
     return tree
 
 
+@claims("runtime.nvidia_handler", twin="eks-gpu")
 def eks_gpu_without_handler(root: Path) -> Tree:
     """The file of a node without GPUs."""
     tree = eks_gpu(root)
@@ -128,14 +131,16 @@ _KUBEADM = (
 )
 
 
+@claims(source="Azure/AgentBaker, aks-node-controller/parser/templates/containerd_v2.toml.gtpl")
 def aks_gpu(root: Path) -> Tree:
     """AKS's containerd 2.3 with a version 4 file."""
     tree = worker(root, "aks-gpu-000001")
     _containerd(tree, _AKS, _DPKG_23)
-    _kubelet(tree, "/etc/default/kubeletconfig.json", text=_EKS_KUBELET)
+    kubelet(tree, "/etc/default/kubeletconfig.json", text=_EKS_KUBELET)
     return tree
 
 
+@claims("runtime.handler_cgroup", twin="aks-gpu-containerd-2.3")
 def aks_gpu_other_cgroups(root: Path) -> Tree:
     """The nvidia entry lost SystemdCgroup, under a kubelet that uses systemd."""
     tree = aks_gpu(root)
@@ -143,9 +148,49 @@ def aks_gpu_other_cgroups(root: Path) -> Tree:
     return tree
 
 
+# GPU Operator on AKS: NVIDIA/aicr issue 1688 (containerd 2.3.2, the Operator's toolkit 1.19.1); containerd pull request 12891.
+
+_AKS_2 = """version = 2
+oom_score = -999
+imports = ["/etc/containerd/conf.d/*.toml"]
+[plugins."io.containerd.grpc.v1.cri".containerd]
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      BinaryName = "/usr/bin/runc"
+      SystemdCgroup = true
+"""
+_OPERATORS = """version = {version}
+[plugins."{cri}".containerd.runtimes.nvidia]
+  runtime_type = "io.containerd.runc.v2"
+[plugins."{cri}".containerd.runtimes.nvidia.options]
+  BinaryName = "/usr/bin/nvidia-container-runtime"
+  SystemdCgroup = true
+"""
+
+
+def aks_drop_in(root: Path) -> Tree:
+    """A drop-in of the main file's own version, as RUNTIME_CONFIG_SOURCE=file makes it."""
+    tree = worker(root, "aks-gpu-000003")
+    _containerd(tree, _AKS_2, "2.3.2-ubuntu24.04u2")
+    tree.write("/etc/containerd/conf.d/99-nvidia.toml", _OPERATORS.format(version=2, cri="io.containerd.grpc.v1.cri"))
+    kubelet(tree, "/etc/default/kubeletconfig.json", text=_EKS_KUBELET)
+    return tree
+
+
+def aks_newer_drop_in(root: Path) -> Tree:
+    """The drop-in has the version of 'containerd config dump', and containerd does not start."""
+    tree = aks_drop_in(root)
+    tree.write("/etc/containerd/conf.d/99-nvidia.toml", _OPERATORS.format(version=4, cri="io.containerd.cri.v1.runtime"))
+    system.stop(tree, 901, "containerd.service")
+    return tree
+
+
 # kubeadm: Kubernetes, Container Runtimes; the kubelet's file names the endpoint.
 
 
+@claims(source="Kubernetes, Container Runtimes")
 def kubeadm_beside_docker(root: Path) -> Tree:
     """containerd under a kubelet, and a Docker for builds, both with the nvidia runtime."""
     tree = worker(root, "gpu-build-03")
@@ -156,10 +201,11 @@ def kubeadm_beside_docker(root: Path) -> Tree:
     packages.dpkg(
         tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "docker-ce": "5:28.5.2-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"}
     )
-    _kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
+    kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
     return tree
 
 
+@claims("runtime.service_running", twin="kubeadm-beside-docker")
 def kubeadm_containerd_dead(root: Path) -> Tree:
     """The kubelet's containerd is down; Docker runs on."""
     tree = kubeadm_beside_docker(root)
@@ -167,6 +213,7 @@ def kubeadm_containerd_dead(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.cri_enabled", twin="kubeadm-beside-docker")
 def kubeadm_without_cri(root: Path) -> Tree:
     """Docker's package put its own file of containerd in place: CRI is switched off."""
     tree = kubeadm_beside_docker(root)
@@ -174,6 +221,7 @@ def kubeadm_without_cri(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.nvidia_handler", twin="kubeadm-beside-docker", source="NVIDIA GPU Operator issues 413 and 432")
 def kubeadm_without_access(root: Path) -> Tree:
     """Only Docker got the nvidia runtime (NVIDIA GPU Operator issues 413 and 432)."""
     tree = kubeadm_beside_docker(root)
@@ -184,20 +232,22 @@ def kubeadm_without_access(root: Path) -> Tree:
 # GPU Operator: NVIDIA/cloud-native-docs, gpu-operator/cdi.rst; k8s-device-plugin, internal/cdi; DRA driver, cmd/gpu-kubelet-plugin.
 
 
+@claims(never=RUNTIME_CONFIGURATION, source="NVIDIA/cloud-native-docs, gpu-operator/cdi.rst; k8s-device-plugin, internal/cdi")
 def operator_nri(root: Path) -> Tree:
     """The Operator's CDI with its NRI plugin: containerd is not edited, the device plugin writes the specification."""
     tree = worker(root, "gpu-worker-11")
     containers.install_containerd(tree)
     tree.remove("/etc/containerd/conf.d")
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
-    _kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
-    _plugin_specification(tree, gpus.uuid(0))
+    kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
+    plugin_specification(tree, gpus.uuid(0))
     containers.cdi(tree, 1, path="/var/run/cdi/management.nvidia.com-gpu.yaml", kind="management.nvidia.com/gpu")
     for path in ("/run/nri/nri.sock", _DEVICE_PLUGIN):
         tree.socket(path)
     return tree
 
 
+@claims("runtime.nvidia_handler", twin="gpu-operator-nri")
 def operator_nri_left_behind(root: Path) -> Tree:
     """The Operator was removed: its specifications lie there, its device plugin is gone."""
     tree = operator_nri(root)
@@ -205,19 +255,20 @@ def operator_nri_left_behind(root: Path) -> Tree:
     return tree
 
 
+@claims(source="k8s-device-plugin, internal/cdi; nvcdi, namer.go")
 def operator_mig(root: Path) -> Tree:
     """A GPU in slices: the device plugin names them by UUID."""
     tree = worker(root, "gpu-worker-12", gpus.H100)
     gpus.fault(tree, "DeviceGetMigMode * value 1 1", "DeviceGetGpuFabricInfoV * error 3", "DeviceGetNvLinkState * error 3")
     containers.install_containerd(tree)
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
-    _kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
-    _plugin_specification(tree, "MIG-41b3f8a2-0d5e-5c1b-9f37-2a6c4e8d1b90", "MIG-9c7d2e14-6a3f-5b8e-8d20-5f1b3c9a7e62")
+    kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
+    plugin_specification(tree, "MIG-41b3f8a2-0d5e-5c1b-9f37-2a6c4e8d1b90", "MIG-9c7d2e14-6a3f-5b8e-8d20-5f1b3c9a7e62")
     tree.socket(_DEVICE_PLUGIN)
     return tree
 
 
-def _plugin_specification(tree: Tree, *names: str) -> None:
+def plugin_specification(tree: Tree, *names: str) -> None:
     """As ``nvidia-ctk``'s, by the device plugin: one device a name."""
     path, kind = "/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json", "k8s.device-plugin.nvidia.com/gpu"
     containers.cdi(tree, 1, path=path, kind=kind)
@@ -227,18 +278,20 @@ def _plugin_specification(tree: Tree, *names: str) -> None:
     tree.write(path, head + "".join(f'  - name: "{name}"{device}' for name in names), time=BOOTED_AT + 60)
 
 
+@claims(never=RUNTIME_CONFIGURATION, source="kubernetes-sigs/dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin")
 def operator_dra(root: Path) -> Tree:
     """GPUs by DRA: a specification is written for each claim, so that this idle node has none."""
     tree = worker(root, "gpu-worker-13")
     containers.install_containerd(tree)
     tree.remove("/etc/containerd/conf.d")
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
-    _kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
+    kubelet(tree, "/var/lib/kubelet/config.yaml", text=_KUBEADM)
     tree.socket(f"{_DRA}/dra.sock")
     tree.directory("/var/run/cdi")
     return tree
 
 
+@claims("runtime.nvidia_handler", twin="gpu-operator-dra")
 def operator_dra_without_plugin(root: Path) -> Tree:
     """The DRA driver's directory is there, its plug-in is not."""
     tree = operator_dra(root)
@@ -249,6 +302,7 @@ def operator_dra_without_plugin(root: Path) -> Tree:
 # Docker by flag: flatcar/sysext-bakery, nvidia_runtime's docker.service.d/10-nvidia.conf; nvidia-docker issue 1002.
 
 
+@claims(never=RUNTIME_CONFIGURATION, source="flatcar/sysext-bakery, nvidia_runtime, docker.service.d/10-nvidia.conf")
 def docker_by_flag(root: Path) -> Tree:
     """dockerd is told of the nvidia runtime by its command line."""
     tree = worker(root, "flat-gpu-1")
@@ -261,6 +315,7 @@ def docker_by_flag(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.config_accepted", never=RUNTIME_CONFIGURATION, twin="docker-by-flag", source="nvidia-docker issue 1002")
 def docker_by_flag_and_file(root: Path) -> Tree:
     """'nvidia-ctk runtime configure --set-as-default' wrote daemon.json, which now says what a flag says: dockerd does not start."""
     tree = docker_by_flag(root)
@@ -273,6 +328,7 @@ def docker_by_flag_and_file(root: Path) -> Tree:
 # Docker's hook: NVIDIA Container Toolkit 1.10, User Guide; Ubuntu's own docker.io beside its containerd.
 
 
+@claims(source="NVIDIA Container Toolkit 1.10, User Guide")
 def docker_hook(root: Path) -> Tree:
     """docker run --gpus by the hook alone; Ubuntu's containerd has CRI on, as it comes, and nobody asks it."""
     tree = worker(root, "lab-7")
@@ -282,6 +338,7 @@ def docker_hook(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.nvidia_handler", twin="docker-hook")
 def docker_hook_missing(root: Path) -> Tree:
     """The hook's package went away."""
     tree = docker_hook(root)
@@ -298,6 +355,7 @@ _CRIO = '[crio.image]\nsignature_policy = "/etc/crio/policy.json"\n\n[crio.runti
 _CRIO_NVIDIA = '[crio.runtime.runtimes.nvidia]\nruntime_path = "/usr/bin/nvidia-container-runtime"\nruntime_type = "oci"\n'
 
 
+@claims(source="cri-o/packaging, crio.conf.d/10-crio.conf; NVIDIA Container Toolkit, Installation Guide")
 def crio_worker(root: Path) -> Tree:
     """CRI-O under a kubelet, with the drop-in of 'nvidia-ctk runtime configure'."""
     tree = worker(root, "crio-gpu-2")
@@ -309,10 +367,38 @@ def crio_worker(root: Path) -> Tree:
     system.unit(tree, "crio.service", system.service("Container Runtime Interface for OCI (CRI-O)", "/usr/bin/crio"))
     system.run(tree, Daemon(902, ("/usr/bin/crio",), "crio.service", ("/run/crio/crio.sock",)))
     text = _KUBEADM.replace("/run/containerd/containerd.sock", "/var/run/crio/crio.sock")
-    _kubelet(tree, "/var/lib/kubelet/config.yaml", text=text)
+    kubelet(tree, "/var/lib/kubelet/config.yaml", text=text)
     return tree
 
 
+# OpenShift: openshift/machine-config-operator, crio.conf.d/00-default; gpu-operator pull request 1796: without CDI the toolkit of the
+# Operator leaves a hook, and no runtime entry.
+
+_MCO = """[crio.runtime]
+cgroup_manager = "systemd"
+hooks_dir = [
+    "/etc/containers/oci/hooks.d",
+    "/run/containers/oci/hooks.d",
+    "/usr/share/containers/oci/hooks.d",
+]
+"""
+_HOOK = (
+    '{"version": "1.0.0", "hook": {"path": "/usr/bin/nvidia-container-runtime-hook", "args": ["nvidia-container-runtime-hook", "prestart"]}, '
+    '"when": {"always": true, "commands": [".*"]}, "stages": ["prestart"]}\n'
+)
+
+
+@claims(twin="crio-worker", source="openshift/machine-config-operator, crio.conf.d/00-default; gpu-operator pull request 1796")
+def crio_hook(root: Path) -> Tree:
+    """The toolkit's hook in a directory that CRI-O lists, and no nvidia entry."""
+    tree = crio_worker(root)
+    tree.remove("/etc/crio/crio.conf.d/99-nvidia.toml")
+    tree.write("/etc/crio/crio.conf.d/00-default", _MCO)
+    tree.write("/run/containers/oci/hooks.d/oci-nvidia-hook.json", _HOOK, time=BOOTED_AT + 90)
+    return tree
+
+
+@claims("runtime.crio_dropin_path", twin="crio-worker")
 def crio_worker_wrong_directory(root: Path) -> Tree:
     """Toolkit 1.19.0 wrote the drop-in where CRI-O does not look."""
     tree = crio_worker(root)
@@ -324,6 +410,7 @@ def crio_worker_wrong_directory(root: Path) -> Tree:
 # k3s: its documentation, Alternative Container Runtime Support: it looks for the toolkit as it starts.
 
 
+@claims("runtime.nvidia_handler", never=RUNTIME_CONFIGURATION, twin="k3s-worker")
 def k3s_started_before_toolkit(root: Path) -> Tree:
     """The toolkit was installed after k3s wrote its containerd file."""
     from tests.trees.others import k3s_worker
@@ -339,6 +426,7 @@ def k3s_started_before_toolkit(root: Path) -> Tree:
 # Slurm with Enroot: NVIDIA/deepops, roles/nvidia-enroot; Slurm, Containers Guide.
 
 
+@claims(source="NVIDIA/deepops, roles/nvidia-enroot; Slurm, Containers Guide")
 def slurm_enroot(root: Path) -> Tree:
     """No daemon starts containers: Slurm's jobs do, with Enroot."""
     tree = worker(root, "slurm-gpu-04")
@@ -351,6 +439,7 @@ def slurm_enroot(root: Path) -> Tree:
     return tree
 
 
+@claims("runtime.service_running", twin="slurm-enroot")
 def slurm_dead_docker(root: Path) -> Tree:
     """A Docker that is enabled beside slurmd did not come up."""
     tree = slurm_enroot(root)
@@ -363,16 +452,19 @@ def slurm_dead_docker(root: Path) -> Tree:
 # podman: NVIDIA Container Toolkit, Support for Container Device Interface.
 
 
+@claims(source="NVIDIA Container Toolkit, Support for Container Device Interface")
 def podman_cdi(root: Path) -> Tree:
-    """podman and a specification that the refresh unit makes."""
+    """podman and a specification that the refresh unit makes, without the groups that this podman does not know (toolkit issue 1940)."""
     tree = worker(root, "ws-podman")
     for name in ("podman", "crun"):
         tree.program(f"/usr/bin/{name}")
     packages.dpkg(tree, {"podman": "4.9.3+ds1-1ubuntu0.2", "crun": "1.14.1-1"})
     containers.cdi(tree, 1)
+    tree.edit("/var/run/cdi/nvidia.yaml", "cdiVersion: 0.7.0", "cdiVersion: 0.5.0", time=BOOTED_AT + 60)
     return tree
 
 
+@claims("runtime.present", twin="podman-cdi")
 def podman_without_cdi(root: Path) -> Tree:
     """Nothing made a specification."""
     tree = podman_cdi(root)
@@ -383,6 +475,7 @@ def podman_without_cdi(root: Path) -> Tree:
 # config.toml: NVIDIA Container Toolkit issue 830; GPU Operator, Installing: pre-installed toolkit (sed s/^#root/root/).
 
 
+@claims("toolkit.config_values", twin="kubeadm-beside-docker", source="NVIDIA Container Toolkit issue 830")
 def toolkit_ldconfig(root: Path) -> Tree:
     """An ldconfig that newer toolkits refuse at each container start."""
     tree = kubeadm_beside_docker(root)
@@ -390,6 +483,7 @@ def toolkit_ldconfig(root: Path) -> Tree:
     return tree
 
 
+@claims("toolkit.config_values", twin="kubeadm-beside-docker", source="GPU Operator, Installing: pre-installed toolkit")
 def toolkit_root_left_behind(root: Path) -> Tree:
     """The host went from the Operator's driver container to packages, and kept its root."""
     tree = kubeadm_beside_docker(root)
@@ -416,6 +510,7 @@ RECIPES = {
     "docker-hook": docker_hook,
     "docker-hook-missing": docker_hook_missing,
     "crio-worker": crio_worker,
+    "crio-hook": crio_hook,
     "crio-worker-wrong-directory": crio_worker_wrong_directory,
     "k3s-started-before-toolkit": k3s_started_before_toolkit,
     "slurm-enroot": slurm_enroot,

@@ -27,6 +27,27 @@ OS_RELEASE = {
         'NAME="SLES"\nVERSION="15-SP6"\nVERSION_ID="15.6"\nPRETTY_NAME="SUSE Linux Enterprise Server 15 SP6"\nID="sles"\n'
         'ID_LIKE="suse"\nVARIANT_ID="sles-basic"\n'
     ),
+    "cos": (
+        'NAME="Container-Optimized OS"\nID=cos\nPRETTY_NAME="Container-Optimized OS from Google"\nVERSION=121\nVERSION_ID=121\n'
+        "BUILD_ID=18867.294.25\n"
+    ),
+    "rhcos": (
+        'NAME="Red Hat Enterprise Linux CoreOS"\nID="rhcos"\nID_LIKE="rhel fedora"\nVERSION="9.6.20251113-0"\nVERSION_ID="9.6"\n'
+        'VARIANT="CoreOS"\nVARIANT_ID=coreos\nPRETTY_NAME="Red Hat Enterprise Linux CoreOS 9.6.20251113-0"\nOPENSHIFT_VERSION="4.20"\n'
+    ),
+    "talos": 'NAME="Talos"\nID=talos\nVERSION_ID=v1.11.5\nPRETTY_NAME="Talos (v1.11.5)"\n',
+    "bottlerocket": (
+        'NAME=Bottlerocket\nID=bottlerocket\nVERSION="1.51.0 (aws-k8s-1.34-nvidia)"\nVARIANT_ID=aws-k8s-1.34-nvidia\nVERSION_ID=1.51.0\n'
+        'PRETTY_NAME="Bottlerocket OS 1.51.0 (aws-k8s-1.34-nvidia)"\n'
+    ),
+    "flatcar": (
+        'NAME="Flatcar Container Linux by Kinvolk"\nID=flatcar\nID_LIKE=coreos\nVERSION=4459.2.1\nVERSION_ID=4459.2.1\n'
+        'PRETTY_NAME="Flatcar Container Linux by Kinvolk 4459.2.1 (Oklo)"\nFLATCAR_BOARD="amd64-usr"\n'
+    ),
+    "ubuntu2204": (
+        'PRETTY_NAME="Ubuntu 22.04.5 LTS"\nNAME="Ubuntu"\nVERSION_ID="22.04"\nVERSION="22.04.5 LTS (Jammy Jellyfish)"\n'
+        "VERSION_CODENAME=jammy\nID=ubuntu\nID_LIKE=debian\nUBUNTU_CODENAME=jammy\n"
+    ),
     "rocky9": (
         'NAME="Rocky Linux"\nVERSION="9.6 (Blue Onyx)"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n'
         'PLATFORM_ID="platform:el9"\nPRETTY_NAME="Rocky Linux 9.6 (Blue Onyx)"\n'

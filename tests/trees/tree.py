@@ -26,7 +26,7 @@ class Tree:
         self.programs: dict[tuple[str, ...], str] = {}
         root.mkdir(parents=True, exist_ok=True)
         for name in ("etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "var/lib", "run", "proc", "sys", "dev", "tmp"):
-            (root / name).mkdir(parents=True)
+            (root / name).mkdir(parents=True, exist_ok=True)
         for name in ("bin", "sbin", "lib", "lib64"):
             self.link(f"/{name}", f"usr/{name}")
         self.link("/var/run", "/run")

@@ -243,13 +243,18 @@ def test_a_family_that_says_nothing_is_told_last_and_has_no_condition(written):
     assert told.index("os.supported") < told.index("own_checks.disk.one") < told.index("kernel.headers")
 
 
-#: In which order one would look: a node without its GPU needs no word about the driver before that.
-LOOKED_AT = ("os", "gpu.present", "nvswitch.board", "gpu.bound", "gpu.passthrough", "gpu.on_bus", "gpu.lost", "kernel", "driver", "gpu", "nvswitch", "toolkit", "runtime", "cdi", "host")  # fmt: skip
+#: In which order one would look: a node without its GPU needs no word about the driver before that; a GPU that no driver has follows from a
+#: kernel without the module, and missing firmware from libraries of another version.
+LOOKED_AT = (
+    *("os", "gpu.present", "nvswitch.board", "gpu.passthrough", "gpu.on_bus", "gpu.lost", "kernel", "gpu.bound"),
+    *("driver.loaded", "driver", "driver.gsp_firmware", "gpu", "nvswitch", "toolkit", "runtime", "cdi", "host"),
+)
 
 
 def test_our_checks_are_told_causes_first():
     def place(name):
-        return min(number for number, prefix in enumerate(LOOKED_AT) if name == prefix or name.startswith(f"{prefix}."))
+        found = (number for number, prefix in enumerate(LOOKED_AT) if name == prefix or name.startswith(f"{prefix}."))
+        return LOOKED_AT.index(name) if name in LOOKED_AT else min(found)
 
     assert list(reading_order(CHECKS)) == sorted((one.id for one in CHECKS), key=lambda name: (place(name), name))
 

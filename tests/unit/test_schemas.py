@@ -4,7 +4,7 @@ import contextlib
 import json
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import jsonschema
 import pytest
@@ -22,6 +22,7 @@ from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
+from hostagent.facts.platform import Part, Platform
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
@@ -34,7 +35,7 @@ from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, dumps
 from hostagent.source.tape import load as load_tape
 from tests.judged import judged
 
-KINDS = (Gpu, Driver, Packages, Kernel, Os, Toolkit, Runtime)
+KINDS = (Gpu, Driver, Packages, Kernel, Os, Platform, Toolkit, Runtime)
 #: What checks run once for each of, and "" for the whole host.
 SUBJECTS = {"", *(subject_kind(one.inputs.subject[1]) for one in load_checks([OURS]) if one.inputs.subject)}
 FACTS = jsonschema.Draft202012Validator(facts_schema())
@@ -44,6 +45,8 @@ def sample(kind):
     """Any value of a type: the first alternative, one element of each collection."""
     if kind in (str, int, bool, float):
         return {str: "text", int: 1, bool: True, float: 1.0}[kind]
+    if get_origin(kind) is Literal:
+        return get_args(kind)[0]
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         return kind(**{field.name: sample(hints[field.name]) for field in fields(kind)})
@@ -114,7 +117,7 @@ def test_the_origin_of_the_driver_is_the_first_that_can_be_shown(changes, origin
     host = whole_host()
     for name, value in changes.items():
         object.__setattr__(host.of(Driver), name, value)
-    object.__setattr__(host.of(Os), "managed_by", "")
+    object.__setattr__(host.of(Platform), "driver", Part("", "host"))
     object.__setattr__(host.of(Packages).installed[0], "name", "nvidia-driver")
     assert report_facts(host)["driver"]["origin"] == origin
 
@@ -124,7 +127,7 @@ def test_an_origin_that_cannot_be_read_is_not_guessed():
     for kind, name, value in (
         (Driver, "runfile_traces", Unread("denied")),
         (Driver, "container_driver", False),
-        (Os, "managed_by", ""),
+        (Platform, "driver", Part("", "host")),
         (Packages, "installed", ()),
     ):
         object.__setattr__(host.of(kind), name, value)

@@ -1,16 +1,18 @@
 """MIG was switched after the CDI specification was made: it names the whole GPU where there are slices, or slices that are gone.
 
-A GPU without slices can be given to nobody: that stops the host where no other GPU is left, unless the DRA driver makes slices for
-each claim.
+A GPU without slices can be given to nobody: that stops the host where no other GPU is left. It is information where something here makes
+slices: the DRA driver for each claim, mig-manager (the unit of NVIDIA's mig-parted, or the GPU Operator's beside its device plugin).
 Nothing watches a change of MIG, the refresh unit does not either. A job that is given such a device fails to start, or starts
 and finds no GPU.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
-from hostagent.derived.access import CTK_KIND
+from hostagent.derived.access import CTK_KIND, slice_maker
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
 
@@ -32,7 +34,14 @@ from ._specs import valid_specs
     references=("NVIDIA Container Toolkit, CDI: limitations of the automatic refresh",),
 )
 def mig_devices(
-    gpu: Gpu, gpus: tuple[Gpu, ...], cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
+    gpu: Gpu,
+    gpus: tuple[Gpu, ...],
+    cdi: Cdi,
+    runtimes: tuple[Runtime, ...],
+    launchers: Launchers,
+    toolkit: Toolkit,
+    services: Services,
+    profile: Profile,
 ) -> Findings:
     mig, index = need(gpu.mig), need(gpu.index)
     if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, runtimes, launchers, profile)):
@@ -43,10 +52,10 @@ def mig_devices(
         skip("the specifications name devices by UUID only")
     slices = sorted(name for name in names if name.startswith(f"{index}:"))
     if mig.current and not slices:
-        if any("/plugins/" in path for path in need(launchers.plugin_sockets)):
-            skip("MIG is on without slices, and the DRA driver makes them for each claim")
-        say = warn if any(_can_be_given(one, names) for one in gpus) else fail
-        yield say(f"MIG is on, and no specification has a MIG device of GPU {index}", code="no-slices", found="none", wanted=f"{index}:0 …")
+        maker = slice_maker(launchers, toolkit, services)
+        say = warn if maker or any(_can_be_given(one, names) for one in gpus) else fail
+        message = f"MIG is on, and no specification has a MIG device of GPU {index}{f': {maker} makes slices' if maker else ''}"
+        yield say(message, code="no-slices", found="none", wanted=f"{index}:0 …", at_most="info" if maker else None)
     if not mig.current and slices:
         yield fail(f"MIG is off, and {slices[0]} is still specified", code="stale-slices", found=slices, wanted="none")
 

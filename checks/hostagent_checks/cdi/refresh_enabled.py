@@ -2,12 +2,19 @@
 
 The toolkit's packages enable nothing when they are installed into an image, so nodes from such an image come up without a
 specification. The service makes it at boot, the path unit makes it anew when a driver or the toolkit is installed.
+It counts where containers get GPUs by that specification alone, and is information where the runtime gives them in another way, too.
 """
 
+from typing import Literal
+
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.facts.cdi import Cdi
 from hostagent.facts.host import Services
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
+from ._refresh import is_spare
 from ._specs import skip_without_cdi
 
 _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
@@ -27,11 +34,13 @@ _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
     ),
     references=("NVIDIA Container Toolkit, CDI: automatic refresh", "systemctl(1), is-enabled"),
 )
-def refresh_enabled(services: Services, profile: Profile) -> Findings:
+def refresh_enabled(
+    services: Services, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, toolkit: Toolkit, profile: Profile
+) -> Findings:
     skip_without_cdi(profile)
-    for name in _UNITS:
-        unit = need(services.unit(name))
-        if need(unit.masked):
-            yield fail(f"{name} is masked, wanted enabled", code="masked", found="masked", wanted="enabled")
-        elif not need(unit.enabled):
-            yield fail(f"{name} is {need(unit.state)}, wanted enabled", code="not-enabled", found=need(unit.state), wanted="enabled")
+    units = [need(services.unit(name)) for name in _UNITS]
+    idle = [unit for unit in units if need(unit.masked) or not need(unit.enabled)]
+    weight: Literal["info"] | None = "info" if idle and is_spare(runtimes, launchers, cdi, toolkit, profile) else None
+    for unit in idle:
+        found, code = ("masked", "masked") if need(unit.masked) else (need(unit.state), "not-enabled")
+        yield fail(f"{unit.name} is {found}, wanted enabled", code=code, found=found, wanted="enabled", at_most=weight)

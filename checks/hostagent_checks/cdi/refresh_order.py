@@ -1,12 +1,17 @@
 """The CDI refresh waits for multi-user.target, which waits for a unit that waits for the refresh: systemd drops that unit's start.
 
-After a reboot docker, or whatever was told to start after the refresh, does not run; the journal says "Found ordering cycle".
+After a reboot docker, or whatever was told to start after the refresh, does not run; the journal says "Found ordering cycle". Of a host
+that runs it is a warning: what this boot left out `runtime.service_running` says. Of an image it counts in full where the unit serves jobs.
 Some releases of the toolkit ship the unit like this. A drop-in cannot clear ``After=``. Without a circle the order still makes the
 specification late: pods that need it fail for the first seconds after a boot, which counts where the profile wants CDI.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.derived.serving import serving
 from hostagent.facts.cdi import Cdi
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.runtimes import RUNTIME_UNITS
 from hostagent.profile import Profile
 
 
@@ -22,14 +27,17 @@ from hostagent.profile import Profile
     ),
     references=("NVIDIA Container Toolkit issues 1735 and 1611", "systemd.unit(5), Before= and After="),
 )
-def refresh_order(cdi: Cdi, profile: Profile) -> Findings:
+def refresh_order(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     cycles, late = need(cdi.refresh_cycles), need(cdi.refresh_after_target)
+    is_image = isinstance(cdi.generated, Unread) and cdi.generated.why == "not-running"
+    serves = _units(runtimes, launchers, profile) if cycles and is_image else set()
     for unit in cycles:
         yield fail(
             f"{unit} waits for nvidia-cdi-refresh.service, which waits for multi-user.target, which waits for {unit}",
             code="cycle",
             found=unit,
             wanted="no circle",
+            at_most=None if unit in serves else "warning",
         )
     if late and not cycles and profile.runtime.access == "cdi":
         yield warn(
@@ -38,3 +46,10 @@ def refresh_order(cdi: Cdi, profile: Profile) -> Findings:
             found="After=multi-user.target",
             wanted="before the runtimes",
         )
+
+
+def _units(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> set[str]:
+    """Units that start containers for jobs."""
+    chosen = serving(profile.runtime.kind, runtimes, launchers).runtimes
+    names = {name for one in chosen for name in RUNTIME_UNITS[one.key]} | {one.unit for one in need(launchers.kubelets)}
+    return {name if name.endswith(".socket") else f"{name}.service" for name in names}

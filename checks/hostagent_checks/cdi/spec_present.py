@@ -7,7 +7,7 @@ none. Where the runtime has no way at all to give GPUs, `runtime.nvidia_handler`
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import ways
-from hostagent.derived.serving import serving
+from hostagent.derived.serving import is_in_force, serving
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
@@ -48,7 +48,7 @@ def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], laun
 
 def _wanted_by(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> str:
     chosen = serving(profile.runtime.kind, runtimes, launchers)
-    found = [ways(one, cdi, launchers, toolkit) for one in chosen.runtimes if need(one.state) == "accepted"]
+    found = [ways(one, cdi, launchers, toolkit) for one in chosen.runtimes if is_in_force(one)]
     if any("dra" in one for one in found):
         return ""
     if profile.runtime.access == "cdi":

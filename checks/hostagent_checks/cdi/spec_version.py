@@ -1,12 +1,14 @@
 """A CDI specification is written in a version that an installed runtime cannot read: it refuses the file as a whole.
 
 Newer toolkits write a newer version, because they add the groups of device nodes.
-Older runtimes say "unresolvable CDI devices" and no more. A runtime whose CDI is off reads none of them.
+Older runtimes say "unresolvable CDI devices" and no more. A runtime whose CDI is off reads none of them. Where no daemon serves jobs,
+podman is judged.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.check import Finding, Findings, Step, check, fail, need, skip, warn
 from hostagent.derived.serving import serving
-from hostagent.facts.cdi import Cdi
+from hostagent.facts.cdi import Cdi, CdiSpec
+from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import satisfies, upstream
@@ -28,26 +30,49 @@ from ._specs import taken_specs
         ),
         Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
     ),
-    references=("CDI specification, released versions", "NVIDIA Container Toolkit, support for the Container Device Interface"),
+    references=(
+        "CDI specification, released versions",
+        "NVIDIA Container Toolkit, support for the Container Device Interface",
+        "NVIDIA Container Toolkit issues 1860 and 1940",
+    ),
 )
-def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, packages: Packages, profile: Profile) -> Findings:
     specs = taken_specs(cdi, profile)
     chosen = serving(profile.runtime.kind, runtimes, launchers).runtimes
-    if not chosen:
+    if not chosen and "podman" not in need(launchers.programs):
         skip("no container runtime serves jobs here")
+    if not chosen:
+        yield from _of_podman(specs, packages)
     for runtime in chosen:
         said = runtime.version
         version = "" if isinstance(said, Unread) and said.why == "error" else need(upstream(need(said)))
         for spec in specs:
             wanted = first_runtime(spec.cdi_version, runtime.kind)
-            if wanted and not version and need(runtime.cdi_enabled):
-                found = f"{runtime.key} of an unknown version"
-                yield warn(f"an older {runtime.key} cannot read {spec.path}", code="unknown-version", found=found, wanted=f">= {wanted}")
-            elif wanted and not satisfies(version, f">={wanted}") and need(runtime.cdi_enabled):
-                yield fail(
-                    f"{spec.path} is CDI {spec.cdi_version}, {runtime.key} {version} cannot read it, wanted {wanted} or newer",
-                    code="too-new",
-                    found=f"{runtime.key} {version}",
-                    wanted=f">= {wanted}",
-                    evidence=(spec.path,),
-                )
+            if _is_older(version, wanted) and need(runtime.cdi_enabled):
+                yield _too_new(spec, runtime.key, version, wanted)
+
+
+def _of_podman(specs: tuple[CdiSpec, ...], packages: Packages) -> Findings:
+    version = next((need(one.upstream) for one in need(packages.installed) if one.name == "podman"), "")
+    for spec in specs:
+        wanted = first_runtime(spec.cdi_version, "podman")
+        if _is_older(version, wanted):
+            yield _too_new(spec, "podman", version, wanted)
+
+
+def _is_older(version: str, wanted: str) -> bool:
+    """Or may be older, where the version is not known."""
+    return bool(wanted) and not (version and satisfies(version, f">={wanted}"))
+
+
+def _too_new(spec: CdiSpec, runtime: str, version: str, wanted: str) -> Finding:
+    if not version:
+        found = f"{runtime} of an unknown version"
+        return warn(f"an older {runtime} cannot read {spec.path}", code="unknown-version", found=found, wanted=f">= {wanted}")
+    return fail(
+        f"{spec.path} is CDI {spec.cdi_version}, {runtime} {version} cannot read it, wanted {wanted} or newer",
+        code="too-new",
+        found=f"{runtime} {version}",
+        wanted=f">= {wanted}",
+        evidence=(spec.path,),
+    )

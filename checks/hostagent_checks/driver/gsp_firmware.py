@@ -2,7 +2,8 @@
 
 The open module cannot start a GPU without it: "Direct firmware load for nvidia/<version>/gsp_….bin failed with error -2".
 GPUs that are awake keep theirs: while NVML works it is a warning, and the next reset, reload or boot fails. The proprietary module falls
-back to a driver without it.
+back to a driver without it: while NVML works with it, that is worth knowing and no more. Where the driver was upgraded on disk under the
+loaded module, its package took the firmware of the old version with it: a reboot mends that, as `driver.library_match` says.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
@@ -12,12 +13,15 @@ from hostagent.facts.unread import Unread
 
 from ._module import module_flavour, module_version
 
+_REBOOT = "The driver was upgraded under the loaded module: drain the host and reboot it (see driver.library_match)."
+
 
 @check(
     title="The GSP firmware of the driver's version is on disk",
     severity="critical",
     proved_by=("driver.nvml_initialises", "gpu.count_agrees"),
     since="0.1",
+    order=41,  # after library_match: firmware of another version follows from it
     headline="The GSP firmware of the driver is not on disk",
     remedy=(
         Step(
@@ -33,6 +37,16 @@ def gsp_firmware(driver: Driver, kernel: Kernel) -> Findings:
     present = need(driver.gsp_firmware)
     if not any(name == version for name, _ in present):
         works = not isinstance(driver.nvml_error_code, Unread) and driver.nvml_error_code == 0
-        report = fail if module_flavour(driver, kernel) == "open" and not works else warn
+        upgraded = _is_upgraded(driver, version, {name for name, _ in present})
+        is_open = module_flavour(driver, kernel) == "open"
+        report = fail if is_open and not works and not upgraded else warn
         found = tuple(name for name, _ in present)
-        yield report(f"no GSP firmware of driver {version} on disk", code="missing", found=found, wanted=version)
+        remedy = _REBOOT if upgraded else ""
+        finding = report(f"no GSP firmware of driver {version} on disk", code="missing", found=found, wanted=version, remedy=remedy)
+        yield finding if is_open or not works else finding._replace(at_most="info")
+
+
+def _is_upgraded(driver: Driver, version: str, present: "set[str]") -> bool:
+    """Another driver, whose libraries and firmware are there, took the place of the one that is loaded."""
+    library = driver.library("libnvidia-ml.so.1")
+    return driver.loaded is True and not isinstance(library, Unread) and library.version != version and library.version in present

@@ -11,6 +11,9 @@ from hostagent.facts.version import admits, branch, satisfies, upstream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part, names_driver
 from hostagent.profile import Profile
 
+#: Owners under which the host's packages count.
+_HOSTS = ("host", "any")
+
 
 @check(
     title="No hold or pin keeps a version that the profile does not want",
@@ -44,8 +47,8 @@ def hold_blocks(packages: Packages, profile: Profile) -> Findings:
 def _wanted_of(name: str, profile: Profile) -> str:
     """The constraint on a package of the host's; "" where a container owns what it belongs to."""
     if name in TOOLKIT_PACKAGES:
-        return profile.toolkit.version if profile.toolkit.owner == "host" else ""
-    return profile.driver.version if driver_part(name) and profile.driver.owner == "host" else ""
+        return profile.toolkit.version if profile.toolkit.owner in _HOSTS else ""
+    return profile.driver.version if driver_part(name) and profile.driver.owner in _HOSTS else ""
 
 
 def _wanted(lock: VersionLock, profile: Profile) -> str:
@@ -54,8 +57,8 @@ def _wanted(lock: VersionLock, profile: Profile) -> str:
     if not prefix:
         return ""
     if len(branch(prefix)) == 3:
-        return profile.driver.version if names_driver(lock.package) and profile.driver.owner == "host" else ""
-    if profile.toolkit.owner != "host":
+        return profile.driver.version if names_driver(lock.package) and profile.driver.owner in _HOSTS else ""
+    if profile.toolkit.owner not in _HOSTS:
         return ""
     return profile.toolkit.version if any(names(lock.package, name) for name in TOOLKIT_PACKAGES) else ""
 

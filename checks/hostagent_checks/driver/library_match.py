@@ -34,6 +34,7 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
     module = module_version(driver, kernel)
     for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
         library = need(driver.library(soname))
+        need(library.fault)  # what may be no library matches nothing
         if not library.version:
             need(Unread("error", f"{library.path} has no version in its name"))
         if library.version == module:
@@ -41,9 +42,7 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
         if "/compat/" in library.path:
             yield _compat(library.path, library.version, module)
             continue
-        running = kernel.at(kernel.release)
-        on_disk = running if isinstance(running, Unread) else running.nvidia_version
-        is_pending = not isinstance(on_disk, Unread) and on_disk == library.version
+        is_pending = library.version in _versions_on_disk(kernel)
         installed = () if isinstance(packages.installed, Unread) else packages.installed
         halfway = tuple(f"{one.name} is {one.state}" for one in installed if "nvidia" in one.name and one.state != "installed")
         code, remedy = ("half-installed", _FINISH) if halfway else ("reboot-pending", _REBOOT) if is_pending else ("mismatch", _ALIGN)
@@ -67,3 +66,13 @@ def _compat(path: str, version: str, module: str) -> Finding:
     report = warn if compare_upstream(version, module) > 0 else fail
     message = f"the linker finds CUDA's compatibility library {version} first, the kernel module is {module}"
     return report(message, code="cuda-compat", found=version, wanted=module, evidence=(path,), remedy=_COMPAT)
+
+
+def _versions_on_disk(kernel: Kernel) -> "set[str]":
+    """Of the running kernel's module; where an upgrade took that away (Arch keeps no old kernel), of the other kernels'."""
+    running = kernel.at(kernel.release)
+    own = running if isinstance(running, Unread) else running.nvidia_version
+    if not isinstance(own, Unread):
+        return {own}
+    others = () if isinstance(kernel.installed, Unread) else kernel.installed
+    return {one.nvidia_version for one in others if not isinstance(one.nvidia_version, Unread)}

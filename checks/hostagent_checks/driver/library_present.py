@@ -2,11 +2,14 @@
 
 NVML then says "NVML Shared Library Not Found" (12), CUDA programs do not start, and the container toolkit finds no
 library to mount. A file that is empty, cut short or of another architecture is no library: a mount or an installation that failed
-half-way leaves such files. Packages of the kernel module alone, and of compute libraries alone, can be installed without the other.
+half-way leaves such files. Packages of the kernel module alone, and of compute libraries alone, can be installed without the other. A
+platform that mounts them into containers from a place of its own (GKE, Container-Optimized OS, Talos) needs no entry in the linker's cache.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.driver import Driver
+from hostagent.derived.owned import lies_in_its_place
+from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 
 _REINSTALL = "Reinstall the package that the file belongs to, or repair what mounts it, then run 'ldconfig'."
@@ -26,7 +29,7 @@ _REINSTALL = "Reinstall the package that the file belongs to, or repair what mou
     ),
     references=("ld.so(8)", "nvml.h, NVML_ERROR_LIBRARY_NOT_FOUND"),
 )
-def library_present(driver: Driver) -> Findings:
+def library_present(driver: Driver, platform: Platform) -> Findings:
     libraries = need(driver.libraries)
     for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
         library = driver.library(soname)
@@ -35,7 +38,7 @@ def library_present(driver: Driver) -> Findings:
             yield fail(faulty[0], code="broken", found=faulty, wanted=f"a whole {soname}", remedy=_REINSTALL)
         elif isinstance(library, Unread):
             yield fail(f"the host has no {soname}", code="missing", found="none", wanted=soname)
-        elif not library.cached and not need(driver.container_driver):
+        elif not library.cached and not library.path.startswith(CONTAINER_ROOT) and not lies_in_its_place(platform, library.path):
             yield fail(
                 f"{library.path} is not in the dynamic linker's cache",
                 code="not-cached",

@@ -7,6 +7,7 @@ from hostagent.facts.driver import Driver
 @check(
     title="The NVIDIA kernel module is loaded",
     severity="critical",
+    order=39,  # before the driver's other findings, which may follow from it
     since="0.1",
     because=(
         "kernel.nouveau_loaded",

@@ -5,8 +5,10 @@ branch; an installation or upgrade then leaves the branch that jobs were tested 
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.owned import image_of
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
+from hostagent.facts.platform import Platform
 from hostagent.facts.version import admits
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 from hostagent.profile import Profile
@@ -27,12 +29,12 @@ from hostagent.profile import Profile
     ),
     references=("NVIDIA Driver Installation Guide, section Red Hat Enterprise Linux, Modularity",),
 )
-def module_stream(packages: Packages, os: Os, profile: Profile) -> Findings:
+def module_stream(packages: Packages, os: Os, platform: Platform, profile: Profile) -> Findings:
     stream = dict(need(packages.module_streams)).get(DRIVER_MODULE, "")
     if not stream:
         if not _has_modules(need(os.id), need(os.version_id)):
             skip("this distribution has no module of the driver")
-        if owner := need(os.managed_by):
+        if owner := image_of(platform, platform.driver):
             skip(f"{owner} brings the driver in its own way")
         if not any(driver_part(one.name) and need(one.origin) == "cuda" for one in need(packages.installed)):
             skip("no package of the driver is installed from NVIDIA's repository")

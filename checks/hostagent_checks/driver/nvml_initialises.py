@@ -25,7 +25,7 @@ def nvml_initialises(driver: Driver, profile: Profile) -> Findings:
         skip("the profile makes NVML optional")
     code = driver.nvml_error_code
     if isinstance(code, Unread) and code.why == "absent" and need(driver.loaded):
-        need(Unread("error", f"NVML could not be asked: {code.detail}"))
+        need(Unread("error", f"NVML could not be asked: {code.detail}", code.question))
     number = need(code)
     if number:
         silent = driver.nvml_driver_version if isinstance(driver.nvml_driver_version, Unread) else ""

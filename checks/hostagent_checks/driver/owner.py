@@ -21,8 +21,8 @@ from hostagent.profile import Profile
 )
 def owner(driver: Driver, profile: Profile) -> Findings:
     wanted = profile.driver.owner
-    if wanted == "provider":
-        skip("the profile gives the driver to the provider")
+    if wanted in ("provider", "any"):
+        skip("the profile gives the driver to the provider" if wanted == "provider" else "the profile takes any owner")
     found = "container" if need(driver.container_driver) else "host"
     if found == "host" and wanted == "container" and not need(driver.loaded):
         skip("no driver is loaded: nobody owns one")

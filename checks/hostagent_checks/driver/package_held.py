@@ -5,9 +5,10 @@ reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream 
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.owned import image_of
 from hostagent.derived.upgrades import moves
-from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
+from hostagent.facts.platform import Platform
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 
 from ._names import first_names
@@ -29,7 +30,7 @@ _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
     ),
     references=("NVIDIA Driver Installation Guide, section Version Locking", "apt-mark(8)"),
 )
-def package_held(packages: Packages, os: Os) -> Findings:
+def package_held(packages: Packages, platform: Platform) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name)]
     if not ours:
         skip("no package of the driver is installed")
@@ -37,7 +38,7 @@ def package_held(packages: Packages, os: Os) -> Findings:
     stream_holds = streams.get(DRIVER_MODULE, "")[:1].isdigit()
     free = [one.name for one in ours if not one.held and not (stream_holds and _in_stream(one))]
     if free:
-        if owner := need(os.managed_by):
+        if owner := image_of(platform, platform.driver):
             skip(f"{owner} brings the driver, and replaces it with the image")
         if len(free) == len(ours) and not any(moves(packages, one) for one in ours):
             skip("none is held, and no automatic upgrade takes them")

@@ -1,13 +1,16 @@
 """The package manager said "Complete!", and there is no kernel module: the package's script failed without anyone being told.
 
 rpm goes on when a script after the installation fails, so the package counts as installed. The DKMS package of the driver builds
-the module in that script; without a compiler, headers or an initramfs tool nothing was built, or not even registered.
+the module in that script; without a compiler, headers or an initramfs tool nothing was built, or not even registered. EKS's images keep the
+modules in archives and install one at their first boot.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.owned import comes_at_first_boot
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
+from hostagent.facts.platform import Platform
 from hostagent.knowledge.packages import driver_part, driver_stem
 
 
@@ -25,7 +28,7 @@ from hostagent.knowledge.packages import driver_part, driver_stem
     ),
     references=("rpm-scriptlets(7)", "Fedora Packaging Guidelines, section Scriptlets"),
 )
-def rpm_scriptlet(packages: Packages, driver: Driver, kernel: Kernel) -> Findings:
+def rpm_scriptlet(packages: Packages, driver: Driver, kernel: Kernel, platform: Platform) -> Findings:
     if need(packages.manager) != "rpm":
         skip("dpkg reports a failed script as the state of the package")
     builders = [one.name for one in need(packages.installed) if driver_part(one.name) and driver_stem(one.name).endswith("-dkms")]
@@ -34,6 +37,8 @@ def rpm_scriptlet(packages: Packages, driver: Driver, kernel: Kernel) -> Finding
     release = need(kernel.release)
     if any(one.release == release and need(one.nvidia_path) for one in need(kernel.installed)):
         return
+    if archive := comes_at_first_boot(platform, driver, release):
+        skip(f"the image installs the module at its first boot, out of {archive}")
     registered = any(True for _ in need(driver.dkms))
     found = f"no module for {release}, {'none built' if registered else 'nothing registered'} in DKMS"
     code = "not-built" if registered else "not-registered"

@@ -2,12 +2,13 @@
 
 It works. But no update reaches it, a new kernel gets a module only where DKMS was asked for, and packages that are
 installed later mix with it (see `driver.library_owner`). Where somebody else makes the whole image, as on AKS, it is theirs
-to change.
+to change. A container (LXC, Incus) has its host's module, and its libraries have to be of that version, whatever brings them.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.owned import image_of
 from hostagent.facts.driver import Driver
-from hostagent.facts.os import Os
+from hostagent.facts.platform import Platform
 
 
 @check(
@@ -18,9 +19,11 @@ from hostagent.facts.os import Os
     remedy=(Step("install", "To move to packages run 'nvidia-uninstall', then install the driver's packages."),),
     references=("NVIDIA driver README, chapter Installing the NVIDIA Driver",),
 )
-def runfile(driver: Driver, os: Os) -> Findings:
+def runfile(driver: Driver, platform: Platform) -> Findings:
     traces = need(driver.runfile_traces)
     if traces:
-        if owner := need(os.managed_by):
+        if owner := image_of(platform, platform.driver):
             skip(f"{owner} brings the driver in its own way")
+        if platform.in_container:
+            skip("a container, whose libraries follow the module of its host")
         yield fail("a .run file installed the driver", code="runfile", found=traces, wanted="packages", evidence=traces)

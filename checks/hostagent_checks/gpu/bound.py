@@ -1,11 +1,11 @@
 """The GPU has no driver of NVIDIA's: CUDA cannot see it.
 
-With nouveau, the free display driver took the GPU before NVIDIA's could. With no driver, the module is not loaded, or refused
+With nouveau, the free display driver took the GPU before NVIDIA's could. With no driver, the module that is loaded refused
 this GPU (too old or too new for it, or an open module and a GPU without GSP). A GPU on vfio-pci is for a virtual machine:
 `gpu.passthrough` tells of it. A display card that is too old for the driver is left out beside a GPU that works.
 """
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 
@@ -19,7 +19,8 @@ _NOUVEAU = "Blacklist nouveau, rebuild the initramfs and reboot."
     severity="critical",
     since="0.1",
     because=("kernel.nouveau_loaded", "driver.loaded"),
-    order=21,  # before kernel and driver, whose findings may follow from it
+    part="driver",
+    order=35,  # after kernel, whose findings it may follow from, and before driver
     headline="{device} is not bound to NVIDIA's driver",
     remedy=(
         Step(
@@ -32,9 +33,13 @@ def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     found = need(gpu.bound_to)
     if found == "nvidia":
         return
+    if not found and driver.loaded is False:
+        skip("the module is not loaded: driver.loaded says so, and the kernel's findings why")
     skip_of_virtual_machine(gpu)
     skip_display_card(gpu, gpus, driver)
     need(gpu.on_pci)  # whether it is a GPU at all
+    if not found and driver.loaded is False:
+        skip("no module of NVIDIA's is loaded: driver.loaded judges that")
     yield fail(
         f"{found or 'no driver'} has the GPU, wanted nvidia",
         code="nouveau" if found == "nouveau" else "other" if found else "none",

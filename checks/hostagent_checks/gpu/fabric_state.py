@@ -11,6 +11,7 @@ from hostagent.facts.gpu import Gpu
 @check(
     title="The GPU has joined its NVLink fabric",
     severity="critical",
+    order=61,  # after the fabric manager's own faults, which are its causes
     since="0.1",
     because=(
         "nvswitch.manager_version",

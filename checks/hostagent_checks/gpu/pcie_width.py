@@ -7,7 +7,7 @@ but not in a virtual machine, where nobody can reach the slot.
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.host import Machine
+from hostagent.facts.platform import Platform
 
 from ._judged import skip_of_virtual_machine
 from ._peers import alike, need_all, told
@@ -25,7 +25,7 @@ _NO_WIDTH = (0, 63, 255)
     remedy=(Step("replace", "Power the node off and reseat the GPU or its riser; compare the slot's wiring with the board's manual."),),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_width",),
 )
-def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], machine: Machine) -> Findings:
+def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], platform: Platform) -> Findings:
     width, most = need(gpu.link_width), need(gpu.link_width_max)
     if width in _NO_WIDTH or most in _NO_WIDTH:
         skip(f"the link reports no width ({width} of {most})")
@@ -39,7 +39,7 @@ def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], machine: Machine) -> Findings:
         return
     need_all(widths)  # what was lost may be wider
     if not peers:
-        if need(machine.virtual):
+        if need(platform.virtual) == "vm":
             skip(f"{width} lanes of {most}, and the virtual machine's host has the slot")
         skip_of_virtual_machine(gpu)
         yield warn(f"{width} lanes, the GPU can use {most}", code="narrow", found=width, wanted=most)

@@ -2,20 +2,25 @@
 
 Then every job waits seconds for the GPU to start, settings are lost between jobs, and health tools wake the GPU each
 time. The persistence daemon, or the older persistence mode, keeps it up. Without NVML the daemon's socket decides.
-Many images of virtual machines come without the daemon, so there it is not asked for.
+Many images of virtual machines come without the daemon, so there it is not asked for; a container's host has its own.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.host import Machine
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.profile import Profile
+
+from ._judged import VFIO
+
+_CALLED = {"vm": "virtual machine", "container": "container"}
 
 
 @check(
     title="The GPU stays initialised between jobs",
     severity="warning",
+    part="driver",
     since="0.1",
     because=("driver.persistenced", "driver.loaded"),
     headline="{device} is not kept initialised between jobs",
@@ -28,15 +33,17 @@ from hostagent.profile import Profile
     ),
     references=("NVIDIA Driver Persistence",),
 )
-def persistence(gpu: Gpu, driver: Driver, machine: Machine, profile: Profile) -> Findings:
+def persistence(gpu: Gpu, driver: Driver, platform: Platform, profile: Profile) -> Findings:
     if not profile.gpus.persistence:
         skip("the profile asks for no persistence")
     if isinstance(gpu.persistence, Unread) and gpu.persistence.why in NOT_APPLICABLE:
         if not need(driver.persistenced_socket):
-            _on_a_board(machine)
+            if not isinstance(gpu.bound_to, Unread) and gpu.bound_to == VFIO:
+                skip("vfio-pci has the GPU, for a virtual machine")
+            _on_a_board(platform)
             yield fail("the persistence daemon does not run", code="no-daemon", found="no socket", wanted="running")
     elif not need(gpu.persistence):
-        _on_a_board(machine)
+        _on_a_board(platform)
         running = driver.persistenced_socket is True
         yield fail(
             f"persistence is off{', though the persistence daemon runs' if running else ''}",
@@ -47,6 +54,6 @@ def persistence(gpu: Gpu, driver: Driver, machine: Machine, profile: Profile) ->
         )
 
 
-def _on_a_board(machine: Machine) -> None:
-    if need(machine.virtual):
-        skip("a virtual machine, and nothing keeps its GPU initialised")
+def _on_a_board(platform: Platform) -> None:
+    if virtual := need(platform.virtual):
+        skip(f"a {_CALLED[virtual]}, and nothing keeps its GPU initialised")

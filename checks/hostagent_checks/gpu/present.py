@@ -14,14 +14,15 @@ from hostagent.profile import Profile
 from ._judged import VFIO
 
 _FOR_JOBS = (
-    "Ask who gave the GPUs to virtual machines, and judge these machines; a host that has no GPU for jobs of its own wants a profile "
-    "with gpus.required: false."
+    "Ask who gave the GPUs to virtual machines, and run hostagent in these machines. A host that has no GPU for jobs of its own (Proxmox, "
+    "Harvester) needs neither driver nor toolkit: send it no GPU jobs, and change nothing."
 )
 
 
 @check(
     title="The host has the GPUs that the profile wants",
     severity="critical",
+    part="gpus",
     since="0.1",
     order=20,  # before kernel and driver, whose findings may follow from it
     headline="This host does not have the GPUs that the profile wants",

@@ -3,18 +3,22 @@
 Usual cause: the kernel was updated and the module was not built for it, or the package with the precompiled module of
 this kernel is missing. Debian's modules have names of their own, and a link in /etc/alternatives says which of them is meant: without
 it none is. `nvidia-smi` then says that it could not communicate with the driver. Where the module is loaded all
-the same, its file was removed since, and the host works until the next reboot.
+the same, its file was removed since, and the host works until the next reboot. Some platforms load it from a place of their own, beside
+the libraries that they put there, and a container has its host's module.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.derived.owned import brought_by, comes_at_first_boot, in_driver_container
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.os import Os
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.os import MODULES_ELSEWHERE
 from hostagent.profile import Profile
 
-_CHOOSE = "Run 'update-alternatives --config nvidia' and keep or choose the module: that makes its links anew. Then run 'modprobe nvidia'."
+_CHOOSE = (
+    "Run 'update-alternatives --auto nvidia', then 'update-alternatives --auto glx': in this order they make the links anew by which "
+    "modprobe finds the module (--config instead of --auto chooses among several). Then run 'modprobe nvidia'."
+)
 
 
 @check(
@@ -31,13 +35,15 @@ _CHOOSE = "Run 'update-alternatives --config nvidia' and keep or choose the modu
     ),
     references=("depmod(8)", "NVIDIA/nvidia-docker issue 804"),
 )
-def module_present(kernel: Kernel, driver: Driver, os: Os, profile: Profile) -> Findings:
-    if profile.driver.owner != "host":
+def module_present(kernel: Kernel, driver: Driver, platform: Platform, profile: Profile) -> Findings:
+    if profile.driver.owner not in ("host", "any"):
         skip("the driver's owner brings the module")
     release = need(kernel.release)
     running = kernel.at(release)
     if not isinstance(running, Unread) and need(running.nvidia_path):
         return
+    if archive := comes_at_first_boot(platform, driver, release):
+        skip(f"the image installs the module at its first boot, out of {archive}")
     named = () if isinstance(running, Unread) or isinstance(running.nvidia_named, Unread) else running.nvidia_named
     others = tuple(one.release for one in need(kernel.installed) if one.release != release and need(one.nvidia_path))
     code = "not-chosen" if named else "other-kernel-has-it" if others else "missing"
@@ -46,10 +52,12 @@ def module_present(kernel: Kernel, driver: Driver, os: Os, profile: Profile) -> 
         message = f"kernel {release} has {', '.join(named)}, and modprobe finds nothing behind the name nvidia"
     remedy = _CHOOSE if named else ""
     if driver.loaded is True:
-        if need(driver.container_driver):
+        if in_driver_container(driver):
             skip("a driver container brought the module: driver.owner judges that")
-        if (owner := need(os.managed_by)) in MODULES_ELSEWHERE:
+        if owner := brought_by(platform, driver):
             skip(f"{owner} loads the module from a directory of its own")
+        if platform.in_container:
+            skip("a container, and its host has the module")
         yield warn(
             message + ", yet one is loaded", code="removed", found="loaded, not on disk", wanted="on disk", evidence=others, remedy=remedy
         )

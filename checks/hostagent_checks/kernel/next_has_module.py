@@ -14,6 +14,11 @@ from hostagent.profile import Profile
 from ._boot import is_image
 from ._fit import mended_by, misfit
 
+_PACKAGE = (
+    "Before the next reboot install the module package of that kernel from the origin of the one that is there, or make a kernel that has "
+    "one the default entry and hold the kernel packages."
+)
+
 
 @check(
     title="The kernel of the next boot has an nvidia module that fits",
@@ -30,7 +35,8 @@ from ._fit import mended_by, misfit
     references=("NVIDIA/yum-packaging-precompiled-kmod issues 35 and 50", "Linux kernel, kernel/module/version.c, same_magic"),
 )
 def next_has_module(kernel: Kernel, driver: Driver, profile: Profile) -> Findings:
-    if profile.driver.owner != "host":
+    owner = profile.driver.owner
+    if owner in ("container", "provider") or (owner == "any" and need(driver.container_driver)):
         skip("the driver's owner brings the module")
     is_known = not isinstance(kernel.next_release, Unread)
     if is_known and need(kernel.next_release) == need(kernel.release):
@@ -45,8 +51,13 @@ def next_has_module(kernel: Kernel, driver: Driver, profile: Profile) -> Finding
         one = kernel.at(release)
         if isinstance(one, Unread) or not need(one.nvidia_path):
             message = f"the next boot {takes} kernel {release}, which has no nvidia module"
-            yield fail(message, code="missing", found="none", wanted=f"nvidia.ko of {release}")
+            yield fail(message, code="missing", found="none", wanted=f"nvidia.ko of {release}", remedy=_remedy(driver))
         elif found := misfit(one, kernel, driver):
             report = fail if found.refused else warn
             message = f"the next boot {takes} kernel {release}: {found.message}"
             yield report(message, code=found.code, found=found.found, wanted=found.wanted, remedy=mended_by(one, driver))
+
+
+def _remedy(driver: Driver) -> str:
+    """Where DKMS builds nothing, packages bring the modules; "" for the check's own."""
+    return "" if isinstance(driver.dkms, Unread) or driver.dkms else _PACKAGE

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from hostagent.check import need, skip
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.platform import Platform
 from hostagent.knowledge.fabric import BOARDS, Board, Set, has_hidden_switches, is_on
 
 
@@ -22,7 +22,7 @@ def has_board(fabric: Fabric, gpus: tuple[Gpu, ...]) -> bool:
     return bool(need(fabric.nvswitches)) or any(has_hidden_switches(need(gpu.device_id)) for gpu in gpus)
 
 
-def find_board(fabric: Fabric, gpus: tuple[Gpu, ...], machine: Machine) -> Found:
+def find_board(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform) -> Found:
     """The board; the check does not apply where there is none, or one of a kind that is not known.
 
     PCI shows the NVSwitches of some. Of the others a host has the GPUs, and a virtual machine that has the whole board its bridges too.
@@ -33,17 +33,17 @@ def find_board(fabric: Fabric, gpus: tuple[Gpu, ...], machine: Machine) -> Found
         own = tuple(gpu for gpu in there if is_on(board, need(gpu.device_id)))
         if board.switch in kinds:
             return Found(board, own, kinds.count(board.switch))
-        if not board.switch and not kinds and own and (not need(machine.virtual) or need(fabric.nvlink5_managers)):
+        if not board.switch and not kinds and own and (not need(platform.virtual) or need(fabric.nvlink5_managers)):
             return Found(board, own, 0)
     return skip("this host has no board with NVSwitches, or one of a kind that is not known")
 
 
-def sets(found: Found, machine: Machine) -> tuple[Set, ...]:
+def sets(found: Found, platform: Platform) -> tuple[Set, ...]:
     """What the GPUs and switches that are there may be: all of the board, in a virtual machine also a part that NVIDIA documents."""
     whole = tuple(one for one in found.board.whole if _fits(one, found))
     if whole or not found.board.assigned:
         return whole
-    return tuple(one for one in found.board.assigned if _fits(one, found)) if need(machine.virtual) else ()
+    return tuple(one for one in found.board.assigned if _fits(one, found)) if need(platform.virtual) else ()
 
 
 def _fits(one: Set, found: Found) -> bool:

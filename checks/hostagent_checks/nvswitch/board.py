@@ -7,8 +7,8 @@ of the sets that NVIDIA documents for the board; seven of eight GPUs are none. W
 
 from hostagent.check import Findings, Step, check, fail
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.platform import Platform
 
 from ._board import find_board, sets
 
@@ -28,9 +28,9 @@ from ._board import find_board, sets
         "gpu-operator issue 2511",
     ),
 )
-def board(fabric: Fabric, gpus: tuple[Gpu, ...], machine: Machine) -> Findings:
-    found = find_board(fabric, gpus, machine)
-    if not sets(found, machine):
+def board(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform) -> Findings:
+    found = find_board(fabric, gpus, platform)
+    if not sets(found, platform):
         switched = bool(found.board.switch)
         wanted = " or ".join(f"{one.gpus} GPUs{f' and {one.switches} NVSwitches' if switched else ''}" for one in found.board.whole)
         there = f"{len(found.gpus)} GPUs{f' and {found.switches} NVSwitches' if switched else ''}"

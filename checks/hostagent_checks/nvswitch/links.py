@@ -10,8 +10,8 @@ from typing import NamedTuple
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu, Mig
-from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.fabric import LINKS_OF, LINKS_OFF
 
@@ -36,11 +36,11 @@ class _Links(NamedTuple):
     ),
     references=("NVIDIA Fabric Manager User Guide, GPU Baseboard Topologies", "NVIDIA NVML API Reference, nvmlDeviceGetNvLinkState"),
 )
-def links(fabric: Fabric, gpus: tuple[Gpu, ...], machine: Machine, driver: Driver) -> Findings:
-    found = find_board(fabric, gpus, machine)
+def links(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform, driver: Driver) -> Findings:
+    found = find_board(fabric, gpus, platform)
     if any(not isinstance(gpu.bound_to, Unread) and gpu.bound_to == "vfio-pci" for gpu in found.gpus):
         skip("virtual machines have GPUs of the board")
-    here = sets(found, machine) or found.board.whole
+    here = sets(found, platform) or found.board.whole
     down = [one for one in (_links(gpu, max(row.links for row in here)) for gpu in found.gpus) if one and one.up < one.wanted]
     if down and (option := _switched_off(driver)):
         skip(f"the driver's option {option} switches links off")

@@ -5,7 +5,7 @@ is the one to take.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.os import Os
+from hostagent.facts.platform import Platform
 
 
 @check(
@@ -16,7 +16,7 @@ from hostagent.facts.os import Os
     remedy=(Step("none", "Choose the driver and the toolkit in the settings of the system's owner, or let the GPU Operator bring them."),),
     references=("os-release(5)", "NVIDIA GPU Operator, platform support"),
 )
-def managed(os: Os) -> Findings:
-    owner = need(os.managed_by)
+def managed(platform: Platform) -> Findings:
+    owner = need(platform.name)
     if owner:
         yield fail(f"{owner} manages this system, wanted a system that packages change", code="managed", found=owner, wanted="nobody")

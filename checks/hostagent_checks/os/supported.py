@@ -1,11 +1,14 @@
 """NVIDIA publishes no driver packages for this distribution or version.
 
-What runs today may go on running, but a security fix of the driver or of the toolkit will not arrive as a package, and
-NVIDIA publishes no packages for it. Move the node to a listed version before the next driver upgrade is due.
+A driver of NVIDIA's cannot be installed as a package there. Where one of the distribution's own (Arch, Fedora's RPM Fusion, NixOS) or the
+.run installer's serves the GPUs now, this does not apply: its owner brings its fixes.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.facts.driver import Driver
 from hostagent.facts.os import Os
+from hostagent.facts.platform import Platform
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
 
 
@@ -22,11 +25,12 @@ from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
     ),
     references=("NVIDIA Driver Installation Guide, supported distributions", "os-release(5)"),
 )
-def supported(os: Os) -> Findings:
-    owner = need(os.managed_by)
-    if owner:
-        skip(f"{owner} owns the operating system, and brings the driver")
+def supported(os: Os, platform: Platform, driver: Driver) -> Findings:
     distribution = need(os.id)
+    if need(platform.base) == "guest" or (need(platform.base) == "managed" and not versions(distribution)):
+        skip(f"{need(platform.name)} brings the driver")
+    if not repository(distribution, _version(os)) and _serves(driver):
+        skip(f"NVIDIA has no repository for {distribution}, and a driver from elsewhere serves the GPUs")
     if not versions(distribution):
         known = ", ".join(one.id for one in DISTRIBUTIONS)
         yield fail(f"distribution {distribution}, wanted one of {known}", code="other-distribution", found=distribution, wanted=known)
@@ -35,3 +39,11 @@ def supported(os: Os) -> Findings:
     if not repository(distribution, version):
         wanted = ", ".join(versions(distribution))
         yield fail(f"{distribution} {version}, wanted one of {wanted}", code="other-version", found=version, wanted=wanted)
+
+
+def _version(os: Os) -> str:
+    return "" if isinstance(os.version_id, Unread) else os.version_id
+
+
+def _serves(driver: Driver) -> bool:
+    return driver.loaded is True and not isinstance(driver.nvml_error_code, Unread) and driver.nvml_error_code == 0

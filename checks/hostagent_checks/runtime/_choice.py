@@ -1,7 +1,7 @@
 """The runtimes that serve jobs on this host, and which of their entries are NVIDIA's."""
 
 from hostagent.check import need, skip
-from hostagent.derived.serving import Serving, serving
+from hostagent.derived.serving import Serving, is_in_force, serving
 from hostagent.facts.runtime import Handler, Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -30,8 +30,8 @@ def serving_ones(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: P
 
 
 def accepted_ones(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[Runtime, ...]:
-    """Those of them that accept their configuration; the check does not apply where there is none."""
-    found = tuple(one for one in serving_ones(runtimes, launchers, profile) if need(one.state) == "accepted")
+    """Those of them whose configuration is in force; the check does not apply where there is none."""
+    found = tuple(one for one in serving_ones(runtimes, launchers, profile) if is_in_force(one))
     return found or skip("no container runtime that serves jobs accepts its configuration")
 
 

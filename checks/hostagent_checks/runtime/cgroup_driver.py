@@ -1,13 +1,15 @@
 """The runtime manages cgroups beside systemd: two managers of one tree, and pods that die under memory pressure.
 
 On a host that systemd manages, the kubelet and the runtime both have to use the systemd driver. With cgroupfs in one of them pods are
-killed or not counted when resources get short; with different drivers they do not start.
+killed or not counted when resources get short; with different drivers they do not start. A kubelet that says cgroupfs itself has chosen
+it: NVIDIA names that as a way to keep GPUs in containers over a reload of systemd.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.serving import kubelets_of
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
@@ -26,7 +28,10 @@ from ._choice import skip_unserving
         ),
         Step("restart_service", "Restart the runtime and the kubelet."),
     ),
-    references=("Kubernetes, Container Runtimes: cgroup drivers",),
+    references=(
+        "Kubernetes, Container Runtimes: cgroup drivers",
+        "NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",
+    ),
 )
 def cgroup_driver(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, services: Services, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
@@ -35,7 +40,10 @@ def cgroup_driver(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: La
     driver = need(runtime.cgroup_driver)
     if not any(unit.exists for unit in need(services.units)):
         skip("systemd does not manage this host")
-    if not kubelets_of(runtime, launchers):
+    kubelets = kubelets_of(runtime, launchers)
+    if not kubelets:
         skip("no kubelet asks this runtime")
+    if driver == "cgroupfs" and all(not isinstance(one.cgroup_driver, Unread) and one.cgroup_driver == driver for one in kubelets):
+        skip("the kubelet says cgroupfs, too: they agree")
     if driver != "systemd":
         yield fail("the runtime does not use systemd's cgroups", code="not-systemd", found=driver, wanted="systemd")

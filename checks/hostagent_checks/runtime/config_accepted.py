@@ -2,10 +2,11 @@
 
 Each version of containerd refuses other things: a version line it does not know, short plugin names in a version 2 file, a value of
 the wrong type, an import that is not there, a table defined twice (a script appended the nvidia entry again), a k3s template that was
-copied over the generated file. A default runtime that has no entry is refused by the CRI plugin alone: containerd then runs, and
-the kubelet gets no answer. In containerd 1.x a file or drop-in that names only the nvidia runtime does that, because it replaces
-the built-in runc entry. Docker and CRI-O refuse a file they cannot parse; dockerd also one that says what a flag of its unit says, such
-as the default runtime.
+copied over the generated file. The first releases of containerd 2.3 refuse a drop-in of a newer version than the main file: the GPU
+Operator's toolkit writes one, because 'containerd config dump' tells it the newest version. A default runtime that has no entry is
+refused by the CRI plugin alone: containerd then runs, and the kubelet gets no answer. In containerd 1.x a file or drop-in that names
+only the nvidia runtime does that, because it replaces the built-in runc entry. Docker and CRI-O refuse a file they cannot parse;
+dockerd also one that says what a flag of its unit says, such as the default runtime.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -13,6 +14,11 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
+
+_OF_ONE_VERSION = (
+    "Make the drop-in anew from the main file: set RUNTIME_CONFIG_SOURCE=file in the GPU Operator's toolkit, or run 'nvidia-ctk runtime "
+    "configure --runtime=containerd --config-source=file'; or upgrade containerd. Then start it."
+)
 
 
 @check(
@@ -27,6 +33,7 @@ from ._choice import skip_unserving
     references=(
         "containerd, CRI Plugin Config Guide",
         "NVIDIA Container Toolkit issue 1430",
+        "NVIDIA/aicr issue 1688, and containerd pull request 12891",
     ),
 )
 def config_accepted(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
@@ -37,4 +44,5 @@ def config_accepted(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: 
     if state == "rejected":
         error = need(runtime.error)
         code = "cri-refused" if error.startswith("invalid plugin config") else "rejected"
-        yield fail(f"{runtime.key} refuses its configuration", code=code, found=error, wanted="an accepted configuration")
+        remedy = _OF_ONE_VERSION if error.startswith("drop-in config version") else ""
+        yield fail(f"{runtime.key} refuses its configuration", code=code, found=error, wanted="an accepted configuration", remedy=remedy)

@@ -1,11 +1,14 @@
 """The toolkit's drop-in lies where CRI-O does not look.
 
 Toolkit 1.19.0 writes /etc/crio/conf.d/99-nvidia.toml; CRI-O reads /etc/crio/crio.conf.d. The command reports success, and the nvidia
-runtime does not exist. Toolkit 1.19.1 has the right path.
+runtime does not exist. Toolkit 1.19.1 has the right path. Where nothing else gives containers GPUs, this is why none has any.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.access import ways
+from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
@@ -29,10 +32,18 @@ from ._choice import skip_unserving
         "CRI-O, crio.conf.d(5)",
     ),
 )
-def crio_dropin_path(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def crio_dropin_path(
+    runtime: Runtime, runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers, toolkit: Toolkit, profile: Profile
+) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     if runtime.kind != "crio":
         skip(f"{runtime.key} is not CRI-O")
     files = need(runtime.unimported)
     if files:
-        yield fail("a drop-in that CRI-O does not read", code="wrong-directory", found=files, wanted="/etc/crio/crio.conf.d")
+        yield fail(
+            "a drop-in that CRI-O does not read",
+            code="wrong-directory",
+            found=files,
+            wanted="/etc/crio/crio.conf.d",
+            at_least=None if ways(runtime, cdi, launchers, toolkit) else "critical",
+        )

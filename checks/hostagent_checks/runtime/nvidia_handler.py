@@ -1,11 +1,13 @@
 """The runtime that serves jobs gives containers no GPU: pods with the nvidia runtime class stay in ContainerCreating.
 
 The words are: no runtime for "nvidia" is configured; or, in Docker: unknown or invalid runtime name: nvidia. GPUs reach containers in
-several ways, and each counts only where this runtime can use it: a runtime entry called nvidia in the effective configuration; Docker's
-hook for --gpus; CDI that is switched on, with a specification of nvidia-ctk or of the running device plugin in a directory that the
-runtime reads; the socket of the DRA driver; the Operator's NRI plugin; a provider's mounts with libraries in them. An entry under a
-plugin name that containerd does not read, in a drop-in that nothing imports or in a file whose version line is missing has no effect,
-while 'nvidia-ctk runtime configure' has reported success. What a plug-in left behind gives nobody a GPU.
+several ways, and each counts only where this runtime can use it: a runtime entry called nvidia in the effective configuration; the
+toolkit's hook, which Docker runs for --gpus and CRI-O by a file in its hook directories; CDI that is switched on, with a specification
+of nvidia-ctk or of the running device plugin in a directory that the runtime reads; the socket of the DRA driver; the Operator's NRI
+plugin; a provider's mounts with libraries in them. An entry under a plugin name that containerd does not read, in a drop-in that nothing
+imports or in a file whose version line is missing has no effect, while 'nvidia-ctk runtime configure' has reported success.
+What a plug-in left behind gives nobody a GPU. In an image the specification that the refresh unit makes at the first boot counts, and
+of a k3s or RKE2 that never started the entry that it writes where the toolkit is.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -13,6 +15,7 @@ from hostagent.derived.access import CTK_KIND, ways
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._choice import accepted_ones
@@ -26,12 +29,19 @@ _REMEDIES = {
         "Install the toolkit and restart k3s (or rke2): it looks for nvidia-container-runtime as it starts. Do not edit its config.toml.",
     ),
     "microk8s": "Add the nvidia entry to /var/snap/microk8s/current/args/containerd-template.toml, or run 'microk8s enable nvidia'.",
+    "docker by snap": "See 'snap logs docker.nvidia-container-toolkit', mend what it names, and run 'snap restart docker'. The snap reads "
+    "/var/snap/docker/current/config/daemon.json, and nothing of /etc/docker.",
     "k0s": "Write the nvidia entry into a file of /etc/k0s/containerd.d and restart k0s.",
 }
-
+_CRIO_DROP_IN = "/etc/crio/crio.conf.d/99-nvidia.toml"
 _PLUGINS = (
     "A device plugin, a DRA driver or the GPU Operator wrote specifications here and does not serve: look at its pods on this node. On a "
     "node that they left, remove their files of /var/run/cdi and run 'nvidia-ctk runtime configure' for its runtime."
+)
+
+_SERVING = (
+    "A device plugin or a DRA driver serves on this node, and what it gives does not reach containers of this runtime: look at the log of "
+    "its pod, and whether it writes its specification into a directory that the runtime reads."
 )
 
 
@@ -70,12 +80,31 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
             found = tuple(word for word in found if word in _HANDLERS)
         if not found:
             names = ", ".join(handler.name for handler in need(one.handlers)) or "none"
-            usual = f"Run 'nvidia-ctk runtime configure --runtime={one.kind}', restart {one.key} and run this check again."
+            usual = f"Run '{_configure(one)}', restart {one.key} and run this check again."
             owners = _PLUGINS if any(spec.kind not in ("", CTK_KIND) for spec in need(cdi.specs)) else ""
+            owners = _SERVING if _is_plugged(one, launchers) else owners
             yield fail(
                 f"{one.key} gives containers no GPU",
                 code="absent",
                 found=f"{one.key}: {names}",
                 wanted=_WANTED[access],
-                remedy=owners or _REMEDIES.get(one.key, usual),
+                remedy=owners or _REMEDIES.get(_brought_by(one), usual),
             )
+
+
+def _is_plugged(one: Runtime, launchers: Launchers) -> bool:
+    """A plug-in of the kubelet's is at work, and this runtime takes specifications."""
+    sockets = () if isinstance(launchers.plugin_sockets, Unread) else launchers.plugin_sockets
+    return one.cdi_enabled is True and any("/device-plugins/" in path or "/plugins/" in path for path in sockets)
+
+
+def _configure(one: Runtime) -> str:
+    """nvidia-ctk's command; where it wrote CRI-O's drop-in to a directory that CRI-O does not read, it has to be told which."""
+    elsewhere = one.kind == "crio" and not isinstance(one.unimported, Unread) and one.unimported
+    where = f" --drop-in-config={_CRIO_DROP_IN}" if elsewhere else ""
+    return f"nvidia-ctk runtime configure --runtime={one.kind}{where}"
+
+
+def _brought_by(runtime: Runtime) -> str:
+    files = () if isinstance(runtime.config_files, Unread) else runtime.config_files
+    return "docker by snap" if any(path.startswith("/var/snap/docker/") for path in files) else runtime.key

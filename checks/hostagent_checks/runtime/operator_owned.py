@@ -28,8 +28,8 @@ from ._choice import nvidia_handlers, skip_unserving
 )
 def operator_owned(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
-    if profile.toolkit.owner == "provider":
-        skip("the profile gives the toolkit to the provider")
+    if profile.toolkit.owner in ("provider", "any"):
+        skip(f"the profile gives the toolkit to {'the provider' if profile.toolkit.owner == 'provider' else 'any owner'}")
     for handler in nvidia_handlers(runtime):
         owner = "container" if handler.binary.startswith("/usr/local/nvidia/toolkit/") else "host"
         if owner != profile.toolkit.owner:

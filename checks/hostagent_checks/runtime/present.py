@@ -7,8 +7,10 @@ start containers by programs that need no daemon: Enroot or Apptainer under slur
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import podman_has_gpus, slurm_has_containers
+from hostagent.derived.serving import is_there
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._choice import who_serves
@@ -51,15 +53,21 @@ def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profi
         return
     if chosen.by == "none" and (slurm_has_containers(launchers) or podman_has_gpus(cdi, launchers)):
         return
-    installed = [one for one in runtimes if need(one.state) != "absent"]
+    installed = [one for one in runtimes if is_there(one)]
     message = "no container runtime is in use" if installed and chosen.by == "none" else "no container runtime"
     wanted = "containerd, docker or crio in use" if chosen.by == "none" else kind
     remedy = ""
     if chosen.by == "none" and "podman" in need(launchers.programs):
-        need(cdi.generated)  # of an image: podman's specification is made at the boot
         remedy = _PODMAN
     yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy)
 
 
 def _found(runtimes: tuple[Runtime, ...]) -> tuple[str, ...]:
-    return tuple(f"{one.key} ({need(one.state)})" for one in runtimes)
+    return tuple(f"{one.key} ({_state(one)})" for one in runtimes)
+
+
+def _state(runtime: Runtime) -> str:
+    state = runtime.state
+    if isinstance(state, Unread):
+        return "has not started yet" if state.why == "not-running" else "its configuration cannot be read"
+    return state

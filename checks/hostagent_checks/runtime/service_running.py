@@ -3,15 +3,19 @@
 After a failed start (a configuration that is refused, an ordering cycle at boot, a package upgrade that stopped it) the service is down
 until somebody starts it. Each runtime that serves jobs counts by itself: a Docker that runs is of no use to a kubelet whose containerd
 is down. A Docker whose socket unit alone is enabled starts when somebody asks it; until then nothing shows that it can.
+A kubelet reaches Docker through cri-dockerd alone: where nobody listens for it, no pod starts, though Docker runs.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.derived.serving import kubelets_of
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.knowledge.runtimes import CRI_DOCKERD
 from hostagent.profile import Profile
 
 from ._choice import serving_ones
 
+_SHIM = "See 'systemctl status cri-docker.service cri-docker.socket' and 'journalctl -b -u cri-docker', mend what they name, then start it."
 _UNITS = {"rke2": "rke2-agent", "microk8s": "snap.microk8s.daemon-containerd", "k0s": "k0sworker"}
 
 
@@ -40,6 +44,20 @@ def service_running(
                 wanted="running",
                 remedy=remedy,
             )
+        elif one.key == "docker" and (dead := _unheard(one, launchers)):
+            yield fail(
+                f"nobody listens on {dead}, where the kubelet asks for Docker",
+                code="no-shim",
+                found=dead,
+                wanted="cri-dockerd listens",
+                remedy=_SHIM,
+            )
+
+
+def _unheard(docker: Runtime, launchers: Launchers) -> str:
+    """The socket of cri-dockerd on which nobody listens, "" where all kubelets are heard."""
+    asked = (one for one in kubelets_of(docker, launchers) if need(one.endpoint) == CRI_DOCKERD)
+    return next((need(one.endpoint) for one in asked if not need(one.shim_listens)), "")
 
 
 def _waits(services: Services, machine: Machine) -> bool:

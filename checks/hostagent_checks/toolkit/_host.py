@@ -6,7 +6,7 @@ from hostagent.profile import Profile
 
 def skip_unneeded(profile: Profile) -> None:
     """The checks of what is installed do not apply where a container brings the toolkit, or where no container runs."""
-    if profile.toolkit.owner != "host":
+    if profile.toolkit.owner not in ("host", "any"):
         skip(f"the profile gives the toolkit to {'a container' if profile.toolkit.owner == 'container' else 'the provider'}")
     if profile.toolkit.required == "never":
         skip("the profile wants no toolkit")

@@ -10,7 +10,8 @@ from hostagent.profile import Profile
 
 from ._host import skip_unneeded
 
-_NEEDED = ("/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk")
+_USUAL = "/usr/bin"
+_NEEDED = ("nvidia-container-runtime", "nvidia-ctk")
 
 
 @check(
@@ -27,7 +28,9 @@ def binary(toolkit: Toolkit, profile: Profile) -> Findings:
     binaries = dict(need(toolkit.binaries))
     if not binaries and not need(toolkit.packages):
         skip("the toolkit is not installed")
-    for path in _NEEDED:
+    folder = next((path.rpartition("/")[0] for path in binaries), _USUAL)
+    for name in _NEEDED:
+        path = next((one for one in binaries if one.endswith(f"/{name}")), f"{folder}/{name}")
         if not binaries.get(path, False):
             found = "not executable" if path in binaries else "missing"
             yield fail(f"{path} is {found}", code=found.replace(" ", "-"), found=f"{path} {found}", wanted="an executable file")

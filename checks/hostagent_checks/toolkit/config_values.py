@@ -3,12 +3,16 @@
 The file is read at each start. ``ldconfig`` must begin with @, which says that it is the host's own: newer versions refuse any other.
 ``root`` is where the driver is: a host that went from the GPU Operator's driver container to packages, or the other way, keeps the old
 one. ``runtimes`` are the programs that the nvidia runtime starts below it, of which one must be there. ``no-cgroups`` is for rootless
-containers: in others the legacy path then gives devices that cannot be opened.
+containers: in others the legacy path then gives devices that cannot be opened. Within a container (LXC, Incus) it has to be set, for nobody
+there may change device cgroups.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
+from hostagent.facts.platform import Platform
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.toolkit import JIT_CDI_SINCE, LDCONFIG_OF_HOST_SINCE, OWN_LDCONFIG
 from hostagent.profile import Profile
@@ -32,7 +36,9 @@ _SET = "nvidia-ctk config --in-place --set"
         "NVIDIA GPU Operator, Installing: pre-installed NVIDIA Container Toolkit",
     ),
 )
-def config_values(toolkit: Toolkit, driver: Driver, profile: Profile) -> Findings:
+def config_values(
+    toolkit: Toolkit, driver: Driver, platform: Platform, runtimes: tuple[Runtime, ...] | Unread, profile: Profile
+) -> Findings:
     skip_unneeded(profile)
     ldconfig = need(toolkit.ldconfig)
     if not need(toolkit.packages) and not need(toolkit.binaries):
@@ -45,9 +51,9 @@ def config_values(toolkit: Toolkit, driver: Driver, profile: Profile) -> Finding
             wanted=f"@{ldconfig}" if ldconfig else OWN_LDCONFIG,
             remedy=f"Run '{_SET} nvidia-container-cli.ldconfig={f'@{ldconfig}' if ldconfig else OWN_LDCONFIG}'.",
         )
-    if not need(toolkit.runtimes_found):
+    if _starts_below(runtimes) and not need(toolkit.runtimes_found):
         yield fail("no program below the nvidia runtime", code="no-runtime", found=need(toolkit.runtimes), wanted="one that is installed")
-    if need(toolkit.no_cgroups):
+    if need(toolkit.no_cgroups) and not platform.in_container:
         is_legacy = need(toolkit.mode) == "legacy" or compare_upstream(need(toolkit.version), JIT_CDI_SINCE) < 0
         yield (fail if is_legacy else warn)(
             "containers of root get devices that they cannot open",
@@ -59,15 +65,32 @@ def config_values(toolkit: Toolkit, driver: Driver, profile: Profile) -> Finding
     yield from _root(toolkit, driver)
 
 
+def _starts_below(runtimes: "tuple[Runtime, ...] | Unread") -> bool:
+    """Whether a runtime may start NVIDIA's, which starts one of those; Enroot and Docker's hook do without."""
+    return isinstance(runtimes, Unread) or any(isinstance(one.nvidia_handlers, Unread) or one.nvidia_handlers for one in runtimes)
+
+
 def _refuses_others(toolkit: Toolkit) -> bool:
     return compare_upstream(need(toolkit.version), LDCONFIG_OF_HOST_SINCE) >= 0
 
 
 def _root(toolkit: Toolkit, driver: Driver) -> Findings:
-    root = need(toolkit.root)
+    root = need(toolkit.root).rstrip("/")
     paths = [one.path for one in need(driver.libraries) if one.soname == "libcuda.so.1"]
     inside = [path for path in paths if path.startswith(CONTAINER_ROOT)]
     if paths and root == _CONTAINER_ROOT and not inside:
-        yield fail("root is a driver container that is not there", code="root", found=root, wanted="the host's own root")
+        yield fail(
+            "root is a driver container that is not there",
+            code="root",
+            found=root,
+            wanted="the host's own root",
+            remedy=f"Run '{_SET} nvidia-container-cli.root=/'.",
+        )
     elif paths and not root and len(inside) == len(paths):
-        yield fail("root is the host's, the driver is in a container", code="root", found="the host's own", wanted=_CONTAINER_ROOT)
+        yield fail(
+            "root is the host's, the driver is in a container",
+            code="root",
+            found="the host's own",
+            wanted=_CONTAINER_ROOT,
+            remedy=f"Run '{_SET} nvidia-container-cli.root={_CONTAINER_ROOT}'.",
+        )

@@ -5,9 +5,10 @@ the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.owned import image_of
 from hostagent.derived.upgrades import moves
-from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
+from hostagent.facts.platform import Platform
 from hostagent.facts.toolkit import Toolkit
 
 
@@ -24,12 +25,12 @@ from hostagent.facts.toolkit import Toolkit
     ),
     references=("apt-mark(8), apt_preferences(5)", "DNF versionlock plugin"),
 )
-def held(toolkit: Toolkit, packages: Packages, os: Os) -> Findings:
+def held(toolkit: Toolkit, packages: Packages, platform: Platform) -> Findings:
     installed = need(toolkit.packages)
     if not installed:
         skip("no package of the toolkit is installed")
     free = sorted(one.name for one in installed if not one.held)
-    if free and (owner := need(os.managed_by)):
+    if free and (owner := image_of(platform, platform.toolkit)):
         skip(f"{owner} brings the toolkit, and replaces it with the image")
     if len(free) == len(installed):
         if not any(moves(packages, one) for one in installed):

@@ -9,7 +9,7 @@ always or never instead.
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.derived.access import ways
-from hostagent.derived.serving import serving
+from hostagent.derived.serving import is_in_force, serving
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
@@ -50,7 +50,7 @@ def _skip_unused(toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Lau
     if profile.toolkit.required == "always":
         return
     chosen = serving(profile.runtime.kind, runtimes, launchers)
-    found = [set(ways(one, cdi, launchers, toolkit)) for one in chosen.runtimes if need(one.state) == "accepted"]
+    found = [set(ways(one, cdi, launchers, toolkit)) for one in chosen.runtimes if is_in_force(one)]
     if found and len(found) == len(chosen.runtimes) and all(one and one <= _WITHOUT for one in found):
         skip(f"GPUs reach containers without the toolkit: {', '.join(sorted(set().union(*found)))}")
     if chosen.by == "none" and _has_apptainer_alone(set(need(launchers.programs))) and need(launchers.slurmd):

@@ -8,6 +8,11 @@ from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
+_OTHER = (
+    "Set toolkit.owner: container (or any) in the profile where the GPU Operator is to own it; else set toolkit.enabled=false in its "
+    "values and install the host's packages."
+)
+
 
 @check(
     title="The toolkit has one owner",
@@ -28,7 +33,8 @@ def operator_owner(toolkit: Toolkit, profile: Profile) -> Findings:
             "the host and the GPU Operator both have a toolkit",
             code="two-owners",
             found=f"packages, and the GPU Operator's {operators}",
-            wanted=f"one, owned by the {profile.toolkit.owner}",
+            wanted="one" if profile.toolkit.owner == "any" else f"one, owned by the {profile.toolkit.owner}",
         )
     elif operators and profile.toolkit.owner == "host":
-        yield fail("the GPU Operator owns the toolkit", code="other-owner", found=f"the GPU Operator's {operators}", wanted="the host's")
+        found = f"the GPU Operator's {operators}"
+        yield fail("the GPU Operator owns the toolkit", code="other-owner", found=found, wanted="the host's", remedy=_OTHER)

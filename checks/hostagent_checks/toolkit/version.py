@@ -1,8 +1,8 @@
 """The toolkit is of another version than the profile wants: what containers get differs from what jobs were tested with.
 
 Versions with two fields, release candidates and package suffixes are compared as versions: a candidate is older than its release.
-Where the profile gives the toolkit to a container, the copy that the GPU Operator puts on the host is judged. Newer than an exact pin may
-be the fix of a vulnerability: the profile is then what changes, not the toolkit.
+Where the profile gives the toolkit to a container, or to any owner and the host has no packages of it, the copy that the GPU Operator
+puts on the host is judged. Newer than an exact pin may be the fix of a vulnerability: the profile is then what changes, not the toolkit.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -29,7 +29,8 @@ _NEWER = "Keep it, a newer one holds fixes: judge by a profile that takes it (ta
 def version(toolkit: Toolkit, profile: Profile) -> Findings:
     if profile.toolkit.owner == "provider":
         skip("the profile gives the toolkit to the provider")
-    found = need(toolkit.operator_version) if profile.toolkit.owner == "container" else need(toolkit.version)
+    operators = profile.toolkit.owner == "container" or (profile.toolkit.owner == "any" and _is_operators(toolkit))
+    found = need(toolkit.operator_version) if operators else need(toolkit.version)
     if not found:
         skip("the GPU Operator has put no toolkit on this host yet")
     wanted = profile.toolkit.version
@@ -37,3 +38,7 @@ def version(toolkit: Toolkit, profile: Profile) -> Findings:
         is_newer = wanted.startswith("==") and satisfies(found, wanted.replace("==", ">="))
         remedy = _NEWER if is_newer else ""
         yield fail(f"toolkit {found}, profile wants {wanted}", code="other-version", found=found, wanted=wanted, remedy=remedy)
+
+
+def _is_operators(toolkit: Toolkit) -> bool:
+    return not need(toolkit.packages) and bool(need(toolkit.operator_version))

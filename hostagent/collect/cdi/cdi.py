@@ -7,21 +7,21 @@ from hostagent.collect.cdi.spec import KEEP, CdiError, parse_spec
 from hostagent.collect.host.machine import parse_filesystem_type
 from hostagent.collect.host.services import UnitTree
 from hostagent.collect.host.unitfile import parse_unit
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.host import Services, Unit
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.source import Source
+from hostagent.source.base import MIB
 from hostagent.source.keep import Keep
 
 #: The CDI library's own order: a device of the later directory hides one of the earlier.
 _STATIC, _DYNAMIC = "/etc/cdi", "/var/run/cdi"
 _REFRESH = "nvidia-cdi-refresh.service"
 _TARGET = "multi-user.target"
-_MAX_FILES = 200
+_MAX_FILES, _MAX_BYTES, _MAX_PATHS = 1000, 2 * MIB, 5000
 _RESULT = Keep("settings", ("Result", "ExecMainExitTimestampMonotonic"))
-_MAX_PATHS = 5000
 
 
 def read_cdi(source: Source, known: Callable[[type], Any]) -> Cdi:
@@ -36,6 +36,7 @@ def read_cdi(source: Source, known: Callable[[type], Any]) -> Cdi:
         duplicates=duplicates,
         etc_is_volatile=_is_volatile(source),
         generated=generated,
+        refresh_enabled=_refresh_enabled(known(Services)),
         refresh_result=_refresh_result(source, generated, known(Services)),
         refresh_after_target=late,
         refresh_cycles=cycles,
@@ -60,6 +61,7 @@ def _directories(runtimes: Any) -> tuple[str, ...]:
 def _specs(source: Source, directories: Iterable[str]) -> tuple[CdiSpec, ...]:
     found: list[CdiSpec] = []
     seen: set[str] = set()
+    files, allowed = Allowance("files of CDI", _MAX_FILES), _Allowed()
     for directory in directories:
         names = source.listdir(directory)
         if isinstance(names, Unread):
@@ -70,21 +72,26 @@ def _specs(source: Source, directories: Iterable[str]) -> tuple[CdiSpec, ...]:
         if real in seen:
             continue
         seen.add(real)
-        for name in names[:_MAX_FILES]:
-            if name.endswith((".yaml", ".json")):
-                spec = _spec(source, f"{directory}/{name}")
-                if spec:
-                    found.append(spec)
+        named = [name for name in names if name.endswith((".yaml", ".json"))]
+        files.take(len(named))
+        found += filter(None, (_spec(source, f"{directory}/{name}", allowed) for name in named))
     return tuple(found)
 
 
-def _spec(source: Source, path: str) -> CdiSpec | None:
+class _Allowed:
+    def __init__(self) -> None:
+        self.bytes = Allowance("bytes of CDI specifications", _MAX_BYTES)
+        self.paths = Allowance("paths in CDI specifications", _MAX_PATHS)
+
+
+def _spec(source: Source, path: str, allowed: _Allowed) -> CdiSpec | None:
     """One file; None when it is another vendor's."""
     data = source.read(path, keep=KEEP)
     if isinstance(data, Unread):
         if data.why == "error":  # a directory, a loop of links, more than a megabyte: the library has no use for it either
             return CdiSpec(path, data.detail or "cannot be read", "", "", (), (), (), ())
         raise UnreadError(data)
+    allowed.bytes.take(len(data))
     try:
         parsed = parse_spec(data)
     except CdiError as error:
@@ -92,13 +99,13 @@ def _spec(source: Source, path: str) -> CdiSpec | None:
     vendor = parsed.kind.partition("/")[0]
     if vendor != "nvidia.com" and not vendor.endswith(".nvidia.com"):
         return None
-    missing = _missing(source, parsed.host_paths)
+    missing = _missing(source, parsed.host_paths, allowed.paths)
     return CdiSpec(path, "", parsed.cdi_version, parsed.kind, parsed.devices, parsed.library_versions, missing, parsed.uvm_majors)
 
 
-def _missing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unread":
-    if len(paths) > _MAX_PATHS:
-        return Unread("error", f"the specification names {len(paths)} paths, wanted at most {_MAX_PATHS}")
+@stops_at_unread
+def _missing(source: Source, paths: tuple[str, ...], allowed: Allowance) -> "tuple[str, ...] | Unread":
+    allowed.take(len(paths))
     found = []
     for path in paths:
         if not path.startswith("/"):
@@ -143,6 +150,12 @@ def _refresh_unit(services: "Services | Unread") -> Unit:
     if not unit.exists:
         raise UnreadError(Unread("absent", f"no {_REFRESH}"))
     return unit
+
+
+@stops_at_unread
+def _refresh_enabled(services: "Services | Unread") -> bool:
+    unit = need(need(services).unit(_REFRESH.removesuffix(".service")))
+    return unit.exists and need(unit.enabled)
 
 
 @stops_at_unread

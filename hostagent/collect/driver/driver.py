@@ -10,7 +10,8 @@ from hostagent.collect.driver.libraries import read_libraries
 from hostagent.collect.kernel.modprobe import ConfigFile, module_behind, options_of, read_modprobe
 from hostagent.collect.values import line_in, names_in, number_in, stops_at_unread
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
-from hostagent.facts.unread import Unread, need, then
+from hostagent.facts.platform import Platform
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -40,7 +41,7 @@ def _of_files(source: Source, known: Callable[[type], Any]) -> dict[str, Any]:
     return {
         "module_options": then(files, _options),
         "libraries": read_libraries(source, known),
-        "gsp_firmware": _gsp_firmware(source),
+        "gsp_firmware": _gsp_firmware(source, then(known(Platform), lambda platform: platform.firmware_directories)),
         "dkms": read_dkms(source),
         "runfile_traces": _existing(source, _RUNFILE),
         "container_driver": then(evidence, bool),
@@ -142,12 +143,12 @@ def _existing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unre
 
 
 @stops_at_unread
-def _gsp_firmware(source: Source) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Versions with a GSP image, in the kernel's own directory and in the one its path parameter names."""
+def _gsp_firmware(source: Source, of_platform: "tuple[str, ...] | Unread") -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Versions with a GSP image, in the kernel's own directory, in the one its path parameter names, and in the platform's."""
     extra = _firmware_path(source)
     if isinstance(extra, Unread) and extra.why == "not-running":
         extra = ""
-    roots = ["/lib/firmware", *([extra] if need(extra).startswith("/") else [])]
+    roots = dict.fromkeys(("/lib/firmware", *([extra] if need(extra).startswith("/") else []), *need(of_platform)))
     found: dict[str, tuple[str, ...]] = {}
     for root in roots:
         for version in need(names_in(source, f"{root}/nvidia")):
@@ -162,14 +163,20 @@ def _gsp_firmware(source: Source) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _container(source: Source) -> tuple[str, ...]:
     """Evidence of a running driver container: its root is mounted, or it says that it is ready. A link is the host's own."""
     evidence: list[str] = []
-    if isinstance(source.readlink(_DRIVER_ROOT), Unread) and "usr" in need(names_in(source, _DRIVER_ROOT)):
+    link = source.readlink(_DRIVER_ROOT)
+    if isinstance(link, Unread) and link.why not in ("absent", "not-running"):
+        raise UnreadError(link)
+    if isinstance(link, Unread) and "usr" in need(names_in(source, _DRIVER_ROOT)):
         evidence.append(f"{_DRIVER_ROOT} holds a root file system")
     path = "/run/nvidia/validations/.driver-ctr-ready"
-    if not isinstance(source.stat(path), Unread):
+    ready, firmware = source.stat(path), _firmware_path(source)
+    if not isinstance(ready, Unread):
         evidence.append(path)
-    firmware = _firmware_path(source)
     if isinstance(firmware, str) and firmware.startswith(_DRIVER_ROOT):
         evidence.append(f"firmware_class.path is {firmware}")
+    for one in () if evidence else (ready, firmware):
+        if isinstance(one, Unread) and one.why not in NOT_APPLICABLE:
+            raise UnreadError(one)
     return tuple(evidence)
 
 

@@ -9,6 +9,7 @@ from hostagent.collect.packages.packages import owners
 from hostagent.collect.values import names_in
 from hostagent.facts.driver import Library
 from hostagent.facts.packages import Packages
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import libraries
 from hostagent.source import Source
@@ -35,7 +36,10 @@ def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Libra
             found.setdefault(path, (entry.soname, True))
         elif path.why != "absent":
             return path
-    for directory in _DIRECTORIES:
+    of_platform = then(known(Platform), lambda platform: platform.library_directories)
+    if isinstance(of_platform, Unread):
+        return of_platform
+    for directory in dict.fromkeys((*_DIRECTORIES, *of_platform)):
         copies = _copies(source, directory)
         if isinstance(copies, Unread):
             return copies

@@ -170,7 +170,8 @@ def _nowhere(unplaced: dict[int, nvml.Answers], missing: int) -> "Unread | None"
     if len(reasons) == 1 and len(unplaced) == missing:
         return reasons.popitem()[1]
     indices = ", ".join(str(index) for index in sorted(unplaced))
-    return Unread("error", f"GPU {indices} of NVML does not say where it is: {'; '.join(sorted(reasons))}")
+    asked = next((reasons[detail].question for detail in sorted(reasons) if reasons[detail].question), "")
+    return Unread("error", f"GPU {indices} of NVML does not say where it is: {'; '.join(sorted(reasons))}", asked)
 
 
 def _same(answers: nvml.Answers, row: dict[str, str]) -> bool:

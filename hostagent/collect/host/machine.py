@@ -8,11 +8,9 @@ from hostagent.collect.host.keeps import SOCKETS
 from hostagent.collect.host.memlock import read_memlock
 from hostagent.collect.host.package_lock import package_lock_holder
 from hostagent.collect.host.processes import read_processes
-from hostagent.collect.values import line_in
 from hostagent.facts.host import Filesystem, Machine, Process, Services, running
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
-from hostagent.knowledge.os import is_virtual
 from hostagent.source import Source
 from hostagent.source.keep import WHOLE, Keep
 
@@ -42,7 +40,6 @@ def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
         reboot_reasons=reasons,
         package_lock_holder=package_lock_holder(source),
         cloud_init_running=_cloud_init(source),
-        virtual=_virtual(source),
         processes=processes,
         listening_sockets=_sockets(source, unseen=False),
         unseen_sockets=_sockets(source, unseen=True),
@@ -78,7 +75,7 @@ def _no_inodes(source: Source, path: str) -> "int | Unread":
     """0 free inodes: full, or a filesystem that does not count them."""
     mounts = source.text("/proc/1/mounts", keep=Keep("mounts", _LOOKED_AT))
     if isinstance(mounts, Unread):
-        return Unread("error", f"{path} reports 0 free inodes and its filesystem type cannot be read ({mounts.why})")
+        return Unread("error", f"{path} reports 0 free inodes and its filesystem type cannot be read ({mounts.why})", mounts.question)
     kind = parse_filesystem_type(mounts, path)
     if kind.split(".")[0] in _NO_INODE_COUNT:
         return Unread("not-supported", f"{kind} does not count inodes")
@@ -129,16 +126,6 @@ def _reboot(source: Source) -> "tuple[bool | Unread, tuple[str, ...] | Unread]":
             return False, ()
         unmarked = unmarked if manager.why == "absent" else manager
     return unmarked, unmarked
-
-
-def _virtual(source: Source) -> "bool | Unread":
-    words: list[str] = []
-    for name in ("sys_vendor", "product_name"):
-        word = line_in(source, f"/sys/class/dmi/id/{name}", absent="")  # absent: a board without DMI tables
-        if isinstance(word, Unread):
-            return word
-        words.append(word)
-    return is_virtual(*words)
 
 
 def _cloud_init(source: Source) -> "bool | Unread":

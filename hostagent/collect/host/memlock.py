@@ -7,6 +7,7 @@ it does not run, its unit says what it will get, then the default of systemd's m
 import re
 from typing import NamedTuple
 
+from hostagent.collect.values import names_in
 from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
@@ -72,10 +73,14 @@ def _manager_default(source: Source) -> "int | Unread | None":
         if not isinstance(main, Unread):
             texts.append(main)
             break
+        if main.why not in ("absent", "not-running"):
+            return main
     drop_ins: dict[str, str] = {}
     for directory in reversed(_MANAGER_DIRECTORIES):
-        names = source.listdir(f"{directory}/system.conf.d")
-        for name in () if isinstance(names, Unread) else names:
+        names = names_in(source, f"{directory}/system.conf.d")
+        if isinstance(names, Unread):
+            return names
+        for name in names:
             if name.endswith(".conf"):
                 drop_ins[name] = f"{directory}/system.conf.d/{name}"
     for name in sorted(drop_ins):

@@ -22,6 +22,7 @@ DIRECTORIES = (
     "/lib/systemd/system", "/run/systemd/generator.late",
 )  # fmt: skip
 _PULLING = (".wants", ".requires", ".upholds")
+_NO_LINK = ("absent", "not-running")
 _UNIT = Keep(
     "unit",
     (
@@ -82,7 +83,7 @@ def _active(
     if full.endswith((".path", ".socket")):
         return Unread("not-supported", f"{full} has no process to see")
     slice_ = (settings.values("Service", "Slice") or ["system.slice"])[-1]
-    systemd_seen = False
+    systemd_seen: bool | Unread = False
     for root in _CGROUP_ROOTS:
         parent = f"{root}/{slice_path(slice_)}"
         for file in ("cgroup.events", "cgroup.procs"):
@@ -91,9 +92,11 @@ def _active(
                 return "populated 1" in text if file == "cgroup.events" else bool(text.strip())
             if text.why not in ("absent", "not-running"):
                 return text
-        systemd_seen = systemd_seen or not isinstance(source.stat(f"{root}/system.slice"), Unread)
-    if systemd_seen:
-        return False
+        if systemd_seen is not True:
+            seen = source.exists(f"{root}/system.slice")
+            systemd_seen = systemd_seen if seen is False else seen
+    if systemd_seen is not False:
+        return then(systemd_seen, lambda _: False)
     return then(then(processes, lambda found: running(found, *daemons)), bool)
 
 
@@ -124,7 +127,7 @@ class UnitTree:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._names: dict[str, tuple[str, ...]] = {}
-        self._linked: dict[str, dict[str, str]] = {}
+        self._linked: dict[str, dict[str, str | Unread]] = {}
         seen: set[str] = set()
         for directory in DIRECTORIES:
             real = source.realpath(directory)
@@ -160,11 +163,11 @@ class UnitTree:
         path = f"{directory}/{name}"
         if self._null(path):
             return FoundUnit("masked-runtime" if directory.startswith("/run") else "masked", "", parse_unit(""))
-        real = self._source.realpath(path)
         text = self._source.text(path, keep=_UNIT)
         if isinstance(text, Unread):
-            raise UnreadError(Unread("error", f"{path} is a link to a file that is not there") if text.why == "absent" else text)
-        own = real.rpartition("/")[2] if not isinstance(real, Unread) else name
+            gone = Unread("error", f"{path} is a link to a file that is not there", text.question)
+            raise UnreadError(gone if text.why == "absent" else text)
+        own = need(self._source.realpath(path)).rpartition("/")[2]
         names = (name, own) if own != name else (name,)
         text = self._whole(path, text, names)
         settings = parse_unit(text)
@@ -216,19 +219,21 @@ class UnitTree:
             else:
                 entries = {name: self._target(directory, name)} if name in names else {}
             for entry, target in entries.items():
-                if target == name:
+                if entry in (name, *aliases) and isinstance(target, Unread):
+                    self.unseen.setdefault(name, target)
+                elif not isinstance(target, Unread) and target == name:
                     kinds.add("linked" if entry == name else "enabled" if entry in aliases else "alias")
         return found
 
-    def _targets(self, directory: str) -> "Mapping[str, str]":
+    def _targets(self, directory: str) -> "Mapping[str, str | Unread]":
         """What the links in a directory lead to, by their names."""
         if directory not in self._linked:
             self._linked[directory] = {name: self._target(directory, name) for name in self._names[directory]}
         return self._linked[directory]
 
-    def _target(self, directory: str, name: str) -> str:
+    def _target(self, directory: str, name: str) -> "str | Unread":
         target = self._source.readlink(f"{directory}/{name}")
-        return "" if isinstance(target, Unread) else target.rpartition("/")[2]
+        return "" if isinstance(target, Unread) and target.why in _NO_LINK else then(target, lambda path: path.rpartition("/")[2])
 
     def _pulled_by(self, directory: str) -> Iterator[str]:
         for entry in self._names[directory]:
@@ -237,7 +242,7 @@ class UnitTree:
                     target = self._source.readlink(f"{directory}/{entry}/{name}")
                     if not isinstance(target, Unread):
                         yield name
-                    elif target.why not in ("absent", "error"):  # error: a file, no link
+                    elif target.why not in _NO_LINK:
                         self.unseen[name] = target
 
     def _drop_ins(self, names: tuple[str, ...]) -> Iterator[str]:
@@ -253,7 +258,7 @@ class UnitTree:
             raise UnreadError(Unread("error", f"{names[0]} has {len(chosen)} drop-ins, wanted at most {_MOST_DROP_INS}"))
         for file in sorted(chosen):
             if not self._null(chosen[file]):
-                yield need(self._source.text(chosen[file], keep=_UNIT))
+                yield need(self._source.text(chosen[file], keep=_UNIT, absent=""))  # systemd passes over a link to nothing
 
     def _null(self, path: str) -> bool:
         """A link to /dev/null, or an empty file."""
@@ -261,7 +266,9 @@ class UnitTree:
             if not isinstance(target, Unread) and target == "/dev/null":
                 return True
         stat = self._source.stat(path)
-        return not isinstance(stat, Unread) and stat.kind == "file" and stat.size == 0
+        if isinstance(stat, Unread) and stat.why in _NO_LINK:  # a link that leads nowhere
+            return False
+        return need(stat).kind == "file" and need(stat).size == 0
 
     def _list(self, directory: str) -> tuple[str, ...]:
         return need(names_in(self._source, directory))

@@ -7,7 +7,7 @@ from typing import Any
 from hostagent.collect.gpu import pci
 from hostagent.collect.values import line_in, shown, stops_at_unread
 from hostagent.facts.nvswitch import Fabric, NvSwitch
-from hostagent.facts.unread import Unread, need, then
+from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.fabric import BASEBOARD_GPUS, CONFIGURED
 from hostagent.source import Source
 from hostagent.source.keep import Keep
@@ -121,15 +121,13 @@ def _driver_switches(source: Source) -> "tuple[str, ...] | Unread":
     return Unread("error", f"{_SWITCHES}: {wrong[0]!r} is no PCI address") if wrong else tuple(name.lower() for name in names)
 
 
-def _on_baseboard(source: Source) -> "bool | Unread":
-    """A GPU of the kinds whose NVLink 5 switches hide behind HCAs is on PCI."""
-    addresses = source.listdir(pci.DEVICES, absent=())
-    if isinstance(addresses, Unread):
-        return addresses
-    for address in addresses:
+def _on_baseboard(source: Source) -> bool:
+    """A GPU of the kinds whose NVLink 5 switches hide behind HCAs is on PCI. Raises ``UnreadError``."""
+    for address in need(source.listdir(pci.DEVICES, absent=())):
         vendor, device = _attribute(source, address, "vendor"), _attribute(source, address, "device")
-        if isinstance(vendor, Unread) or isinstance(device, Unread):
-            return Unread("error", f"{address}: cannot read which device it is")
+        lost = next((one for one in (vendor, device) if isinstance(one, Unread)), None)
+        if lost is not None:
+            raise UnreadError(Unread("error", f"{address}: cannot read which device it is", lost.question))
         if vendor == _NVIDIA and any(first <= device <= last for first, last in BASEBOARD_GPUS):
             return True
     return False
@@ -142,7 +140,7 @@ def _bridges(source: Source) -> "tuple[str, ...] | Unread":
     for name in need(source.listdir(_HCAS, absent=())):
         if need(line_in(source, f"{_HCAS}/{name}/device/device", absent="")) != _BRIDGE_DEVICE:
             continue
-        if not need(_on_baseboard(source)):  # the VPD is slow, needs root, and says nothing on any other host
+        if not _on_baseboard(source):  # the VPD is slow, needs root, and says nothing on any other host
             return ()
         data = source.read(f"{_HCAS}/{name}/device/vpd", _VPD_BYTES, keep=Keep("matches", (_BRIDGE_MARK.decode(),)))
         if isinstance(data, Unread):

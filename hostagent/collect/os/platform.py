@@ -1,14 +1,17 @@
-"""Which platform a host is, by two marks, and whose its parts are."""
+"""Which platform a host is, by two marks, what it runs in, and whose its parts are."""
 
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.values import names_in, stops_at_unread
+from hostagent.collect.os.release import RELEASE, word_of
+from hostagent.collect.values import line_in, names_in, stops_at_unread
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import Unread, need, then
-from hostagent.knowledge.platforms import OPERATOR_DRIVER, OPERATOR_TOOLKIT, ROWS, Row
+from hostagent.knowledge.os import is_virtual
+from hostagent.knowledge.platforms import CONTAINER_FILE, CONTAINERS, FIRST_NAMESPACE, NOWHERE, OPERATOR_DRIVER, OPERATOR_TOOLKIT, ROWS, Row
 from hostagent.source import Source
+from hostagent.vocabulary import Virtual
 
 _ORDINARY = Row("", "host", (), (), owner="host", others="host")
 
@@ -17,40 +20,89 @@ def read_platform(source: Source, known: Callable[[type], Any]) -> Platform:
     row, operator = _row(source, known(Os)), _operator(source)
 
     def part(name: str, operators: str, place: Callable[[Row], Part]) -> "Part | Unread":
-        return then(operator, lambda names: Part(operators, "operator") if name in names else then(row, place))
+        own = then(row, place)
+        if isinstance(own, Unread) or own.place == NOWHERE:  # the Operator makes no place known
+            return own
+        return then(operator, lambda names: Part(operators, "operator") if name in names else own)
 
     return Platform(
         name=then(row, lambda one: one.name),
         base=then(row, lambda one: one.base),
+        virtual=_virtual(source),
         operator=operator,
+        gpus=then(row, lambda one: Part(one.gpus, "host")),
         driver=part("driver", OPERATOR_DRIVER, lambda one: Part(one.driver, one.owner)),
         libraries=part("driver", OPERATOR_DRIVER, lambda one: Part(one.libraries, one.owner)),
         toolkit=part("toolkit", OPERATOR_TOOLKIT, lambda one: Part("", one.others)),
         runtime=part("toolkit", "", lambda one: Part("", one.others)),
+        library_directories=then(row, lambda one: one.directories),
+        firmware_directories=then(row, lambda one: one.firmware),
+        module_archives=then(row, lambda one: _archives(source, *one.archives)),
     )
 
 
 @stops_at_unread
 def _row(source: Source, os: "Os | Unread") -> Row:
-    """Paths are asked for where the first mark fits: most hosts are of no platform."""
+    """The thing in its place is asked for where the system says that it is of the platform: most hosts are of none."""
     release = _kernel(source)
     for row in ROWS:
-        says_so = row.kernel in need(release) if row.kernel else need(need(os).id) in row.ids
-        if says_so and any(_is_there(source, path) for path in row.paths):
+        says_so = row.kernel in need(release) if row.kernel else need(need(os).id) in row.ids and _is_variant(source, row)
+        if says_so and any(_is_there(source, path, row) for path in row.paths) and _is_board(source, row):
             return row
     return _ORDINARY
 
 
-def _is_there(source: Source, path: str) -> bool:
+def _is_variant(source: Source, row: Row) -> bool:
+    return not row.variant or need(word_of(source.os_release(keep=RELEASE), "variant_id", "")) == row.variant
+
+
+def _is_board(source: Source, row: Row) -> bool:
+    """No other maker's; an image runs on no board, and some boards do not say."""
+    if not row.vendor:
+        return True
+    vendor = _board(source, "sys_vendor")
+    if isinstance(vendor, Unread) and vendor.why == "not-running":
+        return True
+    return not need(vendor) or need(vendor).startswith(row.vendor)
+
+
+def _is_there(source: Source, path: str, row: Row) -> bool:
     """Not what only a running host has, in an image; raises ``UnreadError`` where nobody could look."""
-    found = source.exists(path)
-    return not (isinstance(found, Unread) and found.why == "not-running") and need(found)
+    found = source.stat(path)
+    if isinstance(found, Unread) and found.why in ("absent", "not-running"):
+        return False
+    stat = need(found)
+    return not row.is_common or (stat.kind == "file" and stat.size > 0)
+
+
+@stops_at_unread
+def _archives(source: Source, directory: str, unit: str) -> tuple[str, ...]:
+    """Those with bytes in them; none where nothing installs one."""
+    if not directory or not need(source.exists(unit)):
+        return ()
+    folders = [f"{directory}/{name}" for name in need(names_in(source, directory))]
+    paths = [f"{folder}/{name}" for folder in folders for name in need(names_in(source, folder)) if name.endswith(".dkms.tar.gz")]
+    return tuple(path for path in paths if need(source.stat(path)).size > 0)
 
 
 def _kernel(source: Source) -> "str | Unread":
     """The release that runs, "" in an image."""
     host = source.host()
     return host if isinstance(host, Unread) else str(host.get("release") or "")
+
+
+def _board(source: Source, name: str) -> "str | Unread":
+    """Absent: a board without DMI tables."""
+    return line_in(source, f"/sys/class/dmi/id/{name}", absent="")
+
+
+@stops_at_unread
+def _virtual(source: Source) -> Virtual:
+    """A container by its manager's word and the kernel's; a virtual machine by the board."""
+    word = line_in(source, CONTAINER_FILE, absent="")
+    if need(word) in CONTAINERS and need(source.readlink("/proc/1/ns/pid")) != FIRST_NAMESPACE:
+        return "container"
+    return "vm" if is_virtual(need(_board(source, "sys_vendor")), need(_board(source, "product_name"))) else ""
 
 
 @stops_at_unread

@@ -1,64 +1,42 @@
-"""The distribution, who owns its image, its architecture and SELinux."""
+"""The distribution, its architecture and SELinux."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread, then
-from hostagent.knowledge.os import MANAGED_IDS, MANAGED_PATHS, MANAGED_VARIANTS
 from hostagent.source import Source
 from hostagent.source.base import MIB
 from hostagent.source.keep import WHOLE, Keep
 
 #: Programs that every tree has, small ones first; their ELF header names the machine.
 _ELF_FILES = ("/lib/ld-linux-aarch64.so.1", "/lib64/ld-linux-x86-64.so.2", "/bin/sh", "/sbin/init", "/bin/busybox")
-_RELEASE, _ELF_HEADER, _MODE = (
-    Keep("keys", ("id", "pretty_name", "variant_id", "version_id")),
-    Keep("head", ("20",)),
-    Keep("settings", ("SELINUX",)),
-)
+#: Of os-release; `platform` asks for the variant.
+RELEASE = Keep("keys", ("id", "pretty_name", "variant_id", "version_id"))
+_ELF_HEADER, _MODE = Keep("head", ("20",)), Keep("settings", ("SELINUX",))
 #: e_machine of the ELF header (elf.h), as `uname -m` says it.
 _ELF_MACHINES = {3: "i686", 21: "ppc64le", 22: "s390x", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 
 
 def read_os(source: Source, known: Callable[[type], Any]) -> Os:
-    release = source.os_release(keep=_RELEASE)
-    id_ = _word(release, "id")
-    variant = _word(release, "variant_id", "")
+    release = source.os_release(keep=RELEASE)
     return Os(
-        id=id_,
-        version_id=_word(release, "version_id"),
-        pretty_name=_word(release, "pretty_name"),
+        id=word_of(release, "id"),
+        version_id=word_of(release, "version_id"),
+        pretty_name=word_of(release, "pretty_name"),
         arch=_arch(source),
-        managed_by=_managed_by(source, id_, variant),
         selinux=_selinux(source),
         selinux_container_devices=then(source.text("/sys/fs/selinux/booleans/container_use_devices", keep=WHOLE), parse_selinux_boolean),
     )
 
 
-def _word(release: "Mapping[str, Any] | Unread", key: str, default: str | None = None) -> "str | Unread":
+def word_of(release: "Mapping[str, Any] | Unread", key: str, default: str | None = None) -> "str | Unread":
     if isinstance(release, Unread):
         return release
     value = release.get(key, default)
     if value is None:
         return Unread("absent", f"os-release has no {key.upper()}")
     return value if isinstance(value, str) else Unread("error", f"os-release: {key.upper()} is a {type(value).__name__}")
-
-
-def _managed_by(source: Source, id_: "str | Unread", variant: "str | Unread") -> "str | Unread":
-    for word, table in ((id_, MANAGED_IDS), (variant, MANAGED_VARIANTS)):
-        if not isinstance(word, Unread) and word in table:
-            return table[word]
-    doubt: Unread | None = None
-    for path, owner in MANAGED_PATHS:
-        found = source.stat(path)
-        if not isinstance(found, Unread):
-            return owner
-        if found.why not in ("absent", "not-running"):
-            doubt = found
-    if doubt is None and isinstance(id_, Unread) and id_.why != "absent":
-        doubt = id_
-    return "" if doubt is None else doubt
 
 
 def _arch(source: Source) -> "str | Unread":

@@ -103,5 +103,7 @@ def _automatic(source: Source, installed: "tuple[Package, ...] | Unread", *, is_
     timer = source.readlink("/etc/systemd/system/apt-daily-upgrade.timer")
     if "unattended-upgrades" not in names or (not isinstance(timer, Unread) and timer == "/dev/null"):
         return False, (), ()
+    if isinstance(timer, Unread) and timer.why not in ("absent", "not-running"):
+        return timer, timer, timer
     settings = read_apt_settings(source)
     return (settings, settings, settings) if isinstance(settings, Unread) else unattended(settings)

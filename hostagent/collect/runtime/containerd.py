@@ -53,24 +53,23 @@ def rules_for(version: str) -> ContainerdRules:
     """
     if not version:
         return CONTAINERD[-1]._replace(measured=False)
-    rules = next(rules for rules in reversed(CONTAINERD) if rules.since <= _line(version))
+    rules = next(rules for rules in reversed(CONTAINERD) if rules.since <= _fields(version))
     return rules._replace(measured=False) if is_newer(version) else rules
 
 
-def _line(version: str) -> tuple[int, int]:
-    fields = [int(part) if part.isdecimal() and len(part) < 9 else 0 for part in (*version.split("."), "0")[:2]]
-    return fields[0], fields[1]
+def _fields(version: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdecimal() and len(part) < 9 else 0 for part in (*version.split("."), "0")[:3])
 
 
 def is_newer(version: str) -> bool:
     """Whether it is of a newer line than any that was measured."""
-    return bool(version) and _line(version) > CONTAINERD_MEASURED
+    return bool(version) and _fields(version)[:2] > CONTAINERD_MEASURED
 
 
 def older_answers_otherwise(source: Source, main: str, newest: "Effective") -> str:
     """Of a version that is not known: newest where each would do the same, older-differs where an older one would not."""
     for rules in CONTAINERD[:-1]:
-        view = effective(source, main, f"{rules.since[0]}.{rules.since[1]}")
+        view = effective(source, main, ".".join(map(str, rules.since)))
         if isinstance(view, Unread) or _decides(view) != _decides(newest):
             return "older-differs"
     return "newest"
@@ -147,6 +146,9 @@ def _version(files: tuple[File, ...], rules: ContainerdRules) -> int:
     given = [file.data.get("version", 0) for file in files]
     if not given and rules.deep_merge:
         return rules.max_config_version
+    first = next((one for one in given if one), 0)
+    if rules.measured and not rules.newer_import_ok and max(given, default=0) > first:
+        raise ConfigError(f"drop-in config version {max(given)} higher than root config version {first}")
     version = max(given, default=2) if rules.deep_merge else next((one for one in reversed(given) if one), 0 if given else 2)
     if rules.measured and rules.max_config_version and version > rules.max_config_version:
         raise ConfigError(f"found configuration version {version}, this containerd reads up to {rules.max_config_version}")

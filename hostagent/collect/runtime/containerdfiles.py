@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 from hostagent.collect.runtime.keeps import TOML
 from hostagent.collect.tomltext import TomlError, parse_toml
+from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.runtimes import ContainerdRules
 from hostagent.source import Source
 
-_MAX_BYTES = 256 * 1024
+_MAX_BYTES, _MOST_BYTES = 256 * 1024, 1024 * 1024
 _MAX_FILES = 200
 _MAX_WILD_FOLDERS = 2
 
@@ -27,6 +28,7 @@ class File(NamedTuple):
     mtime: "float | Unread"
 
 
+@stops_at_unread
 def load_files(source: Source, main: str, rules: ContainerdRules) -> "tuple[File, ...] | Unread":
     """The files, main file first. ``ConfigError`` where containerd refuses one, ``Unread`` where we cannot read one.
 
@@ -34,14 +36,14 @@ def load_files(source: Source, main: str, rules: ContainerdRules) -> "tuple[File
     """
     pending, files = [main], []
     seen = set()
+    count, size = Allowance(f"files that {main} imports", _MAX_FILES), Allowance(f"bytes of {main} and what it imports", _MOST_BYTES)
     while pending:
         path = pending.pop(0)
         if path in seen:
             continue
         seen.add(path)
-        if len(seen) > _MAX_FILES:
-            return Unread("error", f"{main} imports more than {_MAX_FILES} files")
-        file = _load(source, path, rules)
+        count.take(1)
+        file = _load(source, path, rules, size)
         if isinstance(file, Unread):
             if file.why != "absent":
                 return file
@@ -66,7 +68,7 @@ def strings(file: File, key: str) -> list[str]:
     return value
 
 
-def _load(source: Source, path: str, rules: ContainerdRules) -> "File | Unread":
+def _load(source: Source, path: str, rules: ContainerdRules, size: Allowance) -> "File | Unread":
     stat = source.stat(path)
     if isinstance(stat, Unread):
         return stat
@@ -75,6 +77,7 @@ def _load(source: Source, path: str, rules: ContainerdRules) -> "File | Unread":
     data = source.read(path, _MAX_BYTES, keep=TOML)
     if isinstance(data, Unread):
         return data
+    size.take(len(data))
     try:
         return File(path, parse_toml(data, strict=rules.strict_text), stat.mtime)
     except TomlError as error:
@@ -107,12 +110,14 @@ def _glob(source: Source, folder: str, parts: list[str]) -> "Iterator[str | Unre
         path = f"{folder}/{part}"
         if rest:
             yield from _glob(source, path, rest)
-        elif not isinstance(source.stat(path), Unread):
-            yield path
+        else:
+            there = source.exists(path)
+            if isinstance(there, Unread) or there:
+                yield there if isinstance(there, Unread) else path
         return
     names = source.listdir(folder or "/")
     if isinstance(names, Unread):
-        if names.why not in ("absent", "error"):
+        if names.why != "absent":
             yield names
         return
     for name in names:

@@ -3,18 +3,19 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hostagent.collect.runtime.keeps import TOML
+from hostagent.collect.runtime.keeps import CRIO
 from hostagent.collect.tomltext import TomlError, parse_toml
+from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_deb
-from hostagent.knowledge.runtimes import CRIO_CRUN_DEFAULT, SPEC_DIRS
+from hostagent.knowledge.runtimes import CRIO_CRUN_DEFAULT, CRIO_HOOKS, SPEC_DIRS
 from hostagent.source import Source
 
 MAIN = "/etc/crio/crio.conf"
 DROP_INS = "/etc/crio/crio.conf.d"
 #: Where toolkit 1.19.0 writes its drop-in; CRI-O does not look there.
 WRONG_DROP_INS = "/etc/crio/conf.d"
-_MAX_BYTES = 256 * 1024
+_MAX_BYTES, _MOST_BYTES = 256 * 1024, 1024 * 1024
 _MAX_FILES = 100
 
 
@@ -30,20 +31,24 @@ class Crio(NamedTuple):
     runtimes: Mapping[str, Mapping[str, Any]]
     cgroup_driver: str
     cdi_spec_dirs: tuple[str, ...]
+    hook_dirs: tuple[str, ...]
     socket: str
 
 
+@stops_at_unread
 def read_crio(source: Source) -> "Crio | Unread":
     """Raises ``CrioConfigError`` where CRI-O refuses a file. No file at all leaves the built-in values."""
     tables: list[tuple[str, Mapping[str, Any]]] = []
+    size = Allowance("bytes of CRI-O's configuration", _MOST_BYTES)
     for path in _paths(source):
         if isinstance(path, Unread):
             return path
-        data = source.read(path, _MAX_BYTES, keep=TOML)
+        data = source.read(path, _MAX_BYTES, keep=CRIO)
         if isinstance(data, Unread):
             if data.why == "absent":
                 continue
             return data
+        size.take(len(data))
         tables.append((path, parse_crio(data, path)))
     return merge_crio(tables)
 
@@ -80,9 +85,6 @@ def merge_crio(tables: list[tuple[str, Mapping[str, Any]]]) -> Crio:
             runtimes[name] = _table(entry, f"{path}: runtimes.{name}")
         runtime |= section
         socket = _string(_table(crio.get("api", {}), f"{path}: crio.api").get("listen", socket), "listen")
-    dirs = runtime.get("cdi_spec_dirs", list(SPEC_DIRS))
-    if not isinstance(dirs, list) or not all(isinstance(one, str) for one in dirs):
-        raise CrioConfigError("cdi_spec_dirs: wanted a list of strings")
     default = _string(runtime.get("default_runtime", ""), "default_runtime")
     if default and runtimes and default not in runtimes and default not in ("runc", "crun"):
         raise CrioConfigError(f"default_runtime set to {default!r}, but no runtime entry was found for it")
@@ -91,7 +93,8 @@ def merge_crio(tables: list[tuple[str, Mapping[str, Any]]]) -> Crio:
         default_runtime=default,
         runtimes=runtimes,
         cgroup_driver=_string(runtime.get("cgroup_manager", "systemd"), "cgroup_manager"),
-        cdi_spec_dirs=tuple(dirs),
+        cdi_spec_dirs=_strings(runtime.get("cdi_spec_dirs", list(SPEC_DIRS)), "cdi_spec_dirs"),
+        hook_dirs=_strings(runtime.get("hooks_dir", [CRIO_HOOKS]), "hooks_dir"),
         socket=socket,
     )
 
@@ -107,6 +110,12 @@ def _table(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise CrioConfigError(f"{where}: found {type(value).__name__}, wanted a table")
     return value
+
+
+def _strings(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise CrioConfigError(f"{where}: wanted a list of strings")
+    return tuple(value)
 
 
 def _string(value: Any, where: str) -> str:

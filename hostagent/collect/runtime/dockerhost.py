@@ -29,6 +29,7 @@ def _docker(source: Source, found: Found, services: "Services | Unread") -> dict
     values = {
         **dict.fromkeys(("config_version", "misplaced", "shadowed", "unimported"), CONTAINERD_ONLY),
         "judged_as": "",
+        "oci_hooks": (),
         "config_files": () if isinstance(text, Unread) else (found.config,),
         "newest_config_mtime": modified_at(source, found.config),
         "socket": found.place.socket,

@@ -29,6 +29,7 @@ _CRIO = (
 )
 #: One list: what lies in the wrong directory may be meant for either.
 TOML = Keep("toml", (*_CONTAINERD, *_CRIO))
+CRIO = Keep("toml", (*TOML.names, "crio/runtime/hooks_dir[]"))
 #: Of such a file is read whether it is about NVIDIA.
 UNIMPORTED = Keep("toml", tuple(name for name in TOML.names if name.startswith(("plugins/", "crio/runtime/runtimes/"))))
 DOCKER = Keep(

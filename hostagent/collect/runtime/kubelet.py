@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 from hostagent.collect.runtime.places import PLACES, in_use
 from hostagent.collect.runtime.unitflags import parse_flags, unit_flags
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.host import Process, Services, Unit
 from hostagent.facts.runtime import Kubelet, Runtime
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import processes as names_of
 from hostagent.knowledge.runtimes import (
+    CRI_DOCKERD,
     DOCKER_ENDPOINTS,
+    K3S_DOCKER,
     KUBELET_CONFIGS,
     KUBELET_ENDPOINT,
     KUBELET_FILES,
@@ -25,7 +27,7 @@ _ENDPOINT, _DRIVER = "--container-runtime-endpoint", "--cgroup-driver"
 _KEYS = ("containerRuntimeEndpoint", "cgroupDriver")
 _CONFIG = Keep("yaml", _KEYS)
 _OWN_FILE = Keep("yaml", ("container-runtime-endpoint", "docker#"))
-_MAX_FILES = 100
+_MAX_FILES, _MAX_BYTES = 100, 256 * 1024
 
 
 class _Said(NamedTuple):
@@ -57,12 +59,14 @@ class Kubelets:
         services: "Services | Unread",
         processes: "tuple[Process, ...] | Unread",
         runtimes: "tuple[Runtime, ...] | Unread",
+        sockets: "tuple[str, ...] | Unread",
     ) -> None:
         self._source = source
         self._services = services
         self._processes: tuple[Process, ...] | Unread = (
             () if isinstance(processes, Unread) and processes.why == "not-running" else processes
         )
+        self._sockets = sockets
         self._runtimes: Any = () if isinstance(runtimes, Unread) else runtimes
 
     def in_use(self) -> "tuple[Kubelet, ...] | Unread":
@@ -89,7 +93,18 @@ class Kubelets:
         files = then(said, lambda one: self._files(one, distribution))
         endpoint = then(said, lambda one: _by_flag(one) or then(files, lambda values: self._endpoint(one, values, distribution)))
         driver = then(said, lambda one: one.of(_DRIVER) or then(files, lambda values: values.get(_KEYS[1], "")))
-        return Kubelet(name, endpoint, then(endpoint, lambda path: self._runtime_at(path, distribution)), driver)
+        runtime = then(endpoint, lambda path: self._runtime_at(path, distribution))
+        return Kubelet(name, endpoint, runtime, driver, then(endpoint, self._listens))
+
+    def _listens(self, path: str) -> "bool | Unread":
+        if path != CRI_DOCKERD:
+            return Unread("not-supported", "it asks a runtime itself, or its own cri-dockerd")
+        listed = self._source.sockets(
+            keep=Keep("paths", (path, f"/var{path}"))
+        )  # the list of `Machine` again: this says what is looked for
+        if isinstance(listed, Unread):
+            return listed
+        return then(self._sockets, lambda seen: path in map(parse_endpoint, seen))
 
     @stops_at_unread
     def _said(self, unit: "Unit | Unread", process: "Process | None") -> _Said:
@@ -106,18 +121,22 @@ class Kubelets:
         paths = [said.of("--config")] if said.of("--config") else [] if said.runs else list(KUBELET_CONFIGS)
         if directory := said.of("--config-dir"):
             names = need(self._source.listdir(directory, absent=()))
-            paths += [f"{directory}/{name}" for name in sorted(names)[:_MAX_FILES] if name.endswith(".conf")]
+            paths += [f"{directory}/{name}" for name in sorted(names) if name.endswith(".conf")]
+        Allowance("files of a kubelet's configuration", _MAX_FILES).take(len(paths))
         values: dict[str, str] = {}
+        size = Allowance("bytes of a kubelet's configuration", _MAX_BYTES)
         for path in paths:
-            values |= self._values(path, _CONFIG)
+            values |= self._values(path, _CONFIG, size)
         return values
 
-    def _values(self, path: str, keep: Keep) -> "dict[str, str]":
+    def _values(self, path: str, keep: Keep, size: "Allowance | None" = None) -> "dict[str, str]":
         data = self._source.read(path, keep=keep)
         if isinstance(data, Unread):
             if data.why == "absent":
                 return {}
             raise UnreadError(data)
+        if size is not None:
+            size.take(len(data))
         from hostagent.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
 
         try:
@@ -129,7 +148,7 @@ class Kubelets:
 
     def _endpoint(self, said: _Said, values: "dict[str, str]", distribution: str) -> str:
         if values.get("docker"):
-            return DOCKER_ENDPOINTS[0]
+            return K3S_DOCKER
         if told := values.get(_KEYS[0], "") or values.get("container-runtime-endpoint", ""):
             return parse_endpoint(told)
         own = next((place.socket for place in PLACES if place.key == distribution), "")
@@ -149,7 +168,7 @@ class Kubelets:
 
 def _by_flag(said: _Said) -> str:
     """No file counts beside it, whether it can be read or not; "" without one."""
-    return DOCKER_ENDPOINTS[0] if said.of("--docker") else parse_endpoint(said.of(_ENDPOINT)) if said.of(_ENDPOINT) else ""
+    return K3S_DOCKER if said.of("--docker") else parse_endpoint(said.of(_ENDPOINT)) if said.of(_ENDPOINT) else ""
 
 
 def _is_unlooked(unit: "Unit | Unread") -> bool:

@@ -9,7 +9,7 @@ from hostagent.collect.values import names_in, stops_at_unread
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread, need, then
-from hostagent.knowledge.daemons import processes, units
+from hostagent.knowledge.daemons import DOCKER_SNAP, processes, units
 from hostagent.knowledge.runtimes import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
 from hostagent.source import Source
 
@@ -21,13 +21,21 @@ def read_launchers(source: Source, known: Callable[[type], Any]) -> Launchers:
     machine, services = known(Machine), known(Services)
     slurmd = then(machine, lambda one: one.daemons(*processes("slurm")))
     return Launchers(
-        kubelets=Kubelets(source, services, then(machine, lambda one: one.processes), known(Runtime)).in_use(),
+        kubelets=Kubelets(
+            source, services, then(machine, lambda one: one.processes), known(Runtime), then(machine, lambda one: one.listening_sockets)
+        ).in_use(),
         slurmd=in_use(services, units("slurm"), then(slurmd, bool)),
         programs=_programs(source),
-        docker_hook=then(_there(source, (f"{folder}/{_HOOK}" for folder in PATH), "file", 0o111), bool),
+        docker_hook=False if _is_in_snap(machine) else then(_there(source, (f"{folder}/{_HOOK}" for folder in PATH), "file", 0o111), bool),
         plugin_sockets=_sockets(source),
         mounted_libraries=_libraries(source),
     )
+
+
+def _is_in_snap(machine: "Machine | Unread") -> bool:
+    """Docker's snap sees no program of the host (nvidia-docker issue 1637)."""
+    found = then(machine, lambda one: one.daemons(*units("runtime")[DOCKER_SNAP]))
+    return not isinstance(found, Unread) and any(one.unit == f"{DOCKER_SNAP}.service" for one in found if not isinstance(one.unit, Unread))
 
 
 @stops_at_unread

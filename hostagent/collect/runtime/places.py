@@ -8,7 +8,7 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.version import upstream
 from hostagent.knowledge.daemons import units
-from hostagent.knowledge.runtimes import RUNTIME_UNITS
+from hostagent.knowledge.runtimes import FIRST_START, RUNTIME_UNITS
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -75,6 +75,7 @@ class Found(NamedTuple):
     processes: "tuple[Process, ...] | Unread"
     version: "str | Unread"
     in_use: "bool | Unread"  # a unit of it, or the socket unit, is enabled; or it runs
+    is_unwritten: bool  # its program unpacks it, and writes its configuration, at a first start that has not been
 
 
 def find(source: Source, known: Callable[[type], Any]) -> tuple[Found, ...]:
@@ -93,11 +94,25 @@ def _look(source: Source, place: Place, processes: Any, packages: Any, services:
     binaries = [(path, source.exists(path)) for path in place.binaries]
     evidence = [package is not None, not isinstance(mine, Unread) and bool(mine), *(there for _, there in binaries)]
     installed = _any(evidence)
+    is_unwritten = installed is False and configured is False
+    if is_unwritten:
+        installed = _comes(source, place, services)
     if installed is False and configured is False:
         return None
     binary = next((path for path, there in binaries if there is True), "")
-    version = package if package is not None else _asked(source, place, binary)
-    return Found(place, config, configured, installed, mine, version, in_use(services, RUNTIME_UNITS[place.key], then(mine, bool)))
+    version = package if package is not None else _asked(source, place, binary, packages)
+    if is_unwritten:
+        version = Unread("not-running", f"{place.key} is unpacked as it first starts")
+    used = in_use(services, RUNTIME_UNITS[place.key], then(mine, bool))
+    return Found(place, config, configured, installed, mine, version, used, is_unwritten)
+
+
+def _comes(source: Source, place: Place, services: "Services | Unread") -> "bool | Unread":
+    """Whether a unit is there that starts it for the first time, and the unit's program."""
+    known = () if isinstance(services, Unread) else tuple(services.unit(name) for name in RUNTIME_UNITS[place.key])
+    if not any(not isinstance(unit, Unread) and unit.exists for unit in known):
+        return False
+    return _any(source.exists(path) for path in FIRST_START.get(place.key, ()))
 
 
 def in_use(services: "Services | Unread", units: Iterable[str], runs: "bool | Unread") -> "bool | Unread":
@@ -167,12 +182,14 @@ def _package(place: Place, packages: Any) -> "str | Unread | None":
     return mine[0].upstream if mine else None
 
 
-def _asked(source: Source, place: Place, binary: str) -> "str | Unread":
+def _asked(source: Source, place: Place, binary: str, packages: Any) -> "str | Unread":
     if not binary:
-        return Unread("error", f"no package and no program says the version of {place.key}")
+        lost = packages.question if isinstance(packages, Unread) else ""
+        return Unread("error", f"no package and no program says the version of {place.key}", lost)
     answer = source.run(binary, "--version", keep=Keep("head", ("4096",)))
     if isinstance(answer, Unread):
-        return Unread("error", f"{binary} is there and cannot be run: {answer.detail}") if answer.why == "absent" else answer
+        gone = Unread("error", f"{binary} is there and cannot be run: {answer.detail}", answer.question)
+        return gone if answer.why == "absent" else answer
     return parse_version(answer.stdout)
 
 

@@ -9,29 +9,32 @@ from hostagent.collect.runtime.containerd import Effective, effective, is_newer,
 from hostagent.collect.runtime.containerdshadow import nvidia_entries
 from hostagent.collect.runtime.dockerhost import CONTAINERD_ONLY, read_docker, rejected
 from hostagent.collect.runtime.keeps import UNIMPORTED
+from hostagent.collect.runtime.ocihooks import read_hooks
 from hostagent.collect.runtime.places import Found, binary_exists, find
 from hostagent.collect.tomltext import TomlError, parse_toml
-from hostagent.collect.values import modified_at
+from hostagent.collect.values import Allowance, modified_at, stops_at_unread
 from hostagent.facts.host import Machine
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.unread import Unread, then
+from hostagent.knowledge.runtimes import FINDS_TOOLKIT, RUNC_V2
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
 #: Everything of a Runtime that its configuration says.
 _CONFIGURED = (
     "state", "error", "judged_as", "config_files", "config_version", "default_runtime", "handlers", "cgroup_driver", "cdi_enabled",
-    "cdi_spec_dirs", "misplaced", "shadowed", "newest_config_mtime", "socket",
+    "cdi_spec_dirs", "oci_hooks", "misplaced", "shadowed", "newest_config_mtime", "socket",
 )  # fmt: skip
 _DROP_IN_FOLDERS = ("conf.d", "config.d")
-_MAX_BYTES = 256 * 1024
+_MAX_BYTES, _MOST_BYTES = 256 * 1024, 512 * 1024
 
 
 def read_runtimes(source: Source, known: Callable[[type], Any]) -> tuple[Runtime, ...]:
     """By key. Only what is there; a configuration without a program is there, with the state absent."""
     machine = known(Machine)
     readers = {"containerd": _containerd, "docker": read_docker(known), "crio": _crio}
-    runtimes = (_runtime(source, found, readers[found.place.kind](source, found), machine) for found in find(source, known))
+    readers_of = ((found, _unwritten if found.is_unwritten else readers[found.place.kind]) for found in find(source, known))
+    runtimes = (_runtime(source, found, read(source, found), machine) for found, read in readers_of)
     return tuple(sorted(runtimes, key=lambda one: one.key))
 
 
@@ -47,6 +50,7 @@ def _runtime(source: Source, found: Found, configured: Mapping[str, Any], machin
         key=found.place.key,
         kind=found.place.kind,
         version=found.version,
+        installed=found.installed,
         in_use=found.in_use,
         running=then(processes, bool),
         started_at=then(processes, lambda those: min((one.started_at for one in those), default=stopped)),
@@ -66,12 +70,27 @@ def _listens(source: Source, socket: "str | Unread", machine: "Machine | Unread"
         return listed
     path = _run_path(socket)
     if path not in map(_run_path, seen) and path in map(_run_path, unseen):
-        return Unread("denied", f"somebody listens on {socket}, and whose file that is cannot be seen")
+        return Unread("denied", f"somebody listens on {socket}, and whose file that is cannot be seen", "sockets")
     return path in map(_run_path, seen)
 
 
 def _run_path(path: str) -> str:
     return path.removeprefix("/var") if path.startswith("/var/run/") else path
+
+
+def _unwritten(source: Source, found: Found) -> dict[str, Any]:
+    """What its first start writes is not there yet. Of the entries some are known to come."""
+    key = found.place.key
+    unread = Unread("not-running", f"{key} writes its configuration as it first starts")
+    values = {**dict.fromkeys((*_CONFIGURED, "unimported"), unread), "socket": found.place.socket}
+    places = FINDS_TOOLKIT.get(key)
+    if places:
+        there = [(path, source.exists(path)) for path in places]
+        lost = next((one for _, one in there if isinstance(one, Unread)), None)
+        coming = next((path for path, one in there if one is True), "")
+        entries = (Handler("nvidia", RUNC_V2, coming, binary_exists=True, systemd_cgroup=unread),) if coming else ()
+        values["handlers"] = lost if lost is not None and not coming else entries
+    return values
 
 
 def _all_unread(unread: Unread, source: Source, found: Found) -> dict[str, Any]:
@@ -95,6 +114,7 @@ def _containerd(source: Source, found: Found) -> dict[str, Any]:
         "cgroup_driver": _driver(handlers, view.default_runtime),
         "cdi_enabled": view.cdi_enabled,
         "cdi_spec_dirs": view.cdi_spec_dirs,
+        "oci_hooks": (),
         "misplaced": view.misplaced,
         "shadowed": view.shadowed,
         "newest_config_mtime": view.newest_mtime,
@@ -137,10 +157,12 @@ def _driver(handlers: tuple[Handler, ...], default: str) -> "str | Unread":
     return then(systemd, lambda used: "systemd" if used else "cgroupfs")
 
 
+@stops_at_unread
 def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[str, ...] | Unread":
     main = posixpath.dirname(found.config)
     folders = (crio.WRONG_DROP_INS,) if found.place.kind == "crio" else tuple(f"{main}/{name}" for name in _DROP_IN_FOLDERS)
     lost = []
+    size = Allowance(f"bytes of drop-ins beside {found.config}", _MOST_BYTES)
     for folder in folders:
         names = source.listdir(folder, absent=())
         if isinstance(names, Unread):
@@ -149,6 +171,7 @@ def _unimported(source: Source, found: Found, files: tuple[str, ...]) -> "tuple[
             data = b"" if path in files else source.read(path, _MAX_BYTES, keep=UNIMPORTED)
             if isinstance(data, Unread):
                 return data
+            size.take(len(data))
             if _names_nvidia(data):
                 lost.append(path)
     return tuple(lost)
@@ -169,6 +192,7 @@ def _crio(source: Source, found: Found) -> dict[str, Any]:
     values = {
         **dict.fromkeys(("config_version", "misplaced", "shadowed"), CONTAINERD_ONLY),
         "config_files": (found.config,),
+        "oci_hooks": (),
         "newest_config_mtime": Unread("absent", "no configuration file"),
         "socket": found.place.socket,
         "unimported": _unimported(source, found, ()),
@@ -198,6 +222,7 @@ def _crio(source: Source, found: Found) -> dict[str, Any]:
         "cgroup_driver": view.cgroup_driver,
         "cdi_enabled": True,
         "cdi_spec_dirs": view.cdi_spec_dirs,
+        "oci_hooks": read_hooks(source, view.hook_dirs),
         "socket": _run_path(view.socket),
     }
 

@@ -10,16 +10,21 @@ from hostagent.collect.runtime.places import PLACES, binary_exists
 from hostagent.collect.tomltext import parse_toml
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.packages import Package, Packages
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread, need, then
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
+from hostagent.knowledge.runtimes import FIRST_START
 from hostagent.knowledge.toolkit import LOW_LEVEL_RUNTIMES, OWN_LDCONFIG
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
 _BINARIES = ("nvidia-cdi-hook", "nvidia-container-cli", "nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk")
-_CTK = "/usr/bin/nvidia-ctk"
+_CTK = "nvidia-ctk"
+#: Packages, and extensions of a system whose own programs nobody adds to.
+_FOLDERS = ("/usr/bin", "/usr/local/bin")
+_IN_SNAP = "/snap/docker/current/usr/bin"  # canonical/docker-snap, nvidia/lib
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
 _OPERATOR = "/usr/local/nvidia/toolkit"
 _CONFIG = Keep(
@@ -108,13 +113,13 @@ def parse_operator_files(names: tuple[str, ...]) -> "str | Unread":
 
 def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
     packages = _packages(known(Packages))
-    binaries = _binaries(source)
+    binaries = _binaries(source, _FOLDERS if isinstance(packages, Unread) or packages else _folders(known(Runtime)))
     lowest = _lowest(packages)
-    binary_version = _binary_version(source, lowest)
+    binary_version = _binary_version(source, lowest, binaries)
     path, error, config = _config(source)
     return Toolkit(
         packages=packages,
-        version=binary_version if isinstance(lowest, Unread) and not isinstance(binary_version, Unread) else lowest,
+        version=_version(lowest, binary_version),
         binaries=binaries,
         config_path=path,
         config_error=error,
@@ -127,6 +132,10 @@ def read_toolkit(source: Source, known: Callable[[type], Any]) -> Toolkit:
         runtimes_found=then(config, lambda one: _found(source, one.runtimes)),
         operator_version=_operator_version(source),
     )
+
+
+def _is_absent(value: "str | Unread") -> bool:
+    return isinstance(value, Unread) and value.why == "absent"
 
 
 def _packages(packages: "Packages | Unread") -> "tuple[Package, ...] | Unread":
@@ -143,33 +152,53 @@ def _lowest(packages: "tuple[Package, ...] | Unread") -> "str | Unread":
     return min(versions, key=_BY_VERSION) if versions else Unread("absent", "the NVIDIA Container Toolkit is not installed")
 
 
-def _binaries(source: Source) -> "tuple[tuple[str, bool], ...] | Unread":
+def _version(packaged: "str | Unread", of_binary: "str | Unread") -> "str | Unread":
+    """The packages' word; where there are none the binary's, whatever that is, and where nothing is there that."""
+    if not isinstance(packaged, Unread) or (isinstance(of_binary, Unread) and (of_binary.why == "absent" or packaged.why != "absent")):
+        return packaged
+    return of_binary
+
+
+def _folders(runtimes: "tuple[Runtime, ...] | Unread") -> tuple[str, ...]:
+    """Where programs are looked for: Docker's snap brings the toolkit along."""
+    has_docker = not isinstance(runtimes, Unread) and any(one.key == "docker" for one in runtimes)
+    return (*_FOLDERS, _IN_SNAP) if has_docker else _FOLDERS
+
+
+def _binaries(source: Source, folders: tuple[str, ...]) -> "tuple[tuple[str, bool], ...] | Unread":
     found = []
     for name in _BINARIES:
-        stat = source.stat(f"/usr/bin/{name}")
-        if isinstance(stat, Unread):
+        for folder in folders:
+            stat = source.stat(f"{folder}/{name}")
+            if not isinstance(stat, Unread):
+                found.append((f"{folder}/{name}", stat.kind == "file" and bool(stat.mode & 0o111)))
+                break
             if stat.why != "absent":
                 return stat
-            continue
-        found.append((f"/usr/bin/{name}", stat.kind == "file" and bool(stat.mode & 0o111)))
     return tuple(found)
 
 
 @stops_at_unread
-def _binary_version(source: Source, packaged: "str | Unread") -> "str | Unread":
+def _binary_version(source: Source, packaged: "str | Unread", binaries: "tuple[tuple[str, bool], ...] | Unread") -> "str | Unread":
     """Asked of the binary only where no package tells: a program is started for nothing else."""
     if not isinstance(packaged, Unread):
         return Unread("not-supported", "the package tells the version")
-    if not need(source.exists(_CTK)):
+    path = next((path for path, _ in need(binaries) if path.endswith(f"/{_CTK}")), "")
+    if not path:
         return Unread("absent", f"no {_CTK}")
-    return then(source.run(_CTK, "--version", keep=Keep("head", ("4096",))), lambda answer: parse_ctk_version(answer.stdout))
+    return then(source.run(path, "--version", keep=Keep("head", ("4096",))), lambda answer: parse_ctk_version(answer.stdout))
 
 
 @stops_at_unread
 def _found(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Where daemons look for a program, or beside the programs of a Kubernetes distribution."""
+    """Where daemons look for a program, or beside the programs of a Kubernetes distribution, which its own unpacks as it first starts."""
     folders = tuple(dict.fromkeys(posixpath.dirname(path) for place in PLACES for path in place.binaries))
-    return tuple(name for name in names if need(binary_exists(source, name)) or _is_beside(source, name, folders))
+    found = tuple(name for name in names if need(binary_exists(source, name)) or _is_beside(source, name, folders))
+    return found or tuple(name for name in names if name == "runc" and _comes_with_first_start(source))
+
+
+def _comes_with_first_start(source: Source) -> bool:
+    return any(need(source.exists(path)) for programs in FIRST_START.values() for path in programs)
 
 
 def _is_beside(source: Source, name: str, folders: tuple[str, ...]) -> bool:

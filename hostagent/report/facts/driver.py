@@ -5,9 +5,9 @@ from typing import Any
 from hostagent.facts.driver import Driver
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import InstalledKernel, Kernel
-from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import Unread
+from hostagent.facts.platform import Platform
+from hostagent.facts.unread import Unread, then
 from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, package, packages_schema
 from hostagent.typed import plain
 
@@ -26,7 +26,7 @@ def write(facts: HostFacts) -> Any:
         "loaded": plain(driver.loaded_version),
         "userland": plain(_userland(driver)),
         "flavour": plain(driver.flavour),
-        "origin": plain(_origin(driver, owned, facts.of(Os))),
+        "origin": plain(_origin(driver, owned, facts.of(Platform))),
         "packages": each(owned, package),
         "modules": plain(kernels) if isinstance(kernels, Unread) else {one.release: _module(one) for one in kernels},
     }
@@ -49,11 +49,11 @@ def _userland(driver: Driver) -> "str | Unread":
     return ", ".join(sorted(versions)) or Unread("absent", "no libnvidia-ml.so.1 with a version")
 
 
-def _origin(driver: Driver, owned: Any, os: Any) -> "str | Unread":
+def _origin(driver: Driver, owned: Any, platform: Any) -> "str | Unread":
     """Who put the driver here. The first that can be shown wins; one that cannot be read could have been it."""
     claims = (
         ("container", driver.container_driver),
-        ("managed-os", os if isinstance(os, Unread) else os.managed_by),
+        ("managed-os", then(platform, lambda one: then(one.driver, lambda part: part.owner in ("image", "provider")))),
         ("runfile", driver.runfile_traces),
         ("packages", owned),
     )

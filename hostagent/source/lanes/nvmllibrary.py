@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from hostagent.facts.unread import Unread
-from hostagent.knowledge import libraries
+from hostagent.knowledge import libraries, platforms
 from hostagent.source import foreign
 from hostagent.source.cage import enter
 from hostagent.source.lane import Rights
@@ -15,7 +15,7 @@ from hostagent.source.lanes.nvmlgate import usable
 from hostagent.source.paths import Root
 
 LIBRARY = "libnvidia-ml.so.1"
-DIRECTORIES = (*libraries.SYSTEM, *libraries.OF_THE_DRIVER)
+DIRECTORIES = (*libraries.SYSTEM, *libraries.OF_THE_DRIVER, *dict.fromkeys(place for row in platforms.ROWS for place in row.directories))
 #: The linker's cache ends in its texts (ld.so(8), glibc's dl-cache.h): names, and the paths that they lead to.
 _CACHE, _CACHED = "/etc/ld.so.cache", re.compile(rb"\0(/[^\0]+/libnvidia-ml\.so\.1)(?=\0)")
 

@@ -121,6 +121,25 @@ def test_a_broken_file_that_speaks_of_nvidia_is_named():
     assert one.error
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {f"/etc/cdi/{number}.json": "{}" for number in range(1001)},
+        {f"/etc/cdi/{number}.json": json.dumps(spec("a", kind="example.com/net", padding="a" * 100_000)) for number in range(40)},
+    ],
+)
+def test_a_flood_of_files_costs_the_specifications_alone(files):
+    found = read({**files, "/proc/1/mounts": "tmpfs /etc/cdi tmpfs rw 0 0\n"}, units=services("[Unit]\n"))
+    assert (found.specs.why, found.devices.why) == ("error", "error")
+    assert (found.etc_is_volatile, found.refresh_enabled, found.refresh_cycles) == (True, True, ())
+
+
+def test_a_specification_of_very_many_paths_costs_what_is_asked_of_them():
+    nodes = [{"path": f"/dev/x{number}"} for number in range(6000)]
+    found = read({"/etc/cdi/a.json": json.dumps(spec("0", containerEdits={"deviceNodes": nodes}))})
+    assert (found.devices, found.specs[0].missing_paths.why) == (("nvidia.com/gpu=0",), "error")
+
+
 def test_a_directory_that_may_not_be_listed_leaves_all_open():
     found = read({"list /etc/cdi": Unread("denied", "/etc/cdi")})
     assert found.specs == found.devices == found.generated == Unread("denied", "/etc/cdi")
@@ -235,4 +254,4 @@ def test_any_answer_of_systemctl_is_a_word(text):
 
 def test_each_known_cdi_version_names_its_runtimes():
     assert all(first_runtime(version, kind) == first for version, kinds in FIRST_RUNTIME.items() for kind, first in kinds.items())
-    assert first_runtime("0.6.0", "containerd") == first_runtime("1.0.0", "podman") == ""
+    assert first_runtime("0.6.0", "containerd") == first_runtime("1.0.0", "nerdctl") == ""

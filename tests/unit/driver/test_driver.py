@@ -2,6 +2,7 @@
 
 import itertools
 import struct
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from hostagent.collect.driver import devices, dkms, driver, ldcache, libraries
 from hostagent.facts.driver import Driver
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.driver import CUDA_LEVELS, FLOORS, RELEASES_580, floor, nvml_name
 from hostagent.knowledge.pci import FLAVOURS, RANGES, architecture, flavours
@@ -28,10 +30,19 @@ make[2]: *** [scripts/Makefile.build:243: nvidia/nv-mmap.o] Error 1
 """
 
 
+PLATFORM = replace(
+    Platform(*[Unread("absent")] * len(fields(Platform))),
+    library_directories=("/home/kubernetes/bin/nvidia/lib64",),
+    firmware_directories=("/home/kubernetes/bin/nvidia/firmware",),
+)
+
+
+def known(kind):
+    return PLATFORM if kind is Platform else Unread("absent")
+
+
 def read(files, kind="live"):
-    found = driver.read_driver(
-        host({"nvml init": Unread("absent", "the nvidia module is not loaded"), **files}, kind), lambda _: Unread("absent")
-    )
+    found = driver.read_driver(host({"nvml init": Unread("absent", "the nvidia module is not loaded"), **files}, kind), known)
     assert isinstance(found, Driver)
     return found
 
@@ -163,6 +174,16 @@ def test_a_driver_containers_libraries_are_taken_where_it_owns_the_driver():
 
 def test_a_link_to_the_hosts_own_root_is_no_driver_container():
     assert read({"/run/nvidia/driver": ("link", "/"), "/usr/bin/true": b""}).container_driver is False
+
+
+@pytest.mark.parametrize(
+    "question", ["readlink /run/nvidia/driver", "list /run/nvidia/driver", "stat /run/nvidia/validations/.driver-ctr-ready"]
+)
+def test_a_driver_container_that_nobody_could_look_for_is_neither_there_nor_not(question):
+    files = {"/run/nvidia/driver/usr/bin/true": b"", question: Unread("denied", question)}
+    if not question.startswith("list"):
+        del files["/run/nvidia/driver/usr/bin/true"]
+    assert read(files).container_driver_evidence == Unread("denied", question)
 
 
 def test_the_dkms_tree_says_what_is_built_and_what_failed():

@@ -133,6 +133,11 @@ def test_a_distribution_without_a_reboot_mark_does_not_say_that_none_is_needed()
     assert read_machine(host(files), lambda _: Services(())).reboot_required.why == "not-supported"
 
 
+@pytest.mark.parametrize("question", ["list /etc/systemd/system.conf.d", "read /etc/systemd/system.conf"])
+def test_a_default_that_nobody_could_look_for_is_not_the_kernels(question):
+    assert read({question: Unread("denied", question)}, [unit("docker", "")]).memlock_bytes == Unread("denied", question)
+
+
 def test_the_package_lock_names_its_holder():
     files = {"lock_holder /var/lib/dpkg/lock-frontend": 41, "/proc/41/comm": "apt-get\n"}
     assert read(files).package_lock_holder == "apt-get (pid 41)"
@@ -174,21 +179,3 @@ def test_any_unit_text_is_a_limit_none_or_an_error(text):
 @given(st.text(alphabet="/ abc\n\\"))
 def test_any_mount_table_names_a_type_or_none(text):
     assert isinstance(parse_filesystem_type(text, "/a/b"), str)
-
-
-@pytest.mark.parametrize(
-    ("vendor", "product", "virtual"),
-    [
-        ("QEMU\n", "Standard PC (Q35 + ICH9, 2009)\n", True),
-        ("Microsoft Corporation\n", "Virtual Machine\n", True),
-        ("Microsoft Corporation\n", "C2080\n", False),
-        ("Amazon EC2\n", "p5.48xlarge\n", True),
-        ("Supermicro\n", "SYS-821GE-TNHR\n", False),
-    ],
-)
-def test_the_board_says_whether_a_machine_is_virtual(vendor, product, virtual):
-    assert read({"/sys/class/dmi/id/sys_vendor": vendor, "/sys/class/dmi/id/product_name": product}).virtual is virtual
-
-
-def test_a_machine_without_a_board_is_not_virtual():
-    assert read({}).virtual is False

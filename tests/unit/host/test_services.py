@@ -93,6 +93,47 @@ def test_a_unit_file_that_cannot_be_read_leaves_that_unit_open():
     assert (found.exists, found.enabled, found.text) == (True, Unread("denied", "read"), Unread("denied", "read"))
 
 
+@pytest.mark.parametrize("why", ["denied", "error", "timeout"])
+@pytest.mark.parametrize("place", [VENDOR, "/etc/systemd/system", "/run/systemd/system"])
+def test_a_wants_link_that_nobody_could_look_at_leaves_open_whether_the_unit_is_enabled(place, why):
+    link = f"{place}/multi-user.target.wants/containerd.service"
+    found = unit({link: ("link", f"{VENDOR}/containerd.service"), f"readlink {link}": Unread(why, "refused")})
+    assert found.enabled == Unread(why, "refused")
+
+
+def test_a_file_in_a_wants_directory_is_no_link_and_starts_nothing():
+    assert unit({f"{VENDOR}/multi-user.target.wants/containerd.service": TEXT}).enabled is False
+
+
+def test_an_alias_that_nobody_could_look_at_leaves_open_whether_its_unit_is_enabled():
+    alias = "/etc/systemd/system/cri.service"
+    files = {f"{VENDOR}/containerd.service": f"{TEXT}Alias=cri.service\n", alias: ("link", f"{VENDOR}/containerd.service")}
+    assert unit(files).enabled is True
+    assert unit({**files, f"readlink {alias}": Unread("denied", "refused")}).enabled == Unread("denied", "refused")
+
+
+def test_a_link_that_is_no_alias_of_the_unit_decides_nothing():
+    other = "/etc/systemd/system/other.service"
+    assert unit({other: ("link", "/x.service"), f"readlink {other}": Unread("denied", "refused")}).enabled is False
+
+
+@pytest.mark.parametrize("question", ["stat", "realpath"])
+def test_a_unit_file_whose_kind_is_not_seen_is_neither_masked_nor_not(question):
+    lost = Unread("denied", "refused")
+    found = unit({f"{question} {VENDOR}/containerd.service": lost})
+    assert (found.masked, found.enabled) == (lost, lost)
+
+
+def test_a_cgroup_tree_that_is_not_seen_leaves_open_whether_a_unit_is_active():
+    lost = Unread("denied", "refused")
+    assert unit({"stat /sys/fs/cgroup/system.slice": lost}).active == lost
+
+
+def test_systemd_passes_over_a_drop_in_that_leads_nowhere():
+    found = unit({"/etc/systemd/system/containerd.service.d/10.conf": ("link", "/opt/gone.conf")})
+    assert (found.state, found.enabled) == ("disabled", False)
+
+
 def test_a_link_to_nothing_is_an_error():
     assert unit({f"{VENDOR}/docker.service": ("link", "/opt/gone.service")}, "docker").state.why == "error"
 

@@ -7,11 +7,13 @@ import pytest
 from hostagent import catalogue, profile
 from hostagent.collect.os.platform import read_platform
 from hostagent.collect.os.release import read_os
+from hostagent.derived.owned import brought_by
 from hostagent.evaluate import evaluate
+from hostagent.facts.driver import Driver, Library
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.toolkit import Toolkit
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source
 from hostagent.testing import TreeBackend
 
@@ -19,9 +21,14 @@ LOADED = profile.load("default", site_file="/nonexistent")
 CHECKS = {one.id: one for one in catalogue.load(LOADED.profile.catalogues)}
 
 
-def host(*paths, id_="ubuntu", release="6.8.0-87-generic", **answers):
+def host(*paths, id_="ubuntu", release="6.8.0-87-generic", variant="", **answers):
+    """Each path is a file with a word in it."""
     answer = {"hostname": "a", "release": release, "machine": "x86_64", "boot_id": "b", "now": 1.0, "uid": 0}
-    return {"host": answer, "os_release": {"id": id_}, **dict.fromkeys(paths, ""), **answers}
+    return {"host": answer, "os_release": {"id": id_, "variant_id": variant}, **dict.fromkeys(paths, "x"), **answers}
+
+
+def board(vendor, product="x"):
+    return {"/sys/class/dmi/id/sys_vendor": f"{vendor}\n", "/sys/class/dmi/id/product_name": f"{product}\n"}
 
 
 def platform(files, kind="live"):
@@ -33,17 +40,28 @@ def platform(files, kind="live"):
     ("files", "name", "owner"),
     [
         (host("/home/kubernetes/bin/x", id_="cos"), "GKE node", "provider"),
-        (host("/home/kubernetes/bin/x"), "GKE node", "provider"),
-        (host("/etc/eks/nvidia-kmod-load.sh", id_="amzn"), "EKS AMI", "image"),
-        (host("/opt/azure/containers/provision.sh"), "AKS node image", "image"),
-        (host("/etc/dgx-release"), "DGX OS", "host"),
+        (host("/home/kubernetes/kubelet-config.yaml", **board("Google")), "GKE node", "provider"),
+        (host("/etc/eks/nvidia-kmod-load.sh", id_="amzn", **board("Amazon EC2")), "EKS AMI", "image"),
+        (host("/usr/bin/nodeadm", id_="amzn"), "EKS AMI", "image"),
+        (host("/opt/azure/containers/provision.sh", **board("Microsoft Corporation")), "AKS node image", "image"),
+        (host("/etc/dgx-release", **board("NVIDIA")), "DGX OS", "host"),
         (host("/dev/dxg", release="5.15.167.4-microsoft-standard-WSL2"), "WSL2", "provider"),
+        (host("/etc/.ignition-result.json", id_="rhel"), "Red Hat CoreOS", "image"),
+        (host("/run/ostree-booted", id_="rhel"), "", "host"),
         (host("/etc/nv_tegra_release", release="5.15.148-tegra"), "Jetson Linux", "image"),
+        (host("/usr/bin/apiclient", id_="bottlerocket"), "Bottlerocket", "image"),
+        (host("/etc/cri/conf.d/cri.toml", id_="talos"), "Talos Linux", "image"),
+        (host("/usr/share/flatcar/release", id_="flatcar"), "Flatcar Container Linux", "image"),
+        (host("/run/ostree-booted", id_="rhcos"), "Red Hat CoreOS", "image"),
+        (host("/run/ostree-booted", id_="fedora", variant="coreos"), "CoreOS", "image"),
+        (host("/usr/sbin/transactional-update", id_="sl-micro"), "SUSE Linux Micro", "image"),
+        (host("/snap/core24", id_="ubuntu-core"), "Ubuntu Core", "image"),
         (host(), "", "host"),
         (host(id_="cos"), "", "host"),
-        (host("/etc/eks/x", id_="debian"), "", "host"),
+        (host("/etc/eks/nvidia-kmod-load.sh", id_="debian"), "", "host"),
         (host("/dev/dxg"), "", "host"),
-        (host("/home/kubernetes/bin/x", id_="rocky"), "", "host"),
+        (host("/home/kubernetes/bin/kubelet", id_="rocky"), "", "host"),
+        (host("/run/ostree-booted", id_="fedora"), "", "host"),
     ],
 )
 def test_a_platform_is_recognised_by_two_marks(files, name, owner):
@@ -52,9 +70,62 @@ def test_a_platform_is_recognised_by_two_marks(files, name, owner):
     assert found.driver.owner == owner
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        host("/etc/eks/nvidia-kmod-load.sh/x", id_="amzn"),
+        host(**{"/etc/eks/release": ""}, id_="amzn"),
+        host("/home/kubernetes/bin/nvidia/x", **board("Google")),
+        host("/opt/azure/containers/x"),
+        host(**{"/etc/dgx-release": ""}),
+        host("/home/kubernetes/kubelet-config.yaml", **board("Dell Inc.")),
+        host("/etc/eks/bootstrap.sh", **board("Google")),
+    ],
+)
+def test_a_host_of_an_ordinary_system_is_of_no_platform_by_a_directory_an_empty_mark_or_on_anothers_board(files):
+    assert platform(files).name == ""
+
+
+@pytest.mark.parametrize(
+    ("files", "virtual"),
+    [
+        (board("QEMU", "Standard PC (Q35 + ICH9, 2009)"), "vm"),
+        (board("Microsoft Corporation", "Virtual Machine"), "vm"),
+        (board("Microsoft Corporation", "C2080"), ""),
+        (board("Amazon EC2", "p5.48xlarge"), "vm"),
+        (board("Supermicro", "SYS-821GE-TNHR"), ""),
+        ({}, ""),
+        ({"/run/systemd/container": "lxc", "readlink /proc/1/ns/pid": "pid:[4026533420]"}, "container"),
+        ({"/run/systemd/container": "lxc", "readlink /proc/1/ns/pid": "pid:[4026531836]"}, ""),
+        ({"/run/systemd/container": "wsl", **board("QEMU")}, "vm"),
+    ],
+)
+def test_what_a_host_runs_in(files, virtual):
+    assert platform(host(**files)).virtual == virtual
+
+
+def test_what_a_host_runs_in_is_open_where_the_board_or_the_namespace_cannot_be_read():
+    denied = Unread("denied", "stat")
+    assert platform(host(**{"read /sys/class/dmi/id/sys_vendor": denied})).virtual == denied
+    assert platform(host(**{"/run/systemd/container": "lxc", "readlink /proc/1/ns/pid": denied})).virtual == denied
+
+
+def test_what_the_profile_gives_to_the_operator_is_the_operators_though_its_container_left_nothing():
+    loaded = profile.load("gpu-operator-26.3", site_file="/nonexistent")
+    driver = replace(Driver(*[Unread("absent")] * len(fields(Driver))), loaded=False)
+    facts = HostFacts({Driver: driver, Platform: platform(host())})
+    (one,) = evaluate([CHECKS["driver.loaded"]], facts, loaded.profile)
+    assert "ClusterPolicy" in one.remediation
+
+
 def test_the_operators_parts_are_its_own_on_every_platform():
     found = platform(
-        host("/etc/eks/x", "/run/nvidia/driver/usr/bin/nvidia-smi", "/usr/local/nvidia/toolkit/libnvidia-container.so.1.19.0", id_="amzn")
+        host(
+            "/usr/bin/nodeadm",
+            "/run/nvidia/driver/usr/bin/nvidia-smi",
+            "/usr/local/nvidia/toolkit/libnvidia-container.so.1.19.0",
+            id_="amzn",
+        )
     )
     assert found.operator == ("driver", "toolkit")
     assert (found.driver.owner, found.libraries.place, found.toolkit.owner, found.runtime.owner) == (
@@ -71,9 +142,14 @@ def test_a_mark_that_nobody_could_look_for_leaves_the_platform_open():
     assert found.name.why == "denied"
 
 
-def finding(part, name="EKS AMI"):
-    owned = Platform(name=name, base="host", operator=(), driver=part, libraries=part, toolkit=part, runtime=part)
-    facts = HostFacts({Platform: owned, Toolkit: replace(Toolkit(*[Unread("absent")] * len(fields(Toolkit))), operator_version="1.17.0")})
+def made(kind, **values):
+    """A fact of which nothing but `values` was read."""
+    return kind(**{**dict.fromkeys((one.name for one in fields(kind)), Unread("absent")), **values})
+
+
+def finding(part, name="EKS AMI", **toolkit):
+    owned = made(Platform, name=name, driver=part, toolkit=part, runtime=part)
+    facts = HostFacts({Platform: owned, Toolkit: made(Toolkit, **{"operator_version": "1.17.0", **toolkit})})
     return evaluate([CHECKS["toolkit.known_vulnerability"]], facts, LOADED.profile)[0]
 
 
@@ -91,3 +167,42 @@ def test_a_remedy_is_what_its_reader_may_do():
 def test_what_has_no_known_place_is_not_judged():
     one = finding(Part("?", "provider"), "WSL2")
     assert (one.outcome, one.code, one.message) == ("skip", "no-place", "does not apply (where WSL2 keeps the toolkit is not known)")
+
+
+def test_a_check_of_a_part_passes_no_more_where_nobody_could_tell_whose_it_is():
+    """It may lie elsewhere: what was looked at proves nothing. A failure stays one."""
+    gap = finding(Unread("denied", "stat", "stat /dev/dxg"), operator_version="", version="99.0")
+    assert (gap.outcome, gap.code, gap.unread) == ("unknown", "unread-denied", "stat /dev/dxg")
+    assert finding(Unread("denied", "stat")).outcome == "fail"
+    assert finding(Part("", "host"), operator_version="", version="99.0").outcome == "pass"
+
+
+def test_what_a_platform_brings_is_what_lies_in_its_place_and_is_whole():
+    place = "/home/kubernetes/bin/nvidia/lib64"
+    one = made(Platform, name="GKE node", libraries=Part(place, "provider"))
+
+    def brought(path, fault=""):
+        library = Library("libcuda.so.1", path, "580.178.04", cached=False, package="", fault=fault)
+        return brought_by(one, made(Driver, libraries=(library,)))
+
+    assert brought(f"{place}/libcuda.so.580.178.04") == "GKE node"
+    assert brought(f"{place}/libcuda.so.580.178.04", "no library") == ""
+    assert brought("/usr/lib64/libcuda.so.580.178.04") == ""
+    assert brought_by(one, made(Driver, libraries=())) == ""
+    assert brought_by(replace(one, libraries=Part("", "host")), made(Driver)) == ""
+    assert brought_by(replace(one, libraries=Part("?", "provider")), made(Driver)) == ""
+    with pytest.raises(UnreadError):
+        brought_by(one, made(Driver))
+
+
+def test_where_the_place_is_not_known_the_operators_directory_makes_none_known():
+    found = platform(host("/dev/dxg", "/run/nvidia/driver/usr/x", release="6.6.87.2-microsoft-standard-WSL2"))
+    assert (found.driver.place, found.driver.owner, found.gpus.place) == ("?", "provider", "?")
+
+
+def test_of_a_driver_container_that_is_gone_the_profile_says_whose_the_driver_is():
+    owned = made(Platform, name="", driver=Part("", "host"))
+    facts = HostFacts({Platform: owned, Driver: made(Driver, loaded=False)})
+    for name, word in (("default", "modprobe nvidia"), ("gpu-operator-26.3", "nvidia-driver-daemonset"), ("gke", "ask the provider")):
+        wanted = profile.load(name, site_file="/nonexistent").profile
+        assert word in evaluate([CHECKS["driver.loaded"]], facts, wanted)[0].remediation

@@ -7,6 +7,7 @@ from hostagent.collect.packages.packages import owners, read_packages
 from hostagent.collect.packages.versionlocks import parse_preferences, parse_versionlock, regex_glob
 from hostagent.collect.toolkit.toolkit import read_toolkit
 from hostagent.facts.packages import Packages, VersionLock
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
@@ -25,9 +26,9 @@ def read(files, kind="live") -> Packages:
     return read_packages(host(files, kind), lambda _: None)
 
 
-def read_tool(files, kind="live") -> Toolkit:
+def read_tool(files, kind="live", runtimes=()) -> Toolkit:
     source = host(files, kind)
-    return read_toolkit(source, lambda _: read_packages(source, lambda _: None))
+    return read_toolkit(source, lambda kind: read_packages(source, lambda _: None) if kind is Packages else runtimes)
 
 
 def rpm_row(name, version, epoch="(none)", vendor="NVIDIA"):
@@ -275,6 +276,18 @@ def test_the_program_is_asked_only_where_no_package_tells():
     assert (found.version, found.packages, found.operator_version) == ("1.19.0~rc.1", (), "")
 
 
+def test_a_system_that_nobody_adds_packages_to_has_it_below_usr_local():
+    run = {"exit_code": 0, "stdout": "NVIDIA Container Toolkit CLI version 1.19.1\n", "stderr": ""}
+    found = read_tool({"/usr/local/bin/nvidia-ctk": "elf", "run /usr/local/bin/nvidia-ctk --version": run})
+    assert (found.version, [path for path, _ in found.binaries]) == ("1.19.1", ["/usr/local/bin/nvidia-ctk"])
+
+
+def test_a_toolkit_whose_program_does_not_answer_is_no_missing_one():
+    found = read_tool({"/usr/bin/nvidia-ctk": "elf", "run /usr/bin/nvidia-ctk --version": Unread("denied", "run")})
+    assert found.version == Unread("denied", "run")
+    assert read_tool({"stat /usr/bin/nvidia-ctk": Unread("timeout", "stat")}).version.why == "timeout"
+
+
 def test_no_toolkit_is_absent_and_an_unreadable_database_is_not():
     assert read_tool({STATUS: stanza("apt", "2.7")}).version.why == "absent"
     assert read_tool({STATUS: "Package: nvidia-ctk\n"}).version.why == "error"
@@ -295,3 +308,13 @@ def test_an_expression_that_says_more_than_a_glob_names_nothing():
 
 def test_a_lock_without_a_version_holds_any():
     assert parse_versionlock("nvidia-driver\n", "f") == (VersionLock("f", "nvidia-driver", ""),)
+
+
+def test_the_toolkit_of_dockers_snap_is_beside_it():
+    program = "/snap/docker/current/usr/bin/nvidia-ctk"
+    run = {"exit_code": 0, "stdout": "NVIDIA Container Toolkit CLI version 1.19.1\n", "stderr": ""}
+    files = {program: "elf", f"run {program} --version": run}
+    snaps = Runtime(**(dict.fromkeys(Runtime.__dataclass_fields__, ()) | {"key": "docker"}))
+    found = read_tool(files, runtimes=(snaps,))
+    assert [path for path, _ in found.binaries] == [program]
+    assert found.version == "1.19.1"

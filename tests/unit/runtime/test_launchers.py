@@ -17,9 +17,9 @@ UNIT = "[Unit]\n[Service]\nExecStart=/usr/bin/kubelet {}\n[Install]\nWantedBy=mu
 WANTS = "/etc/systemd/system/multi-user.target.wants"
 
 
-def read(files, processes=(), kind="live", runtimes=()):
+def read(files, processes=(), kind="live", runtimes=(), sockets=UNREAD):
     source = host({"processes": [], **files}, kind)
-    machine = Machine(**(dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | {"processes": processes}))
+    machine = Machine(**(dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | {"processes": processes, "listening_sockets": sockets}))
     facts = {Machine: machine, Services: read_services(source, lambda _: None), Runtime: runtimes}
     return read_launchers(source, facts.__getitem__)
 
@@ -96,6 +96,20 @@ def test_a_distribution_has_its_own_place_unless_it_is_told_another():
     assert of(read({}, kubelet("/var/lib/k0s/bin/kubelet", unit="k0scontroller")))[1] == "k0s"
 
 
+@pytest.mark.parametrize(("sockets", "heard"), [(("/var/run/cri-dockerd.sock",), True), (("/run/docker.sock",), False)])
+def test_behind_cri_dockerd_somebody_has_to_listen(sockets, heard):
+    argv = ("kubelet", "--container-runtime-endpoint=unix:///var/run/cri-dockerd.sock")
+    (one,) = read({"sockets": []}, kubelet(*argv), sockets=sockets).kubelets
+    assert one.shim_listens is heard
+
+
+@pytest.mark.parametrize("argv", [("kubelet",), ("/usr/local/bin/k3s", "server", "--docker")])
+def test_a_runtime_itself_and_k3s_need_no_cri_dockerd(argv):
+    name = "kubelet" if argv == ("kubelet",) else "k3s"
+    (one,) = read({}, kubelet(*argv, name="kubelet" if name == "kubelet" else "k3s-server", unit=name)).kubelets
+    assert one.shim_listens.why == "not-supported"
+
+
 def test_an_endpoint_of_nobody_that_is_known_is_unread():
     assert of(read({}, kubelet("kubelet", "--container-runtime-endpoint=/run/other.sock")))[1].why == "error"
 
@@ -132,3 +146,10 @@ def test_an_empty_exec_start_clears_those_before_it():
     files = enabled("kubelet", text)
     services = read_services(host({"processes": [], **files}), lambda _: None)
     assert unit_flags(host(files), services.unit("kubelet")) == ("--config", "/new")
+
+
+@pytest.mark.parametrize(("unit", "found"), [("docker", True), ("snap.docker.dockerd", False)])
+def test_dockers_snap_sees_no_hook_of_the_host(unit, found):
+    there = {"kind": "file", "mode": 0o755, "uid": 0, "gid": 0, "size": 9, "mtime": 0.0, "major": 0, "minor": 0}
+    files = {"stat /usr/bin/nvidia-container-runtime-hook": there}
+    assert read(files, (Process(9, "dockerd", ("dockerd",), 1.0, f"{unit}.service"),)).docker_hook is found

@@ -35,12 +35,12 @@ def no_unit(name):
     return Unit(name, exists=False, state=none, enabled=none, masked=none, active=none, text=none)
 
 
-def known(packages=(), processes=(), sockets=(), unseen=()):
+def known(packages=(), processes=(), sockets=(), unseen=(), units=()):
     installed = tuple(Package(name, version, version, "amd64", "installed", False, "distribution") for name, version in packages)
     told = {"processes": processes, "listening_sockets": sockets, "unseen_sockets": unseen}
     machine = dict.fromkeys(Machine.__dataclass_fields__, UNREAD) | told
     database = dict.fromkeys(Packages.__dataclass_fields__, UNREAD) | {"installed": installed}
-    facts = {Machine: Machine(**machine), Packages: Packages(**database), Services: Services(tuple(map(no_unit, daemons.units())))}
+    facts = {Machine: Machine(**machine), Packages: Packages(**database), Services: Services((*units, *map(no_unit, daemons.units())))}
     return lambda kind: facts[kind]
 
 
@@ -284,3 +284,107 @@ def test_any_text_has_a_version_or_none(text):
 def test_a_long_dotted_key_is_refused_at_once():
     with pytest.raises(TomlError, match="dots"):
         parse_toml(b"a." * 100_000 + b"b = 1")
+
+
+@pytest.mark.parametrize("question", ["list /etc/containerd/conf.d", "stat /etc/containerd/a/x.toml"])
+@pytest.mark.parametrize("why", ["denied", "error"])
+def test_an_import_that_nobody_could_look_for_is_not_one_that_is_not_there(question, why):
+    text = 'version = 2\nimports = ["/etc/containerd/conf.d/*.toml", "/etc/containerd/*/x.toml"]\n'
+    files = {**PROGRAMS, MAIN: text, "/etc/containerd/conf.d/9.toml": NVIDIA, "/etc/containerd/a/x.toml": "version = 2"}
+    lost = Unread(why, question)
+    (one,) = read({**files, question: lost}, packages=[("containerd.io", "1.7.27")])
+    assert one.handlers == lost
+
+
+@pytest.mark.parametrize(
+    ("key", "unit", "program", "toolkit", "found"),
+    [
+        ("k3s", "k3s-agent", "/usr/local/bin/k3s", "/usr/bin/nvidia-container-runtime", ["nvidia"]),
+        ("rke2", "rke2-server", "/opt/rke2/bin/rke2", "/usr/local/nvidia/toolkit/nvidia-container-runtime", ["nvidia"]),
+        ("rke2", "rke2-agent", "/usr/bin/rke2", "/usr/bin/else", []),
+        ("k0s", "k0sworker", "/usr/local/bin/k0s", "/usr/bin/nvidia-container-runtime", "not-running"),
+    ],
+)
+def test_a_distribution_that_never_started_is_there_and_its_configuration_is_not(key, unit, program, toolkit, found):
+    there = Unit(unit, exists=True, state="enabled", enabled=True, masked=False, active=False, text="")
+    (one,) = read({program: "", toolkit: ""}, units=[there])
+    assert (one.key, one.in_use, one.running, one.state.why, one.cdi_enabled.why) == (key, True, False, "not-running", "not-running")
+    handlers = one.handlers
+    assert (handlers.why if isinstance(handlers, Unread) else [each.name for each in handlers]) == found
+
+
+def test_a_program_without_a_unit_that_starts_it_is_no_runtime():
+    assert read({"/usr/local/bin/k3s": ""}) == ()
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {f"/etc/containerd/conf.d/{number}.toml": "version = 2\n# " + "a" * 100_000 for number in range(40)},
+        {f"/etc/containerd/conf.d/{number}.toml": "version = 2\n" for number in range(300)},
+    ],
+)
+def test_a_flood_of_imports_costs_what_they_say_and_no_other_runtime(files):
+    config = {MAIN: 'version = 2\nimports = ["/etc/containerd/conf.d/*.toml"]\n', "/usr/bin/dockerd": ""}
+    flooded, docker = read({**PROGRAMS, **config, **files}, packages=[("containerd.io", "1.7.27"), ("docker-ce", "27.0")])
+    assert (flooded.installed, flooded.running, flooded.state.why, docker.state) == (True, False, "error", "accepted")
+    assert "found more than" in flooded.state.detail
+
+
+def test_a_flood_of_drop_ins_that_nothing_imports_costs_them_alone():
+    files = {f"/etc/containerd/conf.d/{number}.toml": "a" * 100_000 for number in range(40)}
+    (one,) = read({**PROGRAMS, MAIN: "version = 2\n", **files}, packages=[("containerd.io", "1.7.27")])
+    assert (one.state, one.unimported.why) == ("accepted", "error")
+
+
+def test_a_flood_of_crios_files_costs_its_configuration():
+    files = {f"/etc/crio/crio.conf.d/{number}.conf": "# " + "a" * 100_000 for number in range(40)}
+    (one,) = read({"/usr/bin/crio": "", **files}, packages=[("cri-o", "1.34.2")])
+    assert (one.installed, one.state.why) == (True, "error")
+
+
+@pytest.mark.parametrize(
+    ("version", "main", "drop_in", "refused"),
+    [
+        ("2.2.3", 2, 3, False),
+        ("2.3.0", 2, 3, True),
+        ("2.3.4", 2, 4, True),
+        ("2.3.4", 3, 4, True),
+        ("2.3.4", 4, 3, False),
+        ("2.3.4", 2, 2, False),
+        ("2.3.4", 0, 3, False),
+        ("2.3.5", 2, 4, False),
+        ("2.4.0", 2, 4, False),
+    ],
+)
+def test_the_first_releases_of_containerd_23_refuse_a_drop_in_of_a_newer_version(version, main, drop_in, refused):
+    """As config.LoadConfig of each version did (2.3.4 asked as a Go module)."""
+    line = f"version = {main}\n" if main else ""
+    files = {MAIN: f'{line}imports = ["/etc/containerd/conf.d/*.toml"]\n', "/etc/containerd/conf.d/9.toml": f"version = {drop_in}\n"}
+    (one,) = read({**PROGRAMS, **files}, packages=[("containerd.io", version)])
+    assert (one.state, one.error) == (
+        ("rejected", f"drop-in config version {drop_in} higher than root config version {main}") if refused else ("accepted", "")
+    )
+
+
+@pytest.mark.parametrize(
+    ("directory", "said", "program", "found"),
+    [
+        ("/usr/share/containers/oci/hooks.d", "", "/usr/bin/nvidia-container-runtime-hook", True),
+        ("/run/containers/oci/hooks.d", "", "/usr/bin/nvidia-container-runtime-hook", False),
+        ("/run/containers/oci/hooks.d", "/run/containers/oci/hooks.d", "/usr/bin/nvidia-container-runtime-hook", True),
+        ("/usr/share/containers/oci/hooks.d", "/etc/hooks", "/usr/bin/nvidia-container-runtime-hook", False),
+        ("/usr/share/containers/oci/hooks.d", "", "/usr/bin/gone/nvidia-container-runtime-hook", False),
+        ("/usr/share/containers/oci/hooks.d", "", "/usr/bin/other-hook", False),
+    ],
+)
+def test_a_hook_counts_in_a_directory_that_crio_lists_and_with_its_program(directory, said, program, found):
+    path = f"{directory}/oci-nvidia-hook.json"
+    hook = json.dumps({"version": "1.0.0", "hook": {"path": program}, "when": {"always": True}, "stages": ["prestart"]})
+    there = {"kind": "file", "mode": 0o755, "uid": 0, "gid": 0, "size": 9, "mtime": 0.0, "major": 0, "minor": 0}
+    files = {"/usr/bin/crio": "", path: hook}
+    files |= {f"stat /usr/bin/{name}": there for name in ("nvidia-container-runtime-hook", "other-hook")}
+    if said:
+        files["/etc/crio/crio.conf.d/0.conf"] = f'[crio.runtime]\nhooks_dir = ["{said}"]\n'
+    (one,) = read(files, packages=[("cri-o", "1.34.2")])
+    assert one.oci_hooks == ((path,) if found else ())

@@ -1,0 +1,133 @@
+"""What anybody can leave behind, a directory or a mark without a word, changes what a reader is told to do and never helps a verdict."""
+
+import posixpath
+from pathlib import PurePosixPath
+
+import pytest
+
+from hostagent.catalogue import load
+from hostagent.collect import READERS
+from hostagent.evaluate import evaluate, proved
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.unread import Unread, UnreadError
+from hostagent.knowledge.platforms import CONTAINER_FILE, OPERATOR_DRIVER, OPERATOR_TOOLKIT, ROWS
+from hostagent.source import Source
+from hostagent.source.keep import Filtered
+from hostagent.source.tape import ReplayBackend
+from tests.test_hosts import NAMES, _loaded, _placeable, _same, _tape
+
+#: Of every platform the thing in its place, and what else stands for somebody: the driver container, its toolkit, Google's, specifications.
+MARKS = sorted(
+    {
+        *(path for row in ROWS for path in (*row.paths, *row.directories, *row.firmware) if not path.startswith("/dev/")),
+        *(OPERATOR_DRIVER, f"{OPERATOR_DRIVER}/usr", OPERATOR_TOOLKIT, CONTAINER_FILE, "/run/nvidia/validations/.driver-ctr-ready"),
+        *("/home/kubernetes/bin/nvidia", "/usr/local/nvidia", "/var/lib/nvidia", "/opt/nvidia", "/var/run/cdi", "/etc/cdi"),
+        *("/var/lib/kubelet/plugins/gpu.nvidia.com", "/var/lib/kubelet/device-plugins/nvidia.sock", "/var/lib/dkms-archive/nvidia"),
+    }
+)
+_STAT = {"mode": 0o755, "uid": 0, "gid": 0, "size": 0, "mtime": 1.0, "major": 0, "minor": 0}
+_PATHS = ("elf", "list", "modinfo", "read", "readlink", "realpath", "stat", "text")
+
+
+class Marked(ReplayBackend):
+    """A replay with one thing more: a directory, or a file without a byte. What the tape does not know is not there."""
+
+    def __init__(self, recorded, mark="", kind="dir"):
+        super().__init__(recorded)
+        self.questions, self._mark, self._kind = [], mark, kind
+
+    def ask(self, method, *arguments):
+        answer = super().ask(method, *arguments)
+        self.questions.append((method, arguments[0] if arguments else ""))
+        if method not in _PATHS or not arguments:
+            return answer
+        path, is_gone = arguments[0], isinstance(answer, Unread) and answer.why in ("absent", "not-recorded")
+        above = self._mark == path or self._mark.startswith(f"{path}/")
+        if not above or not is_gone:
+            return self._with_child(path, answer) if method == "list" else Unread("absent", path) if is_gone else answer
+        is_dir = path != self._mark or self._kind == "dir"
+        match method:
+            case "stat":
+                return {**_STAT, "kind": "dir" if is_dir else "file"}
+            case "list":
+                return self._with_child(path, []) if is_dir else answer
+            case "realpath":
+                return path
+            case "read" if not is_dir:
+                return b""
+        return Unread("error" if is_dir else "absent", "a directory")
+
+    def _with_child(self, path, answer):
+        names = answer.answer if isinstance(answer, Filtered) else answer
+        rest = posixpath.relpath(self._mark, path) if self._mark.startswith(f"{path.rstrip('/')}/") else ""
+        return sorted({*names, rest.split("/")[0]}) if rest and isinstance(names, list) else answer
+
+
+class Host:
+    """The facts of a tape, what each was asked and made of, and the verdict."""
+
+    def __init__(self, name):
+        self.recorded, self._profile = _tape(name), _loaded(name).profile
+        self._checks = {one.id: one for one in load(self._profile.catalogues)}
+        self._kinds = {one.id: {kind.__name__ for kind in one.inputs.kinds} | {"Platform"} for one in self._checks.values()}
+        self._values, self._paths, self._made_of = {}, {}, {}
+        for kind in READERS:
+            self._known(kind)
+        self._before = self._judge(self._values, self._checks)
+
+    def _known(self, kind):
+        if kind not in self._values:
+            self._values[kind] = Unread("error", "read from itself")
+            self._values[kind], self._paths[kind], self._made_of[kind] = _read(kind, Marked(self.recorded), self._known)
+        return self._values[kind]
+
+    def _judge(self, facts, ids):
+        return {key: evaluate([self._checks[key]], HostFacts(facts), self._profile) for key in ids}
+
+    def helped(self, mark, kind):
+        """The checks that are less bad with this thing more, and whether the host is more placeable."""
+        changed, seen = {}, set()
+        above = {mark, "/", *(str(one) for one in PurePosixPath(mark).parents)}
+
+        def known(name):
+            if name not in seen:
+                seen.add(name)
+                parts_changed = [part for part in self._made_of[name] if known(part) is not self._values[part]]
+                if parts_changed or self._paths[name] & above:
+                    value, _, _ = _read(name, Marked(self.recorded, mark, kind), known)
+                    changed.update({} if _same(value, self._values[name]) else {name: value})
+            return changed.get(name, self._values[name])
+
+        for name in READERS:
+            known(name)
+        after = self._judge({**self._values, **changed}, [key for key in self._checks if self._kinds[key] & set(changed)])
+        if after:
+            yield from (key for key in after if _worst(after[key]) < _worst(self._before[key]))
+            was, now = (_placeable(proved(self._checks.values(), judged)) for judged in (self._before, {**self._before, **after}))
+            yield from (scope for scope in was if now[scope] > was[scope])
+
+
+def _worst(judged):
+    """0 where nothing counts, 1 for what warns, 2 for what fails or is not known."""
+    weights = {"fail": 2, "unknown": 2, "warn": 1}
+    return max((weights.get(one.outcome, 0) for one in judged if one.severity != "info"), default=0)
+
+
+def _read(kind, backend, known):
+    parts = set()
+
+    def noted(part):
+        parts.add(part.__name__)
+        return known(part.__name__)
+
+    try:
+        value = READERS[kind].load()(Source(backend), noted)
+    except UnreadError as error:
+        value = error.unread
+    return value, {path for method, path in backend.questions if method in _PATHS}, parts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_anybody_can_leave_behind_helps_no_check_and_no_host(name):
+    host = Host(name)
+    assert [f"{kind} {mark}: {what}" for mark in MARKS for kind in ("dir", "file") for what in host.helped(mark, kind)] == []
