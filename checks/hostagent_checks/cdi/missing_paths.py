@@ -18,7 +18,7 @@ from ._specs import others_cover, valid_specs
     title="Every file that the CDI specifications name exists",
     severity="critical",
     since="0.1",
-    because=("driver.library_match", "cdi.driver_version"),
+    because=("driver.library_match", "cdi.driver_version", "kernel.module_present"),
     headline="A CDI specification names files that do not exist",
     remedy=(Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),),
     references=("CDI specification, SPEC.md: hostPath", "NVIDIA Container Toolkit issue 1239"),

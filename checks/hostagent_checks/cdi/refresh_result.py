@@ -19,7 +19,7 @@ from ._refresh import is_spare
     title="The last CDI refresh succeeded",
     severity="warning",
     since="0.1",
-    because=("cdi.refresh_order", "driver.nvml_initialises"),
+    because=("cdi.refresh_order", "driver.library_match", "driver.loaded", "driver.library_present"),
     headline="The last CDI refresh failed",
     remedy=(
         Step(

@@ -18,7 +18,14 @@ from hostagent.profile import Profile
     title="A CDI specification names the GPUs",
     severity="critical",
     since="0.1",
-    because=("toolkit.installed", "cdi.refresh_order", "driver.nvml_initialises", "cdi.refresh_enabled"),
+    because=(
+        "toolkit.installed",
+        "cdi.refresh_order",
+        "driver.library_match",
+        "driver.loaded",
+        "driver.library_present",
+        "cdi.refresh_enabled",
+    ),
     headline="No CDI specification names the GPUs",
     remedy=(
         Step(

@@ -19,7 +19,7 @@ _REINSTALL = "Reinstall the package that the file belongs to, or repair what mou
     title="The driver's libraries are installed",
     severity="critical",
     since="0.1",
-    because=("kernel.module_present", "driver.package_interrupted"),
+    because=("kernel.module_present", "driver.loaded", "driver.package_interrupted"),
     headline="Libraries of the driver are not installed",
     remedy=(
         Step(

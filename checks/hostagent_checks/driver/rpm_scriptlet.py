@@ -18,6 +18,7 @@ from hostagent.knowledge.packages import driver_part, driver_stem
     title="The scripts of the driver's rpm packages have done their work",
     severity="critical",
     since="0.1",
+    because=("kernel.module_present",),
     headline="A script of the driver's rpm packages failed",
     remedy=(
         Step(

@@ -14,7 +14,7 @@ from ._choice import skip_unserving
     title="The default runtime is the profile's",
     severity="critical",
     since="0.1",
-    because=("runtime.nvidia_handler",),
+    because=("toolkit.installed", "runtime.config_accepted"),
     headline="The default runtime of {device} is {found}, the profile wants {wanted}",
     remedy=(
         Step(

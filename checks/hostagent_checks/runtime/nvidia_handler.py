@@ -51,6 +51,7 @@ _SERVING = (
     since="0.1",
     because=(
         "toolkit.installed",
+        "driver.library_present",
         "runtime.config_accepted",
         "runtime.cri_enabled",
         "runtime.unimported_dropin",
@@ -88,6 +89,7 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
                 code="absent",
                 found=f"{one.key}: {names}",
                 wanted=_WANTED[access],
+                about=one.key,
                 remedy=owners or _REMEDIES.get(_brought_by(one), usual),
             )
 

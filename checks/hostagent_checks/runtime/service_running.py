@@ -43,6 +43,7 @@ def service_running(
                 found=f"{one.key}: stopped",
                 wanted="running",
                 remedy=remedy,
+                about=one.key,
             )
         elif one.key == "docker" and (dead := _unheard(one, launchers)):
             yield fail(

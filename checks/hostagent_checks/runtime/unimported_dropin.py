@@ -15,6 +15,7 @@ from ._choice import skip_unserving
     title="Every drop-in with an NVIDIA entry is imported",
     severity="warning",
     since="0.1",
+    because=("runtime.cri_enabled",),
     headline="{device} does not import a drop-in with an NVIDIA entry",
     remedy=(
         Step("configure", 'Add imports = ["/etc/containerd/conf.d/*.toml"] to /etc/containerd/config.toml, or remove the file.'),
