@@ -1,6 +1,7 @@
 """One judgement: of a check, about a subject, from what the check found or from why it could not look."""
 
 import re
+from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.check import Check, Finding
@@ -80,7 +81,7 @@ def from_finding(one: Check, subject: Subject, finding: Finding, facts: HostFact
         raise TypeError(f"a finding of outcome {finding.outcome!r}, wanted fail or warn")
     if isinstance(finding.about, str) and finding.about:
         subject = subject_of(facts, finding.about)
-    remedy = finding.remedy or one.remedy
+    remedy = tuple(_filled(step, subject) for step in finding.remedy or one.remedy)
     return Judgement(
         id=one.id,
         outcome=finding.outcome,
@@ -101,6 +102,11 @@ def from_finding(one: Check, subject: Subject, finding: Finding, facts: HostFact
         unread=finding.about.question if isinstance(finding.about, Unread) else "",
         cause=Cause(one.id, subject.key) if finding.because == () else None,
     )
+
+
+def _filled(step: Step, subject: Subject) -> Step:
+    """The step about this subject: ``{subject}`` in its command is the device's address."""
+    return replace(step, command=step.command.replace("{subject}", subject.key)) if "{subject}" in step.command else step
 
 
 def _weight(severity: Severity, finding: Finding, is_set: bool) -> Severity:

@@ -13,14 +13,27 @@ read 2026-11. The words are ours. Codes that the catalog marks as unused are lef
 
 from typing import Literal, NamedTuple
 
+from hostagent.steps import Step
+
 Kind = Literal["critical", "warning", "application", "notice"]
 
-_RESET = "Drain the node and reset the GPU; replace it if this comes back."
-_NVLINK = "Drain the node and reset the GPU and its NVLink peers; if this comes back, check the baseboard, bridge or cable."
-_SOFTWARE = "Drain the node, collect nvidia-bug-report, then reset the GPU; update the driver if this comes back."
-_PROGRAM = "Look at the program that ran; test the GPU with 'dcgmi diag -r 3' only if several programs hit this."
-_WATCH = "Watch the GPU; ask its vendor if this comes back."
-_SUPPORT = "Collect nvidia-bug-report and ask the vendor."
+_RESET = (Step("reset_gpu", "Reset the GPU."), Step("replace", "Have the GPU replaced.", if_back=True))
+_NVLINK = (
+    Step("reset_gpu", "Reset the GPU and its NVLink peers."),
+    Step("replace", "Check the baseboard, the bridge or the cable.", if_back=True),
+)
+_SOFTWARE = (
+    Step("reset_gpu", "Run nvidia-bug-report.sh, then reset the GPU."),
+    Step("install", "Update the driver.", if_back=True),
+)
+_PROGRAM = (Step("none", "Look at the program that ran; run 'dcgmi diag -r 3' only if several programs cause this."),)
+_WATCH = (Step("rerun", "Watch the GPU; ask its vendor if this comes back."),)
+_SUPPORT = (Step("drain_and_inspect", "Run nvidia-bug-report.sh, and ask the vendor."),)
+_LOST = (
+    Step("reboot", "Reboot the node."),
+    Step("power_cycle", "Switch the chassis off and on; after that, have the GPU reseated or replaced.", if_back=True),
+)
+_WHEN_IDLE = (Step("reset_gpu", "Reset the GPU when the node is next idle."),)
 
 
 class XidMeaning(NamedTuple):
@@ -29,10 +42,10 @@ class XidMeaning(NamedTuple):
     code: int
     kind: Kind
     meaning: str
-    action: str
+    action: tuple[Step, ...]
 
 
-_ROWS: tuple[tuple[int, Kind, str, str], ...] = (
+_ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
     (8, "application", "the GPU stopped processing", _PROGRAM),
     (11, "application", "invalid or corrupted push buffer", _PROGRAM),
     (13, "application", "graphics engine exception, as from an access out of bounds", _PROGRAM),
@@ -49,25 +62,30 @@ _ROWS: tuple[tuple[int, Kind, str, str], ...] = (
     (45, "application", "work was removed from the GPU after another fault, or as its program ended", _PROGRAM),
     (46, "critical", "the GPU stopped processing", _RESET),
     (48, "critical", "uncorrectable (double-bit) ECC error", _RESET),
-    (54, "critical", "auxiliary power is not connected to the board", "Check the power cables of the board."),
+    (54, "critical", "auxiliary power is not connected to the board", (Step("replace", "Check the power cables of the board."),)),
     (60, "application", "video processor exception", _PROGRAM),
     (62, "critical", "the GPU's internal controller halted", _RESET),
-    (63, "warning", "a memory row was remapped or a page retired", "Reset the GPU when the node is next idle."),
+    (63, "warning", "a memory row was remapped or a page retired", _WHEN_IDLE),
     (64, "critical", "a memory row could not be remapped or a page not be retired", _RESET),
     (66, "warning", "illegal register access by the driver", _WATCH),
     (67, "warning", "illegal register access by the driver", _WATCH),
     (68, "application", "video decoder exception", _PROGRAM),
     (69, "application", "graphics engine class error", _PROGRAM),
     (74, "critical", "NVLink error", _NVLINK),
-    (78, "warning", "a vGPU could not start", "Install a vGPU guest driver that suits the host's."),
-    (79, "critical", "the GPU fell off the bus", "Drain the node, power-cycle it; reseat or replace the GPU if this comes back."),
+    (78, "warning", "a vGPU could not start", (Step("install", "Install a vGPU guest driver that suits the host's."),)),
+    (79, "critical", "the GPU fell off the bus", _LOST),
     (80, "application", "corrupted data was sent to the GPU", _PROGRAM),
     (92, "warning", "many single-bit ECC errors", _WATCH),
     (93, "warning", "the InfoROM was written more often than it bears", _WATCH),
-    (94, "warning", "memory error, contained in one program", "Restart the program; reset the GPU when the node is next idle."),
+    (
+        94,
+        "warning",
+        "memory error, contained in one program",
+        (Step("reset_gpu", "Restart the program, and reset the GPU when the node is next idle."),),
+    ),
     (95, "critical", "memory error that was not contained", _RESET),
-    (106, "notice", "test message", ""),
-    (107, "notice", "test message", ""),
+    (106, "notice", "test message", ()),
+    (107, "notice", "test message", ()),
     (109, "critical", "context switch ran out of time", _RESET),
     (110, "critical", "security fault", _SOFTWARE),
     (119, "critical", "the GPU's system processor (GSP) did not answer in time", _SOFTWARE),
@@ -85,19 +103,24 @@ _ROWS: tuple[tuple[int, Kind, str, str], ...] = (
     (148, "critical", "NVLink error (NVLPW)", _NVLINK),
     (149, "critical", "NVLink error (NETIR)", _NVLINK),
     (150, "critical", "NVLink error (MSE)", _NVLINK),
-    (151, "critical", "key rotation error of confidential computing", "Restart the virtual machine."),
-    (154, "critical", "the driver asks for a recovery", "Do what the line says: reset the GPU or reboot the node."),
+    (151, "critical", "key rotation error of confidential computing", (Step("reboot", "Restart the virtual machine."),)),
+    (154, "critical", "the driver asks for a recovery", (Step("reset_gpu", "Reset the GPU or reboot the node: the line says which."),)),
     (155, "critical", "NVLink error found by software", _NVLINK),
-    (156, "critical", "a part of the GPU was retired", "Drain the node and reset the GPU."),
+    (156, "critical", "a part of the GPU was retired", (Step("reset_gpu", "Reset the GPU."),)),
     (157, "warning", "a part of the GPU could not be retired", _SUPPORT),
     (158, "critical", "fatal timeout in the GPU", _RESET),
     (160, "warning", "a memory channel was retired", _WATCH),
     (161, "warning", "a memory channel could not be retired", _SUPPORT),
-    (162, "notice", "power smoothing is engaged again", ""),
+    (162, "notice", "power smoothing is engaged again", ()),
     (163, "warning", "power smoothing is disengaged", _WATCH),
     (164, "warning", "power smoothing hardware is near the end of its life", _WATCH),
     (165, "warning", "power smoothing hardware is at the end of its life", _SUPPORT),
-    (167, "critical", "fatal PCIe timeout", "Drain the node and reboot it; check the slot and riser if this comes back."),
+    (
+        167,
+        "critical",
+        "fatal PCIe timeout",
+        (Step("reboot", "Reboot the node."), Step("replace", "Check the slot and the riser.", if_back=True)),
+    ),
     (168, "critical", "errors in protected memory reduce the GPU's memory", _RESET),
     (169, "critical", "the GPU's security controller halted", _RESET),
     (171, "critical", "uncorrectable DRAM error: the particulars of an Xid 48", _RESET),

@@ -1,6 +1,7 @@
 """What a report tells, and in which order: causes with what is told under them, what is not checked, what to do."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hostagent.report import Cause, Judgement, Report, subject_order
@@ -101,4 +102,10 @@ def _ranked(report: Report) -> Callable[[Judgement], tuple[Any, ...]]:
 
 def steps(report: Report) -> tuple[Step, ...]:
     """What to do about all that counts, in order."""
-    return to_do(group.cause.finding.remedy for group in groups(report) if group.rank < NOTHING)
+    return to_do(_remedy(group.cause) for group in groups(report) if group.rank < NOTHING)
+
+
+def _remedy(cause: Told) -> tuple[Step, ...]:
+    """nvidia-smi takes several addresses with commas."""
+    one, every = cause.finding.subject, ",".join(cause.subjects)
+    return tuple(replace(step, command=step.command.replace(one, every)) if one and step.command else step for step in cause.finding.remedy)

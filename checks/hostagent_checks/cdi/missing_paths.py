@@ -40,4 +40,5 @@ def missing_paths(
                 wanted="every file exists",
                 evidence=missing[1:20],
                 remedy="Delete this copy: the one in /var/run/cdi is remade at each boot." if spec.path.startswith("/etc/") else "",
+                action="configure",
             )

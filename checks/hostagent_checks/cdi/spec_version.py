@@ -26,7 +26,8 @@ from ._specs import taken_specs
     remedy=(
         Step(
             "install",
-            "Upgrade the runtime, or set NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes in /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env.",
+            "Upgrade the runtime, or set NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes in "
+            "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env.",
         ),
         Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
     ),

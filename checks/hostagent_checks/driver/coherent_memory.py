@@ -21,7 +21,8 @@ from hostagent.knowledge.pci import COHERENT, architecture
     remedy=(
         Step(
             "configure",
-            "Put 'options nvidia NVreg_CoherentGPUMemoryMode=driver' into /etc/modprobe.d/nvidia-coherent.conf, and rebuild the initramfs if it has the driver.",
+            "Put 'options nvidia NVreg_CoherentGPUMemoryMode=driver' into /etc/modprobe.d/nvidia-coherent.conf, and rebuild the "
+            "initramfs if it has the driver.",
         ),
         Step("reboot", "Reboot the node."),
     ),

@@ -34,7 +34,15 @@ def device_majors(driver: Driver) -> Findings:
     if not nodes:
         message = "nvidia_uvm is loaded and /dev/nvidia-uvm is missing"
         on_demand = need(driver.nodes_on_demand)
-        yield fail(message, code="missing", found="none", wanted=f"major {major}", remedy=_MAKE, at_most="info" if on_demand else None)
+        yield fail(
+            message,
+            code="missing",
+            found="none",
+            wanted=f"major {major}",
+            remedy=_MAKE,
+            action="restart_service",
+            at_most="info" if on_demand else None,
+        )
     for node in nodes:
         if node.major != major:
             wanted = f"major {major}" if major >= 0 else "no node: nvidia_uvm is not loaded"

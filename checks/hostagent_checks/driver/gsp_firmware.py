@@ -26,7 +26,8 @@ _REBOOT = "The driver was upgraded under the loaded module: drain the host and r
     remedy=(
         Step(
             "install",
-            "Install the firmware package of the driver's version (Ubuntu: nvidia-firmware-<branch>-<version>; RHEL: nvidia-kmod-common; Debian: firmware-nvidia-gsp), and rebuild the initramfs if it has the driver.",
+            "Install the firmware package of the driver's version (Ubuntu: nvidia-firmware-<branch>-<version>; RHEL: nvidia-kmod-common; "
+            "Debian: firmware-nvidia-gsp), and rebuild the initramfs if it has the driver.",
         ),
         Step("reboot", "Reboot the node."),
     ),

@@ -19,7 +19,8 @@ from ._container import host_libraries
     remedy=(
         Step(
             "install",
-            "Remove the copies that belong to no package ('nvidia-uninstall' for a .run installation), and take compat directories out of /etc/ld.so.conf.d.",
+            "Remove the copies that belong to no package ('nvidia-uninstall' for a .run installation), and take compat directories out "
+            "of /etc/ld.so.conf.d.",
         ),
         Step("configure", "Renew the linker's cache.", command="ldconfig"),
     ),

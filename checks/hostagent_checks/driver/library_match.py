@@ -58,6 +58,7 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
             wanted=module,
             evidence=(library.path, *halfway, *stale),
             remedy=remedy,
+            action="reboot" if remedy else "none",
         )
 
 
@@ -65,7 +66,7 @@ def _compat(path: str, version: str, module: str) -> Finding:
     """The linker gives every program CUDA's forward compatibility library."""
     report = warn if compare_upstream(version, module) > 0 else fail
     message = f"the linker finds CUDA's compatibility library {version} first, the kernel module is {module}"
-    return report(message, code="cuda-compat", found=version, wanted=module, evidence=(path,), remedy=_COMPAT)
+    return report(message, code="cuda-compat", found=version, wanted=module, evidence=(path,), remedy=_COMPAT, action="configure")
 
 
 def _versions_on_disk(kernel: Kernel) -> "set[str]":

@@ -24,7 +24,8 @@ _REINSTALL = "Reinstall the package that the file belongs to, or repair what mou
     remedy=(
         Step(
             "install",
-            "Install the driver's compute libraries in the module's version (Ubuntu: libnvidia-compute-<branch>; RHEL, Debian: nvidia-driver-cuda), then run 'ldconfig'.",
+            "Install the driver's compute libraries in the module's version (Ubuntu: libnvidia-compute-<branch>; RHEL, Debian: "
+            "nvidia-driver-cuda), then run 'ldconfig'.",
         ),
     ),
     references=("ld.so(8)", "nvml.h, NVML_ERROR_LIBRARY_NOT_FOUND"),
@@ -35,7 +36,7 @@ def library_present(driver: Driver, platform: Platform) -> Findings:
         library = driver.library(soname)
         faulty = tuple(f"{one.path} is {need(one.fault)}" for one in libraries if one.soname == soname and need(one.fault))
         if isinstance(library, Unread) and faulty:
-            yield fail(faulty[0], code="broken", found=faulty, wanted=f"a whole {soname}", remedy=_REINSTALL)
+            yield fail(faulty[0], code="broken", found=faulty, wanted=f"a whole {soname}", remedy=_REINSTALL, action="install")
         elif isinstance(library, Unread):
             yield fail(f"the host has no {soname}", code="missing", found="none", wanted=soname)
         elif not library.cached and not library.path.startswith(CONTAINER_ROOT) and not lies_in_its_place(platform, library.path):
@@ -45,4 +46,5 @@ def library_present(driver: Driver, platform: Platform) -> Findings:
                 found=library.path,
                 wanted="in /etc/ld.so.cache",
                 remedy="Run 'ldconfig'; if that does not suffice, name the directory in a file of /etc/ld.so.conf.d first.",
+                action="configure",
             )

@@ -25,7 +25,8 @@ _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
     remedy=(
         Step(
             "configure",
-            "Hold them: 'apt-mark hold <package>' or the nvidia-driver-pinning package, 'dnf versionlock add <package>', 'zypper addlock <package>'.",
+            "Hold them: 'apt-mark hold <package>' or the nvidia-driver-pinning package, 'dnf versionlock add <package>', 'zypper addlock "
+            "<package>'.",
         ),
     ),
     references=("NVIDIA Driver Installation Guide, section Version Locking", "apt-mark(8)"),

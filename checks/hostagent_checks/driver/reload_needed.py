@@ -32,7 +32,10 @@ def reload_needed(driver: Driver, kernel: Kernel) -> Findings:
             code="old-initramfs",
             found=loaded,
             wanted=version,
-            remedy="Rebuild the initramfs ('update-initramfs -u' or 'dracut --force'), then drain the host and reboot it.",
+            remedy=(
+                Step("configure", "Rebuild the initramfs ('update-initramfs -u' or 'dracut --force')."),
+                Step("reboot", "Reboot the node."),
+            ),
         )
     elif version != loaded:
         yield fail(f"driver {loaded} is loaded, {version} is on disk: a reboot is pending", code="version", found=loaded, wanted=version)

@@ -20,7 +20,8 @@ from ._names import first_names
     remedy=(
         Step(
             "configure",
-            'Hold the packages, or add "nvidia-", "libnvidia-", "libcuda" and "cuda-" to Unattended-Upgrade::Package-Blacklist (dnf: excludepkgs in automatic.conf).',
+            'Hold the packages, or add "nvidia-", "libnvidia-", "libcuda" and "cuda-" to Unattended-Upgrade::Package-Blacklist (dnf: '
+            "excludepkgs in automatic.conf).",
         ),
     ),
     references=("unattended-upgrades, README", "dnf-automatic(8)"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hostagent.check import Finding, need, skip
+from hostagent.check import Finding, Step, need, skip
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.xids import ENDED_BY_REPLACEMENT, LOSS_CODES, XidMeaning, weighed_by
@@ -43,7 +43,7 @@ def at(seconds: "float | Unread") -> str:
     return f" {f'{days} d ' if days else ''}{rest // 60}:{rest % 60:02} after the boot"
 
 
-def describe(one: Xid, known: XidMeaning, report: Callable[..., Finding], remedy: str = "", more: str = "") -> Finding:
+def describe(one: Xid, known: XidMeaning, report: Callable[..., Finding], remedy: "tuple[Step, ...]" = (), more: str = "") -> Finding:
     """What `report` (fail or warn) makes of one."""
     times = f", {one.count} times, the last" if one.count > 1 and not isinstance(one.seconds, Unread) else ""
     times = times or (f", {one.count} times" if one.count > 1 else "")

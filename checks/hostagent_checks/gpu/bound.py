@@ -11,7 +11,7 @@ from hostagent.facts.gpu import Gpu
 
 from ._judged import skip_display_card, skip_of_virtual_machine
 
-_NOUVEAU = "Blacklist nouveau, rebuild the initramfs and reboot."
+_NOUVEAU = (Step("configure", "Blacklist nouveau and rebuild the initramfs."), Step("reboot", "Reboot the node."))
 
 
 @check(
@@ -45,5 +45,5 @@ def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
         code="nouveau" if found == "nouveau" else "other" if found else "none",
         found=found or "none",
         wanted="nvidia",
-        remedy=_NOUVEAU if found == "nouveau" else "",
+        remedy=_NOUVEAU if found == "nouveau" else (),
     )

@@ -19,7 +19,10 @@ class Params(NamedTuple):
 
 
 _UNCONTAINED = 95
-_LATER = "Reset the GPU when the node is next idle: a row waits to be remapped. Replace the GPU if the errors come back."
+_LATER = (
+    Step("reset_gpu", "Reset the GPU when the node is next idle: a row waits to be remapped."),
+    Step("replace", "Have the GPU replaced.", if_back=True),
+)
 
 
 @check(

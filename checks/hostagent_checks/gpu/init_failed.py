@@ -10,11 +10,21 @@ from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.unread import Unread
 
+_POWER = (Step("power_cycle", "Switch the chassis off and on."), Step("replace", "Have the GPU replaced.", if_back=True))
 _KINDS = {
-    "adapter": ("the GPU could not be initialised (RmInitAdapter)", "Power-cycle the node; replace the GPU if it fails again."),
-    "gsp": ("the GPU's GSP firmware did not start", "Power-cycle the node; a GPU older than Turing needs the proprietary module."),
-    "wpr2": ("GSP memory is locked by an earlier start (WPR2)", "Power-cycle the node: a warm reboot may not clear it."),
-    "firmware": ("a firmware file could not be loaded", "Install the firmware package of the loaded driver, then rebuild the initramfs."),
+    "adapter": ("the GPU could not be initialised (RmInitAdapter)", _POWER),
+    "gsp": (
+        "the GPU's GSP firmware did not start",
+        (Step("power_cycle", "Switch the chassis off and on. A GPU older than Turing needs the proprietary module."),),
+    ),
+    "wpr2": (
+        "GSP memory is locked by an earlier start (WPR2)",
+        (Step("power_cycle", "Switch the chassis off and on: a reboot may not clear it."),),
+    ),
+    "firmware": (
+        "a firmware file could not be loaded",
+        (Step("install", "Install the firmware package of the loaded driver, then rebuild the initramfs."),),
+    ),
 }
 
 

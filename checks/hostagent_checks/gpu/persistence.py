@@ -51,6 +51,7 @@ def persistence(gpu: Gpu, driver: Driver, platform: Platform, profile: Profile) 
             found="off",
             wanted="on",
             remedy="Take --no-persistence-mode out of the unit nvidia-persistenced and restart it." if running else "",
+            action="restart_service",
         )
 
 

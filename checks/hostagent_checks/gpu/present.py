@@ -48,7 +48,7 @@ def present(gpus: tuple[Gpu, ...], accelerators: Accelerators, profile: Profile)
         yield fail(f"{text}, profile wants {wanted.count or 'one'}", code="none", found=0, wanted=wanted.count or "at least 1")
     elif wanted.required and not any(_for_jobs(gpu) for gpu in there) and all(_held_back(gpu) for gpu in there):
         text = f"none of {found} GPUs is for jobs: virtual machines have them, or the driver leaves them alone"
-        yield fail(text, code="none-judged", found=0, wanted=wanted.count or "at least 1", remedy=_FOR_JOBS)
+        yield fail(text, code="none-judged", found=0, wanted=wanted.count or "at least 1", remedy=_FOR_JOBS, action="configure")
     elif found < wanted.count:
         yield fail(f"{found} GPUs on PCI, profile wants {wanted.count}", code="too-few", found=found, wanted=wanted.count)
     elif wanted.count and found > wanted.count:

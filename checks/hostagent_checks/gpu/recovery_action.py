@@ -4,13 +4,13 @@ from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 
 _REMEDIES = {
-    "gpu-reset": "Drain the node, then 'nvidia-smi --gpu-reset -i <PCI address>'.",
-    "node-reboot": "Drain the node and reboot it.",
-    "bus-reset": "Drain the node and reset the GPU's PCI slot, or reboot the node.",
-    "system-reboot": "Drain the node and power-cycle it.",
-    "recover-imex-domain": "Restart nvidia-imex on the nodes of the NVLink domain.",
-    "drain-p2p": "End all jobs that use this GPU from others, then look again.",
-    "drain-and-reset": "Start no new work on the GPU, and reset it when it is idle.",
+    "gpu-reset": Step("reset_gpu", "Reset the GPU.", command="nvidia-smi --gpu-reset -i {subject}"),
+    "node-reboot": Step("reboot", "Reboot the node: the driver asks for it."),
+    "bus-reset": Step("reboot", "Reset the GPU's PCI slot, or reboot the node."),
+    "system-reboot": Step("power_cycle", "Switch the chassis off and on: the driver asks for it."),
+    "recover-imex-domain": Step("restart_service", "Restart nvidia-imex on the nodes of the NVLink domain."),
+    "drain-p2p": Step("drain_and_inspect", "End all jobs that use this GPU from others, then run hostagent again."),
+    "drain-and-reset": Step("reset_gpu", "Start no new work on the GPU, and reset it when it is idle."),
 }
 #: The GPU goes on: until it is idle, or alone, while the NVLink domain of its rack is recovered.
 _GOES_ON = ("drain-and-reset", "recover-imex-domain")
@@ -33,4 +33,5 @@ def recovery_action(gpu: Gpu) -> Findings:
     action = need(gpu.recovery_action)
     if action != "none":
         report = warn if action in _GOES_ON else fail
-        yield report(f"the driver asks for {action}", code=action, found=action, wanted="none", remedy=_REMEDIES.get(action, ""))
+        steps = (_REMEDIES[action],) if action in _REMEDIES else ()
+        yield report(f"the driver asks for {action}", code=action, found=action, wanted="none", remedy=steps)

@@ -33,7 +33,7 @@ _HOUR_S = 3600
 _NONFATAL = " Nonfatal "
 #: What the driver wants after a contained memory error: jobs go on, no new ones, a reset when the GPU is idle.
 _LATER = " (Drain and Reset)"
-_COMES_BACK = "Drain the node and test the GPU with 'dcgmi diag -r 3'; ask its vendor if the fault comes again."
+_COMES_BACK = (Step("drain_and_inspect", "Test the GPU with 'dcgmi diag -r 3'; ask its vendor if the fault comes again."),)
 _KEEP_LOG = "Keep the journal (Storage=persistent in journald.conf), or make the ring buffer larger with log_buf_len=."
 
 
@@ -63,7 +63,15 @@ def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
     if gpus and not need(events.log_complete) and not _reaches_back(events, params.min_log_hours):
         text = f"the kernel log begins{at(events.log_oldest) or ' after the boot'}: what came before is not known"
         wanted = f"from the boot on, or the last {params.min_log_hours:g} hours"
-        yield warn(text, code="log-incomplete", found="incomplete", wanted=wanted, remedy=_KEEP_LOG)
+        yield warn(
+            text,
+            code="log-incomplete",
+            found="incomplete",
+            wanted=wanted,
+            remedy=_KEEP_LOG,
+            action="configure",
+            headline="The kernel log may have lost GPU faults",
+        )
 
 
 def _is_recent(seconds: "float | Unread", events: GpuEvents, hours: float) -> bool:

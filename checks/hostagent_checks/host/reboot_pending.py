@@ -24,7 +24,9 @@ def reboot_pending(machine: Machine, kernel: Kernel) -> Findings:
         reasons = machine.reboot_reasons
         by = "not said" if isinstance(reasons, Unread) else ", ".join(reasons) or "not said"
         remedy = "Do not reboot yet: see kernel.next_has_module, then drain the node and reboot it." if _loses_the_driver(kernel) else ""
-        yield fail(f"a reboot is pending for: {by}", code="pending", found=by, wanted="none", remedy=remedy)
+        yield fail(
+            f"a reboot is pending for: {by}", code="pending", found=by, wanted="none", remedy=remedy, action="reboot" if remedy else "none"
+        )
 
 
 def _loses_the_driver(kernel: Kernel) -> bool:

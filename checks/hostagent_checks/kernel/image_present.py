@@ -19,7 +19,8 @@ from ._boot import is_image, judged
     remedy=(
         Step(
             "install",
-            "Install the kernel package of that release (Debian: linux-image-<kernel>; RHEL: kernel-core-<kernel>; SUSE: kernel-default), or remove what is left of it below /lib/modules.",
+            "Install the kernel package of that release (Debian: linux-image-<kernel>; RHEL: kernel-core-<kernel>; SUSE: "
+            "kernel-default), or remove what is left of it below /lib/modules.",
         ),
     ),
     references=("Boot Loader Specification", "kernel-install(8)"),

@@ -29,7 +29,8 @@ _CHOOSE = (
     remedy=(
         Step(
             "install",
-            "Install the module package of this kernel (Ubuntu: linux-modules-nvidia-<branch>-<kernel>), or its headers and then build the module.",
+            "Install the module package of this kernel (Ubuntu: linux-modules-nvidia-<branch>-<kernel>), or its headers and then build "
+            "the module.",
             command="dkms autoinstall -k <kernel>",
         ),
     ),
@@ -59,7 +60,13 @@ def module_present(kernel: Kernel, driver: Driver, platform: Platform, profile: 
         if platform.in_container:
             skip("a container, and its host has the module")
         yield warn(
-            message + ", yet one is loaded", code="removed", found="loaded, not on disk", wanted="on disk", evidence=others, remedy=remedy
+            message + ", yet one is loaded",
+            code="removed",
+            found="loaded, not on disk",
+            wanted="on disk",
+            evidence=others,
+            remedy=remedy,
+            action="install",
         )
     else:
-        yield fail(message, code=code, found="none", wanted=f"nvidia.ko of {release}", evidence=others, remedy=remedy)
+        yield fail(message, code=code, found="none", wanted=f"nvidia.ko of {release}", evidence=others, remedy=remedy, action="install")

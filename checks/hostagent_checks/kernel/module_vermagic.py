@@ -28,4 +28,6 @@ def module_vermagic(kernel: Kernel, driver: Driver) -> Findings:
     loaded = need(driver.loaded) if not is_image(kernel) else False
     if found := misfit(one, kernel, driver):
         report = fail if found.refused and not loaded else warn
-        yield report(found.message, code=found.code, found=found.found, wanted=found.wanted, remedy=mended_by(one, driver))
+        yield report(
+            found.message, code=found.code, found=found.found, wanted=found.wanted, remedy=mended_by(one, driver), action="install"
+        )

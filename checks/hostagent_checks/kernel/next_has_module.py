@@ -28,7 +28,8 @@ _PACKAGE = (
     remedy=(
         Step(
             "install",
-            "Before the next reboot install the module of that kernel (its package, or its headers, then build it); or make a kernel that has one the default entry, and hold the kernel packages.",
+            "Before the next reboot install the module of that kernel (its package, or its headers, then build it); or make a kernel "
+            "that has one the default entry, and hold the kernel packages.",
             command="dkms autoinstall -k <kernel>",
         ),
     ),
@@ -51,11 +52,11 @@ def next_has_module(kernel: Kernel, driver: Driver, profile: Profile) -> Finding
         one = kernel.at(release)
         if isinstance(one, Unread) or not need(one.nvidia_path):
             message = f"the next boot {takes} kernel {release}, which has no nvidia module"
-            yield fail(message, code="missing", found="none", wanted=f"nvidia.ko of {release}", remedy=_remedy(driver))
+            yield fail(message, code="missing", found="none", wanted=f"nvidia.ko of {release}", action="install", remedy=_remedy(driver))
         elif found := misfit(one, kernel, driver):
             report = fail if found.refused else warn
             message = f"the next boot {takes} kernel {release}: {found.message}"
-            yield report(message, code=found.code, found=found.found, wanted=found.wanted, remedy=mended_by(one, driver))
+            yield report(message, code=found.code, found=found.found, wanted=found.wanted, remedy=mended_by(one, driver), action="install")
 
 
 def _remedy(driver: Driver) -> str:

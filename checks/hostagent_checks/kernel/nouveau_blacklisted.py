@@ -23,7 +23,8 @@ from ._boot import following
     remedy=(
         Step(
             "configure",
-            "Put 'blacklist nouveau' and 'options nouveau modeset=0' into /etc/modprobe.d/blacklist-nouveau.conf and rebuild the initramfs ('update-initramfs -u' or 'dracut --force').",
+            "Put 'blacklist nouveau' and 'options nouveau modeset=0' into /etc/modprobe.d/blacklist-nouveau.conf and rebuild the "
+            "initramfs ('update-initramfs -u' or 'dracut --force').",
         ),
     ),
     references=("modprobe.d(5)", "NVIDIA Driver Installation Guide, section Disabling Nouveau"),

@@ -19,7 +19,8 @@ from hostagent.knowledge.pci import is_display_card
     remedy=(
         Step(
             "configure",
-            "Put 'blacklist nouveau' and 'options nouveau modeset=0' into /etc/modprobe.d/blacklist-nouveau.conf and rebuild the initramfs ('update-initramfs -u' or 'dracut --force').",
+            "Put 'blacklist nouveau' and 'options nouveau modeset=0' into /etc/modprobe.d/blacklist-nouveau.conf and rebuild the "
+            "initramfs ('update-initramfs -u' or 'dracut --force').",
         ),
         Step("reboot", "Reboot the node."),
     ),

@@ -28,7 +28,8 @@ _REFUSED = re.compile(KEY_REFUSED)
     remedy=(
         Step(
             "install",
-            "Install the distribution's signed module packages; or enrol the key that signs the module ('mokutil --import <key>.der', confirmed at the console at the next boot); or turn Secure Boot off.",
+            "Install the distribution's signed module packages; or enrol the key that signs the module ('mokutil --import <key>.der', "
+            "confirmed at the console at the next boot); or turn Secure Boot off.",
         ),
     ),
     references=("Linux kernel, Documentation/admin-guide/module-signing.rst", "linux-surface issue 906"),

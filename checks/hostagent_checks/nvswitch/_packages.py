@@ -29,7 +29,12 @@ def other_versions(packages: Iterable[Package], driver: Driver, kernel: Kernel) 
             remedy = _remedy(package, kernel)
             code = "reboot-pending" if remedy else "other-version"
             yield fail(
-                f"{package.name} {package.upstream}, driver {loaded}", code=code, found=package.upstream, wanted=loaded, remedy=remedy
+                f"{package.name} {package.upstream}, driver {loaded}",
+                code=code,
+                found=package.upstream,
+                wanted=loaded,
+                remedy=remedy,
+                action="install",
             )
 
 

@@ -20,7 +20,8 @@ from ._choice import accepted_ones
     remedy=(
         Step(
             "configure",
-            'containerd: run \'nvidia-ctk runtime configure --runtime=containerd --cdi.enabled\' (upgrade 1.6 first). Docker: add "cdi": true to the "features" of /etc/docker/daemon.json by hand, because the command drops the others.',
+            "containerd: run 'nvidia-ctk runtime configure --runtime=containerd --cdi.enabled' (upgrade 1.6 first). Docker: add \"cdi\": "
+            'true to the "features" of /etc/docker/daemon.json by hand, because the command drops the others.',
         ),
         Step("restart_service", "Restart the runtime."),
     ),

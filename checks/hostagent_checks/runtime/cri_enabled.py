@@ -21,7 +21,8 @@ from ._choice import skip_unserving
     remedy=(
         Step(
             "configure",
-            "Take cri out of disabled_plugins in /etc/containerd/config.toml, see that it says 'version = 2', and configure the nvidia runtime again.",
+            "Take cri out of disabled_plugins in /etc/containerd/config.toml, see that it says 'version = 2', and configure the nvidia "
+            "runtime again.",
         ),
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),

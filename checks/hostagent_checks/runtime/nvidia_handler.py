@@ -91,6 +91,7 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
                 wanted=_WANTED[access],
                 about=one.key,
                 remedy=owners or _REMEDIES.get(_brought_by(one), usual),
+                action="configure",
             )
 
 

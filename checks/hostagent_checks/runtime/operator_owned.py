@@ -21,7 +21,8 @@ from ._choice import nvidia_handlers, skip_unserving
     remedy=(
         Step(
             "contact_owner",
-            "Keep one owner: set toolkit.enabled=false in the GPU Operator's values and run 'nvidia-ctk runtime configure', or set toolkit.owner in the profile.",
+            "Keep one owner: set toolkit.enabled=false in the GPU Operator's values and run 'nvidia-ctk runtime configure', or set "
+            "toolkit.owner in the profile.",
         ),
     ),
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),

@@ -48,6 +48,7 @@ def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profi
             wanted=key,
             evidence=tuple(f"{one.unit} asks {need(one.endpoint)}" for one in need(launchers.kubelets) if need(one.runtime) == key),
             remedy=f"Install {key}, or set the kubelet's containerRuntimeEndpoint to the runtime that is to serve it.",
+            action="install",
         )
     if chosen.runtimes or chosen.missing:
         return
@@ -59,7 +60,7 @@ def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profi
     remedy = ""
     if chosen.by == "none" and "podman" in need(launchers.programs):
         remedy = _PODMAN
-    yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy)
+    yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy, action="install")
 
 
 def _found(runtimes: tuple[Runtime, ...]) -> tuple[str, ...]:

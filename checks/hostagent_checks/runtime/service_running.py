@@ -43,6 +43,7 @@ def service_running(
                 found=f"{one.key}: stopped",
                 wanted="running",
                 remedy=remedy,
+                action="restart_service",
                 about=one.key,
             )
         elif one.key == "docker" and (dead := _unheard(one, launchers)):
@@ -52,6 +53,7 @@ def service_running(
                 found=dead,
                 wanted="cri-dockerd listens",
                 remedy=_SHIM,
+                action="restart_service",
             )
 
 

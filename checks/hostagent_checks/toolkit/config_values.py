@@ -49,7 +49,13 @@ def config_values(
             code="ldconfig",
             found=ldconfig or "an empty text",
             wanted=f"@{ldconfig}" if ldconfig else OWN_LDCONFIG,
-            remedy=f"Run '{_SET} nvidia-container-cli.ldconfig={f'@{ldconfig}' if ldconfig else OWN_LDCONFIG}'.",
+            remedy=(
+                Step(
+                    "configure",
+                    "Set the value.",
+                    command=f"{_SET} nvidia-container-cli.ldconfig={f'@{ldconfig}' if ldconfig else OWN_LDCONFIG}",
+                ),
+            ),
         )
     if _starts_below(runtimes) and not need(toolkit.runtimes_found):
         yield fail("no program below the nvidia runtime", code="no-runtime", found=need(toolkit.runtimes), wanted="one that is installed")
@@ -60,7 +66,13 @@ def config_values(
             code="no-cgroups",
             found="no-cgroups = true",
             wanted="no-cgroups = false",
-            remedy=f"Run '{_SET} nvidia-container-cli.no-cgroups=false'; rootless containers need it true, and a file of their own.",
+            remedy=(
+                Step(
+                    "configure",
+                    "Set the value; rootless containers need it true, and a file of their own.",
+                    command=f"{_SET} nvidia-container-cli.no-cgroups=false",
+                ),
+            ),
         )
     yield from _root(toolkit, driver)
 
@@ -84,7 +96,7 @@ def _root(toolkit: Toolkit, driver: Driver) -> Findings:
             code="root",
             found=root,
             wanted="the host's own root",
-            remedy=f"Run '{_SET} nvidia-container-cli.root=/'.",
+            remedy=(Step("configure", "Set the value.", command=f"{_SET} nvidia-container-cli.root=/"),),
         )
     elif paths and not root and len(inside) == len(paths):
         yield fail(
@@ -92,5 +104,5 @@ def _root(toolkit: Toolkit, driver: Driver) -> Findings:
             code="root",
             found="the host's own",
             wanted=_CONTAINER_ROOT,
-            remedy=f"Run '{_SET} nvidia-container-cli.root={_CONTAINER_ROOT}'.",
+            remedy=(Step("configure", "Set the value.", command=f"{_SET} nvidia-container-cli.root={_CONTAINER_ROOT}"),),
         )

@@ -21,7 +21,8 @@ _NEWER = "Keep it, a newer one holds fixes: judge by a profile that takes it (ta
     remedy=(
         Step(
             "install",
-            "Install the wanted version of all four packages, each by name and version (for the GPU Operator: toolkit.version of its values); or use the profile 'any', which takes every version.",
+            "Install the wanted version of all four packages, each by name and version (for the GPU Operator: toolkit.version of its "
+            "values); or use the profile 'any', which takes every version.",
         ),
     ),
     references=("NVIDIA Container Toolkit, Release Notes",),
@@ -37,7 +38,9 @@ def version(toolkit: Toolkit, profile: Profile) -> Findings:
     if not satisfies(found, wanted):
         is_newer = wanted.startswith("==") and satisfies(found, wanted.replace("==", ">="))
         remedy = _NEWER if is_newer else ""
-        yield fail(f"toolkit {found}, profile wants {wanted}", code="other-version", found=found, wanted=wanted, remedy=remedy)
+        yield fail(
+            f"toolkit {found}, profile wants {wanted}", code="other-version", found=found, wanted=wanted, remedy=remedy, action="install"
+        )
 
 
 def _is_operators(toolkit: Toolkit) -> bool:
