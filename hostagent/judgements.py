@@ -8,6 +8,7 @@ from hostagent.check import Check, Finding
 from hostagent.facts.frozen import called_of, subject_kind
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
 from hostagent.report import Cause, Judgement
 from hostagent.steps import Step
@@ -37,10 +38,10 @@ def subject_of(facts: HostFacts, key: str) -> Subject:
 
 
 def device(subject: object, key: str) -> str:
-    """What people call a subject: a GPU by its index in NVML too, which its peers, nvidia-smi and logs of jobs go by."""
+    """What people call a subject: a GPU by its index in NVML too, which nvidia-smi and logs of jobs go by; a runtime by its name."""
     if isinstance(subject, Gpu):
         return f"GPU {key}" if isinstance(subject.index, Unread) else f"GPU {subject.index} ({key})"
-    return f"{called_of(type(subject))} {key}"
+    return key if isinstance(subject, Runtime) else f"{called_of(type(subject))} {key}"
 
 
 def judgement(

@@ -85,6 +85,8 @@ def devices(names: tuple[str, ...]) -> str:
     numbers = [name.split()[1] for name in names if name.startswith("GPU ") and name.split()[1].isdecimal()]
     if len(numbers) == len(names):
         return f"GPUs {_numbers(sorted(map(int, numbers)))}"
+    if len(names) > 2 and all(name.startswith("GPU ") for name in names):
+        return f"{len(names)} GPUs"
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{', '.join(visible(name) for name in names[:_NAMED])}{more}"
 
@@ -195,9 +197,9 @@ def passed(report: Report) -> tuple[str, ...]:
 def told_line(told: Told) -> str:
     """``message (found X, wanted Y)``, without what the message says already."""
     one = told.finding
-    pairs = [f"{label} {text}" for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message]
-    more = f" ({', '.join(pairs)})" if pairs else ""
-    return visible(f"{one.message}{more}")
+    pairs = ((label, text) for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message)
+    more = ", ".join(f"{label} {text}" for label, text in pairs) if one.found and one.found not in one.message else ""
+    return visible(f"{one.message} ({more})" if more else one.message)
 
 
 def summary(report: Report) -> str:

@@ -13,7 +13,7 @@ from hostagent.facts.unread import Unread
 
 from ._module import module_flavour, module_version
 
-_REBOOT = "The driver was upgraded under the loaded module: drain the host and reboot it (see driver.library_match)."
+_REBOOT = (Step("reboot", "Reboot the node: the driver was upgraded while its module is loaded."),)
 
 
 @check(
@@ -42,7 +42,7 @@ def gsp_firmware(driver: Driver, kernel: Kernel) -> Findings:
         is_open = module_flavour(driver, kernel) == "open"
         report = fail if is_open and not works and not upgraded else warn
         found = tuple(name for name, _ in present)
-        remedy = _REBOOT if upgraded else ""
+        remedy = _REBOOT if upgraded else ()
         finding = report(f"no GSP firmware of driver {version} on disk", code="missing", found=found, wanted=version, remedy=remedy)
         yield finding if is_open or not works else finding._replace(at_most="info")
 

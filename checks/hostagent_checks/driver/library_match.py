@@ -16,10 +16,11 @@ from hostagent.facts.version import compare_upstream
 
 from ._module import module_version
 
-_FINISH = "Finish the interrupted installation ('dpkg --configure -a'), then drain the host and reboot it."
-_REBOOT = "Drain the host and reboot it, then hold the driver's packages."
+_NODE = Step("reboot", "Reboot the node.")
+_FINISH = (Step("install", "Finish the interrupted installation.", command="dpkg --configure -a"), _NODE)
+_REBOOT = (Step("reboot", "Reboot the node: the driver on disk is fully installed. Then hold its packages."),)
 _COMPAT = "Take the compat directory out of /etc/ld.so.conf.d and run 'ldconfig'; a job that needs it names it in LD_LIBRARY_PATH."
-_ALIGN = "Install module and libraries of one version, then drain the host and reboot it."
+_ALIGN = (Step("install", "Install the module and the libraries of one version."), _NODE)
 
 
 @check(
@@ -57,8 +58,8 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
             found=library.version,
             wanted=module,
             evidence=(library.path, *halfway, *stale),
+            headline=f"Driver libraries on disk are {library.version}, the loaded module is {module}",
             remedy=remedy,
-            action="reboot" if remedy else "none",
         )
 
 

@@ -9,6 +9,11 @@ from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 
+_NOT_YET = (
+    Step("install", "Do not reboot yet: give the kernel of the next boot an nvidia module first (see kernel.next_has_module)."),
+    Step("reboot", "Reboot the node."),
+)
+
 
 @check(
     title="No installed update waits for a reboot",
@@ -23,10 +28,8 @@ def reboot_pending(machine: Machine, kernel: Kernel) -> Findings:
     if need(machine.reboot_required):
         reasons = machine.reboot_reasons
         by = "not said" if isinstance(reasons, Unread) else ", ".join(reasons) or "not said"
-        remedy = "Do not reboot yet: see kernel.next_has_module, then drain the node and reboot it." if _loses_the_driver(kernel) else ""
-        yield fail(
-            f"a reboot is pending for: {by}", code="pending", found=by, wanted="none", remedy=remedy, action="reboot" if remedy else "none"
-        )
+        remedy = _NOT_YET if _loses_the_driver(kernel) else ()
+        yield fail(f"a reboot is pending for: {by}", code="pending", found=by, wanted="none", remedy=remedy)
 
 
 def _loses_the_driver(kernel: Kernel) -> bool:

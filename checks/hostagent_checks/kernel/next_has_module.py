@@ -24,7 +24,7 @@ _PACKAGE = (
     title="The kernel of the next boot has an nvidia module that fits",
     severity="warning",
     since="0.1",
-    headline="The kernel of the next boot, {found}, has no nvidia module that fits",
+    headline="The kernel of the next boot has no nvidia module that fits",
     remedy=(
         Step(
             "install",
@@ -52,13 +52,27 @@ def next_has_module(kernel: Kernel, driver: Driver, profile: Profile) -> Finding
         one = kernel.at(release)
         if isinstance(one, Unread) or not need(one.nvidia_path):
             message = f"the next boot {takes} kernel {release}, which has no nvidia module"
-            yield fail(message, code="missing", found="none", wanted=f"nvidia.ko of {release}", action="install", remedy=_remedy(driver))
+            yield fail(
+                message,
+                code="missing",
+                found="none",
+                wanted=f"nvidia.ko of {release}",
+                headline=f"The next boot {takes} kernel {release}, which has no nvidia module",
+                remedy=_remedy(driver, release),
+            )
         elif found := misfit(one, kernel, driver):
             report = fail if found.refused else warn
             message = f"the next boot {takes} kernel {release}: {found.message}"
             yield report(message, code=found.code, found=found.found, wanted=found.wanted, remedy=mended_by(one, driver), action="install")
 
 
-def _remedy(driver: Driver) -> str:
-    """Where DKMS builds nothing, packages bring the modules; "" for the check's own."""
-    return "" if isinstance(driver.dkms, Unread) or driver.dkms else _PACKAGE
+def _remedy(driver: Driver, release: str) -> tuple[Step, ...]:
+    """Where DKMS builds nothing, packages bring the modules."""
+    if not isinstance(driver.dkms, Unread) and not driver.dkms:
+        return (Step("install", _PACKAGE),)
+    return (
+        Step("install", f"Before the next reboot install the headers of {release} (linux-headers-{release}, kernel-devel-{release})."),
+        Step(
+            "install", "Build the module; the log of a build that fails is make.log below /var/lib/dkms.", f"dkms autoinstall -k {release}"
+        ),
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hostagent.check import Findings, fail, need
+from hostagent.check import Findings, Step, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Package
@@ -34,16 +34,15 @@ def other_versions(packages: Iterable[Package], driver: Driver, kernel: Kernel) 
                 found=package.upstream,
                 wanted=loaded,
                 remedy=remedy,
-                action="install",
             )
 
 
-def _remedy(package: Package, kernel: Kernel) -> str:
-    """After an upgrade a package has the version of the module on disk; "" for the check's own remedy.
+def _remedy(package: Package, kernel: Kernel) -> tuple[Step, ...]:
+    """After an upgrade a package has the version of the module on disk; () for the check's own remedy.
 
     Taking the package back would leave it behind at the reboot that is due.
     """
     running = kernel.at(kernel.release)
     on_disk = running if isinstance(running, Unread) else running.nvidia_version
     is_pending = not isinstance(on_disk, Unread) and not isinstance(package.upstream, Unread) and on_disk == package.upstream
-    return "Drain the host and reboot it: the kernel module on disk has this version already." if is_pending else ""
+    return (Step("reboot", "Reboot the node: the kernel module on disk has this version already."),) if is_pending else ()
