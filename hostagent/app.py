@@ -22,6 +22,7 @@ from hostagent.profile import Loaded
 from hostagent.reading import Collected, Reading
 from hostagent.report import SCHEMA_VERSION, HostIdentity, Judgement, ProfileIdentity, Report, Tool, coverage, security, verdicts
 from hostagent.report.facts import report_facts
+from hostagent.report.told import with_headline
 
 #: Seconds for judging, beside the deadline of the reading.
 JUDGING_S = 1.5
@@ -64,7 +65,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
     judgements = _judged(prepared.checks, facts, loaded)
     took_ms = {**collected.timings_ms, "catalogue": prepared.took_ms, "evaluate": _ms_since(started), "total": _ms_since(reading.started)}
     observed_at = _known(facts, Identity, "now", reading.recorded_at)
-    return Report(
+    whole = Report(
         schema_version=SCHEMA_VERSION,
         tool=Tool("hostagent", __version__),
         observed_at=observed_at,
@@ -77,6 +78,8 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         host=_identity(facts),
         profile=ProfileIdentity(loaded.title, loaded.digest, loaded.origins),
         verdict=verdicts(judgements),
+        headline="",
+        action="none",
         findings=judgements,
         reading_order=catalogue.reading_order(prepared.checks),
         coverage=coverage(judgements),
@@ -85,6 +88,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         cages=reading.cages,
         timings_ms=took_ms,
     )
+    return with_headline(whole)
 
 
 def _judged(checks: tuple[Check, ...], facts: HostFacts, loaded: Loaded) -> tuple[Judgement, ...]:

@@ -1,13 +1,12 @@
-"""What to do about what was found: steps, and how those of several causes become one list."""
+"""What to do about what was found: steps."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from hostagent.facts.frozen import frozen
-from hostagent.knowledge.ladder import ENDS_JOBS, TAKES_IN
-from hostagent.vocabulary import ACTIONS, Action
+from hostagent.vocabulary import Action
 
 
-@frozen
+@dataclass(frozen=True)
 class Step:
     """One thing to do."""
 
@@ -31,22 +30,3 @@ def in_words(steps: Iterable[Step]) -> str:
     'Reboot the node. If it comes back: Replace the GPU.'
     """
     return " ".join(f"If it comes back: {step.text}" if step.if_back else step.text for step in steps)
-
-
-_DRAIN = Step("drain_and_inspect", "Drain the node.")
-
-
-def to_do(remedies: Iterable[tuple[Step, ...]]) -> tuple[Step, ...]:
-    """The steps of all remedies in the order in which they are done, equal ones once.
-
-    Files and packages come before services, services before resets. A step that another one takes in is left out; before the first one
-    that ends jobs the node is drained. What is for a fault that comes back stands last.
-    """
-    every = list(dict.fromkeys(step for steps in remedies for step in steps if step.action != "none"))
-    now = [step for step in every if not step.if_back]
-    taken_in = frozenset[Action]().union(*(TAKES_IN.get(step.action, frozenset()) for step in now))
-    kept = sorted((step for step in now if step.action not in taken_in), key=lambda step: ACTIONS.index(step.action))
-    first = next((place for place, step in enumerate(kept) if step.action in ENDS_JOBS), None)
-    if first is not None and kept[first] != _DRAIN:
-        kept.insert(first, _DRAIN)
-    return (*kept, *(step for step in every if step.if_back))

@@ -9,7 +9,7 @@ from hostagent.facts.frozen import frozen
 from hostagent.steps import Step
 from hostagent.vocabulary import Action, Axis, Kind, Outcome, Scope, Severity, Verdict
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 #: Of a shortened report.
 _SHORT_FINDINGS, _SHORT_TEXT = 50, 200
@@ -105,10 +105,11 @@ class Tool:
 
 @frozen
 class Report:
-    """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage; ``evidence`` is what was
-    read, ``replayed`` whether from a snapshot of it, ``simulated`` whether it was a made tree and no live host. ``findings`` are
-    ordered by id, then subject; ``reading_order`` names their checks as a reader wants to be told of them, causes before consequences.
-    ``cages`` is by lane what held while its driver's library was asked.
+    """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage; ``evidence`` is what was read,
+    ``replayed`` whether from a snapshot of it, ``simulated`` whether it was a made tree and no live host. ``headline`` and ``action``
+    are those of the first cause ("" and "none" where nothing counts). ``findings`` are ordered by id, then subject; ``reading_order``
+    names their checks as a reader wants to be told of them, causes before consequences. ``cages`` is by lane what held while its
+    driver's library was asked.
     """
 
     schema_version: int
@@ -123,6 +124,8 @@ class Report:
     host: HostIdentity
     profile: ProfileIdentity
     verdict: Verdicts
+    headline: str
+    action: Action
     findings: tuple[Judgement, ...]
     reading_order: tuple[str, ...]
     coverage: Coverage

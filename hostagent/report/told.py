@@ -5,12 +5,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hostagent.report import Cause, Judgement, Report, subject_order
-from hostagent.steps import Step, to_do
+from hostagent.report.todo import to_do
+from hostagent.steps import Step
+from hostagent.visible import visible
 
 _FOUND = ("fail", "warn")
 #: How much a finding counts, the most first: not ready, unknown, degraded, nothing.
 _RANKS = {("critical", "fail"): 0, ("critical", "unknown"): 1, ("info", "fail"): 3, ("info", "warn"): 3, ("info", "unknown"): 3}
 _DEGRADES, NOTHING = 2, 3
+#: Devices that a headline names.
+_NAMED = 8
 
 
 class Told(NamedTuple):
@@ -109,3 +113,41 @@ def _remedy(cause: Told) -> tuple[Step, ...]:
     """nvidia-smi takes several addresses with commas."""
     one, every = cause.finding.subject, ",".join(cause.subjects)
     return tuple(replace(step, command=step.command.replace(one, every)) if one and step.command else step for step in cause.finding.remedy)
+
+
+def headline(group: Group) -> str:
+    """What happened, of one device or of several."""
+    one = group.cause.finding
+    text = one.headline or one.message
+    return visible(text.replace(one.device, devices(group.cause.devices)) if one.device else text).rstrip(".")
+
+
+def devices(names: tuple[str, ...]) -> str:
+    """``GPU 4 (0000:9d:00.0)``, ``GPUs 0 to 7``, ``GPUs 1, 3, 4``, or the first names and how many there are."""
+    if len(names) <= 1:
+        return visible(names[0]) if names else ""
+    numbers = [name.split()[1] for name in names if name.startswith("GPU ") and name.split()[1].isdecimal()]
+    if len(numbers) == len(names):
+        return f"GPUs {_numbers(sorted(map(int, numbers)))}"
+    if len(names) > 2 and all(name.startswith("GPU ") for name in names):
+        return f"{len(names)} GPUs"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(visible(name) for name in names[:_NAMED])}{more}"
+
+
+def _numbers(numbers: list[int]) -> str:
+    """Numbers in their order, as people write them.
+
+    >>> _numbers([0, 1, 2, 3]), _numbers([1, 3, 4]), _numbers([2, 3])
+    ('0 to 3', '1, 3, 4', '2, 3')
+    """
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+        return f"{numbers[0]} to {numbers[-1]}"
+    more = f" and {len(numbers) - 2 * _NAMED} more" if len(numbers) > 2 * _NAMED else ""
+    return f"{', '.join(map(str, numbers[: 2 * _NAMED]))}{more}"
+
+
+def with_headline(report: Report) -> Report:
+    """The report with the headline and the action of its first cause that counts."""
+    first = next((group for group in groups(report) if group.rank < NOTHING), None)
+    return replace(report, headline=headline(first), action=first.cause.finding.action) if first else report

@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 from hostagent.report import PLACEABLE, Judgement, Report
 from hostagent.report.inventory import inventory
-from hostagent.report.told import NOTHING, Group, Told, groups, steps
+from hostagent.report.told import NOTHING, Group, Told, groups, headline, steps
 from hostagent.steps import Step
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
 
 WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
-_NAMED = 8
 
 
 class Section(NamedTuple):
@@ -69,38 +68,6 @@ def _verdict(report: Report, told: Iterable[Group], verdict: Verdict, whose: str
         )
     todo = " ".join(step.text for step in steps(report)[:2] if not step.if_back)
     return f"{WORDS[verdict]}{whose}  {headline(first)}. {visible(todo)}".rstrip()
-
-
-def headline(group: Group) -> str:
-    """What happened, of one device or of several."""
-    one = group.cause.finding
-    text = one.headline or one.message
-    return visible(text.replace(one.device, devices(group.cause.devices)) if one.device else text).rstrip(".")
-
-
-def devices(names: tuple[str, ...]) -> str:
-    """``GPU 4 (0000:9d:00.0)``, ``GPUs 0 to 7``, ``GPUs 1, 3, 4``, or the first names and how many there are."""
-    if len(names) <= 1:
-        return visible(names[0]) if names else ""
-    numbers = [name.split()[1] for name in names if name.startswith("GPU ") and name.split()[1].isdecimal()]
-    if len(numbers) == len(names):
-        return f"GPUs {_numbers(sorted(map(int, numbers)))}"
-    if len(names) > 2 and all(name.startswith("GPU ") for name in names):
-        return f"{len(names)} GPUs"
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(visible(name) for name in names[:_NAMED])}{more}"
-
-
-def _numbers(numbers: list[int]) -> str:
-    """Numbers in their order, as people write them.
-
-    >>> _numbers([0, 1, 2, 3]), _numbers([1, 3, 4]), _numbers([2, 3])
-    ('0 to 3', '1, 3, 4', '2, 3')
-    """
-    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
-        return f"{numbers[0]} to {numbers[-1]}"
-    more = f" and {len(numbers) - 2 * _NAMED} more" if len(numbers) > 2 * _NAMED else ""
-    return f"{', '.join(map(str, numbers[: 2 * _NAMED]))}{more}"
 
 
 def host_line(report: Report) -> str:

@@ -3,14 +3,12 @@
 from collections.abc import Iterable
 
 from hostagent.report import Judgement, Report
-from hostagent.report.told import Group, Told
+from hostagent.report.told import Group, Told, devices, headline
 from hostagent.sinks.digest import (
     WORDS,
     Gap,
     Section,
-    devices,
     gaps,
-    headline,
     host_line,
     remarks,
     sections,

@@ -4,14 +4,12 @@ import textwrap
 from collections.abc import Iterable
 
 from hostagent.report import Report
-from hostagent.report.told import Group, Told
+from hostagent.report.told import Group, Told, devices, headline
 from hostagent.sinks.digest import (
     Gap,
     Section,
     cage_lines,
-    devices,
     gaps,
-    headline,
     host_line,
     passed,
     remarks,

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.knowledge.ladder import ENDS_JOBS, TAKES_IN
-from hostagent.steps import Step, to_do
+from hostagent.report.todo import to_do
+from hostagent.steps import Step
 from hostagent.vocabulary import ACTIONS
 
 STEPS = st.builds(Step, st.sampled_from(ACTIONS), st.sampled_from(["Do a.", "Do b."]), st.just(""), st.booleans())
