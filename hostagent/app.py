@@ -40,18 +40,21 @@ class Prepared(NamedTuple):
     took_ms: float
 
 
-def prepare(loaded: Loaded, only: Iterable[str] = ()) -> Prepared:
-    """Catalogue and inputs of the profile's checks, or of those that `only` names. Raises ``HostagentError``.
+def prepare(loaded: Loaded, only: Iterable[str] = (), skip: Iterable[str] = ()) -> Prepared:
+    """Catalogue and inputs of the profile's checks, of those that `only` names, without those that `skip` names. Raises ``HostagentError``.
 
     What is odd about the profile is said in ``Prepared.loaded.warnings``.
     """
     started = time.perf_counter()
-    only = tuple(only)
+    only, skip = tuple(only), tuple(skip)
     checks = catalogue.load(loaded.profile.catalogues, readable=READERS)
     loaded = catalogue.refuse_unknown_ids(checks, loaded)
     chosen = catalogue.select(checks, only) if only else checks
-    kinds = (*HEAD, *(kind.__name__ for one in chosen for kind in one.inputs.kinds)) if only else tuple(READERS)
-    return Prepared(loaded, chosen, tuple(dict.fromkeys(kinds)), bool(only), _ms_since(started))
+    left_out = {one.id for one in catalogue.select(checks, skip)} if skip else set()
+    chosen = tuple(one for one in chosen if one.id not in left_out)
+    is_partial = bool(only or skip)
+    kinds = (*HEAD, *(kind.__name__ for one in chosen for kind in one.inputs.kinds)) if is_partial else tuple(READERS)
+    return Prepared(loaded, chosen, tuple(dict.fromkeys(kinds)), is_partial, _ms_since(started))
 
 
 def examine(reading: Reading, prepared: Prepared) -> Report:

@@ -38,18 +38,28 @@ def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) ->
     if not found.data:
         return [f"UNKNOWN: {found.problem}", "Run 'hostagent check' as root to judge this host."]
     data, verdict = found.data, found.data["verdict"]
-    head = "STALE" if found.problem else verdict["single_node"].replace("_", " ").upper()
-    lines = [f"{head}: single-node {_words(verdict['single_node'])}, multi-node {_words(verdict['multi_node'])}"]
-    if found.problem:
-        lines.append(f"  {found.problem}: run 'hostagent check' again")
+    single, multi = _words(verdict["single_node"]), _words(verdict["multi_node"])
+    told = f"{data.get('headline', '')}. {' '.join(data.get('todo', ())[:2])}".strip(". ")
+    lines = [f"STALE  {found.problem}: run 'hostagent check' again"] if found.problem else []
+    lines.append(f"{single.upper()}  {told}".rstrip() + (f" (multi-node: {multi})" if single != multi else ""))
     observed, expiry = now - data["observed_at"], data["valid_until"] - now
-    lines.append(f"  judged {observed:.0f} s ago by profile {data['profile']['name']}, valid for another {max(0, expiry):.0f} s")
+    lines.append(f"  checked {_ago(observed)} ago by profile {data['profile']['name']}, valid for another {_ago(max(0, expiry))}")
     lines += _profile_lines(changes)
-    lines.append(f"  boot id {data['boot_id']}")
-    for one in data["reasons"]:
-        subject = f" [{one['subject']}]" if one["subject"] else ""
-        lines.append(f"  {one['outcome']:<7} {one['id']}{subject}: {one['message']}")
+    if data["reasons"]:
+        count = len({one["id"] for one in data["reasons"]})
+        lines.append(f"  {count} check{'' if count == 1 else 's'} did not pass: 'hostagent check' tells them, --format json lists them")
     return lines
+
+
+def _ago(seconds: float) -> str:
+    """A time span, as people say it.
+
+    >>> _ago(40), _ago(400), _ago(90_000)
+    ('40 s', '6 min', '25 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds // 60:.0f} min" if seconds < 7200 else f"{seconds // 3600:.0f} h"
 
 
 def _profile_lines(changes: Mapping[str, str] | None) -> Iterator[str]:

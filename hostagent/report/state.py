@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from hostagent.profiles import files
 from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report
+from hostagent.report.told import steps
 from hostagent.smallfile import NotOwnError, read_small, reason, refuse_others
 from hostagent.vocabulary import Verdict
 
@@ -15,6 +16,8 @@ _MAX_BYTES = 1024 * 1024
 _MAX_FILES = 64
 _MAX_DEPTH = 16
 _MAX_TIME = 1e12  # seconds since the epoch
+#: Versions of the file that are read; 1 has no headline.
+_READ = (1, SCHEMA_VERSION)
 _REASON = ("id", "outcome", "severity", "subject", "code", "message")
 #: A clock that was set back by more than this many seconds makes a verdict of the future.
 _CLOCK_STEP_S = 60
@@ -56,6 +59,9 @@ def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = P
         "profile": {"name": report.profile.name, "hash": report.profile.hash},
         "profile_files": [{"path": file, "sha256": fingerprint} for file, fingerprint in profile_files],
         "verdict": {"single_node": report.verdict.single_node, "multi_node": report.verdict.multi_node},
+        "headline": report.headline,
+        "action": report.action,
+        "todo": [step.text for step in steps(report) if not step.if_back],
         "reasons": reasons,
     }
     deliver(json.dumps(data, indent=1) + "\n", path, mode=0o644)
@@ -79,8 +85,8 @@ def read(path: str, now: float) -> State:
         return State({}, f"no verdict in {path} ({reason(error)})")
     try:
         data = json.loads(raw, parse_constant=_refuse)
-        if data["schema_version"] != SCHEMA_VERSION:
-            return State({}, f"{path} has schema_version {data['schema_version']!r}, wanted {SCHEMA_VERSION}")
+        if data["schema_version"] not in _READ:
+            return State({}, f"{path} has schema_version {data['schema_version']!r}, wanted {' or '.join(map(str, _READ))}")
         damage = _damage(data)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         damage = f"{type(error).__name__}: {error}"
@@ -108,6 +114,7 @@ def _damage(data: Mapping[str, Any]) -> str:
     if not isinstance(listed, list) or len(listed) > _MAX_FILES:
         return "no list of profile files"
     texts = [*(one[key] for one in listed for key in ("path", "sha256"))]
+    texts += [data.get("headline", ""), data.get("action", ""), *data.get("todo", ())]
     texts += [data["boot_id"], data["profile"]["name"], *(one[key] for one in data["reasons"] for key in _REASON)]
     return "" if all(isinstance(one, str) for one in texts) else "a text is missing"
 

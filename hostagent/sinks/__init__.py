@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from hostagent.report import Report
 
-Format = Literal["text", "json", "html", "junit", "prometheus"]
+Format = Literal["text", "json", "html", "junit", "prometheus", "line"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
@@ -26,6 +26,10 @@ def render(report: Report, form: Format, *, colour: bool = False, width: int = 1
         from hostagent.sinks.prometheus import render_prometheus
 
         return render_prometheus(report)
+    if form == "line":
+        from hostagent.sinks.line import render_line
+
+        return render_line(report)
     from hostagent.sinks.text import render_text
 
     return render_text(report, colour=colour, width=width, verbose=verbose)

@@ -1,17 +1,17 @@
 """A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from hostagent.report import PLACEABLE, Judgement, Report
 from hostagent.report.inventory import inventory
 from hostagent.report.told import NOTHING, Group, Told, groups, headline, steps
+from hostagent.sinks.words import WORDS
 from hostagent.steps import Step
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
 
-WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from hostagent.report import Judgement, Report
 from hostagent.report.told import Group, Told, devices, headline
 from hostagent.sinks.digest import (
-    WORDS,
     Gap,
     Section,
     gaps,
@@ -20,6 +19,7 @@ from hostagent.sinks.digest import (
     verdict_lines,
 )
 from hostagent.sinks.markup import escaped
+from hostagent.sinks.words import WORDS
 from hostagent.steps import Step
 from hostagent.visible import visible
 
