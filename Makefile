@@ -23,8 +23,8 @@ fuzz: $(VENV)/.tests  ## look for examples that break a property or a parser, fo
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --only-binary atheris -e '.[fuzz]' 2>/dev/null || true
 	$(BIN)/python -m tests.fuzz
 
-attack: $(VENV)/.tests  ## repeat the attacks with all their counts (root, gcc)
-	ATTACK=1 $(BIN)/python -m pytest tests/attack
+attack: $(VENV)/.tests  ## repeat the attacks, and the walk over lost answers, with all their counts (root, gcc)
+	ATTACK=1 $(BIN)/python -m pytest tests/attack tests/test_hosts.py::test_no_lost_answer_makes_a_host_look_better
 
 lint: $(VENV)/.tests  ## style, types, layers
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ Made by `make docs` from `tests/trees` and each `expect.yaml`; edit those, not t
 Each directory is one host: `tape.json`, what is used of the answers it gave (see `hostagent snapshot`), and `expect.yaml`: the verdict, the
 checks that did not pass, and what a person claims in the host's tree: `first`, the check that tells the right cause and comes first in the
 report, and `never`, words that no remedy of this host may hold. `tests/test_hosts.py` judges each by `hostagent check --from`, states by
-hand what each stands for, and takes away every answer in turn: none may make the host look better.
+hand what each stands for, and takes away answers in turn: none may make the host look better.
 
 {count} hosts, {broken} of them not ready. A twin is another host with one named change; it stands below that host, and repeats its
 configuration but for the change. `configuration` is what was published of such hosts, and what the tree repeats.

@@ -14,7 +14,7 @@ from hostagent.knowledge.platforms import CONTAINER_FILE, OPERATOR_DRIVER, OPERA
 from hostagent.source import Source
 from hostagent.source.keep import Filtered
 from hostagent.source.tape import ReplayBackend
-from tests.test_hosts import NAMES, _loaded, _placeable, _same, _tape
+from tests.test_hosts import NAMES, _loaded, _placeable, _tape
 
 #: Of every platform the thing in its place, and what else stands for somebody: the driver container, its toolkit, Google's, specifications.
 MARKS = sorted(
@@ -95,7 +95,7 @@ class Host:
                 parts_changed = [part for part in self._made_of[name] if known(part) is not self._values[part]]
                 if parts_changed or self._paths[name] & above:
                     value, _, _ = _read(name, Marked(self.recorded, mark, kind), known)
-                    changed.update({} if _same(value, self._values[name]) else {name: value})
+                    changed.update({} if repr(value) == repr(self._values[name]) else {name: value})
             return changed.get(name, self._values[name])
 
         for name in READERS:

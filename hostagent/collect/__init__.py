@@ -40,7 +40,7 @@ READERS: Mapping[str, Reader] = {
     "Kernel": Reader("kernel.kernel.read_kernel", ("Packages",)),
     "Services": Reader("host.services.read_services"),
     "Machine": Reader("host.machine.read_machine", ("Services",)),
-    "Toolkit": Reader("toolkit.toolkit.read_toolkit", ("Packages",)),
+    "Toolkit": Reader("toolkit.toolkit.read_toolkit", ("Packages", "Runtime")),
     "Runtime": Reader("runtime.runtime.read_runtimes", ("Machine", "Packages", "Services")),
     "Launchers": Reader("runtime.launchers.read_launchers", ("Machine", "Runtime", "Services")),
     "Cdi": Reader("cdi.cdi.read_cdi", ("Runtime", "Services")),

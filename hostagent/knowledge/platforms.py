@@ -88,7 +88,8 @@ ROWS = (
         driver="/opt/nvidia", libraries="/opt/nvidia", directories=("/opt/nvidia/current/usr/lib64",),
     ),
     Row("Red Hat CoreOS", "managed", ("rhcos", "scos"), _OSTREE),
-    Row("CoreOS", "managed", ("fedora", "rhel", "centos"), _OSTREE, variant="coreos"),
+    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), _OSTREE, variant="coreos"),
+    Row("CoreOS", "managed", ("fedora",), _OSTREE, variant="coreos"),
     # OpenShift 4.19 and later (openshift/enhancements, split-rhcos-into-layers): os-release is RHEL's; Ignition set it up
     Row("Red Hat CoreOS", "managed", ("rhel", "centos"), ("/etc/.ignition-result.json",)),
     Row("Ubuntu Core", "managed", ("ubuntu-core",), ("/writable", "/run/mnt/ubuntu-data", "/snap")),

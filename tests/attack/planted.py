@@ -249,7 +249,7 @@ def _other_runtimes(tree, planted):
     tree.write(
         "/etc/crio/crio.conf",
         f'[crio.image]\nglobal_auth_file = "/etc/{one("crio auth")}"\npause_image_auth_file = "{one("crio pause")}"\n[crio.runtime]\ndefault_env = ["TOKEN={one("crio env")}"]\n'
-        f'hooks_dir = ["/{one("crio hooks")}"]\n[crio.runtime.runtimes.nvidia]\nruntime_path = "/usr/bin/nvidia-container-runtime"\nmonitor_env = ["PASS={one("crio monitor")}"]\n'
+        f'decryption_keys_path = "/{one("crio keys")}"\n[crio.runtime.runtimes.nvidia]\nruntime_path = "/usr/bin/nvidia-container-runtime"\nmonitor_env = ["PASS={one("crio monitor")}"]\n'
         f'[crio.metrics]\nmetrics_key = "{one("crio metrics")}"\n[crio.tracing]\nendpoint = "http://u:{one("crio tracing")}@h"\n',
     )
     tree.write("/etc/crio/crio.conf.d/10-x.conf", f'[crio.api]\nstream_tls_key = "{one("crio tls")}"\n')

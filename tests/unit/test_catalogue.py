@@ -247,7 +247,7 @@ def test_a_family_that_says_nothing_is_told_last_and_has_no_condition(written):
 #: kernel without the module, and missing firmware from libraries of another version.
 LOOKED_AT = (
     *("os", "gpu.present", "nvswitch.board", "gpu.passthrough", "gpu.on_bus", "gpu.lost", "kernel", "gpu.bound"),
-    *("driver.loaded", "driver", "driver.gsp_firmware", "gpu", "nvswitch", "toolkit", "runtime", "cdi", "host"),
+    *("driver.loaded", "driver", "driver.gsp_firmware", "gpu", "nvswitch", "gpu.fabric_state", "toolkit", "runtime", "cdi", "host"),
 )
 
 
