@@ -28,7 +28,10 @@ _ALIGN = (Step("install", "Install the module and the libraries of one version."
     severity="critical",
     since="0.1",
     headline="Driver libraries on disk do not match the loaded module",
-    remedy=(Step("install", "Install the module and the libraries of one version."), Step("reboot", "Reboot the node.")),
+    remedy=(
+        Step("install", "Install the module and the libraries of one version."),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("nvml.h, NVML_ERROR_LIB_RM_VERSION_MISMATCH", "NVIDIA Driver Installation Guide, section Version Locking"),
 )
 def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Findings:

@@ -17,7 +17,10 @@ from hostagent.profile import Profile
     since="0.1",
     because=("driver.library_match", "driver.loaded", "driver.library_present"),
     headline="NVML does not start",
-    remedy=(Step("drain_and_inspect", "Read the kernel log ('journalctl -k -b -g NVRM')."), Step("reboot", "Reboot the node.")),
+    remedy=(
+        Step("drain_and_inspect", "Read the kernel log ('journalctl -k -b -g NVRM')."),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("nvml.h, nvmlReturn_t",),
 )
 def nvml_initialises(driver: Driver, profile: Profile) -> Findings:

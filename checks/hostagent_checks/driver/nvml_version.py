@@ -10,7 +10,10 @@ from hostagent.facts.driver import Driver
     since="0.1",
     because=("driver.library_match",),
     headline="NVML and the kernel do not agree on the driver's version",
-    remedy=(Step("install", "Install the module and the libraries of one version."), Step("reboot", "Reboot the node.")),
+    remedy=(
+        Step("install", "Install the module and the libraries of one version."),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("NVML API Reference, nvmlSystemGetDriverVersion",),
 )
 def nvml_version(driver: Driver) -> Findings:

@@ -14,7 +14,10 @@ _PREFIX = "NVreg_"
     severity="warning",
     since="0.1",
     headline="The loaded module does not have the options of modprobe.d",
-    remedy=(Step("configure", "Rebuild the initramfs ('update-initramfs -u' or 'dracut --force')."), Step("reboot", "Reboot the node.")),
+    remedy=(
+        Step("configure", "Rebuild the initramfs ('update-initramfs -u' or 'dracut --force')."),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("modprobe.d(5)", "/proc/driver/nvidia/params"),
 )
 def options_applied(driver: Driver) -> Findings:

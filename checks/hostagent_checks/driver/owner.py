@@ -14,8 +14,8 @@ from hostagent.profile import Profile
     remedy=(
         Step(
             "configure",
-            "If the GPU Operator manages this host, use '--profile gpu-operator-26.3' or set 'driver.owner'. Otherwise move the driver "
-            "to its owner.",
+            "Use the profile that has the owner right (gpu-operator-26.3: the GPU Operator; default: the host; any: each), or set "
+            "'driver.owner'. Otherwise move the driver to its owner.",
         ),
     ),
     references=("NVIDIA GPU Operator, section Pre-Installed NVIDIA GPU Drivers",),

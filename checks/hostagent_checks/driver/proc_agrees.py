@@ -14,7 +14,10 @@ from hostagent.facts.driver import Driver
     since="0.1",
     because=("driver.library_match",),
     headline="The kernel states two versions of the driver",
-    remedy=(Step("rerun", "Check that the agent sees the host's own /proc and /sys."), Step("reboot", "Reboot the node.")),
+    remedy=(
+        Step("rerun", "Check that the agent sees the host's own /proc and /sys."),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("NVIDIA driver README, chapter The /proc Interface",),
 )
 def proc_agrees(driver: Driver) -> Findings:

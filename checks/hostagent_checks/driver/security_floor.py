@@ -19,7 +19,10 @@ from ._module import module_version
     axis="security",
     since="0.1",
     headline="Driver {found} lacks security fixes of its branch ({wanted})",
-    remedy=(Step("install", "Upgrade the driver to the wanted version or a later one of the branch."), Step("reboot", "Reboot the node.")),
+    remedy=(
+        Step("install", "Upgrade the driver to the wanted version or a later one of the branch."),
+        Step("reboot", "Reboot the node."),
+    ),
     references=("NVIDIA security bulletins for the GPU display driver: 5703, 5747, 5821, 5861",),
 )
 def security_floor(driver: Driver, kernel: Kernel) -> Findings:

@@ -31,7 +31,10 @@ _LATER = (
     since="0.1",
     because=("gpu.xid",),
     headline="{device} has an uncorrectable memory error",
-    remedy=(Step("reset_gpu", "Reset the GPU, then run 'dcgmi diag -r 3'."), Step("replace", "Have the GPU replaced.", if_back=True)),
+    remedy=(
+        Step("reset_gpu", "Reset the GPU, then run 'dcgmi diag -r 3'."),
+        Step("replace", "Have the GPU replaced.", if_back=True),
+    ),
     references=("NVIDIA GPU Memory Error Management", "NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors"),
 )
 def ecc_uncorrectable(gpu: Gpu, events: GpuEvents, params: Params) -> Findings:

@@ -34,7 +34,10 @@ _KINDS = {
     since="0.1",
     because=("gpu.on_bus", "driver.open_supported", "driver.gsp_firmware"),
     headline="The driver could not initialise {device}",
-    remedy=(Step("power_cycle", "Switch the chassis off and on."), Step("replace", "Have the GPU replaced.", if_back=True)),
+    remedy=(
+        Step("power_cycle", "Switch the chassis off and on."),
+        Step("replace", "Have the GPU replaced.", if_back=True),
+    ),
     references=("open-gpu-kernel-modules issues 639, 789, 862, 943, 1104, 1230",),
 )
 def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:

@@ -25,7 +25,7 @@ class Params(NamedTuple):
         Step(
             "configure",
             "Set the default limit, or the same limit on all GPUs of the host.",
-            command="nvidia-smi -i {subject} -pl <watts>",
+            command="nvidia-smi -i <PCI address> -pl <watts>",
         ),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEnforcedPowerLimit",),

@@ -21,9 +21,10 @@ from ._choice import skip_unserving
     remedy=(
         Step(
             "configure",
-            "Take cri out of disabled_plugins in /etc/containerd/config.toml, see that it says 'version = 2', and configure the nvidia "
-            "runtime again.",
+            "Take cri out of disabled_plugins in /etc/containerd/config.toml and see that it says 'version = 2'; keep all else. Where "
+            "the kubelet uses systemd's cgroups, set SystemdCgroup = true in the options of runc: the next step copies it.",
         ),
+        Step("configure", "Configure the nvidia runtime.", command="nvidia-ctk runtime configure --runtime=containerd"),
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=(

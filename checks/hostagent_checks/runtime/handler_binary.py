@@ -20,7 +20,7 @@ from ._choice import nvidia_handlers, skip_unserving
     because=("toolkit.installed", "toolkit.binary"),
     headline="The program of an NVIDIA runtime entry of {device} does not exist",
     remedy=(
-        Step("install", "Install the toolkit, or correct the entry with 'nvidia-ctk runtime configure --nvidia-runtime-path=<path>'."),
+        Step("install", "Install the toolkit again, or correct the path where the entry is written (a file, a flag of the daemon)."),
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
