@@ -9,7 +9,7 @@ from hostagent.facts.gpu import Gpu
     severity="critical",
     since="0.1",
     headline="{device} takes no compute work: its compute mode is {found}",
-    remedy=(Step("configure", "Set the compute mode of the GPU back.", command="nvidia-smi -i <PCI address> -c DEFAULT"),),
+    remedy=(Step("configure", "Set the compute mode of the GPU back.", command="nvidia-smi -i {subject} -c DEFAULT"),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetComputeMode",),
 )
 def compute_mode(gpu: Gpu) -> Findings:

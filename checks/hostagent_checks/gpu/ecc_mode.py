@@ -19,7 +19,7 @@ _OFF_BY_DEFAULT, _OF_SERVERS = ("GeForce", "TITAN", "Quadro", "RTX"), "Server"
     because=("gpu.ecc_pending",),
     headline="ECC of {device} is {found}, the profile wants {wanted}",
     remedy=(
-        Step("configure", "Change the ECC mode (1 on, 0 off).", command="nvidia-smi -i <PCI address> --ecc-config=1"),
+        Step("configure", "Change the ECC mode (1 on, 0 off).", command="nvidia-smi -i {subject} --ecc-config=1"),
         Step("reset_gpu", "Reset the GPU, or reboot the node: the change waits for that."),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),

@@ -12,7 +12,7 @@ from hostagent.profile import Profile
     because=("gpu.mig_pending",),
     headline="MIG of {device} is {found}, the profile wants {wanted}",
     remedy=(
-        Step("reset_gpu", "Change the MIG mode (1 on, 0 off) and reset the GPU.", command="nvidia-smi -i <PCI address> -mig 0"),
+        Step("reset_gpu", "Change the MIG mode (1 on, 0 off) and reset the GPU.", command="nvidia-smi -i {subject} -mig 0"),
         Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
     ),
     references=("NVIDIA Multi-Instance GPU User Guide",),

@@ -23,9 +23,7 @@ class Params(NamedTuple):
     headline="{device} has another power limit than its peers",
     remedy=(
         Step(
-            "configure",
-            "Set the default limit, or the same limit on all GPUs of the host.",
-            command="nvidia-smi -i <PCI address> -pl <watts>",
+            "configure", "Set the default limit, or the same limit on all GPUs of the host.", command="nvidia-smi -i {subject} -pl <watts>"
         ),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEnforcedPowerLimit",),

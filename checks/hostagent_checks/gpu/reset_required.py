@@ -10,9 +10,7 @@ from hostagent.facts.gpu import Gpu
     since="0.1",
     because=("gpu.on_bus", "gpu.lost", "gpu.xid"),
     headline="{device} waits for a reset",
-    remedy=(
-        Step("reset_gpu", "Reset the GPU; with NVSwitches reset all GPUs together.", command="nvidia-smi --gpu-reset -i <PCI address>"),
-    ),
+    remedy=(Step("reset_gpu", "Reset the GPU; with NVSwitches reset all GPUs together.", command="nvidia-smi --gpu-reset -i {subject}"),),
     references=("NVIDIA NVML API Reference, NVML_ERROR_RESET_REQUIRED (16)",),
 )
 def reset_required(gpu: Gpu) -> Findings:
