@@ -3,18 +3,20 @@
 import re
 
 from hostagent.report import Report
-from hostagent.sinks.digest import sections
-
-#: By the worse of the two verdicts, where the report tells why.
-_TOLD = {"not_ready": ("BLOCKS JOBS",), "unknown": ("COULD NOT READ",), "degraded": ("TO LOOK AT", "COULD NOT READ")}
-_WORST_FIRST = ("not_ready", "unknown", "degraded", "ready")
+from hostagent.report.told import NOTHING, groups
 
 
 def first_cause(report: Report) -> tuple[str, ...]:
-    """The checks that the report tells first, in one entry, of what decides its verdict; none where nothing does."""
-    worst = min((report.verdict.single_node, report.verdict.multi_node), key=_WORST_FIRST.index)
-    told = {section.title: section.entries for section in sections(report)}
-    return next((entry.ids for title in _TOLD.get(worst, ()) for entry in told.get(title, ())), ())
+    """The checks that the report tells first, in one cause, of what decides its verdict; none where nothing does."""
+    first = next((group for group in groups(report) if group.rank < NOTHING), None)
+    if first is None:
+        return ()
+    return tuple(dict.fromkeys((first.cause.finding.id, *(one.id for one in first.unknown))))
+
+
+def told(steps) -> str:
+    """All steps, each command in quotes."""
+    return " ".join(f"{step.text} '{step.command}'" if step.command else step.text for step in steps)
 
 
 def holds(text: str, word: str) -> bool:

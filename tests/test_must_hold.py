@@ -9,7 +9,7 @@ from hostagent import profile
 from hostagent.facts.unread import Unread
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend
-from tests.firsts import holds
+from tests.firsts import holds, told
 from tests.judged import judged
 from tests.test_hosts import CAN_BUILD, NAMES, _expected, _loaded, _report, _tape
 from tests.trees import others, system
@@ -128,6 +128,10 @@ def test_whatever_breaks_no_remedy_says_what_the_owner_of_the_host_must_not_do(n
     broken = [{question: gone for question in answers if re.search(words, question)} for words in _PARTS.values()]
     reports = [_twin(name, changed) for changed in (*broken, _xid(name) if name in SEEN else {})]
     told = {
-        (one.id, word) for report in reports for one in report.findings for word in _expected(name)["never"] if holds(one.remediation, word)
+        (one.id, word)
+        for report in reports
+        for one in report.findings
+        for word in _expected(name)["never"]
+        if holds(told(one.remedy), word)
     }
     assert told <= _TO_COME

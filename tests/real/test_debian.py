@@ -19,6 +19,7 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
 from hostagent.source import Source
 from hostagent.source.live import LiveBackend
+from tests.firsts import told
 from tests.judged import judged
 from tests.real.conftest import need_real
 from tests.trees import driver, formats, system
@@ -153,7 +154,7 @@ def test_where_the_alternative_is_gone_its_remedy_brings_it_back(tree):
         spoil(tree)
         found = next(one for one in _report(tree).findings if one.id == "kernel.module_present")
         assert (_behind(tree), found.outcome, found.code) == ("", "fail", "not-chosen")
-        for command in re.findall(r"'(update-alternatives [^']*)'", found.remediation):
+        for command in re.findall(r"'(update-alternatives [^']*)'", told(found.remedy)):
             _asked(tree, *command.split())
         assert _behind(tree)
         assert _wrong(_report(tree)) == set()

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 from hostagent import profile
+from tests.firsts import told
 from tests.judged import judged
 from tests.real.conftest import need_real
 from tests.real.test_cdi_spec import MORE_NVML
@@ -121,8 +122,8 @@ def _wrong(report):
 def test_what_a_report_prints_mends_the_host(name, tmp_path):
     tree = _built(name, tmp_path)
     (found,) = _found(_judged(tree, name), PRINTED[name])
-    commands = _commands(found.remediation)
-    assert (found.outcome, bool(commands)) == ("fail", True), found.remediation
+    commands = _commands(told(found.remedy))
+    assert (found.outcome, bool(commands)) == ("fail", True), told(found.remedy)
     for command in commands:
         _run(tree, command)
     after = _judged(tree, name)
@@ -140,7 +141,7 @@ def test_a_blacklist_as_the_remedy_words_it_is_one_to_modprobe(tmp_path):
     name, check = "workstation-nouveau-has-both", "kernel.nouveau_blacklisted"
     tree = _built(name, tmp_path)
     (found,) = _found(_judged(tree, name), check)
-    _text_for_modprobe(tree, found.remediation)
+    _text_for_modprobe(tree, told(found.remedy))
     argv = [need_real("modprobe", "apt-get install kmod"), "-C", str(tree.at("/etc/modprobe.d")), "--showconfig"]
     shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert {"blacklist nouveau", "options nouveau modeset=0"} <= set(shown.splitlines())
@@ -159,9 +160,9 @@ def test_cri_comes_back_as_the_remedy_says_and_containerd_agrees(tmp_path):
     name = "kubeadm-without-cri"
     tree = _built(name, tmp_path)
     (found,) = (one for one in _found(_judged(tree, name), "runtime.cri_enabled") if one.outcome == "fail")
-    assert [word for word in ("disabled_plugins", "'version = 2'", "SystemdCgroup = true") if word not in found.remediation] == []
+    assert [word for word in ("disabled_plugins", "'version = 2'", "SystemdCgroup = true") if word not in told(found.remedy)] == []
     tree.edit("/etc/containerd/config.toml", 'disabled_plugins = ["cri"]\n', _RUNC)
-    for command in _commands(found.remediation):
+    for command in _commands(told(found.remedy)):
         _run(tree, command)
     after = _judged(tree, name)
     assert _wrong(after) <= {"runtime.restart_pending"}
@@ -174,7 +175,7 @@ def test_held_packages_are_those_that_apt_mark_holds(tmp_path):
     name, check = "hgx-h100-fabricmanager-mismatch", "driver.package_held"
     tree = _built(name, tmp_path)
     (found,) = _found(_judged(tree, name), check)
-    (command,) = _commands(found.remediation)
+    (command,) = _commands(told(found.remedy))
     _run(tree, command.replace("NAME…", found.found.partition(" not held")[0].replace(",", "")))
     assert _outcomes(_judged(tree, name), check) == {"pass"}
 
@@ -188,7 +189,7 @@ def test_a_linker_s_cache_without_the_libraries_is_written_anew(tmp_path):
     tree.write("/etc/ld.so.cache", formats.linker_cache((), tree.arch))
     found = _found(_judged(tree, name), check)
     assert {one.outcome for one in found} == {"fail"}
-    for command in _commands(found[0].remediation):
+    for command in _commands(told(found[0].remedy)):
         _run(tree, command)
     assert _outcomes(_judged(tree, name), check) == {"pass"}
 

@@ -16,6 +16,7 @@ from hostagent.facts.frozen import frozen
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, Why
 from hostagent.profile import CheckPolicy, Profile, load
+from hostagent.steps import Step
 
 PROFILE = load("default", site_file="/nonexistent").profile
 WHYS = get_args(Why)
@@ -96,7 +97,7 @@ def test_yielding_nothing_is_a_pass():
 def test_a_check_with_a_subject_runs_once_for_each_in_order_of_their_keys():
     told = run(SIZE, (Disk("b", 1), Disk("a", 100)))
     assert [(one.subject, one.outcome) for one in told] == [("a", "pass"), ("b", "fail")]
-    assert (told[1].found, told[1].wanted, told[1].remedy) == ("1", ">= 10", "Mend it.")
+    assert (told[1].found, told[1].wanted, told[1].remedy) == ("1", ">= 10", (Step("none", "Mend it."),))
 
 
 def test_no_subject_is_a_skip_and_never_a_vacuous_pass():

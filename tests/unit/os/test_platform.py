@@ -16,6 +16,7 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source
 from hostagent.testing import TreeBackend
+from tests.firsts import told
 
 LOADED = profile.load("default", site_file="/nonexistent")
 CHECKS = {one.id: one for one in catalogue.load(LOADED.profile.catalogues)}
@@ -115,7 +116,7 @@ def test_what_the_profile_gives_to_the_operator_is_the_operators_though_its_cont
     driver = replace(Driver(*[Unread("absent")] * len(fields(Driver))), loaded=False)
     facts = HostFacts({Driver: driver, Platform: platform(host())})
     (one,) = evaluate([CHECKS["driver.loaded"]], facts, loaded.profile)
-    assert "ClusterPolicy" in one.remediation
+    assert "ClusterPolicy" in told(one.remedy)
 
 
 def test_the_operators_parts_are_its_own_on_every_platform():
@@ -154,14 +155,14 @@ def finding(part, name="EKS AMI", **toolkit):
 
 
 def test_a_remedy_is_what_its_reader_may_do():
-    own = CHECKS["toolkit.known_vulnerability"].remedy
-    assert finding(Part("", "host")).remedy == own
-    assert finding(Part("", "image")).remedy == (
+    own = told(CHECKS["toolkit.known_vulnerability"].remedy)
+    assert told(finding(Part("", "host")).remedy) == own
+    assert told(finding(Part("", "image")).remedy) == (
         f"EKS AMI brings this part: take an image that has it right, and replace the node. Until then, on this node: {own}"
     )
-    assert "ClusterPolicy" in finding(Part("", "operator")).remedy
-    assert own not in finding(Part("", "provider")).remedy
-    assert finding(Unread("denied")).remedy == own
+    assert "ClusterPolicy" in told(finding(Part("", "operator")).remedy)
+    assert own not in told(finding(Part("", "provider")).remedy)
+    assert told(finding(Unread("denied")).remedy) == own
 
 
 def test_what_has_no_known_place_is_not_judged():
@@ -205,4 +206,4 @@ def test_of_a_driver_container_that_is_gone_the_profile_says_whose_the_driver_is
     facts = HostFacts({Platform: owned, Driver: made(Driver, loaded=False)})
     for name, word in (("default", "modprobe nvidia"), ("gpu-operator-26.3", "nvidia-driver-daemonset"), ("gke", "ask the provider")):
         wanted = profile.load(name, site_file="/nonexistent").profile
-        assert word in evaluate([CHECKS["driver.loaded"]], facts, wanted)[0].remediation
+        assert word in told(evaluate([CHECKS["driver.loaded"]], facts, wanted)[0].remedy)
