@@ -21,7 +21,7 @@ def with_causes(checks: Iterable[Check], judgements: tuple[Judgement, ...]) -> t
     """
     found = _Found(checks, [one for one in judgements if one.outcome in _FOUND])
     wrong = (*_FOUND, "unknown")
-    return tuple(one if one.cause or one.outcome not in wrong else replace(one, cause=found.cause(one)) for one in judgements)
+    return tuple(one if one.cause.id or one.outcome not in wrong else replace(one, cause=found.cause(one)) for one in judgements)
 
 
 class _Found:
@@ -36,7 +36,7 @@ class _Found:
         gap = [other for other in self._explaining if other.unread == one.unread] if one.outcome == "unknown" and one.unread else []
         if gap:
             nearest = min(gap, key=lambda other: (other.subject != one.subject, other.subject != "", other.id, other.subject, other.code))
-            return nearest.cause or self._first(nearest.id, nearest.subject)
+            return nearest.cause if nearest.cause.id else self._first(nearest.id, nearest.subject)
         return self._first(one.id, one.subject)
 
     def _first(self, check: str, subject: str) -> Cause:

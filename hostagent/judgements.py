@@ -101,7 +101,7 @@ def from_finding(one: Check, subject: Subject, finding: Finding, facts: HostFact
         remedy=remedy,
         evidence=finding.evidence,
         unread=finding.about.question if isinstance(finding.about, Unread) else "",
-        cause=Cause(one.id, subject.key) if finding.because == () else None,
+        cause=Cause(one.id, subject.key) if finding.because == () else Cause("", ""),
     )
 
 

@@ -45,7 +45,7 @@ class Judgement:
     remedy: tuple[Step, ...]
     evidence: tuple[str, ...]
     unread: str  # the question that had no answer, as a snapshot writes it, "" where there is none: equal ones are one gap
-    cause: Cause | None = None  # of what failed, warned or is unknown: told under this, a cause of its own names itself
+    cause: Cause = Cause("", "")  # of what failed, warned or is unknown: told under this, a cause of its own names itself; id "" of others
 
 
 @frozen

@@ -47,7 +47,7 @@ def groups(report: Report) -> tuple[Group, ...]:
     """All causes, worst first, then as the families are told, then by device."""
     by_cause: dict[Cause, list[Judgement]] = {}
     for one in report.findings:
-        if one.cause:
+        if one.cause.id and one.outcome in (*_FOUND, "unknown"):
             by_cause.setdefault(one.cause, []).append(one)
     alike: dict[Any, list[list[Judgement]]] = {}
     for cause, members in by_cause.items():
@@ -70,16 +70,17 @@ def _shape(members: list[Judgement]) -> frozenset[tuple[str, str, str]]:
 
 
 def _group(members: list[Judgement], order: Callable[[Judgement], Any]) -> Group:
-    found = _alike([one for one in members if one.outcome in _FOUND or _is_cause(one)])
+    told = [one for one in members if one.outcome in _FOUND or _is_cause(one)] or members  # a shortened report may lack the cause
+    found = _alike(told)
     causes = [one for one in found if _is_cause(one.finding)] or found
     cause = min(causes, key=lambda one: (rank_of(one.finding), order(one.finding), one.finding.code, one.finding.message))
     under = sorted((one for one in found if one is not cause), key=lambda one: (order(one.finding), one.finding.code, one.finding.message))
-    unknown = tuple(one for one in members if one.outcome == "unknown" and not _is_cause(one))
+    unknown = tuple(one for one in members if one not in told)
     return Group(cause, tuple(under), unknown, min(rank_of(one) for one in members))
 
 
 def _is_cause(one: Judgement) -> bool:
-    return one.cause is not None and (one.id, one.subject) == (one.cause.id, one.cause.subject)
+    return (one.id, one.subject) == (one.cause.id, one.cause.subject)
 
 
 def _alike(findings: Iterable[Judgement]) -> list[Told]:

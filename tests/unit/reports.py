@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from hostagent.report import (
     SCHEMA_VERSION,
+    Cause,
     HostIdentity,
     Judgement,
     ProfileIdentity,
@@ -15,14 +16,24 @@ from hostagent.report import (
     security,
     verdicts,
 )
+from hostagent.report.told import with_headline
+from hostagent.steps import Step
+from hostagent.vocabulary import ACTIONS
 
 HOSTILE = "a\x00\x1b[2J\u202e<script>&\"'\\\n]]>\ud800\u2028é"
 GPUS = tuple(f"0000:{bus:02x}:00.0" for bus in range(0x10, 0x18))
 
 
 def judgement(check="gpu.row_remap", outcome="fail", severity="critical", **fields):
-    one = Judgement(check, outcome, severity, "node", "fitness", "", "", "code", "a message", "", "", "", (), "")
-    return replace(one, **fields)
+    """One that is its own cause, of a device by its address."""
+    base = {
+        "id": check, "outcome": outcome, "severity": severity, "scope": "node", "axis": "fitness", "subject": "", "subject_kind": "",
+        "device": "", "code": "code", "message": "a message", "found": "", "wanted": "", "headline": "", "action": "none", "remedy": (),
+        "evidence": (), "unread": "",
+    }  # fmt: skip
+    one = Judgement(**{**base, **fields})
+    named = replace(one, device=one.device or (f"device {one.subject}" if one.subject else ""))
+    return replace(named, cause=Cause(one.id, one.subject) if not one.cause.id and outcome in ("fail", "warn", "unknown") else one.cause)
 
 
 def report(*judgements, **fields):
@@ -39,6 +50,8 @@ def report(*judgements, **fields):
         host=HostIdentity("node-7", "Ubuntu 24.04", "6.8.0-51-generic", "x86_64", ""),
         profile=ProfileIdentity("default", "0123456789abcdef", {"driver.version": "default"}),
         verdict=verdicts(judgements),
+        headline="",
+        action="none",
         findings=judgements,
         reading_order=(),
         coverage=coverage(judgements),
@@ -47,7 +60,7 @@ def report(*judgements, **fields):
         cages={},
         timings_ms={"total": 120.0},
     )
-    return replace(whole, **fields)
+    return with_headline(replace(whole, **fields))
 
 
 texts = st.one_of(st.text(max_size=30), st.just(HOSTILE))
@@ -65,7 +78,11 @@ judgements = st.builds(
     message=texts,
     found=texts,
     wanted=texts,
-    remediation=texts,
+    device=texts,
+    headline=texts,
+    action=st.sampled_from(ACTIONS),
+    remedy=st.lists(st.builds(Step, st.sampled_from(ACTIONS), texts, texts, st.booleans()), max_size=2).map(tuple),
+    cause=st.one_of(st.just(Cause("", "")), st.builds(Cause, st.sampled_from(["gpu.row_remap", "driver.loaded"]), st.just(""))),
     evidence=st.lists(texts, max_size=5).map(tuple),
 )
 reports = st.lists(judgements, max_size=12).map(lambda many: report(*many, host=HostIdentity(HOSTILE, HOSTILE, "", HOSTILE, HOSTILE)))

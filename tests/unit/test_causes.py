@@ -65,7 +65,7 @@ def test_a_finding_is_told_under_the_first_of_its_causes_that_was_found_about_th
     found = told([first, healthy, declared("c", because=("b", "a"), finding=broken)])
     assert found["c", "x"] == Cause("a", "x")
     assert found["c", "y"] == Cause("a", "y"), "a warning is a cause too"
-    assert (found["a", "x"], found["b", "x"]) == (Cause("a", "x"), None)
+    assert (found["a", "x"], found["b", "x"]) == (Cause("a", "x"), Cause("", ""))
 
 
 def test_what_concerns_the_host_explains_its_devices_and_never_the_other_way_round():
@@ -122,19 +122,19 @@ def test_folding_hides_nothing_and_changes_no_verdict(made, chance):
     checks, because = made
     facts = HostFacts({Disk: (Disk("x"), Disk("y", Unread("denied", "no", "read /y"))), Log: Log()})
     judged = evaluate(checks, facts, PROFILE)
-    bare = tuple(replace(one, cause=None) for one in judged)
+    bare = tuple(replace(one, cause=Cause("", "")) for one in judged)
     assert verdicts(judged) == verdicts(bare)
     own = {(one.id, one.subject) for one in judged if one.cause == Cause(one.id, one.subject)}
     for one in judged:
-        assert (one.cause is None) == (one.outcome in ("pass", "skip", "off"))
-        if one.cause and one.outcome == "fail":
+        assert (not one.cause.id) == (one.outcome in ("pass", "skip", "off"))
+        if one.cause.id and one.outcome == "fail":
             assert (one.cause.id, one.cause.subject) in own, "whoever is named as the cause is told himself, at the top"
             assert one.cause.subject in (one.subject, "")
             assert one.cause.id == one.id or because[one.id]
     shuffled = list(bare)
     chance.shuffle(shuffled)
     again = {(one.id, one.subject): one.cause for one in with_causes(checks, tuple(shuffled))}
-    opted_out = {one.id for one in judged if one.cause and one.cause.id == one.id and because.get(one.id)}
+    opted_out = {one.id for one in judged if one.cause.id and one.cause.id == one.id and because.get(one.id)}
     assert all(again[one.id, one.subject] == one.cause for one in judged if one.id not in opted_out)
 
 
