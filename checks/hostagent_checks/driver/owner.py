@@ -10,8 +10,8 @@ from hostagent.profile import Profile
     severity="warning",
     part="",
     since="0.1",
-    remedy="Set 'driver.owner' in the profile, or judge by one that has it right: gpu-operator-26.3 wants the GPU Operator's container, "
-    "default the host, any takes each. Else move the driver to its owner.",
+    remedy="If the present owner is meant, use its profile (gpu-operator-26.3: the GPU Operator; default: the host; any: each), "
+    "or set 'driver.owner' in your own. Otherwise move the driver to its owner.",
     references=("NVIDIA GPU Operator, section Pre-Installed NVIDIA GPU Drivers",),
 )
 def owner(driver: Driver, profile: Profile) -> Findings:
