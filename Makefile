@@ -24,7 +24,7 @@ fuzz: $(VENV)/.tests  ## look for examples that break a property or a parser, fo
 	$(BIN)/python -m tests.fuzz
 
 attack: $(VENV)/.tests  ## repeat the attacks, and the walk over lost answers, with all their counts (root, gcc)
-	ATTACK=1 $(BIN)/python -m pytest tests/attack tests/test_hosts.py::test_no_lost_answer_makes_a_host_look_better
+	ATTACK=1 $(BIN)/python -m pytest tests/attack tests/test_hostile.py tests/test_hosts.py::test_no_lost_answer_makes_a_host_look_better
 
 lint: $(VENV)/.tests  ## style, types, layers
 	$(BIN)/ruff check .

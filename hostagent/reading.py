@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from hostagent.collect import collect
+from hostagent.collect import READERS, collect, with_needs
 from hostagent.deadline import Deadline, time_limit, within
+from hostagent.errors import OutOfTime
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread
 from hostagent.source.answerfile import Question
@@ -65,8 +66,14 @@ class InProcess:
 
     def collect(self, *, nvml_optional: bool = False) -> Collected:
         source = Source(self._backend, nvml_optional=lambda: nvml_optional, heard=self.answers.__setitem__)
-        with time_limit(self._deadline.left_s, self._deadline.seconds):
-            return Collected(*collect(source, self._kinds))
+        read: list[Collected] = []
+        try:
+            with time_limit(self._deadline.left_s, self._deadline.seconds):
+                read.append(Collected(*collect(source, self._kinds)))
+        except OutOfTime as error:  # before the first reader began, or after the last one
+            late = Unread("timeout", str(error))
+            read.append(Collected(HostFacts(dict.fromkeys(with_needs(self._kinds or READERS), late), source.kind), {}))
+        return read[0]
 
 
 class Told:

@@ -126,7 +126,7 @@ def test_a_host_whose_answers_are_damaged_still_gets_a_report(host):
     rng = random.Random(host.name)
     answers = dict(tape.load(str(host)).answers)
     questions = sorted(answers)
-    for _ in range(150):
+    for _ in range(150 if os.environ.get("ATTACK") else 30):
         chosen = rng.sample(questions, k=min(len(questions), rng.choice([1, 2, 5, 40])))
         _judge({**answers, **{question: _mutated(answers[question], rng) for question in chosen}}, host)
 

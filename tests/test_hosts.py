@@ -373,7 +373,9 @@ class Reading:
     def _known(self, kind):
         if kind not in self.values:
             self.values[kind] = Unread("error", "read from itself")
-            self.values[kind], self.questions[kind], self.made_of[kind] = _read(kind, self._recorded, "", self._known)
+            backend = Asked(self._recorded)
+            self.values[kind], self.made_of[kind] = read_fact(kind, backend, self._known)
+            self.questions[kind] = backend.questions
         return self.values[kind]
 
     def without(self, question):
@@ -384,7 +386,7 @@ class Reading:
             if kind in changed or not self.needs(kind, question):
                 return changed.get(kind, self.values[kind])
             changed[kind] = Unread("error", "read from itself")
-            changed[kind], _, _ = _read(kind, self._recorded, question, known)
+            changed[kind], _ = read_fact(kind, Asked(self._recorded, question), known)
             return changed[kind]
 
         for kind in READERS:
@@ -396,8 +398,9 @@ class Reading:
         return question in self.questions[kind] or any(self.needs(part, question) for part in self.made_of[kind])
 
 
-def _read(kind, recorded, lost, known):
-    backend, parts = Asked(recorded, lost), set()
+def read_fact(kind, backend, known):
+    """A fact over a backend, and the facts that it is made of."""
+    parts = set()
 
     def noted(part):
         parts.add(part.__name__)
@@ -407,7 +410,7 @@ def _read(kind, recorded, lost, known):
         value = READERS[kind].load()(Source(backend), noted)
     except UnreadError as error:
         value = error.unread
-    return value, backend.questions, parts
+    return value, parts
 
 
 @pytest.mark.parametrize("name", NAMES)

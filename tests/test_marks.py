@@ -9,12 +9,11 @@ from hostagent.catalogue import load
 from hostagent.collect import READERS
 from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.platforms import CONTAINER_FILE, OPERATOR_DRIVER, OPERATOR_TOOLKIT, ROWS
-from hostagent.source import Source
 from hostagent.source.keep import Filtered
 from hostagent.source.tape import ReplayBackend
-from tests.test_hosts import NAMES, _loaded, _placeable, _tape
+from tests.test_hosts import NAMES, _loaded, _placeable, _tape, read_fact
 
 #: Of every platform the thing in its place, and what else stands for somebody: the driver container, its toolkit, Google's, specifications.
 MARKS = sorted(
@@ -78,7 +77,9 @@ class Host:
     def _known(self, kind):
         if kind not in self._values:
             self._values[kind] = Unread("error", "read from itself")
-            self._values[kind], self._paths[kind], self._made_of[kind] = _read(kind, Marked(self.recorded), self._known)
+            backend = Marked(self.recorded)
+            self._values[kind], self._made_of[kind] = read_fact(kind, backend, self._known)
+            self._paths[kind] = {path for method, path in backend.questions if method in _PATHS}
         return self._values[kind]
 
     def _judge(self, facts, ids):
@@ -94,7 +95,7 @@ class Host:
                 seen.add(name)
                 parts_changed = [part for part in self._made_of[name] if known(part) is not self._values[part]]
                 if parts_changed or self._paths[name] & above:
-                    value, _, _ = _read(name, Marked(self.recorded, mark, kind), known)
+                    value, _ = read_fact(name, Marked(self.recorded, mark, kind), known)
                     changed.update({} if repr(value) == repr(self._values[name]) else {name: value})
             return changed.get(name, self._values[name])
 
@@ -111,20 +112,6 @@ def _worst(judged):
     """0 where nothing counts, 1 for what warns, 2 for what fails or is not known."""
     weights = {"fail": 2, "unknown": 2, "warn": 1}
     return max((weights.get(one.outcome, 0) for one in judged if one.severity != "info"), default=0)
-
-
-def _read(kind, backend, known):
-    parts = set()
-
-    def noted(part):
-        parts.add(part.__name__)
-        return known(part.__name__)
-
-    try:
-        value = READERS[kind].load()(Source(backend), noted)
-    except UnreadError as error:
-        value = error.unread
-    return value, {path for method, path in backend.questions if method in _PATHS}, parts
 
 
 @pytest.mark.parametrize("name", NAMES)

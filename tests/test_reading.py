@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hostagent import profile
+from hostagent import profile, reading
 from hostagent.app import HEAD, Prepared, judge, prepare
 from hostagent.check import check
 from hostagent.cli.check import rendered
@@ -291,6 +291,18 @@ def test_loading_a_snapshot_counts_against_its_deadline(tmp_path):
         time.sleep(0.4)
         facts, _ = reading.collect()
     assert facts.of(Gpu).detail.startswith("0.4 s have passed")
+
+
+def test_a_deadline_that_is_over_before_the_first_reader_costs_facts_and_no_more(monkeypatch):
+    """The alarm comes where no reader is under way: on the way in, on the way out."""
+
+    def late(*_):
+        raise OutOfTime("0.4 s have passed")
+
+    for reached in (late, lambda source, kinds: (collect(source, kinds), late())):
+        monkeypatch.setattr(reading, "collect", reached)
+        facts, _ = InProcess(tape.ReplayBackend(tape.load(str(H100))), ("Gpu",)).collect()
+        assert facts.of(Gpu).why == "timeout"
 
 
 def test_a_limit_within_a_limit_ends_neither():

@@ -28,9 +28,8 @@ class Platform:
     runtime: Part | Unread  # the runtime's configuration
     library_directories: tuple[str, ...] | Unread  # the directories of the driver's libraries, where the platform has its own
     firmware_directories: tuple[str, ...] | Unread  # as /lib/firmware, for the driver's firmware
-    module_archives: (
-        tuple[str, ...] | Unread
-    )  # archives of DKMS, with bytes in them, of which a unit of the image installs one at its first boot
+    #: Archives of DKMS, with bytes in them, of which a unit of the image installs one at its first boot.
+    module_archives: tuple[str, ...] | Unread
 
     @property
     def in_container(self) -> bool:

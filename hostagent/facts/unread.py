@@ -15,6 +15,8 @@ Why = Literal[
 
 #: These mean "does not apply here" and skip a check; every other reason makes it unknown.
 NOT_APPLICABLE: frozenset[str] = frozenset({"absent", "not-supported", "not-running"})
+#: Of a file or link: there is none, or an image cannot have it. Every other reason leaves open whether it is there.
+NOT_THERE: frozenset[str] = frozenset({"absent", "not-running"})
 
 T = TypeVar("T")
 R = TypeVar("R")

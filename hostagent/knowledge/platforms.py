@@ -18,7 +18,7 @@ NOWHERE = "?"
 #: Of the GPU Operator: the root of its driver container, and its toolkit.
 OPERATOR_DRIVER, OPERATOR_TOOLKIT = "/run/nvidia/driver", "/usr/local/nvidia/toolkit"
 #: Where systemd writes what contains it, and the word of each container that has a system of its own.
-CONTAINER_FILE, CONTAINERS = "/run/systemd/container", ("lxc", "lxc-libvirt", "systemd-nspawn", "incus", "openvz")
+CONTAINER_FILE, CONTAINERS = "/run/systemd/container", ("lxc", "lxc-libvirt", "systemd-nspawn", "incus", "openvz", "docker", "podman")
 #: The kernel's own number of the first namespace of process numbers (PROC_PID_INIT_INO): in a container process 1 is in another.
 FIRST_NAMESPACE = "pid:[4026531836]"
 
@@ -125,6 +125,8 @@ OWNERS_WAY: Mapping[tuple[str, str], str] = {
 }
 #: Whose a part is where a profile says so (``driver.owner``, ``toolkit.owner``) and nothing on the host says more.
 OWNERS: Mapping[str, PartOwner] = {"container": "operator", "provider": "provider"}
+#: And what a profile says where the host's own packages may bring the part.
+HOSTS_OWN = ("host", "any")
 #: What whoever runs a host of a system that is replaced as a whole can do there.
 _WAYS: Mapping[str, str] = {
     "GKE node": "GKE brings this part: read the log of this node's nvidia-gpu-device-plugin pod (its container nvidia-driver-installer); "

@@ -39,10 +39,9 @@ def hook(event, arguments):
     if event == "subprocess.Popen": counted["programs"] += 1
     if event == "os.fork": counted["forks"] += 1
 sys.addaudithook(hook)
-from hostagent.cli import main
-sys.argv = ["hostagent", *sys.argv[2:]]
+from hostagent.cli.run import run
 try:
-    main()
+    run(sys.argv[2:])
 finally:
     with open(os.environ["COUNTED"], "w") as stream:
         stream.write(f"{counted['programs']} {counted['forks']}")

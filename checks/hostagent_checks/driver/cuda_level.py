@@ -7,7 +7,7 @@ by minor-version compatibility: what needs the newer driver's compiler (PTX) or 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_THERE, Unread
 from hostagent.facts.version import branch, parse_constraints
 from hostagent.knowledge.driver import cuda_level as level_of_branch
 from hostagent.profile import Profile
@@ -36,11 +36,7 @@ def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
     text = level_of_branch(branch(module_version(driver, kernel))) if isinstance(told, Unread) else told
     found = tuple(int(part) for part in text.split(".") if part.isdecimal())[:2]
     if not found:
-        need(
-            told
-            if isinstance(told, Unread) and told.why not in ("absent", "not-running")
-            else Unread("error", "this driver's CUDA level is not known")
-        )
+        need(told if isinstance(told, Unread) and told.why not in NOT_THERE else Unread("error", "this driver's CUDA level is not known"))
     if found[0] < wanted[0]:
         yield fail(
             f"the driver runs CUDA {text}, profile wants {profile.cuda.toolkit}", code="too-old", found=text, wanted=profile.cuda.toolkit

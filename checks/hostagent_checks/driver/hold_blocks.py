@@ -9,10 +9,8 @@ from hostagent.facts.packages import Packages, VersionLock, names
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import admits, branch, satisfies, upstream
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part, names_driver
+from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.profile import Profile
-
-#: Owners under which the host's packages count.
-_HOSTS = ("host", "any")
 
 
 @check(
@@ -47,8 +45,8 @@ def hold_blocks(packages: Packages, profile: Profile) -> Findings:
 def _wanted_of(name: str, profile: Profile) -> str:
     """The constraint on a package of the host's; "" where a container owns what it belongs to."""
     if name in TOOLKIT_PACKAGES:
-        return profile.toolkit.version if profile.toolkit.owner in _HOSTS else ""
-    return profile.driver.version if driver_part(name) and profile.driver.owner in _HOSTS else ""
+        return profile.toolkit.version if profile.toolkit.owner in HOSTS_OWN else ""
+    return profile.driver.version if driver_part(name) and profile.driver.owner in HOSTS_OWN else ""
 
 
 def _wanted(lock: VersionLock, profile: Profile) -> str:
@@ -57,8 +55,8 @@ def _wanted(lock: VersionLock, profile: Profile) -> str:
     if not prefix:
         return ""
     if len(branch(prefix)) == 3:
-        return profile.driver.version if names_driver(lock.package) and profile.driver.owner in _HOSTS else ""
-    if profile.toolkit.owner not in _HOSTS:
+        return profile.driver.version if names_driver(lock.package) and profile.driver.owner in HOSTS_OWN else ""
+    if profile.toolkit.owner not in HOSTS_OWN:
         return ""
     return profile.toolkit.version if any(names(lock.package, name) for name in TOOLKIT_PACKAGES) else ""
 

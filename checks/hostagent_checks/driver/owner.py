@@ -14,8 +14,8 @@ from hostagent.profile import Profile
     remedy=(
         Step(
             "configure",
-            "Use the profile that has the owner right (gpu-operator-26.3: the GPU Operator; default: the host; any: each), or set "
-            "'driver.owner'. Otherwise move the driver to its owner.",
+            "If the present owner is meant, use its profile (gpu-operator-26.3: the GPU Operator; default: the host; any: each), or set "
+            "'driver.owner' in your own. Otherwise move the driver to its owner.",
         ),
     ),
     references=("NVIDIA GPU Operator, section Pre-Installed NVIDIA GPU Drivers",),

@@ -13,10 +13,11 @@ from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.profile import Profile
 
 _CHOOSE = (
-    "Run 'update-alternatives --auto nvidia', then 'update-alternatives --auto glx': in this order they make the links anew by which "
+    "Run 'update-alternatives --auto nvidia', then 'update-alternatives --auto glx': in this order they make the links again by which "
     "modprobe finds the module (--config instead of --auto chooses among several). Then run 'modprobe nvidia'."
 )
 
@@ -37,7 +38,7 @@ _CHOOSE = (
     references=("depmod(8)", "NVIDIA/nvidia-docker issue 804"),
 )
 def module_present(kernel: Kernel, driver: Driver, platform: Platform, profile: Profile) -> Findings:
-    if profile.driver.owner not in ("host", "any"):
+    if profile.driver.owner not in HOSTS_OWN:
         skip("the driver's owner brings the module")
     release = need(kernel.release)
     running = kernel.at(release)

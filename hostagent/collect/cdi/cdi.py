@@ -11,7 +11,7 @@ from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.cdi import Cdi, CdiSpec
 from hostagent.facts.host import Services, Unit
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread, UnreadError, need, then
+from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.source import Source
 from hostagent.source.base import MIB
 from hostagent.source.keep import Keep
@@ -65,7 +65,7 @@ def _specs(source: Source, directories: Iterable[str]) -> tuple[CdiSpec, ...]:
     for directory in directories:
         names = source.listdir(directory)
         if isinstance(names, Unread):
-            if names.why in ("absent", "not-running"):
+            if names.why in NOT_THERE:
                 continue
             raise UnreadError(names)
         real = need(source.realpath(directory))  # it was listed a moment ago

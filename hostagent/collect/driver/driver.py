@@ -11,7 +11,7 @@ from hostagent.collect.kernel.modprobe import ConfigFile, module_behind, options
 from hostagent.collect.values import line_in, names_in, number_in, stops_at_unread
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Platform
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
+from hostagent.facts.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -137,7 +137,7 @@ def _existing(source: Source, paths: tuple[str, ...]) -> "tuple[str, ...] | Unre
         stat = source.stat(path)
         if not isinstance(stat, Unread):
             found.append(path)
-        elif stat.why not in ("absent", "not-running"):
+        elif stat.why not in NOT_THERE:
             return stat
     return tuple(found)
 
@@ -164,7 +164,7 @@ def _container(source: Source) -> tuple[str, ...]:
     """Evidence of a running driver container: its root is mounted, or it says that it is ready. A link is the host's own."""
     evidence: list[str] = []
     link = source.readlink(_DRIVER_ROOT)
-    if isinstance(link, Unread) and link.why not in ("absent", "not-running"):
+    if isinstance(link, Unread) and link.why not in NOT_THERE:
         raise UnreadError(link)
     if isinstance(link, Unread) and "usr" in need(names_in(source, _DRIVER_ROOT)):
         evidence.append(f"{_DRIVER_ROOT} holds a root file system")
@@ -192,7 +192,7 @@ def _nodes_on_demand(source: Source) -> bool:
     """NVIDIA's libraries run it, and as an ordinary user it makes nodes only with root's rights (nvidia-modprobe(1))."""
     for path in ("/usr/bin/nvidia-modprobe", f"{CONTAINER_ROOT}usr/bin/nvidia-modprobe"):
         stat = source.stat(path)
-        if isinstance(stat, Unread) and stat.why not in ("absent", "not-running"):
+        if isinstance(stat, Unread) and stat.why not in NOT_THERE:
             need(stat)
         if not isinstance(stat, Unread) and stat.uid == 0 and stat.mode & 0o4000 and stat.mode & 0o001:
             return True

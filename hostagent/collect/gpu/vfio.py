@@ -4,7 +4,7 @@ import re
 
 from hostagent.collect.kernel.modprobe import DIRECTORIES, parse_options
 from hostagent.collect.values import names_in
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_THERE, Unread
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -17,7 +17,7 @@ def read_ids(source: Source) -> "tuple[str, ...] | Unread":
     """By the kernel's command line and by modprobe.d. Ids that are written to sysfs later leave no trace."""
     cmdline = source.text("/proc/cmdline", keep=Keep("words", _PARAMETERS))
     texts = [] if isinstance(cmdline, Unread) else [value for key, _, value in _pairs(cmdline) if key in _PARAMETERS]
-    unread = cmdline if isinstance(cmdline, Unread) and cmdline.why not in ("absent", "not-running") else None
+    unread = cmdline if isinstance(cmdline, Unread) and cmdline.why not in NOT_THERE else None
     for directory in DIRECTORIES:
         names = names_in(source, directory)
         if isinstance(names, Unread):

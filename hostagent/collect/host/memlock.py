@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hostagent.collect.values import names_in
 from hostagent.facts.host import Process, Services, Unit, running
-from hostagent.facts.unread import Unread, then
+from hostagent.facts.unread import NOT_THERE, Unread, then
 from hostagent.knowledge import daemons
 from hostagent.source import Source
 from hostagent.source.keep import Keep
@@ -73,7 +73,7 @@ def _manager_default(source: Source) -> "int | Unread | None":
         if not isinstance(main, Unread):
             texts.append(main)
             break
-        if main.why not in ("absent", "not-running"):
+        if main.why not in NOT_THERE:
             return main
     drop_ins: dict[str, str] = {}
     for directory in reversed(_MANAGER_DIRECTORIES):

@@ -1,6 +1,6 @@
 """Who holds the package manager's lock."""
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_THERE, Unread
 from hostagent.source import Source
 from hostagent.source.keep import WHOLE, Keep
 
@@ -28,7 +28,7 @@ def package_lock_holder(source: Source) -> "str | Unread":
     for path in (*_LOCKED_FILES, *_PID_FILES):
         pid = source.lock_holder(path) if path in _LOCKED_FILES else _named(source, path)
         if isinstance(pid, Unread):
-            if pid.why not in ("absent", "not-running"):
+            if pid.why not in NOT_THERE:
                 doubt = doubt if doubt is not None else pid
             continue
         looked = True

@@ -8,7 +8,7 @@ from hostagent.collect.host.processes import read_processes
 from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.collect.values import names_in
 from hostagent.facts.host import Process, Services, Unit, running
-from hostagent.facts.unread import Unread, UnreadError, need, then
+from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import units
 from hostagent.source import Source
 from hostagent.source.base import KIB
@@ -22,7 +22,6 @@ DIRECTORIES = (
     "/lib/systemd/system", "/run/systemd/generator.late",
 )  # fmt: skip
 _PULLING = (".wants", ".requires", ".upholds")
-_NO_LINK = ("absent", "not-running")
 _UNIT = Keep(
     "unit",
     (
@@ -90,7 +89,7 @@ def _active(
             text = source.text(f"{parent}/{full}/{file}", keep=WHOLE)
             if not isinstance(text, Unread):
                 return "populated 1" in text if file == "cgroup.events" else bool(text.strip())
-            if text.why not in ("absent", "not-running"):
+            if text.why not in NOT_THERE:
                 return text
         if systemd_seen is not True:
             seen = source.exists(f"{root}/system.slice")
@@ -131,7 +130,7 @@ class UnitTree:
         seen: set[str] = set()
         for directory in DIRECTORIES:
             real = source.realpath(directory)
-            if isinstance(real, Unread) and real.why not in ("absent", "not-running"):
+            if isinstance(real, Unread) and real.why not in NOT_THERE:
                 raise UnreadError(real)
             if not isinstance(real, Unread) and real not in seen:
                 seen.add(real)
@@ -233,7 +232,7 @@ class UnitTree:
 
     def _target(self, directory: str, name: str) -> "str | Unread":
         target = self._source.readlink(f"{directory}/{name}")
-        return "" if isinstance(target, Unread) and target.why in _NO_LINK else then(target, lambda path: path.rpartition("/")[2])
+        return "" if isinstance(target, Unread) and target.why in NOT_THERE else then(target, lambda path: path.rpartition("/")[2])
 
     def _pulled_by(self, directory: str) -> Iterator[str]:
         for entry in self._names[directory]:
@@ -242,7 +241,7 @@ class UnitTree:
                     target = self._source.readlink(f"{directory}/{entry}/{name}")
                     if not isinstance(target, Unread):
                         yield name
-                    elif target.why not in _NO_LINK:
+                    elif target.why not in NOT_THERE:
                         self.unseen[name] = target
 
     def _drop_ins(self, names: tuple[str, ...]) -> Iterator[str]:
@@ -266,7 +265,7 @@ class UnitTree:
             if not isinstance(target, Unread) and target == "/dev/null":
                 return True
         stat = self._source.stat(path)
-        if isinstance(stat, Unread) and stat.why in _NO_LINK:  # a link that leads nowhere
+        if isinstance(stat, Unread) and stat.why in NOT_THERE:  # a link that leads nowhere
             return False
         return need(stat).kind == "file" and need(stat).size == 0
 

@@ -7,7 +7,7 @@ from hostagent.collect.os.release import RELEASE, word_of
 from hostagent.collect.values import line_in, names_in, stops_at_unread
 from hostagent.facts.os import Os
 from hostagent.facts.platform import Part, Platform
-from hostagent.facts.unread import Unread, need, then
+from hostagent.facts.unread import NOT_THERE, Unread, need, then
 from hostagent.knowledge.os import is_virtual
 from hostagent.knowledge.platforms import CONTAINER_FILE, CONTAINERS, FIRST_NAMESPACE, NOWHERE, OPERATOR_DRIVER, OPERATOR_TOOLKIT, ROWS, Row
 from hostagent.source import Source
@@ -69,7 +69,7 @@ def _is_board(source: Source, row: Row) -> bool:
 def _is_there(source: Source, path: str, row: Row) -> bool:
     """Not what only a running host has, in an image; raises ``UnreadError`` where nobody could look."""
     found = source.stat(path)
-    if isinstance(found, Unread) and found.why in ("absent", "not-running"):
+    if isinstance(found, Unread) and found.why in NOT_THERE:
         return False
     stat = need(found)
     return not row.is_common or (stat.kind == "file" and stat.size > 0)

@@ -10,7 +10,7 @@ from hostagent.collect.packages.dpkg import STATUS, Record, dpkg_owners, read_in
 from hostagent.collect.packages.rpm import read_rpm, rpm_database, rpm_owners
 from hostagent.collect.packages.versionlocks import Locks, covers, read_locks
 from hostagent.facts.packages import Package, Packages
-from hostagent.facts.unread import Unread, then
+from hostagent.facts.unread import NOT_THERE, Unread, then
 from hostagent.facts.version import upstream
 from hostagent.source import Source
 
@@ -103,7 +103,7 @@ def _automatic(source: Source, installed: "tuple[Package, ...] | Unread", *, is_
     timer = source.readlink("/etc/systemd/system/apt-daily-upgrade.timer")
     if "unattended-upgrades" not in names or (not isinstance(timer, Unread) and timer == "/dev/null"):
         return False, (), ()
-    if isinstance(timer, Unread) and timer.why not in ("absent", "not-running"):
+    if isinstance(timer, Unread) and timer.why not in NOT_THERE:
         return timer, timer, timer
     settings = read_apt_settings(source)
     return (settings, settings, settings) if isinstance(settings, Unread) else unattended(settings)

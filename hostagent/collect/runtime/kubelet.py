@@ -99,9 +99,8 @@ class Kubelets:
     def _listens(self, path: str) -> "bool | Unread":
         if path != CRI_DOCKERD:
             return Unread("not-supported", "it asks a runtime itself, or its own cri-dockerd")
-        listed = self._source.sockets(
-            keep=Keep("paths", (path, f"/var{path}"))
-        )  # the list of `Machine` again: this says what is looked for
+        # The list that `Machine` reads: asked for again to say which of its paths are used.
+        listed = self._source.sockets(keep=Keep("paths", (path, f"/var{path}")))
         if isinstance(listed, Unread):
             return listed
         return then(self._sockets, lambda seen: path in map(parse_endpoint, seen))

@@ -8,7 +8,7 @@ from hostagent.collect.runtime.places import PATH, in_use
 from hostagent.collect.values import names_in, stops_at_unread
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
-from hostagent.facts.unread import Unread, need, then
+from hostagent.facts.unread import NOT_THERE, Unread, need, then
 from hostagent.knowledge.daemons import DOCKER_SNAP, processes, units
 from hostagent.knowledge.runtimes import DRA_DRIVER, KUBELET_ROOTS, NRI_SOCKET, PROVIDER_MOUNTS
 from hostagent.source import Source
@@ -50,7 +50,7 @@ def _there(source: Source, paths: Iterable[str], kind: str, mode: int = 0) -> tu
     found = []
     for path in paths:
         stat = source.stat(path)
-        if isinstance(stat, Unread) and stat.why in ("absent", "not-running"):
+        if isinstance(stat, Unread) and stat.why in NOT_THERE:
             continue
         if need(stat).kind == kind and (not mode or need(stat).mode & mode):
             found.append(path)

@@ -98,6 +98,8 @@ def test_a_host_of_an_ordinary_system_is_of_no_platform_by_a_directory_an_empty_
         ({}, ""),
         ({"/run/systemd/container": "lxc", "readlink /proc/1/ns/pid": "pid:[4026533420]"}, "container"),
         ({"/run/systemd/container": "lxc", "readlink /proc/1/ns/pid": "pid:[4026531836]"}, ""),
+        ({"/run/systemd/container": "docker", "readlink /proc/1/ns/pid": "pid:[4026533420]"}, "container"),
+        ({"/run/systemd/container": "docker", "readlink /proc/1/ns/pid": "pid:[4026531836]"}, ""),
         ({"/run/systemd/container": "wsl", **board("QEMU")}, "vm"),
     ],
 )
