@@ -19,6 +19,12 @@ def manager_of(packages: "Packages | Unread", os: "Os | Unread") -> "Manager | N
     return manager(database, id_) if database == "dpkg" or id_ else None
 
 
+def program_of(packages: "Packages | Unread", os: "Os | Unread") -> str:
+    """Its program: apt-get, dnf, zypper, tdnf; "" where that is not known."""
+    found = manager_of(packages, os)
+    return found.install.partition(" ")[0] if found else ""
+
+
 def install(packages: "Packages | Unread", os: "Os | Unread", names: Iterable[str], version: str = "") -> str:
     """Of these packages, at `version` where one is given: as NVIDIA writes it."""
     found = manager_of(packages, os)

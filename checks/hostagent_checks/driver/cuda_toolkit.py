@@ -25,12 +25,14 @@ def cuda_toolkit(driver: Driver, packages: Packages | Unread, os: Os | Unread, p
     found = need(driver.cuda_toolkit_version)
     if not found:
         steps = _steps(wanted, packages, os)
+        headline = "There is no CUDA toolkit, the profile asks for {wanted}"
         yield fail(
             f"there is no CUDA toolkit at /usr/local/cuda, the profile asks for {wanted}",
             code="missing",
             found="none",
             wanted=wanted,
             remedy=steps,
+            headline=headline,
         )
     elif not satisfies(need(upstream(found)), wanted):
         steps = _steps(wanted, packages, os)

@@ -22,4 +22,4 @@ def device_nodes_stale(driver: Driver) -> Findings:
         return
     paths = tuple(node.path for node in need(driver.device_nodes))
     if paths:
-        yield fail(f"{first_of(paths)} exist, but the nvidia module is not loaded", code="stale", found=first_of(paths), wanted="none")
+        yield fail("there are device nodes, but the nvidia module is not loaded", code="stale", found=first_of(paths), wanted="none")

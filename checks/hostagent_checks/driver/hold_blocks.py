@@ -32,7 +32,7 @@ _INSTALL = Step("install", "Install a version that the profile accepts.")
 def hold_blocks(packages: Packages, os: Os | Unread, profile: Profile) -> Findings:
     for lock in need(packages.locks):
         if (wanted := _wanted(lock, profile)) and not admits(_prefix(lock), wanted):
-            found = f"{lock.package} at {lock.version} in {lock.file}"
+            found = f"{lock.package} at {lock.version}"
             steps = (Step("configure", f"Remove the lock of {lock.package} from {lock.file}."), _INSTALL)
             text = f"{lock.file} pins {lock.package} to {lock.version}"
             yield fail(text, code="pinned-elsewhere", found=found, wanted=wanted, remedy=steps)

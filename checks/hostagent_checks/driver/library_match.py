@@ -70,8 +70,9 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
 def _compat(path: str, version: str, module: str) -> Finding:
     """The linker gives every program CUDA's forward compatibility library."""
     report = warn if compare_upstream(version, module) > 0 else fail
+    headline = "The linker finds CUDA's compatibility library before the driver's own"
     message = f"the linker finds CUDA's compatibility library {version} first, but the kernel module is {module}"
-    return report(message, code="cuda-compat", found=version, wanted=module, evidence=(path,), remedy=_COMPAT)
+    return report(message, code="cuda-compat", found=version, wanted=module, evidence=(path,), remedy=_COMPAT, headline=headline)
 
 
 def _versions_on_disk(kernel: Kernel) -> "set[str]":

@@ -47,6 +47,6 @@ def partial_branch(packages: Packages, os: Os | Unread) -> Findings:
 def _steps(ours: list[Package], packages: Packages, os: Os | Unread) -> tuple[Step, ...]:
     """The branch of most packages is the one in use."""
     versions = {one.name: branch(need(one.upstream)) for one in ours if is_driver_version(need(one.upstream))}
-    used = max(sorted(set(versions.values())), key=list(versions.values()).count)
+    used = max(versions.values(), key=lambda one: (list(versions.values()).count(one), int(one)))
     others = sorted(name for name, version in versions.items() if version != used)
     return (Step("install", f"Remove the packages that are not of branch {used}.", purge(packages, os, others)),)
