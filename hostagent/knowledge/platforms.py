@@ -176,7 +176,7 @@ def owners_way(platform: str, owner: str, part: str) -> tuple[str, ...]:
         return _WAYS[platform]
     if owner == "image":
         return (f"Replace the node with one from a corrected image: {platform} provides this part.",)
-    return (f"Recreate the node, or ask its provider: {platform} provides this part.",)
+    return ("Recreate the node, or ask its provider to correct it.",)
 
 
 def repairs_itself(platform: str, owner: str) -> bool:

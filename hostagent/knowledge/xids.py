@@ -28,7 +28,10 @@ _SOFTWARE = (
     RESET,
     Step("install", "Update the driver.", if_back=True),
 )
-_PROGRAM = (Step("none", "Look at the program that ran. If several programs fault on this GPU alone, test it."),)
+_PROGRAM = (
+    Step("none", "Look at the program that the log line names."),
+    Step("none", "If several programs fault on this GPU alone, test it."),
+)
 _WATCH = (Step("rerun", "Watch the GPU, and ask its vendor if this comes back."),)
 _SUPPORT = (
     Step("drain_and_inspect", "Collect the driver's report.", "nvidia-bug-report.sh"),
@@ -88,7 +91,7 @@ _ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
     (107, "notice", "test message", ()),
     (109, "critical", "context switch ran out of time", _RESET),
     (110, "critical", "security fault", _SOFTWARE),
-    (119, "critical", "the GPU's system processor (GSP) did not answer in time", _SOFTWARE),
+    (119, "critical", "the GPU's system processor (GSP) timed out", _SOFTWARE),
     (120, "critical", "error in the GPU's system processor (GSP)", _SOFTWARE),
     (121, "warning", "error on the chip-to-chip link", _WATCH),
     (136, "critical", "NVLink training failed", _NVLINK),

@@ -17,7 +17,7 @@ from hostagent.profile import Profile
 from ._judged import VFIO
 
 _FOR_MACHINES = (
-    Step("configure", "If the GPUs are for virtual machines, send this host no GPU jobs; run hostagent in those machines."),
+    Step("configure", "If the GPUs are for virtual machines, send no GPU jobs to this host."),
     Step("configure", "If they are not, ask who gave the GPUs to virtual machines or excluded them."),
 )
 _NOT_MEANT = Step("configure", "If this host is not meant to have a GPU, set 'gpus.required: false' in its profile.")

@@ -15,7 +15,10 @@ from ._xids import describe, logged
     severity="info",
     since="0.1",
     headline="A program made {device} log {found}",
-    remedy=(Step("none", "Look at the program that the log line names. If several programs fault on this GPU alone, test it."),),
+    remedy=(
+        Step("none", "Look at the program that the log line names."),
+        Step("none", "If several programs fault on this GPU alone, test it."),
+    ),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
 )
 def xid_application(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:

@@ -26,7 +26,7 @@ class Params(NamedTuple):
     since="0.1",
     headline="Containers may lock too little memory for RDMA",
     remedy=(
-        Step("configure", "Set LimitMEMLOCK=infinity in the unit of the container runtime.", command="systemctl edit <unit>"),
+        Step("configure", "Set LimitMEMLOCK=infinity in the unit of the container runtime."),
         Step("restart_service", "Restart the container runtime."),
     ),
     references=("systemd.exec(5), LimitMEMLOCK", "NCCL documentation, troubleshooting: InfiniBand", "ibv_reg_mr(3)"),

@@ -13,7 +13,7 @@ from hostagent.facts.platform import Platform
     severity="info",
     since="0.1",
     headline="A vendor or an image service replaces this operating system",
-    remedy=(Step("none", "Choose the driver and the toolkit as the system's owner provides, or with the GPU Operator."),),
+    remedy=(Step("none", "Choose driver and toolkit as the system's owner provides, or with the GPU Operator."),),
     references=("os-release(5)", "NVIDIA GPU Operator, platform support"),
 )
 def managed(platform: Platform) -> Findings:

@@ -44,20 +44,7 @@ def config_values(
     ldconfig = need(toolkit.ldconfig)
     if not need(toolkit.packages) and not need(toolkit.binaries):
         skip("the toolkit that reads this file is not installed")
-    if not ldconfig.startswith("@") and not need(toolkit.allows_any_ldconfig) and _refuses_others(toolkit):
-        yield fail(
-            f"ldconfig is {ldconfig or 'empty'}, not the host's own, which begins with @",
-            code="ldconfig",
-            found=ldconfig or "an empty text",
-            wanted=f"@{ldconfig}" if ldconfig else OWN_LDCONFIG,
-            remedy=(
-                Step(
-                    "configure",
-                    "Set the value.",
-                    command=f"{_SET} nvidia-container-cli.ldconfig={f'@{ldconfig}' if ldconfig else OWN_LDCONFIG}",
-                ),
-            ),
-        )
+    yield from _ldconfig(ldconfig, toolkit)
     if _starts_below(runtimes) and not need(toolkit.runtimes_found):
         runtimes_named = first_of(need(toolkit.runtimes))
         yield fail(
@@ -82,6 +69,18 @@ def config_values(
             ),
         )
     yield from _root(toolkit, driver)
+
+
+def _ldconfig(ldconfig: str, toolkit: Toolkit) -> Findings:
+    wanted = f"@{ldconfig}" if ldconfig else OWN_LDCONFIG
+    if not ldconfig.startswith("@") and not need(toolkit.allows_any_ldconfig) and _refuses_others(toolkit):
+        yield fail(
+            f"ldconfig is {ldconfig or 'empty'}, not the host's own, which begins with @",
+            code="ldconfig",
+            found=ldconfig or "an empty text",
+            wanted=wanted,
+            remedy=(Step("configure", "Set the value.", f"{_SET} nvidia-container-cli.ldconfig={wanted}"),),
+        )
 
 
 def _starts_below(runtimes: "tuple[Runtime, ...] | Unread") -> bool:
