@@ -23,7 +23,7 @@ from ._xids import at, describe, end_of, is_over, logged
 
 
 class Params(NamedTuple):
-    ignore: str = ""  # codes, separated by commas
+    ignore: tuple[int, ...] = ()  # codes, e.g. [79, 154]
     min_log_hours: float = 24.0  # a log that begins after the boot reaches back so far
     again_hours: float = 24.0  # so long a fault counts that came back after it was ended
 
@@ -47,10 +47,9 @@ _KEEP_LOG = "Keep the journal (Storage=persistent in journald.conf), or make the
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog", "NVSentinel issue 155", "NVIDIA/NVSentinel pull request 1240"),
 )
 def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
-    ignored = {code.strip() for code in params.ignore.split(",")}
     faults = [one for one in logged(events, gpus) if meaning(one.code).kind not in ("application", "notice")]
     last_end: dict[tuple[str, int], Xid] = {}
-    for one in [one for one in faults if str(one.code) not in ignored]:
+    for one in [one for one in faults if one.code not in params.ignore]:
         known = meaning(one.code)
         if not is_over(one, gpus):
             goes_on = _NONFATAL in one.line or (one.code == RECOVERY_CODE and one.line.endswith(_LATER))
