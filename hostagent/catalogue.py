@@ -13,7 +13,7 @@ from hostagent.check import UNTITLED, Check, Family
 from hostagent.errors import HostagentError, at_once, did_you_mean
 from hostagent.inputs import thresholds
 from hostagent.profile import Loaded, refuse_mistakes
-from hostagent.typed import Mistake, ShapeError
+from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError
 
 if TYPE_CHECKING:
     from hostagent.profiles.mistakes import ProfileError
@@ -122,14 +122,17 @@ def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> Loaded:
     another type. Where a layer says a newer schema than ours, it means a newer catalogue: such checks and parameters are left out of the
     profile that is returned, each with a warning. Raises ``ProfileError`` with all of them.
     """
-    known = {one.id: one for one in checks}
+    known, names = {one.id: one for one in checks}, tuple[str, ...]()
     mistakes: list[Mistake] = []
     for name, policy in loaded.profile.checks.items():
+        if len(mistakes) >= MAX_MISTAKES:
+            break
         if name not in known:
             if loaded.is_newer(f"checks.{name}"):
                 loaded = loaded.without(name)
             else:
-                mistakes.append(Mistake(("checks", name), no_such_check(name, names_of(checks))))
+                names = names or names_of(checks)
+                mistakes.append(Mistake(("checks", name), no_such_check(name, names)))
             continue
         for param, value in policy.params.items():
             path = ("checks", name, "params", param)
@@ -151,7 +154,8 @@ def with_unknown_ids(error: "ProfileError") -> "ProfileError":
     try:
         refuse_unknown_ids(load([OURS]), without_catalogues(loaded, [name for name in loaded.profile.catalogues if name != OURS]))
     except ProfileError as more:
-        return ProfileError((*error.places, *more.places), loaded)
+        known = {(one.layer, one.key) for one in error.places}
+        return ProfileError((*error.places, *(one for one in more.places if (one.layer, one.key) not in known)), loaded)
     return error
 
 

@@ -220,9 +220,11 @@ def refuse_mistakes(loaded: Loaded, places: "Iterable[Place]", mistakes: Iterabl
         return
     from hostagent.profiles.mistakes import ProfileError, placed
 
+    by_layer: dict[str, list[Mistake]] = {}
     for one in found:
-        layer = loaded.origin(".".join(map(str, one.path)))
-        places += tuple(placed(layer, loaded.sources.get(layer, b""), [one]))
+        by_layer.setdefault(loaded.origin(".".join(map(str, one.path))), []).append(one)
+    for layer, ones in by_layer.items():
+        places += tuple(placed(layer, loaded.sources.get(layer, b""), ones))
     raise ProfileError(places, loaded)
 
 

@@ -8,6 +8,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from itertools import islice
 from typing import Any, Literal, NamedTuple, Union
 
 from hostagent.errors import did_you_mean
@@ -15,8 +16,8 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 Missing = Callable[[str], Any]  # field name -> the value of a field that the data does not name
 Unknown = Callable[[tuple[Any, ...]], None]  # where a key stands that no field has: keys and list positions from the top
-#: Nobody reads more of them at once.
-_MAX_MISTAKES = 100
+#: Nobody reads more of them at once: after so many nothing more is looked at.
+MAX_MISTAKES = 100
 _MAX_KEY = 80
 
 
@@ -128,7 +129,7 @@ def _build_tuple(kind: Any, data: Any, path: tuple[Any, ...], leave: _Leave) -> 
         try:
             values.append(_build(each, item, (*path, number), leave))
         except _WrongError as error:
-            wrong += error.mistakes
+            _add(wrong, error.mistakes)
     _refuse(wrong)
     return tuple(values)
 
@@ -140,7 +141,7 @@ def _build_mapping(kind: Any, data: Mapping[Any, Any], path: tuple[Any, ...], le
             _want(isinstance(key, str), (*path, key), key, "a text key")
             values[key] = _build(kind, value, (*path, key), leave)
         except _WrongError as error:
-            wrong += error.mistakes
+            _add(wrong, error.mistakes)
     _refuse(wrong)
     return values
 
@@ -149,14 +150,14 @@ def _build_dataclass(kind: Any, data: Any, path: tuple[Any, ...], leave: _Leave)
     _want(isinstance(data, dict), path, data, "a mapping")
     hints = typing.get_type_hints(kind)
     known = {_key(field): field for field in fields(kind)}
-    wrong = list(_unknown_keys(data, known, path, leave.unknown))
+    wrong = list(islice(_unknown_keys(data, known, path, leave.unknown), MAX_MISTAKES))
     values: dict[str, Any] = {}
     for key, field in known.items():
         if key in data:
             try:
                 values[field.name] = _build(hints[field.name], data[key], (*path, key), leave)
             except _WrongError as error:
-                wrong += error.mistakes
+                _add(wrong, error.mistakes)
         elif leave.missing is not None:
             values[field.name] = leave.missing(key)
         elif field.default is MISSING and field.default_factory is MISSING:
@@ -174,9 +175,15 @@ def _unknown_keys(data: Mapping[Any, Any], known: Mapping[str, Any], path: tuple
             yield Mistake((*path, key), f"unknown key{hint}", data[key])
 
 
+def _add(wrong: list[Mistake], more: tuple[Mistake, ...]) -> None:
+    wrong += more
+    if len(wrong) >= MAX_MISTAKES:
+        _refuse(wrong)
+
+
 def _refuse(wrong: list[Mistake]) -> None:
     if wrong:
-        raise _WrongError(*wrong[:_MAX_MISTAKES])
+        raise _WrongError(*wrong[:MAX_MISTAKES])
 
 
 def _key(field: "Field[Any]") -> str:

@@ -39,6 +39,15 @@ def formats_and_files(context: click.Context, param: click.Parameter, incomplete
     return [CompletionItem(path, type="file")] if equals else _beginning(incomplete, (f"{form}=" for form in FORMATS))
 
 
+def commands(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
+    """The commands below those that stand there already."""
+    root = context.find_root()
+    found: click.Command | None = root.command
+    for name in context.params.get("path") or ():
+        found = found.get_command(root, name) if isinstance(found, click.Group) else None
+    return _beginning(incomplete, found.list_commands(root)) if isinstance(found, click.Group) else []
+
+
 def _beginning(incomplete: str, names: Iterable[str]) -> list[CompletionItem[Any]]:
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
@@ -46,7 +55,7 @@ def _beginning(incomplete: str, names: Iterable[str]) -> list[CompletionItem[Any
 def _names(context: click.Context) -> list[tuple[str, bool]]:
     """Each family and check, with whether it is a family. A profile that cannot be read completes as the default one."""
     try:
-        loaded = profile.load(context.params.get("profile_name") or "", anybodys=True)
+        loaded = profile.load(context.params.get("profile_name") or "")
         found = catalogue.load(loaded.profile.catalogues)
     except HostagentError:
         found = catalogue.load([catalogue.OURS])

@@ -3,11 +3,12 @@
 import click
 
 from hostagent.cli import SETTINGS, Group, cli, examples
+from hostagent.cli.options import completed
 from hostagent.cli.streams import put
 
 
 @click.command("help", context_settings=SETTINGS, epilog=examples("hostagent help", "hostagent help snapshot save"))
-@click.argument("path", nargs=-1, metavar="[COMMAND]...")
+@click.argument("path", nargs=-1, metavar="[COMMAND]...", shell_complete=completed("commands"))
 @click.pass_context
 def command(context: click.Context, path: tuple[str, ...]) -> None:
     """Print the help of a command, as its --help does."""

@@ -36,7 +36,7 @@ def list_profiles() -> None:
 @command.command(
     "show",
     epilog=examples(
-        "hostagent profile show", "hostagent profile show tao-7.1 --format yaml > mine.yaml", "hostagent profile show mine.yaml"
+        "hostagent profile show", "hostagent profile show tao-7.1 --format yaml > new.yaml", "hostagent profile show mine.yaml"
     ),
 )
 @click.argument("name", default="", shell_complete=completed("profiles"))

@@ -25,7 +25,7 @@ _LINES = 10_000
     "snapshot",
     cls=Group,
     context_settings=SETTINGS,
-    epilog=examples("hostagent snapshot save new.json", "hostagent check --from new.json", "hostagent snapshot diff host.json new.json"),
+    epilog=examples("hostagent snapshot save new.json", "hostagent check --from host.json", "hostagent snapshot diff host.json other.json"),
 )
 def command() -> None:
     """Record, show, compare and adopt hosts."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.typed import Mistake, ShapeError, build, dotted
+from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError, build, dotted
 
 #: The profile format. A key that is added makes the next minor; what an older agent would read wrongly, the next major.
 SCHEMA_VERSION, SCHEMA_MINOR = 1, 0
@@ -60,7 +60,8 @@ def known(kind: type, data: Mapping[str, Any], renames: tuple[Rename, ...]) -> K
         *(_new_name(one) for one in renamed),
         *(f"{dotted(path)} is ignored: profile schema {OURS}, which this hostagent reads, does not have it" for path in ignored),
     )
-    left = _without(today, {*ignored, *(one.path for one in mistakes)})
+    # with so many of them there may be more, which would stay
+    left = {} if len(mistakes) >= MAX_MISTAKES else _without(today, {*ignored, *(one.path for one in mistakes)})
     return Known(left, is_newer, sentences, tuple(_under_old_name(one, renamed) for one in mistakes))
 
 

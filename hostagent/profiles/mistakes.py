@@ -19,6 +19,10 @@ class Place(NamedTuple):
     sentence: str
 
     @property
+    def key(self) -> str:
+        return self.sentence.partition(": ")[0]
+
+    @property
     def text(self) -> str:
         return f"{self.layer}:{self.line}: {self.sentence}" if self.line else f"profile {self.layer}: {self.sentence}"
 
