@@ -295,7 +295,7 @@ def test_a_dash_is_standard_output_and_makes_no_file(tmp_path):
     assert both.stdout == plain
     json.loads((tmp_path / "report.json").read_text())
     (tmp_path / "image/etc").mkdir(parents=True)
-    (tmp_path / "image/usr").mkdir()
+    (tmp_path / "image/etc/os-release").write_text("ID=debian\n")
     saved = run("snapshot", "save", "--root", "image", "-", cwd=tmp_path)
     assert json.loads(saved.stdout)["kind"] == "image"
     assert "standard output: " in saved.stderr
