@@ -230,6 +230,9 @@ SNAPSHOT = Path(NO_GPU, "tape.json")
     ("arguments", "sentence"),
     [
         (["chek"], "Error: no command 'chek'; did you mean check?"),
+        (["--from", NO_GPU], "Error: no option --from; did you mean 'hostagent check --from'?"),
+        (["--verison"], "Error: no option --verison; did you mean --version?"),
+        (["check", "--from", NO_GPU, "--profile", ""], "Error: found --profile '', wanted a built-in profile or a file"),
         (["checks", "shw"], "Error: no command 'shw'; did you mean show?"),
         (["help", "snapshot", "dif"], "Error: no command 'dif'; did you mean diff?"),
         (["check", "--onyl", "gpu"], "Error: no option --onyl; did you mean --only?"),
@@ -362,6 +365,13 @@ def test_no_variable_of_the_environment_chooses_the_profile(tmp_path):
     assert (answer.returncode, json.loads(answer.stdout)["profile"]["name"]) == (1, "default")
 
 
+def test_a_file_that_is_named_like_a_built_in_profile_is_found(tmp_path):
+    (tmp_path / "mine.yaml").write_text("")
+    (tmp_path / "site").write_text("")
+    assert "did you mean the file mine.yaml?" in run("profile", "show", "mine", cwd=tmp_path).stderr
+    assert "did you mean the file ./site?" in run("profile", "show", "site", cwd=tmp_path).stderr
+
+
 class TestProfileFiles:
     def test_what_init_writes_is_the_default_profile_under_another_name(self, tmp_path):
         made = run("profile", "init", "-o", "gpu-node.yaml", cwd=tmp_path)
@@ -454,6 +464,15 @@ class TestStatus:
         ):
             answer = run("status", "--state-file", file(**changes))
             assert (answer.returncode, answer.stdout.partition(":")[0]) == (1, "UNKNOWN"), changes
+            assert "Error:" not in answer.stdout
+        for content, told in (
+            ("name: x", "not JSON"),
+            ("{}", "it has no schema_version"),
+            ("", "it is empty"),
+            ("[]", "it has another shape"),
+        ):
+            (tmp_path / "state.json").write_text(content)
+            assert f"state.json is damaged ({told}" in run("status", "--state-file", str(tmp_path / "state.json")).stdout
         for content in (b"", b"{", b"[]", b"\xff" * 100, b"[" * 100_000, b"null", b"x" * 2_000_000):
             (tmp_path / "state.json").write_bytes(content)
             assert run("status", "--state-file", str(tmp_path / "state.json")).returncode == 1

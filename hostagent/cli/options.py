@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from hostagent.cli.streams import complain, put
 from hostagent.errors import HostagentError
@@ -91,7 +92,16 @@ def completed(name: str) -> Callable[..., Any]:
 
 def profile_option(text: str) -> Callable[[Command], Command]:
     """``--profile``, the same wherever a command takes one."""
-    return click.option("--profile", "profile_name", default="", help=text, metavar="P", shell_complete=completed("profiles"))
+    return click.option(
+        "--profile", "profile_name", default="", callback=_named, help=text, metavar="P", shell_complete=completed("profiles")
+    )
+
+
+def _named(context: click.Context, param: click.Parameter, name: str) -> str:
+    """A name that a variable that is not set should have given never means the default one."""
+    if not name and context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("found --profile '', wanted a built-in profile or a file")
+    return name
 
 
 #: ``--json``, for commands that print JSON and one other thing.

@@ -17,7 +17,7 @@ from hostagent.errors import HostagentError, did_you_mean, ended
 
 USAGE = 2
 _INTERRUPTED = 130
-_PROGRAM = "hostagent"
+_PROGRAM, _CHECK = "hostagent", "check"
 _COMPLETE = "_HOSTAGENT_COMPLETE"
 #: A system call that this host refuses (seccomp, a security module, limits) is no fault of this program, nor is a module that is not
 #: there or, for the same reasons, cannot be loaded.
@@ -83,14 +83,22 @@ def _called(arguments: list[str]) -> int:
 def _shown(error: click.ClickException) -> list[str]:
     """The lines of click's own message, which names files; what is no command line at all is answered with the help."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
-        known = [name for param in error.ctx.command.get_params(error.ctx) for name in param.opts if name.startswith("--")]
-        error = click.UsageError(f"no option {error.option_name}{did_you_mean(error.option_name, known)}", error.ctx)
+        error = click.UsageError(f"no option {error.option_name}{_meant_option(error.option_name, error.ctx)}", error.ctx)
     shown = io.StringIO()
     error.show(shown)
     lines, message = shown.getvalue().rstrip("\n"), error.format_message()
     if lines.endswith(f"Error: {message}"):
         return [*lines.removesuffix(f"Error: {message}").split("\n")[:-1], f"Error: {message}"]
     return lines.split("\n")
+
+
+def _meant_option(name: str, context: click.Context) -> str:
+    """Of the command; before any command those of ``check`` are meant."""
+    known = [one for param in context.command.get_params(context) for one in param.opts if one.startswith("--")]
+    check = context.command.get_command(context, _CHECK) if isinstance(context.command, click.Group) and not context.parent else None
+    if check and name in {one for param in check.params for one in param.opts}:
+        return f"; did you mean '{_PROGRAM} {_CHECK} {name}'?"
+    return did_you_mean(name, known)
 
 
 def _place(error: BaseException) -> str:

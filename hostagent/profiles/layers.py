@@ -111,9 +111,10 @@ def warnings(layers: Iterable[Layer]) -> tuple[str, ...]:
 def _built_in(name: str) -> Layer:
     """Its keys need no look of their own: a test holds them."""
     if name not in files.names():
+        beside_us = next((path for path in (f"./{name}", f"{name}.yaml", f"{name}.yml") if name and _is_there(path)), "")
+        hint = f"; did you mean the file {beside_us}?" if beside_us else did_you_mean(name, files.names())
         raise HostagentError(
-            f"found no profile {name!r}, wanted a file or one of {', '.join(files.names())}{did_you_mean(name, files.names())}",
-            "Run 'hostagent profile list'",
+            f"found no profile {name!r:.80}, wanted a file or one of {', '.join(files.names())}{hint}", "Run 'hostagent profile list'"
         )
     file = files.listed(name, built_in=True)
     try:
@@ -123,6 +124,13 @@ def _built_in(name: str) -> Layer:
         shown = reason(error) if isinstance(error, OSError) else str(error)
         raise HostagentError(f"the built-in profile {name!r} is damaged: {shown}", "Install hostagent again") from error
     return Layer(name, data, ((file, files.fingerprint(raw)),))
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return not is_absent(path)
+    except OSError:
+        return False
 
 
 def is_path(name: str) -> bool:
