@@ -67,13 +67,17 @@ def _verdict(report: Report, told: Iterable[Group], verdict: Verdict, whose: str
         parts = (inventory(report), f"{_count(counts(report)['passed'], 'check')} passed")
         return f"{WORDS[verdict]}{whose}  {'; '.join(part for part in parts if part)}"
     if first is None:
-        return (
-            f"{WORDS[verdict]}{whose}  None of the selected checks applies here"
-            if report.partial
-            else f"{WORDS[verdict]}  Nothing was checked"
-        )
+        return f"{WORDS[verdict]}{whose}  {_nothing(report)}"
     todo = " ".join(step.text for step in first_steps(first))
     return f"{WORDS[verdict]}{whose}  {headline(first)}. {visible(todo)}".rstrip()
+
+
+def _nothing(report: Report) -> str:
+    """Why there is no verdict though nothing was found."""
+    if not report.partial:
+        return "Nothing was checked"
+    applies = {one.severity for one in report.findings if one.outcome not in ("skip", "off")}
+    return "Only informational checks were selected: no verdict" if applies == {"info"} else "None of the selected checks applies here"
 
 
 def host_line(report: Report) -> str:
@@ -110,6 +114,8 @@ def remarks(report: Report) -> tuple[str, ...]:
         if report.replayed
         else f"read{f' from {kind}' if kind else ''} at {when}"
     ]
+    if report.read_from == "image" and not report.host.kernel and not report.partial:
+        lines.append("this image has no kernel below /lib/modules: the driver's module, and what must match it, were not checked")
     if (
         report.verdict.multi_node in PLACEABLE
         and not report.partial

@@ -23,7 +23,7 @@ from ._xids import KEEP_LOG, at, describe, end_of, is_over, logged, steps_of
 
 
 class Params(NamedTuple):
-    ignore: str = ""  # Xid codes that do not count, separated by commas: "31, 43"
+    ignore: tuple[int, ...] = ()  # codes, e.g. [79, 154]
     min_log_hours: float = 24.0  # hours that the kernel log must reach back where it lost its beginning
     again_hours: float = 24.0  # hours for which a fault that came back after its end counts
 
@@ -49,10 +49,9 @@ _COMES_BACK = (
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog", "NVSentinel issue 155", "NVIDIA/NVSentinel pull request 1240"),
 )
 def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
-    ignored = {code.strip() for code in params.ignore.split(",")}
     faults = [one for one in logged(events, gpus) if meaning(one.code).kind not in ("application", "notice")]
     last_end: dict[tuple[str, int], Xid] = {}
-    for one in [one for one in faults if str(one.code) not in ignored]:
+    for one in [one for one in faults if one.code not in params.ignore]:
         known = meaning(one.code)
         if not is_over(one, gpus):
             goes_on = _NONFATAL in one.line or (one.code == RECOVERY_CODE and one.line.endswith(_LATER))
