@@ -144,6 +144,7 @@ class Check(NamedTuple):
     proved_by: tuple[str, ...]  # ids of checks: where all of them pass, an unknown of this one stops no job
     because: tuple[str, ...]  # ids of checks: where one of them has a finding, those of this one are told under it
     headline: str  # what happened, with {device}, {found} and {wanted}; "" where the message says it
+    confirm: tuple[str, ...]  # commands that show by hand what the check looks at
 
 
 def check(
@@ -162,6 +163,7 @@ def check(
     part: PartName | None = None,
     proved_by: tuple[str, ...] = (),
     because: tuple[str, ...] = (),
+    confirm: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Findings]], Check]:
     """Declare a check. The function's annotations are its inputs: facts by type, ``Profile``, ``Params``.
 
@@ -171,21 +173,18 @@ def check(
     `because` are checks whose findings a reader wants to hear first, the likeliest cause first: this one's findings are told under theirs.
     `part` "" is for a check of a family with a part that judges something else, such as whose the part is.
     `headline` tells at three in the morning what happened: "{device} has fallen off the PCIe bus". A `remedy` that is one text is one
-    step of that `action`.
+    step of that `action`. `confirm` are shell commands that show the fault and change nothing: "lspci -s <address>  # what to look for".
     Raises ``ValueError``, which names the mistake: a declaration is verified where it is made.
     """
-    _want("severity", severity, SEVERITIES)
-    _want("scope", scope, SCOPES)
-    _want("axis", axis, AXES)
-    _want("action", action, ACTIONS)
+    for said in (("severity", severity, SEVERITIES), ("scope", scope, SCOPES), ("axis", axis, AXES), ("action", action, ACTIONS)):
+        _want(*said)
 
     def declare(function: Callable[..., Findings]) -> Check:
         inputs = resolve(function)
         _refuse_unknown_absences(owns, inputs)
-        doc = function.__doc__ or ""
-        said = (title, severity, scope, as_steps(remedy, action), references, since, owns, inputs, doc)
-        placed = (order, UNTITLED, axis, part, proved_by, because, headline)
-        return Check(function.__name__, function, *said, *placed)
+        named = (title, severity, scope, as_steps(remedy, action), references, since, owns, inputs, function.__doc__ or "")
+        placed = (order, UNTITLED, axis, part, proved_by, because, headline, confirm)
+        return Check(function.__name__, function, *named, *placed)
 
     return declare
 

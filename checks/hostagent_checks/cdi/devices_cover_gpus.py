@@ -29,6 +29,10 @@ from ._specs import valid_specs
         ),
     ),
     references=("NVIDIA Container Toolkit, support for the Container Device Interface: device naming",),
+    confirm=(
+        "nvidia-ctk cdi list",
+        "nvidia-smi -L",
+    ),
 )
 def devices_cover_gpus(gpu: Gpu, cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, runtimes, launchers, profile)):

@@ -26,6 +26,10 @@ from ._specs import others_cover, valid_specs
         Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
     ),
     references=("NVIDIA Container Toolkit issue 1239", "NVIDIA Container Toolkit, support for the Container Device Interface"),
+    confirm=(
+        "grep -H libcuda.so /etc/cdi/* /var/run/cdi/*",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def driver_version(
     cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile

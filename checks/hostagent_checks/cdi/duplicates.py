@@ -20,6 +20,10 @@ from ._specs import valid_specs
     headline="A CDI device is defined twice: no runtime resolves it",
     remedy=(Step("configure", "Remove one of the two files, then look at 'nvidia-ctk cdi list'."),),
     references=("CDI library, cache.go: conflicting device",),
+    confirm=(
+        "nvidia-ctk cdi list",
+        "grep -Hw kind /etc/cdi/* /var/run/cdi/*  # two files of one kind",
+    ),
 )
 def duplicates(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     valid_specs(cdi, runtimes, launchers, profile)

@@ -24,6 +24,7 @@ from hostagent.facts.unread import Unread
         ),
     ),
     references=("NVIDIA Container Toolkit issues 1239 and 1934", "CDI specification, spec directories"),
+    confirm=("ls -l /etc/cdi /var/run/cdi",),
 )
 def etc_copy(cdi: Cdi) -> Findings:
     for spec in need(cdi.specs):

@@ -32,6 +32,10 @@ from ._specs import valid_specs
         ),
     ),
     references=("NVIDIA Container Toolkit, CDI: limitations of the automatic refresh",),
+    confirm=(
+        "nvidia-smi -L  # lists the MIG devices there are",
+        "nvidia-ctk cdi list",
+    ),
 )
 def mig_devices(
     gpu: Gpu,

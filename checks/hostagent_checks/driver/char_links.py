@@ -21,6 +21,7 @@ from hostagent.facts.driver import Driver
         ),
     ),
     references=("NVIDIA Container Toolkit, section Troubleshooting: containers losing access to GPUs",),
+    confirm=("ls -l /dev/char | grep nvidia",),
 )
 def char_links(driver: Driver) -> Findings:
     nodes = need(driver.device_nodes)

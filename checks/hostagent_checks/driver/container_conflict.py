@@ -21,6 +21,11 @@ from ._container import host_libraries
         Step("contact_owner", "Keep one: remove the host's driver packages, or turn the operator's driver off ('driver.enabled=false')."),
     ),
     references=("NVIDIA/gpu-operator issues 126 and 2166",),
+    confirm=(
+        "ls -a /run/nvidia/driver  # a driver container's files",
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
 def container_conflict(driver: Driver, kernel: Kernel) -> Findings:
     if not need(driver.container_driver):

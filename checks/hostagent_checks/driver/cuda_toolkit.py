@@ -13,6 +13,10 @@ from hostagent.profile import Profile
     headline="The CUDA toolkit is {found}, the profile wants {wanted}",
     remedy=(Step("install", "Install the package cuda-toolkit-<major>-<minor>, or point /usr/local/cuda at the wanted version."),),
     references=("CUDA Installation Guide for Linux, section Package Manager Metas",),
+    confirm=(
+        "ls -ld /usr/local/cuda*",
+        "/usr/local/cuda/bin/nvcc --version",
+    ),
 )
 def cuda_toolkit(driver: Driver, profile: Profile) -> Findings:
     wanted = profile.cuda.toolkit

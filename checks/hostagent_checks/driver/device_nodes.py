@@ -29,6 +29,10 @@ _MODESET_MINOR = 254
         ),
     ),
     references=("Linux kernel, Documentation/admin-guide/devices.txt, major 195", "nvidia-modprobe(1)"),
+    confirm=(
+        "ls -l /dev/nvidia*",
+        "grep 'Device Minor' /proc/driver/nvidia/gpus/*/information",
+    ),
 )
 def device_nodes(driver: Driver, gpus: tuple[Gpu, ...]) -> Findings:
     if not need(driver.loaded):

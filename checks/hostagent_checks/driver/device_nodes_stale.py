@@ -21,6 +21,10 @@ from hostagent.facts.driver import Driver
         ),
     ),
     references=("nvidia-modprobe(1)",),
+    confirm=(
+        "ls -l /dev/nvidia*",
+        "lsmod | grep nvidia  # prints nothing: no driver is loaded",
+    ),
 )
 def device_nodes_stale(driver: Driver) -> Findings:
     if need(driver.loaded):

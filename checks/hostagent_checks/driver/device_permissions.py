@@ -16,6 +16,10 @@ from hostagent.facts.unread import Unread
     headline="Device nodes do not have the owner and mode of the driver's parameters",
     remedy=(Step("configure", "Set owner and mode as options of the module (NVreg_DeviceFileUID, -GID, -Mode), not by rules or scripts."),),
     references=("NVIDIA driver README, appendix on device file parameters", "/proc/driver/nvidia/params"),
+    confirm=(
+        "ls -l /dev/nvidia*",
+        "grep DeviceFile /proc/driver/nvidia/params",
+    ),
 )
 def device_permissions(driver: Driver) -> Findings:
     parameters = dict(need(driver.parameters))

@@ -22,6 +22,10 @@ from hostagent.facts.kernel import Kernel
         ),
     ),
     references=("dkms(8)", "NVIDIA/open-gpu-kernel-modules issues 441 and 468"),
+    confirm=(
+        "dkms status",
+        "uname -r",
+    ),
 )
 def dkms_built(driver: Driver, kernel: Kernel) -> Findings:
     newest = {build.module: build for build in reversed(need(driver.dkms))}  # newest first: the last one kept is the newest

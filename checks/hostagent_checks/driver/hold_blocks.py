@@ -26,6 +26,12 @@ from hostagent.profile import Profile
         ),
     ),
     references=("apt_preferences(5)", "NVIDIA ansible-role-nvidia-driver issues 11, 28, 33"),
+    confirm=(
+        "apt-mark showhold  # Debian, Ubuntu",
+        "dnf versionlock list  # RHEL",
+        "zypper locks  # SUSE",
+        "apt-cache policy <package>",
+    ),
 )
 def hold_blocks(packages: Packages, profile: Profile) -> Findings:
     for lock in need(packages.locks):

@@ -25,6 +25,10 @@ from ._container import host_libraries
         Step("configure", "Renew the linker's cache.", command="ldconfig"),
     ),
     references=("ld.so(8)", "CUDA Compatibility, section Forward Compatibility"),
+    confirm=(
+        "ldconfig -p | grep -E 'libcuda|libnvidia-ml'",
+        "find / -xdev -name 'libcuda.so.[0-9]*.*'",
+    ),
 )
 def library_duplicate(driver: Driver) -> Findings:
     libraries = host_libraries(driver)

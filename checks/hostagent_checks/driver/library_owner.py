@@ -20,6 +20,10 @@ from ._container import host_libraries
         Step("configure", "Renew the linker's cache.", command="ldconfig"),
     ),
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
+    confirm=(
+        "dpkg -S <file>  # Debian, Ubuntu",
+        "rpm -qf <file>  # RHEL, SUSE",
+    ),
 )
 def library_owner(driver: Driver) -> Findings:
     libraries = host_libraries(driver)

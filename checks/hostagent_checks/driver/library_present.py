@@ -29,6 +29,7 @@ _REINSTALL = "Reinstall the package that the file belongs to, or repair what mou
         ),
     ),
     references=("ld.so(8)", "nvml.h, NVML_ERROR_LIBRARY_NOT_FOUND"),
+    confirm=("ldconfig -p | grep -E 'libcuda|libnvidia-ml'",),
 )
 def library_present(driver: Driver, platform: Platform) -> Findings:
     libraries = need(driver.libraries)

@@ -19,6 +19,10 @@ from hostagent.facts.driver import Driver
     headline="The NVIDIA kernel module is not loaded",
     remedy=(Step("restart_service", "Load the module; if that fails, the kernel log says why.", command="modprobe nvidia"),),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-module",),
+    confirm=(
+        "lsmod | grep nvidia",
+        "journalctl -k -g 'nvidia|NVRM'",
+    ),
 )
 def loaded(driver: Driver) -> Findings:
     if not need(driver.loaded):

@@ -19,6 +19,7 @@ from hostagent.profile import Profile
     headline="The next boot loads driver {found}, the profile wants {wanted}",
     remedy=(Step("install", "Install the wanted driver from the origin that the host already uses, and hold its packages."),),
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
+    confirm=("modinfo -k <kernel> -F version nvidia",),
 )
 def next_version(kernel: Kernel, profile: Profile) -> Findings:
     is_image = any(isinstance(one, Unread) and one.why == "not-running" for one in (kernel.booted_at, kernel.loaded_modules))

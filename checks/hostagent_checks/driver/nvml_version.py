@@ -15,6 +15,10 @@ from hostagent.facts.driver import Driver
         Step("reboot", "Reboot the node."),
     ),
     references=("NVML API Reference, nvmlSystemGetDriverVersion",),
+    confirm=(
+        "nvidia-smi --query-gpu=driver_version --format=csv",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def nvml_version(driver: Driver) -> Findings:
     if need(driver.nvml_error_code):

@@ -19,6 +19,10 @@ _PREFIX = "NVreg_"
         Step("reboot", "Reboot the node."),
     ),
     references=("modprobe.d(5)", "/proc/driver/nvidia/params"),
+    confirm=(
+        "modprobe -c | grep '^options nvidia'",
+        "cat /proc/driver/nvidia/params",
+    ),
 )
 def options_applied(driver: Driver) -> Findings:
     in_force = dict(need(driver.parameters))

@@ -19,6 +19,11 @@ from hostagent.profile import Profile
         ),
     ),
     references=("NVIDIA GPU Operator, section Pre-Installed NVIDIA GPU Drivers",),
+    confirm=(
+        "ls -a /run/nvidia/driver  # a driver container's files",
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
 def owner(driver: Driver, profile: Profile) -> Findings:
     wanted = profile.driver.owner

@@ -30,6 +30,11 @@ _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
         ),
     ),
     references=("NVIDIA Driver Installation Guide, section Version Locking", "apt-mark(8)"),
+    confirm=(
+        "apt-mark showhold  # Debian, Ubuntu",
+        "dnf versionlock list  # RHEL",
+        "zypper locks  # SUSE",
+    ),
 )
 def package_held(packages: Packages, platform: Platform) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name)]

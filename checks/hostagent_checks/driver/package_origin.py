@@ -17,6 +17,10 @@ from hostagent.knowledge.packages import MODULES_BESIDE_CUDA, driver_part
     headline="The packages of the driver come from more than one origin",
     remedy=(Step("install", "Choose one origin, purge the packages of the other, and install the whole set from the one chosen."),),
     references=("NVIDIA Driver Installation Guide, section Ubuntu", "canonical ubuntu-drivers issues 59, 60"),
+    confirm=(
+        "apt-cache policy <package>  # Debian, Ubuntu",
+        "dnf list --installed '*nvidia*'  # RHEL: the last column is the repository",
+    ),
 )
 def package_origin(packages: Packages) -> Findings:
     parts = [one for one in need(packages.installed) if driver_part(one.name) and not one.name.startswith(MODULES_BESIDE_CUDA)]

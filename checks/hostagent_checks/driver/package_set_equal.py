@@ -34,6 +34,10 @@ _FABRIC_PARTS = ("fabric manager", "NSCQ", "NVSDM")
         "NVIDIA gpu-driver-container issue 735",
         "NVIDIA gpu-operator issue 544",
     ),
+    confirm=(
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
 def package_set_equal(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...] | Unread, profile: Profile) -> Findings:
     ours = [one for one in need(packages.installed) if _counts(one)]

@@ -24,6 +24,10 @@ from hostagent.profile import Profile
         ),
     ),
     references=("nvidia-persistenced(1)",),
+    confirm=(
+        "systemctl status nvidia-persistenced.service",
+        "ls -l /run/nvidia-persistenced/socket",
+    ),
 )
 def persistenced(driver: Driver, services: Services, profile: Profile) -> Findings:
     if not profile.gpus.persistence:

@@ -15,6 +15,10 @@ from hostagent.facts.packages import Packages
     headline="apt does not read a file of preferences that names NVIDIA",
     remedy=(Step("configure", "Rename the file so that it ends in .pref, then look for the pin in 'apt-cache policy'."),),
     references=("apt_preferences(5), section Description",),
+    confirm=(
+        "ls -l /etc/apt/preferences.d",
+        "apt-cache policy <package>",
+    ),
 )
 def preferences_ignored(packages: Packages) -> Findings:
     for file in need(packages.ignored_preferences):

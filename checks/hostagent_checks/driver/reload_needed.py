@@ -19,6 +19,10 @@ from hostagent.facts.unread import Unread
     headline="The loaded driver is not the one on disk: a reboot is due",
     remedy=(Step("reboot", "Reboot the node."),),
     references=("modinfo(8), fields version and srcversion",),
+    confirm=(
+        "cat /sys/module/nvidia/version  # the loaded driver",
+        "modinfo -F version nvidia  # the module on disk",
+    ),
 )
 def reload_needed(driver: Driver, kernel: Kernel) -> Findings:
     loaded = need(driver.loaded_version)

@@ -25,6 +25,10 @@ _APT_WITH_SQV = "3"
         Step("configure", "Use the repository of this distribution's own release with its cuda-keyring package; take out 'trusted=yes'."),
     ),
     references=("NVIDIA cuda-repo-management issues 30, 34, 39, 44", "sources.list(5), option Trusted"),
+    confirm=(
+        "apt-get update  # 'NO_PUBKEY' or 'is not signed'",
+        "grep -rn -i nvidia /etc/apt/sources.list /etc/apt/sources.list.d",
+    ),
 )
 def repo_key(packages: Packages) -> Findings:
     sources = enabled_sources(packages)

@@ -24,6 +24,7 @@ from ._sources import enabled_sources
         ),
     ),
     references=("NVIDIA Container Toolkit, Troubleshooting: conflicting values set for option Signed-By",),
+    confirm=("grep -rn -i signed-by /etc/apt/sources.list /etc/apt/sources.list.d",),
 )
 def repo_signed_by(packages: Packages) -> Findings:
     sources = enabled_sources(packages)

@@ -28,6 +28,11 @@ from hostagent.knowledge.packages import driver_part, driver_stem
         ),
     ),
     references=("rpm-scriptlets(7)", "Fedora Packaging Guidelines, section Scriptlets"),
+    confirm=(
+        "dkms status",
+        "dnf history info last",
+        "find /lib/modules -name 'nvidia*.ko*'",
+    ),
 )
 def rpm_scriptlet(packages: Packages, driver: Driver, kernel: Kernel, platform: Platform) -> Findings:
     if need(packages.manager) != "rpm":

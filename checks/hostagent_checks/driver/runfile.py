@@ -18,6 +18,7 @@ from hostagent.facts.platform import Platform
     headline="The driver comes from a .run file, not from packages",
     remedy=(Step("install", "To move to packages run 'nvidia-uninstall', then install the driver's packages."),),
     references=("NVIDIA driver README, chapter Installing the NVIDIA Driver",),
+    confirm=("ls -l /usr/bin/nvidia-uninstall /usr/bin/nvidia-installer /var/log/nvidia-installer.log",),
 )
 def runfile(driver: Driver, platform: Platform) -> Findings:
     traces = need(driver.runfile_traces)

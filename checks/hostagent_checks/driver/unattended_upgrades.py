@@ -25,6 +25,11 @@ from ._names import first_names
         ),
     ),
     references=("unattended-upgrades, README", "dnf-automatic(8)"),
+    confirm=(
+        "systemctl list-timers 'apt-*' 'dnf-*' 'packagekit*'",
+        "apt-config dump Unattended-Upgrade  # Debian, Ubuntu",
+        "grep -n apply_updates /etc/dnf/automatic.conf  # RHEL",
+    ),
 )
 def unattended_upgrades(packages: Packages) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name) or one.name in TOOLKIT_PACKAGES]

@@ -38,6 +38,10 @@ class There(NamedTuple):
         Step("reboot", "Reboot the node."),
     ),
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
+    confirm=(
+        "cat /sys/module/nvidia/version  # the loaded driver",
+        "modinfo -F version nvidia  # the module on disk",
+    ),
 )
 def version(driver: Driver, kernel: Kernel, packages: Packages, profile: Profile) -> Findings:
     there = _driver_there(driver, kernel, packages)

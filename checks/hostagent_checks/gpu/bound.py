@@ -28,6 +28,7 @@ _NOUVEAU = (Step("configure", "Blacklist nouveau and rebuild the initramfs."), S
         ),
     ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci", "NVIDIA Driver README, appendix Supported NVIDIA GPU Products"),
+    confirm=("lspci -k -s <address>  # 'Kernel driver in use'",),
 )
 def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     found = need(gpu.bound_to)

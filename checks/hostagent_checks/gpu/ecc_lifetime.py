@@ -7,6 +7,8 @@ from hostagent.facts.gpu import Gpu
 
 
 class Params(NamedTuple):
+    """max_errors: uncorrectable errors in the GPU's life; more than that warn"""
+
     max_errors: int = 0
 
 
@@ -18,6 +20,7 @@ class Params(NamedTuple):
     headline="{device} had {found} uncorrectable memory errors in its life",
     remedy=(Step("none", "Nothing now. Name the count when the GPU is sent in."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors",),
+    confirm=("nvidia-smi -q -i <address> -d ECC  # 'Aggregate'",),
 )
 def ecc_lifetime(gpu: Gpu, params: Params) -> Findings:
     errors = need(need(gpu.ecc).aggregate_uncorrectable)

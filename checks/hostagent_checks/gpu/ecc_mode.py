@@ -23,6 +23,7 @@ _OFF_BY_DEFAULT, _OF_SERVERS = ("GeForce", "TITAN", "Quadro", "RTX"), "Server"
         Step("reset_gpu", "Reset the GPU, or reboot the node: the change waits for that."),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
+    confirm=("nvidia-smi -q -i <address> -d ECC  # 'Current'",),
 )
 def ecc_mode(gpu: Gpu, profile: Profile) -> Findings:
     wanted = profile.gpus.ecc

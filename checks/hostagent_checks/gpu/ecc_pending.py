@@ -11,6 +11,7 @@ from hostagent.facts.gpu import Gpu
     headline="{device} waits for a reset to change its ECC mode",
     remedy=(Step("reset_gpu", "Reset the GPU, or reboot the node; or take the change back with 'nvidia-smi --ecc-config'."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
+    confirm=("nvidia-smi -q -i <address> -d ECC  # 'Current' and 'Pending' differ",),
 )
 def ecc_pending(gpu: Gpu) -> Findings:
     ecc = need(gpu.ecc)

@@ -15,6 +15,8 @@ from hostagent.facts.unread import Unread
 
 
 class Params(NamedTuple):
+    """max_errors: uncorrectable errors since the driver was loaded; more than that are reported"""
+
     max_errors: int = 0
 
 
@@ -36,6 +38,10 @@ _LATER = (
         Step("replace", "Have the GPU replaced.", if_back=True),
     ),
     references=("NVIDIA GPU Memory Error Management", "NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors"),
+    confirm=(
+        "nvidia-smi -q -i <address> -d ECC  # 'Volatile'",
+        "journalctl -k -g Xid",
+    ),
 )
 def ecc_uncorrectable(gpu: Gpu, events: GpuEvents, params: Params) -> Findings:
     ecc = need(gpu.ecc)

@@ -16,6 +16,10 @@ from hostagent.facts.gpu import Gpu
         Step("reboot", "Reboot the node."),
     ),
     references=("NVIDIA Driver README, module parameter NVreg_ExcludedGpus",),
+    confirm=(
+        "grep ExcludedGpus /proc/driver/nvidia/params",
+        "modprobe -c | grep ExcludedGpus",
+    ),
 )
 def excluded(gpu: Gpu) -> Findings:
     if need(gpu.excluded):

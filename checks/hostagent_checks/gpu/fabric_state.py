@@ -29,6 +29,10 @@ from hostagent.facts.gpu import Gpu
         ),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetGpuFabricInfoV", "NVIDIA Fabric Manager User Guide, CUDA error 802"),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep -A4 Fabric",
+        "systemctl status nvidia-fabricmanager.service",
+    ),
 )
 def fabric_state(gpu: Gpu) -> Findings:
     fabric = need(gpu.fabric)

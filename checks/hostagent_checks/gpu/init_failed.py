@@ -39,6 +39,10 @@ _KINDS = {
         Step("replace", "Have the GPU replaced.", if_back=True),
     ),
     references=("open-gpu-kernel-modules issues 639, 789, 862, 943, 1104, 1230",),
+    confirm=(
+        "journalctl -k -g 'NVRM'  # 'RmInitAdapter failed'",
+        "nvidia-smi -L",
+    ),
 )
 def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     failures = need(events.init_failures)

@@ -15,6 +15,10 @@ from hostagent.facts.gpu import Gpu
     headline="{device} was never initialised",
     remedy=(Step("power_cycle", "Switch the chassis off and on. A GPU older than Turing needs the proprietary module."),),
     references=("NVIDIA Driver README, chapter The /proc Interface", "open-gpu-kernel-modules issues 789, 862, 1104"),
+    confirm=(
+        "cat /proc/driver/nvidia/gpus/<address>/information  # 'GPU-????????'",
+        "journalctl -k -g NVRM",
+    ),
 )
 def initialised(gpu: Gpu) -> Findings:
     uuid = need(gpu.proc_uuid)

@@ -20,6 +20,11 @@ from hostagent.facts.unread import Unread
         Step("power_cycle", "Switch the chassis off and on; after that, have the GPU reseated or replaced.", if_back=True),
     ),
     references=("NVIDIA NVML API Reference, NVML_ERROR_GPU_IS_LOST (15)",),
+    confirm=(
+        "nvidia-smi -i <address>  # 'GPU is lost'",
+        "lspci -s <address>  # '(rev ff)' if it no longer answers",
+        "journalctl -k -g Xid",
+    ),
 )
 def lost(gpu: Gpu) -> Findings:
     if need(gpu.lost):

@@ -16,6 +16,7 @@ from hostagent.profile import Profile
         Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
     ),
     references=("NVIDIA Multi-Instance GPU User Guide",),
+    confirm=("nvidia-smi -q -i <address> | grep -A2 'MIG Mode'",),
 )
 def mig_mode(gpu: Gpu, profile: Profile) -> Findings:
     wanted = profile.gpus.mig

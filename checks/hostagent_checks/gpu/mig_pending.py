@@ -14,6 +14,7 @@ from hostagent.facts.gpu import Gpu
         Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetMigMode",),
+    confirm=("nvidia-smi -q -i <address> | grep -A2 'MIG Mode'  # 'Current' and 'Pending' differ",),
 )
 def mig_pending(gpu: Gpu) -> Findings:
     mig = need(gpu.mig)

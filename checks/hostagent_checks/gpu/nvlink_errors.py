@@ -10,6 +10,8 @@ from hostagent.facts.gpu import Gpu
 
 
 class Params(NamedTuple):
+    """max_errors_per_link: errors of one kind on one link since the driver was loaded; more than that warn"""
+
     max_errors_per_link: int = 100
 
 
@@ -23,6 +25,7 @@ class Params(NamedTuple):
         Step("replace", "Check the bridge, or have the baseboard serviced.", if_back=True),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetNvLinkErrorCounter",),
+    confirm=("nvidia-smi nvlink -e -i <address>",),
 )
 def nvlink_errors(gpu: Gpu, params: Params) -> Findings:
     links = need(gpu.nvlinks) or skip("this card has no NVLink")

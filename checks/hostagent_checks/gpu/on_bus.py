@@ -24,6 +24,10 @@ _DEAD_WIDTHS = (63, 255)
         Step("power_cycle", "Switch the chassis off and on; after that, have the GPU reseated or replaced.", if_back=True),
     ),
     references=("NVIDIA Xid Errors, Xid 79", "PCI Express Base Specification, Link Status Register"),
+    confirm=(
+        "lspci -s <address>  # '(rev ff)': it does not answer",
+        "journalctl -k -g 'Xid|fallen off'",
+    ),
 )
 def on_bus(gpu: Gpu) -> Findings:
     if not need(gpu.config_readable):

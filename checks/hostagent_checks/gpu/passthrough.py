@@ -24,6 +24,11 @@ from ._judged import VFIO
         Step("contact_owner", "If it is not, make sure that no virtual machine uses it, and ask who set it up."),
     ),
     references=("driverctl(8)", "NVIDIA GPU Operator, GPU Operator with KubeVirt", "Linux kernel, Documentation/driver-api/vfio.rst"),
+    confirm=(
+        "lspci -k -s <address>  # 'Kernel driver in use: vfio-pci'",
+        "cat /sys/bus/pci/devices/<address>/driver_override",
+        "modprobe -c | grep vfio",
+    ),
 )
 def passthrough(gpu: Gpu, accelerators: Accelerators, profile: Profile) -> Findings:
     if need(gpu.bound_to) != VFIO:

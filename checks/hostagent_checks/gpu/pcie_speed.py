@@ -26,6 +26,10 @@ _IDLE = "gpu-idle"
         Step("replace", "Power the node off and reseat the GPU or its riser; set the slot's speed to automatic in the firmware setup."),
     ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_speed",),
+    confirm=(
+        "lspci -vv -s <address> | grep -E 'LnkCap|LnkSta'",
+        "nvidia-smi --query-gpu=pci.bus_id,pcie.link.gen.current,pcie.link.gen.max --format=csv",
+    ),
 )
 def pcie_speed(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     now, most = _gigatransfers(need(gpu.link_speed)), _gigatransfers(need(gpu.link_speed_max))

@@ -32,6 +32,10 @@ _CALLED = {"vm": "virtual machine", "container": "container"}
         ),
     ),
     references=("NVIDIA Driver Persistence",),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep 'Persistence Mode'",
+        "systemctl status nvidia-persistenced.service",
+    ),
 )
 def persistence(gpu: Gpu, driver: Driver, platform: Platform, profile: Profile) -> Findings:
     if not profile.gpus.persistence:

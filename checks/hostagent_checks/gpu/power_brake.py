@@ -19,6 +19,7 @@ _HEAT = "hw-thermal-slowdown"
     headline="{device} is slowed down by the power supply",
     remedy=(Step("drain_and_inspect", "Check the power supplies and the power limit in the baseboard controller (BMC)."),),
     references=("NVIDIA NVML API Reference, clocks event reasons",),
+    confirm=("nvidia-smi -q -i <address> -d PERFORMANCE  # 'HW Power Brake Slowdown'",),
 )
 def power_brake(gpu: Gpu) -> Findings:
     reasons = need(gpu.clock_event_reasons)

@@ -34,6 +34,10 @@ _FOR_JOBS = (
         Step("configure", "If this host is not meant to have a GPU, set 'gpus.required: false' in its profile."),
     ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci",),
+    confirm=(
+        "lspci -k -d 10de:",
+        "nvidia-smi -L",
+    ),
 )
 def present(gpus: tuple[Gpu, ...], accelerators: Accelerators, profile: Profile) -> Findings:
     wanted = profile.gpus

@@ -12,6 +12,7 @@ from hostagent.profile import Profile
     headline="{device} is {found}, the profile wants {wanted}",
     remedy=(Step("configure", "Name this product in gpus.product of the profile, or put the GPU into another host."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetName",),
+    confirm=("nvidia-smi -L",),
 )
 def product(gpu: Gpu, profile: Profile) -> Findings:
     wanted = profile.gpus.product

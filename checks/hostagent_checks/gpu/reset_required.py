@@ -12,6 +12,10 @@ from hostagent.facts.gpu import Gpu
     headline="{device} waits for a reset",
     remedy=(Step("reset_gpu", "Reset the GPU; with NVSwitches reset all GPUs together.", command="nvidia-smi --gpu-reset -i {subject}"),),
     references=("NVIDIA NVML API Reference, NVML_ERROR_RESET_REQUIRED (16)",),
+    confirm=(
+        "nvidia-smi -i <address>",
+        "journalctl -k -g Xid",
+    ),
 )
 def reset_required(gpu: Gpu) -> Findings:
     if need(gpu.reset_required):

@@ -7,6 +7,8 @@ from hostagent.facts.gpu import Gpu
 
 
 class Params(NamedTuple):
+    """max_pages: pages retired in the GPU's life; more than that fail"""
+
     max_pages: int = 59
 
 
@@ -17,6 +19,7 @@ class Params(NamedTuple):
     headline="{device} has {found} retired memory pages",
     remedy=(Step("replace", "Have the GPU replaced: 60 retired pages are NVIDIA's limit."),),
     references=("NVIDIA Dynamic Page Retirement, section RMA Eligibility",),
+    confirm=("nvidia-smi -q -i <address> -d PAGE_RETIREMENT",),
 )
 def retired_pages(gpu: Gpu, params: Params) -> Findings:
     pages = need(gpu.retired_pages)

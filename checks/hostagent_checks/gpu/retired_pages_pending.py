@@ -12,6 +12,7 @@ from hostagent.facts.gpu import Gpu
     headline="{device} has a memory page that waits to be retired",
     remedy=(Step("reset_gpu", "Reset the GPU, or reboot, when the node is next idle."),),
     references=("NVIDIA Dynamic Page Retirement",),
+    confirm=("nvidia-smi -q -i <address> -d PAGE_RETIREMENT  # 'Pending Page Blacklist: Yes'",),
 )
 def retired_pages_pending(gpu: Gpu) -> Findings:
     if need(gpu.retired_pages).pending:

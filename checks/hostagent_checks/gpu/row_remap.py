@@ -7,6 +7,8 @@ from hostagent.facts.gpu import Gpu
 
 
 class Params(NamedTuple):
+    """max_uncorrectable_rows: rows remapped for uncorrectable errors in the GPU's life; more than that warn"""
+
     max_uncorrectable_rows: int = 8
 
 
@@ -17,6 +19,7 @@ class Params(NamedTuple):
     headline="{device} could not remap a memory row",
     remedy=(Step("replace", "Have the GPU replaced."),),
     references=("NVIDIA GPU Memory Error Management, section Row Remapping",),
+    confirm=("nvidia-smi -q -i <address> -d ROW_REMAPPER  # 'Remapping Failure Occurred: Yes'",),
 )
 def row_remap(gpu: Gpu, params: Params) -> Findings:
     rows = need(gpu.row_remap)

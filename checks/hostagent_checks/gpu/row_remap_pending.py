@@ -12,6 +12,7 @@ from hostagent.facts.gpu import Gpu
     headline="{device} has a memory row that waits to be remapped",
     remedy=(Step("reset_gpu", "Reset the GPU, or reboot, when the node is next idle."),),
     references=("NVIDIA GPU Memory Error Management, section Row Remapping",),
+    confirm=("nvidia-smi -q -i <address> -d ROW_REMAPPER  # 'Pending: Yes'",),
 )
 def row_remap_pending(gpu: Gpu) -> Findings:
     if need(gpu.row_remap).pending:

@@ -14,6 +14,7 @@ from ._peers import peer_values
     headline="{device} has another VBIOS than its peers",
     remedy=(Step("install", "Bring all GPUs to one firmware bundle of the system's vendor at the next maintenance."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetVbiosVersion",),
+    confirm=("nvidia-smi --query-gpu=pci.bus_id,name,vbios_version --format=csv",),
 )
 def same_vbios(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     own = need(gpu.vbios)

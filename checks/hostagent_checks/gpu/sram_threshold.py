@@ -14,6 +14,7 @@ from hostagent.facts.gpu import Gpu
     headline="{device} has too many SRAM errors",
     remedy=(Step("replace", "Have the GPU replaced."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetSramEccErrorStatus",),
+    confirm=("nvidia-smi -q -i <address> -d ECC  # 'SRAM Threshold Exceeded: Yes'",),
 )
 def sram_threshold(gpu: Gpu) -> Findings:
     if need(need(gpu.ecc).sram_threshold_exceeded):

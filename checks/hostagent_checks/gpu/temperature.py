@@ -7,6 +7,8 @@ from hostagent.facts.gpu import Gpu
 
 
 class Params(NamedTuple):
+    """min_margin_celsius: °C that the GPU must stay below its slow-down temperature"""
+
     min_margin_celsius: int = 5
 
 
@@ -17,6 +19,7 @@ class Params(NamedTuple):
     headline="{device} is close to its slow-down temperature",
     remedy=(Step("drain_and_inspect", "Check fans, air flow or coolant and the inlet temperature; compare the GPU with its neighbours."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetTemperatureThreshold",),
+    confirm=("nvidia-smi -q -i <address> -d TEMPERATURE",),
 )
 def temperature(gpu: Gpu, params: Params) -> Findings:
     now, limit = need(gpu.temperature_celsius), need(gpu.temperature_slowdown_celsius)

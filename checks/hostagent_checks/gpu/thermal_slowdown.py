@@ -14,6 +14,10 @@ _REASONS = ("hw-thermal-slowdown", "sw-thermal-slowdown")
     headline="{device} is slowed down by heat",
     remedy=(Step("drain_and_inspect", "Check fans, air flow or coolant and the inlet temperature; compare the GPU with its neighbours."),),
     references=("NVIDIA NVML API Reference, clocks event reasons",),
+    confirm=(
+        "nvidia-smi -q -i <address> -d PERFORMANCE  # 'HW Thermal Slowdown', 'SW Thermal Slowdown'",
+        "nvidia-smi -q -i <address> -d TEMPERATURE",
+    ),
 )
 def thermal_slowdown(gpu: Gpu) -> Findings:
     found = [reason for reason in need(gpu.clock_event_reasons) if reason in _REASONS]

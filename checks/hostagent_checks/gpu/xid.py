@@ -23,9 +23,14 @@ from ._xids import at, describe, end_of, is_over, logged
 
 
 class Params(NamedTuple):
-    ignore: str = ""  # codes, separated by commas
-    min_log_hours: float = 24.0  # a log that begins after the boot reaches back so far
-    again_hours: float = 24.0  # so long a fault counts that came back after it was ended
+    """ignore: Xid codes that somebody has looked at and that no longer count, separated by commas: "79, 154"
+    min_log_hours: hours; a log that begins after the boot and reaches back less than that warns
+    again_hours: hours for which a fault that came back after it had ended still counts
+    """
+
+    ignore: str = ""
+    min_log_hours: float = 24.0
+    again_hours: float = 24.0
 
 
 _HOUR_S = 3600
@@ -45,6 +50,10 @@ _KEEP_LOG = "Keep the journal (Storage=persistent in journald.conf), or make the
     headline="{device} logged a fault: {found}",
     remedy=(Step("drain_and_inspect", "Look the code up in NVIDIA's Xid catalog, and do what it says."),),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog", "NVSentinel issue 155", "NVIDIA/NVSentinel pull request 1240"),
+    confirm=(
+        "journalctl -k -g Xid",
+        "nvidia-smi -q -i <address>",
+    ),
 )
 def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
     ignored = {code.strip() for code in params.ignore.split(",")}

@@ -17,6 +17,10 @@ from ._xids import describe, logged
     headline="A program made {device} log {found}",
     remedy=(Step("none", "Look at the program that the line names; run 'dcgmi diag -r 3' if several programs cause it on one GPU."),),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
+    confirm=(
+        "journalctl -k -g Xid",
+        "nvidia-smi pmon -c 1  # which programs use the GPUs now",
+    ),
 )
 def xid_application(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     for one in logged(events, gpus):

@@ -17,6 +17,7 @@ from ._xids import describe, end_of, is_over, logged
     headline="{device} logged {found}, which has ended",
     remedy=(Step("none", "Nothing now. Name the time and the code when the GPU is sent in."),),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
+    confirm=("journalctl -k -g Xid",),
 )
 def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     for one in logged(events, gpus):

@@ -16,6 +16,11 @@ from hostagent.facts.gpu import Gpu, GpuEvents
         Step("configure", "Keep the journal (Storage=persistent in journald.conf), or make the ring buffer larger with log_buf_len=."),
     ),
     references=("Linux kernel, Documentation/ABI/testing/dev-kmsg", "journald.conf(5)"),
+    confirm=(
+        "dmesg -T | head -n 1",
+        "uptime -s",
+        "journalctl -k | head -n 1",
+    ),
 )
 def xid_log_complete(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     if not gpus:

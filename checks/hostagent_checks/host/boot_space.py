@@ -11,6 +11,8 @@ from hostagent.facts.host import Machine
 
 
 class Params(NamedTuple):
+    """min_free_bytes: bytes that must be free on the filesystem of /boot"""
+
     min_free_bytes: int = 300_000_000
 
 
@@ -21,6 +23,7 @@ class Params(NamedTuple):
     headline="/boot has no room for another initramfs",
     remedy=(Step("configure", "Remove kernels that no boot entry needs: 'apt-get autoremove --purge', or 'dnf remove --oldinstallonly'."),),
     references=("initramfs-tools(7)", "dracut(8)"),
+    confirm=("df -h /boot",),
 )
 def boot_space(machine: Machine, params: Params) -> Findings:
     holding = [one for one in need(machine.filesystems) if "/boot" in one.holds]

@@ -21,6 +21,10 @@ from hostagent.facts.unread import Unread
         ),
     ),
     references=("adjtimex(2), STA_UNSYNC",),
+    confirm=(
+        "timedatectl",
+        "chronyc tracking",
+    ),
 )
 def clock_synchronised(machine: Machine) -> Findings:
     if not need(machine.clock_synchronised):

@@ -14,6 +14,7 @@ from hostagent.facts.host import Machine
     headline="cloud-init has not finished",
     remedy=(Step("rerun", "Wait with 'cloud-init status --wait'; if it hangs, /var/log/cloud-init-output.log says where."),),
     references=("cloud-init documentation, boot stages and status",),
+    confirm=("cloud-init status --long",),
 )
 def cloud_init(machine: Machine) -> Findings:
     if need(machine.cloud_init_running):

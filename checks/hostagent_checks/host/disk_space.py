@@ -13,6 +13,8 @@ _PLACES = ("/", "/usr", "/var")
 
 
 class Params(NamedTuple):
+    """min_free_bytes: bytes that must be free on each of /, /usr and /var"""
+
     min_free_bytes: int = 2_500_000_000
 
 
@@ -23,6 +25,7 @@ class Params(NamedTuple):
     headline="A filesystem has no room for a driver installation",
     remedy=(Step("configure", "Free space: old kernels, 'apt-get clean' or 'dnf clean all', unused container images, the journal."),),
     references=("statvfs(3)", "NVIDIA Driver Installation Guide, pre-installation actions"),
+    confirm=("df -h / /usr /var",),
 )
 def disk_space(machine: Machine, params: Params) -> Findings:
     wanted = params.min_free_bytes

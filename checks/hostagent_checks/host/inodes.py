@@ -11,6 +11,8 @@ from hostagent.facts.unread import Unread
 
 
 class Params(NamedTuple):
+    """min_free: inodes that must be free on each of the system's filesystems"""
+
     min_free: int = 50_000
 
 
@@ -25,6 +27,7 @@ class Params(NamedTuple):
         ),
     ),
     references=("statvfs(3)",),
+    confirm=("df -i",),
 )
 def inodes(machine: Machine, params: Params) -> Findings:
     filesystems = need(machine.filesystems)

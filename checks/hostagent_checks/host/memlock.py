@@ -13,6 +13,8 @@ from hostagent.facts.kernel import Kernel
 
 
 class Params(NamedTuple):
+    """min_bytes: bytes that a container must be allowed to lock"""
+
     min_bytes: int = 64 * 1024**3
 
 
@@ -27,6 +29,7 @@ class Params(NamedTuple):
         Step("restart_service", "Restart the runtime."),
     ),
     references=("systemd.exec(5), LimitMEMLOCK", "NCCL documentation, troubleshooting: InfiniBand", "ibv_reg_mr(3)"),
+    confirm=("systemctl show -p LimitMEMLOCK containerd docker crio",),
 )
 def memlock(machine: Machine, kernel: Kernel, params: Params) -> Findings:
     if "ib_uverbs" not in need(kernel.loaded_modules):

@@ -11,6 +11,8 @@ from hostagent.facts.host import Machine
 
 
 class Params(NamedTuple):
+    """min_bytes: bytes that /dev/shm must be able to hold"""
+
     min_bytes: int = 1024**3
 
 
@@ -21,6 +23,7 @@ class Params(NamedTuple):
     headline="Shared memory (/dev/shm) is too small for NCCL",
     remedy=(Step("configure", "Remount it, and correct its size in /etc/fstab.", command="mount -o remount,size=50% /dev/shm"),),
     references=("NCCL documentation, troubleshooting: shared memory", "shm_overview(7)"),
+    confirm=("df -h /dev/shm",),
 )
 def shm_size(machine: Machine, params: Params) -> Findings:
     size = need(machine.shm_bytes)

@@ -24,6 +24,10 @@ from ._boot import judged
         ),
     ),
     references=("dkms(8)", "NVIDIA Driver Installation Guide, section Kernel Headers"),
+    confirm=(
+        "ls -l /lib/modules/*/build  # a link that leads nowhere: no headers",
+        "dkms status",
+    ),
 )
 def headers(kernel: Kernel, driver: Driver) -> Findings:
     if not need(driver.dkms):

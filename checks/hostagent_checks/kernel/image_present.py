@@ -24,6 +24,7 @@ from ._boot import is_image, judged
         ),
     ),
     references=("Boot Loader Specification", "kernel-install(8)"),
+    confirm=("ls -l /boot/vmlinuz-* /lib/modules",),
 )
 def image_present(kernel: Kernel) -> Findings:
     if not is_image(kernel) and not need(kernel.images) and not any(need(one.image) for one in need(kernel.installed)):

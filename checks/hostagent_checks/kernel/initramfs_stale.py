@@ -17,6 +17,7 @@ from ._boot import following
     headline="The initramfs is older than its kernel's modules",
     remedy=(Step("configure", "Rebuild it: 'update-initramfs -u -k <kernel>' (Debian, Ubuntu) or 'dracut --force --kver <kernel>'."),),
     references=("initramfs-tools(7)", "dracut(8)"),
+    confirm=("ls -l --full-time /boot/init* /lib/modules/*/modules.dep",),
 )
 def initramfs_stale(kernel: Kernel) -> Findings:
     kernels = following(kernel)

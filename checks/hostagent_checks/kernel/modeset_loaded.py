@@ -18,6 +18,7 @@ from hostagent.facts.kernel import Kernel
         ),
     ),
     references=("nvidia-modprobe(1)",),
+    confirm=("lsmod | grep nvidia_modeset",),
 )
 def modeset_loaded(kernel: Kernel, driver: Driver) -> Findings:
     if not need(driver.loaded):

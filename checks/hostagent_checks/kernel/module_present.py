@@ -36,6 +36,10 @@ _CHOOSE = (
         ),
     ),
     references=("depmod(8)", "NVIDIA/nvidia-docker issue 804"),
+    confirm=(
+        "modinfo nvidia",
+        "find /lib/modules/$(uname -r) -name 'nvidia*.ko*'",
+    ),
 )
 def module_present(kernel: Kernel, driver: Driver, platform: Platform, profile: Profile) -> Findings:
     if profile.driver.owner not in HOSTS_OWN:

@@ -21,6 +21,11 @@ from ._fit import mended_by, misfit
     headline="The nvidia module does not fit its kernel",
     remedy=(Step("install", "Install the module that was built for that kernel, from the origin of the present one."),),
     references=("modinfo(8), field vermagic", "Linux kernel, kernel/module/version.c, same_magic", "weak-modules(8)"),
+    confirm=(
+        "modinfo -F vermagic nvidia",
+        "uname -r",
+        "journalctl -k -g 'version magic|disagrees about version'",
+    ),
 )
 def module_vermagic(kernel: Kernel, driver: Driver) -> Findings:
     one = need(kernel.at(need(kernel.release)))

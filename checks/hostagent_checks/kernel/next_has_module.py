@@ -34,6 +34,11 @@ _PACKAGE = (
         ),
     ),
     references=("NVIDIA/yum-packaging-precompiled-kmod issues 35 and 50", "Linux kernel, kernel/module/version.c, same_magic"),
+    confirm=(
+        "ls -l /boot/vmlinuz-*",
+        "find /lib/modules -name 'nvidia*.ko*'",
+        "dkms status",
+    ),
 )
 def next_has_module(kernel: Kernel, driver: Driver, profile: Profile) -> Findings:
     owner = profile.driver.owner

@@ -28,6 +28,10 @@ from ._boot import following
         ),
     ),
     references=("modprobe.d(5)", "NVIDIA Driver Installation Guide, section Disabling Nouveau"),
+    confirm=(
+        "modprobe -c | grep -E '(blacklist|options) nouveau'",
+        "cat /proc/cmdline",
+    ),
 )
 def nouveau_blacklisted(kernel: Kernel, gpus: tuple[Gpu, ...] | Unread, driver: Driver) -> Findings:
     if not any(need(one.nouveau) for one in following(kernel)):

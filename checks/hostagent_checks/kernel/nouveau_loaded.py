@@ -25,6 +25,10 @@ from hostagent.knowledge.pci import is_display_card
         Step("reboot", "Reboot the node."),
     ),
     references=("NVIDIA Driver Installation Guide, section Disabling Nouveau",),
+    confirm=(
+        "lsmod | grep nouveau",
+        "lspci -k -d 10de:",
+    ),
 )
 def nouveau_loaded(kernel: Kernel, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     found = sorted({"nouveau", "nova_core"} & set(need(kernel.loaded_modules)))

@@ -22,6 +22,7 @@ from hostagent.profile import Profile
         Step("restart_service", "Load it now.", command="modprobe nvidia-peermem"),
     ),
     references=("NVIDIA GPUDirect RDMA, section Using nvidia-peermem",),
+    confirm=("lsmod | grep nvidia_peermem",),
 )
 def peermem_loaded(kernel: Kernel, profile: Profile) -> Findings:
     if not profile.rdma.peermem:

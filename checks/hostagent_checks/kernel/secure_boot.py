@@ -33,6 +33,11 @@ _REFUSED = re.compile(KEY_REFUSED)
         ),
     ),
     references=("Linux kernel, Documentation/admin-guide/module-signing.rst", "linux-surface issue 906"),
+    confirm=(
+        "mokutil --sb-state",
+        "modinfo -F signer nvidia",
+        "journalctl -k -g 'rejected|Lockdown'",
+    ),
 )
 def secure_boot(kernel: Kernel, driver: Driver) -> Findings:
     if kernel.secure_boot is False and kernel.module_signatures_enforced is False:

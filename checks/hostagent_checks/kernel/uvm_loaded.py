@@ -20,6 +20,10 @@ from hostagent.facts.kernel import Kernel
         Step("restart_service", "Load it now.", command="nvidia-modprobe -c0 -u"),
     ),
     references=("nvidia-modprobe(1)", "NVIDIA/nvidia-container-toolkit issue 1934"),
+    confirm=(
+        "lsmod | grep nvidia_uvm",
+        "ls -l /dev/nvidia-uvm",
+    ),
 )
 def uvm_loaded(kernel: Kernel, driver: Driver) -> Findings:
     if not need(driver.loaded):

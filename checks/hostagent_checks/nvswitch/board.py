@@ -27,6 +27,10 @@ from ._board import find_board, sets
         "NVIDIA Fabric Manager User Guide, sections GPU Baseboard Topologies and Supported Virtual Machine Configurations",
         "gpu-operator issue 2511",
     ),
+    confirm=(
+        "lspci -D -d 10de:",
+        "nvidia-smi -L",
+    ),
 )
 def board(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform) -> Findings:
     found = find_board(fabric, gpus, platform)

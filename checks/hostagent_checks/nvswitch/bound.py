@@ -19,6 +19,7 @@ from hostagent.knowledge.fabric import NVSWITCH_DRIVER
         ),
     ),
     references=("open-gpu-kernel-modules, linux_nvswitch.c",),
+    confirm=("lspci -k -d 10de:  # 'Kernel driver in use' of each bridge",),
 )
 def bound(fabric: Fabric) -> Findings:
     switches = need(fabric.nvswitches) or skip("this host has no NVSwitch on PCI")

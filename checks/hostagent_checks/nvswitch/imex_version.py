@@ -18,6 +18,10 @@ from ._packages import named
     headline="IMEX is {found}, the driver is {wanted}",
     remedy=(Step("install", "Install nvidia-imex in exactly the driver's version on every node of the rack, and hold it."),),
     references=("NVIDIA IMEX Service Guide, section Installation",),
+    confirm=(
+        "nvidia-imex --version",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def imex_version(packages: Packages, driver: Driver, profile: Profile) -> Findings:
     skip_unless_required(profile)

@@ -21,6 +21,10 @@ from ._switches import local_switches, runs
         Step("restart_service", "Start it.", command="systemctl enable --now nvidia-fabricmanager"),
     ),
     references=("NVIDIA Fabric Manager User Guide, section Installing",),
+    confirm=(
+        "systemctl cat nvidia-fabricmanager.service",
+        "lspci -d 10de:  # 'Bridge' is an NVSwitch",
+    ),
 )
 def manager_installed(fabric: Fabric, services: Services, machine: Machine) -> Findings:
     switches = local_switches(fabric)

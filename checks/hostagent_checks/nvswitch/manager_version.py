@@ -25,6 +25,10 @@ from ._switches import local_switches
         Step("restart_service", "Restart the fabric manager.", command="systemctl restart nvidia-fabricmanager"),
     ),
     references=("gpu-operator issue 544", "gpu-driver-container issue 735", "NVIDIA Fabric Manager User Guide, section Installing"),
+    confirm=(
+        "nv-fabricmanager --version",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def manager_version(fabric: Fabric, packages: Packages, driver: Driver, kernel: Kernel) -> Findings:
     local_switches(fabric)

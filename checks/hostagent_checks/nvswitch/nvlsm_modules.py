@@ -22,6 +22,7 @@ from ._switches import nvlink5_bridges
         ),
     ),
     references=("NVIDIA Fabric Manager User Guide, section NVLink Subnet Manager", "gpu-driver-container, nvidia-driver script"),
+    confirm=("lsmod | grep -E 'ib_umad|mlx5_ib'",),
 )
 def nvlsm_modules(fabric: Fabric, kernel: Kernel) -> Findings:
     nvlink5_bridges(fabric)

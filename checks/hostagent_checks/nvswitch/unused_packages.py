@@ -21,6 +21,10 @@ from ._packages import named
     headline="Packages of a fabric that this host does not have are of another version",
     remedy=(Step("none", "Nothing; or remove them from hosts without NVSwitches."),),
     references=("gpu-driver-container issue 735", "NVIDIA Fabric Manager User Guide, section Installing"),
+    confirm=(
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
 def unused_packages(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], driver: Driver, profile: Profile) -> Findings:
     unused = () if has_board(fabric, gpus) else (*MANAGER_PACKAGES, *LIBRARY_PACKAGES)

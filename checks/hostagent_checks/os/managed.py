@@ -15,6 +15,7 @@ from hostagent.facts.platform import Platform
     headline="A vendor or an image service replaces this operating system",
     remedy=(Step("none", "Choose the driver and the toolkit in the settings of the system's owner, or let the GPU Operator bring them."),),
     references=("os-release(5)", "NVIDIA GPU Operator, platform support"),
+    confirm=("cat /etc/os-release",),
 )
 def managed(platform: Platform) -> Findings:
     owner = need(platform.name)

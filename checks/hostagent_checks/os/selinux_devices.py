@@ -17,6 +17,11 @@ from hostagent.facts.os import Os
         Step("configure", "Allow it, or give the GPU containers a label of their own.", command="setsebool -P container_use_devices on"),
     ),
     references=("NVIDIA Container Toolkit, troubleshooting: Insufficient Permissions", "container_selinux(8)"),
+    confirm=(
+        "getenforce",
+        "getsebool container_use_devices",
+        "ausearch -m avc -ts boot",
+    ),
 )
 def selinux_devices(os: Os) -> Findings:
     if need(os.selinux) == "enforcing" and not need(os.selinux_container_devices):

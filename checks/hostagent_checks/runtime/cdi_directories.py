@@ -21,6 +21,11 @@ from ._choice import skip_unserving
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Support for Container Device Interface",),
+    confirm=(
+        "containerd config dump | grep -n cdi_spec_dirs",
+        "docker info  # 'CDI spec directories'",
+        "crio status config | grep -A3 cdi",
+    ),
 )
 def cdi_directories(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -25,6 +25,7 @@ from ._choice import skip_unserving
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("NVIDIA Container Toolkit issue 1430",),
+    confirm=("grep -n '^version' /etc/containerd/config.toml",),
 )
 def config_version(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

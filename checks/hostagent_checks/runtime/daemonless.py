@@ -20,6 +20,10 @@ from ._choice import who_serves
     headline="Containers are started without a daemon",
     remedy=(Step("none", "Nothing, where jobs start no other containers; otherwise install a container runtime and enable its service."),),
     references=("Slurm, Containers Guide", "NVIDIA Container Toolkit, Support for Container Device Interface: podman"),
+    confirm=(
+        "systemctl status containerd docker crio",
+        "ls -l /usr/bin/enroot /usr/bin/apptainer /usr/bin/podman",
+    ),
 )
 def daemonless(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     if profile.runtime.kind == "none":

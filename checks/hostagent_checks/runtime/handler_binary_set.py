@@ -25,6 +25,10 @@ from ._choice import nvidia_handlers, skip_unserving
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+    confirm=(
+        "containerd config dump | grep -n BinaryName",
+        "docker info --format '{{json .Runtimes}}'",
+    ),
 )
 def handler_binary_set(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -21,6 +21,7 @@ from ._choice import skip_unserving
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit issue 1956",),
+    confirm=("containerd config dump | grep -n runtime_type",),
 )
 def handler_type(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

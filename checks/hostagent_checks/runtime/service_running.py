@@ -27,6 +27,10 @@ _UNITS = {"rke2": "rke2-agent", "microk8s": "snap.microk8s.daemon-containerd", "
     headline="The container runtime does not run",
     remedy=(Step("restart_service", "Read its journal, remove the cause, then start it."),),
     references=("Kubernetes, Container Runtimes",),
+    confirm=(
+        "systemctl status containerd docker crio",
+        "journalctl -b -u containerd -u docker -u crio",
+    ),
 )
 def service_running(
     runtimes: tuple[Runtime, ...], launchers: Launchers, services: Services, machine: Machine, profile: Profile

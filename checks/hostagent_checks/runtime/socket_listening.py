@@ -21,6 +21,10 @@ from ._choice import skip_unserving
         Step("configure", "Compare the grpc address in the runtime's configuration with its clients' endpoint, and read its journal."),
     ),
     references=("Kubernetes, Container Runtimes",),
+    confirm=(
+        "ss -lx | grep -E 'containerd|docker|crio'",
+        "crictl info",
+    ),
 )
 def socket_listening(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -19,6 +19,7 @@ from ._choice import skip_unserving
     headline="hostagent does not know the rules of this version of {device}",
     remedy=(Step("none", "Nothing: upgrade hostagent when a version comes that knows it."),),
     references=("containerd, Releases",),
+    confirm=("containerd --version; dockerd --version; crio --version",),
 )
 def version_known(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -22,6 +22,7 @@ from ._choice import skip_unserving
         ),
     ),
     references=("containerd, CRI Plugin Config Guide",),
+    confirm=("containerd --version; dockerd --version; crio --version",),
 )
 def version_matters(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -23,6 +23,7 @@ _MODES = ("auto", "cdi", "csv", "jit-cdi", "legacy")
         ),
     ),
     references=("NVIDIA Container Toolkit, Configuring the NVIDIA Container Runtime",),
+    confirm=("nvidia-ctk config >/dev/null  # names the line that it cannot read",),
 )
 def config_valid(toolkit: Toolkit) -> Findings:
     path = need(toolkit.config_path)

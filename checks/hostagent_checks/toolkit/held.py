@@ -24,6 +24,11 @@ from hostagent.facts.toolkit import Toolkit
         ),
     ),
     references=("apt-mark(8), apt_preferences(5)", "DNF versionlock plugin"),
+    confirm=(
+        "apt-mark showhold  # Debian, Ubuntu",
+        "dnf versionlock list  # RHEL",
+        "zypper locks  # SUSE",
+    ),
 )
 def held(toolkit: Toolkit, packages: Packages, platform: Platform) -> Findings:
     installed = need(toolkit.packages)

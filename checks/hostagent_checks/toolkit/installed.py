@@ -29,6 +29,10 @@ _WITHOUT = {"mounts", "dra"}
     headline="The NVIDIA Container Toolkit is not installed",
     remedy=(Step("install", "Install the toolkit's four packages in one version from NVIDIA's toolkit repository."),),
     references=("NVIDIA Container Toolkit, Installing the NVIDIA Container Toolkit",),
+    confirm=(
+        "dpkg -l '*nvidia-container*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia-container*'  # RHEL, SUSE",
+    ),
 )
 def installed(toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     skip_unneeded(profile)

@@ -15,6 +15,10 @@ from hostagent.facts.toolkit import Toolkit
     headline="The toolkit's packages are not of one version",
     remedy=(Step("install", "Install all four packages in one transaction: name each of them with the version."),),
     references=("NVIDIA Container Toolkit, packaging: dependencies between its packages",),
+    confirm=(
+        "dpkg -l '*nvidia-container*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia-container*'  # RHEL, SUSE",
+    ),
 )
 def packages_equal(toolkit: Toolkit) -> Findings:
     packages = need(toolkit.packages)

@@ -26,6 +26,11 @@ _NEWER = "Keep it, a newer one holds fixes: judge by a profile that takes it (ta
         ),
     ),
     references=("NVIDIA Container Toolkit, Release Notes",),
+    confirm=(
+        "nvidia-ctk --version",
+        "dpkg -l '*nvidia-container*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia-container*'  # RHEL, SUSE",
+    ),
 )
 def version(toolkit: Toolkit, profile: Profile) -> Findings:
     if profile.toolkit.owner == "provider":
