@@ -4,6 +4,7 @@ A page answers in the order in which somebody with a broken host asks: what is w
 """
 
 import inspect
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
@@ -31,6 +32,7 @@ Drain the node first: these steps end the jobs that run on it.
    scontrol update nodename=<node> state=drain reason="hostagent {id}"  # Slurm
    ```"""
 _RESUME = ("kubectl uncordon <node>  # Kubernetes", "scontrol update nodename=<node> state=resume  # Slurm")
+_COMMAND = re.compile(r"(?<!\w)'([^'`]+)'(?!\w)")
 
 
 def render_page(one: Check, *, folds: bool = False) -> str:
@@ -43,7 +45,7 @@ def render_page(one: Check, *, folds: bool = False) -> str:
         ("", f"It passes when this holds: {_sentence(one.title)}"),
         ("", _look_first(one, folds)),
         ("Confirm it by hand", _commands(one.confirm)),
-        ("Fix it", _steps(one)),
+        ("Fix it", _steps(one, folds)),
         ("Afterwards", _afterwards(one)),
         ("Parameters", _parameters(one, one.inputs.params[1]) if one.inputs.params else ""),
         ("What it counts", _bullets(_weight(one, folds))),
@@ -76,24 +78,29 @@ def _look_first(one: Check, folds: bool) -> str:
     return f"Often it follows from something else: look first at {_names(one.because, folds, 'or')}. A report tells it under that finding."
 
 
-def _steps(one: Check) -> str:
+def _steps(one: Check, folds: bool) -> str:
     """The check's own steps, numbered; the drain comes before the first that ends jobs."""
     if all(step.action == "none" for step in one.remedy):
-        return in_words(one.remedy)
+        return _quoted(in_words(one.remedy), folds)
     lines = []
     drained = False
     for step in one.remedy:
         if step.action in ENDS_JOBS and not drained:
             lines.append(_DRAIN.format(id=one.id))
             drained = True
-        lines.append(_step(step))
+        lines.append(_step(step, folds))
     numbered = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
     return f"In general; `hostagent check --only {one.id}` prints the steps for what it finds on a host.\n\n{numbered}"
 
 
-def _step(step: Step) -> str:
-    text = f"If it comes back: {step.text}" if step.if_back else step.text
+def _step(step: Step, folds: bool) -> str:
+    text = _quoted(f"If it comes back: {step.text}" if step.if_back else step.text, folds)
     return f"{text}\n   ```sh\n   {step.command}\n   ```" if step.command else text
+
+
+def _quoted(text: str, folds: bool) -> str:
+    """A viewer sets as code what a text has between single quotes; an apostrophe stands after a letter."""
+    return _COMMAND.sub(r"`\1`", text) if folds else text
 
 
 def _afterwards(one: Check) -> str:

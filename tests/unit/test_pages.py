@@ -93,6 +93,11 @@ def test_pages_of_viewers_link_and_those_of_terminals_show_the_address():
     assert "<details>" not in render_page(one)
 
 
+def test_viewers_set_commands_as_code():
+    assert "`mokutil --import <key>.der`" in render_page(CHECKS["kernel.secure_boot"], folds=True)
+    assert "'mokutil --import <key>.der'" in render_page(CHECKS["kernel.secure_boot"])
+
+
 def test_causes_are_linked():
     (cause, *_) = CHECKS["gpu.lost"].because
     assert f"[{cause}]({cause}.md)" in render_page(CHECKS["gpu.lost"], folds=True)
