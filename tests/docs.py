@@ -1,4 +1,4 @@
-"""Writes the pages of our catalogue into a checkout: ``python -m tests.docs``. A test holds them against drift."""
+"""Writes the pages that are made from the checks into a checkout: ``python -m tests.docs``. A test holds them against drift."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import sys
 
 from hostagent.catalogue import OURS, load
 from hostagent.catalogue_pages import render_index, render_page
+from tests import requirements
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = "checks/docs"
@@ -25,7 +26,11 @@ def pages() -> dict[str, str]:
     """Path below the checkout and content of every generated file."""
     checks = load([OURS])
     index = _INTRODUCTION.format(count=len(checks)) + "\n" + render_index(checks, "docs")
-    return {INDEX: index, **{f"{FOLDER}/{one.id}.md": _shown(render_page(one, folds=True)) for one in checks}}
+    return {
+        INDEX: index,
+        requirements.PAGE: requirements.page(),
+        **{f"{FOLDER}/{one.id}.md": _shown(render_page(one, folds=True)) for one in checks},
+    }
 
 
 def _shown(page: str) -> str:
@@ -46,7 +51,7 @@ def main() -> None:
     for path, content in wanted.items():
         with open(os.path.join(ROOT, path), "w", encoding="utf-8") as stream:
             stream.write(content)
-    sys.stdout.write(f"{len(wanted)} pages below {os.path.join(ROOT, 'checks')}\n")
+    sys.stdout.write(f"{len(wanted)} pages below {ROOT}\n")
 
 
 if __name__ == "__main__":
