@@ -1,17 +1,21 @@
 """A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from hostagent.report import PLACEABLE, Judgement, Report
-from hostagent.report.inventory import inventory
-from hostagent.report.told import NOTHING, Group, Told, groups, headline, steps
+from hostagent.report.inventory import gpus, inventory
+from hostagent.report.times import ago, moment
+from hostagent.report.told import NOTHING, Group, Told, first_steps, groups, headline, steps
 from hostagent.sinks.words import WORDS
 from hostagent.steps import Step
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
 
+#: What a check counts as, the worst first; and the order in which people read it.
+_KINDS = ("failed", "unknown", "to look at", "worth knowing", "passed", "off", "not applicable")
+_SHOWN = ("passed", "failed", "unknown", "to look at", "worth knowing", "not applicable", "off")
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
 
 
@@ -33,6 +37,7 @@ class Gap(NamedTuple):
     reason: str
     ids: tuple[str, ...]
     devices: tuple[str, ...]
+    others: int  # how many devices have nothing missing of them
 
 
 def _count(number: int, word: str) -> str:
@@ -59,14 +64,15 @@ def _scopes(group: Group) -> set[str]:
 def _verdict(report: Report, told: Iterable[Group], verdict: Verdict, whose: str) -> str:
     first = next((group for group in told if group.rank < NOTHING), None)
     if verdict == "ready":
-        return f"{WORDS[verdict]}{whose}  {inventory(report)}; {_count(report.coverage.judged, 'check')} passed"
+        parts = (inventory(report), f"{_count(counts(report)['passed'], 'check')} passed")
+        return f"{WORDS[verdict]}{whose}  {'; '.join(part for part in parts if part)}"
     if first is None:
         return (
             f"{WORDS[verdict]}{whose}  None of the selected checks applies here"
             if report.partial
             else f"{WORDS[verdict]}  Nothing was checked"
         )
-    todo = " ".join(step.text for step in steps(report)[:2] if not step.if_back)
+    todo = " ".join(step.text for step in first_steps(first))
     return f"{WORDS[verdict]}{whose}  {headline(first)}. {visible(todo)}".rstrip()
 
 
@@ -77,10 +83,28 @@ def host_line(report: Report) -> str:
     return f"{visible(host.hostname)}: {', '.join(visible(part) for part in parts if part)}"
 
 
+def is_quiet(report: Report) -> bool:
+    """Ready for every job: a reader wants no more than that."""
+    return report.verdict.single_node == report.verdict.multi_node == "ready"
+
+
+def gpu_lines(report: Report) -> tuple[str, ...]:
+    """``GPU 0  0000:1b:00.0  NVIDIA H100 80GB HBM3  GPU-5d43…  serial 1652…``, one line per GPU."""
+    lines = []
+    for row in gpus(report):
+        serial = f"serial {row['serial']}" if row["serial"] else ""
+        lines.append(
+            visible("  ".join(part for part in (f"GPU {row['index']}".rstrip(), row["pci"], row["name"], row["uuid"], serial) if part))
+        )
+    return tuple(lines)
+
+
 def remarks(report: Report) -> tuple[str, ...]:
     """What a reader must know before believing the verdict."""
-    kind = "a simulated host" if report.simulated else _READ_FROM.get(report.evidence, "")
+    kind = "a simulated host" if report.simulated else _READ_FROM.get(report.read_from, "")
     when = moment(report.observed_at)
+    if report.replayed and not report.simulated:
+        when = f"{when} ({ago(max(0.0, time.time() - report.observed_at))} ago)"
     lines = [
         f"from a recording{f' of {kind}' if kind else ''}, {when}"
         if report.replayed
@@ -92,8 +116,6 @@ def remarks(report: Report) -> tuple[str, ...]:
         and not any((one.scope, one.severity) == ("fabric", "critical") and one.outcome != "skip" for one in report.findings)
     ):
         lines.append("multi-node: nothing beyond this node was checked")
-    if any(one.code == "unread-denied" for one in report.findings):
-        lines.append("some files could not be read: run it as root")
     return tuple(lines)
 
 
@@ -130,12 +152,18 @@ def gaps(report: Report) -> tuple[Gap, ...]:
     by_reason: dict[str, list[Judgement]] = {}
     for one in sorted((one for one in report.findings if one.outcome == "unknown"), key=lambda one: one.severity != "critical"):
         by_reason.setdefault(one.unread or one.message, []).append(one)
-    return tuple(_gap(ones) for ones in by_reason.values())
+    passed_by: dict[str, set[str]] = {}
+    for one in report.findings:
+        if one.outcome in ("pass", "skip") and one.device:
+            passed_by.setdefault(one.id, set()).add(one.device)
+    return tuple(_gap(ones, passed_by) for ones in by_reason.values())
 
 
-def _gap(ones: list[Judgement]) -> Gap:
+def _gap(ones: list[Judgement], passed_by: Mapping[str, set[str]]) -> Gap:
     ids, named = dict.fromkeys(one.id for one in ones), dict.fromkeys(one.device for one in ones if one.device)
-    return Gap(visible(ones[0].message), tuple(ids), tuple(named))
+    of_devices = [passed_by.get(one.id, set()) for one in ones if one.device]
+    others = set.intersection(*of_devices) if of_devices else set[str]()
+    return Gap(visible(ones[0].message), tuple(ids), tuple(named), len(others))
 
 
 def turned_off(report: Report) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -169,15 +197,20 @@ def told_line(told: Told) -> str:
     return visible(f"{one.message} ({more})" if more else one.message)
 
 
-def summary(report: Report) -> str:
-    """``121 passed, 3 failed, 25 unknown, 21 not applicable, 0 off (0.04 s)``: each check once, by its worst outcome."""
+def counts(report: Report) -> Mapping[str, int]:
+    """How many checks there are of each kind, each counted once by its worst outcome."""
     worst: dict[str, int] = {}
-    names = ("failed", "unknown", "to look at", "worth knowing", "passed", "off", "not applicable")
     for one in report.findings:
-        worst[one.id] = min(worst.get(one.id, len(names)), names.index(_counted(one)))
-    counts = [(names[place], list(worst.values()).count(place)) for place in (4, 0, 1, 2, 3, 6, 5)]
-    took = report.timings_ms.get("total")
-    return ", ".join(f"{count} {name}" for name, count in counts if count) + (f" ({took / 1000:.2f} s)" if took is not None else "")
+        worst[one.id] = min(worst.get(one.id, len(_KINDS)), _KINDS.index(_counted(one)))
+    places = list(worst.values())
+    return {kind: places.count(place) for place, kind in enumerate(_KINDS)}
+
+
+def summary(report: Report) -> str:
+    """``121 passed, 3 failed, 25 unknown, 21 not applicable (0.04 s)``."""
+    number, took = counts(report), report.timings_ms.get("total")
+    shown = ", ".join(f"{number[kind]} {kind}" for kind in _SHOWN if number[kind])
+    return shown + (f" ({took / 1000:.2f} s)" if took is not None else "")
 
 
 def _counted(one: Judgement) -> str:
@@ -186,11 +219,3 @@ def _counted(one: Judgement) -> str:
             "worth knowing" if one.severity == "info" else "failed" if (one.outcome, one.severity) == ("fail", "critical") else "to look at"
         )
     return {"pass": "passed", "unknown": "unknown", "skip": "not applicable"}.get(one.outcome, "off")
-
-
-def moment(seconds: float) -> str:
-    """A time as everybody reads it; a tape can hold any number."""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
-    except (ValueError, OverflowError, OSError):
-        return f"{seconds} s since 1970"

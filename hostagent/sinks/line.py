@@ -1,7 +1,7 @@
 """The report on one line: for a drain reason, the message of the day, Nagios."""
 
 from hostagent.report import Report
-from hostagent.report.told import steps
+from hostagent.report.told import first_steps, first_that_counts
 from hostagent.sinks.words import WORDS
 from hostagent.visible import visible
 
@@ -15,7 +15,8 @@ def render_line(report: Report) -> str:
     """
     single, multi = report.verdict.single_node, report.verdict.multi_node
     told = f"{report.headline}. " if report.headline else ""
-    todo = " ".join(step.text for step in steps(report)[:2] if not step.if_back)
+    first = first_that_counts(report)
+    todo = " ".join(step.text for step in first_steps(first)) if first else ""
     others = "" if single == multi else f" (multi-node: {WORDS[multi]})"
     line = visible(" ".join(f"{WORDS[single]}{others}{': ' if told or todo else ''}{told}{todo}".split()))
     return f"{line if len(line) <= _CHARS else line[: _CHARS - 1] + '…'}\n"

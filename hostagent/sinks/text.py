@@ -10,7 +10,9 @@ from hostagent.sinks.digest import (
     Section,
     cage_lines,
     gaps,
+    gpu_lines,
     host_line,
+    is_quiet,
     passed,
     remarks,
     sections,
@@ -37,23 +39,36 @@ _MIN_WIDTH = 40
 
 
 def render_text(report: Report, *, colour: bool = False, width: int = 100, verbose: bool = False) -> str:
-    """Lines of at most `width` columns, except for words that are longer. `verbose` adds evidence, ids, what passed or did not apply."""
+    """Lines of at most `width` columns, except for words that are longer. `verbose` adds GPUs, evidence and what passed."""
     page = _Page(colour, max(width, _MIN_WIDTH))
     for verdict, sentence in verdict_lines(report):
         page.add(sentence, style=verdict)
-    if report.verdict.single_node != "ready" or verbose:
-        page.add(host_line(report))
+    if is_quiet(report) and not verbose:
+        _add_quiet(page, report)
+    else:
+        _add_all(page, report, verbose=verbose)
+    return "\n".join(page.lines) + "\n"
+
+
+def _add_quiet(page: "_Page", report: Report) -> None:
+    """A healthy host in a few lines: what counts in no verdict is named, not told."""
+    page.add(visible("; ".join(remarks(report))))
+    for section in sections(report):
+        page.add(f"{section.title}  {'; '.join(headline(group) for group in section.groups)}", then="  ")
+    _add_gaps(page, gaps(report), verbose=False)
+    _add_list(page, "TURNED OFF", turned_off(report))
+
+
+def _add_all(page: "_Page", report: Report, *, verbose: bool) -> None:
+    page.add(host_line(report))
     for remark in (*remarks(report), *(cage_lines(report) if verbose else ())):
         page.add(visible(remark))
+    for line in gpu_lines(report) if verbose else ():
+        page.add(line, "  ", "    ")
     _add_steps(page, report)
     told = sections(report)
-    quiet = report.verdict.multi_node == report.verdict.single_node == "ready" and not verbose
     for section in told:
-        if quiet and section.title in ("SECURITY", "WORTH KNOWING"):
-            page.lines.append("")
-            page.add(f"{section.title}  {'; '.join(headline(group) for group in section.groups)}", then="  ")
-        else:
-            _add_section(page, section, verbose=verbose)
+        _add_section(page, section, verbose=verbose)
     _add_gaps(page, gaps(report), verbose=verbose)
     _add_list(page, "TURNED OFF", turned_off(report))
     if verbose:
@@ -61,8 +76,7 @@ def render_text(report: Report, *, colour: bool = False, width: int = 100, verbo
         page.add(", ".join(passed(report)), "  ")
         _add_list(page, "NOT APPLICABLE", skipped(report))
     page.lines.append("")
-    page.add(f"{summary(report)}.{_why(told)}")
-    return "\n".join(page.lines) + "\n"
+    _add_last(page, f"{summary(report)}.", f"Why: hostagent checks show {told[0].groups[0].cause.finding.id}" if told else "")
 
 
 class _Page:
@@ -71,12 +85,12 @@ class _Page:
     def __init__(self, colour: bool, width: int) -> None:
         self.lines: list[str] = []
         self._colour = colour
-        self._width = width
+        self.width = width
 
     def add(self, text: str, first: str = "", then: str = "", style: str = "") -> None:
         """`text`, wrapped; `first` and `then` indent the first and the following lines."""
         wrapped = textwrap.wrap(
-            text, self._width, initial_indent=first, subsequent_indent=then or first, break_long_words=False, break_on_hyphens=False
+            text, self.width, initial_indent=first, subsequent_indent=then or first, break_long_words=False, break_on_hyphens=False
         )
         code = (_COLOURS.get(style, _BOLD) if style else "") if self._colour else ""
         self.lines += [f"{code}{line}{_PLAIN}" if code else line for line in wrapped]
@@ -121,7 +135,8 @@ def _add_gaps(page: _Page, missing: Iterable[Gap], *, verbose: bool) -> None:
             page.heading("NOT CHECKED")
         checks = gap.ids[0] if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
         whose = f" of {devices(gap.devices)}" if gap.devices else ""
-        page.add(f"{checks}{whose}: {gap.reason}", "  ", "      ")
+        others = f". The other {gap.others} passed {'it' if len(gap.ids) == 1 else 'them'}" if gap.others else ""
+        page.add(f"{checks}{whose}: {gap.reason}{others}", "  ", "      ")
         if verbose and len(gap.ids) > 1:
             page.add(", ".join(gap.ids), "      ")
 
@@ -133,5 +148,10 @@ def _add_list(page: _Page, title: str, rows: Iterable[tuple[str, tuple[str, ...]
         page.add(f"{message}: {', '.join(ids)}", "  ", "      ")
 
 
-def _why(told: tuple[Section, ...]) -> str:
-    return f" Why: hostagent checks show {told[0].groups[0].cause.finding.id}" if told else ""
+def _add_last(page: _Page, counts: str, why: str) -> None:
+    """On one line where both fit: a command is not torn."""
+    if why and len(counts) + len(why) < page.width:
+        page.add(f"{counts} {why}")
+    else:
+        page.add(counts)
+        page.add(why)
