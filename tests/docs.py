@@ -6,7 +6,7 @@ import sys
 
 from hostagent.catalogue import OURS, load
 from hostagent.catalogue_pages import render_index, render_page
-from tests import requirements
+from tests import requirements, words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = "checks/docs"
@@ -29,6 +29,7 @@ def pages() -> dict[str, str]:
     return {
         INDEX: index,
         requirements.PAGE: requirements.page(),
+        words.PAGE: words.page(),
         **{f"{FOLDER}/{one.id}.md": _shown(render_page(one, folds=True)) for one in checks},
     }
 

@@ -31,7 +31,7 @@ def output(command: str) -> str:
     shown = done.stdout
     if done.returncode not in (0, 1):  # 1 is a verdict
         raise SystemExit(f"Error: '{command}' ended with {done.returncode} and reached no verdict. It said:\n{done.stderr.strip()}")
-    if "not-recorded" in shown:
+    if "snapshot does not know" in shown:
         raise SystemExit(f"Error: '{command}' would print what its snapshot does not hold. Run 'make hosts', then 'make docs' again.")
     return re.sub(r" \(\d+\.\d+ s\)\.", ".", shown)
 
