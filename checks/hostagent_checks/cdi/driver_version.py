@@ -1,7 +1,7 @@
-"""A CDI specification of another driver: it mounts libraries that are gone, or that do not fit the loaded module.
+"""A CDI specification was made for another driver: it mounts libraries that are gone or do not match the loaded module.
 
-Containers fail with "error stat'ing file" or "unresolvable CDI devices", or start and then fail to initialise CUDA. It is left
-behind by a driver upgrade, most often as a copy in /etc/cdi, which nothing refreshes.
+Containers fail with "error stat'ing file" or "unresolvable CDI devices", or start and then fail to initialise CUDA. A driver
+upgrade leaves it behind, most often as a copy in /etc/cdi, which nothing refreshes.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn

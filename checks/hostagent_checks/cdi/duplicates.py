@@ -1,7 +1,7 @@
 """Two files of one directory define the same CDI device: a runtime then takes neither, and the device does not exist.
 
-Between directories there is no conflict, the later directory wins. A second generator, or a file that was renamed and made
-again, is what usually leaves two.
+Between directories there is no conflict: the later directory wins. The usual cause is a second generator, or a file
+that was renamed and then made again.
 """
 
 from hostagent.check import Findings, Step, check, fail, need

@@ -2,7 +2,7 @@
 
 The refresh unit writes to /var/run/cdi, which is empty after each boot. What lies in /etc/cdi keeps the library versions and the
 device numbers of the day it was made, and its devices stay even where the new specification does not name them. Where no refresh unit is
-enabled, as before toolkit 1.18 and on DGX OS, the copy is how it is done: information, to make it anew after each driver upgrade.
+enabled, as before toolkit 1.18 and on DGX OS, such a copy is normal: this is information, make it again after each driver upgrade.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

@@ -1,7 +1,7 @@
 """The units that make the CDI specification at boot are not enabled: after the next boot there is none.
 
 The toolkit's packages enable nothing when they are installed into an image, so nodes from such an image come up without a
-specification. The service makes it at boot, the path unit makes it anew when a driver or the toolkit is installed.
+specification. The service makes it at boot, the path unit makes it again when a driver or the toolkit is installed.
 It counts where containers get GPUs by that specification alone, and is information where the runtime gives them in another way, too.
 """
 

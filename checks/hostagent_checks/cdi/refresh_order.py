@@ -1,7 +1,7 @@
 """The CDI refresh waits for multi-user.target, which waits for a unit that waits for the refresh: systemd drops that unit's start.
 
-After a reboot docker, or whatever was told to start after the refresh, does not run; the journal says "Found ordering cycle". Of a host
-that runs it is a warning: what this boot left out `runtime.service_running` says. Of an image it counts in full where the unit serves jobs.
+After a reboot docker, or whatever was told to start after the refresh, does not run; the journal says "Found ordering cycle". On a running
+host it is a warning: `runtime.service_running` tells what this boot left out. In an image it is critical if the unit serves jobs.
 Some releases of the toolkit ship the unit like this. A drop-in cannot clear ``After=``. Without a circle the order still makes the
 specification late: pods that need it fail for the first seconds after a boot, which counts where the profile wants CDI.
 """

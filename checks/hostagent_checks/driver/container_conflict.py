@@ -1,7 +1,7 @@
-"""A driver container owns the driver, and the host has one of its own: the next boot loads the host's.
+"""A driver container owns the driver, and the host has a second driver of its own: the next boot loads the host's.
 
 The driver container then cannot unload it ("Could not unload NVIDIA driver kernel modules, driver is in use") and its pod
-restarts for ever; or host tools use libraries that do not match the container's module.
+restarts forever; or host tools use libraries that do not match the container's module.
 """
 
 from hostagent.check import Findings, Step, check, fail, need

@@ -1,4 +1,4 @@
-"""The kernel module is of the other flavour (open or proprietary) than the profile wants."""
+"""The kernel module is open and the profile asks for the proprietary one, or the other way round."""
 
 from hostagent.check import Findings, Step, check, fail, skip
 from hostagent.facts.driver import Driver

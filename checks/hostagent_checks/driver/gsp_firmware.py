@@ -1,9 +1,9 @@
 """The firmware of the GPU's system processor (GSP) for this driver version is missing from the disk.
 
 The open module cannot start a GPU without it: "Direct firmware load for nvidia/<version>/gsp_….bin failed with error -2".
-GPUs that are awake keep theirs: while NVML works it is a warning, and the next reset, reload or boot fails. The proprietary module falls
-back to a driver without it: while NVML works with it, that is worth knowing and no more. Where the driver was upgraded on disk under the
-loaded module, its package took the firmware of the old version with it: a reboot mends that, as `driver.library_match` says.
+GPUs that are awake keep theirs: while NVML works this is a warning, and the next reset, reload or boot fails. The proprietary module falls
+back to a driver without it: while NVML works with it, this is information. Where the driver was upgraded on disk under the
+loaded module, its package took the firmware of the old version with it: a reboot fixes that, see `driver.library_match`.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn

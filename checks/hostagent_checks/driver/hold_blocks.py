@@ -1,4 +1,4 @@
-"""A hold, pin or version lock keeps the driver or the toolkit at a version that the profile does not want.
+"""A hold, pin or version lock keeps the driver or the toolkit at a version that the profile does not accept.
 
 Installing the wanted version then stops with "you have held broken packages" or "Held packages were changed", or quietly installs
 the pinned one. It is usually left from an earlier branch.

@@ -1,6 +1,6 @@
 """The host has more than one copy of a driver library: which of them a program gets depends on directory order.
 
-Two causes are common: a .run installation beside packages, and CUDA's forward-compatibility package in the linker's
+Two causes are common: a .run installation in addition to packages, and CUDA's forward-compatibility package in the linker's
 path. When one copy is upgraded the other stays, and fails with a version mismatch (NVML 18, CUDA 803).
 """
 

@@ -1,10 +1,9 @@
-"""The user libraries are of another version than the kernel module: every new process fails to use a GPU.
+"""The user libraries have another version than the kernel module: every new process fails to use a GPU.
 
 `nvidia-smi` says "Driver/library version mismatch" and NVML error 18. The usual cause is an unattended upgrade of the
 packages while the old module is in use. Containers that were started before it keep working, and new ones fail, often days
-later: the packages changed then, the failure comes with the next start. Where no module is loaded, or in an image, the
-libraries are held against the module that the next boot loads. CUDA's forward compatibility package may be newer than the module and
-works so on data centre GPUs alone; an older one works nowhere.
+later. If no module is loaded, and in an image, the libraries are compared with the module that the next boot loads. CUDA's forward
+compatibility package may be newer than the module, and works like that on data centre GPUs only; an older one works nowhere.
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn

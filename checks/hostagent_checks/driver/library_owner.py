@@ -1,6 +1,6 @@
-"""Packages own some of the driver's libraries and nobody owns others: two installations are mixed.
+"""Some of the driver's libraries belong to packages and others do not: two installations are mixed.
 
-Leftovers of a .run installation win over the packages' files or are overwritten by them, at each upgrade anew.
+Leftovers of a .run installation win over the packages' files or are overwritten by them, again at each upgrade.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

@@ -2,8 +2,8 @@
 
 NVML then says "NVML Shared Library Not Found" (12), CUDA programs do not start, and the container toolkit finds no
 library to mount. A file that is empty, cut short or of another architecture is no library: a mount or an installation that failed
-half-way leaves such files. Packages of the kernel module alone, and of compute libraries alone, can be installed without the other. A
-platform that mounts them into containers from a place of its own (GKE, Container-Optimized OS, Talos) needs no entry in the linker's cache.
+half-way leaves such files. The kernel module and the compute libraries are separate packages, and one can be installed without the other. A
+platform that mounts them into containers from its own directory (GKE, Container-Optimized OS, Talos) needs no entry in the linker's cache.
 """
 
 from hostagent.check import Findings, Step, check, fail, need

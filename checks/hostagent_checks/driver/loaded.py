@@ -1,4 +1,4 @@
-"""No NVIDIA kernel module is live: nothing on this host can use a GPU, whatever is installed."""
+"""The NVIDIA kernel module is not loaded: nothing on this host can use a GPU, whatever is installed."""
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver

@@ -1,4 +1,4 @@
-"""The enabled dnf stream is of another driver branch than the profile wants, or follows the newest branch, or none is chosen.
+"""The enabled dnf stream belongs to another driver branch than the profile asks for, follows the newest branch, or none is chosen.
 
 On RHEL 8 and 9 and Amazon Linux 2023 the driver is a dnf module. Without a chosen stream dnf takes the default, which is the newest
 branch; an installation or upgrade then leaves the branch that jobs were tested with.

@@ -1,6 +1,6 @@
-"""The next boot loads an nvidia module of another version than the profile wants.
+"""The next boot loads an nvidia module with a version that the profile does not accept.
 
-An upgrade of the packages shows here at once, while `driver.version` still judges what is loaded. Of an image `driver.version` judges
+An upgrade of the packages shows here at once, while `driver.version` still looks at what is loaded. In an image `driver.version` looks at
 the first boot.
 """
 

@@ -1,8 +1,8 @@
 """The flavour of the kernel module cannot drive this GPU: the GPU never starts, whatever else is right.
 
-The open module needs Turing or newer. Grace Hopper and Blackwell have no proprietary module. A host with GPUs older than
-Turing beside newer ones needs the proprietary one, and cannot hold Blackwell. A GPU that this release does not know is
-judged by what NVML says: one that it lists works. GPUs of virtual machines, and display cards beside a GPU that works, are left out.
+The open module needs Turing or newer. Grace Hopper and Blackwell have no proprietary module. A host that has GPUs older than
+Turing and newer ones needs the proprietary one, and cannot have Blackwell. A GPU that this release does not know passes if NVML
+lists it. GPUs of virtual machines are left out, and so are display cards if another GPU works.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

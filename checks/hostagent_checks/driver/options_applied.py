@@ -1,6 +1,6 @@
 """A module option of /etc/modprobe.d is not in force: the loaded module was loaded without it.
 
-It was added since, and a reboot is pending; or the module is loaded from an initramfs that does not hold the file.
+Either it was added later and a reboot is pending, or the module is loaded from an initramfs that does not contain the file.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

@@ -1,4 +1,4 @@
-"""The driver is owned by another party than the profile says: whoever upgrades this host will use the wrong means."""
+"""The driver has another owner than the profile says: whoever upgrades this host will do it in the wrong way."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver

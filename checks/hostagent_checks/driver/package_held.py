@@ -1,4 +1,4 @@
-"""Nothing keeps the driver at its version where upgrades come by themselves: the next one replaces its libraries below running jobs.
+"""Automatic upgrades are on and nothing holds the driver: the next one replaces its libraries while jobs run.
 
 The old kernel module stays loaded, so every new GPU container then fails with "Driver/library version mismatch" until the host
 reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream of one branch holds the packages of that stream.

@@ -2,7 +2,7 @@
 
 Both ship the same files under different package names. The next upgrade stops with "trying to overwrite …", the fabric manager of
 one does not fit the libraries of the other, and holds of one do not hold the other. A distribution's signed kernel module that its own
-guide puts beside NVIDIA's userland, as SUSE's and AlmaLinux's, is no second origin.
+guide combines with NVIDIA's userland, as SUSE's and AlmaLinux's do, is no second origin.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

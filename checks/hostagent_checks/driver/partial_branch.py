@@ -1,7 +1,7 @@
 """The same part of the driver is installed from two branches: an earlier branch was not removed in full.
 
-The left-over libraries or module sources keep their place in the search paths and in DKMS, hold back the solver, and come to the
-surface with the next upgrade or kernel.
+The old libraries or module sources stay in the search paths and in DKMS, block the package manager, and cause faults at the
+next upgrade or kernel.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

@@ -1,6 +1,6 @@
 """The persistence daemon is installed to start at boot and has no socket: it died, or it never started.
 
-GPUs are then initialised again at each first use, which takes seconds a GPU. Containers whose configuration mounts
+GPUs are then initialised again at each first use, which takes seconds per GPU. Containers whose configuration mounts
 /run/nvidia-persistenced/socket do not start at all.
 """
 

@@ -1,7 +1,7 @@
-"""A file of apt preferences that should pin NVIDIA's packages has a name that apt passes over.
+"""A file of apt preferences that should pin NVIDIA's packages has a name that apt ignores.
 
 apt reads files of preferences.d whose name has no ending or ends in .pref, of letters, digits, hyphens, underscores and
-dots. Any other is left out with a notice that nobody sees, and nothing is pinned.
+dots. It ignores any other with a notice that nobody sees, and nothing is pinned.
 """
 
 from hostagent.check import Findings, Step, check, fail, need

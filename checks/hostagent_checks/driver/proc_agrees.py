@@ -1,4 +1,4 @@
-"""The kernel says two different versions of the loaded module: the evidence of this host cannot be trusted.
+"""The kernel gives two different versions for the loaded module: what is read from this host cannot be trusted.
 
 /sys and /proc take the version from one module. When they differ, one of them is not this kernel's: a stale bind mount in a
 container, or a snapshot of two moments.

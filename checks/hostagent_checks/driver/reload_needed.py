@@ -1,7 +1,7 @@
 """The module on disk is not the one that is loaded: the driver was changed since it was loaded, and a reboot is pending.
 
-What runs keeps running. New processes use the new user libraries with the old module, see `driver.library_match`. Where
-the module files are older than this boot, the boot loaded another copy: the initramfs holds an old module, and a
+What runs keeps running. New processes use the new user libraries with the old module, see `driver.library_match`. If
+the module files are older than this boot, the boot loaded another copy: the initramfs contains an old module, and a
 reboot alone changes nothing.
 """
 

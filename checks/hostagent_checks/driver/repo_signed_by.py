@@ -1,7 +1,7 @@
 """Two apt sources name one repository with different keys: apt reads neither, and every update on this host fails.
 
 The message is "Conflicting values set for option Signed-By". Old list files of the toolkit (libnvidia-container.list,
-nvidia-docker.list, nvidia-container-runtime.list) beside the present one are the usual cause.
+nvidia-docker.list, nvidia-container-runtime.list) next to the present one are the usual cause.
 """
 
 from itertools import combinations

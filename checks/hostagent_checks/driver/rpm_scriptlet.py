@@ -1,4 +1,4 @@
-"""The package manager said "Complete!", and there is no kernel module: the package's script failed without anyone being told.
+"""The package manager said "Complete!", and there is no kernel module: the package's script failed, and nobody was told.
 
 rpm goes on when a script after the installation fails, so the package counts as installed. The DKMS package of the driver builds
 the module in that script; without a compiler, headers or an initramfs tool nothing was built, or not even registered. EKS's images keep the

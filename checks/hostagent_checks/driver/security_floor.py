@@ -1,7 +1,7 @@
 """The driver is older than the first release of its branch that holds the fixes of NVIDIA's newest known security bulletin.
 
 Anybody who can open the driver's device nodes, a container with a GPU included, can use those faults. The newest
-bulletin that this release of the agent knows is named in the finding: a later one may have raised the floor again.
+bulletin that this release of hostagent knows is named in the finding: a later one may have raised the floor again.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

@@ -1,4 +1,4 @@
-"""Automatic upgrades may replace the driver or the toolkit at night, below running jobs.
+"""Automatic upgrades may replace the driver or the toolkit at night, while jobs run.
 
 The libraries are then newer than the loaded kernel module, and every new GPU container fails until a reboot. What protects a
 package is a hold, a pin, or the blacklist of the upgrader; an upgrader that takes nothing from a package's repository is no risk to it.

@@ -1,6 +1,6 @@
-"""The driver is of another version than the profile wants: jobs built against it may not start.
+"""The driver has a version that the profile does not accept: jobs may not start.
 
-Judged is the driver that is there: the loaded module, else the kernel's module on disk, else the libraries, else the packages. The
+The check looks at the loaded module, else at the kernel's module on disk, else at the libraries, else at the packages. The
 finding says which.
 """
 

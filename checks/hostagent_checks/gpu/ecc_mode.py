@@ -1,7 +1,7 @@
-"""Memory error correction is not as the profile wants it.
+"""Memory error correction (ECC) is on or off against the profile.
 
 Without it, memory faults turn into wrong results instead of errors. With it, some older cards have less memory.
-GeForce and TITAN cards and those for workstations come without it or with it off, and are not judged for that.
+GeForce and TITAN cards and those for workstations come without it or with it off; they are left out.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

@@ -1,10 +1,10 @@
 """The GPU had memory errors that ECC could not correct, since its driver was loaded.
 
 Each of them ended a program or spoiled its data. An error in the GPU's memory for which a row waits to be remapped is contained:
-the GPU goes on, and a reset in a service window mends it, so it warns. Errors in SRAM, and those for which no remap waits, fail.
-The counters begin anew when the driver is loaded or the GPU is reset; `gpu.ecc_lifetime` has those of the GPU's life. They tell nothing
-of remaps, of the SRAM threshold, or of faults before: each has its own check. Where the log of this boot says that an error of this GPU
-was not contained (Xid 95) it fails.
+the GPU goes on, and a reset in a service window fixes it, so this warns. Errors in SRAM, and those for which no remap waits, fail.
+The counters restart when the driver is loaded or the GPU is reset; `gpu.ecc_lifetime` has those of the GPU's life. Remaps,
+the SRAM threshold and earlier faults have their own checks. If the log of this boot says that an error of this GPU
+was not contained (Xid 95), the check fails.
 """
 
 from typing import NamedTuple

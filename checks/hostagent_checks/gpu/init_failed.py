@@ -1,9 +1,9 @@
-"""The driver could not initialise a GPU: 'No devices were found', or one GPU less.
+"""The driver could not initialise a GPU: tools say 'No devices were found', or show one GPU less.
 
 GSP is the processor on the GPU that runs most of the driver. Its firmware file may be missing for this driver, it may
 refuse to start, or an earlier crash left its protected memory (WPR2) locked, which only a power cycle clears. An open
-module on a GPU older than Turing fails here too. A GPU that NVML has now all the same only warns, and not when the module was loaded
-again since. Lines that name no GPU are held against all that are NVIDIA's to drive. Nouveau's lines do not count.
+module on a GPU older than Turing fails here too. A GPU that NVML lists now only warns, and passes if the module was loaded
+again since. Lines that name no GPU count for every GPU that NVIDIA's driver should have. Nouveau's lines do not count.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn

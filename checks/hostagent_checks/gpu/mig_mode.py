@@ -1,4 +1,4 @@
-"""MIG is not as the profile wants it: on a GPU cut into instances a job for a whole GPU does not start, and the reverse."""
+"""MIG is on or off against the profile: a job for a whole GPU does not start on a GPU that is cut into instances, and the reverse."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu

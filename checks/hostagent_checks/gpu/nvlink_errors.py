@@ -1,6 +1,6 @@
 """An NVLink of the GPU counts many replays, recoveries or CRC errors: collectives slow down, and the link may drop.
 
-The counters run from the load of the driver. A good link counts few or none in months; the limit leaves room for a few retrained links.
+The counters run from the load of the driver. A healthy link counts few or none in months; the limit leaves room for a few retrained links.
 """
 
 from typing import NamedTuple

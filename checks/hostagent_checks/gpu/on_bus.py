@@ -1,7 +1,7 @@
 """The GPU fell off the PCIe bus: reads of its configuration space give all ones, and the link is dead.
 
-It may still have a name in /proc and in NVML. Only a power cycle brings it back; a loose seat, a bad riser, too little
-power or heat are the usual causes.
+It may still have a name in /proc and in NVML. A reboot may bring it back, else a power cycle does; a loose seat, a
+bad riser, too little power or heat are the usual causes.
 """
 
 from hostagent.check import Findings, Step, check, fail, need

@@ -1,7 +1,7 @@
 """The GPU's PCIe link is slower than that of its peers.
 
-GPUs lower their link speed when they are idle, so a low speed alone says nothing, and an idle GPU is not judged. Judged
-are the highest speed that the GPU offers, against its peers, and the speed of a busy GPU while a busy peer runs faster.
+GPUs lower their link speed when they are idle, so a low speed alone says nothing, and an idle GPU passes. The check
+compares the highest speed that the GPU offers with that of its peers, and the speed of a busy GPU with that of a busy peer.
 """
 
 import re

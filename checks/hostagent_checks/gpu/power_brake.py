@@ -1,7 +1,7 @@
 """The host's hardware slows the GPU down: its power supply asks for less load.
 
-A lost power supply or a limit of the rack is the usual cause. A GPU at its own power limit is normal under load and not
-judged.
+A lost power supply or a limit of the rack is the usual cause. A GPU at its own power limit is normal under load and does
+not count.
 """
 
 from hostagent.check import Findings, Step, check, fail, need

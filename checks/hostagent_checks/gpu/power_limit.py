@@ -1,7 +1,7 @@
-"""The GPU may use less power than its peers, or than the profile wants: it is slower than they are under load.
+"""The GPU may use less power than its peers, or than the profile allows: it is slower than they are under load.
 
-Somebody set a limit with nvidia-smi, or the rack's controller did. A limit that all GPUs of a kind have alike is meant, as on a fleet that
-is short of power; `min_share` of the default limit, set in the profile, judges these too.
+Somebody set a limit with nvidia-smi, or the rack's controller did. A limit that all GPUs of a kind share is taken as intended, as
+on a fleet that is short of power; `min_share` in the profile finds these, too.
 """
 
 from typing import NamedTuple

@@ -1,9 +1,9 @@
-"""The host has fewer GPUs than a ready host has, or none that jobs can have.
+"""The host has fewer GPUs than it should have, or none that jobs can use.
 
-Counted is what the PCI bus shows, so a GPU that the driver cannot use still counts here: `gpu.count_agrees` names that
+What the PCI bus shows counts, so a GPU that the driver cannot use still counts here: `gpu.count_agrees` names that
 one. A GPU missing from PCI has lost its power or its seat, or its riser or switch is broken. GPUs of other vendors are
-named and not judged. GPUs that are all held for virtual machines (vfio-pci), or that the driver is told to leave alone, leave a
-host without any: `nvswitch.board` judges whether a board has all that it was built with.
+named and not checked. A host has none if all of them are reserved for virtual machines (vfio-pci), or if the driver is told to leave
+them alone. `nvswitch.board` checks whether a board has all that it was built with.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn

@@ -1,4 +1,4 @@
-"""A GPU is another product than the profile wants: a job sized for its memory or its instructions does not fit."""
+"""A GPU is another product than the profile asks for: a job sized for its memory or its instructions does not fit."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu

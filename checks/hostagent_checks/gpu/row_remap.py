@@ -1,4 +1,4 @@
-"""A failed row remap: the GPU has no spare rows left and must be replaced, not reset."""
+"""A row remap failed: the GPU has no spare rows left and must be replaced, not reset."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The host has GPUs of different products: a job on all of them runs at the pace, and with the memory, of the least."""
+"""The host has GPUs of different products: a job on all of them runs at the speed, and with the memory, of the smallest."""
 
 from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Gpu

@@ -1,4 +1,4 @@
-"""The GPU slows itself down because it, or its memory, is too hot: every job that includes it runs at its pace."""
+"""The GPU slows itself down because it, or its memory, is too hot: every job that includes it runs at its speed."""
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.gpu import Gpu

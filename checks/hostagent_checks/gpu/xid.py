@@ -1,14 +1,14 @@
 """The driver logged a fault (Xid) of a GPU since the host was booted, and nothing has ended it.
 
-The finding gives NVIDIA's meaning of the code and what to do. Faults after which the GPU is not to be trusted fail;
-others warn, codes that nobody documents too. What programs cause is listed by `gpu.xid_application`. A GPU that has gone
-from PCI is named here all the same.
+The finding gives NVIDIA's meaning of the code and what to do. Faults after which the GPU cannot be trusted fail;
+others warn, and so do codes that are not documented. `gpu.xid_application` lists what programs cause. A GPU that has disappeared
+from PCI is named here, too.
 
 A fault is over when the driver says later that this GPU needs no recovery any more (an Xid 154 to "None", as after a reset), or when
-its module was loaded again, and NVML lists the GPU now: `gpu.xid_ended` tells of it. What only a new board ends is never over. The same
-code on the same GPU after it was ended once warns for a day. `ignore` in the profile takes codes that were looked at.
+its module was loaded again, and NVML lists the GPU now: `gpu.xid_ended` reports it. What only a new board ends is never over. The same
+code on the same GPU after its end warns for a day. `ignore` in the profile takes codes that somebody has looked at.
 
-A log that reaches back neither to the boot nor a day has lost faults, for all one knows: it warns.
+A log that reaches back neither to the boot nor a day may have lost faults: it warns.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Programs hit faults on a GPU: accesses out of bounds, exceptions. The programs are the usual cause, the GPU is well.
+"""Programs hit faults on a GPU: accesses out of bounds, exceptions. The programs are the usual cause; the GPU is healthy.
 
 The same code from many programs on one GPU, and on no other, does point at the GPU.
 """

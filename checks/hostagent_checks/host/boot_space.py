@@ -1,4 +1,4 @@
-"""A /boot without room for one more initramfs: the next kernel or driver update leaves a truncated one.
+"""/boot has no room for one more initramfs: the next kernel or driver update leaves a truncated one.
 
 Every driver change rebuilds the initramfs of each kernel, and each is 60 to 200 MB with the driver's firmware in it. A node
 whose initramfs was cut short does not come back from its reboot.

@@ -1,4 +1,4 @@
-"""The kernel's clock follows no time source: certificates and leases fail, and logs of several nodes cannot be laid side by side.
+"""The kernel's clock follows no time source: certificates and leases fail, and logs of several hosts cannot be compared.
 
 Read from the kernel (adjtimex), so that any time daemon counts.
 """

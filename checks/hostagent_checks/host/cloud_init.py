@@ -1,6 +1,6 @@
-"""cloud-init still works on this node: drivers, users and mounts of the first boot may not be there yet.
+"""cloud-init has not finished on this host: drivers, users and mounts of the first boot may not be there yet.
 
-A node in this state for more than some minutes has a hung first-boot script.
+A host in this state for more than some minutes has a hung first-boot script.
 """
 
 from hostagent.check import Findings, Step, check, fail, need

@@ -1,4 +1,4 @@
-"""A root, /usr or /var filesystem that is nearly full: the next driver build or image pull fails half-way.
+"""The filesystem of /, /usr or /var is nearly full: the next driver build or image pull fails half-way.
 
 A driver with its DKMS build needs about 2.5 GB on /usr and /var. A package manager that runs out of space leaves packages
 half-configured, and the module of the next kernel is not built.

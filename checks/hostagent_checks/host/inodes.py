@@ -1,6 +1,6 @@
-"""A filesystem with space left and no inodes: files cannot be made, and every message says "No space left on device".
+"""A filesystem has space left and no inodes: no file can be created, and every message says "No space left on device".
 
-Kernel headers and container layers are many small files. Filesystems that make inodes as they need them are not judged.
+Kernel headers and container layers are many small files. Filesystems that make inodes as they need them are left out.
 """
 
 from typing import NamedTuple

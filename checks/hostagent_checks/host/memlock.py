@@ -2,7 +2,7 @@
 
 Every buffer that a network card reads by itself is registered, and registered memory counts as locked. A container inherits
 the limit of its runtime's service, whatever a login shell says. A pod with CAP_IPC_LOCK is free of it, which is why some
-jobs work on such a node. Only hosts with an RDMA driver loaded are judged.
+jobs work on such a node. Only hosts with a loaded RDMA driver are checked.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""A package manager is at work: versions on this report may change while you read it, and an installation has to wait.
+"""A package manager is at work: versions in this report may change while you read it, and an installation has to wait.
 
 It is usual for some minutes a day. A lock that is held for hours is a hung upgrade; its process says which.
 """

@@ -1,6 +1,6 @@
 """An update waits for a reboot. Until then new programs meet an old kernel or an old driver.
 
-Running jobs go on; what starts anew may fail, often days after the update. Drain the node and reboot it at a time of your
+Running jobs continue; what starts now may fail, often days after the update. Drain the node and reboot it at a time of your
 choice, before it chooses one, and never before the kernel it boots into has an nvidia module (see `kernel.next_has_module`).
 """
 

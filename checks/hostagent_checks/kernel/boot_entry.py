@@ -1,4 +1,4 @@
-"""The boot loader's default entry is of a kernel that is gone, or which entry it takes could not be found out.
+"""The boot loader's default entry names a kernel that is gone, or the default entry could not be found.
 
 Neither alone is a fault of this host today. Where the entry is unread, checks of the next boot look at every installed kernel
 instead, and `kernel.next_has_module` warns where one of them has no nvidia module that fits.

@@ -1,6 +1,6 @@
 """A kernel has neither an nvidia module nor the headers that DKMS needs to build one.
 
-This is why the module is missing: DKMS builds the driver anew for each kernel, and skips a kernel without headers in silence.
+This is why the module is missing: DKMS builds the driver again for each kernel, and skips a kernel without headers in silence.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

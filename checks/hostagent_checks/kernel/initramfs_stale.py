@@ -1,7 +1,7 @@
 """The initramfs is older than the last change of its kernel's modules.
 
-Where it holds an nvidia module, the next boot loads that old one, and the user libraries do not match it, after each
-reboot again. Most servers keep the driver out of it, so this alone is no fault: `driver.reload_needed` says so when it is one.
+If it contains an nvidia module, each boot loads that old one, and the user libraries do not match it. Most servers keep the
+driver out of it, so this alone is no fault: `driver.reload_needed` says so when it is one.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

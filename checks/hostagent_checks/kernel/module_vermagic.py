@@ -1,8 +1,8 @@
 """The nvidia module was built for another kernel than the one whose directory it lies in: that kernel may refuse to load it.
 
-A kernel compares the module's vermagic with its own. Where both have symbol versions ("modversions") the release does not count, and
-the checksums of the symbols decide: so modules of weak-modules, of SUSE's KMP and of ELRepo serve many kernels. A module that was
-copied there by hand has been compared by nobody. Where a module is loaded, this is about the next boot.
+A kernel compares the module's vermagic with its own. Where both have symbol versions ("modversions") the release does not count,
+and the checksums of the symbols decide: so modules of weak-modules, of SUSE's KMP and of ELRepo serve many kernels. Nobody has
+compared a module that was copied there by hand. Where a module is loaded, this is about the next boot.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn

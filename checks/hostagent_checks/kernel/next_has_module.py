@@ -1,4 +1,4 @@
-"""The next reboot takes a kernel without an nvidia module that fits: the host works now and comes back without its GPUs.
+"""The kernel of the next boot has no nvidia module that fits: the host works now and comes back without its GPUs.
 
 A kernel update installs at once and takes effect at the next boot. Where the module of that kernel was not built
 (no headers, a failed DKMS build) or is not published yet (precompiled packages lag behind), nothing shows it until then.

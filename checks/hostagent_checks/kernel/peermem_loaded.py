@@ -1,4 +1,4 @@
-"""nvidia_peermem is not loaded though the profile wants it: network cards cannot reach GPU memory by the peer-memory path.
+"""nvidia_peermem is not loaded though the profile asks for it: network cards cannot reach GPU memory by the peer-memory path.
 
 NCCL then copies through host memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
 """

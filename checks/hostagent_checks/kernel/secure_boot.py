@@ -1,4 +1,4 @@
-"""Secure Boot refuses the nvidia module: it is not signed, or by a key that the firmware does not know.
+"""Secure Boot refuses the nvidia module: it has no signature, or one by a key that the firmware does not know.
 
 `modprobe nvidia` then says "Key was rejected by service" or "Required key not available". There are two places for
 keys of modules built on the host, /var/lib/shim-signed/mok (Ubuntu) and /var/lib/dkms (others), and enrolling the key of one

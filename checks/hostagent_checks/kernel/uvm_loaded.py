@@ -1,4 +1,4 @@
-"""nvidia_uvm is not loaded: CUDA cannot start in containers whose device nodes were listed before it was.
+"""nvidia_uvm is not loaded: CUDA cannot start in containers whose device nodes were listed before that module was loaded.
 
 A CUDA program on the host loads it by the setuid program nvidia-modprobe. A container cannot: without /dev/nvidia-uvm
 cuInit ends with error 999, and a CDI specification made in that state lacks the node until it is made again.

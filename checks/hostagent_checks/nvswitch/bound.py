@@ -1,4 +1,4 @@
-"""An NVSwitch has not NVIDIA's driver: the fabric manager cannot reach it, and no GPU can use NVLink through it."""
+"""NVIDIA's driver does not have an NVSwitch: the fabric manager cannot reach it, and no GPU can use NVLink through it."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nvswitch import Fabric

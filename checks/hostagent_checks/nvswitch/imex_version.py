@@ -1,4 +1,4 @@
-"""IMEX is of another version than the loaded driver: the daemon does not start, or its peers refuse it."""
+"""IMEX has another version than the loaded driver: the daemon does not start, or its peers refuse it."""
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver

@@ -1,4 +1,4 @@
-"""A library through which monitors talk to the NVSwitches has not the driver's version: DCGM and others see no switch."""
+"""A library by which monitors talk to the NVSwitches does not have the driver's version: DCGM and others see no switch."""
 
 from hostagent.check import Findings, Step, check, need, skip
 from hostagent.facts.driver import Driver

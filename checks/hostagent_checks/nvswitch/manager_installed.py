@@ -1,6 +1,6 @@
 """The host has NVSwitches and no fabric manager: CUDA fails with error 802, 'system not yet initialized'.
 
-A driver without it installs well and lists all GPUs. Hosts whose switches are elsewhere (GB200) need none.
+A driver without it installs and lists all GPUs. Hosts whose switches are elsewhere (GB200) need none.
 """
 
 from hostagent.check import Findings, Step, check, fail, need

@@ -1,7 +1,7 @@
-"""The fabric manager does not run.
+"""The fabric manager does not run: nothing sets up NVLink after the next reset, and CUDA then fails with error 802.
 
-Jobs that run go on, and the GPUs still show a completed fabric; yet the next GPU reset, the next fault of a link and the
-next boot find nobody, and CUDA fails with error 802. So what counts is the process, not the fabric's last state.
+Running jobs continue, and the GPUs still show a completed fabric; but nobody handles the next GPU reset, the next fault of a
+link and the next boot. So the process counts, not the fabric's last state.
 """
 
 from hostagent.check import Findings, Step, check, fail

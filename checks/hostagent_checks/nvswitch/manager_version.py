@@ -1,6 +1,6 @@
-"""The fabric manager is of another version than the loaded driver: it refuses to start, and CUDA fails with error 802.
+"""The fabric manager has another version than the loaded driver: it refuses to start, and CUDA fails with error 802.
 
-The newer packages of it have no branch in their name, so an upgrade moves them alone to the newest branch.
+The newer packages of it have no branch in their name, so an upgrade takes only them to the newest branch.
 """
 
 from hostagent.check import Findings, Step, check, need, skip

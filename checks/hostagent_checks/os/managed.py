@@ -1,7 +1,7 @@
 """Somebody else replaces this operating system as a whole: what is installed by hand is gone after the next update.
 
-The verdict does not suffer. Packages must not be installed over it: the owner's own way to choose a driver
-is the one to take.
+No verdict depends on this. Install no packages over it: choose a driver in the way that the owner
+offers.
 """
 
 from hostagent.check import Findings, Step, check, fail, need

@@ -1,6 +1,6 @@
-"""The platform is recognised, and where it keeps the driver is not known: what has no place cannot be looked at.
+"""hostagent recognises the platform and does not know where it keeps the driver, so it cannot look at it.
 
-The checks of these parts do not apply then, all others count. The host is unknown, never ready by what was not looked at.
+The checks of these parts do not apply; all others count. The host is unknown, never ready because something was not looked at.
 """
 
 from hostagent.check import Findings, Step, check, need

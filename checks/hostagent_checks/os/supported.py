@@ -1,6 +1,6 @@
 """NVIDIA publishes no driver packages for this distribution or version.
 
-A driver of NVIDIA's cannot be installed as a package there. Where one of the distribution's own (Arch, Fedora's RPM Fusion, NixOS) or the
+NVIDIA's driver cannot be installed as a package there. Where one of the distribution's own (Arch, Fedora's RPM Fusion, NixOS) or the
 .run installer's serves the GPUs now, this does not apply: its owner brings its fixes.
 """
 

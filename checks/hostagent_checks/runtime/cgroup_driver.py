@@ -1,4 +1,4 @@
-"""The runtime manages cgroups beside systemd: two managers of one tree, and pods that die under memory pressure.
+"""The runtime manages cgroups, and so does systemd: two managers of one tree, and pods die under memory pressure.
 
 On a host that systemd manages, the kubelet and the runtime both have to use the systemd driver. With cgroupfs in one of them pods are
 killed or not counted when resources get short; with different drivers they do not start. A kubelet that says cgroupfs itself has chosen

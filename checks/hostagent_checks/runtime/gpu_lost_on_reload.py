@@ -1,7 +1,7 @@
 """Running containers will lose their GPUs: "Failed to initialize NVML: Unknown Error" after a systemctl daemon-reload.
 
 In its legacy mode the toolkit adds the device nodes behind the runtime's back. With the systemd cgroup driver, systemd owns the device
-rules and writes them anew at each daemon-reload, without the GPUs. Package upgrades do that reload on their own. CDI, which the mode auto
+rules and writes them again at each daemon-reload, without the GPUs. Package upgrades do that reload on their own. CDI, which the mode auto
 uses, tells the runtime about the devices and is not affected.
 """
 

@@ -2,7 +2,7 @@
 
 It happens when the toolkit was removed or moved and the runtime's configuration stayed, or when the GPU Operator's copy below
 /usr/local/nvidia/toolkit went away with its DaemonSet. The entry that jobs get (the one called nvidia, the default, or the only one)
-must have its program; another beside it fails those alone that ask for it by name. MicroK8s writes such an entry on every node.
+must have its program; another entry fails only the jobs that ask for it by name. MicroK8s writes such an entry on every node.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn

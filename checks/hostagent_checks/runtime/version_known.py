@@ -1,4 +1,4 @@
-"""The runtime's version could not be read, or is newer than any that was measured: it is judged by the newest rules that are known.
+"""The runtime's version could not be read, or is newer than any that was measured: the newest known rules are used.
 
 Each version reads its configuration in its own way. A newer one is taken to read what the newest known one reads, and nothing is called
 refused that only an older one is known to refuse.

@@ -1,6 +1,6 @@
 """The runtime's version could not be read, and an older one that it may be would read its configuration otherwise.
 
-The rest of the report judges it by the newest rules that are known. An older version may ignore the tables that give containers a GPU,
+The rest of the report uses the newest known rules. An older version may ignore the tables that give containers a GPU,
 or refuse the file.
 """
 

@@ -1,4 +1,4 @@
-"""Nothing keeps the toolkit at its version where upgrades come by themselves, or only some of its packages are kept there.
+"""Automatic upgrades are on and nothing holds the toolkit, or only some of its packages are held.
 
 An upgrade then replaces the program that starts every GPU container while jobs run. With only some of the four pinned,
 the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (= …) but … is to be installed".

@@ -1,4 +1,4 @@
-"""The toolkit's packages are of different versions: one of them was upgraded alone.
+"""The toolkit's packages have different versions: one of them was upgraded alone.
 
 The hook, the command-line tool and the library are built and tested together and talk to each other without a stable
 interface. This comes about when only some of the four names are given a version or a pin.

@@ -1,8 +1,8 @@
-"""The toolkit is of another version than the profile wants: what containers get differs from what jobs were tested with.
+"""The toolkit has a version that the profile does not accept: containers get something else than jobs were tested with.
 
 Versions with two fields, release candidates and package suffixes are compared as versions: a candidate is older than its release.
 Where the profile gives the toolkit to a container, or to any owner and the host has no packages of it, the copy that the GPU Operator
-puts on the host is judged. Newer than an exact pin may be the fix of a vulnerability: the profile is then what changes, not the toolkit.
+puts on the host counts. A version that is newer than an exact pin may fix a vulnerability: then change the profile, not the toolkit.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
