@@ -1,4 +1,4 @@
-"""Shared memory (/dev/shm) is small: NCCL between the GPUs of one host, and data loaders, fail with "No space left on device" or a bus error.
+"""Shared memory (/dev/shm) is small: NCCL between the GPUs of one host, and data loaders, fail with "No space left on device" or SIGBUS.
 
 Jobs that run on the host itself (Slurm) and pods with the host's IPC share this one; it is half of the memory unless
 somebody sized it. A pod's own /dev/shm depends on its volume.
