@@ -101,12 +101,12 @@ def gpu_lines(report: Report) -> tuple[str, ...]:
 
 def remarks(report: Report) -> tuple[str, ...]:
     """What a reader must know before believing the verdict."""
-    kind = "a simulated host" if report.simulated else _READ_FROM.get(report.read_from, "")
+    kind = "a made-up host" if report.simulated else _READ_FROM.get(report.read_from, "")
     when = moment(report.observed_at)
     if report.replayed and not report.simulated:
         when = f"{when} ({ago(max(0.0, time.time() - report.observed_at))} ago)"
     lines = [
-        f"from a recording{f' of {kind}' if kind else ''}, {when}"
+        f"from a snapshot{f' of {kind}' if kind else ''}, {when}"
         if report.replayed
         else f"read{f' from {kind}' if kind else ''} at {when}"
     ]
@@ -115,7 +115,7 @@ def remarks(report: Report) -> tuple[str, ...]:
         and not report.partial
         and not any((one.scope, one.severity) == ("fabric", "critical") and one.outcome != "skip" for one in report.findings)
     ):
-        lines.append("multi-node: nothing beyond this node was checked")
+        lines.append("multi-node: only this node was checked")
     return tuple(lines)
 
 

@@ -54,7 +54,8 @@ def _add_quiet(page: "_Page", report: Report) -> None:
     """A healthy host in a few lines: what counts in no verdict is named, not told."""
     page.add(visible("; ".join(remarks(report))))
     for section in sections(report):
-        page.add(f"{section.title}  {'; '.join(headline(group) for group in section.groups)}", then="  ")
+        more = len(section.groups) - 1
+        page.add(f"{section.title}  {headline(section.groups[0])}{f', and {more} more (-v tells them)' if more else ''}", then="  ")
     _add_gaps(page, gaps(report), verbose=False)
     _add_list(page, "TURNED OFF", turned_off(report))
 
