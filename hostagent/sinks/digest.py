@@ -106,9 +106,7 @@ def remarks(report: Report) -> tuple[str, ...]:
     if report.replayed and not report.simulated:
         when = f"{when} ({ago(max(0.0, time.time() - report.observed_at))} ago)"
     lines = [
-        f"from a snapshot{f' of {kind}' if kind else ''}, {when}"
-        if report.replayed
-        else f"read{f' from {kind}' if kind else ''} at {when}"
+        f"from a snapshot{f' of {kind}' if kind else ''}, {when}" if report.replayed else f"read{f' from {kind}' if kind else ''} at {when}"
     ]
     if (
         report.verdict.multi_node in PLACEABLE

@@ -56,7 +56,9 @@ def _wanted_of(name: str, profile: Profile) -> str:
 
 
 def _wanted(lock: VersionLock, profile: Profile) -> str:
-    """The constraint on what a lock names; only the driver's versions begin with three digits, so "Package: *" is told by that."""
+    """The constraint on what a lock names; driver versions begin with three digits and toolkit versions
+    do not, so a lock on "*" is sorted by its version.
+    """
     prefix = _prefix(lock)
     if not prefix:
         return ""

@@ -22,7 +22,7 @@ def _stem(name: str) -> str:
 
 
 def other_versions(packages: Iterable[Package], driver: Driver, kernel: Kernel) -> Findings:
-    """A failure for each package that has not the loaded driver's version."""
+    """A failure per package whose version is not that of the loaded driver."""
     loaded = need(driver.loaded_version)
     for package in packages:
         if package.upstream != loaded:
