@@ -110,9 +110,7 @@ def remarks(report: Report) -> tuple[str, ...]:
     if report.replayed and not report.simulated:
         when = f"{when} ({ago(max(0.0, time.time() - report.observed_at))} ago)"
     lines = [
-        f"from a snapshot{f' of {kind}' if kind else ''}, {when}"
-        if report.replayed
-        else f"read{f' from {kind}' if kind else ''} at {when}"
+        f"from a snapshot{f' of {kind}' if kind else ''}, {when}" if report.replayed else f"read{f' from {kind}' if kind else ''} at {when}"
     ]
     if report.read_from == "image" and not report.host.kernel and not report.partial:
         lines.append("this image has no kernel below /lib/modules: the driver's module, and what must match it, were not checked")

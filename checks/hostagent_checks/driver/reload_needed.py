@@ -1,7 +1,7 @@
 """The module on disk is not the one that is loaded: the driver was changed since it was loaded, and a reboot is pending.
 
-What runs keeps running. New processes use the new user libraries with the old module, see `driver.library_match`. Where
-the module files are older than this boot, the boot loaded another copy: the initramfs holds an old module, and a
+What runs keeps running. New processes use the new user libraries with the old module, see `driver.library_match`. If
+the module files are older than this boot, the boot loaded another copy: the initramfs contains an old module, and a
 reboot alone changes nothing.
 """
 
@@ -22,6 +22,10 @@ from hostagent.knowledge.ladder import REBOOT
     headline="The loaded driver is not the one on disk",
     remedy=(REBOOT,),
     references=("modinfo(8), fields version and srcversion",),
+    confirm=(
+        "cat /sys/module/nvidia/version  # the loaded driver",
+        "modinfo -F version nvidia  # the module on disk",
+    ),
 )
 def reload_needed(driver: Driver, kernel: Kernel, packages: Packages | Unread) -> Findings:
     loaded = need(driver.loaded_version)

@@ -42,6 +42,7 @@ _PODMAN = (
         "NVIDIA Container Toolkit, Installation Guide: configuring containerd",
         "Kubernetes, KubeletConfiguration: containerRuntimeEndpoint",
     ),
+    confirm=("systemctl status containerd docker crio",),
 )
 def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     kind = profile.runtime.kind
