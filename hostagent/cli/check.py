@@ -2,17 +2,18 @@
 
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from hostagent.cli.options import colour_wanted, evidence, evidence_options, terminal_width, warn, write
+from hostagent.cli.options import color_option, colour_wanted, evidence, evidence_options, terminal_width, warn, write
 from hostagent.cli.streams import complain
 from hostagent.deadline import time_limit
 from hostagent.errors import OutOfTime
 from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
-from hostagent.report import PLACEABLE, Report, shortened, state
+from hostagent.report import Report, shortened, state
+from hostagent.report.exitcode import Asked
 from hostagent.sinks import FORMATS, Format, render
 from hostagent.smallfile import reason
 
@@ -25,9 +26,7 @@ RENDERING_S = 0.8
 #: Seconds that a pipe or device gets at least to take the report.
 DELIVERING_S = 0.4
 ProfileFiles = tuple[tuple[str, str], ...]
-#: Verdicts that exit with 0.
-_PASSES = {"not-ready": PLACEABLE, "degraded": ("ready",)}
-_SCOPES = {"single": "single_node", "multi": "multi_node"}
+_SCOPES: dict[str, Literal["single_node", "multi_node"]] = {"single": "single_node", "multi": "multi_node"}
 
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,6 +57,7 @@ _SCOPES = {"single": "single_node", "multi": "multi_node"}
 )
 @click.option("--save-state", is_flag=True, help="Write the verdict to the state file with --profile, too.")
 @click.option("-v", "--verbose", is_flag=True, help="Text: also list what passed and what did not apply.")
+@color_option
 @evidence_options
 def command(
     profile_name: str,
@@ -69,9 +69,10 @@ def command(
     output: str,
     only: tuple[str, ...],
     skip: tuple[str, ...],
-    fail_on: str,
+    fail_on: Literal["not-ready", "degraded"],
     save_state: bool,
     verbose: bool,
+    colour: str,
     **where: Any,
 ) -> int:
     """Judge a host: is it ready for GPU jobs, and if not, why.
@@ -90,11 +91,13 @@ def command(
         _remember(report, loaded.files)
     if verbose:
         _tell_crashes(report)
-    text = rendered(report, form, colour=colour_wanted(output), width=terminal_width(), verbose=verbose)
+    asked = Asked(_SCOPES[scope], fail_on)
+    told: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "asked": asked}
+    text = rendered(report, form, colour=colour_wanted(output, colour), **told)
     write(text, output, ends=max(ends, time.monotonic() + DELIVERING_S))
     for other, path in others:
-        write(rendered(report, other), path, ends=max(ends, time.monotonic() + DELIVERING_S))
-    return 0 if getattr(report.verdict, _SCOPES[scope]) in _PASSES[fail_on] else 1
+        write(rendered(report, other, **told), path, ends=max(ends, time.monotonic() + DELIVERING_S))
+    return 0 if asked.succeeds(report) else 1
 
 
 def _form(form: Format, *, as_json: bool, quiet: bool) -> Format:

@@ -75,7 +75,8 @@ def _group(members: list[Judgement], order: Callable[[Judgement], Any]) -> Group
     causes = [one for one in found if _is_cause(one.finding)] or found
     cause = min(causes, key=lambda one: (rank_of(one.finding), order(one.finding), one.finding.code, one.finding.message))
     under = sorted((one for one in found if one is not cause), key=lambda one: (order(one.finding), one.finding.code, one.finding.message))
-    unknown = tuple(one for one in members if one not in told)
+    shown = {id(one) for one in told}
+    unknown = tuple(one for one in members if id(one) not in shown)
     return Group(cause, tuple(under), unknown, min(rank_of(one) for one in members))
 
 

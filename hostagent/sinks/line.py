@@ -1,11 +1,13 @@
 """The report on one line: for a drain reason, the message of the day, Nagios."""
 
 from hostagent.report import Report
-from hostagent.report.told import steps
+from hostagent.report.inventory import inventory
+from hostagent.sinks.digest import first_steps
 from hostagent.sinks.words import WORDS
 from hostagent.visible import visible
 
 _CHARS = 200
+_CUT = "..."
 
 
 def render_line(report: Report) -> str:
@@ -14,8 +16,16 @@ def render_line(report: Report) -> str:
     At most 200 characters, the same from run to run: no times, no counters, no serial numbers.
     """
     single, multi = report.verdict.single_node, report.verdict.multi_node
-    told = f"{report.headline}. " if report.headline else ""
-    todo = " ".join(step.text for step in steps(report)[:2] if not step.if_back)
-    others = "" if single == multi else f" (multi-node: {WORDS[multi]})"
-    line = visible(" ".join(f"{WORDS[single]}{others}{': ' if told or todo else ''}{told}{todo}".split()))
-    return f"{line if len(line) <= _CHARS else line[: _CHARS - 1] + '…'}\n"
+    others = "" if single == multi or report.partial else f" (multi-node: {WORDS[multi]})"
+    head = f"{WORDS[single]}{' by the selected checks' if report.partial else ''}{others}"
+    told = f"{report.headline}. {first_steps(report)}" if report.headline else inventory(report)
+    return f"{_cut(visible(' '.join(f'{head}: {told}'.rstrip(': ').split())))}\n"
+
+
+def _cut(line: str) -> str:
+    """At most `_CHARS`, whole words where there are any: what is cut ends in three dots, which every terminal has."""
+    if len(line) <= _CHARS:
+        return line
+    start = line[: _CHARS - len(_CUT)]
+    words, _, _ = start.rpartition(" ")
+    return f"{words if len(words) > _CHARS // 2 else start}{_CUT}"

@@ -1,27 +1,13 @@
 """The report for a person at a terminal: what happened and what to do, readable in ten seconds."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hostagent.report import Report
+from hostagent.report.inventory import gpu_rows
 from hostagent.report.told import Group, Told, devices, headline
-from hostagent.sinks.digest import (
-    Gap,
-    Section,
-    cage_lines,
-    gaps,
-    host_line,
-    passed,
-    remarks,
-    sections,
-    skipped,
-    summary,
-    todo,
-    told_line,
-    turned_off,
-    verdict_lines,
-)
-from hostagent.visible import visible
+from hostagent.sinks import digest, tables
+from hostagent.sinks.digest import short
 
 _COLOURS = {
     "not_ready": "\x1b[1;31m",
@@ -33,35 +19,45 @@ _COLOURS = {
     "NOT CHECKED": "\x1b[1;35m",
 }
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-_MIN_WIDTH = 40
+_MIN_WIDTH = 20
+#: Steps, rows and names of a list that are printed without -v, and commands of one step.
+_STEPS, _ROWS, _NAMES, _COMMANDS = 20, 12, 24, 8
+#: Columns that ids of one cause are filled up to.
+_ID = 28
+#: Characters of a command that anybody types or copies.
+_COMMAND = 1000
 
 
 def render_text(report: Report, *, colour: bool = False, width: int = 100, verbose: bool = False) -> str:
-    """Lines of at most `width` columns, except for words that are longer. `verbose` adds evidence, ids, what passed or did not apply."""
+    """Lines of at most `width` columns, except for words that are longer and commands, which stand as they are to be copied.
+
+    `verbose` adds evidence, ids, GPUs, what passed or did not apply; nothing is capped then but texts that nobody reads to their end.
+    """
     page = _Page(colour, max(width, _MIN_WIDTH))
-    for verdict, sentence in verdict_lines(report):
-        page.add(sentence, style=verdict)
+    for one in digest.statements(report):
+        page.add(f"{one.words}  {f'{one.what}. {one.todo}'.strip() if one.verdict != 'ready' else short(one.what)}", style=one.verdict)
     if report.verdict.single_node != "ready" or verbose:
-        page.add(host_line(report))
-    for remark in (*remarks(report), *(cage_lines(report) if verbose else ())):
-        page.add(visible(remark))
-    _add_steps(page, report)
-    told = sections(report)
+        page.add(digest.host_line(report))
+    for remark in (digest.read_line(report), *digest.remarks(report), *(digest.cage_lines(report) if verbose else ())):
+        page.add(short(remark))
+    _add_steps(page, report, verbose=verbose)
+    told = digest.sections(report)
     quiet = report.verdict.multi_node == report.verdict.single_node == "ready" and not verbose
     for section in told:
         if quiet and section.title in ("SECURITY", "WORTH KNOWING"):
             page.lines.append("")
-            page.add(f"{section.title}  {'; '.join(headline(group) for group in section.groups)}", then="  ")
+            page.add(f"{section.title}  {short('; '.join(headline(group) for group in section.groups))}", then="  ")
         else:
             _add_section(page, section, verbose=verbose)
-    _add_gaps(page, gaps(report), verbose=verbose)
-    _add_list(page, "TURNED OFF", turned_off(report))
+    _add_gaps(page, digest.gaps(report), verbose=verbose)
+    _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=verbose)
     if verbose:
+        _add_gpus(page, report)
         page.heading("PASSED")
-        page.add(", ".join(passed(report)), "  ")
-        _add_list(page, "NOT APPLICABLE", skipped(report))
+        page.add(", ".join(tables.passed(report)), "  ")
+        _add_list(page, "NOT APPLICABLE", tables.reasons(report, "skip"), verbose=True)
     page.lines.append("")
-    page.add(f"{summary(report)}.{_why(told)}")
+    page.add(_last_line(report, told))
     return "\n".join(page.lines) + "\n"
 
 
@@ -86,52 +82,89 @@ class _Page:
         self.add(text, style=style or text)
 
 
-def _add_steps(page: _Page, report: Report) -> None:
-    steps = todo(report)
+def _add_steps(page: _Page, report: Report, *, verbose: bool) -> None:
+    steps = digest.todo(report)
     if not steps:
         return
     page.heading("WHAT TO DO")
-    for number, step in enumerate(steps, 1):
-        text = f"If it comes back: {step.text}" if step.if_back else step.text
-        page.add(f"{number}. {visible(text)}", "  ", "     ")
-        if step.command:
-            page.lines.append(f"     {visible(step.command)}")
+    shown = steps if verbose else steps[:_STEPS]
+    for number, step in enumerate(shown, 1):
+        page.add(f"{number}. {step.text}", "  ", "     ")
+        commands = step.commands if verbose else [one for one in step.commands if len(one) <= _COMMAND][:_COMMANDS]
+        page.lines += [f"     {command}" for command in commands]
+        _add_rest(page, len(step.commands) - len(commands), "command", "     ")
+    _add_rest(page, len(steps) - len(shown), "step", "  ")
 
 
-def _add_section(page: _Page, section: Section, *, verbose: bool) -> None:
-    page.heading(section.heading, section.title)
-    for group in section.groups:
+def _add_rest(page: _Page, left: int, word: str, indent: str) -> None:
+    if left:
+        page.add(f"and {digest.count(left, word)} more: -v lists all", indent)
+
+
+def _add_section(page: _Page, section: digest.Section, *, verbose: bool) -> None:
+    page.heading(f"{section.title} ({section.size})", section.title)
+    causes, rest = (section.groups, ()) if verbose else digest.first_causes(section.groups)
+    for group in causes:
         if group.cause.devices:
-            page.add(devices(group.cause.devices), "  ")
-        for told in group.members:
-            _add_finding(page, told, group, verbose=verbose)
+            page.add(short(devices(group.cause.devices)), "  ")
+        indent = "    " if group.cause.devices else "  "
+        members, left = (group.members, ()) if verbose else digest.first_findings(group)
+        widest = min(max(len(told.finding.id) for told in members), _ID)
+        for told in members:
+            _add_finding(page, told, group, (indent, widest), verbose=verbose)
+        _add_more(page, left, indent)
+    _add_more(page, [told for group in rest for told in group.members], "  ")
 
 
-def _add_finding(page: _Page, told: Told, group: Group, *, verbose: bool) -> None:
-    one = told.finding
-    where = f"{devices(told.devices)}: " if told.devices != group.cause.devices and told.devices else ""
-    page.add(f"{one.id}  {where}{told_line(told)}", "    " if group.cause.devices else "  ", "        ")
+def _add_finding(page: _Page, told: Told, group: Group, column: tuple[str, int], *, verbose: bool) -> None:
+    one, (indent, widest) = told.finding, column
+    where = f"{short(devices(told.devices))}: " if told.devices != group.cause.devices and told.devices else ""
+    page.add(f"{digest.short_name(one.id):<{widest}}  {where}{digest.told_line(told)}", indent, "        ")
     for line in one.evidence if verbose else ():
-        page.add(visible(line), "        ", "            ")
+        page.add(short(line), "        ", "            ")
 
 
-def _add_gaps(page: _Page, missing: Iterable[Gap], *, verbose: bool) -> None:
-    for number, gap in enumerate(missing):
-        if not number:
-            page.heading("NOT CHECKED")
-        checks = gap.ids[0] if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
-        whose = f" of {devices(gap.devices)}" if gap.devices else ""
+def _add_more(page: _Page, rest: Iterable[Told], indent: str) -> None:
+    for one in digest.more(rest):
+        where = f": {short(devices(one.devices))}" if one.devices else ""
+        page.add(f"{digest.short_name(one.id)}  {digest.count(one.number, 'more finding')}{where} (-v lists all)", indent, "        ")
+
+
+def _add_gaps(page: _Page, missing: Sequence[digest.Gap], *, verbose: bool) -> None:
+    if not missing:
+        return
+    page.heading("NOT CHECKED")
+    shown = missing if verbose else missing[:_ROWS]
+    for gap in shown:
+        checks = digest.short_name(gap.ids[0]) if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
+        whose = f" of {short(devices(gap.devices))}" if gap.devices else ""
         page.add(f"{checks}{whose}: {gap.reason}", "  ", "      ")
         if verbose and len(gap.ids) > 1:
-            page.add(", ".join(gap.ids), "      ")
+            page.add(", ".join(map(digest.short_name, gap.ids)), "      ")
+    _add_rest(page, len(missing) - len(shown), "missing answer", "  ")
 
 
-def _add_list(page: _Page, title: str, rows: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-    for number, (message, ids) in enumerate(rows):
-        if not number:
-            page.heading(title)
-        page.add(f"{message}: {', '.join(ids)}", "  ", "      ")
+def _add_list(page: _Page, title: str, reasons: Sequence[tuple[str, tuple[str, ...]]], *, verbose: bool) -> None:
+    if not reasons:
+        return
+    page.heading(title)
+    shown = reasons if verbose else reasons[:_ROWS]
+    for message, names in shown:
+        told = names if verbose else names[:_NAMES]
+        left = f" and {len(names) - len(told)} more" if len(told) < len(names) else ""
+        page.add(f"{message}: {', '.join(told)}{left}", "  ", "      ")
+    _add_rest(page, len(reasons) - len(shown), "reason", "  ")
 
 
-def _why(told: tuple[Section, ...]) -> str:
-    return f" Why: hostagent checks show {told[0].groups[0].cause.finding.id}" if told else ""
+def _add_gpus(page: _Page, report: Report) -> None:
+    gpus = gpu_rows(report)
+    if gpus:
+        page.heading("GPUS")
+    for row in gpus:
+        page.add("  ".join(digest.short_name(cell) for cell in row if cell), "  ", "      ")
+
+
+def _last_line(report: Report, told: Sequence[digest.Section]) -> str:
+    counts, took = ", ".join(f"{count} {name}" for count, name in digest.summary(report)), digest.took(report)
+    why = f" Why: hostagent checks show {digest.short_name(told[0].groups[0].cause.finding.id)}" if told else ""
+    return f"{counts}{f' ({took})' if took else ''}.{why}"
