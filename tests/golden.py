@@ -15,7 +15,7 @@ from hostagent import profile
 from hostagent.report import Report
 from hostagent.sinks import render
 from hostagent.source import tape
-from hostagent.source.tape import ReplayBackend
+from hostagent.source.tape import ReplayBackend, Tape
 from tests.judged import judged
 
 HOSTS, GOLDEN = Path(__file__).parent / "hosts", Path(__file__).parent / "golden"
@@ -34,12 +34,19 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in HOSTS.glob("*/tape.json"))
 
 
+def recorded(name: str) -> Tape:
+    return tape.load(str(HOSTS / name))
+
+
+def loaded(name: str) -> profile.Loaded:
+    """The profile that the host's expectation names."""
+    return profile.load(yaml.safe_load((HOSTS / name / "expect.yaml").read_text(encoding="utf-8"))["profile"], site_file="")
+
+
 @functools.cache
 def report(name: str) -> Report:
     """As ``hostagent check --from tests/hosts/NAME`` makes it; the run took 0.04 s."""
-    recorded = tape.load(str(HOSTS / name))
-    loaded = profile.load(yaml.safe_load((HOSTS / name / "expect.yaml").read_text(encoding="utf-8"))["profile"], site_file="")
-    made = judged(ReplayBackend(recorded), loaded, replayed=True, recorded_at=recorded.recorded_at)
+    made = judged(ReplayBackend(recorded(name)), loaded(name), replayed=True, recorded_at=recorded(name).recorded_at)
     return replace(made, timings_ms={"total": _TOOK_MS})
 
 

@@ -30,7 +30,7 @@ def main(folder: Path) -> None:
         picture(browser, opened, folder / f"{name}.open.png", (1200, 4000))
         phone(browser, opened, folder / f"{name}.phone.png")
         drive(browser, page, f"--print-to-pdf={folder / f'{name}.pdf'}", "--no-pdf-header-footer")
-    print(f"{len(NAMED)} hosts: {folder}/HOST.{{desktop,dark,open,phone}}.png and HOST.pdf")
+    print(f"{len(NAMED)} hosts: {folder}/HOST.{{desktop,dark,open,phone}}.png and HOST.pdf")  # noqa: T201
 
 
 def picture(browser: str, page: Path, to: Path, size: tuple[int, int], *, dark: bool = False) -> None:

@@ -76,6 +76,11 @@ def short(text: str, most: int = _TEXT) -> str:
     return visible(text) if len(text) <= most else f"{visible(text[:most])}... ({len(text)} characters)"
 
 
+def sentence(text: str) -> str:
+    """`text` with its full stop, where it was not cut."""
+    return text if not text or text.endswith((".", "…")) else f"{text}."
+
+
 def short_name(text: str) -> str:
     return short(text, _NAME)
 

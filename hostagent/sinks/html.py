@@ -61,7 +61,7 @@ def _header(report: Report) -> str:
 
 def _statement(one: digest.Statement) -> str:
     whose = f'<span class="whose">{escaped(one.whose)}</span>' if one.whose else ""
-    what = one.what if one.verdict == "ready" else f"{one.what}."
+    what = short(one.what) if one.verdict == "ready" else digest.sentence(one.what)
     badge = f'<strong class="badge {_VERDICTS[one.verdict]}"><span>{WORDS[one.verdict]}</span></strong>'
     return f'<div class="statement">{badge}{whose}\n<h1>{escaped(what)}</h1></div>\n'
 

@@ -2,7 +2,7 @@
 
 from hostagent.report import Report
 from hostagent.report.inventory import inventory
-from hostagent.sinks.digest import first_steps
+from hostagent.sinks.digest import first_steps, sentence
 from hostagent.sinks.words import WORDS
 from hostagent.visible import visible
 
@@ -18,8 +18,9 @@ def render_line(report: Report) -> str:
     single, multi = report.verdict.single_node, report.verdict.multi_node
     others = "" if single == multi or report.partial else f" (multi-node: {WORDS[multi]})"
     head = f"{WORDS[single]}{' by the selected checks' if report.partial else ''}{others}"
-    told = f"{report.headline}. {first_steps(report)}" if report.headline else inventory(report)
-    return f"{_cut(visible(' '.join(f'{head}: {told}'.rstrip(': ').split())))}\n"
+    told = f"{sentence(report.headline)} {first_steps(report)}" if report.headline else inventory(report)
+    words = f"{head}: {told}".rstrip(": ").replace("…", _CUT).split()
+    return f"{_cut(visible(' '.join(words)))}\n"
 
 
 def _cut(line: str) -> str:

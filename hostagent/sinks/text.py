@@ -35,7 +35,8 @@ def render_text(report: Report, *, colour: bool = False, width: int = 100, verbo
     """
     page = _Page(colour, max(width, _MIN_WIDTH))
     for one in digest.statements(report):
-        page.add(f"{one.words}  {f'{one.what}. {one.todo}'.strip() if one.verdict != 'ready' else short(one.what)}", style=one.verdict)
+        told = f"{digest.sentence(one.what)} {one.todo}".rstrip() if one.verdict != "ready" else short(one.what)
+        page.add(f"{one.words}  {told}".rstrip(), style=one.verdict)
     if report.verdict.single_node != "ready" or verbose:
         page.add(digest.host_line(report))
     for remark in (digest.read_line(report), *digest.remarks(report), *(digest.cage_lines(report) if verbose else ())):
