@@ -168,11 +168,9 @@ def check(
     `order` is for a check that is told at another place than its family, such as the cause of what other families find.
     `axis` "security" is for what a published vulnerability lets in: the profile's ``security`` says what that counts. `proved_by` are
     checks that show the same function at work now. Never of what nothing else shows: a GPU's health, what the log says, access.
-    `because` are checks whose findings a reader wants to hear first, the likeliest cause first: this one's findings are told under theirs.
-    `part` "" is for a check of a family with a part that judges something else, such as whose the part is.
-    `headline` tells at three in the morning what happened: "{device} has fallen off the PCIe bus". A `remedy` that is one text is one
-    step of that `action`.
-    Raises ``ValueError``, which names the mistake: a declaration is verified where it is made.
+    `because` are checks whose findings a reader wants to hear first, the likeliest first. `part` "" is for a check that judges something
+    else than the part of its family. `headline` says what happened: "{device} has fallen off the PCIe bus". A `remedy` that is one text
+    is one step of that `action`. Raises ``ValueError``, which names the mistake.
     """
     _want("severity", severity, SEVERITIES)
     _want("scope", scope, SCOPES)

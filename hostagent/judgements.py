@@ -16,6 +16,9 @@ from hostagent.visible import visible
 from hostagent.vocabulary import SEVERITIES, WRONG, Outcome, Severity
 
 _HEADLINE_CHARS = 90
+_WHY = {"denied": "permission denied", "timeout": "no answer in time"}
+#: An error of NVML, as the worker writes it.
+_NVML = re.compile(r"(\d+) (.+?)\.? \(nvml\w+[^()]*\)")
 
 
 class Subject(NamedTuple):
@@ -44,6 +47,21 @@ def device(subject: object, key: str) -> str:
     return key if isinstance(subject, Runtime) else f"{called_of(type(subject))} {key}"
 
 
+def why_unread(unread: Unread) -> str:
+    """Why nobody could look, as people say it.
+
+    >>> why_unread(Unread("error", "15 GPU is lost (nvmlDeviceGetHandleByIndex)"))
+    'NVML error 15, GPU is lost'
+    >>> why_unread(Unread("denied", "/dev/kmsg"))
+    'permission denied: /dev/kmsg'
+    """
+    nvml = _NVML.fullmatch(unread.detail)
+    if nvml:
+        return f"NVML error {nvml[1]}, {nvml[2]}"
+    words = _WHY.get(unread.why, "could not read")
+    return f"{words}: {unread.detail}" if unread.detail else words
+
+
 def judgement(
     one: Check,
     outcome: Outcome,
@@ -68,7 +86,7 @@ def judgement(
         message=message,
         found="",
         wanted="",
-        headline=_shortened(message) if outcome in ("fail", "unknown") else "",
+        headline=_shortened(message[:1].upper() + message[1:]) if outcome in ("fail", "unknown") else "",
         action=remedy[0].action if remedy else "rerun" if outcome == "unknown" else "none",
         remedy=remedy,
         evidence=evidence,

@@ -227,8 +227,8 @@ def test_the_right_cause_comes_first(name):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).never])
 def test_no_remedy_says_what_the_owner_of_the_host_must_not_do(name):
-    told = [(one.id, word) for one in _report(name).findings for word in _expected(name)["never"] if holds(told(one.remedy), word)]
-    assert told == []
+    findings = _report(name).findings
+    assert [(one.id, word) for one in findings for word in _expected(name)["never"] if holds(told(one.remedy), word)] == []
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).never])
@@ -236,8 +236,8 @@ def test_no_check_of_a_part_of_somebody_else_s_could_say_it_there(name):
     """Each check's own remedy, as it is told of a part that the host's administrator does not change."""
     platform = collect(Source(ReplayBackend(_tape(name))), ["Platform"])[0].of(Platform)
     owned = [(one, platform.part(one.part)) for one in load([OURS]) if one.part]
-    told = [(one.id, owners_way(platform.name, part.owner, one.part, told(one.remedy))) for one, part in owned if part.owner != "host"]
-    assert [(check, word) for check, text in told for word in _expected(name)["never"] if holds(text, word)] == []
+    texts = [(one.id, owners_way(platform.name, part.owner, one.part, told(one.remedy))) for one, part in owned if part.owner != "host"]
+    assert [(check, word) for check, text in texts for word in _expected(name)["never"] if holds(text, word)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

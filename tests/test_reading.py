@@ -531,7 +531,7 @@ def test_a_reader_that_crashes_leaves_its_traceback_with_each_finding():
     facts, _ = collect(Source(replay()), readers=readers)
     prepared = prepare(profile.load(site_file=""), ["host.hostname"])
     (finding,) = judge(Collected(facts, {}), InProcess(replay()), prepared).findings
-    assert (finding.outcome, finding.message) == ("unknown", "could not read (error: reading Identity crashed: LookupError: of the reader)")
+    assert (finding.outcome, finding.message) == ("unknown", "could not read: reading Identity crashed: LookupError: of the reader")
     assert re.fullmatch(r"(tests/)?test_reading.py:\d+ in broken", finding.evidence[-2])
     assert finding.evidence[-1] == "LookupError: of the reader"
 

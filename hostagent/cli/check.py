@@ -92,7 +92,7 @@ def command(
     if verbose:
         _tell_crashes(report)
     asked = Asked(_SCOPES[scope], fail_on)
-    told: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "asked": asked}
+    told: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "asked": asked, "now": time.time()}
     text = rendered(report, form, colour=colour_wanted(output, colour), **told)
     write(text, output, ends=max(ends, time.monotonic() + DELIVERING_S))
     for other, path in others:

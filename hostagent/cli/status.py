@@ -8,6 +8,7 @@ import click
 
 from hostagent.cli.streams import put, say
 from hostagent.report import state
+from hostagent.report.times import ago
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 
@@ -43,23 +44,12 @@ def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) ->
     lines = [f"STALE  {found.problem}: run 'hostagent check' again"] if found.problem else []
     lines.append(f"{single.upper()}  {told}".rstrip() + (f" (multi-node: {multi})" if single != multi else ""))
     observed, expiry = now - data["observed_at"], data["valid_until"] - now
-    lines.append(f"  checked {_ago(observed)} ago by profile {data['profile']['name']}, valid for another {_ago(max(0, expiry))}")
+    lines.append(f"  checked {ago(observed)} ago by profile {data['profile']['name']}, valid for another {ago(max(0, expiry))}")
     lines += _profile_lines(changes)
     if data["reasons"]:
         count = len({one["id"] for one in data["reasons"]})
         lines.append(f"  {count} check{'' if count == 1 else 's'} did not pass: 'hostagent check' tells them, --format json lists them")
     return lines
-
-
-def _ago(seconds: float) -> str:
-    """A time span, as people say it.
-
-    >>> _ago(40), _ago(400), _ago(90_000)
-    ('40 s', '6 min', '25 h')
-    """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds // 60:.0f} min" if seconds < 7200 else f"{seconds // 3600:.0f} h"
 
 
 def _profile_lines(changes: Mapping[str, str] | None) -> Iterator[str]:

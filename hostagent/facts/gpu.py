@@ -85,6 +85,7 @@ class Gpu:
     minor: int | Unread  # /dev/nvidia<minor>
     name: str | Unread
     uuid: str | Unread
+    serial: str | Unread  # of the board: one that holds several GPUs gives them all the same
     proc_uuid: str | Unread  # by /proc: "GPU-????????-…" when the GPU was never initialised
     excluded: bool | Unread
     lost: bool | Unread  # NVML said GPU is lost (15) to some call

@@ -1,32 +1,19 @@
 """What a host is made of, on one line: from the facts of its report, so that whoever has the report can say it."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from hostagent.report import Report
 
 _GIB = 1024**3
+GPU_FIELDS = ("index", "pci", "name", "memory", "uuid", "serial")
 
 
 def inventory(report: Report) -> str:
     """``8 x NVIDIA H100 80GB HBM3 (80 GiB), driver 580.178.04 (open), toolkit 1.19.0, containerd 2.1.5``; what is unread is left out."""
-    return ", ".join(parts(report))
-
-
-def parts(report: Report) -> tuple[str, ...]:
-    """The GPUs, the driver, the toolkit and each runtime, those that could be read."""
     facts = report.facts
     runtimes = [_runtime(one) for one in _rows(facts.get("runtimes"))]
-    return tuple(part for part in (_gpus(facts), _driver(facts), _toolkit(facts), *runtimes) if part)
-
-
-def gpu_rows(report: Report) -> tuple[tuple[str, ...], ...]:
-    """(index, PCI address, model, memory, UUID) of each GPU; "" for what could not be read."""
-    return tuple(
-        (_number(one.get("index")), _text(one.get("pci")), _text(one.get("name")), _gib(one.get("memory_bytes")), _text(one.get("uuid")))
-        for one in _rows(report.facts.get("gpus"))
-    )
+    return ", ".join(part for part in (_gpus(facts), _driver(facts), _toolkit(facts), *runtimes) if part)
 
 
 def _gpus(facts: Mapping[str, Any]) -> str:
@@ -35,24 +22,20 @@ def _gpus(facts: Mapping[str, Any]) -> str:
         return ""
     if not rows:
         return "no GPU"
-    kinds: dict[str, Counter[str]] = {}
-    for one in _rows(rows):
-        kinds.setdefault(_text(one.get("name")) or "GPU of unknown model", Counter())[_gib(one.get("memory_bytes"))] += 1
-    return ", ".join(_kind(name, sizes) for name, sizes in kinds.items())
+    kinds: dict[str, list[Any]] = {}
+    for one in rows:
+        kinds.setdefault(_text(one.get("name")) or "GPU of unknown model", []).append(one.get("memory_bytes"))
+    return ", ".join(f"{len(sizes)} x {name}{_memory(sizes)}" for name, sizes in kinds.items())
 
 
-def _kind(name: str, sizes: Counter[str]) -> str:
-    """A GPU that does not say how much memory it has is still of its kind."""
-    known = " or ".join(size for size in sizes if size)
-    return f"{sizes.total()} x {name}{f' ({known})' if known else ''}"
+def _memory(sizes: list[Any]) -> str:
+    """What all that were read have alike."""
+    known = {_gib(size) for size in sizes} - {""}
+    return f" ({known.pop()})" if len(known) == 1 else ""
 
 
-def _number(value: Any) -> str:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
-
-
-def _gib(value: Any) -> str:
-    return f"{value / _GIB:.0f} GiB" if isinstance(value, int) and not isinstance(value, bool) else ""
+def _gib(size: Any) -> str:
+    return f"{size / _GIB:.0f} GiB" if isinstance(size, int) and not isinstance(size, bool) else ""
 
 
 def _driver(facts: Mapping[str, Any]) -> str:
@@ -74,6 +57,16 @@ def _toolkit(facts: Mapping[str, Any]) -> str:
 
 def _runtime(row: Mapping[str, Any]) -> str:
     return " ".join(part for part in (_text(row.get("kind")), _text(row.get("version"))) if part)
+
+
+def gpus(report: Report) -> tuple[Mapping[str, str], ...]:
+    """Each GPU as text: ``index``, ``pci``, ``name``, ``memory``, ``uuid``, ``serial``; "" for what is unread."""
+    rows = _rows(report.facts.get("gpus"))
+    return tuple({name: _gib(row.get("memory_bytes")) if name == "memory" else _said(row.get(name)) for name in GPU_FIELDS} for row in rows)
+
+
+def _said(value: Any) -> str:
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 def _rows(value: Any) -> list[Any]:

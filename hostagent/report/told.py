@@ -70,14 +70,17 @@ def _shape(members: list[Judgement]) -> frozenset[tuple[str, str, str]]:
 
 
 def _group(members: list[Judgement], order: Callable[[Judgement], Any]) -> Group:
-    told = [one for one in members if one.outcome in _FOUND or _is_cause(one)] or members  # a shortened report may lack the cause
-    found = _alike(told)
+    told = [one for one in members if _is_told(one)]
+    unknown = tuple(one for one in members if not _is_told(one)) if told else ()
+    found = _alike(told or members)  # a shortened report may lack the cause
     causes = [one for one in found if _is_cause(one.finding)] or found
     cause = min(causes, key=lambda one: (rank_of(one.finding), order(one.finding), one.finding.code, one.finding.message))
     under = sorted((one for one in found if one is not cause), key=lambda one: (order(one.finding), one.finding.code, one.finding.message))
-    shown = {id(one) for one in told}
-    unknown = tuple(one for one in members if id(one) not in shown)
     return Group(cause, tuple(under), unknown, min(rank_of(one) for one in members))
+
+
+def _is_told(one: Judgement) -> bool:
+    return one.outcome in _FOUND or _is_cause(one)
 
 
 def _is_cause(one: Judgement) -> bool:
@@ -106,9 +109,19 @@ def _ranked(report: Report) -> Callable[[Judgement], tuple[Any, ...]]:
     return lambda one: (places.get(one.id, len(places)), one.id, subject_order(one.subject))
 
 
+def first_that_counts(report: Report) -> Group | None:
+    """What the verdict line tells; None where nothing counts."""
+    return next((group for group in groups(report) if group.rank < NOTHING), None)
+
+
 def steps(report: Report) -> tuple[Step, ...]:
     """What to do about all that counts, in order."""
     return to_do(_remedy(group.cause) for group in groups(report) if group.rank < NOTHING)
+
+
+def first_steps(group: Group) -> tuple[Step, ...]:
+    """What to do about one cause, for the fault that is there now: at most two steps."""
+    return tuple(step for step in to_do([_remedy(group.cause)]) if not step.if_back)[:2]
 
 
 def _remedy(cause: Told) -> tuple[Step, ...]:
@@ -151,5 +164,5 @@ def _numbers(numbers: list[int]) -> str:
 
 def with_headline(report: Report) -> Report:
     """The report with the headline and the action of its first cause that counts."""
-    first = next((group for group in groups(report) if group.rank < NOTHING), None)
+    first = first_that_counts(report)
     return replace(report, headline=headline(first), action=first.cause.finding.action) if first else report

@@ -1,16 +1,19 @@
 """A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from hostagent.report import PLACEABLE, Judgement, Report
-from hostagent.report.inventory import inventory
-from hostagent.report.told import NOTHING, Group, Told, groups, headline, rank_of, steps
+from hostagent.report.inventory import gpus, inventory
+from hostagent.report.times import ago, moment
+from hostagent.report.told import NOTHING, Group, Told, devices, first_steps, groups, headline, rank_of, steps
 from hostagent.sinks.words import WORDS
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
 
+#: What a check counts as, the worst first; and the order in which people read it.
+_KINDS = ("failed", "unknown", "to look at", "worth knowing", "passed", "off", "not applicable")
+_SHOWN = ("passed", "failed", "unknown", "to look at", "worth knowing", "not applicable", "off")
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
 #: Characters of one text, of a name and a command that a page shows: JSON has them whole.
 _TEXT, _NAME = 400, 100
@@ -57,6 +60,7 @@ class Gap(NamedTuple):
     reason: str
     ids: tuple[str, ...]
     devices: tuple[str, ...]
+    others: int  # how many devices passed all of these checks
     rank: int
 
 
@@ -101,19 +105,17 @@ def _scopes(group: Group) -> set[str]:
 
 def _statement(report: Report, told: Iterable[Group], verdict: Verdict, whose: str) -> Statement:
     if verdict == "ready":
-        parts = (inventory(report), f"{count(report.coverage.judged, 'check')} passed")
+        parts = (inventory(report), f"{count(counts(report)['passed'], 'check')} passed")
         return Statement(verdict, whose, "; ".join(part for part in parts if part), "")
     first = next((group for group in told if group.rank < NOTHING), None)
     if first is None:
         return Statement(verdict, whose, "None of the selected checks applies here" if report.partial else "Nothing was checked", "")
-    return Statement(verdict, whose, short(headline(first)), short(first_steps(report)))
+    return Statement(verdict, whose, short(headline(first)), short(" ".join(step.text for step in first_steps(first))))
 
 
-def first_steps(report: Report) -> str:
-    """The first step; where that drains the node, what it is drained for, too."""
-    now = [step for step in steps(report) if not step.if_back]
-    prepares = now[:1] and now[0].action == "drain_and_inspect"
-    return " ".join(step.text for step in now[: 2 if prepares else 1])
+def is_quiet(report: Report) -> bool:
+    """Ready for every job: a reader wants no more than that."""
+    return report.verdict.single_node == report.verdict.multi_node == "ready"
 
 
 def host_line(report: Report) -> str:
@@ -123,10 +125,21 @@ def host_line(report: Report) -> str:
     return f"{short_name(host.hostname)}: {', '.join(short(part) for part in parts if part)}"
 
 
-def read_line(report: Report) -> str:
-    """When and of what the report was made: on top, so that nobody takes an old one for today's."""
-    kind = "a simulated host" if report.simulated else _READ_FROM.get(report.evidence, "")
+def gpu_lines(report: Report) -> tuple[str, ...]:
+    """``GPU 0  0000:1b:00.0  NVIDIA H100 80GB HBM3  80 GiB  GPU-5d43…  serial 1652…``, one line per GPU."""
+    lines = []
+    for row in gpus(report):
+        said = {**row, "index": f"GPU {row['index']}".rstrip(), "serial": f"serial {row['serial']}" if row["serial"] else ""}
+        lines.append("  ".join(short_name(cell) for cell in said.values() if cell))
+    return tuple(lines)
+
+
+def read_line(report: Report, now: float = 0) -> str:
+    """When and of what the report was made, and how long before `now`: on top, so that nobody takes an old one for today's."""
+    kind = "a simulated host" if report.simulated else _READ_FROM.get(report.read_from, "")
     when = moment(report.observed_at)
+    if report.replayed and not report.simulated and now >= report.observed_at:
+        when = f"{when} ({ago(now - report.observed_at)} ago)"
     if report.replayed:
         return f"from a recording{f' of {kind}' if kind else ''}, {when}"
     return f"read{f' from {kind}' if kind else ''} at {when}"
@@ -141,8 +154,6 @@ def remarks(report: Report) -> tuple[str, ...]:
         and not any((one.scope, one.severity) == ("fabric", "critical") and one.outcome != "skip" for one in report.findings)
     ):
         lines.append("multi-node: nothing beyond this node was checked")
-    if any(one.code == "unread-denied" for one in report.findings):
-        lines.append("some files could not be read: run it as root")
     return tuple(lines)
 
 
@@ -218,12 +229,26 @@ def gaps(report: Report) -> tuple[Gap, ...]:
     by_reason: dict[str, list[Judgement]] = {}
     for one in sorted((one for one in report.findings if one.outcome == "unknown"), key=rank_of):
         by_reason.setdefault(one.unread or one.message, []).append(one)
-    return tuple(_gap(ones) for ones in by_reason.values())
+    passed_by: dict[str, set[str]] = {}
+    for one in report.findings:
+        if one.outcome in ("pass", "skip") and one.device:
+            passed_by.setdefault(one.id, set()).add(one.device)
+    return tuple(_gap(ones, passed_by) for ones in by_reason.values())
 
 
-def _gap(ones: list[Judgement]) -> Gap:
+def _gap(ones: list[Judgement], passed_by: Mapping[str, set[str]]) -> Gap:
     ids, named = dict.fromkeys(one.id for one in ones), dict.fromkeys(one.device for one in ones if one.device)
-    return Gap(short(ones[0].message), tuple(ids), tuple(named), rank_of(ones[0]))
+    of_devices = [passed_by.get(name, set()) for name in dict.fromkeys(one.id for one in ones if one.device)]
+    others = len(set.intersection(*of_devices)) if of_devices else 0
+    return Gap(short(ones[0].message), tuple(ids), tuple(named), others, rank_of(ones[0]))
+
+
+def gap_line(gap: Gap) -> str:
+    """``26 checks of GPU 4 (0000:9d:00.0): NVML error 15, GPU is lost. The other 7 passed them.``"""
+    checks = short_name(gap.ids[0]) if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
+    whose = f" of {short(devices(gap.devices))}" if gap.devices else ""
+    others = f". The other {gap.others} passed {'it' if len(gap.ids) == 1 else 'them'}" if gap.others else ""
+    return f"{checks}{whose}: {gap.reason}{others}"
 
 
 def told_line(told: Told) -> str:
@@ -234,14 +259,20 @@ def told_line(told: Told) -> str:
     return f"{short(one.message)}{f' ({added})' if added else ''}"
 
 
-def summary(report: Report) -> tuple[tuple[int, str], ...]:
-    """(121, "passed"), (3, "failed") …: each check once, by its worst outcome."""
+def counts(report: Report) -> Mapping[str, int]:
+    """How many checks there are of each kind, each counted once by its worst outcome."""
     worst: dict[str, int] = {}
-    names = ("failed", "unknown", "to look at", "worth knowing", "passed", "off", "not applicable")
     for one in report.findings:
-        worst[one.id] = min(worst.get(one.id, len(names)), names.index(_counted(one)))
+        worst[one.id] = min(worst.get(one.id, len(_KINDS)), _KINDS.index(_counted(one)))
     places = list(worst.values())
-    return tuple((places.count(place), names[place]) for place in (4, 0, 1, 2, 3, 6, 5) if place in places)
+    return {kind: places.count(place) for place, kind in enumerate(_KINDS)}
+
+
+def summary(report: Report) -> str:
+    """``121 passed, 3 failed, 25 unknown, 21 not applicable (0.04 s)``."""
+    number, took = counts(report), report.timings_ms.get("total")
+    shown = ", ".join(f"{number[kind]} {kind}" for kind in _SHOWN if number[kind])
+    return shown + (f" ({took / 1000:.2f} s)" if took is not None else "")
 
 
 def _counted(one: Judgement) -> str:
@@ -256,11 +287,3 @@ def took(report: Report) -> str:
     """``0.04 s``, or nothing where nobody measured."""
     total = report.timings_ms.get("total")
     return f"{total / 1000:.2f} s" if total is not None else ""
-
-
-def moment(seconds: float) -> str:
-    """A time as everybody reads it; a tape can hold any number."""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
-    except (ValueError, OverflowError, OSError):
-        return f"{seconds} s since 1970"

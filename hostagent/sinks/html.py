@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from hostagent.report import Report
-from hostagent.report.inventory import gpu_rows, parts
+from hostagent.report.inventory import GPU_FIELDS, gpus, inventory
 from hostagent.report.told import Group, Told, devices, headline
 from hostagent.sinks import digest
 from hostagent.sinks.digest import short, short_name
@@ -17,6 +17,7 @@ from hostagent.vocabulary import Verdict
 #: By how much a cause counts: its colour.
 _COLOURS = ("bad", "unknown", "warn", "note")
 _VERDICTS: dict[Verdict, str] = {"not_ready": "bad", "unknown": "unknown", "degraded": "warn", "ready": "good"}
+_GPU_HEADS = {"index": "GPU", "pci": "Address", "name": "Model", "memory": "Memory", "uuid": "UUID", "serial": "Serial"}
 #: A command in the middle of a sentence, as our texts write them.
 _QUOTED = re.compile(r"(?<!\w)'([^'\s][^']{0,200})'(?!\w)")
 _NO_ANCHOR = re.compile(r"[^A-Za-z0-9_.:-]+")
@@ -88,7 +89,7 @@ def _host(report: Report) -> str:
     system = (host.platform, host.os, f"kernel {host.kernel}" if host.kernel else "", host.arch)
     pairs = (
         ("Host", host.hostname),
-        ("Inventory", ", ".join(parts(report))),
+        ("Inventory", inventory(report)),
         ("System", ", ".join(part for part in system if part)),
         ("Profile", report.profile.name),
     )
@@ -97,13 +98,14 @@ def _host(report: Report) -> str:
 
 
 def _gpus(report: Report) -> str:
-    gpus = gpu_rows(report)
-    if not gpus:
+    rows = gpus(report)
+    if not rows:
         return ""
-    body = "".join(f"<tr>{''.join(f'<td>{escaped(short_name(cell))}</td>' for cell in row)}</tr>\n" for row in gpus)
-    return _folded(
-        f"{digest.count(len(gpus), 'GPU')}, with address and UUID", _tabled(("GPU", "Address", "Model", "Memory", "UUID"), body, "gpus")
+    fields = [name for name in GPU_FIELDS if any(row[name] for row in rows)]
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escaped(short_name(cell))}</td>' for cell in map(row.__getitem__, fields))}</tr>\n" for row in rows
     )
+    return _folded(f"{digest.count(len(rows), 'GPU')}, with address and UUID", _tabled(map(_GPU_HEADS.__getitem__, fields), body, "gpus"))
 
 
 def _tabled(heads: Iterable[str], body: str, name: str) -> str:
@@ -158,9 +160,7 @@ def _gaps(missing: Sequence[digest.Gap]) -> str:
 
 def _gap(gap: digest.Gap) -> str:
     names = ", ".join(f"<code>{escaped(short_name(name))}</code>" for name in gap.ids)
-    whose = f" of {short(devices(gap.devices))}" if gap.devices else ""
-    checks = gap.ids[0] if len(gap.ids) == 1 else digest.count(len(gap.ids), "check")
-    told = f"<p>{escaped(f'{checks}{whose}: {gap.reason}')}</p>\n"
+    told = f"<p>{escaped(digest.gap_line(gap))}.</p>\n"
     which = _folded("Which", f"<p>{names}</p>\n") if len(gap.ids) > 1 else ""
     return f'<article class="{_COLOURS[gap.rank]}">\n{told}{which}</article>\n'
 
@@ -187,7 +187,5 @@ def _checks(made: Sequence[Row]) -> str:
 
 
 def _footer(report: Report) -> str:
-    counts = ", ".join(f"{number} {name}" for number, name in digest.summary(report))
-    took = f" in {digest.took(report)}" if digest.took(report) else ""
     made = f"{report.tool.name} {report.tool.version}, profile {report.profile.name} ({report.profile.hash})"
-    return f"{escaped(counts)}{took}. {escaped(short(made))}"
+    return f"{escaped(digest.summary(report))}. {escaped(short(made))}"

@@ -2,7 +2,8 @@
 
 from hostagent.report import Report
 from hostagent.report.inventory import inventory
-from hostagent.sinks.digest import first_steps, sentence
+from hostagent.report.told import first_steps, first_that_counts
+from hostagent.sinks.digest import sentence
 from hostagent.sinks.words import WORDS
 from hostagent.visible import visible
 
@@ -18,7 +19,8 @@ def render_line(report: Report) -> str:
     single, multi = report.verdict.single_node, report.verdict.multi_node
     others = "" if single == multi or report.partial else f" (multi-node: {WORDS[multi]})"
     head = f"{WORDS[single]}{' by the selected checks' if report.partial else ''}{others}"
-    told = f"{sentence(report.headline)} {first_steps(report)}" if report.headline else inventory(report)
+    first = first_that_counts(report)
+    told = " ".join((sentence(report.headline), *(step.text for step in first_steps(first)))) if first else _nothing(report)
     words = f"{head}: {told}".rstrip(": ").replace("…", _CUT).split()
     return f"{_cut(visible(' '.join(words)))}\n"
 
@@ -30,3 +32,7 @@ def _cut(line: str) -> str:
     start = line[: _CHARS - len(_CUT)]
     words, _, _ = start.rpartition(" ")
     return f"{words if len(words) > _CHARS // 2 else start}{_CUT}"
+
+
+def _nothing(report: Report) -> str:
+    return inventory(report) if report.verdict.single_node == "ready" else "Nothing was checked"

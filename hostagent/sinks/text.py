@@ -4,7 +4,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from hostagent.report import Report
-from hostagent.report.inventory import gpu_rows
 from hostagent.report.told import Group, Told, devices, headline
 from hostagent.sinks import digest, tables
 from hostagent.sinks.digest import short
@@ -28,38 +27,52 @@ _ID = 28
 _COMMAND = 1000
 
 
-def render_text(report: Report, *, colour: bool = False, width: int = 100, verbose: bool = False) -> str:
+def render_text(report: Report, *, colour: bool = False, width: int = 100, verbose: bool = False, now: float = 0) -> str:
     """Lines of at most `width` columns, except for words that are longer and commands, which stand as they are to be copied.
 
     `verbose` adds evidence, ids, GPUs, what passed or did not apply; nothing is capped then but texts that nobody reads to their end.
+    `now`: seconds since the epoch, to say how old a recording is; 0 for saying nothing of it.
     """
     page = _Page(colour, max(width, _MIN_WIDTH))
     for one in digest.statements(report):
-        told = f"{digest.sentence(one.what)} {one.todo}".rstrip() if one.verdict != "ready" else short(one.what)
+        told = short(one.what) if one.verdict == "ready" else f"{digest.sentence(one.what)} {one.todo}"
         page.add(f"{one.words}  {told}".rstrip(), style=one.verdict)
-    if report.verdict.single_node != "ready" or verbose:
-        page.add(digest.host_line(report))
-    for remark in (digest.read_line(report), *digest.remarks(report), *(digest.cage_lines(report) if verbose else ())):
+    remarks = (digest.read_line(report, now), *digest.remarks(report))
+    if digest.is_quiet(report) and not verbose:
+        _add_quiet(page, report, remarks)
+    else:
+        _add_all(page, report, remarks, verbose=verbose)
+    return "\n".join(page.lines) + "\n"
+
+
+def _add_quiet(page: "_Page", report: Report, remarks: Iterable[str]) -> None:
+    """A healthy host in a few lines: what counts in no verdict is named, not told."""
+    page.add(short("; ".join(remarks)))
+    for section in digest.sections(report):
+        page.add(f"{section.title}  {short('; '.join(headline(group) for group in section.groups))}", then="  ")
+    _add_gaps(page, digest.gaps(report), verbose=False)
+    _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=False)
+
+
+def _add_all(page: "_Page", report: Report, remarks: Iterable[str], *, verbose: bool) -> None:
+    page.add(digest.host_line(report))
+    for remark in (*remarks, *(digest.cage_lines(report) if verbose else ())):
         page.add(short(remark))
+    for line in digest.gpu_lines(report) if verbose else ():
+        page.add(line, "  ", "    ")
     _add_steps(page, report, verbose=verbose)
     told = digest.sections(report)
-    quiet = report.verdict.multi_node == report.verdict.single_node == "ready" and not verbose
     for section in told:
-        if quiet and section.title in ("SECURITY", "WORTH KNOWING"):
-            page.lines.append("")
-            page.add(f"{section.title}  {short('; '.join(headline(group) for group in section.groups))}", then="  ")
-        else:
-            _add_section(page, section, verbose=verbose)
+        _add_section(page, section, verbose=verbose)
     _add_gaps(page, digest.gaps(report), verbose=verbose)
     _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=verbose)
     if verbose:
-        _add_gpus(page, report)
         page.heading("PASSED")
         page.add(", ".join(tables.passed(report)), "  ")
         _add_list(page, "NOT APPLICABLE", tables.reasons(report, "skip"), verbose=True)
     page.lines.append("")
-    page.add(_last_line(report, told))
-    return "\n".join(page.lines) + "\n"
+    why = f"Why: hostagent checks show {digest.short_name(told[0].groups[0].cause.finding.id)}" if told else ""
+    _add_last(page, f"{digest.summary(report)}.", why)
 
 
 class _Page:
@@ -68,12 +81,12 @@ class _Page:
     def __init__(self, colour: bool, width: int) -> None:
         self.lines: list[str] = []
         self._colour = colour
-        self._width = width
+        self.width = width
 
     def add(self, text: str, first: str = "", then: str = "", style: str = "") -> None:
         """`text`, wrapped; `first` and `then` indent the first and the following lines."""
         wrapped = textwrap.wrap(
-            text, self._width, initial_indent=first, subsequent_indent=then or first, break_long_words=False, break_on_hyphens=False
+            text, self.width, initial_indent=first, subsequent_indent=then or first, break_long_words=False, break_on_hyphens=False
         )
         code = (_COLOURS.get(style, _BOLD) if style else "") if self._colour else ""
         self.lines += [f"{code}{line}{_PLAIN}" if code else line for line in wrapped]
@@ -137,9 +150,7 @@ def _add_gaps(page: _Page, missing: Sequence[digest.Gap], *, verbose: bool) -> N
     page.heading("NOT CHECKED")
     shown = missing if verbose else missing[:_ROWS]
     for gap in shown:
-        checks = digest.short_name(gap.ids[0]) if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
-        whose = f" of {short(devices(gap.devices))}" if gap.devices else ""
-        page.add(f"{checks}{whose}: {gap.reason}", "  ", "      ")
+        page.add(digest.gap_line(gap), "  ", "      ")
         if verbose and len(gap.ids) > 1:
             page.add(", ".join(map(digest.short_name, gap.ids)), "      ")
     _add_rest(page, len(missing) - len(shown), "missing answer", "  ")
@@ -157,15 +168,10 @@ def _add_list(page: _Page, title: str, reasons: Sequence[tuple[str, tuple[str, .
     _add_rest(page, len(reasons) - len(shown), "reason", "  ")
 
 
-def _add_gpus(page: _Page, report: Report) -> None:
-    gpus = gpu_rows(report)
-    if gpus:
-        page.heading("GPUS")
-    for row in gpus:
-        page.add("  ".join(digest.short_name(cell) for cell in row if cell), "  ", "      ")
-
-
-def _last_line(report: Report, told: Sequence[digest.Section]) -> str:
-    counts, took = ", ".join(f"{count} {name}" for count, name in digest.summary(report)), digest.took(report)
-    why = f" Why: hostagent checks show {digest.short_name(told[0].groups[0].cause.finding.id)}" if told else ""
-    return f"{counts}{f' ({took})' if took else ''}.{why}"
+def _add_last(page: _Page, counts: str, why: str) -> None:
+    """On one line where both fit: a command is not torn."""
+    if why and len(counts) + len(why) < page.width:
+        page.add(f"{counts} {why}")
+    else:
+        page.add(counts)
+        page.add(why)

@@ -21,6 +21,7 @@ _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
     title="The driver's packages are held at their version",
     severity="warning",
     since="0.1",
+    because=("driver.package_set_equal",),
     headline="Packages of the driver are not held",
     remedy=(
         Step(

@@ -15,7 +15,7 @@ from hostagent.facts.unread import Unread
     title="The loaded nvidia module is the one on disk",
     severity="warning",
     since="0.1",
-    because=("driver.library_match",),
+    because=("driver.library_match", "kernel.module_vermagic"),
     headline="The loaded driver is not the one on disk: a reboot is due",
     remedy=(Step("reboot", "Reboot the node."),),
     references=("modinfo(8), fields version and srcversion",),

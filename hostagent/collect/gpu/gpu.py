@@ -13,7 +13,7 @@ from hostagent.source.keep import WHOLE, Keep
 _PROC = "/proc/driver/nvidia/gpus"
 #: What NVML is asked of each GPU; the names are of `hostagent.source.lanes.nvml`.
 QUESTIONS = (
-    *("pci", "name", "uuid", "minor", "memory", "compute_capability", "mig", "persistence", "compute_mode", "ecc_mode"),
+    *("pci", "name", "uuid", "serial", "minor", "memory", "compute_capability", "mig", "persistence", "compute_mode", "ecc_mode"),
     *("row_remap", "recovery_action", "ecc_volatile", "ecc_aggregate", "ecc_sram", "retired_single_bit", "retired_double_bit"),
     *("retired_pending", "temperature", "temperature_slowdown", "power_limit", "power_limit_default", "clock_events", "vbios"),
     *("fabric", "nvlink", "nvlink_errors", "inforom"),
