@@ -272,7 +272,7 @@ def summary(report: Report) -> str:
     """``121 passed, 3 failed, 25 unknown, 21 not applicable (0.04 s)``."""
     number, took = counts(report), report.timings_ms.get("total")
     shown = ", ".join(f"{number[kind]} {kind}" for kind in _SHOWN if number[kind])
-    return shown + (f" ({took / 1000:.2f} s)" if took is not None else "")
+    return (shown or "no checks") + (f" ({took / 1000:.2f} s)" if took is not None else "")
 
 
 def _counted(one: Judgement) -> str:
