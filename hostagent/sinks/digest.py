@@ -17,8 +17,8 @@ _SHOWN = ("passed", "failed", "unknown", "to look at", "worth knowing", "not app
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
 #: Characters of one text, of a name and a command that a page shows: JSON has them whole.
 _TEXT, _NAME = 400, 100
-#: Causes of one check, and findings of one check under one cause, that are told in full.
-_CAUSES, _FINDINGS = 8, 16
+#: Causes of one check and of all, and findings of one check under one cause, that are told in full.
+_CAUSES, _ALL_CAUSES, _FINDINGS = 4, 32, 12
 
 
 class Statement(NamedTuple):
@@ -191,14 +191,14 @@ def sections(report: Report) -> tuple[Section, ...]:
 
 
 def first_causes(all_of_them: Sequence[Group]) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-    """(told in full, the rest): of causes that one check tells the first."""
+    """(told in full, the rest): the first that each check tells, until there are many."""
     seen: dict[str, int] = {}
     first: list[Group] = []
     rest: list[Group] = []
     for group in all_of_them:
         name = group.cause.finding.id
         seen[name] = seen.get(name, 0) + 1
-        (first if seen[name] <= _CAUSES else rest).append(group)
+        (first if seen[name] <= _CAUSES and len(first) < _ALL_CAUSES else rest).append(group)
     return tuple(first), tuple(rest)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from hostagent.report import Report
 from hostagent.report.inventory import GPU_FIELDS, gpus, inventory
-from hostagent.report.told import Group, Told, devices, headline
+from hostagent.report.told import Group, Told, concerned, devices, headline
 from hostagent.sinks import digest
 from hostagent.sinks.digest import short, short_name
 from hostagent.sinks.markup import escaped
@@ -17,6 +17,8 @@ from hostagent.vocabulary import Verdict
 #: By how much a cause counts: its colour.
 _COLOURS = ("bad", "unknown", "warn", "note")
 _VERDICTS: dict[Verdict, str] = {"not_ready": "bad", "unknown": "unknown", "degraded": "warn", "ready": "good"}
+#: Steps, commands of one step, and missing answers that are seen without opening a fold.
+_FIRST = 12
 _GPU_HEADS = {"index": "GPU", "pci": "Address", "name": "Model", "memory": "Memory", "uuid": "UUID", "serial": "Serial"}
 #: A command in the middle of a sentence, as our texts write them.
 _QUOTED = re.compile(r"(?<!\w)'([^'\s][^']{0,200})'(?!\w)")
@@ -70,8 +72,16 @@ def _statement(one: digest.Statement) -> str:
 def _todo(steps: Sequence[digest.Todo]) -> str:
     if not steps:
         return ""
-    items = "".join(f"<li>{_prose(step.text)}{''.join(map(_command, step.commands))}</li>\n" for step in steps)
-    return f'<section class="box">\n<h2>What to do</h2>\n<ol>\n{items}</ol>\n</section>\n'
+    items = [f"<li>{_prose(step.text)}{_partly([_command(one) for one in step.commands], 'command')}</li>\n" for step in steps]
+    left = "".join(items[_FIRST:])
+    rest = _folded(f"{digest.count(len(items) - _FIRST, 'step')} more", f"<ul>\n{left}</ul>\n") if left else ""
+    return f'<section class="box">\n<h2>What to do</h2>\n<ol>\n{"".join(items[:_FIRST])}</ol>\n{rest}</section>\n'
+
+
+def _partly(parts: Sequence[str], word: str) -> str:
+    """The first of many, and the rest in a fold."""
+    first, rest = parts[:_FIRST], parts[_FIRST:]
+    return "".join(first) + (_folded(f"{digest.count(len(rest), word)} more", "".join(rest)) if rest else "")
 
 
 def _prose(text: str) -> str:
@@ -145,7 +155,7 @@ def _findings(told: Iterable[Told], group: Group, anchors: _Anchors) -> str:
 
 def _finding(told: Told, group: Group, anchors: _Anchors) -> str:
     anchor = anchors.of(told.finding.id)
-    where = f"{short(devices(told.devices))}: " if told.devices and told.devices != group.cause.devices else ""
+    where = f"{short(devices(told.devices))}: " if told.devices and told.devices != concerned(group) else ""
     name = f'<a href="#{anchor}"><code>{escaped(short_name(told.finding.id))}</code></a>'
     return f'<tr id="{anchor}"><td>{name}</td><td>{_prose(where + digest.told_line(told))}</td></tr>\n'
 
@@ -155,7 +165,7 @@ def _gaps(missing: Sequence[digest.Gap]) -> str:
         return ""
     checks = len({name for gap in missing for name in gap.ids})
     head = f"<h2>Not checked <small>{digest.count(checks, 'check')}</small></h2>\n"
-    return f"<section>\n{head}{''.join(map(_gap, missing))}</section>\n"
+    return f"<section>\n{head}{_partly([_gap(gap) for gap in missing], 'missing answer')}</section>\n"
 
 
 def _gap(gap: digest.Gap) -> str:

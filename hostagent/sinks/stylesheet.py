@@ -9,7 +9,7 @@ STYLE = """
 html { scroll-padding-top: 1rem; -webkit-text-size-adjust: 100%; }
 body { font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; color: var(--text); background: var(--page);
   max-width: 60rem; margin: 0 auto; padding: 2rem 1.25rem 3rem; overflow-wrap: anywhere; }
-h1, h2, h3, p, dl, ol, pre { margin: 0; } a { color: inherit; }
+h1, h2, h3, p, dl, ol, ul, pre { margin: 0; } a { color: inherit; }
 .statement { margin-bottom: 1rem; }
 h1 { font-size: 1.5rem; line-height: 1.3; font-weight: 400; margin-top: .5rem; text-wrap: pretty; }
 .badge { display: inline-block; font-weight: 700; font-size: .875rem; letter-spacing: .04em; padding: .2rem .7rem;
@@ -20,7 +20,7 @@ h1 { font-size: 1.5rem; line-height: 1.3; font-weight: 400; margin-top: .5rem; t
 .quiet { color: var(--quiet); font-size: .9375rem; }
 .box { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem 1.25rem; margin: 1.5rem 0; }
 h2 { font-size: 1.125rem; line-height: 1.4; } h2 small, summary small { font-size: .875rem; font-weight: 400; color: var(--quiet); }
-.box ol { padding-left: 1.5rem; } .box li { margin-top: .5rem; padding-left: .25rem; } .box li::marker { color: var(--quiet); }
+.box ol, .box ul { padding-left: 1.5rem; } .box li { margin-top: .5rem; padding-left: .25rem; } .box li::marker { color: var(--quiet); }
 .host { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.25rem; margin: 1.5rem 0; font-size: .9375rem; }
 dt { color: var(--quiet); } dd { margin: 0; }
 main > section { margin-top: 2.25rem; } .facts { margin-top: 0; }

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from hostagent.report import Report
-from hostagent.report.told import Group, Told, devices, headline
+from hostagent.report.told import Told, concerned, devices, headline
 from hostagent.sinks import digest, tables
 from hostagent.sinks.digest import short
 
@@ -20,7 +20,7 @@ _COLOURS = {
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _MIN_WIDTH = 20
 #: Steps, rows and names of a list that are printed without -v, and commands of one step.
-_STEPS, _ROWS, _NAMES, _COMMANDS = 20, 12, 24, 8
+_STEPS, _ROWS, _NAMES, _COMMANDS = 16, 12, 24, 8
 #: Columns that ids of one cause are filled up to.
 _ID = 28
 #: Characters of a command that anybody types or copies.
@@ -119,29 +119,31 @@ def _add_section(page: _Page, section: digest.Section, *, verbose: bool) -> None
     page.heading(f"{section.title} ({section.size})", section.title)
     causes, rest = (section.groups, ()) if verbose else digest.first_causes(section.groups)
     for group in causes:
-        if group.cause.devices:
-            page.add(short(devices(group.cause.devices)), "  ")
-        indent = "    " if group.cause.devices else "  "
+        whose = concerned(group)
+        if whose:
+            page.add(short(devices(whose)), "  ")
+        indent = "    " if whose else "  "
         members, left = (group.members, ()) if verbose else digest.first_findings(group)
         widest = min(max(len(told.finding.id) for told in members), _ID)
         for told in members:
-            _add_finding(page, told, group, (indent, widest), verbose=verbose)
+            where = f"{short(devices(told.devices))}: " if told.devices and told.devices != whose else ""
+            page.add(f"{digest.short_name(told.finding.id):<{widest}}  {where}{digest.told_line(told)}", indent, "        ")
+            for line in told.finding.evidence if verbose else ():
+                page.add(short(line), "        ", "            ")
         _add_more(page, left, indent)
     _add_more(page, [told for group in rest for told in group.members], "  ")
 
 
-def _add_finding(page: _Page, told: Told, group: Group, column: tuple[str, int], *, verbose: bool) -> None:
-    one, (indent, widest) = told.finding, column
-    where = f"{short(devices(told.devices))}: " if told.devices != group.cause.devices and told.devices else ""
-    page.add(f"{digest.short_name(one.id):<{widest}}  {where}{digest.told_line(told)}", indent, "        ")
-    for line in one.evidence if verbose else ():
-        page.add(short(line), "        ", "            ")
-
-
 def _add_more(page: _Page, rest: Iterable[Told], indent: str) -> None:
-    for one in digest.more(rest):
+    rows = digest.more(rest)
+    for one in rows[:_ROWS]:
         where = f": {short(devices(one.devices))}" if one.devices else ""
-        page.add(f"{digest.short_name(one.id)}  {digest.count(one.number, 'more finding')}{where} (-v lists all)", indent, "        ")
+        page.add(f"{digest.short_name(one.id)}  {digest.count(one.number, 'more finding')}{where}", indent, "        ")
+    if rows:
+        others = sum(one.number for one in rows[_ROWS:])
+        page.add(
+            f"{digest.count(others, 'more finding')} of {len(rows) - _ROWS} checks: -v lists all" if others else "-v lists all", indent
+        )
 
 
 def _add_gaps(page: _Page, missing: Sequence[digest.Gap], *, verbose: bool) -> None:

@@ -137,7 +137,7 @@ def test_prometheus_calls_a_scope_ready_when_it_is_placeable(outcome, ready):
 
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "h1", "h2", "h3", "p", "div", "span", "small", "a",
-    "article", "strong", "code", "details", "summary", "ol", "li", "pre", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td",
+    "article", "strong", "code", "details", "summary", "ol", "ul", "li", "pre", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td",
 }  # fmt: skip
 
 
@@ -243,7 +243,7 @@ def test_each_verdict_has_its_word(one, line):
 
 def test_a_report_of_nothing_says_so():
     assert render(report(), "text").startswith("UNKNOWN  Nothing was checked.\n")
-    assert render(report(partial=True), "text").startswith("UNKNOWN by the selected checks  None of the selected checks applies here\n")
+    assert render(report(partial=True), "text").startswith("UNKNOWN by the selected checks  None of the selected checks applies here.\n")
 
 
 def test_scopes_that_differ_get_a_line_each():
@@ -329,6 +329,26 @@ def test_eight_gpus_with_one_fault_are_one_cause():
     assert text.count("gpu.row_remap  a message") == 1
     some = [replace(one, outcome="pass", cause=Cause("", "")) if at > 2 else one for at, one in enumerate(gpus)]
     assert "GPUs 0 to 2 is broken" in render(report(*some), "text")
+
+
+def _reset(at, command="nvidia-smi --gpu-reset -i {}", **fields):
+    pci = GPUS[at]
+    remedy = (Step("reset_gpu", "Reset the GPU.", command.format(pci)),)
+    return judgement(subject=pci, device=f"GPU {at} ({pci})", headline=f"GPU {at} ({pci}) wants a reset", remedy=remedy, **fields)
+
+
+def test_one_command_resets_all_gpus_whatever_was_found_on_each():
+    for fields in ({}, {"found": "{at} times"}):
+        gpus = [_reset(at, **{name: text.format(at=at) for name, text in fields.items()}) for at in (5, 2, 3)]
+        text = render(report(*gpus), "text")
+        assert text.startswith("NOT READY  GPUs 2, 3, 5 wants a reset.")
+        assert text.count("nvidia-smi") == 1
+        assert f"\n     nvidia-smi --gpu-reset -i {GPUS[2]},{GPUS[3]},{GPUS[5]}\n" in text
+
+
+def test_a_program_that_takes_one_device_is_run_once_per_device():
+    text = render(report(*(_reset(at, "ip link set {} up") for at in (1, 2))), "text")
+    assert f"Reset the GPU.\n     ip link set {GPUS[1]} up\n     ip link set {GPUS[2]} up\n" in text
 
 
 def test_what_follows_is_told_under_its_cause_without_its_remedy():
