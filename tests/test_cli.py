@@ -215,7 +215,7 @@ def test_checks_that_did_not_apply_make_nothing_ready():
 
 
 def test_a_replay_says_that_it_is_one():
-    assert "from a recording" in run("check", "--from", NO_GPU).stdout
+    assert "from a snapshot" in run("check", "--from", NO_GPU).stdout
 
 
 class TestStatus:

@@ -136,12 +136,12 @@ def gpu_lines(report: Report) -> tuple[str, ...]:
 
 def read_line(report: Report, now: float = 0) -> str:
     """When and of what the report was made, and how long before `now`: on top, so that nobody takes an old one for today's."""
-    kind = "a simulated host" if report.simulated else _READ_FROM.get(report.read_from, "")
+    kind = "a made-up host" if report.simulated else _READ_FROM.get(report.read_from, "")
     when = moment(report.observed_at)
     if report.replayed and not report.simulated and now >= report.observed_at:
         when = f"{when} ({ago(now - report.observed_at)} ago)"
     if report.replayed:
-        return f"from a recording{f' of {kind}' if kind else ''}, {when}"
+        return f"from a snapshot{f' of {kind}' if kind else ''}, {when}"
     return f"read{f' from {kind}' if kind else ''} at {when}"
 
 
@@ -153,7 +153,7 @@ def remarks(report: Report) -> tuple[str, ...]:
         and not report.partial
         and not any((one.scope, one.severity) == ("fabric", "critical") and one.outcome != "skip" for one in report.findings)
     ):
-        lines.append("multi-node: nothing beyond this node was checked")
+        lines.append("multi-node: only this node was checked")
     return tuple(lines)
 
 

@@ -49,7 +49,9 @@ def _add_quiet(page: "_Page", report: Report, remarks: Iterable[str]) -> None:
     """A healthy host in a few lines: what counts in no verdict is named, not told."""
     page.add(short("; ".join(remarks)))
     for section in digest.sections(report):
-        page.add(f"{section.title}  {short('; '.join(headline(group) for group in section.groups))}", then="  ")
+        more = len(section.groups) - 1
+        told = f"{short(headline(section.groups[0]))}{f', and {more} more (-v tells them)' if more else ''}"
+        page.add(f"{section.title}  {told}", then="  ")
     _add_gaps(page, digest.gaps(report), verbose=False)
     _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=False)
 
