@@ -157,7 +157,7 @@ def _finding(told: Told, group: Group, anchors: _Anchors) -> str:
     anchor = anchors.of(told.finding.id)
     where = f"{short(devices(told.devices))}: " if told.devices and told.devices != concerned(group) else ""
     name = f'<a href="#{anchor}"><code>{escaped(short_name(told.finding.id))}</code></a>'
-    return f'<tr id="{anchor}"><td>{name}</td><td>{_prose(where + digest.told_line(told))}</td></tr>\n'
+    return f'<tr id="{anchor}"><td>{name}</td><td>{escaped(where + digest.told_line(told))}</td></tr>\n'
 
 
 def _gaps(missing: Sequence[digest.Gap]) -> str:
