@@ -19,11 +19,11 @@ from hostagent.source.tape import ReplayBackend, Tape
 from tests.judged import judged
 
 HOSTS, GOLDEN = Path(__file__).parent / "hosts", Path(__file__).parent / "golden"
-#: One of each kind of report: ready, degraded, unknown, not ready, a rack, images, a cloud, two verdicts that differ.
+#: One of each kind of report: ready, degraded, unknown, not ready, with advisories, a rack, an image, a cloud, a guest.
 NAMED = (
     "hgx-h100-ubuntu2404", "hgx-h100-gpu-off-the-bus", "hgx-h100-userland-upgraded", "hgx-h100-next-kernel-without-module",
     "hgx-h100-fabricmanager-mismatch", "hgx-h100-links-down", "debian12-image-without-kernel", "gb200-nvl", "gke-cos-without-plugin",
-    "gpu-operator-driver-container", "kubeadm-containerd-dead", "no-gpu-vm",
+    "gpu-operator-driver-container", "wsl2", "no-gpu-vm",
 )  # fmt: skip
 _WIDTHS = (80, 120)
 #: Of the run, not of the host: what it costs is another time each time.

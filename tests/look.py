@@ -1,9 +1,10 @@
-"""Pictures of the page of HTML, for a person to look at: ``python -m tests.look [FOLDER]``. Needs Chromium; `make look` says where they lie."""
+"""Pictures of the page of HTML, for a person to look at: ``python -m tests.look [FOLDER [HOST…]]``. Needs Chromium; `make look` says where they lie."""
 
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from hostagent.sinks import render
@@ -15,12 +16,12 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _FRAME = '<!doctype html><body style="margin:0"><iframe src="{page}" style="width:{width}px;height:{height}px;border:0"></iframe>'
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, names: Sequence[str]) -> None:
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), "")
     if not browser:
         raise SystemExit("Error: found no Chromium. Install it: 'apt-get install chromium' (Debian).")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in NAMED:
+    for name in names:
         page = folder / f"{name}.html"
         page.write_text(render(report(name), "html"), encoding="utf-8")
         opened = folder / f"{name}.open.html"
@@ -30,7 +31,7 @@ def main(folder: Path) -> None:
         picture(browser, opened, folder / f"{name}.open.png", (1200, 4000))
         phone(browser, opened, folder / f"{name}.phone.png")
         drive(browser, page, f"--print-to-pdf={folder / f'{name}.pdf'}", "--no-pdf-header-footer")
-    print(f"{len(NAMED)} hosts: {folder}/HOST.{{desktop,dark,open,phone}}.png and HOST.pdf")  # noqa: T201
+    print(f"{len(names)} hosts: {folder}/HOST.{{desktop,dark,open,phone}}.png and HOST.pdf")  # noqa: T201
 
 
 def picture(browser: str, page: Path, to: Path, size: tuple[int, int], *, dark: bool = False) -> None:
@@ -53,4 +54,5 @@ def drive(browser: str, page: Path, *options: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else Path(tempfile.gettempdir()) / "hostagent-look"))
+    place, *wanted = sys.argv[1:] or [f"{tempfile.gettempdir()}/hostagent-look"]
+    main(Path(place), wanted or NAMED)

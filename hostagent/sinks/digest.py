@@ -1,5 +1,6 @@
 """A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -105,8 +106,7 @@ def _scopes(group: Group) -> set[str]:
 
 def _statement(report: Report, told: Iterable[Group], verdict: Verdict, whose: str) -> Statement:
     if verdict == "ready":
-        parts = (inventory(report), f"{count(counts(report)['passed'], 'check')} passed")
-        return Statement(verdict, whose, "; ".join(part for part in parts if part), "")
+        return Statement(verdict, whose, f"{count(counts(report)['passed'], 'check')} passed", "")
     first = next((group for group in told if group.rank < NOTHING), None)
     if first is None:
         return Statement(verdict, whose, "None of the selected checks applies here" if report.partial else "Nothing was checked", "")
@@ -261,11 +261,16 @@ def told_line(told: Told) -> str:
 
 def counts(report: Report) -> Mapping[str, int]:
     """How many checks there are of each kind, each counted once by its worst outcome."""
+    found = Counter(kinds(report).values())
+    return {kind: found[kind] for kind in _KINDS}
+
+
+def kinds(report: Report) -> Mapping[str, str]:
+    """What each check counts as."""
     worst: dict[str, int] = {}
     for one in report.findings:
         worst[one.id] = min(worst.get(one.id, len(_KINDS)), _KINDS.index(_counted(one)))
-    places = list(worst.values())
-    return {kind: places.count(place) for place, kind in enumerate(_KINDS)}
+    return {name: _KINDS[place] for name, place in worst.items()}
 
 
 def summary(report: Report) -> str:

@@ -10,9 +10,9 @@ from hostagent.sinks import digest
 from hostagent.sinks.digest import short, short_name
 from hostagent.sinks.markup import escaped
 from hostagent.sinks.stylesheet import STYLE
-from hostagent.sinks.tables import Row, rows
+from hostagent.sinks.tables import rows
 from hostagent.sinks.words import WORDS
-from hostagent.vocabulary import Verdict
+from hostagent.vocabulary import Outcome, Verdict
 
 #: By how much a cause counts: its colour.
 _COLOURS = ("bad", "unknown", "warn", "note")
@@ -30,9 +30,9 @@ def render_html(report: Report) -> str:
     anchors = _Anchors()
     found = "".join(_section(section, anchors) for section in digest.sections(report))
     tables = (
-        _table("Turned off", "Who turned it off", rows(report, "off"))
-        + _table("Passed", "What holds", rows(report, "pass"))
-        + _table("Not applicable", "Why", rows(report, "skip"))
+        _table(report, "off", "off", ("Turned off", "Who turned it off"))
+        + _table(report, "pass", "passed", ("Passed", "What holds"))
+        + _table(report, "skip", "not applicable", ("Not applicable", "Why"))
     )
     title = f"{WORDS[report.verdict.single_node]}: {short_name(report.host.hostname)}"
     return (
@@ -58,15 +58,14 @@ class _Anchors:
 
 def _header(report: Report) -> str:
     told = "".join(map(_statement, digest.statements(report)))
-    remarks = ". ".join((digest.read_line(report), *digest.remarks(report)))
+    remarks = "; ".join((digest.read_line(report), *digest.remarks(report)))
     return f'{told}<p class="quiet">{escaped(short_name(report.host.hostname))}, {escaped(remarks)}</p>\n'
 
 
 def _statement(one: digest.Statement) -> str:
     whose = f'<span class="whose">{escaped(one.whose)}</span>' if one.whose else ""
-    what = short(one.what) if one.verdict == "ready" else digest.sentence(one.what)
     badge = f'<strong class="badge {_VERDICTS[one.verdict]}"><span>{WORDS[one.verdict]}</span></strong>'
-    return f'<div class="statement">{badge}{whose}\n<h1>{escaped(what)}</h1></div>\n'
+    return f'<div class="statement">{badge}{whose}\n<h1>{escaped(digest.sentence(one.what))}</h1></div>\n'
 
 
 def _todo(steps: Sequence[digest.Todo]) -> str:
@@ -175,25 +174,21 @@ def _gap(gap: digest.Gap) -> str:
     return f'<article class="{_COLOURS[gap.rank]}">\n{told}{which}</article>\n'
 
 
-def _table(title: str, meaning: str, made: Sequence[Row]) -> str:
+def _table(report: Report, outcome: Outcome, kind: str, words: tuple[str, str]) -> str:
+    """What it holds for. The heading counts each check as the last line does; those of a worse `kind` on another device it counts apart."""
+    made, (title, meaning) = rows(report, outcome), words
     if not made:
         return ""
+    kinds, checks = digest.kinds(report), {row.id for row in made}
+    whole = sum(kinds.get(name) == kind for name in checks)
+    partly = f", and {len(checks) - whole} on some devices" if whole < len(checks) else ""
     body = "".join(
         f"<tr><td><code>{escaped(row.id)}</code></td><td>{escaped(row.text)}</td>"
         f'<td class="number" data-of="devices">{f"{row.number}/{row.of}" if row.of > 1 else ""}</td></tr>\n'
         for row in made
     )
-    title = f"{title} <small>{_checks(made)}</small>"
+    title = f"{title} <small>{digest.count(whole, 'check')}{partly}</small>"
     return f"<details>\n<summary>{title}</summary>\n{_tabled(('Check', meaning, 'Devices'), body, 'checks')}</details>\n"
-
-
-def _checks(made: Sequence[Row]) -> str:
-    """Checks of which it holds on every device, and the others: together they are what the last line counts."""
-    told: dict[str, int] = {}
-    for row in made:
-        told[row.id] = told.get(row.id, 0) + row.number
-    partly = len({row.id for row in made if told[row.id] < row.of})
-    return digest.count(len(told) - partly, "check") + (f", and {partly} on some devices" if partly else "")
 
 
 def _footer(report: Report) -> str:

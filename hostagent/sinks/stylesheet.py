@@ -36,7 +36,8 @@ th { font-weight: 400; color: var(--quiet); font-size: .875rem; }
 td:first-child { width: 15rem; } td:last-child, th:last-child { padding-right: 0; }
 th:last-child:not(:first-child) { white-space: nowrap; } .checks th:last-child { text-align: right; }
 .number { width: 5rem; text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.gpus td:first-child { width: 3rem; } .gpus td { font-variant-numeric: tabular-nums; }
+.gpus td:first-child { width: 3rem; } .gpus { font-size: .875rem; }
+.gpus td { font-variant-numeric: tabular-nums; white-space: nowrap; }
 code, pre { font: .875rem/1.5 ui-monospace, SFMono-Regular, Consolas, "Liberation Mono", monospace; }
 pre { white-space: pre-wrap; background: var(--soft); border: 1px solid var(--line); border-radius: .3rem; padding: .4rem .7rem;
   margin-top: .4rem; }
@@ -51,12 +52,14 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; }
   .host { grid-template-columns: 1fr; gap: 0; } dd + dt { margin-top: .4rem; } thead { display: none; }
   tr { display: block; padding: .4rem 0; border-bottom: 1px solid var(--line); } tr:last-child { border-bottom: 0; }
   td, td:first-child, .gpus td:first-child { display: block; width: auto; padding: 0; border: 0; text-align: left; }
-  .gpus tr > td { display: inline; padding-right: .6rem; }
+  .gpus td, .gpus td:first-child { display: inline-block; padding-right: .8rem; }
+  .gpus td:first-child:not(:empty)::before { content: "GPU "; }
   .number:not(:empty)::before { content: attr(data-of) " "; color: var(--quiet); } }
 @media print { :root { --bad: #b3142b; --warn: #875700; --unknown: #6a3fa0; --good: #1b6e2f; --note: #59606a;
     --page: #fff; --text: #000; --quiet: #444; --line: #bbb; --soft: #fff; }
   @page { margin: 15mm; } html { font-size: 9.5pt; } body { max-width: none; padding: 0; } th, td { padding-block: .2rem; }
   .badge { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  article, li, tr, pre, .box { break-inside: avoid; } h2, h3, summary { break-after: avoid; } thead { display: table-header-group; }
+  li, tr, pre, .box { break-inside: avoid; } .gpus { font-size: .75rem; }
+  h2, h3, summary { break-after: avoid; } thead { display: table-header-group; }
   details > * { display: block; } details::details-content { content-visibility: visible; display: block; block-size: auto; } }
 """

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from hostagent.report import Report
+from hostagent.report.inventory import inventory
 from hostagent.report.told import Told, concerned, devices, headline
 from hostagent.sinks import digest, tables
 from hostagent.sinks.digest import short
@@ -35,7 +36,8 @@ def render_text(report: Report, *, colour: bool = False, width: int = 100, verbo
     """
     page = _Page(colour, max(width, _MIN_WIDTH))
     for one in digest.statements(report):
-        told = short(one.what) if one.verdict == "ready" else f"{digest.sentence(one.what)} {one.todo}"
+        parts = (short(inventory(report)), one.what) if one.verdict == "ready" else (f"{digest.sentence(one.what)} {one.todo}",)
+        told = "; ".join(part for part in parts if part)
         page.add(f"{one.words}  {told}".rstrip(), style=one.verdict)
     remarks = (digest.read_line(report, now), *digest.remarks(report))
     if digest.is_quiet(report) and not verbose:
