@@ -133,8 +133,12 @@ def _virtual(facts: HostFacts) -> Virtual:
 
 
 def _filled(step: Step, subject: Subject) -> Step:
-    """The step about this subject: ``{subject}`` in its command is the device's address."""
-    return replace(step, command=step.command.replace("{subject}", subject.key)) if "{subject}" in step.command else step
+    """The step about this subject: ``{subject}`` in its command is the device's address, which a shell takes for nothing else."""
+    if "{subject}" not in step.command:
+        return step
+    from shlex import quote
+
+    return replace(step, command=step.command.replace("{subject}", quote(subject.key)))
 
 
 def _weight(severity: Severity, finding: Finding, is_set: bool) -> Severity:
