@@ -109,8 +109,16 @@ def _statement(report: Report, told: Iterable[Group], verdict: Verdict, whose: s
         return Statement(verdict, whose, f"{count(counts(report)['passed'], 'check')} passed", "")
     first = next((group for group in told if group.rank < NOTHING), None)
     if first is None:
-        return Statement(verdict, whose, "None of the selected checks applies here" if report.partial else "Nothing was checked", "")
+        return Statement(verdict, whose, _nothing(report), "")
     return Statement(verdict, whose, short(headline(first)), short(" ".join(step.text for step in first_steps(first))))
+
+
+def _nothing(report: Report) -> str:
+    """Why there is no verdict though nothing was found."""
+    if not report.partial:
+        return "Nothing was checked"
+    applies = {one.severity for one in report.findings if one.outcome not in ("skip", "off")}
+    return "Only informational checks were selected: no verdict" if applies == {"info"} else "None of the selected checks applies here"
 
 
 def is_quiet(report: Report) -> bool:
@@ -148,6 +156,8 @@ def read_line(report: Report, now: float = 0) -> str:
 def remarks(report: Report) -> tuple[str, ...]:
     """What a reader must know before believing the verdict."""
     lines = []
+    if report.read_from == "image" and not report.host.kernel and not report.partial:
+        lines.append("this image has no kernel below /lib/modules: the driver's module, and what must match it, were not checked")
     if (
         report.verdict.multi_node in PLACEABLE
         and not report.partial
