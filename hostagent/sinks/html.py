@@ -7,6 +7,7 @@ from hostagent.report import Report
 from hostagent.report.inventory import GPU_FIELDS, gpus, inventory
 from hostagent.report.told import Group, Told, concerned, devices, headline
 from hostagent.sinks import digest
+from hostagent.sinks.counts import kinds, summary
 from hostagent.sinks.digest import short, short_name
 from hostagent.sinks.markup import escaped
 from hostagent.sinks.stylesheet import STYLE
@@ -179,8 +180,8 @@ def _table(report: Report, outcome: Outcome, kind: str, words: tuple[str, str]) 
     made, (title, meaning) = rows(report, outcome), words
     if not made:
         return ""
-    kinds, checks = digest.kinds(report), {row.id for row in made}
-    whole = sum(kinds.get(name) == kind for name in checks)
+    found, checks = kinds(report), {row.id for row in made}
+    whole = sum(found.get(name) == kind for name in checks)
     partly = f", and {len(checks) - whole} on some devices" if whole < len(checks) else ""
     body = "".join(
         f"<tr><td><code>{escaped(row.id)}</code></td><td>{escaped(row.text)}</td>"
@@ -193,4 +194,4 @@ def _table(report: Report, outcome: Outcome, kind: str, words: tuple[str, str]) 
 
 def _footer(report: Report) -> str:
     made = f"{report.tool.name} {report.tool.version}, profile {report.profile.name} ({report.profile.hash})"
-    return f"{escaped(digest.summary(report))}. {escaped(short(made))}"
+    return f"{escaped(summary(report))}. {escaped(short(made))}"
