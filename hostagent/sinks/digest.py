@@ -161,11 +161,31 @@ def passed(report: Report) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.id for one in report.findings if one.outcome == "pass"))
 
 
+#: Found nothing: the message says of what.
+_NOTHING = (
+    "none",
+    "0",
+    "not loaded",
+    "not running",
+    "not installed",
+    "missing",
+    "stopped",
+    "off",
+    "not said",
+    "none held",
+    "disabled",
+    "excluded",
+    "unreadable",
+)
+
+
 def told_line(told: Told) -> str:
     """``message (found X, wanted Y)``, without what the message says already."""
     one = told.finding
     pairs = ((label, text) for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message)
-    more = ", ".join(f"{label} {text}" for label, text in pairs) if one.found and one.found not in one.message else ""
+    more = (
+        ", ".join(f"{label} {text}" for label, text in pairs) if one.found not in ("", *_NOTHING) and one.found not in one.message else ""
+    )
     return visible(f"{one.message} ({more})" if more else one.message)
 
 
