@@ -22,6 +22,7 @@ from hostagent.profile import Loaded
 from hostagent.reading import Collected, Reading
 from hostagent.report import SCHEMA_VERSION, HostIdentity, Judgement, ProfileIdentity, Report, Tool, coverage, security, verdicts
 from hostagent.report.facts import report_facts
+from hostagent.report.times import iso
 from hostagent.report.told import with_headline
 
 #: Seconds for judging, beside the deadline of the reading.
@@ -68,13 +69,16 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
     judgements = _judged(prepared.checks, facts, loaded)
     took_ms = {**collected.timings_ms, "catalogue": prepared.took_ms, "evaluate": _ms_since(started), "total": _ms_since(reading.started)}
     observed_at = _known(facts, Identity, "now", reading.recorded_at)
+    expires = observed_at + loaded.profile.report.valid_for_s
     whole = Report(
         schema_version=SCHEMA_VERSION,
         tool=Tool("hostagent", __version__),
         observed_at=observed_at,
-        valid_until=observed_at + loaded.profile.report.valid_for_s,
+        valid_until=expires,
+        observed_at_iso=iso(observed_at),
+        valid_until_iso=iso(expires),
         boot_id=_known(facts, Identity, "boot_id", ""),
-        evidence=facts.kind,
+        read_from=facts.kind,
         replayed=reading.replayed,
         simulated=_known(facts, Identity, "simulated", False),
         partial=prepared.partial,

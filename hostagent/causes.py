@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from hostagent.check import Check
 from hostagent.report import Cause, Judgement
+from hostagent.vocabulary import SEVERITIES
 
 _FOUND = ("fail", "warn")
 
@@ -17,9 +18,9 @@ def with_causes(checks: Iterable[Check], judgements: tuple[Judgement, ...]) -> t
 
     A finding is told under one of the checks that its own names in ``because``: about the same device, else about the whole host;
     so what concerns the whole host is never told under one device. What is unknown is told under the finding that is about the
-    question that had no answer.
+    question that had no answer, else under the first unknown that had no answer to it.
     """
-    found = _Found(checks, [one for one in judgements if one.outcome in _FOUND])
+    found = _Found(checks, [one for one in judgements if one.outcome in _FOUND], [one for one in judgements if one.outcome == "unknown"])
     wrong = (*_FOUND, "unknown")
     return tuple(one if one.cause.id or one.outcome not in wrong else replace(one, cause=found.cause(one)) for one in judgements)
 
@@ -27,17 +28,23 @@ def with_causes(checks: Iterable[Check], judgements: tuple[Judgement, ...]) -> t
 class _Found:
     """The findings of one host."""
 
-    def __init__(self, checks: Iterable[Check], findings: list[Judgement]) -> None:
+    def __init__(self, checks: Iterable[Check], findings: list[Judgement], unknowns: list[Judgement]) -> None:
         self._because = {one.id: one.because for one in checks if one.because}
         self._keys = {(one.id, one.subject) for one in findings}
         self._explaining = [one for one in findings if one.unread]
+        self._unanswered: dict[str, Judgement] = {}
+        for one in sorted(unknowns, key=lambda one: (SEVERITIES.index(one.severity), one.subject != "", one.id, one.subject, one.code)):
+            self._unanswered.setdefault(one.unread, one)
 
     def cause(self, one: Judgement) -> Cause:
-        gap = [other for other in self._explaining if other.unread == one.unread] if one.outcome == "unknown" and one.unread else []
+        if one.outcome != "unknown" or not one.unread:
+            return self._first(one.id, one.subject)
+        gap = [other for other in self._explaining if other.unread == one.unread]
         if gap:
             nearest = min(gap, key=lambda other: (other.subject != one.subject, other.subject != "", other.id, other.subject, other.code))
             return nearest.cause if nearest.cause.id else self._first(nearest.id, nearest.subject)
-        return self._first(one.id, one.subject)
+        first, same = self._first(one.id, one.subject), self._unanswered[one.unread]
+        return first if first != Cause(one.id, one.subject) else self._first(same.id, same.subject)
 
     def _first(self, check: str, subject: str) -> Cause:
         for above in self._because.get(check, ()):

@@ -17,7 +17,7 @@ from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.inputs import thresholds
-from hostagent.judgements import WHOLE_HOST, Subject, device, from_finding, judgement
+from hostagent.judgements import WHOLE_HOST, Subject, device, from_finding, judgement, why_unread
 from hostagent.knowledge.platforms import NOWHERE, OWNERS, owners_way, repairs_itself
 from hostagent.profile import CheckPolicy, Profile
 from hostagent.report import Judgement, subject_order
@@ -27,6 +27,12 @@ from hostagent.vocabulary import Severity
 
 #: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second.
 _SHARE_S = 0.2
+#: What answers a question that had no answer, by why it had none.
+_AGAIN = {
+    "denied": (Step("rerun", "Run 'hostagent check' as root."),),
+    "timeout": (Step("rerun", "Run 'hostagent check' again when the host is less busy, or with a longer --deadline."),),
+    "not-recorded": (Step("rerun", "Record the host again with this release of hostagent."),),
+}
 _NO_POLICY = CheckPolicy()
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
 
@@ -167,14 +173,15 @@ def _run(one: Check, subject: Subject, arguments: dict[str, Any], facts: HostFac
 
 
 def _stopped(one: Check, subject: Subject, arguments: Mapping[str, Any], unread: Unread) -> Judgement:
-    text = f"{unread.why}: {unread.detail}" if unread.detail else unread.why
     if unread.why not in NOT_APPLICABLE:
-        message = f"could not read ({text})"
+        code, message = f"unread-{unread.why}", why_unread(unread)
+        again = _AGAIN.get(unread.why, ())
         return judgement(
-            one, "unknown", subject, code=f"unread-{unread.why}", message=message, evidence=unread.evidence, unread=unread.question
+            one, "unknown", subject, code=code, message=message, remedy=again, evidence=unread.evidence, unread=unread.question
         )
     if unread.why == "absent" and any(path in one.owns for path in _paths(arguments, unread)):
         return judgement(one, "fail", subject, code="absent", message=unread.detail or "absent", remedy=one.remedy)
+    text = f"{unread.why}: {unread.detail}" if unread.detail else unread.why
     return judgement(one, "skip", subject, code=unread.why, message=f"does not apply ({text})")
 
 

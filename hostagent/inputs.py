@@ -111,12 +111,21 @@ def thresholds(inputs: Inputs, given: Mapping[str, Any], where: str) -> Any:
         if name not in hints:
             raise ShapeError(f"{where}: found {name!r}, wanted one of {', '.join(hints)}")
         try:
-            values[name] = build(hints[name], value, f"{where}.{name}")
+            values[name] = build(hints[name], _listed(hints[name], value), f"{where}.{name}")
         except OverflowError:  # a whole number that no float can hold
             values[name] = math.inf
         if not _is_finite(values[name]):  # every comparison with NaN is false
             raise ShapeError(f"{where}.{name}: found {value!r:.60}, wanted a finite number of at most 64 bits")
     return kind()._replace(**values)
+
+
+def _listed(kind: Any, value: Any) -> Any:
+    """A list of whole numbers may be a text with commas, as profiles had it: "62, 94"."""
+    numbers = [one.strip() for one in value.split(",") if one.strip()] if isinstance(value, str) else []
+    is_list = getattr(kind, "__origin__", None) is tuple and kind.__args__ == (int, ...)
+    if not is_list or not isinstance(value, str) or not all(one.isascii() and one.isdecimal() and len(one) < 20 for one in numbers):
+        return value
+    return list(map(int, numbers))
 
 
 def _is_finite(value: Any) -> bool:

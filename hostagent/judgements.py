@@ -18,6 +18,9 @@ from hostagent.visible import visible
 from hostagent.vocabulary import SEVERITIES, WRONG, Outcome, Severity, Virtual
 
 _HEADLINE_CHARS = 90
+_WHY = {"denied": "permission denied", "timeout": "no answer in time"}
+#: An error of NVML, as the worker writes it.
+_NVML = re.compile(r"(\d+) (.+?)\.? \(nvml\w+[^()]*\)")
 
 
 class Subject(NamedTuple):
@@ -46,6 +49,21 @@ def device(subject: object, key: str) -> str:
     return key if isinstance(subject, Runtime) else f"{called_of(type(subject))} {key}"
 
 
+def why_unread(unread: Unread) -> str:
+    """Why nobody could look, as people say it.
+
+    >>> why_unread(Unread("error", "15 GPU is lost (nvmlDeviceGetHandleByIndex)"))
+    'NVML error 15, GPU is lost'
+    >>> why_unread(Unread("denied", "/dev/kmsg"))
+    'permission denied: /dev/kmsg'
+    """
+    nvml = _NVML.fullmatch(unread.detail)
+    if nvml:
+        return f"NVML error {nvml[1]}, {nvml[2]}"
+    words = _WHY.get(unread.why, "could not read")
+    return f"{words}: {unread.detail}" if unread.detail else words
+
+
 def judgement(
     one: Check,
     outcome: Outcome,
@@ -70,7 +88,7 @@ def judgement(
         message=message,
         found="",
         wanted="",
-        headline=_shortened(message) if outcome in ("fail", "unknown") else "",
+        headline=_shortened(message[:1].upper() + message[1:]) if outcome in ("fail", "unknown") else "",
         action=remedy[0].action if remedy else "rerun" if outcome == "unknown" else "none",
         remedy=remedy,
         evidence=evidence,
@@ -115,8 +133,12 @@ def _virtual(facts: HostFacts) -> Virtual:
 
 
 def _filled(step: Step, subject: Subject) -> Step:
-    """The step about this subject: ``{subject}`` in its command is the device's address."""
-    return replace(step, command=step.command.replace("{subject}", subject.key)) if "{subject}" in step.command else step
+    """The step about this subject: ``{subject}`` in its command is the device's address, which a shell takes for nothing else."""
+    if "{subject}" not in step.command:
+        return step
+    from shlex import quote
+
+    return replace(step, command=step.command.replace("{subject}", quote(subject.key)))
 
 
 def _weight(severity: Severity, finding: Finding, is_set: bool) -> Severity:

@@ -91,7 +91,7 @@ def _from(node: ast.ImportFrom) -> Problems:
 
 
 def _is_shared(node: ast.ImportFrom) -> bool:
-    """``from ._peers import alike``: what the checks of a family share stands beside them, in one module with an underscore."""
+    """``from ._peers import alike``: what the checks of a family share is in one module with an underscore, in the same folder."""
     module = node.module or ""
     return node.level == 1 and module[:1] == "_" and module[:2] != "__" and "." not in module
 

@@ -30,6 +30,7 @@ def _headed(name: str, version: int, title: str, description: str, body: Mapping
 
 def _report() -> dict[str, Any]:
     from hostagent.report import SCHEMA_VERSION, Report
+    from hostagent.report.described import described
     from hostagent.report.facts import facts_schema
 
     body = schema(Report)
@@ -41,7 +42,7 @@ def _report() -> dict[str, Any]:
         "hostagent report",
         "One run over one host. Names are only ever added: readers must accept those that they do not know. "
         "Times are seconds since 1970; a value that could not be read is an object with the key unread.",
-        _extensible(body),
+        described(_extensible(body)),
     )
 
 

@@ -531,7 +531,7 @@ def test_a_reader_that_crashes_leaves_its_traceback_with_each_finding():
     facts, _ = collect(Source(replay()), readers=readers)
     prepared = prepare(profile.load(site_file=""), ["host.hostname"])
     (finding,) = judge(Collected(facts, {}), InProcess(replay()), prepared).findings
-    assert (finding.outcome, finding.message) == ("unknown", "could not read (error: reading Identity crashed: LookupError: of the reader)")
+    assert (finding.outcome, finding.message) == ("unknown", "could not read: reading Identity crashed: LookupError: of the reader")
     assert re.fullmatch(r"(tests/)?test_reading.py:\d+ in broken", finding.evidence[-2])
     assert finding.evidence[-1] == "LookupError: of the reader"
 
@@ -548,7 +548,7 @@ class Broken:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_report_that_takes_too_long_to_write_is_shortened(form, capsys):
-    report = judged(replay(), profile.load(site_file="", overlay={"driver": {"version": "1.*"}}))
+    report = judged(replay(), profile.load(site_file="", overlay={"driver": {"version": "1.*", "install": ""}}))
     report = replace(report, findings=report.findings * 300)
     shown = rendered(report, form, within_s=0.001)
     assert capsys.readouterr().err == "Warning: the report was not written in 0.001 s and is shortened.\n"

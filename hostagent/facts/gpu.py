@@ -85,6 +85,7 @@ class Gpu:
     minor: int | Unread  # /dev/nvidia<minor>
     name: str | Unread
     uuid: str | Unread
+    serial: str | Unread  # of the board: one that holds several GPUs gives them all the same
     proc_uuid: str | Unread  # by /proc: "GPU-????????-…" when the GPU was never initialised
     excluded: bool | Unread
     lost: bool | Unread  # NVML said GPU is lost (15) to some call
@@ -156,7 +157,7 @@ class GpuEvents:
 
 @frozen
 class Accelerators:
-    """What is on PCI beside NVIDIA's GPUs."""
+    """What is on PCI besides NVIDIA's GPUs."""
 
     others: tuple[OtherAccelerator, ...] | Unread
     vfio_ids: tuple[str, ...] | Unread  # vendor:device that the kernel command line or modprobe.d gives to vfio-pci: 10de:2330

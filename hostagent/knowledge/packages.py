@@ -38,10 +38,10 @@ _DRIVER_PARTS = {
     "IMEX": "nvidia-imex",
 }
 _PART_OF = {stem: part for part, stems in _DRIVER_PARTS.items() for stem in stems.split()}
-#: Packages with the version in their name, several of which may be installed: one a kernel, or one a version.
+#: Packages with the version in their name, several of which may be installed: one per kernel, or one per version.
 _VERSIONED_NAMES = (("kmod-nvidia-", "kernel module"), ("nvidia-firmware-", "firmware"))
 
-#: Signed kernel modules of distributions, meant to stand beside NVIDIA's own userland: SUSE, "Installing NVIDIA GPU drivers on SUSE Linux
+#: Signed kernel modules of distributions, for use with NVIDIA's own userland: SUSE, "Installing NVIDIA GPU drivers on SUSE Linux
 #: Enterprise" (nvidia-open-driver-G06-signed-kmp); AlmaLinux wiki, "NVIDIA drivers" (nvidia-open-kmod). Read 2026-11.
 MODULES_BESIDE_CUDA = ("nvidia-open-driver-", "nvidia-open-kmod", "kmod-nvidia-open")
 
@@ -135,5 +135,5 @@ def names_driver(pattern: str) -> bool:
 
 
 def several_may_be_installed(name: str) -> bool:
-    """Whether the name carries a version or a kernel, so that an older one beside it is no fault."""
+    """Whether the name carries a version or a kernel, so that an older one at the same time is no fault."""
     return driver_stem(name) not in _PART_OF

@@ -105,7 +105,7 @@ class Tool:
 
 @frozen
 class Report:
-    """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage; ``evidence`` is what was read,
+    """One run over one host. Times are seconds since the epoch; ``timings_ms`` is by reader and stage; ``read_from`` is what was read,
     ``replayed`` whether from a snapshot of it, ``simulated`` whether it was a made tree and no live host. ``headline`` and ``action``
     are those of the first cause ("" and "none" where nothing counts). ``findings`` are ordered by id, then subject; ``reading_order``
     names their checks as a reader wants to be told of them, causes before consequences. ``cages`` is by lane what held while its
@@ -116,8 +116,10 @@ class Report:
     tool: Tool
     observed_at: float
     valid_until: float
+    observed_at_iso: str
+    valid_until_iso: str
     boot_id: str
-    evidence: Kind
+    read_from: Kind
     replayed: bool
     simulated: bool
     partial: bool

@@ -1,12 +1,12 @@
 """What a host is made of, on one line: from the facts of its report, so that whoever has the report can say it."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from hostagent.report import Report
 
 _GIB = 1024**3
+GPU_FIELDS = ("index", "pci", "name", "memory", "uuid", "serial")
 
 
 def inventory(report: Report) -> str:
@@ -22,12 +22,20 @@ def _gpus(facts: Mapping[str, Any]) -> str:
         return ""
     if not rows:
         return "no GPU"
-    kinds = Counter((_text(one.get("name")) or "GPU of unknown model", _memory(one.get("memory_bytes"))) for one in rows)
-    return ", ".join(f"{count} x {name}{memory}" for (name, memory), count in kinds.items())
+    kinds: dict[str, list[Any]] = {}
+    for one in rows:
+        kinds.setdefault(_text(one.get("name")) or "GPU of unknown model", []).append(one.get("memory_bytes"))
+    return ", ".join(f"{len(sizes)} x {name}{_memory(sizes)}" for name, sizes in kinds.items())
 
 
-def _memory(value: Any) -> str:
-    return f" ({value / _GIB:.0f} GiB)" if isinstance(value, int) and not isinstance(value, bool) else ""
+def _memory(sizes: list[Any]) -> str:
+    """What all that were read have alike."""
+    known = {_gib(size) for size in sizes} - {""}
+    return f" ({known.pop()})" if len(known) == 1 else ""
+
+
+def _gib(size: Any) -> str:
+    return f"{size / _GIB:.0f} GiB" if isinstance(size, int) and not isinstance(size, bool) else ""
 
 
 def _driver(facts: Mapping[str, Any]) -> str:
@@ -49,6 +57,16 @@ def _toolkit(facts: Mapping[str, Any]) -> str:
 
 def _runtime(row: Mapping[str, Any]) -> str:
     return " ".join(part for part in (_text(row.get("kind")), _text(row.get("version"))) if part)
+
+
+def gpus(report: Report) -> tuple[Mapping[str, str], ...]:
+    """Each GPU as text: ``index``, ``pci``, ``name``, ``memory``, ``uuid``, ``serial``; "" for what is unread."""
+    rows = _rows(report.facts.get("gpus"))
+    return tuple({name: _gib(row.get("memory_bytes")) if name == "memory" else _said(row.get(name)) for name in GPU_FIELDS} for row in rows)
+
+
+def _said(value: Any) -> str:
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 def _rows(value: Any) -> list[Any]:

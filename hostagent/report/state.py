@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from hostagent.profiles import files
 from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report
-from hostagent.report.told import steps
+from hostagent.report.told import first_steps, first_that_counts
 from hostagent.smallfile import NotOwnError, read_small, reason, refuse_others
 from hostagent.vocabulary import Verdict
 
@@ -50,6 +50,7 @@ def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = P
         for one in report.findings
         if one.outcome in ("fail", "warn", "unknown") and one.severity != "info"
     ]
+    first = first_that_counts(report)
     data = {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": report.tool.name, "version": report.tool.version},
@@ -61,7 +62,7 @@ def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = P
         "verdict": {"single_node": report.verdict.single_node, "multi_node": report.verdict.multi_node},
         "headline": report.headline,
         "action": report.action,
-        "todo": [step.text for step in steps(report) if not step.if_back],
+        "todo": [step.text for step in first_steps(first)] if first else [],
         "reasons": reasons,
     }
     deliver(json.dumps(data, indent=1) + "\n", path, mode=0o644)
@@ -88,8 +89,12 @@ def read(path: str, now: float) -> State:
         if data["schema_version"] not in _READ:
             return State({}, f"{path} has schema_version {data['schema_version']!r}, wanted {' or '.join(map(str, _READ))}")
         damage = _damage(data)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        damage = f"{type(error).__name__}: {error}"
+    except KeyError as error:
+        damage = f"it has no {error.args[0]!s:.60}"
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        damage = "not JSON" if raw.strip() else "it is empty"
+    except (ValueError, TypeError, RecursionError) as error:
+        damage = str(error)[:200] if isinstance(error, ValueError) else "it has another shape"
     if damage:
         return State({}, f"{path} is damaged ({damage})")
     return State(data, _stale(data, now))

@@ -15,10 +15,12 @@ def render_json(report: Report) -> str:
 
 def _lawful(value: Any) -> Any:
     """JSON has no NaN and no infinity, and readers refuse half of a surrogate pair."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, dict):
         return {_lawful(key): _lawful(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_lawful(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return {"unread": "error", "detail": f"found {value}, wanted a number"}
-    return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
+    return value

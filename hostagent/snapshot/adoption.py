@@ -9,11 +9,13 @@ from hostagent.errors import HostagentError
 from hostagent.profile import Loaded
 from hostagent.reading import InProcess
 from hostagent.report import Report
+from hostagent.report.told import NOTHING, groups
 from hostagent.source.tape import ReplayBackend, Tape
 
 
 def expectation(report: Report) -> dict[str, Any]:
-    """What ``expect.yaml`` of a recorded host holds: verdicts, and the ids of everything that is not pass, skip or off.
+    """What ``expect.yaml`` of a recorded host holds: verdicts, causes that count, and the ids of everything that is not pass,
+    skip or off.
 
     ``not_recorded``, only where there are some, are the checks of which the tape has no answer, and nothing else is unknown: they
     ask what this program did not read when it recorded the host.
@@ -29,6 +31,7 @@ def expectation(report: Report) -> dict[str, Any]:
         "profile": report.profile.name,
         "single_node": report.verdict.single_node,
         "multi_node": report.verdict.multi_node,
+        "causes": [" ".join((group.cause.finding.id, *group.cause.subjects)) for group in groups(report) if group.rank < NOTHING],
         **{outcome: sorted(ids) for outcome, ids in by_outcome.items()},
         **({"not_recorded": sorted(not_recorded)} if not_recorded else {}),
     }

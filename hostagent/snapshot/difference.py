@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from hostagent.sinks.digest import moment
+from hostagent.report.times import moment
 from hostagent.source.tape import Tape
 from hostagent.visible import visible
 

@@ -26,6 +26,8 @@ _VENDORS = frozenset(
     {"nvidia.com", "k8s.io", "docker.io", "docker.com", "containerd.io", "ubuntu.com", "debian.org", "redhat.com", "suse.com"}
 )
 
+#: The question that has a board's serial number as its answer.
+_SERIAL = re.compile(r"nvml device \d+ serial")
 #: What this program has called something.
 _CALLED = re.compile(r"(?:user|serial|device|program|ip)-[0-9a-f]{6}")
 
@@ -110,7 +112,12 @@ class Redactor:
 
     def answers(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         """Every answer, and every question that names what an answer names."""
-        return {self.text(key): self._answer(value) for key, value in answers.items()}
+        return {self.text(key): self._serial(value) if _SERIAL.fullmatch(key) else self._answer(value) for key, value in answers.items()}
+
+    def _serial(self, answer: Any) -> Any:
+        """A serial number is any text: only its question tells what it is."""
+        said = answer.get("json") if isinstance(answer, dict) else None
+        return {"json": f"serial-{self._digest(said)[:6]}"} if isinstance(said, str) else self._answer(answer)
 
     def _answer(self, value: Any) -> Any:
         """Of the names that an answer kept those of the host are paths: what readers call things is no secret."""

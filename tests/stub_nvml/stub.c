@@ -199,6 +199,13 @@ int nvmlDeviceGetUUID(void *d, char *out, unsigned size)
     return text("DeviceGetUUID", index_of(d), builtin, out, size);
 }
 
+int nvmlDeviceGetSerial(void *d, char *out, unsigned size)
+{
+    char builtin[32];
+    snprintf(builtin, sizeof builtin, "165202300%04d", index_of(d));
+    return text("DeviceGetSerial", index_of(d), builtin, out, size);
+}
+
 struct pci {
     char legacy[16];
     unsigned domain, bus, device, device_id, subsystem_id;

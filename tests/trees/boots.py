@@ -24,7 +24,7 @@ def pinned_second_kernel(root: Path) -> Tree:
     return tree
 
 
-@claims("kernel.headers", twin="pinned-second-kernel")
+@claims("kernel.next_has_module", twin="pinned-second-kernel")
 def pinned_first_kernel(root: Path) -> Tree:
     """The same, pinned one place too early: "1>1" is the recovery mode of the newer kernel, which has no module."""
     tree = pinned_second_kernel(root)
@@ -41,7 +41,7 @@ def saved_entry_of_a_removed_kernel(root: Path) -> Tree:
     return tree
 
 
-@claims("kernel.headers", twin="saved-entry-of-a-removed-kernel")
+@claims("kernel.next_has_module", twin="saved-entry-of-a-removed-kernel")
 def saved_entry_without_module(root: Path) -> Tree:
     """The same, and the first entry is a newer kernel without a module."""
     tree = saved_entry_of_a_removed_kernel(root)
@@ -59,7 +59,7 @@ def rhel9_bls_next_entry(root: Path) -> Tree:
     return tree
 
 
-@claims("kernel.headers", twin="rhel9-bls-saved")
+@claims("kernel.next_has_module", twin="rhel9-bls-saved")
 def rhel9_bls_newest(root: Path) -> Tree:
     """The same without a saved entry: blscfg's first entry is the newest kernel's."""
     tree = rhel9_bls_next_entry(root)

@@ -157,7 +157,7 @@ def g5_manager_of_another_branch(root: Path) -> Tree:
     return tree
 
 
-@claims("gpu.ecc_uncorrectable", never=BOARD, twin="g5-manager-of-another-branch", source="NVIDIA GPU Memory Error Management")
+@claims("gpu.xid", never=BOARD, twin="g5-manager-of-another-branch", source="NVIDIA GPU Memory Error Management")
 def g5_contained_error(root: Path) -> Tree:
     """One uncorrectable error in the memory of a GPU: contained, a row waits to be remapped, the driver asks for a reset some day."""
     tree = _node(root, "ip-10-0-12-9", ("Amazon EC2", "g5.12xlarge"))
@@ -172,7 +172,7 @@ def g5_contained_error(root: Path) -> Tree:
     return tree
 
 
-@claims("gpu.ecc_uncorrectable", never=BOARD, twin="g5-contained-error")
+@claims("gpu.xid", never=BOARD, twin="g5-contained-error")
 def g5_uncontained_error(root: Path) -> Tree:
     """The same error, not contained."""
     tree = g5_contained_error(root)

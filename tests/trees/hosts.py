@@ -128,7 +128,7 @@ def hgx_h100_userland_upgraded(root: Path) -> Tree:
     return tree
 
 
-@claims("kernel.headers", twin="hgx-h100-ubuntu2404")
+@claims("kernel.next_has_module", twin="hgx-h100-ubuntu2404")
 def hgx_h100_next_kernel_without_module(root: Path) -> Tree:
     """A newer kernel came without its headers: DKMS built nothing for it, and the next boot takes it."""
     tree = hgx_h100(root)

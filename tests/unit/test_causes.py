@@ -103,6 +103,13 @@ def test_what_is_unknown_is_told_under_the_finding_about_the_answer_that_is_miss
     assert (found["sized", "x"], found["sized", "y"]) == (Cause("lost", ""), Cause("sized", "y"))
 
 
+def test_what_nobody_can_explain_is_one_gap_with_the_worst_of_it_first():
+    gap = Unread("denied", "no", "read /y")
+    heavy, light = declared("heavy", of=Log), declared("light", of=Log)._replace(severity="info")
+    found = told([light, heavy, declared("sized")], disks=(Disk("x", gap),), log=Log(gap))
+    assert set(found.values()) == {Cause("heavy", "")}
+
+
 def _checks(because, broken_ids, opted_out):
     def finding(name):
         return lambda _: fail("broken", code="broken", because=() if name in opted_out else None)

@@ -542,11 +542,19 @@ def unread_sizes(wear, why="denied"):
     return {one.subject: one for one in judged if one.id == "size"}
 
 
+def test_what_could_not_be_read_says_how_it_could_be():
+    told = {why: unread_sizes({"a": 9}, why)["a"] for why in ("denied", "timeout", "not-recorded", "error")}
+    assert {why: one.action for why, one in told.items()} == dict.fromkeys(told, "rerun")
+    assert "as root" in told["denied"].remedy[0].text
+    assert "--deadline" in told["timeout"].remedy[0].text
+    assert told["error"].remedy == ()
+
+
 def test_what_a_proof_of_the_same_device_shows_stops_no_job():
     told = unread_sizes({"a": 1, "b": 9, "c": Unread("denied")})
     assert {key: one.severity for key, one in told.items()} == {"a": "info", "b": "critical", "c": "critical"}
     assert {one.outcome for one in told.values()} == {"unknown"}, "it is still told"
-    assert told["a"].message == "could not read (denied: no size); wears passed, which shows it at work"
+    assert told["a"].message == "permission denied: no size; wears passed, which shows it at work"
     assert told["a"].unread == "read /size"
 
 

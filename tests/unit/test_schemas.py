@@ -28,6 +28,7 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 from hostagent.profiles import files as built_in
 from hostagent.profiles.format import Rename
+from hostagent.report.described import DESCRIPTIONS
 from hostagent.report.facts import facts_schema, report_facts
 from hostagent.schemas import names, profile_body, published
 from hostagent.sinks import render
@@ -36,8 +37,8 @@ from hostagent.source.tape import load as load_tape
 from tests.judged import judged
 
 KINDS = (Gpu, Driver, Packages, Kernel, Os, Platform, Toolkit, Runtime)
-#: What checks run once for each of, and "" for the whole host.
-SUBJECTS = {"", *(subject_kind(one.inputs.subject[1]) for one in load_checks([OURS]) if one.inputs.subject)}
+#: What checks run once for each of, "" for the whole host, and a device that no fact stands for.
+SUBJECTS = {"", "device", *(subject_kind(one.inputs.subject[1]) for one in load_checks([OURS]) if one.inputs.subject)}
 FACTS = jsonschema.Draft202012Validator(facts_schema())
 
 
@@ -74,10 +75,29 @@ def test_a_schema_is_valid_and_says_what_it_is(name):
     schema = published(name)
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["$schema"].endswith("2020-12/schema")
-    assert schema["$id"] == f"urn:hostagent:schema:{name}:1"
+    assert schema["$id"] == f"urn:hostagent:schema:{name}:{2 if name == 'report' else 1}"
     assert schema["title"]
     assert schema["description"]
     json.dumps(schema)
+
+
+def _paths(shape, path=""):
+    """Each property below, with the paths of its names."""
+    if isinstance(shape, dict):
+        for name, below in shape.get("properties", {}).items():
+            place = f"{path}.{name}".lstrip(".")
+            yield place, below
+            yield from _paths(below, place)
+        for key in ("items", "additionalProperties"):
+            yield from _paths(shape.get(key), path)
+        for one in shape.get("anyOf", ()):
+            yield from _paths(one, path)
+
+
+def test_each_field_of_a_report_is_described_and_nothing_else():
+    shapes = list(_paths(published("report")))
+    assert [place for place, shape in shapes if not shape.get("description")] == []
+    assert set(DESCRIPTIONS) <= {place for place, _ in shapes}
 
 
 def test_a_schema_that_is_none_is_refused_with_the_names_there_are():
@@ -145,8 +165,8 @@ def test_a_report_with_facts_validates_and_one_without_a_verdict_does_not():
 
 def test_a_report_says_what_a_subject_is_and_in_which_order_to_read():
     shape = published("report")["properties"]
-    assert shape["reading_order"] == {"type": "array", "items": {"type": "string"}}
-    assert shape["findings"]["items"]["properties"]["subject_kind"] == {"type": "string"}
+    assert (shape["reading_order"]["type"], shape["reading_order"]["items"]) == ("array", {"type": "string"})
+    assert shape["findings"]["items"]["properties"]["subject_kind"]["type"] == "string"
     assert "subject_kind" in shape["findings"]["items"]["required"]
 
 

@@ -1,7 +1,7 @@
-"""A GPU of this host is in no CDI specification: a job that is given it fails with "unresolvable CDI devices".
+"""No CDI specification names a GPU of this host: a job that gets the GPU fails with "unresolvable CDI devices".
 
-The specification was made before the GPU was there, or while it had fallen off. Names by index, by UUID and of the GPU's MIG
-devices all count. Only what nvidia-ctk makes has a name for each GPU: the device plugin's and the DRA driver's name what they hand out.
+The specification was made before the GPU was there, or while it was off the bus. Names by index, by UUID and of the GPU's MIG
+devices all count. Only specifications of nvidia-ctk name each GPU; those of the device plugin and the DRA driver name what they hand out.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -28,6 +28,10 @@ from ._specs import valid_specs
         Step("rerun", "See whether the GPU is listed now, then run hostagent again.", command="nvidia-ctk cdi list"),
     ),
     references=("NVIDIA Container Toolkit, support for the Container Device Interface: device naming",),
+    confirm=(
+        "nvidia-ctk cdi list",
+        "nvidia-smi -L",
+    ),
 )
 def devices_cover_gpus(gpu: Gpu, cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, runtimes, launchers, profile)):

@@ -1,7 +1,7 @@
 """A CDI specification was made for another driver: it mounts libraries that are gone, or that do not match the loaded module.
 
-Containers fail with "error stat'ing file" or "unresolvable CDI devices", or start and then fail to initialise CUDA. It is left
-behind by a driver upgrade, most often as a copy in /etc/cdi, which nothing refreshes.
+Containers fail with "error stat'ing file" or "unresolvable CDI devices", or start and then fail to initialise CUDA. A driver
+upgrade leaves it behind, most often as a copy in /etc/cdi, which nothing refreshes.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
@@ -24,6 +24,10 @@ from ._specs import others_cover, valid_specs, without_copy
     headline="A CDI specification is for driver {found}, but driver {wanted} is loaded",
     remedy=(RENEW,),
     references=("NVIDIA Container Toolkit issue 1239", "NVIDIA Container Toolkit, support for the Container Device Interface"),
+    confirm=(
+        "grep -H libcuda.so /etc/cdi/* /var/run/cdi/*",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def driver_version(
     cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile

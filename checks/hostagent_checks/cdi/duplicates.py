@@ -23,6 +23,10 @@ from ._specs import valid_specs
         Step("rerun", "See whether the device is listed now, then run hostagent again.", command="nvidia-ctk cdi list"),
     ),
     references=("CDI library, cache.go: conflicting device",),
+    confirm=(
+        "nvidia-ctk cdi list",
+        "grep -Hw kind /etc/cdi/* /var/run/cdi/*  # two files of one kind",
+    ),
 )
 def duplicates(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     valid_specs(cdi, runtimes, launchers, profile)

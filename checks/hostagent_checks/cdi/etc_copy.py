@@ -29,6 +29,7 @@ _ENABLE = Step(
         _ENABLE,
     ),
     references=("NVIDIA Container Toolkit issues 1239 and 1934", "CDI specification, spec directories"),
+    confirm=("ls -l /etc/cdi /var/run/cdi",),
 )
 def etc_copy(cdi: Cdi) -> Findings:
     for spec in need(cdi.specs):

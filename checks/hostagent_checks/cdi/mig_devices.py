@@ -1,9 +1,9 @@
 """MIG was switched after the CDI specification was made: it names the whole GPU where there are slices, or slices that are gone.
 
-A GPU without slices can be given to nobody: that stops the host where no other GPU is left. It is information where something here makes
-slices: the DRA driver for each claim, mig-manager (the unit of NVIDIA's mig-parted, or the GPU Operator's beside its device plugin).
-Nothing watches a change of MIG, the refresh unit does not either. A job that is given such a device fails to start, or starts
-and finds no GPU.
+No job can get a GPU without slices: that blocks the host if no other GPU is left. It is information where something here makes
+slices: the DRA driver for each claim, mig-manager (the unit of NVIDIA's mig-parted, or the GPU Operator's, which runs with its
+device plugin). Nothing watches for a change of MIG, not even the refresh unit. A job that gets such a device fails to start, or
+starts and finds no GPU.
 """
 
 from hostagent.check import Findings, check, fail, need, skip, warn
@@ -28,6 +28,10 @@ from ._specs import valid_specs
     headline="The CDI specification does not match the MIG mode of {device}",
     remedy=(RENEW,),
     references=("NVIDIA Container Toolkit, CDI: limitations of the automatic refresh",),
+    confirm=(
+        "nvidia-smi -L  # lists the MIG devices there are",
+        "nvidia-ctk cdi list",
+    ),
 )
 def mig_devices(
     gpu: Gpu,

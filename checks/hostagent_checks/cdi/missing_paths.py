@@ -23,6 +23,9 @@ from ._specs import others_cover, valid_specs, without_copy
     headline="A CDI specification names files that do not exist",
     remedy=(RENEW,),
     references=("CDI specification, SPEC.md: hostPath", "NVIDIA Container Toolkit issue 1239"),
+    confirm=(
+        "grep -ho 'hostPath: .*' /etc/cdi/*.yaml /var/run/cdi/*.yaml | cut -d' ' -f2 | xargs ls -d >/dev/null  # prints what is missing",
+    ),
 )
 def missing_paths(
     cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile

@@ -33,6 +33,7 @@ _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
         ),
     ),
     references=("NVIDIA Container Toolkit, CDI: automatic refresh", "systemctl(1), is-enabled"),
+    confirm=("systemctl is-enabled nvidia-cdi-refresh.path nvidia-cdi-refresh.service",),
 )
 def refresh_enabled(
     services: Services, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, toolkit: Toolkit, profile: Profile

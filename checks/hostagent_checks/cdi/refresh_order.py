@@ -29,6 +29,10 @@ from hostagent.profile import Profile
         ),
     ),
     references=("NVIDIA Container Toolkit issues 1735 and 1611", "systemd.unit(5), Before= and After="),
+    confirm=(
+        "journalctl -b -g 'ordering cycle'",
+        "systemctl show -p After,Before nvidia-cdi-refresh.service",
+    ),
 )
 def refresh_order(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     cycles, late = need(cdi.refresh_cycles), need(cdi.refresh_after_target)

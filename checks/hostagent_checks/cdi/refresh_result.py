@@ -27,6 +27,10 @@ from ._refresh import is_spare
         RENEW,
     ),
     references=("systemctl(1), show: Result", "NVIDIA Container Toolkit issues 1517 and 1611"),
+    confirm=(
+        "systemctl status nvidia-cdi-refresh.service",
+        "journalctl -b -u nvidia-cdi-refresh.service",
+    ),
 )
 def refresh_result(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, toolkit: Toolkit, profile: Profile) -> Findings:
     result = need(cdi.refresh_result)

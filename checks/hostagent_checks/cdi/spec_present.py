@@ -37,6 +37,10 @@ from hostagent.profile import Profile
         ),
     ),
     references=("NVIDIA Container Toolkit, support for the Container Device Interface",),
+    confirm=(
+        "nvidia-ctk cdi list",
+        "ls -l /etc/cdi /var/run/cdi",
+    ),
 )
 def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     if any(not spec.error and spec.kind.endswith("nvidia.com/gpu") for spec in need(cdi.specs)):

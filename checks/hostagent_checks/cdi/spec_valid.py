@@ -25,6 +25,7 @@ from ._specs import others_cover, read_ones, skip_without_cdi
         RENEW,
     ),
     references=("CDI specification, SPEC.md", "CDI library, spec.go"),
+    confirm=("nvidia-ctk cdi list  # names the file that it cannot read",),
 )
 def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     specs = need(cdi.specs)

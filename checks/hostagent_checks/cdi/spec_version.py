@@ -40,6 +40,10 @@ _OLDER = Step(
         "NVIDIA Container Toolkit, support for the Container Device Interface",
         "NVIDIA Container Toolkit issues 1860 and 1940",
     ),
+    confirm=(
+        "grep -H cdiVersion /etc/cdi/* /var/run/cdi/*",
+        "containerd --version; dockerd --version; crio --version",
+    ),
 )
 def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, packages: Packages, profile: Profile) -> Findings:
     specs = taken_specs(cdi, profile)

@@ -27,6 +27,11 @@ from ._specs import others_cover, valid_specs, without_copy
         RENEW,
     ),
     references=("NVIDIA Container Toolkit issue 1934", "proc_devices(5)"),
+    confirm=(
+        "grep nvidia-uvm /proc/devices",
+        "ls -l /dev/nvidia-uvm",
+        "grep -A3 -w nvidia-uvm /etc/cdi/* /var/run/cdi/*",
+    ),
 )
 def uvm_major(
     cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile

@@ -1,6 +1,6 @@
 """/dev/char has no links to the driver's nodes. With older runc and systemd's cgroups, containers then lose their GPUs.
 
-After 'systemctl daemon-reload' NVML says "Unknown Error" in a container that ran well: systemd resolves allowed devices through
+After 'systemctl daemon-reload' NVML says "Unknown Error" in a container that worked until then: systemd resolves allowed devices through
 /dev/char, where the driver registers nothing. Containers that get their GPUs by CDI, and current runc, are not affected.
 """
 
@@ -22,6 +22,7 @@ from hostagent.facts.driver import Driver
         ),
     ),
     references=("NVIDIA Container Toolkit, section Troubleshooting: containers losing access to GPUs",),
+    confirm=("ls -l /dev/char | grep nvidia",),
 )
 def char_links(driver: Driver) -> Findings:
     nodes = need(driver.device_nodes)

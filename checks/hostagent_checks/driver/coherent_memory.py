@@ -34,6 +34,10 @@ _KEEP = Step(
         REBOOT,
     ),
     references=("NVIDIA GPU Operator, section on coherent driver-based memory management (CDMM)",),
+    confirm=(
+        "grep CoherentGPUMemoryMode /proc/driver/nvidia/params",
+        "grep MemTotal /sys/devices/system/node/node*/meminfo  # a NUMA node as large as a GPU's memory",
+    ),
 )
 def coherent_memory(driver: Driver, machine: Machine, gpus: tuple[Gpu, ...], packages: Packages | Unread) -> Findings:
     if not any(architecture(need(gpu.device_id)) in COHERENT for gpu in gpus):

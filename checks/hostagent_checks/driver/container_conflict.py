@@ -1,7 +1,7 @@
-"""A driver container owns the driver, and the host has one of its own: the next boot loads the host's.
+"""A driver container owns the driver, and the host has a second driver of its own: the next boot loads the host's.
 
 The driver container then cannot unload it ("Could not unload NVIDIA driver kernel modules, driver is in use") and its pod
-restarts for ever; or host tools use libraries that do not match the container's module.
+restarts forever; or host tools use libraries that do not match the container's module.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
@@ -20,6 +20,11 @@ from ._container import host_libraries
     headline="The driver has two owners: packages of the host and a driver container",
     remedy=(Step("contact_owner", "Keep one: remove the host's packages, or set driver.enabled=false in the GPU Operator."),),
     references=("NVIDIA/gpu-operator issues 126 and 2166",),
+    confirm=(
+        "ls -a /run/nvidia/driver  # a driver container's files",
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
 def container_conflict(driver: Driver, kernel: Kernel) -> Findings:
     if not need(driver.container_driver):

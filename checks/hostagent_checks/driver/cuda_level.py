@@ -28,6 +28,7 @@ from ._module import module_version
         REBOOT,
     ),
     references=("CUDA Compatibility", "CUDA Toolkit Release Notes, table of driver versions"),
+    confirm=("nvidia-smi  # 'CUDA Version' is the newest that this driver runs",),
 )
 def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
     if not profile.cuda.toolkit:

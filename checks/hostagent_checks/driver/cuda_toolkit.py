@@ -17,6 +17,10 @@ from hostagent.profile import Profile
     headline="The CUDA toolkit is {found}, the profile asks for {wanted}",
     remedy=(Step("install", "Install that CUDA toolkit, or point /usr/local/cuda at it."),),
     references=("CUDA Installation Guide for Linux, section Package Manager Metas",),
+    confirm=(
+        "ls -ld /usr/local/cuda*",
+        "/usr/local/cuda/bin/nvcc --version",
+    ),
 )
 def cuda_toolkit(driver: Driver, packages: Packages | Unread, os: Os | Unread, profile: Profile) -> Findings:
     wanted = profile.cuda.toolkit

@@ -25,6 +25,10 @@ _MAKE = (Step("restart_service", "Make the device nodes.", "nvidia-modprobe -c0 
         ),
     ),
     references=("proc_devices(5)", "NVIDIA/nvidia-container-toolkit issue 1934"),
+    confirm=(
+        "ls -l /dev/nvidia-uvm /dev/nvidia-uvm-tools",
+        "grep nvidia-uvm /proc/devices",
+    ),
 )
 def device_majors(driver: Driver) -> Findings:
     major = dict(need(driver.char_majors)).get("nvidia-uvm", -1)

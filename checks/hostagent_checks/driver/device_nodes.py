@@ -23,6 +23,10 @@ _MODESET_MINOR = 254
     headline="A device node of the driver is missing or has a wrong number",
     remedy=(Step("restart_service", "Make the device nodes.", command="nvidia-modprobe -c <minor>"),),
     references=("Linux kernel, Documentation/admin-guide/devices.txt, major 195", "nvidia-modprobe(1)"),
+    confirm=(
+        "ls -l /dev/nvidia*",
+        "grep 'Device Minor' /proc/driver/nvidia/gpus/*/information",
+    ),
 )
 def device_nodes(driver: Driver, gpus: tuple[Gpu, ...]) -> Findings:
     if not need(driver.loaded):

@@ -16,6 +16,10 @@ from hostagent.facts.driver import Driver
     headline="There are device nodes of a driver that is not loaded",
     remedy=(Step("restart_service", "Load the module, or remove the nodes below /dev.", command="modprobe nvidia"),),
     references=("nvidia-modprobe(1)",),
+    confirm=(
+        "ls -l /dev/nvidia*",
+        "lsmod | grep nvidia  # prints nothing: no driver is loaded",
+    ),
 )
 def device_nodes_stale(driver: Driver) -> Findings:
     if need(driver.loaded):

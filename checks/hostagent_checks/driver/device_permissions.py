@@ -19,6 +19,10 @@ from hostagent.facts.unread import Unread
         Step("configure", "Set the owner by the module's options NVreg_DeviceFileUID, -GID and -Mode."),
     ),
     references=("NVIDIA driver README, appendix on device file parameters", "/proc/driver/nvidia/params"),
+    confirm=(
+        "ls -l /dev/nvidia*",
+        "grep DeviceFile /proc/driver/nvidia/params",
+    ),
 )
 def device_permissions(driver: Driver) -> Findings:
     parameters = dict(need(driver.parameters))

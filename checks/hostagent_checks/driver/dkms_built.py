@@ -24,6 +24,10 @@ from hostagent.facts.unread import Unread
         Step("install", "Build the module.", command="dkms autoinstall -k <kernel>"),
     ),
     references=("dkms(8)", "NVIDIA/open-gpu-kernel-modules issues 441 and 468"),
+    confirm=(
+        "dkms status",
+        "uname -r",
+    ),
 )
 def dkms_built(driver: Driver, kernel: Kernel, packages: Packages | Unread, os: Os | Unread) -> Findings:
     newest = {build.module: build for build in reversed(need(driver.dkms))}  # newest first: the last one kept is the newest

@@ -19,6 +19,10 @@ from hostagent.facts.kernel import Kernel
         Step("install", "Build the module again.", command="dkms autoinstall -k <kernel>"),
     ),
     references=("dkms(8)", "NVIDIA/open-gpu-kernel-modules issues 441 and 468"),
+    confirm=(
+        "dkms status",
+        "tail -n 40 /var/lib/dkms/nvidia*/*/build/make.log",
+    ),
 )
 def dkms_failed(driver: Driver, kernel: Kernel) -> Findings:
     builds = need(driver.dkms)

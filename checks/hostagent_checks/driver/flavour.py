@@ -19,6 +19,10 @@ from ._module import module_flavour
         REBOOT,
     ),
     references=("NVIDIA Driver Installation Guide, section Kernel Modules",),
+    confirm=(
+        "modinfo -F license nvidia  # 'Dual MIT/GPL' is open, 'NVIDIA' is proprietary",
+        "cat /proc/driver/nvidia/version",
+    ),
 )
 def flavour(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
     wanted = profile.driver.flavour

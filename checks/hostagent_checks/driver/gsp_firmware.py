@@ -36,6 +36,10 @@ _REBOOT = (Step("reboot", "Reboot the node: the driver was upgraded while its ol
         REBOOT,
     ),
     references=("NVIDIA driver README, chapter GSP Firmware", "NVIDIA/open-gpu-kernel-modules issues 639 and 943"),
+    confirm=(
+        "modinfo -F firmware nvidia  # the files that the driver wants",
+        "ls -l /lib/firmware/nvidia/*/gsp_*.bin",
+    ),
 )
 def gsp_firmware(driver: Driver, kernel: Kernel, packages: Packages | Unread, os: Os | Unread) -> Findings:
     version = module_version(driver, kernel)

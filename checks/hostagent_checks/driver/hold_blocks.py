@@ -28,6 +28,12 @@ _INSTALL = Step("install", "Install a version that the profile accepts.")
         Step("install", "Install a version that the profile accepts."),
     ),
     references=("apt_preferences(5)", "NVIDIA ansible-role-nvidia-driver issues 11, 28, 33"),
+    confirm=(
+        "apt-mark showhold  # Debian, Ubuntu",
+        "dnf versionlock list  # RHEL",
+        "zypper locks  # SUSE",
+        "apt-cache policy <package>",
+    ),
 )
 def hold_blocks(packages: Packages, os: Os | Unread, profile: Profile) -> Findings:
     for lock in need(packages.locks):
@@ -56,7 +62,9 @@ def _wanted_of(name: str, profile: Profile) -> str:
 
 
 def _wanted(lock: VersionLock, profile: Profile) -> str:
-    """The constraint on what a lock names; only the driver's versions begin with three digits, so "Package: *" is told by that."""
+    """The constraint on what a lock names; driver versions begin with three digits and toolkit versions
+    do not, so a lock on "*" is sorted by its version.
+    """
     prefix = _prefix(lock)
     if not prefix:
         return ""

@@ -1,6 +1,6 @@
 """The host has more than one copy of a driver library: which of them a program gets depends on directory order.
 
-Two causes are common: a .run installation beside packages, and CUDA's forward-compatibility package in the linker's
+Two causes are common: a .run installation in addition to packages, and CUDA's forward-compatibility package in the linker's
 path. When one copy is upgraded the other stays, and fails with a version mismatch (NVML 18, CUDA 803).
 """
 
@@ -25,6 +25,10 @@ _LDCONFIG = Step("configure", "Renew the linker's cache.", command="ldconfig")
         _LDCONFIG,
     ),
     references=("ld.so(8)", "CUDA Compatibility, section Forward Compatibility"),
+    confirm=(
+        "ldconfig -p | grep -E 'libcuda|libnvidia-ml'",
+        "find / -xdev -name 'libcuda.so.[0-9]*.*'",
+    ),
 )
 def library_duplicate(driver: Driver) -> Findings:
     libraries = host_libraries(driver)

@@ -33,6 +33,11 @@ _ALIGN = (Step("install", "Install the kernel module and the libraries in one ve
     headline="Driver libraries on disk do not match the loaded module",
     remedy=_ALIGN,
     references=("nvml.h, NVML_ERROR_LIB_RM_VERSION_MISMATCH", "NVIDIA Driver Installation Guide, section Version Locking"),
+    confirm=(
+        "nvidia-smi  # 'Driver/library version mismatch'",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+        "ls -l /usr/lib*/libnvidia-ml.so.* /usr/lib/*/libnvidia-ml.so.*",
+    ),
 )
 def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Findings:
     module, loaded = module_version(driver, kernel), "loaded " if driver.loaded is True else ""

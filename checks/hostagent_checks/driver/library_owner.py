@@ -1,6 +1,6 @@
 """Some of the driver's libraries belong to packages and others to none: two installations are mixed.
 
-Leftovers of a .run installation win over the packages' files or are overwritten by them, at each upgrade anew.
+Leftovers of a .run installation win over the packages' files or are overwritten by them, again at each upgrade.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -26,6 +26,10 @@ from ._container import host_libraries
         Step("configure", "Renew the linker's cache.", command="ldconfig"),
     ),
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
+    confirm=(
+        "dpkg -S <file>  # Debian, Ubuntu",
+        "rpm -qf <file>  # RHEL, SUSE",
+    ),
 )
 def library_owner(driver: Driver, packages: Packages | Unread, os: Os | Unread) -> Findings:
     libraries = host_libraries(driver)

@@ -2,8 +2,8 @@
 
 NVML then says "NVML Shared Library Not Found" (12), CUDA programs do not start, and the container toolkit finds no
 library to mount. A file that is empty, cut short or of another architecture is no library: a mount or an installation that failed
-half-way leaves such files. Packages of the kernel module alone, and of compute libraries alone, can be installed without the other. A
-platform that mounts them into containers from a place of its own (GKE, Container-Optimized OS, Talos) needs no entry in the linker's cache.
+half-way leaves such files. The kernel module and the compute libraries are separate packages, and one can be installed without the other. A
+platform that mounts them into containers from its own directory (GKE, Container-Optimized OS, Talos) needs no entry in the linker's cache.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
@@ -33,6 +33,7 @@ _NAME = Step("configure", "Name the directory in a file of /etc/ld.so.conf.d, an
     headline="Libraries of the driver are missing or broken",
     remedy=(Step("install", "Install the driver's compute libraries in the module's version."),),
     references=("ld.so(8)", "nvml.h, NVML_ERROR_LIBRARY_NOT_FOUND"),
+    confirm=("ldconfig -p | grep -E 'libcuda|libnvidia-ml'",),
 )
 def library_present(
     driver: Driver, kernel: Kernel | Unread, platform: Platform, packages: Packages | Unread, os: Os | Unread, profile: Profile

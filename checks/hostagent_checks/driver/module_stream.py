@@ -26,6 +26,7 @@ from hostagent.profile import Profile
         Step("install", "Enable the stream of the profile's branch.", command="dnf module switch-to nvidia-driver:<branch>-<flavour>"),
     ),
     references=("NVIDIA Driver Installation Guide, section Red Hat Enterprise Linux, Modularity",),
+    confirm=("dnf module list --enabled nvidia-driver",),
 )
 def module_stream(packages: Packages, os: Os, platform: Platform, profile: Profile) -> Findings:
     stream = dict(need(packages.module_streams)).get(DRIVER_MODULE, "")

@@ -19,6 +19,7 @@ from hostagent.profile import Profile
     headline="The next boot loads driver {found}, the profile asks for {wanted}",
     remedy=(Step("install", "Before the next reboot, install a driver that the profile accepts."),),
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
+    confirm=("modinfo -k <kernel> -F version nvidia",),
 )
 def next_version(kernel: Kernel, profile: Profile) -> Findings:
     is_image = any(isinstance(one, Unread) and one.why == "not-running" for one in (kernel.booted_at, kernel.loaded_modules))

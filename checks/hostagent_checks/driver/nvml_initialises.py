@@ -23,6 +23,10 @@ from hostagent.profile import Profile
         REBOOT,
     ),
     references=("nvml.h, nvmlReturn_t",),
+    confirm=(
+        "nvidia-smi",
+        "journalctl -k -g NVRM",
+    ),
 )
 def nvml_initialises(driver: Driver, profile: Profile) -> Findings:
     if profile.nvml == "optional" and isinstance(driver.nvml_error_code, Unread):

@@ -16,6 +16,10 @@ from hostagent.knowledge.ladder import REBOOT
         REBOOT,
     ),
     references=("NVML API Reference, nvmlSystemGetDriverVersion",),
+    confirm=(
+        "nvidia-smi --query-gpu=driver_version --format=csv",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def nvml_version(driver: Driver) -> Findings:
     if need(driver.nvml_error_code):

@@ -27,6 +27,11 @@ from ._module import module_flavour
         REBOOT,
     ),
     references=("NVIDIA Driver Installation Guide, section Kernel Modules", "supported-gpus.json of the driver, feature kernelopen"),
+    confirm=(
+        "lspci -nn -s <address>",
+        "modinfo -F license nvidia  # 'Dual MIT/GPL' is open, 'NVIDIA' is proprietary",
+        "journalctl -k -g NVRM",
+    ),
 )
 def open_supported(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kernel) -> Findings:
     device = need(gpu.device_id)

@@ -1,6 +1,6 @@
 """A module option of /etc/modprobe.d is not in effect: the module was loaded without it.
 
-It was added since, and a reboot is pending; or the module is loaded from an initramfs that does not hold the file.
+Either it was added later and a reboot is pending, or the module is loaded from an initramfs that does not contain the file.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -23,6 +23,10 @@ _PREFIX = "NVreg_"
         REBOOT,
     ),
     references=("modprobe.d(5)", "/proc/driver/nvidia/params"),
+    confirm=(
+        "modprobe -c | grep '^options nvidia'",
+        "cat /proc/driver/nvidia/params",
+    ),
 )
 def options_applied(driver: Driver, packages: Packages | Unread) -> Findings:
     in_force = dict(need(driver.parameters))

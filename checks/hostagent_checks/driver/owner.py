@@ -28,6 +28,11 @@ _REMEDIES = {
         Step("configure", "If not, move the driver to the owner that the profile names."),
     ),
     references=("NVIDIA GPU Operator, section Pre-Installed NVIDIA GPU Drivers",),
+    confirm=(
+        "ls -a /run/nvidia/driver  # a driver container's files",
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
 def owner(driver: Driver, profile: Profile) -> Findings:
     wanted = profile.driver.owner

@@ -1,4 +1,4 @@
-"""Nothing keeps the driver at its version where upgrades come by themselves: the next one replaces its libraries below running jobs.
+"""Automatic upgrades are on and nothing holds the driver: the next one replaces its libraries while jobs run.
 
 The old kernel module stays loaded, so every new GPU container then fails with "Driver/library version mismatch" until the host
 reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream of one branch holds the packages of that stream.
@@ -23,9 +23,15 @@ _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
     title="The driver's packages are held at their version",
     severity="warning",
     since="0.1",
+    because=("driver.package_set_equal",),
     headline="Packages of the driver are not held at their version",
     remedy=(Step("configure", "Hold the driver's packages at their version."),),
     references=("NVIDIA Driver Installation Guide, section Version Locking", "apt-mark(8)"),
+    confirm=(
+        "apt-mark showhold  # Debian, Ubuntu",
+        "dnf versionlock list  # RHEL",
+        "zypper locks  # SUSE",
+    ),
 )
 def package_held(packages: Packages, os: Os | Unread, platform: Platform) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name)]

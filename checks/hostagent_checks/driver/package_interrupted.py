@@ -16,6 +16,7 @@ from hostagent.facts.unread import Unread
     headline="A run of dpkg was interrupted",
     remedy=(Step("install", "Finish the interrupted run; this is safe to repeat.", command="dpkg --configure -a"),),
     references=("dpkg(1), option --configure",),
+    confirm=("dpkg --audit",),
 )
 def package_interrupted(packages: Packages, machine: Machine) -> Findings:
     if need(packages.interrupted):

@@ -2,7 +2,7 @@
 
 Both ship the same files under different package names. The next upgrade stops with "trying to overwrite …", the fabric manager of
 one does not fit the libraries of the other, and holds of one do not hold the other. A distribution's signed kernel module that its own
-guide puts beside NVIDIA's userland, as SUSE's and AlmaLinux's, is no second origin.
+guide combines with NVIDIA's userland, as SUSE's and AlmaLinux's do, is no second origin.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -20,6 +20,10 @@ from hostagent.knowledge.packages import MODULES_BESIDE_CUDA, driver_part
         Step("install", "Install the whole driver from the origin that you chose."),
     ),
     references=("NVIDIA Driver Installation Guide, section Ubuntu", "canonical ubuntu-drivers issues 59, 60"),
+    confirm=(
+        "apt-cache policy <package>  # Debian, Ubuntu",
+        "dnf list --installed '*nvidia*'  # RHEL: the last column is the repository",
+    ),
 )
 def package_origin(packages: Packages) -> Findings:
     parts = [one for one in need(packages.installed) if driver_part(one.name) and not one.name.startswith(MODULES_BESIDE_CUDA)]

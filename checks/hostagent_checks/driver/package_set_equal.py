@@ -1,9 +1,9 @@
 """The packages of the driver have different versions: the fabric manager, IMEX or the libraries do not fit the kernel module.
 
 Kernel module, firmware, libraries, fabric manager, IMEX, NSCQ and NVSDM work at one version only. From branch to branch
-NVIDIA renames them, and a package without the branch in its name (the fabric manager first of all) moves alone in an ordinary
-upgrade: the fabric manager then refuses to start and CUDA answers 802. The version that most packages have is taken as meant.
-Of packages that may be installed in several versions (one a kernel, one a firmware) one that fits is enough. Fabric manager, NSCQ
+NVIDIA renames them, and a package without the branch in its name (the fabric manager first of all) is upgraded alone by an ordinary
+upgrade: the fabric manager then refuses to start and CUDA answers 802. The version that most packages have is taken as the right one.
+Of packages that may be installed in several versions (one per kernel, one per firmware) one that fits is enough. Fabric manager, NSCQ
 and NVSDM count where the host has NVSwitches or GPUs of a board with some, IMEX where the profile asks for it: images for many
 kinds of hosts carry them for those that do, so in an image they warn. `nvswitch.unused_packages` lists them elsewhere.
 """
@@ -37,6 +37,10 @@ _FABRIC_PARTS = ("fabric manager", "NSCQ", "NVSDM")
         "NVIDIA Fabric Manager User Guide, section Installation",
         "NVIDIA gpu-driver-container issue 735",
         "NVIDIA gpu-operator issue 544",
+    ),
+    confirm=(
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
     ),
 )
 def package_set_equal(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...] | Unread, os: Os | Unread, profile: Profile) -> Findings:

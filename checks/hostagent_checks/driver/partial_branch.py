@@ -22,6 +22,10 @@ from hostagent.knowledge.packages import driver_part, driver_stem, is_driver_ver
     headline="A part of the driver is installed from two branches",
     remedy=(Step("install", "Remove the packages of the branch that is not in use."),),
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
+    confirm=(
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
 def partial_branch(packages: Packages, os: Os | Unread) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name) and not several_may_be_installed(one.name)]

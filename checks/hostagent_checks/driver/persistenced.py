@@ -1,6 +1,6 @@
 """The persistence daemon is installed to start at boot and has no socket: it died, or it never started.
 
-GPUs are then initialised again at each first use, which takes seconds a GPU. Containers whose configuration mounts
+GPUs are then initialised again at each first use, which takes seconds per GPU. Containers whose configuration mounts
 /run/nvidia-persistenced/socket do not start at all.
 """
 
@@ -24,6 +24,10 @@ from hostagent.profile import Profile
         ),
     ),
     references=("nvidia-persistenced(1)",),
+    confirm=(
+        "systemctl status nvidia-persistenced.service",
+        "ls -l /run/nvidia-persistenced/socket",
+    ),
 )
 def persistenced(driver: Driver, services: Services, profile: Profile) -> Findings:
     if not profile.gpus.persistence:

@@ -1,7 +1,7 @@
-"""A file of apt preferences that should pin NVIDIA's packages has a name that apt passes over.
+"""A file of apt preferences that should pin NVIDIA's packages has a name that apt ignores.
 
 apt reads files of preferences.d whose name has no ending or ends in .pref, of letters, digits, hyphens, underscores and
-dots. Any other is left out with a notice that nobody sees, and nothing is pinned.
+dots. It ignores any other with a notice that nobody sees, and nothing is pinned.
 """
 
 import re
@@ -17,6 +17,10 @@ from hostagent.facts.packages import Packages
     headline="apt ignores a preferences file that names NVIDIA",
     remedy=(Step("configure", "Rename the file so that it ends in .pref."),),
     references=("apt_preferences(5), section Description",),
+    confirm=(
+        "ls -l /etc/apt/preferences.d",
+        "apt-cache policy <package>",
+    ),
 )
 def preferences_ignored(packages: Packages) -> Findings:
     for file in need(packages.ignored_preferences):

@@ -19,6 +19,10 @@ from hostagent.facts.driver import Driver
         Step("reboot", "Reboot the node.", if_back=True),
     ),
     references=("NVIDIA driver README, chapter The /proc Interface",),
+    confirm=(
+        "cat /proc/driver/nvidia/version",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def proc_agrees(driver: Driver) -> Findings:
     sys_version, proc_version = need(driver.loaded_version), need(driver.proc_version)

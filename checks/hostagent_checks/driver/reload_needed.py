@@ -1,7 +1,7 @@
 """The module on disk is not the one that is loaded: the driver was changed since it was loaded, and a reboot is pending.
 
-What runs keeps running. New processes use the new user libraries with the old module, see `driver.library_match`. Where
-the module files are older than this boot, the boot loaded another copy: the initramfs holds an old module, and a
+What runs keeps running. New processes use the new user libraries with the old module, see `driver.library_match`. If
+the module files are older than this boot, the boot loaded another copy: the initramfs contains an old module, and a
 reboot alone changes nothing.
 """
 
@@ -18,10 +18,14 @@ from hostagent.knowledge.ladder import REBOOT
     title="The loaded nvidia module is the one on disk",
     severity="warning",
     since="0.1",
-    because=("driver.library_match",),
+    because=("driver.library_match", "kernel.module_vermagic"),
     headline="The loaded driver is not the one on disk",
     remedy=(REBOOT,),
     references=("modinfo(8), fields version and srcversion",),
+    confirm=(
+        "cat /sys/module/nvidia/version  # the loaded driver",
+        "modinfo -F version nvidia  # the module on disk",
+    ),
 )
 def reload_needed(driver: Driver, kernel: Kernel, packages: Packages | Unread) -> Findings:
     loaded = need(driver.loaded_version)

@@ -26,6 +26,10 @@ _APT_WITH_SQV = "3"
         Step("rerun", "Read the packages' index again.", command="apt-get update"),
     ),
     references=("NVIDIA cuda-repo-management issues 30, 34, 39, 44", "sources.list(5), option Trusted"),
+    confirm=(
+        "apt-get update  # 'NO_PUBKEY' or 'is not signed'",
+        "grep -rn -i nvidia /etc/apt/sources.list /etc/apt/sources.list.d",
+    ),
 )
 def repo_key(packages: Packages) -> Findings:
     sources = enabled_sources(packages)

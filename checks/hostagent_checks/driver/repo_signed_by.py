@@ -1,7 +1,7 @@
 """Two apt sources name one repository with different keys: apt reads neither, and every update on this host fails.
 
 The message is "Conflicting values set for option Signed-By". Old list files of the toolkit (libnvidia-container.list,
-nvidia-docker.list, nvidia-container-runtime.list) beside the present one are the usual cause.
+nvidia-docker.list, nvidia-container-runtime.list) next to the present one are the usual cause.
 """
 
 from itertools import combinations
@@ -22,6 +22,7 @@ from ._sources import enabled_sources
         Step("rerun", "Read the packages' index again.", command="apt-get update"),
     ),
     references=("NVIDIA Container Toolkit, Troubleshooting: conflicting values set for option Signed-By",),
+    confirm=("grep -rn -i signed-by /etc/apt/sources.list /etc/apt/sources.list.d",),
 )
 def repo_signed_by(packages: Packages) -> Findings:
     sources = enabled_sources(packages)

@@ -1,4 +1,4 @@
-"""The package manager said "Complete!", and there is no kernel module: the package's script failed without anyone being told.
+"""The package manager said "Complete!", and there is no kernel module: the package's script failed, and nobody was told.
 
 rpm goes on when a script after the installation fails, so the package counts as installed. The DKMS package of the driver builds
 the module in that script; without a compiler, headers or an initramfs tool nothing was built, or not even registered. EKS's images keep the
@@ -29,6 +29,11 @@ from hostagent.knowledge.packages import driver_part, driver_stem
         Step("install", "Build the module.", command="dkms autoinstall -k <kernel>"),
     ),
     references=("rpm-scriptlets(7)", "Fedora Packaging Guidelines, section Scriptlets"),
+    confirm=(
+        "dkms status",
+        "dnf history info last",
+        "find /lib/modules -name 'nvidia*.ko*'",
+    ),
 )
 def rpm_scriptlet(packages: Packages, driver: Driver, kernel: Kernel, platform: Platform, os: Os | Unread) -> Findings:
     if need(packages.manager) != "rpm":

@@ -1,8 +1,8 @@
 """The driver was installed by NVIDIA's .run file: no package manager knows it, and none can upgrade it.
 
 It works. But no update reaches it, a new kernel gets a module only where DKMS was asked for, and packages that are
-installed later mix with it (see `driver.library_owner`). Where somebody else makes the whole image, as on AKS, it is theirs
-to change. A container (LXC, Incus) has its host's module, and its libraries have to be of that version, whatever brings them.
+installed later mix with it (see `driver.library_owner`). If somebody else makes the whole image, as on AKS, it is theirs
+to change. A container (LXC, Incus) has its host's module, and its libraries must have that version, wherever they come from.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -23,6 +23,7 @@ from hostagent.facts.platform import Platform
         Step("reboot", "Reboot the node."),
     ),
     references=("NVIDIA driver README, chapter Installing the NVIDIA Driver",),
+    confirm=("ls -l /usr/bin/nvidia-uninstall /usr/bin/nvidia-installer /var/log/nvidia-installer.log",),
 )
 def runfile(driver: Driver, platform: Platform) -> Findings:
     traces = need(driver.runfile_traces)

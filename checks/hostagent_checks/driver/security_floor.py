@@ -26,6 +26,7 @@ from ._module import module_version
         REBOOT,
     ),
     references=("NVIDIA security bulletins for the GPU display driver: 5703, 5747, 5821, 5861",),
+    confirm=("cat /sys/module/nvidia/version  # the loaded driver",),
 )
 def security_floor(driver: Driver, kernel: Kernel) -> Findings:
     version = need(upstream(module_version(driver, kernel)))

@@ -21,6 +21,11 @@ from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
     headline="Automatic upgrades can replace the driver or the toolkit",
     remedy=(Step("configure", "Hold the packages of the driver and the toolkit."),),
     references=("unattended-upgrades, README", "dnf-automatic(8)"),
+    confirm=(
+        "systemctl list-timers 'apt-*' 'dnf-*' 'packagekit*'",
+        "apt-config dump Unattended-Upgrade  # Debian, Ubuntu",
+        "grep -n apply_updates /etc/dnf/automatic.conf  # RHEL",
+    ),
 )
 def unattended_upgrades(packages: Packages, os: Os | Unread) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name) or one.name in TOOLKIT_PACKAGES]

@@ -39,6 +39,10 @@ class There(NamedTuple):
         REBOOT,
     ),
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
+    confirm=(
+        "cat /sys/module/nvidia/version  # the loaded driver",
+        "modinfo -F version nvidia  # the module on disk",
+    ),
 )
 def version(driver: Driver, kernel: Kernel, packages: Packages, os: Os | Unread, profile: Profile) -> Findings:
     there = _driver_there(driver, kernel, packages)

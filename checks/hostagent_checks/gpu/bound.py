@@ -1,8 +1,8 @@
-"""The GPU has no driver of NVIDIA's: CUDA cannot see it.
+"""NVIDIA's driver does not have the GPU: CUDA cannot see it.
 
 With nouveau, the free display driver took the GPU before NVIDIA's could. With no driver, the module that is loaded refused
 this GPU (too old or too new for it, or an open module and a GPU without GSP). A GPU on vfio-pci is for a virtual machine:
-`gpu.passthrough` tells of it. A display card that is too old for the driver is left out beside a GPU that works.
+`gpu.passthrough` tells of it. A display card that is too old for the driver is left out if another GPU works.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -29,6 +29,7 @@ from ._judged import skip_display_card, skip_of_virtual_machine
         Step("install", "Install a driver branch, and a flavour of its kernel module, that supports this GPU."),
     ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci", "NVIDIA Driver README, appendix Supported NVIDIA GPU Products"),
+    confirm=("lspci -k -s <address>  # 'Kernel driver in use'",),
 )
 def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, packages: Packages | Unread) -> Findings:
     found = need(gpu.bound_to)

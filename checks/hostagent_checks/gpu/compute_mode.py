@@ -11,6 +11,7 @@ from hostagent.facts.gpu import Gpu
     headline="{device} takes no compute work: its compute mode is '{found}'",
     remedy=(Step("configure", "Set the compute mode of the GPU back to the default.", command="nvidia-smi -i {subject} -c DEFAULT"),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetComputeMode",),
+    confirm=("nvidia-smi -q -i <address> -d COMPUTE",),
 )
 def compute_mode(gpu: Gpu) -> Findings:
     if need(gpu.compute_mode) == "prohibited":

@@ -21,6 +21,11 @@ from ._judged import skip_display_card, skip_of_virtual_machine
     headline="PCI, the driver and NVML disagree about {device}",
     remedy=LOST,
     references=("NVIDIA NVML API Reference, nvmlDeviceGetCount_v2", "NVIDIA Driver README, chapter The /proc Interface"),
+    confirm=(
+        "lspci -D -d 10de:",
+        "ls /proc/driver/nvidia/gpus",
+        "nvidia-smi --query-gpu=pci.bus_id,uuid --format=csv",
+    ),
 )
 def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     on_pci = need(gpu.on_pci)

@@ -8,7 +8,9 @@ from hostagent.facts.gpu import Gpu
 
 
 class Params(NamedTuple):
-    max_errors: int = 0  # uncorrectable errors in the GPU's life
+    """max_errors: uncorrectable errors in the GPU's life; more than that warn"""
+
+    max_errors: int = 0
 
 
 @check(
@@ -19,6 +21,7 @@ class Params(NamedTuple):
     headline="{device} has had uncorrectable memory errors",
     remedy=(Step("none", "Nothing now. Tell the vendor the count if the GPU fails again."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors",),
+    confirm=("nvidia-smi -q -i <address> -d ECC  # 'Aggregate'",),
 )
 def ecc_lifetime(gpu: Gpu, params: Params) -> Findings:
     errors = need(need(gpu.ecc).aggregate_uncorrectable)

@@ -1,7 +1,7 @@
 """The ECC mode is not the one that the profile asks for.
 
 Without it, memory faults turn into wrong results instead of errors. With it, some older cards have less memory.
-GeForce and TITAN cards and those for workstations come without it or with it off, and are not judged for that.
+GeForce and TITAN cards and those for workstations come without it or with it off; they are left out.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -24,6 +24,7 @@ _OFF_BY_DEFAULT, _OF_SERVERS = ("GeForce", "TITAN", "Quadro", "RTX"), "Server"
         RESET,
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
+    confirm=("nvidia-smi -q -i <address> -d ECC  # 'Current'",),
 )
 def ecc_mode(gpu: Gpu, profile: Profile) -> Findings:
     wanted = profile.gpus.ecc

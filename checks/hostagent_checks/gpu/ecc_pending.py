@@ -12,6 +12,7 @@ from hostagent.knowledge.ladder import RESET_LATER
     headline="The next reset of {device} changes its ECC mode",
     remedy=(RESET_LATER,),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
+    confirm=("nvidia-smi -q -i <address> -d ECC  # 'Current' and 'Pending' differ",),
 )
 def ecc_pending(gpu: Gpu) -> Findings:
     ecc = need(gpu.ecc)

@@ -17,7 +17,9 @@ from hostagent.knowledge.ladder import REPLACE_IF_BACK, RESET, RESET_LATER
 
 
 class Params(NamedTuple):
-    max_errors: int = 0  # uncorrectable errors since the driver was loaded
+    """max_errors: uncorrectable errors since the driver was loaded; more than that are reported"""
+
+    max_errors: int = 0
 
 
 _UNCONTAINED = 95
@@ -36,6 +38,10 @@ _LATER = (RESET_LATER, REPLACE_IF_BACK)
         REPLACE_IF_BACK,
     ),
     references=("NVIDIA GPU Memory Error Management", "NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors"),
+    confirm=(
+        "nvidia-smi -q -i <address> -d ECC  # 'Volatile'",
+        "journalctl -k -g Xid",
+    ),
 )
 def ecc_uncorrectable(gpu: Gpu, events: GpuEvents, params: Params) -> Findings:
     ecc = need(gpu.ecc)

@@ -19,6 +19,10 @@ from hostagent.knowledge.ladder import REBOOT
         REBOOT,
     ),
     references=("NVIDIA Driver README, module parameter NVreg_ExcludedGpus",),
+    confirm=(
+        "grep ExcludedGpus /proc/driver/nvidia/params",
+        "modprobe -c | grep ExcludedGpus",
+    ),
 )
 def excluded(gpu: Gpu, packages: Packages | Unread) -> Findings:
     if need(gpu.excluded):

@@ -18,6 +18,7 @@ from hostagent.knowledge.ladder import RESET_ALL
         RESET_ALL,
     ),
     references=("NVIDIA NVML API Reference, nvmlGpuFabricInfoV_t, cliqueId and clusterUuid",),
+    confirm=("nvidia-smi -q | grep -A8 Fabric  # 'CliqueId' and 'ClusterUUID' of each GPU",),
 )
 def fabric_clique(gpus: tuple[Gpu, ...]) -> Findings:
     joined = [fabric for fabric in (_fabric(gpu) for gpu in gpus) if fabric and fabric.state == "completed"]

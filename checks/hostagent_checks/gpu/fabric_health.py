@@ -31,6 +31,10 @@ _PASSING = ("degraded-bandwidth", "route-recovery", "access-timeout-recovery")
         Step("replace", "Read the fabric manager's log, and have the link that it names serviced.", if_back=True),
     ),
     references=("NVIDIA NVML API Reference, nvmlGpuFabricInfoV_t, health mask",),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep -A12 Fabric",
+        "journalctl -b -u nvidia-fabricmanager.service",
+    ),
 )
 def fabric_health(gpu: Gpu) -> Findings:
     health = [(name, value) for name, value in need(gpu.fabric).health if name in _SOUND and value != "not-supported"]

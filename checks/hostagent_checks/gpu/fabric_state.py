@@ -27,6 +27,10 @@ _OF_THE_RACK = (Step("contact_owner", "Ask who runs the fabric manager of this r
     headline="{device} has not joined its NVLink fabric",
     remedy=(Step("restart_service", "Restart the fabric manager.", command="systemctl restart nvidia-fabricmanager"),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetGpuFabricInfoV", "NVIDIA Fabric Manager User Guide, CUDA error 802"),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep -A4 Fabric",
+        "systemctl status nvidia-fabricmanager.service",
+    ),
 )
 def fabric_state(gpu: Gpu, switches: Fabric | Unread) -> Findings:
     fabric = need(gpu.fabric)

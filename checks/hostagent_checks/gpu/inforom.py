@@ -11,6 +11,10 @@ from hostagent.facts.gpu import Gpu
     headline="The InfoROM of {device} is corrupt",
     remedy=(Step("replace", "Have the GPU's vendor reflash or replace it."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceValidateInforom",),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep -i -A6 inforom",
+        "journalctl -k -g inforom",
+    ),
 )
 def inforom(gpu: Gpu) -> Findings:
     if not need(gpu.inforom_valid):

@@ -1,4 +1,4 @@
-"""The driver could not initialise a GPU: 'No devices were found', or one GPU less.
+"""The driver could not initialise a GPU: tools say 'No devices were found', or show one GPU less.
 
 GSP is the processor on the GPU that runs most of the driver. Its firmware file may be missing for this driver, it may
 refuse to start, or an earlier crash left its protected memory (WPR2) locked, which only a power cycle clears. An open
@@ -38,6 +38,10 @@ _KINDS = {
     headline="The driver could not initialise {device}",
     remedy=_POWER,
     references=("open-gpu-kernel-modules issues 639, 789, 862, 943, 1104, 1230",),
+    confirm=(
+        "journalctl -k -g 'NVRM'  # 'RmInitAdapter failed'",
+        "nvidia-smi -L",
+    ),
 )
 def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     failures = need(events.init_failures)

@@ -16,6 +16,10 @@ from hostagent.knowledge.ladder import POWER_CYCLE, REPLACE_IF_BACK
     headline="The driver never initialised {device}",
     remedy=(POWER_CYCLE, REPLACE_IF_BACK),
     references=("NVIDIA Driver README, chapter The /proc Interface", "open-gpu-kernel-modules issues 789, 862, 1104"),
+    confirm=(
+        "cat /proc/driver/nvidia/gpus/<address>/information  # 'GPU-????????'",
+        "journalctl -k -g NVRM",
+    ),
 )
 def initialised(gpu: Gpu) -> Findings:
     uuid = need(gpu.proc_uuid)

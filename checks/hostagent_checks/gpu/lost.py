@@ -20,6 +20,11 @@ from ._xids import ladder_of
     headline="NVML cannot reach {device}: GPU is lost",
     remedy=LOST,
     references=("NVIDIA NVML API Reference, NVML_ERROR_GPU_IS_LOST (15)",),
+    confirm=(
+        "nvidia-smi -i <address>  # 'GPU is lost'",
+        "lspci -s <address>  # '(rev ff)' if it no longer answers",
+        "journalctl -k -g Xid",
+    ),
 )
 def lost(gpu: Gpu, events: GpuEvents | Unread) -> Findings:
     if need(gpu.lost):

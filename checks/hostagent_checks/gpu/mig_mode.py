@@ -17,6 +17,7 @@ from hostagent.profile import Profile
         RENEW_CDI,
     ),
     references=("NVIDIA Multi-Instance GPU User Guide",),
+    confirm=("nvidia-smi -q -i <address> | grep -A2 'MIG Mode'",),
 )
 def mig_mode(gpu: Gpu, profile: Profile) -> Findings:
     wanted = profile.gpus.mig

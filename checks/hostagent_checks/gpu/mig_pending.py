@@ -16,6 +16,7 @@ from hostagent.knowledge.ladder import RESET_LATER
         RENEW_CDI,
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetMigMode",),
+    confirm=("nvidia-smi -q -i <address> | grep -A2 'MIG Mode'  # 'Current' and 'Pending' differ",),
 )
 def mig_pending(gpu: Gpu) -> Findings:
     mig = need(gpu.mig)

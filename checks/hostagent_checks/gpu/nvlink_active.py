@@ -25,6 +25,10 @@ from ._judged import VFIO
         Step("replace", "Check the NVLink bridge, or have the baseboard serviced.", if_back=True),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetNvLinkState", "NVIDIA Fabric Manager User Guide"),
+    confirm=(
+        "nvidia-smi nvlink -s -i <address>",
+        "nvidia-smi topo -m",
+    ),
 )
 def nvlink_active(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     if isinstance(gpu.mig, Mig) and gpu.mig.current:

@@ -1,6 +1,6 @@
 """An NVLink of the GPU counts many replays, recoveries or CRC errors: collectives slow down, and the link may drop.
 
-The counters run from the load of the driver. A good link counts few or none in months; the limit leaves room for a few retrained links.
+The counters run from the load of the driver. A healthy link counts few or none in months; the limit leaves room for a few retrained links.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,9 @@ from hostagent.knowledge.ladder import RESET_ALL
 
 
 class Params(NamedTuple):
-    max_errors_per_link: int = 100  # replays, recoveries and CRC errors since the driver was loaded
+    """max_errors_per_link: errors of one kind on one link since the driver was loaded; more than that warn"""
+
+    max_errors_per_link: int = 100
 
 
 @check(
@@ -24,6 +26,7 @@ class Params(NamedTuple):
         Step("replace", "Check the NVLink bridge, or have the baseboard serviced.", if_back=True),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetNvLinkErrorCounter",),
+    confirm=("nvidia-smi nvlink -e -i <address>",),
 )
 def nvlink_errors(gpu: Gpu, params: Params) -> Findings:
     links = need(gpu.nvlinks) or skip("this card has no NVLink")

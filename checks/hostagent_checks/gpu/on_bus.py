@@ -24,6 +24,10 @@ _DEAD_WIDTHS = (63, 255)
     headline="{device} has fallen off the PCIe bus",
     remedy=LOST,
     references=("NVIDIA Xid Errors, Xid 79", "PCI Express Base Specification, Link Status Register"),
+    confirm=(
+        "lspci -s <address>  # '(rev ff)': it does not answer",
+        "journalctl -k -g 'Xid|fallen off'",
+    ),
 )
 def on_bus(gpu: Gpu, events: GpuEvents | Unread) -> Findings:
     steps = ladder_of(gpu.pci, events)

@@ -1,8 +1,8 @@
-"""A GPU is held for virtual machines (vfio-pci), and nothing says that this is meant: containers of this host have one GPU less.
+"""A GPU is reserved for virtual machines (vfio-pci), and nothing says that this is intended: containers of this host have one GPU less.
 
-It is meant where the host shows it: the device is bound by name (driver_override, as driverctl, libvirt and the GPU Operator do),
+It is intended if the host shows it: the device is bound by name (driver_override, as driverctl, libvirt and the GPU Operator do),
 or its id is given to vfio-pci on the kernel command line or in modprobe.d. Or the profile says so: ``gpus.passthrough`` is "any",
-or lists the GPU's address. Then the GPU is left out and the rest of the host is judged. A virtual machine may run with it:
+or lists the GPU's address. Then the GPU is left out and the rest of the host is checked. A virtual machine may run with it:
 look for one before the GPU is given back.
 """
 
@@ -24,6 +24,11 @@ from ._judged import VFIO
         Step("configure", "If it is not, ask who bound it to vfio-pci: a virtual machine may be using it."),
     ),
     references=("driverctl(8)", "NVIDIA GPU Operator, GPU Operator with KubeVirt", "Linux kernel, Documentation/driver-api/vfio.rst"),
+    confirm=(
+        "lspci -k -s <address>  # 'Kernel driver in use: vfio-pci'",
+        "cat /sys/bus/pci/devices/<address>/driver_override",
+        "modprobe -c | grep vfio",
+    ),
 )
 def passthrough(gpu: Gpu, accelerators: Accelerators, profile: Profile) -> Findings:
     if need(gpu.bound_to) != VFIO:

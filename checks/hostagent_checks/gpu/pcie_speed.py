@@ -1,7 +1,7 @@
 """The GPU's PCIe link is slower than that of its peers.
 
-GPUs lower their link speed when they are idle, so a low speed alone says nothing, and an idle GPU is not judged. Judged
-are the highest speed that the GPU offers, against its peers, and the speed of a busy GPU while a busy peer runs faster.
+GPUs lower their link speed when they are idle, so a low speed alone says nothing, and an idle GPU passes. The check
+compares the highest speed that the GPU offers with that of its peers, and the speed of a busy GPU with that of a busy peer.
 """
 
 import re
@@ -27,6 +27,10 @@ _IDLE = "gpu-idle"
         Step("replace", "Set the slot's link speed to automatic in the firmware setup.", if_back=True),
     ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_speed",),
+    confirm=(
+        "lspci -vv -s <address> | grep -E 'LnkCap|LnkSta'",
+        "nvidia-smi --query-gpu=pci.bus_id,pcie.link.gen.current,pcie.link.gen.max --format=csv",
+    ),
 )
 def pcie_speed(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     now, most = _gigatransfers(need(gpu.link_speed)), _gigatransfers(need(gpu.link_speed_max))

@@ -28,6 +28,10 @@ _NO_WIDTH = (0, 63, 255)
         Step("replace", "Compare the slot's wiring with the board's manual.", if_back=True),
     ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_width",),
+    confirm=(
+        "lspci -vv -s <address> | grep -E 'LnkCap|LnkSta'",
+        "nvidia-smi --query-gpu=pci.bus_id,pcie.link.width.current,pcie.link.width.max --format=csv",
+    ),
 )
 def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], platform: Platform) -> Findings:
     width, most = need(gpu.link_width), need(gpu.link_width_max)

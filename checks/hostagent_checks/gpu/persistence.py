@@ -2,7 +2,7 @@
 
 Then every job waits seconds for the GPU to start, settings are lost between jobs, and health tools wake the GPU each
 time. The persistence daemon, or the older persistence mode, keeps it up. Without NVML the daemon's socket decides.
-Many images of virtual machines come without the daemon, so there it is not asked for; a container's host has its own.
+Many images of virtual machines come without the daemon, so there it is not required; in a container the host has its own.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -30,6 +30,10 @@ _CALLED = {"vm": "virtual machine", "container": "container"}
     headline="{device} is not kept initialised between jobs",
     remedy=(Step("restart_service", "Start the persistence daemon.", command="systemctl enable --now nvidia-persistenced"),),
     references=("NVIDIA Driver Persistence",),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep 'Persistence Mode'",
+        "systemctl status nvidia-persistenced.service",
+    ),
 )
 def persistence(gpu: Gpu, driver: Driver, platform: Platform, profile: Profile) -> Findings:
     if not profile.gpus.persistence:

@@ -1,7 +1,7 @@
 """The host's hardware slows the GPU down: its power supply limits the load.
 
-A lost power supply or a limit of the rack is the usual cause. A GPU at its own power limit is normal under load and not
-judged.
+A lost power supply or a limit of the rack is the usual cause. A GPU at its own power limit is normal under load and does
+not count.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
@@ -23,6 +23,7 @@ _HEAT = "hw-thermal-slowdown"
     headline="The power supply slows {device} down",
     remedy=(Step("drain_and_inspect", "Check the power supplies, and the power limit in the BMC."),),
     references=("NVIDIA NVML API Reference, clocks event reasons",),
+    confirm=("nvidia-smi -q -i <address> -d PERFORMANCE  # 'HW Power Brake Slowdown'",),
 )
 def power_brake(gpu: Gpu, platform: Platform | Unread) -> Findings:
     reasons = need(gpu.clock_event_reasons)

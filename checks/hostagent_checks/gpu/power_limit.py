@@ -13,7 +13,9 @@ from ._peers import alike, need_all, told
 
 
 class Params(NamedTuple):
-    min_share: float = 0.0  # of the default limit: 0.9 warns below 90 %
+    """min_share: share of the default limit, 0 to 1, below which this warns; 0 compares with the other GPUs only"""
+
+    min_share: float = 0.0
 
 
 @check(
@@ -23,6 +25,7 @@ class Params(NamedTuple):
     headline="{device} has a lower power limit than it should",
     remedy=(Step("configure", "Set the default limit, or that of its peers.", command="nvidia-smi -i {subject} -pl <watts>"),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEnforcedPowerLimit",),
+    confirm=("nvidia-smi --query-gpu=pci.bus_id,power.limit,power.default_limit --format=csv",),
 )
 def power_limit(gpu: Gpu, gpus: tuple[Gpu, ...], params: Params) -> Findings:
     enforced, default = need(gpu.power_limit_milliwatts), need(gpu.power_limit_default_milliwatts)

@@ -1,9 +1,9 @@
 """The host has fewer GPUs than the profile asks for, or none that jobs can use.
 
-Counted is what the PCI bus shows, so a GPU that the driver cannot use still counts here: `gpu.count_agrees` names that
+What the PCI bus shows counts, so a GPU that the driver cannot use still counts here: `gpu.count_agrees` names that
 one. A GPU missing from PCI has lost its power or its seat, or its riser or switch is broken. GPUs of other vendors are
-named and not judged. GPUs that are all held for virtual machines (vfio-pci), or that the driver is told to leave alone, leave a
-host without any: `nvswitch.board` judges whether a board has all that it was built with.
+named and not checked. A host has none if all of them are reserved for virtual machines (vfio-pci), or if the driver is told to leave
+them alone. `nvswitch.board` checks whether a board has all that it was built with.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
@@ -41,6 +41,10 @@ _FIND = (
         Step("configure", "If it is, have the GPU reseated, or attached to this virtual machine."),
     ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci",),
+    confirm=(
+        "lspci -k -d 10de:",
+        "nvidia-smi -L",
+    ),
 )
 def present(gpus: tuple[Gpu, ...], accelerators: Accelerators, platform: Platform | Unread, profile: Profile) -> Findings:
     wanted = profile.gpus

@@ -12,6 +12,7 @@ from hostagent.profile import Profile
     headline="{device} is {found}, the profile asks for {wanted}",
     remedy=(Step("configure", "If this product is meant, set gpus.product in the profile; else move the GPU elsewhere."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetName",),
+    confirm=("nvidia-smi -L",),
 )
 def product(gpu: Gpu, profile: Profile) -> Findings:
     wanted = profile.gpus.product

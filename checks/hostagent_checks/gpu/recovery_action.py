@@ -31,6 +31,10 @@ _GOES_ON = ("drain-and-reset", "recover-imex-domain")
         "NVIDIA Xid Errors, Xid 154",
         "kubernetes-sigs/dra-driver-nvidia-gpu pull request 1441",
     ),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep -i 'recovery action'",
+        "journalctl -k -g 'Xid.*154'",
+    ),
 )
 def recovery_action(gpu: Gpu) -> Findings:
     action = need(gpu.recovery_action)

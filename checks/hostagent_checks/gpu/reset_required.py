@@ -13,6 +13,10 @@ from hostagent.knowledge.ladder import RESET
     headline="{device} is out of use until it is reset",
     remedy=(RESET,),
     references=("NVIDIA NVML API Reference, NVML_ERROR_RESET_REQUIRED (16)",),
+    confirm=(
+        "nvidia-smi -i <address>",
+        "journalctl -k -g Xid",
+    ),
 )
 def reset_required(gpu: Gpu) -> Findings:
     if need(gpu.reset_required):

@@ -9,7 +9,9 @@ from hostagent.knowledge.ladder import REPLACE
 
 
 class Params(NamedTuple):
-    max_pages: int = 59  # retired pages in the GPU's life; NVIDIA replaces a GPU at 60
+    """max_pages: pages retired in the GPU's life; more than that fail"""
+
+    max_pages: int = 59
 
 
 @check(
@@ -19,6 +21,7 @@ class Params(NamedTuple):
     headline="{device} has too many retired memory pages",
     remedy=(REPLACE,),
     references=("NVIDIA Dynamic Page Retirement, section RMA Eligibility",),
+    confirm=("nvidia-smi -q -i <address> -d PAGE_RETIREMENT",),
 )
 def retired_pages(gpu: Gpu, params: Params) -> Findings:
     pages = need(gpu.retired_pages)

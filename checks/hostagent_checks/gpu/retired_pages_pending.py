@@ -13,6 +13,7 @@ from hostagent.knowledge.ladder import RESET_LATER
     headline="{device} has a memory page that waits to be retired",
     remedy=(RESET_LATER,),
     references=("NVIDIA Dynamic Page Retirement",),
+    confirm=("nvidia-smi -q -i <address> -d PAGE_RETIREMENT  # 'Pending Page Blacklist: Yes'",),
 )
 def retired_pages_pending(gpu: Gpu) -> Findings:
     if need(gpu.retired_pages).pending:

@@ -1,4 +1,4 @@
-"""A failed row remap: the GPU has no spare rows left and must be replaced, not reset."""
+"""A row remap failed: the GPU has no spare rows left and must be replaced, not reset."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,9 @@ from hostagent.knowledge.ladder import REPLACE
 
 
 class Params(NamedTuple):
-    max_uncorrectable_rows: int = 8  # rows remapped for uncorrectable errors in the GPU's life
+    """max_uncorrectable_rows: rows remapped for uncorrectable errors in the GPU's life; more than that warn"""
+
+    max_uncorrectable_rows: int = 8
 
 
 @check(
@@ -18,6 +20,7 @@ class Params(NamedTuple):
     headline="{device} could not remap a memory row",
     remedy=(REPLACE,),
     references=("NVIDIA GPU Memory Error Management, section Row Remapping",),
+    confirm=("nvidia-smi -q -i <address> -d ROW_REMAPPER  # 'Remapping Failure Occurred: Yes'",),
 )
 def row_remap(gpu: Gpu, params: Params) -> Findings:
     rows = need(gpu.row_remap)

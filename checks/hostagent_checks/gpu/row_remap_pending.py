@@ -13,6 +13,7 @@ from hostagent.knowledge.ladder import RESET_LATER
     headline="{device} has a memory row that waits to be remapped",
     remedy=(RESET_LATER,),
     references=("NVIDIA GPU Memory Error Management, section Row Remapping",),
+    confirm=("nvidia-smi -q -i <address> -d ROW_REMAPPER  # 'Pending: Yes'",),
 )
 def row_remap_pending(gpu: Gpu) -> Findings:
     if need(gpu.row_remap).pending:

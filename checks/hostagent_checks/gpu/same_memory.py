@@ -24,6 +24,7 @@ from ._peers import peer_values
         REPLACE_IF_BACK,
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetMemoryInfo", "NVIDIA Xid Errors, Xid 168"),
+    confirm=("nvidia-smi --query-gpu=pci.bus_id,name,memory.total --format=csv",),
 )
 def same_memory(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     own = need(gpu.memory_bytes)

@@ -13,6 +13,7 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread
     headline="The GPUs of this host are different products",
     remedy=(Step("configure", "If the mix is meant, turn this check off in the profile, and schedule GPUs by product."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetName",),
+    confirm=("nvidia-smi -L",),
 )
 def same_model(gpus: tuple[Gpu, ...]) -> Findings:
     judged = [gpu for gpu in gpus if not _is_left_out(gpu)]

@@ -15,6 +15,7 @@ from ._peers import peer_values
     headline="{device} has a different VBIOS than its peers",
     remedy=(Step("install", "Bring all GPUs to one VBIOS version at the next maintenance; the system's vendor has it."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetVbiosVersion",),
+    confirm=("nvidia-smi --query-gpu=pci.bus_id,name,vbios_version --format=csv",),
 )
 def same_vbios(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     own = need(gpu.vbios)

@@ -15,6 +15,7 @@ from hostagent.knowledge.ladder import REPLACE
     headline="{device} has too many SRAM errors",
     remedy=(REPLACE,),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetSramEccErrorStatus",),
+    confirm=("nvidia-smi -q -i <address> -d ECC  # 'SRAM Threshold Exceeded: Yes'",),
 )
 def sram_threshold(gpu: Gpu) -> Findings:
     if need(need(gpu.ecc).sram_threshold_exceeded):

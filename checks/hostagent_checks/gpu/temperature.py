@@ -11,7 +11,9 @@ from ._hardware import provider_s
 
 
 class Params(NamedTuple):
-    min_margin_celsius: int = 5  # °C below the slow-down temperature from which on it warns
+    """min_margin_celsius: °C that the GPU must stay below its slow-down temperature"""
+
+    min_margin_celsius: int = 5
 
 
 @check(
@@ -21,6 +23,7 @@ class Params(NamedTuple):
     headline="{device} is close to its slow-down temperature",
     remedy=(Step("drain_and_inspect", "Check the fans, the air flow or coolant, and the inlet temperature."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetTemperatureThreshold",),
+    confirm=("nvidia-smi -q -i <address> -d TEMPERATURE",),
 )
 def temperature(gpu: Gpu, platform: Platform | Unread, params: Params) -> Findings:
     now, limit = need(gpu.temperature_celsius), need(gpu.temperature_slowdown_celsius)

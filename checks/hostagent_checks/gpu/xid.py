@@ -5,10 +5,10 @@ All other codes, documented or not, are warnings. What programs cause is listed 
 from PCI is named here all the same.
 
 A fault is over when the driver says later that this GPU needs no recovery any more (an Xid 154 to "None", as after a reset), or when
-its module was loaded again, and NVML lists the GPU now: `gpu.xid_ended` tells of it. What only a new board ends is never over. The same
-code on the same GPU after it was ended once warns for a day. `ignore` in the profile takes codes that were looked at.
+its module was loaded again, and NVML lists the GPU now: `gpu.xid_ended` reports it. What only a new board ends is never over. The same
+code on the same GPU after its end warns for a day. `ignore` in the profile takes codes that somebody has looked at.
 
-A log that reaches back neither to the boot nor a day has lost faults, for all one knows: it warns.
+A log that reaches back neither to the boot nor a day may have lost faults: it warns.
 """
 
 from typing import NamedTuple
@@ -23,9 +23,14 @@ from ._xids import KEEP_LOG, at, describe, end_of, is_over, logged, steps_of
 
 
 class Params(NamedTuple):
-    ignore: str = ""  # Xid codes that do not count, separated by commas: "31, 43"
-    min_log_hours: float = 24.0  # hours that the kernel log must reach back where it lost its beginning
-    again_hours: float = 24.0  # hours for which a fault that came back after its end counts
+    """ignore: Xid codes that somebody has looked at and that no longer count, such as [79, 154]
+    min_log_hours: hours; a log that begins after the boot and reaches back less than that warns
+    again_hours: hours for which a fault that came back after it had ended still counts
+    """
+
+    ignore: tuple[int, ...] = ()
+    min_log_hours: float = 24.0
+    again_hours: float = 24.0
 
 
 _HOUR_S = 3600
@@ -47,12 +52,15 @@ _COMES_BACK = (
     headline="{device} logged a fault: {found}",
     remedy=(Step("drain_and_inspect", "Look the code up in NVIDIA's Xid catalog, and follow it."),),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog", "NVSentinel issue 155", "NVIDIA/NVSentinel pull request 1240"),
+    confirm=(
+        "journalctl -k -g Xid",
+        "nvidia-smi -q -i <address>",
+    ),
 )
 def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
-    ignored = {code.strip() for code in params.ignore.split(",")}
     faults = [one for one in logged(events, gpus) if meaning(one.code).kind not in ("application", "notice")]
     last_end: dict[tuple[str, int], Xid] = {}
-    for one in [one for one in faults if str(one.code) not in ignored]:
+    for one in [one for one in faults if one.code not in params.ignore]:
         known = meaning(one.code)
         if not is_over(one, gpus):
             goes_on = _NONFATAL in one.line or (one.code == RECOVERY_CODE and one.line.endswith(_LATER))

@@ -20,6 +20,10 @@ from ._xids import describe, logged
         Step("none", "If several programs fault on this GPU alone, test it."),
     ),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
+    confirm=(
+        "journalctl -k -g Xid",
+        "nvidia-smi pmon -c 1  # which programs use the GPUs now",
+    ),
 )
 def xid_application(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     for one in logged(events, gpus):

@@ -17,6 +17,7 @@ from ._xids import describe, end_of, is_over, logged
     headline="{device} had a fault that is over: {found}",
     remedy=(Step("none", "Nothing now. Tell the vendor the code and the time if the GPU fails again."),),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
+    confirm=("journalctl -k -g Xid",),
 )
 def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     for one in logged(events, gpus):

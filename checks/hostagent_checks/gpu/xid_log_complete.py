@@ -16,6 +16,11 @@ from ._xids import KEEP_LOG
     headline="The kernel log does not reach back to the boot",
     remedy=KEEP_LOG,
     references=("Linux kernel, Documentation/ABI/testing/dev-kmsg", "journald.conf(5)"),
+    confirm=(
+        "dmesg -T | head -n 1",
+        "uptime -s",
+        "journalctl -k | head -n 1",
+    ),
 )
 def xid_log_complete(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     if not gpus:

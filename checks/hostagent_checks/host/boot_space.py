@@ -18,7 +18,9 @@ _COMMANDS = {"apt-get": "apt-get autoremove --purge", "dnf": "dnf remove --oldin
 
 
 class Params(NamedTuple):
-    min_free_bytes: int = 300_000_000  # bytes
+    """min_free_bytes: bytes that must be free on the filesystem of /boot"""
+
+    min_free_bytes: int = 300_000_000
 
 
 @check(
@@ -28,6 +30,7 @@ class Params(NamedTuple):
     headline="/boot has no room for another initramfs",
     remedy=(Step("configure", "Remove kernels that no boot entry needs."),),
     references=("initramfs-tools(7)", "dracut(8)"),
+    confirm=("df -h /boot",),
 )
 def boot_space(machine: Machine, packages: Packages | Unread, os: Os | Unread, params: Params) -> Findings:
     holding = [one for one in need(machine.filesystems) if "/boot" in one.holds]

@@ -23,6 +23,10 @@ _STEPS = {
     headline="The clock is not synchronised",
     remedy=(Step("restart_service", "Start a time daemon, and check that it reaches its servers."),),
     references=("adjtimex(2), STA_UNSYNC",),
+    confirm=(
+        "timedatectl",
+        "chronyc tracking",
+    ),
 )
 def clock_synchronised(machine: Machine) -> Findings:
     if not need(machine.clock_synchronised):

@@ -1,6 +1,6 @@
 """cloud-init is still running on this node: drivers, users and mounts of the first boot may not be there yet.
 
-A node in this state for more than some minutes has a hung first-boot script.
+A host in this state for more than some minutes has a hung first-boot script.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
@@ -14,6 +14,7 @@ from hostagent.facts.host import Machine
     headline="cloud-init is still running",
     remedy=(Step("rerun", "Wait for cloud-init; /var/log/cloud-init-output.log says where it hangs.", command="cloud-init status --wait"),),
     references=("cloud-init documentation, boot stages and status",),
+    confirm=("cloud-init status --long",),
 )
 def cloud_init(machine: Machine) -> Findings:
     if need(machine.cloud_init_running):

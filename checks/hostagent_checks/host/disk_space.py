@@ -18,7 +18,9 @@ _PLACES = ("/", "/usr", "/var")
 
 
 class Params(NamedTuple):
-    min_free_bytes: int = 2_500_000_000  # bytes, on each of /, /usr and /var
+    """min_free_bytes: bytes that must be free on each of /, /usr and /var"""
+
+    min_free_bytes: int = 2_500_000_000
 
 
 @check(
@@ -28,6 +30,7 @@ class Params(NamedTuple):
     headline="A filesystem has no room for a driver installation",
     remedy=(Step("configure", "Free space: package caches, old kernels, unused container images, the journal."),),
     references=("statvfs(3)", "NVIDIA Driver Installation Guide, pre-installation actions"),
+    confirm=("df -h / /usr /var",),
 )
 def disk_space(machine: Machine, packages: Packages | Unread, os: Os | Unread, params: Params) -> Findings:
     wanted = params.min_free_bytes

@@ -16,6 +16,7 @@ _NAMELESS = ("", "localhost", "localhost.localdomain", "(none)")
     headline="The host has no name of its own",
     remedy=(Step("configure", "Name the host.", command="hostnamectl set-hostname <name>"),),
     references=("hostname(5)",),
+    confirm=("hostnamectl",),
 )
 def hostname(identity: Identity) -> Findings:
     name = need(identity.hostname)

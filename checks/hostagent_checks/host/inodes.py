@@ -11,7 +11,9 @@ from hostagent.facts.unread import Unread
 
 
 class Params(NamedTuple):
-    min_free: int = 50_000  # inodes, on each filesystem that counts them
+    """min_free: inodes that must be free on each of the system's filesystems"""
+
+    min_free: int = 50_000
 
 
 @check(
@@ -25,6 +27,7 @@ class Params(NamedTuple):
         ),
     ),
     references=("statvfs(3)",),
+    confirm=("df -i",),
 )
 def inodes(machine: Machine, params: Params) -> Findings:
     filesystems = need(machine.filesystems)

@@ -16,7 +16,9 @@ from hostagent.knowledge.daemons import processes
 
 
 class Params(NamedTuple):
-    min_bytes: int = 64 * 1024**3  # bytes that a container may lock
+    """min_bytes: bytes that a container must be allowed to lock"""
+
+    min_bytes: int = 64 * 1024**3
 
 
 @check(
@@ -30,6 +32,7 @@ class Params(NamedTuple):
         Step("restart_service", "Restart the container runtime."),
     ),
     references=("systemd.exec(5), LimitMEMLOCK", "NCCL documentation, troubleshooting: InfiniBand", "ibv_reg_mr(3)"),
+    confirm=("systemctl show -p LimitMEMLOCK containerd docker crio",),
 )
 def memlock(machine: Machine, kernel: Kernel, params: Params) -> Findings:
     if "ib_uverbs" not in need(kernel.loaded_modules):

@@ -14,6 +14,10 @@ from hostagent.facts.host import Machine
     headline="A package manager is running",
     remedy=(Step("rerun", "Wait until it ends; if it hangs, find out what it waits for before you stop it."),),
     references=("apt-get(8), DPkg::Lock::Timeout", "fcntl(2), F_GETLK"),
+    confirm=(
+        "fuser -v /var/lib/dpkg/lock-frontend /var/lib/apt/lists/lock  # Debian, Ubuntu",
+        "fuser -v /var/lib/rpm/.rpm.lock /var/cache/dnf/*.pid  # RHEL",
+    ),
 )
 def package_lock(machine: Machine) -> Findings:
     holder = need(machine.package_lock_holder)

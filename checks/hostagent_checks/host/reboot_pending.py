@@ -25,6 +25,10 @@ _NOT_YET = (
     headline="An installed update waits for a reboot",
     remedy=(REBOOT,),
     references=("Debian Policy and update-notifier: /run/reboot-required",),
+    confirm=(
+        "cat /run/reboot-required.pkgs  # Debian, Ubuntu",
+        "needs-restarting -r  # RHEL",
+    ),
 )
 def reboot_pending(machine: Machine, kernel: Kernel) -> Findings:
     if need(machine.reboot_required):

@@ -13,7 +13,9 @@ from hostagent.facts.host import Machine
 
 
 class Params(NamedTuple):
-    min_bytes: int = 1024**3  # bytes
+    """min_bytes: bytes that /dev/shm must be able to hold"""
+
+    min_bytes: int = 1024**3
 
 
 @check(
@@ -23,6 +25,7 @@ class Params(NamedTuple):
     headline="Shared memory (/dev/shm) is too small for NCCL",
     remedy=(Step("configure", "Enlarge it now, and correct its size in /etc/fstab.", command="mount -o remount,size=50% /dev/shm"),),
     references=("NCCL documentation, troubleshooting: shared memory", "shm_overview(7)"),
+    confirm=("df -h /dev/shm",),
 )
 def shm_size(machine: Machine, params: Params) -> Findings:
     total = need(machine.shm_bytes)

@@ -15,6 +15,11 @@ from hostagent.facts.kernel import Kernel
     headline="Which kernel the next boot takes is not known",
     remedy=(Step("rerun", "Run hostagent as root: only root may read the boot loader's menu."),),
     references=("GRUB manual, section Simple configuration handling, GRUB_DEFAULT", "Boot Loader Specification"),
+    confirm=(
+        "grep -n GRUB_DEFAULT /etc/default/grub",
+        "ls -l /boot/vmlinuz-*",
+        "grubby --default-kernel  # RHEL",
+    ),
 )
 def boot_entry(kernel: Kernel) -> Findings:
     release = need(kernel.next_release)

@@ -25,6 +25,10 @@ from ._boot import judged
         Step("install", "Build the module.", command="dkms autoinstall -k <kernel>"),
     ),
     references=("dkms(8)", "NVIDIA Driver Installation Guide, section Kernel Headers"),
+    confirm=(
+        "ls -l /lib/modules/*/build  # a link that leads nowhere: no headers",
+        "dkms status",
+    ),
 )
 def headers(kernel: Kernel, driver: Driver, packages: Packages | Unread, os: Os | Unread) -> Findings:
     if not need(driver.dkms):

@@ -22,6 +22,7 @@ from ._boot import is_image, judged
     headline="A kernel has modules, but is not installed itself",
     remedy=(Step("install", "Install that kernel, or remove what is left of it below /lib/modules."),),
     references=("Boot Loader Specification", "kernel-install(8)"),
+    confirm=("ls -l /boot/vmlinuz-* /lib/modules",),
 )
 def image_present(kernel: Kernel, packages: Packages | Unread, os: Os | Unread) -> Findings:
     if not is_image(kernel) and not need(kernel.images) and not any(need(one.image) for one in need(kernel.installed)):

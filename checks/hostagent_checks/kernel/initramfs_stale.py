@@ -1,7 +1,7 @@
 """The initramfs is older than the last change of its kernel's modules.
 
-Where it holds an nvidia module, the next boot loads that old one, and the user libraries do not match it, after each
-reboot again. Most servers keep the driver out of it, so this alone is no fault: `driver.reload_needed` says so when it is one.
+If it contains an nvidia module, each boot loads that old one, and the user libraries do not match it. Most servers keep the
+driver out of it, so this alone is no fault: `driver.reload_needed` says so when it is one.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -20,6 +20,7 @@ from ._boot import following
     headline="The initramfs is older than its kernel's modules",
     remedy=(Step("configure", "Rebuild the initramfs of that kernel."),),
     references=("initramfs-tools(7)", "dracut(8)"),
+    confirm=("ls -l --full-time /boot/init* /lib/modules/*/modules.dep",),
 )
 def initramfs_stale(kernel: Kernel, packages: Packages | Unread) -> Findings:
     kernels = following(kernel)

@@ -17,6 +17,7 @@ from hostagent.facts.kernel import Kernel
         Step("restart_service", "Load it now, if containers render graphics.", command="nvidia-modprobe -m"),
     ),
     references=("nvidia-modprobe(1)",),
+    confirm=("lsmod | grep nvidia_modeset",),
 )
 def modeset_loaded(kernel: Kernel, driver: Driver) -> Findings:
     if not need(driver.loaded):

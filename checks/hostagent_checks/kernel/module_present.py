@@ -2,9 +2,9 @@
 
 Usual cause: the kernel was updated and the module was not built for it, or the package with the precompiled module of
 this kernel is missing. Debian's modules have names of their own, and a link in /etc/alternatives says which of them is meant: without
-it none is. `nvidia-smi` then says that it could not communicate with the driver. Where the module is loaded all
-the same, its file was removed since, and the host works until the next reboot. Some platforms load it from a place of their own, beside
-the libraries that they put there, and a container has its host's module.
+it none is. `nvidia-smi` then says that it could not communicate with the driver. If the module is loaded all
+the same, its file was removed later, and the host works until the next reboot. Some platforms load it from a directory of their own, where
+their libraries are, too, and a container has its host's module.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
@@ -40,6 +40,10 @@ _CHOOSE = (
         Step("restart_service", "Load the module.", command="modprobe nvidia"),
     ),
     references=("depmod(8)", "NVIDIA/nvidia-docker issue 804"),
+    confirm=(
+        "modinfo nvidia",
+        "find /lib/modules/$(uname -r) -name 'nvidia*.ko*'",
+    ),
 )
 def module_present(
     kernel: Kernel, driver: Driver, platform: Platform, packages: Packages | Unread, os: Os | Unread, profile: Profile

@@ -1,4 +1,4 @@
-"""The next reboot takes a kernel without an nvidia module that fits: the host works now and comes back without its GPUs.
+"""The kernel of the next boot has no nvidia module that fits: the host works now and comes back without its GPUs.
 
 A kernel update installs at once and takes effect at the next boot. Where the module of that kernel was not built
 (no headers, a failed DKMS build) or is not published yet (precompiled packages lag behind), nothing shows it until then.
@@ -31,6 +31,11 @@ _AGAIN = Step("rerun", "Check again before you reboot.", "hostagent check --only
         _AGAIN,
     ),
     references=("NVIDIA/yum-packaging-precompiled-kmod issues 35 and 50", "Linux kernel, kernel/module/version.c, same_magic"),
+    confirm=(
+        "ls -l /boot/vmlinuz-*",
+        "find /lib/modules -name 'nvidia*.ko*'",
+        "dkms status",
+    ),
 )
 def next_has_module(kernel: Kernel, driver: Driver, packages: Packages | Unread, os: Os | Unread, profile: Profile) -> Findings:
     owner = profile.driver.owner

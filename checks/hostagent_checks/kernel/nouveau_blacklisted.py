@@ -1,7 +1,7 @@
 """Nothing keeps nouveau from being loaded: at one of the next boots it may take the GPUs before the nvidia module does.
 
-Which of the two wins is a race at each boot. A kernel without a nouveau module needs no blacklist, and a host with a display card
-that nouveau drives beside a GPU that NVIDIA's driver has cannot have one.
+Which of the two wins is a race at each boot. A kernel without a nouveau module needs no blacklist, and a host where
+nouveau drives a display card and NVIDIA's driver another GPU cannot have one.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -27,6 +27,10 @@ from ._boot import following
         Step("configure", "Rebuild the initramfs."),
     ),
     references=("modprobe.d(5)", "NVIDIA Driver Installation Guide, section Disabling Nouveau"),
+    confirm=(
+        "modprobe -c | grep -E '(blacklist|options) nouveau'",
+        "cat /proc/cmdline",
+    ),
 )
 def nouveau_blacklisted(kernel: Kernel, gpus: tuple[Gpu, ...] | Unread, driver: Driver, packages: Packages | Unread) -> Findings:
     if not any(need(one.nouveau) for one in following(kernel)):

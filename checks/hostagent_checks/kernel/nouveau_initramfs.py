@@ -24,6 +24,10 @@ from ._boot import following
         Step("reboot", "Reboot the node."),
     ),
     references=("initramfs-tools(7)", "dracut(8)"),
+    confirm=(
+        "lsinitramfs /boot/initrd.img-<kernel> | grep -E 'nouveau|modprobe.d'  # Debian, Ubuntu",
+        "lsinitrd /boot/initramfs-<kernel>.img | grep -E 'nouveau|modprobe.d'  # RHEL, SUSE",
+    ),
 )
 def nouveau_initramfs(kernel: Kernel, packages: Packages | Unread) -> Findings:
     for one in following(kernel):

@@ -1,7 +1,7 @@
 """The kernel's own driver for NVIDIA GPUs, nouveau, is loaded: it holds the GPUs, and the nvidia module cannot bind them.
 
-Where it holds none of them it waits for a GPU that the nvidia module lets go of, and takes one at some boot: that warns. A display
-card that is too old for the driver is nouveau's by right, beside a GPU that works.
+Where it holds none of them it waits for a GPU that the nvidia module lets go of, and takes one at some boot: that warns. nouveau may
+have a display card that is too old for the driver if another GPU works.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
@@ -26,6 +26,10 @@ from hostagent.knowledge.pci import is_display_card
         Step("reboot", "Reboot the node."),
     ),
     references=("NVIDIA Driver Installation Guide, section Disabling Nouveau",),
+    confirm=(
+        "lsmod | grep nouveau",
+        "lspci -k -d 10de:",
+    ),
 )
 def nouveau_loaded(kernel: Kernel, gpus: tuple[Gpu, ...], driver: Driver, packages: Packages | Unread) -> Findings:
     found = sorted({"nouveau", "nova_core"} & set(need(kernel.loaded_modules)))

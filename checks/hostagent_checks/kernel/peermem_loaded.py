@@ -21,6 +21,7 @@ from hostagent.profile import Profile
         Step("restart_service", "Load it now, after the RDMA drivers.", command="modprobe nvidia-peermem"),
     ),
     references=("NVIDIA GPUDirect RDMA, section Using nvidia-peermem",),
+    confirm=("lsmod | grep nvidia_peermem",),
 )
 def peermem_loaded(kernel: Kernel, profile: Profile) -> Findings:
     if not profile.rdma.peermem:

@@ -33,6 +33,11 @@ UBUNTU_KEY, DKMS_KEY = "/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pu
         Step("reboot", "Reboot the node, and confirm a new key at its console."),
     ),
     references=("Linux kernel, Documentation/admin-guide/module-signing.rst", "linux-surface issue 906"),
+    confirm=(
+        "mokutil --sb-state",
+        "modinfo -F signer nvidia",
+        "journalctl -k -g 'rejected|Lockdown'",
+    ),
 )
 def secure_boot(kernel: Kernel, driver: Driver, os: Os | Unread) -> Findings:
     if kernel.secure_boot is False and kernel.module_signatures_enforced is False:

@@ -1,8 +1,8 @@
 """The board has fewer GPUs or NVSwitches than it was built with: one has lost its power or its seat, or it is broken.
 
 An HGX board has eight GPUs and the switches of its generation, HGX-2 sixteen on two boards. A virtual machine with switches has one
-of the sets that NVIDIA documents for the board; seven of eight GPUs are none. What all GPUs lost alike shows here and in
-`nvswitch.links` alone. GPUs that are held for virtual machines count: they are on PCI.
+of the sets that NVIDIA documents for the board; seven of eight GPUs are none. What all GPUs have lost shows only here and in
+`nvswitch.links`. GPUs that are reserved for virtual machines count: they are on PCI.
 """
 
 from hostagent.check import Findings, Step, check, fail
@@ -32,6 +32,10 @@ _ASSIGN = (Step("contact_owner", "Ask who runs this virtual machine to give it a
     references=(
         "NVIDIA Fabric Manager User Guide, sections GPU Baseboard Topologies and Supported Virtual Machine Configurations",
         "gpu-operator issue 2511",
+    ),
+    confirm=(
+        "lspci -D -d 10de:",
+        "nvidia-smi -L",
     ),
 )
 def board(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform) -> Findings:

@@ -15,6 +15,7 @@ _OF_A_MACHINE = (Step("contact_owner", "Ask who bound the NVSwitch to vfio-pci: 
     headline="An NVSwitch is not bound to NVIDIA's driver",
     remedy=(Step("restart_service", "Load the module.", command="modprobe nvidia"),),
     references=("open-gpu-kernel-modules, linux_nvswitch.c",),
+    confirm=("lspci -k -d 10de:  # 'Kernel driver in use' of each bridge",),
 )
 def bound(fabric: Fabric) -> Findings:
     switches = need(fabric.nvswitches) or skip("this host has no NVSwitch on PCI")

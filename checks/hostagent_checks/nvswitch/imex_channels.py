@@ -23,6 +23,10 @@ from ._imex import skip_unless_required
         Step("restart_service", "Make the channel now.", command="nvidia-modprobe -i 0:1"),
     ),
     references=("NVIDIA IMEX Service Guide, section IMEX Channels",),
+    confirm=(
+        "ls -l /dev/nvidia-caps-imex-channels",
+        "grep imex /proc/devices",
+    ),
 )
 def imex_channels(fabric: Fabric, profile: Profile) -> Findings:
     skip_unless_required(profile)

@@ -19,6 +19,10 @@ from ._imex import skip_unless_required
         Step("restart_service", "Restart IMEX.", command="systemctl restart nvidia-imex"),
     ),
     references=("NVIDIA IMEX Service Guide, section Node Configuration File",),
+    confirm=(
+        "cat /etc/nvidia-imex/nodes_config.cfg",
+        "nvidia-imex-ctl -N",
+    ),
 )
 def imex_configured(fabric: Fabric, profile: Profile) -> Findings:
     skip_unless_required(profile)

@@ -18,6 +18,10 @@ from ._switches import runs
     headline="IMEX is not running",
     remedy=(Step("restart_service", "Start IMEX; its log is /var/log/nvidia-imex.log.", command="systemctl enable --now nvidia-imex"),),
     references=("NVIDIA IMEX Service Guide",),
+    confirm=(
+        "systemctl status nvidia-imex.service",
+        "nvidia-imex-ctl -N  # the state of each node of the domain",
+    ),
 )
 def imex_running(machine: Machine, profile: Profile) -> Findings:
     skip_unless_required(profile)

@@ -20,6 +20,10 @@ from ._packages import install_at, named
     headline="IMEX is {found}, but driver {wanted} is loaded",
     remedy=(Step("install", "Install nvidia-imex in the driver's version on every node of the rack."),),
     references=("NVIDIA IMEX Service Guide, section Installation",),
+    confirm=(
+        "nvidia-imex --version",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def imex_version(packages: Packages, driver: Driver, os: Os | Unread, profile: Profile) -> Findings:
     skip_unless_required(profile)

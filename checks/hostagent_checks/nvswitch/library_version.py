@@ -22,6 +22,10 @@ from ._packages import named, other_versions
     headline="The NVSwitch libraries do not match the driver",
     remedy=(Step("install", "Install libnvidia-nscq and libnvsdm in the driver's version."),),
     references=("NVIDIA Driver Installation Guide, section Compute-only (Headless)", "gpu-driver-container issue 735"),
+    confirm=(
+        "ldconfig -p | grep -E 'nscq|nvsdm'",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def library_version(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kernel, os: Os | Unread) -> Findings:
     found = named(need(packages.installed), LIBRARY_PACKAGES)

@@ -36,6 +36,10 @@ class _Links(NamedTuple):
         Step("replace", "Have the board serviced.", if_back=True),
     ),
     references=("NVIDIA Fabric Manager User Guide, GPU Baseboard Topologies", "NVIDIA NVML API Reference, nvmlDeviceGetNvLinkState"),
+    confirm=(
+        "nvidia-smi nvlink -s",
+        "journalctl -b -u nvidia-fabricmanager.service",
+    ),
 )
 def links(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform, driver: Driver) -> Findings:
     found = find_board(fabric, gpus, platform)

@@ -22,6 +22,7 @@ from ._switches import local_switches
         ),
     ),
     references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
+    confirm=("systemctl is-enabled nvidia-fabricmanager.service",),
 )
 def manager_enabled(fabric: Fabric, services: Services) -> Findings:
     local_switches(fabric)

@@ -28,6 +28,10 @@ _SHOWN = 5
         Step("restart_service", "Restart the fabric manager.", command="systemctl restart nvidia-fabricmanager"),
     ),
     references=("NVIDIA Fabric Manager User Guide, sections Log, Error Handling and Fabric Manager Config Options",),
+    confirm=(
+        "journalctl -b -u nvidia-fabricmanager.service",
+        "tail -n 50 /var/log/fabricmanager.log",
+    ),
 )
 def manager_errors(fabric: Fabric, gpus: tuple[Gpu, ...]) -> Findings:
     local_switches(fabric)

@@ -1,6 +1,6 @@
 """The host has NVSwitches but no fabric manager: CUDA fails with error 802, 'system not yet initialized'.
 
-A driver without it installs well and lists all GPUs. Hosts whose switches are elsewhere (GB200) need none.
+A driver without it installs and lists all GPUs. Hosts whose switches are elsewhere (GB200) need none.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
@@ -26,6 +26,10 @@ from ._switches import local_switches, runs
         Step("restart_service", "Start it.", command="systemctl enable --now nvidia-fabricmanager"),
     ),
     references=("NVIDIA Fabric Manager User Guide, section Installing",),
+    confirm=(
+        "systemctl cat nvidia-fabricmanager.service",
+        "lspci -d 10de:  # 'Bridge' is an NVSwitch",
+    ),
 )
 def manager_installed(
     fabric: Fabric, services: Services, machine: Machine, driver: Driver | Unread, packages: Packages | Unread, os: Os | Unread

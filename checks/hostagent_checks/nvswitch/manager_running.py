@@ -26,6 +26,10 @@ from ._switches import local_switches, runs
         ),
     ),
     references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
+    confirm=(
+        "systemctl status nvidia-fabricmanager.service",
+        "journalctl -b -u nvidia-fabricmanager.service",
+    ),
 )
 def manager_running(fabric: Fabric, machine: Machine) -> Findings:
     switches = local_switches(fabric)

@@ -1,6 +1,6 @@
 """The fabric manager and the loaded driver have different versions: it refuses to start, and CUDA fails with error 802.
 
-The newer packages of it have no branch in their name, so an upgrade moves them alone to the newest branch.
+The newer packages of it have no branch in their name, so an upgrade takes only them to the newest branch.
 """
 
 from hostagent.check import Findings, Step, check, need, skip
@@ -29,6 +29,10 @@ _RESTART = Step("restart_service", "Restart the fabric manager.", command="syste
         _RESTART,
     ),
     references=("gpu-operator issue 544", "gpu-driver-container issue 735", "NVIDIA Fabric Manager User Guide, section Installing"),
+    confirm=(
+        "nv-fabricmanager --version",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def manager_version(fabric: Fabric, packages: Packages, driver: Driver, kernel: Kernel, os: Os | Unread) -> Findings:
     local_switches(fabric)

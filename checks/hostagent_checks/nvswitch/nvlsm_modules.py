@@ -20,6 +20,7 @@ from ._switches import nvlink5_bridges
         Step("restart_service", "Restart the fabric manager.", command="systemctl restart nvidia-fabricmanager"),
     ),
     references=("NVIDIA Fabric Manager User Guide, section NVLink Subnet Manager", "gpu-driver-container, nvidia-driver script"),
+    confirm=("lsmod | grep -E 'ib_umad|mlx5_ib'",),
 )
 def nvlsm_modules(fabric: Fabric, kernel: Kernel) -> Findings:
     nvlink5_bridges(fabric)

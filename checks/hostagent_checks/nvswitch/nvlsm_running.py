@@ -24,6 +24,10 @@ from ._switches import nvlink5_bridges, runs
         Step("restart_service", "Restart the fabric manager, which starts it.", command="systemctl restart nvidia-fabricmanager"),
     ),
     references=("NVIDIA Fabric Manager User Guide, section NVLink Subnet Manager",),
+    confirm=(
+        "pgrep -a nvlsm",
+        "journalctl -b -u nvidia-fabricmanager.service",
+    ),
 )
 def nvlsm_running(fabric: Fabric, machine: Machine, packages: Packages | Unread, os: Os | Unread) -> Findings:
     bridges = nvlink5_bridges(fabric)

@@ -23,6 +23,7 @@ from ._switches import local_switches
         Step("replace", "Have the baseboard serviced.", if_back=True),
     ),
     references=("NVIDIA Fabric Manager User Guide, section NVSwitch SXid Errors",),
+    confirm=("journalctl -k -g SXid",),
 )
 def sxid(events: GpuEvents, fabric: Fabric) -> Findings:
     faults = need(events.sxids)

@@ -21,6 +21,10 @@ from ._packages import named
     headline="Unused fabric packages have another version than the driver",
     remedy=(Step("none", "Nothing. Hosts without NVSwitches can do without them."),),
     references=("gpu-driver-container issue 735", "NVIDIA Fabric Manager User Guide, section Installing"),
+    confirm=(
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
 def unused_packages(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], driver: Driver, profile: Profile) -> Findings:
     unused = () if has_board(fabric, gpus) else (*MANAGER_PACKAGES, *LIBRARY_PACKAGES)

@@ -18,6 +18,10 @@ from hostagent.knowledge.ladder import POWER_CYCLE
         Step("replace", "Have the baseboard serviced.", if_back=True),
     ),
     references=("open-gpu-kernel-modules, procfs_nvswitch.c",),
+    confirm=(
+        "lspci -k -d 10de:",
+        "ls /proc/driver/nvidia-nvswitch/devices",
+    ),
 )
 def visible(fabric: Fabric) -> Findings:
     switches = [one for one in need(fabric.nvswitches) if need(one.bound_to) == NVSWITCH_DRIVER]

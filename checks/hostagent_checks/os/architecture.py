@@ -1,6 +1,6 @@
 """There is no NVIDIA driver for this CPU architecture.
 
-The Linux driver of the current branches is built for x86_64 and for aarch64. A node of another kind is in the wrong pool.
+The Linux driver of the current branches is built for x86_64 and aarch64. A node of another kind is in the wrong pool.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
@@ -15,6 +15,7 @@ from hostagent.knowledge.os import ARCHITECTURES
     headline="There is no NVIDIA driver for this CPU architecture",
     remedy=(Step("contact_owner", "Take the node out of the GPU pool."),),
     references=("NVIDIA Driver Installation Guide, supported architectures",),
+    confirm=("uname -m",),
 )
 def architecture(os: Os) -> Findings:
     found = need(os.arch)

@@ -15,6 +15,7 @@ from hostagent.facts.platform import Platform
     headline="A vendor or an image service replaces this operating system",
     remedy=(Step("none", "Choose driver and toolkit as the system's owner provides, or with the GPU Operator."),),
     references=("os-release(5)", "NVIDIA GPU Operator, platform support"),
+    confirm=("cat /etc/os-release",),
 )
 def managed(platform: Platform) -> Findings:
     owner = need(platform.name)

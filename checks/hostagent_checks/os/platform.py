@@ -20,6 +20,10 @@ from hostagent.facts.unread import Unread
         ),
     ),
     references=("Microsoft, GPU support in WSL", "NVIDIA Jetson Linux, Release Notes"),
+    confirm=(
+        "cat /etc/os-release",
+        "uname -r",
+    ),
 )
 def platform(platform: Platform) -> Findings:
     name, part = need(platform.name), need(platform.driver)

@@ -15,6 +15,11 @@ from hostagent.facts.os import Os
     headline="SELinux does not let containers use devices",
     remedy=(Step("configure", "Allow it, or give the GPU containers their own label.", command="setsebool -P container_use_devices on"),),
     references=("NVIDIA Container Toolkit, troubleshooting: Insufficient Permissions", "container_selinux(8)"),
+    confirm=(
+        "getenforce",
+        "getsebool container_use_devices",
+        "ausearch -m avc -ts boot",
+    ),
 )
 def selinux_devices(os: Os) -> Findings:
     if need(os.selinux) == "enforcing" and not need(os.selinux_container_devices):

@@ -24,6 +24,7 @@ from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
         ),
     ),
     references=("NVIDIA Driver Installation Guide, supported distributions", "os-release(5)"),
+    confirm=("cat /etc/os-release",),
 )
 def supported(os: Os, platform: Platform, driver: Driver) -> Findings:
     distribution = need(os.id)

@@ -25,6 +25,11 @@ _ADD = Step("configure", "Add /var/run/cdi and /etc/cdi to cdi_spec_dirs (in Doc
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Support for Container Device Interface",),
+    confirm=(
+        "containerd config dump | grep -n cdi_spec_dirs",
+        "docker info  # 'CDI spec directories'",
+        "crio status config | grep -A3 cdi",
+    ),
 )
 def cdi_directories(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

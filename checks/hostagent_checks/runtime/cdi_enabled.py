@@ -26,6 +26,10 @@ from ._steps import configure, restart
         "NVIDIA Container Toolkit, Support for Container Device Interface",
         "containerd, CRI Plugin Config Guide",
     ),
+    confirm=(
+        "containerd config dump | grep -n enable_cdi",
+        "docker info  # 'CDI spec directories'",
+    ),
 )
 def cdi_enabled(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     if profile.runtime.access != "cdi" or profile.runtime.kind == "none":

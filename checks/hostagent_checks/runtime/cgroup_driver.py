@@ -31,6 +31,11 @@ from ._steps import restart
         "Kubernetes, Container Runtimes: cgroup drivers",
         "NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",
     ),
+    confirm=(
+        "containerd config dump | grep -n -i SystemdCgroup",
+        "docker info --format '{{.CgroupDriver}}'",
+        "crio status config | grep cgroup_manager",
+    ),
 )
 def cgroup_driver(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, services: Services, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -41,6 +41,11 @@ _SHOWS = {"docker": "dockerd --validate", "containerd": "containerd config dump"
         "NVIDIA Container Toolkit issue 1430",
         "NVIDIA/aicr issue 1688, and containerd pull request 12891",
     ),
+    confirm=(
+        "containerd config dump >/dev/null",
+        "dockerd --validate",
+        "journalctl -b -u containerd -u docker -u crio",
+    ),
 )
 def config_accepted(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -28,6 +28,7 @@ from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
         RESTART_CONTAINERD,
     ),
     references=("NVIDIA Container Toolkit issue 1430",),
+    confirm=("grep -n '^version' /etc/containerd/config.toml",),
 )
 def config_version(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

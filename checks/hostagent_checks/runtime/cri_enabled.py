@@ -33,6 +33,10 @@ _CGROUPS = Step("configure", "In the same file, set version = 2, and SystemdCgro
         "NVIDIA Container Toolkit issue 1430",
         "Kubernetes, Container Runtimes",
     ),
+    confirm=(
+        "grep -n disabled_plugins /etc/containerd/config.toml",
+        "ctr plugins list | grep cri",
+    ),
 )
 def cri_enabled(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     if runtime.kind != "containerd":

@@ -32,6 +32,7 @@ from ._choice import skip_unserving
         "NVIDIA Container Toolkit, Release Notes 1.19.1",
         "CRI-O, crio.conf.d(5)",
     ),
+    confirm=("ls -l /etc/crio/conf.d /etc/crio/crio.conf.d",),
 )
 def crio_dropin_path(
     runtime: Runtime, runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers, toolkit: Toolkit, profile: Profile

@@ -20,6 +20,10 @@ from ._choice import who_serves
     headline="Jobs start their containers without a daemon",
     remedy=(Step("none", "Nothing, if that is how jobs start containers; else install a container runtime."),),
     references=("Slurm, Containers Guide", "NVIDIA Container Toolkit, Support for Container Device Interface: podman"),
+    confirm=(
+        "systemctl status containerd docker crio",
+        "ls -l /usr/bin/enroot /usr/bin/apptainer /usr/bin/podman",
+    ),
 )
 def daemonless(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     if profile.runtime.kind == "none":

@@ -25,6 +25,11 @@ from ._steps import restart
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+    confirm=(
+        "containerd config dump | grep -n default_runtime_name",
+        "docker info --format '{{.DefaultRuntime}}'",
+        "crio status config | grep default_runtime",
+    ),
 )
 def default_runtime(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     want = profile.runtime.default_runtime

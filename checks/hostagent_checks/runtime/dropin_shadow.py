@@ -27,6 +27,10 @@ from ._choice import skip_unserving
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("NVIDIA Container Toolkit, Release Notes 1.18.0: drop-in files",),
+    confirm=(
+        "ls -lt /etc/containerd/config.toml /etc/containerd/conf.d",
+        "containerd config dump",
+    ),
 )
 def dropin_shadow(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

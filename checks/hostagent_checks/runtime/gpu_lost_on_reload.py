@@ -26,6 +26,10 @@ from ._choice import nvidia_handlers, skip_unserving
         ),
     ),
     references=("NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",),
+    confirm=(
+        "grep -n mode /etc/nvidia-container-runtime/config.toml",
+        "ls -l /dev/char | grep nvidia",
+    ),
 )
 def gpu_lost_on_reload(
     runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, toolkit: Toolkit, profile: Profile

@@ -30,6 +30,10 @@ from ._steps import restart
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+    confirm=(
+        "containerd config dump | grep -n BinaryName",
+        "docker info --format '{{json .Runtimes}}'",
+    ),
 )
 def handler_binary(
     runtime: Runtime,

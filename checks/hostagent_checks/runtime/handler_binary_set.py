@@ -27,6 +27,10 @@ from ._steps import configure, restart
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+    confirm=(
+        "containerd config dump | grep -n BinaryName",
+        "docker info --format '{{json .Runtimes}}'",
+    ),
 )
 def handler_binary_set(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -25,6 +25,10 @@ from ._steps import restart
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("Kubernetes, Configuring a cgroup driver", "Kubernetes, Container Runtimes: cgroup drivers"),
+    confirm=(
+        "containerd config dump | grep -n -i SystemdCgroup",
+        "grep cgroupDriver /var/lib/kubelet/config.yaml",
+    ),
 )
 def handler_cgroup(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

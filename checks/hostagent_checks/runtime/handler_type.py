@@ -23,6 +23,7 @@ from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
         RESTART_CONTAINERD,
     ),
     references=("NVIDIA Container Toolkit issue 1956",),
+    confirm=("containerd config dump | grep -n runtime_type",),
 )
 def handler_type(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -23,6 +23,10 @@ from ._choice import skip_unserving
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("containerd 2.0, Release Notes: configuration version 3",),
+    confirm=(
+        "grep -n -E '^version|plugins' /etc/containerd/config.toml /etc/containerd/conf.d/*.toml",
+        "containerd --version",
+    ),
 )
 def misplaced_table(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

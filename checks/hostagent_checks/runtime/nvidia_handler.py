@@ -80,6 +80,11 @@ _SERVING = (
         "NVIDIA Container Toolkit, Installation Guide: configuring containerd",
         "NVIDIA GPU Operator, Container Device Interface and Node Resource Interface plugin support",
     ),
+    confirm=(
+        "containerd config dump | grep -n -i nvidia",
+        "docker info --format '{{json .Runtimes}}'",
+        "nvidia-ctk cdi list",
+    ),
 )
 def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers, toolkit: Toolkit, profile: Profile) -> Findings:
     kind, access = profile.runtime.kind, profile.runtime.access

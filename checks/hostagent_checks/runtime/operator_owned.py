@@ -25,6 +25,10 @@ from ._choice import nvidia_handlers, skip_unserving
         ),
     ),
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),
+    confirm=(
+        "containerd config dump | grep -n BinaryName",
+        "ls -l /usr/local/nvidia/toolkit /usr/bin/nvidia-container-runtime",
+    ),
 )
 def operator_owned(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

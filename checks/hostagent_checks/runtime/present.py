@@ -5,7 +5,7 @@ unit is enabled, or that runs. A configuration that a removed runtime left behin
 start containers by programs that need no daemon: Enroot or Apptainer under slurmd, or podman with a CDI specification of the GPUs.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.derived.access import podman_has_gpus, slurm_has_containers
 from hostagent.derived.serving import is_there
 from hostagent.facts.cdi import Cdi
@@ -42,6 +42,7 @@ _PODMAN = (
         "NVIDIA Container Toolkit, Installation Guide: configuring containerd",
         "Kubernetes, KubeletConfiguration: containerRuntimeEndpoint",
     ),
+    confirm=("systemctl status containerd docker crio",),
 )
 def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     kind = profile.runtime.kind
@@ -63,6 +64,9 @@ def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profi
         return
     if chosen.by == "none" and (slurm_has_containers(launchers) or podman_has_gpus(cdi, launchers)):
         return
+    if kind not in ("auto", "any"):
+        yield _another(kind, runtimes)
+        return
     installed = [one for one in runtimes if is_there(one)]
     is_idle = installed and chosen.by == "none"
     message = "no container runtime is in use" if is_idle else "no container runtime is installed"
@@ -71,6 +75,22 @@ def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profi
     if chosen.by == "none" and "podman" in need(launchers.programs):
         remedy = _PODMAN
     yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy)
+
+
+def _another(kind: str, runtimes: tuple[Runtime, ...]) -> Finding:
+    """The profile names a runtime that the host does not have."""
+    others = ", ".join(one.key for one in runtimes if is_there(one))
+    message = f"{kind} is not installed" + (f"; this host has {others}" if others else "")
+    remedy = f"Install {kind}, or set 'runtime.kind' in the profile to what this host uses."
+    return fail(
+        message,
+        code="absent",
+        found=_found(runtimes),
+        wanted=kind,
+        headline=f"The profile wants {kind}, which is not installed",
+        remedy=remedy,
+        action="install",
+    )
 
 
 def _found(runtimes: tuple[Runtime, ...]) -> tuple[str, ...]:

@@ -26,6 +26,10 @@ _START_IS_EXACT_TO_S = 1
         "containerd, Getting started",
         "Docker Engine, Live restore",
     ),
+    confirm=(
+        "systemctl show -p ActiveEnterTimestamp containerd docker crio",
+        "ls -lt --full-time /etc/containerd /etc/docker /etc/crio",
+    ),
 )
 def restart_pending(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -30,6 +30,10 @@ _SHIM = (
     headline="The container runtime is not running",
     remedy=(Step("restart_service", "Read its journal, correct what that names, and start it."),),
     references=("Kubernetes, Container Runtimes",),
+    confirm=(
+        "systemctl status containerd docker crio",
+        "journalctl -b -u containerd -u docker -u crio",
+    ),
 )
 def service_running(
     runtimes: tuple[Runtime, ...], launchers: Launchers, services: Services, machine: Machine, profile: Profile

@@ -20,6 +20,10 @@ from ._steps import restart, unit_of
     headline="{device} runs, but does not listen on its socket",
     remedy=(Step("configure", "Compare the runtime's address in its configuration with the kubelet's endpoint."),),
     references=("Kubernetes, Container Runtimes",),
+    confirm=(
+        "ss -lx | grep -E 'containerd|docker|crio'",
+        "crictl info",
+    ),
 )
 def socket_listening(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

@@ -23,6 +23,10 @@ from ._choice import skip_unserving
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("NVIDIA Container Toolkit issue 1430",),
+    confirm=(
+        "grep -n imports /etc/containerd/config.toml",
+        "ls -l /etc/containerd/conf.d",
+    ),
 )
 def unimported_dropin(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

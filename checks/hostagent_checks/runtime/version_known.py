@@ -19,6 +19,7 @@ from ._choice import skip_unserving
     headline="hostagent does not know how this version of {device} reads its files",
     remedy=(Step("none", "Nothing now. A newer hostagent may know this version."),),
     references=("containerd, Releases",),
+    confirm=("containerd --version; dockerd --version; crio --version",),
 )
 def version_known(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

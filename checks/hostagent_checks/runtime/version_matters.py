@@ -18,6 +18,7 @@ from ._choice import skip_unserving
     headline="The version of {device} is not known, and it matters",
     remedy=(Step("rerun", "Find out the runtime's version, and what it uses: 'containerd config dump', 'docker info'."),),
     references=("containerd, CRI Plugin Config Guide",),
+    confirm=("containerd --version; dockerd --version; crio --version",),
 )
 def version_matters(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)

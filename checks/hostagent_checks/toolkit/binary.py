@@ -27,6 +27,10 @@ _NEEDED = ("nvidia-container-runtime", "nvidia-ctk")
     headline="A program of the toolkit is missing or cannot be executed",
     remedy=(Step("install", "Reinstall nvidia-container-toolkit-base."),),
     references=("NVIDIA Container Toolkit, packaging: nvidia-container-toolkit-base",),
+    confirm=(
+        "ls -l /usr/bin/nvidia-ctk /usr/bin/nvidia-container-runtime",
+        "nvidia-ctk --version",
+    ),
 )
 def binary(toolkit: Toolkit, packages: Packages | Unread, os: Os | Unread, profile: Profile) -> Findings:
     skip_unneeded(profile)

@@ -1,7 +1,7 @@
 """The toolkit cannot read its config.toml: the nvidia runtime refuses every container.
 
 `nvidia-container-runtime` and its hook read /etc/nvidia-container-runtime/config.toml at each container start and exit with
-an error where it is no TOML or names a mode they do not know.
+an error if it is not TOML or names a mode that they do not know.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
@@ -23,6 +23,7 @@ _MODES = ("auto", "cdi", "csv", "jit-cdi", "legacy")
         ),
     ),
     references=("NVIDIA Container Toolkit, Configuring the NVIDIA Container Runtime",),
+    confirm=("nvidia-ctk config >/dev/null  # names the line that it cannot read",),
 )
 def config_valid(toolkit: Toolkit) -> Findings:
     path = need(toolkit.config_path)

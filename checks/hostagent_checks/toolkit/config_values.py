@@ -36,6 +36,7 @@ _SET = "nvidia-ctk config --in-place --set"
         "NVIDIA Container Toolkit, Configuring the NVIDIA Container Runtime",
         "NVIDIA GPU Operator, Installing: pre-installed NVIDIA Container Toolkit",
     ),
+    confirm=("nvidia-ctk config",),
 )
 def config_values(
     toolkit: Toolkit, driver: Driver, platform: Platform, runtimes: tuple[Runtime, ...] | Unread, profile: Profile

@@ -1,4 +1,4 @@
-"""Nothing keeps the toolkit at its version where upgrades come by themselves, or only some of its packages are kept there.
+"""Automatic upgrades are on and nothing holds the toolkit, or only some of its packages are held.
 
 An upgrade then replaces the program that starts every GPU container while jobs run. With only some of the four pinned,
 the next install or upgrade stops with "Depends: nvidia-container-toolkit-base (= …) but … is to be installed".
@@ -22,6 +22,11 @@ from hostagent.facts.unread import Unread
     headline="The toolkit's packages are not all held at their version",
     remedy=(Step("configure", "Hold all packages of the toolkit at their version."),),
     references=("apt-mark(8), apt_preferences(5)", "DNF versionlock plugin"),
+    confirm=(
+        "apt-mark showhold  # Debian, Ubuntu",
+        "dnf versionlock list  # RHEL",
+        "zypper locks  # SUSE",
+    ),
 )
 def held(toolkit: Toolkit, packages: Packages, platform: Platform, os: Os | Unread) -> Findings:
     installed = need(toolkit.packages)

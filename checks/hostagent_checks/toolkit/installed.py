@@ -35,6 +35,10 @@ _WITHOUT = {"mounts", "dra"}
     headline="The NVIDIA Container Toolkit is not installed",
     remedy=(Step("install", "Install the NVIDIA Container Toolkit from NVIDIA's repository."),),
     references=("NVIDIA Container Toolkit, Installing the NVIDIA Container Toolkit",),
+    confirm=(
+        "dpkg -l '*nvidia-container*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia-container*'  # RHEL, SUSE",
+    ),
 )
 def installed(
     toolkit: Toolkit,

@@ -23,6 +23,7 @@ from hostagent.facts.toolkit import Toolkit
         "NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",
         "NVIDIA Container Toolkit, Release Notes: deprecation of the legacy mode",
     ),
+    confirm=("grep -n mode /etc/nvidia-container-runtime/config.toml",),
 )
 def legacy_mode(toolkit: Toolkit) -> Findings:
     if (mode := need(toolkit.mode)) == "legacy":

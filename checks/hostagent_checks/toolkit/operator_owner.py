@@ -22,6 +22,11 @@ _OTHER = (
     headline="The toolkit has two owners: packages of the host and the GPU Operator",
     remedy=(Step("contact_owner", "Keep one: set toolkit.enabled=false in the GPU Operator, or remove the host's packages."),),
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),
+    confirm=(
+        "ls -l /usr/local/nvidia/toolkit",
+        "dpkg -l '*nvidia-container*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia-container*'  # RHEL, SUSE",
+    ),
 )
 def operator_owner(toolkit: Toolkit, profile: Profile) -> Findings:
     operators = need(toolkit.operator_version)

@@ -19,6 +19,10 @@ from hostagent.facts.unread import Unread
     headline="The toolkit's packages have different versions",
     remedy=(Step("install", "Install all packages of the toolkit in one version."),),
     references=("NVIDIA Container Toolkit, packaging: dependencies between its packages",),
+    confirm=(
+        "dpkg -l '*nvidia-container*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia-container*'  # RHEL, SUSE",
+    ),
 )
 def packages_equal(toolkit: Toolkit, database: Packages | Unread, os: Os | Unread) -> Findings:
     packages = need(toolkit.packages)

@@ -23,6 +23,11 @@ _NEWER = (Step("configure", "Keep it, because a newer one has fixes; accept it i
         Step("install", "If not, install a toolkit that the profile accepts, all four packages in one version."),
     ),
     references=("NVIDIA Container Toolkit, Release Notes",),
+    confirm=(
+        "nvidia-ctk --version",
+        "dpkg -l '*nvidia-container*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia-container*'  # RHEL, SUSE",
+    ),
 )
 def version(toolkit: Toolkit, profile: Profile) -> Findings:
     if profile.toolkit.owner == "provider":

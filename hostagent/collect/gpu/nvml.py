@@ -225,6 +225,7 @@ def facts(answers: Answers) -> dict[str, Any]:
         "minor": number(answers, "minor"),
         "name": text(answers, "name"),
         "uuid": text(answers, "uuid"),
+        "serial": text(answers, "serial"),
         "memory_bytes": number(answers, "memory"),
         "compute_capability": compute_capability(answers),
         "ecc": ecc(answers),

@@ -6,7 +6,7 @@ from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
 
-_GPU = ("index", "name", "uuid", "pci", "numa_node", "memory_bytes", "compute_capability", "ecc", "mig")
+_GPU = ("index", "name", "uuid", "serial", "pci", "numa_node", "memory_bytes", "compute_capability", "ecc", "mig")
 
 
 def write(facts: HostFacts) -> Any:

@@ -199,6 +199,7 @@ DEVICE = (
     Question("pci", "nvmlDeviceGetPciInfo", _pci),
     Question("name", "nvmlDeviceGetName", lambda n, d: n.nvmlDeviceGetName(d)),
     Question("uuid", "nvmlDeviceGetUUID", lambda n, d: n.nvmlDeviceGetUUID(d)),
+    Question("serial", "nvmlDeviceGetSerial", lambda n, d: n.nvmlDeviceGetSerial(d)),
     Question("minor", "nvmlDeviceGetMinorNumber", lambda n, d: n.nvmlDeviceGetMinorNumber(d)),
     Question("memory", "nvmlDeviceGetMemoryInfo", lambda n, d: n.nvmlDeviceGetMemoryInfo(d).total),
     Question("compute_capability", "nvmlDeviceGetCudaComputeCapability", lambda n, d: list(n.nvmlDeviceGetCudaComputeCapability(d))),

@@ -1,0 +1,161 @@
+"""What each field of a report says, for its schema: by the path of its names."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_PACKAGE = {
+    "name": "The package's name.",
+    "version": "Its version, as the package manager writes it.",
+    "upstream": "The version without epoch and packaging revision: 580.95.05.",
+    "state": "The package manager's word: installed, or what is left of it.",
+    "held": "Whether a hold, pin or version lock keeps it.",
+    "origin": "Where it came from: NVIDIA's repository (cuda), the distribution, the toolkit's, unknown.",
+}
+
+DESCRIPTIONS: Mapping[str, str] = {
+    "schema_version": "The version of this document. Names are only ever added within one.",
+    "tool": "The program that made the report.",
+    "tool.name": "hostagent.",
+    "tool.version": "Its version.",
+    "observed_at": "When the host was read, in seconds since 1970.",
+    "valid_until": "Until when the verdict may be believed, in seconds since 1970; the profile sets how long that is.",
+    "observed_at_iso": "The same time as observed_at, in UTC by ISO 8601.",
+    "valid_until_iso": "The same time as valid_until, in UTC by ISO 8601.",
+    "boot_id": "The kernel's id of this boot. A verdict of another boot is stale.",
+    "read_from": "What was read: this machine (live), a live host below another root (host-root), or an image that does not run.",
+    "replayed": "Whether the answers come from a snapshot.",
+    "simulated": "Whether the snapshot is of a made tree and of no live host.",
+    "partial": "Whether only selected checks ran: such a report says nothing of the whole host.",
+    "host": "The host that was checked.",
+    "host.hostname": "Its name.",
+    "host.os": "Its distribution.",
+    "host.kernel": "Its running kernel, or the one that an image boots.",
+    "host.arch": "Its instruction set, as uname says it.",
+    "host.platform": 'Such as "GKE node"; empty for a host of no platform that this release knows.',
+    "profile": "The desired state that the host was compared with.",
+    "profile.name": "Its name, or the file.",
+    "profile.hash": "A digest of its effective values: equal digests are equal profiles.",
+    "profile.origin": "For each effective value, the layer that set it.",
+    "verdict": "Whether jobs may be placed here.",
+    "verdict.single_node": "For a job of one node.",
+    "verdict.multi_node": "For a job of several nodes, of which this host is one; never better than single_node.",
+    "headline": "What happened first, in at most 90 characters, the same from run to run; empty where nothing counts.",
+    "action": "What to do first about it: the action of the first step.",
+    "findings": "All outcomes, ordered by check and subject.",
+    "findings.id": "The check.",
+    "findings.outcome": "What came of it: unknown is never fine; skip is what does not apply, off what the profile turned off.",
+    "findings.severity": "What a failure of it counts: critical is not ready, warning is degraded, info counts nothing.",
+    "findings.scope": "Whether it counts for every job (node) or only for jobs of several nodes (fabric).",
+    "findings.axis": "Whether it is about jobs that run here (fitness) or about published vulnerabilities (security).",
+    "findings.subject": "The key of the device or runtime that it is about, such as a PCI address; empty for the whole host.",
+    "findings.subject_kind": "What the subject is: gpu, runtime; device where the host no longer shows it; empty for the whole host.",
+    "findings.device": 'The subject as people call it: "GPU 4 (0000:9d:00.0)".',
+    "findings.code": "The reason within the check: stable, for programs. Empty where it passed.",
+    "findings.message": "What was found, for people. It may change from release to release.",
+    "findings.found": "The value that was found.",
+    "findings.wanted": "The value that was wanted.",
+    "findings.headline": "What happened, in at most 90 characters, the same from run to run.",
+    "findings.action": "The action of its first step.",
+    "findings.remedy": "What to do about it, in steps.",
+    "findings.remedy.action": "What kind of step it is.",
+    "findings.remedy.text": "The step, for people.",
+    "findings.remedy.command": "What a shell runs as it stands; <name> is what hostagent cannot know. Empty where there is none.",
+    "findings.remedy.if_back": "Whether it is only for a fault that comes back.",
+    "findings.evidence": "Lines of logs and files that show it.",
+    "findings.unread": "The question that had no answer, as a snapshot writes it: equal ones are one gap. Empty where there is none.",
+    "findings.cause": "The finding that this one is told under; itself where it is a cause. Both names are empty where nothing is wrong.",
+    "findings.cause.id": "The check of that finding.",
+    "findings.cause.subject": "Its subject, empty for the whole host.",
+    "reading_order": "The checks in the order in which a reader wants to hear of them, causes before what follows from them.",
+    "coverage": "How many checks there were, each counted once.",
+    "coverage.judged": "Those with an outcome on all their subjects.",
+    "coverage.unknown": "Those with an unknown.",
+    "coverage.skipped": "Those that do not apply here.",
+    "coverage.off": "Those that the profile turned off.",
+    "security": "Published vulnerabilities of what runs here.",
+    "security.policy": "What the profile lets them count.",
+    "security.advisories": "How many findings there are.",
+    "security.unknown": "How many could not be checked.",
+    "facts": "What the host is, as far as it was read.",
+    "facts.gpus": "Its NVIDIA GPUs, by PCI address.",
+    "facts.gpus.index": "NVML's index, which nvidia-smi and CUDA_VISIBLE_DEVICES use; it can change with a reboot.",
+    "facts.gpus.name": "The product.",
+    "facts.gpus.uuid": "The UUID, a pseudonym in a snapshot.",
+    "facts.gpus.serial": "The serial number of its board, a pseudonym in a snapshot.",
+    "facts.gpus.pci": "The PCI address.",
+    "facts.gpus.numa_node": "The NUMA node, -1 where the firmware names none.",
+    "facts.gpus.memory_bytes": "Its memory, in bytes.",
+    "facts.gpus.compute_capability": "CUDA's compute capability.",
+    "facts.gpus.ecc": "Error correction.",
+    "facts.gpus.ecc.enabled": "Whether it is on.",
+    "facts.gpus.ecc.pending": "Whether it is on after the next reset.",
+    "facts.gpus.ecc.volatile_uncorrectable": "Uncorrectable errors since the driver was loaded.",
+    "facts.gpus.ecc.volatile_sram_uncorrectable": "Those of them that were in SRAM.",
+    "facts.gpus.ecc.aggregate_uncorrectable": "Uncorrectable errors in the board's life.",
+    "facts.gpus.ecc.sram_threshold_exceeded": "Whether NVIDIA's threshold for errors in SRAM is exceeded.",
+    "facts.gpus.mig": "Whether it is split into instances.",
+    "facts.gpus.mig.current": "Now.",
+    "facts.gpus.mig.pending": "After the next reset.",
+    "facts.driver": "The NVIDIA driver.",
+    "facts.driver.loaded": "The version of the loaded kernel module.",
+    "facts.driver.userland": "The version of the user libraries.",
+    "facts.driver.flavour": "Open or proprietary kernel module.",
+    "facts.driver.origin": "What brought it: packages, a runfile, a container.",
+    "facts.driver.packages": "Its packages.",
+    **{f"facts.driver.packages.{name}": text for name, text in _PACKAGE.items()},
+    "facts.driver.modules": "By kernel, the nvidia module on disk.",
+    "facts.driver.modules.path": "Its file.",
+    "facts.driver.modules.version": "Its version.",
+    "facts.driver.modules.license": "Its licence, which tells open from proprietary.",
+    "facts.driver.modules.signer": "Who signed it, empty for nobody.",
+    "facts.toolkit": "The NVIDIA Container Toolkit.",
+    "facts.toolkit.version": "Its version.",
+    "facts.toolkit.packages": "Its packages.",
+    **{f"facts.toolkit.packages.{name}": text for name, text in _PACKAGE.items()},
+    "facts.runtimes": "Container runtimes.",
+    "facts.runtimes.kind": "Such as containerd.",
+    "facts.runtimes.version": "Its version.",
+    "facts.runtimes.state": "Whether it runs.",
+    "facts.runtimes.error": "What is wrong with its configuration, empty for nothing.",
+    "facts.runtimes.config_files": "The configuration files that it reads, in their order.",
+    "facts.runtimes.default_runtime": "The handler of containers that name none.",
+    "facts.runtimes.cgroup_driver": "systemd or cgroupfs.",
+    "facts.runtimes.handlers": "Its handlers, by name.",
+    "facts.runtimes.handlers.runtime_type": "containerd's type of the handler.",
+    "facts.runtimes.handlers.binary": "The program that it starts.",
+    "facts.runtimes.handlers.systemd_cgroup": "Whether it leaves cgroups to systemd.",
+    "facts.platform": "Whose host this is, and who changes what on it.",
+    "facts.platform.name": "Its name, empty for a host of its own.",
+    "facts.platform.base": "An ordinary host, one from a cloud's image, one replaced as a whole, or a guest of another system.",
+    "facts.platform.virtual": "What it runs in: a virtual machine, a container; empty for neither.",
+    "facts.platform.operator": "Whether the GPU Operator works here.",
+    **{f"facts.platform.{part}": f"Who brings the {part}, and where they lie." for part in ("gpus", "libraries")},
+    **{f"facts.platform.{part}": f"Who brings the {part}, and where it lies." for part in ("driver", "toolkit", "runtime")},
+    **{
+        f"facts.platform.{part}.{name}": text
+        for part in ("gpus", "libraries", "driver", "toolkit", "runtime")
+        for name, text in (("place", "Below which directory; empty for the usual ones, ? for unknown."), ("owner", "Who changes it."))
+    },
+    "cages": "By driver library, what it was not allowed to do while it was asked.",
+    "timings_ms": "How long readers and stages took, in milliseconds.",
+}  # fmt: skip
+
+_UNREAD = {"unread": "Why there is no value.", "detail": "The same for people."}
+
+
+def described(shape: Any, path: str = "") -> Any:
+    """The schema with the description of each field that stands in `DESCRIPTIONS`; lists and maps add nothing to a path."""
+    if isinstance(shape, list):
+        return [described(one, path) for one in shape]
+    if not isinstance(shape, dict):
+        return shape
+    return {key: _properties(value, path) if key == "properties" else described(value, path) for key, value in shape.items()}
+
+
+def _properties(fields: Mapping[str, Any], path: str) -> dict[str, Any]:
+    whole: dict[str, Any] = {}
+    for name, shape in fields.items():
+        place = f"{path}.{name}" if path else name
+        text = _UNREAD.get(name) if set(fields) == set(_UNREAD) else DESCRIPTIONS.get(place)
+        whole[name] = {**described(shape, place), **({"description": text} if text else {})}
+    return whole
