@@ -55,7 +55,7 @@ def service_running(
             yield fail(
                 f"{one.key} is not running",
                 code="stopped",
-                found=f"{one.key}: stopped",
+                found="stopped",
                 wanted="running",
                 remedy=steps,
                 about=one.key,
