@@ -1,8 +1,8 @@
 """A CDI specification is written in a version that an installed runtime cannot read: it refuses the file as a whole.
 
 Newer toolkits write a newer version, because they add the groups of device nodes.
-Older runtimes say "unresolvable CDI devices" and no more. A runtime whose CDI is off reads none of them. Where no daemon serves jobs,
-podman is judged.
+Older runtimes say "unresolvable CDI devices" and no more. A runtime whose CDI is off reads none of them. If no daemon serves jobs,
+podman counts.
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip, warn
