@@ -4,12 +4,19 @@ import importlib
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from hostagent.check import UNTITLED, Check, Family
-from hostagent.errors import HostagentError
-from hostagent.profile import Loaded
+from hostagent.errors import HostagentError, at_once, did_you_mean
+from hostagent.inputs import thresholds
+from hostagent.profile import Loaded, refuse_mistakes
+from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError
+
+if TYPE_CHECKING:
+    from hostagent.profiles.mistakes import ProfileError
 from hostagent.vocabulary import CONDITIONS
 
 OURS = "hostagent_checks"
@@ -77,34 +84,98 @@ def reading_order(checks: Iterable[Check]) -> tuple[str, ...]:
 
 
 def select(checks: tuple[Check, ...], only: Iterable[str]) -> tuple[Check, ...]:
-    """Checks whose id or family is named. Raises ``HostagentError`` for a name that matches nothing."""
-    wanted = tuple(only)
-    for name in wanted:
-        if not any(one.id == name or one.id.startswith(name + ".") for one in checks):
-            raise HostagentError(f"found no check or family {name!r}", "Run 'hostagent checks list'")
+    """Checks whose id or family is named. Raises ``HostagentError`` for names that match nothing."""
+    wanted, names = tuple(only), names_of(checks)
+    unknown = [name for name in dict.fromkeys(wanted) if name not in names]
+    if unknown:
+        texts = [no_such_check(name, names, "check or family") for name in unknown]
+        message, details = at_once(texts, "found {} names that no check and no family has:")
+        raise HostagentError(message, "Run 'hostagent checks list'", details)
     return tuple(one for one in checks if any(one.id == name or one.id.startswith(name + ".") for name in wanted))
 
 
-def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> Loaded:
-    """A profile that turns off a check that does not exist means another one: say so. Where a layer says a newer schema than ours, it means
-    a newer catalogue: such checks and parameters are left out of the profile that is returned, each with a warning.
-    """
-    known = {one.id: one for one in checks}
-    for name, policy in loaded.profile.checks.items():
-        if name in known:
-            unknown = [param for param in policy.params if param not in known[name].inputs.thresholds]
-            for param in unknown:
-                loaded = loaded.without(name, param) if loaded.is_newer(f"checks.{name}.params.{param}") else loaded
-        elif loaded.is_newer(f"checks.{name}"):
-            loaded = loaded.without(name)
-        else:
-            import difflib
+def names_of(checks: Iterable[Check]) -> tuple[str, ...]:
+    """The families and the checks, as `select` takes them."""
+    ids = [one.id for one in checks]
+    families = {one[:at] for one in ids for at, letter in enumerate(one) if letter == "."}
+    return (*sorted(families), *ids)
 
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {close[0]}?" if close else "Run 'hostagent checks list'"
-            where = loaded.origin(f"checks.{name}")
-            raise HostagentError(f"profile {where}: checks names {name!r}, which no catalogue has", hint)
+
+def no_such_check(name: str, names: Iterable[str], what: str = "check") -> str:
+    """What to say of a name that is none of `names`.
+
+    >>> no_such_check("gpu.xdi", ["gpu", "gpu.xid"]), no_such_check("gpu.*", ["gpu", "gpu.xid"])
+    ('no check gpu.xdi; did you mean gpu.xid?', "no check 'gpu.*': patterns are not supported; name each check")
+    """
+    if any(letter in name for letter in "*?["):
+        family = name.partition(".")[0]
+        instead = f", or the family {family}" if "family" in what and family in names else ""
+        return f"no {what} {name[:60]!r}: patterns are not supported; name each check{instead}"
+    if what == "check" and name in names:
+        return f"no check {name}: it is a family; name each check"
+    shown = name if name.isprintable() and name and len(name) <= 60 else f"{name[:60]!r}"
+    return f"no {what} {shown}{did_you_mean(name, names)}"
+
+
+def refuse_unknown_ids(checks: tuple[Check, ...], loaded: Loaded) -> Loaded:
+    """A profile that turns off a check that does not exist means another one: say so, as of a parameter that does not exist or is of
+    another type. Where a layer says a newer schema than ours, it means a newer catalogue: such checks and parameters are left out of the
+    profile that is returned, each with a warning. Raises ``ProfileError`` with all of them.
+    """
+    known, names = {one.id: one for one in checks}, tuple[str, ...]()
+    mistakes: list[Mistake] = []
+    for name, policy in loaded.profile.checks.items():
+        if len(mistakes) >= MAX_MISTAKES:
+            break
+        if name not in known:
+            if loaded.is_newer(f"checks.{name}"):
+                loaded = loaded.without(name)
+            else:
+                names = names or names_of(checks)
+                mistakes.append(Mistake(("checks", name), no_such_check(name, names)))
+            continue
+        for param, value in policy.params.items():
+            path = ("checks", name, "params", param)
+            if param not in known[name].inputs.thresholds and loaded.is_newer(".".join(path)):
+                loaded = loaded.without(name, param)
+            else:
+                mistakes += [one._replace(path=(*path, *one.path)) for one in _wrong_threshold(known[name], param, value)]
+    refuse_mistakes(loaded, (), mistakes)
     return loaded
+
+
+def with_unknown_ids(error: "ProfileError") -> "ProfileError":
+    """The same mistakes, and those in what the profile says of our checks. No other catalogue is imported for that."""
+    from hostagent.profiles.mistakes import ProfileError
+
+    loaded = error.rest
+    if loaded is None or OURS not in loaded.profile.catalogues:
+        return error
+    try:
+        refuse_unknown_ids(load([OURS]), without_catalogues(loaded, [name for name in loaded.profile.catalogues if name != OURS]))
+    except ProfileError as more:
+        known = {(one.layer, one.key) for one in error.places}
+        return ProfileError((*error.places, *(one for one in more.places if (one.layer, one.key) not in known)), loaded)
+    return error
+
+
+def without_catalogues(loaded: Loaded, names: Collection[str]) -> Loaded:
+    """Without what is said of the checks of these catalogues, whose ids begin with their names."""
+    ours = {name: policy for name, policy in loaded.profile.checks.items() if name.partition(".")[0] not in names}
+    return loaded._replace(profile=replace(loaded.profile, checks=ours))
+
+
+def _wrong_threshold(one: Check, param: str, value: Any) -> tuple[Mistake, ...]:
+    """With paths from the parameter on."""
+    names = one.inputs.thresholds
+    if param not in names:
+        wanted = f", wanted one of {', '.join(names)}" if names else f": {one.id} has none"
+        return (Mistake((), f"no such parameter{did_you_mean(param, names) or wanted}"),)
+    try:
+        thresholds(one.inputs, {param: value}, "")
+    except ShapeError as error:
+        return error.mistakes or (Mistake((), str(error).removeprefix(f".{param}: ")),)
+    return ()
 
 
 def _modules(name: str) -> Iterator[tuple[ModuleType, Family]]:

@@ -1,13 +1,54 @@
 """Mistakes of the person at the keyboard, and the end of the time that something may take."""
 
+from collections.abc import Iterable
+
 
 class HostagentError(Exception):
-    """What was found and wanted, and what to do next. The command line prints both and exits 2."""
+    """What was found and wanted, and what to do next; `details` are sentences of their own. The command line prints all and exits 2."""
 
-    def __init__(self, message: str, next_step: str) -> None:
-        super().__init__(f"{message}. {next_step}")
+    def __init__(self, message: str, next_step: str, details: Iterable[str] = ()) -> None:
         self.message = message
         self.next_step = next_step
+        self.details = tuple(details)
+        super().__init__(" ".join((ended(message), *self.details, next_step)))
+
+
+def ended(sentence: str) -> str:
+    """With a full stop, where no other mark ends it."""
+    return sentence if sentence.endswith(("?", ":")) else f"{sentence}."
+
+
+_MAX_TOLD = 20
+
+
+def at_once(sentences: Iterable[str], head: str) -> tuple[str, tuple[str, ...]]:
+    """Message and details of a ``HostagentError`` about several things; one alone is the message.
+
+    >>> at_once(["no check a"], "found {} mistakes:"), at_once(["no check a", "no check b"], "found {} mistakes:")
+    (('no check a', ()), ('found 2 mistakes:', ('no check a', 'no check b')))
+    """
+    told = tuple(sentences)
+    if len(told) == 1:
+        return told[0], ()
+    more = (f"and {len(told) - _MAX_TOLD} more",) if len(told) > _MAX_TOLD else ()
+    return head.format(len(told)), (*told[:_MAX_TOLD], *more)
+
+
+def nearest(word: object, known: Iterable[str]) -> str:
+    """The known name that somebody meant who wrote `word`, "" where none is like it.
+
+    >>> nearest("gpu.xdi", ["gpu.xid", "gpu.lost"]), nearest("9", ["gpu.xid"])
+    ('gpu.xid', '')
+    """
+    import difflib  # only where there is a mistake
+
+    return next(iter(difflib.get_close_matches(str(word)[:200], list(known), n=1)), "")
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """The same as the end of a sentence: "; did you mean gpu.xid?", or ""."""
+    close = nearest(word, known)
+    return f"; did you mean {close}?" if close else ""
 
 
 class OutOfTime(BaseException):

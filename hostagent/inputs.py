@@ -21,7 +21,7 @@ class Inputs(NamedTuple):
     collections: Mapping[str, type]  # all of one class of subject
     params: tuple[str, Any] | None  # thresholds: the module's own NamedTuple, called Params
     profile: str  # the parameter that takes the Profile, "" for none
-    lenient: frozenset[str] = frozenset()  # collections that the function takes unread, too: ``tuple[Gpu, ...] | Unread``
+    lenient: frozenset[str] = frozenset()  # inputs that the function takes unread, too: ``tuple[Gpu, ...] | Unread``, ``Os | Unread``
 
     @property
     def kinds(self) -> tuple[type, ...]:
@@ -55,7 +55,7 @@ def resolve(function: Callable[..., Any]) -> Inputs:
     for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         kind: Any = function.__annotations__.get(name)
         members: tuple[Any, ...] = getattr(kind, "__args__", ())
-        if Unread in members and getattr(members[0], "__origin__", None) is tuple:
+        if Unread in members and (getattr(members[0], "__origin__", None) is tuple or is_dataclass(members[0])):
             kind = members[0]
             lenient.add(name)
         element: Any = kind.__args__[0] if getattr(kind, "__origin__", None) is tuple else None
@@ -111,12 +111,21 @@ def thresholds(inputs: Inputs, given: Mapping[str, Any], where: str) -> Any:
         if name not in hints:
             raise ShapeError(f"{where}: found {name!r}, wanted one of {', '.join(hints)}")
         try:
-            values[name] = build(hints[name], value, f"{where}.{name}")
+            values[name] = build(hints[name], _listed(hints[name], value), f"{where}.{name}")
         except OverflowError:  # a whole number that no float can hold
             values[name] = math.inf
         if not _is_finite(values[name]):  # every comparison with NaN is false
             raise ShapeError(f"{where}.{name}: found {value!r:.60}, wanted a finite number of at most 64 bits")
     return kind()._replace(**values)
+
+
+def _listed(kind: Any, value: Any) -> Any:
+    """A list of whole numbers may be a text with commas, as profiles had it: "62, 94"."""
+    numbers = [one.strip() for one in value.split(",") if one.strip()] if isinstance(value, str) else []
+    is_list = getattr(kind, "__origin__", None) is tuple and kind.__args__ == (int, ...)
+    if not is_list or not isinstance(value, str) or not all(one.isascii() and one.isdecimal() and len(one) < 20 for one in numbers):
+        return value
+    return list(map(int, numbers))
 
 
 def _is_finite(value: Any) -> bool:

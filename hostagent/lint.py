@@ -120,7 +120,7 @@ def _is_of(value: object, module: ModuleType) -> bool:
         return False
     home = str(getattr(value, "__module__", module.__name__) or module.__name__)
     return home == module.__name__ or home.startswith(
-        ("hostagent.facts", "hostagent.knowledge", "hostagent.derived", "hostagent.vocabulary")
+        ("hostagent.facts", "hostagent.knowledge", "hostagent.derived", "hostagent.steps", "hostagent.vocabulary")
     )
 
 

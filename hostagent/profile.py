@@ -1,24 +1,23 @@
 """Desired state: what a profile says, and one profile out of its layers; each value knows where it came from."""
 
-import math
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any, Literal, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.profiles.files import fingerprint, obeyed
-from hostagent.profiles.format import RENAMES, Rename
-from hostagent.profiles.layers import NEXT_STEP, Reader, beside, warnings
-from hostagent.typed import ShapeError, build, plain
+from hostagent.profiles.format import RENAMES, Rename, impossible
+from hostagent.profiles.layers import Reader, beside, is_path, warnings
+from hostagent.typed import Mistake, ShapeError, build, plain
 from hostagent.vocabulary import Severity
 
+if TYPE_CHECKING:
+    from hostagent.profiles.mistakes import Place
+
 SITE_FILE = "/etc/hostagent/profile.yaml"
-_MAX_CHECKS, _MAX_CATALOGUES = 2000, 64
-_MAX_VALID_FOR_S = 315_360_000
-_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 Owner = Literal["host", "container", "provider", "any"]
 
@@ -136,6 +135,7 @@ class Loaded(NamedTuple):
     files: tuple[tuple[str, str], ...] = ()  # absolute path or built-in:NAME, and the SHA-256 of what was read ("": no such file)
     warnings: tuple[str, ...] = ()  # sentences for the user, one a key
     newer: frozenset[str] = frozenset()  # the layers that say a newer minor of the schema than ours
+    sources: Mapping[str, bytes] = MappingProxyType({})  # the file of each layer that is one, for the lines of mistakes
 
     @property
     def title(self) -> str:
@@ -200,19 +200,42 @@ def load(
     origins: dict[str, str] = {}
     for one in layers:
         _merge(merged, one.data, one.label, origins, "")
-    return Loaded(
-        _built(merged, chosen, origins),
+    loaded = Loaded(
+        _built(merged, chosen),
         origins,
         site_file if site.data else "",
         tuple(dict.fromkeys(file for one in layers for file in one.files)),
         warnings(layers),
         frozenset(one.label for one in layers if one.is_newer),
+        {one.label: one.raw for one in layers},
     )
+    refuse_mistakes(loaded, [place for one in layers for place in one.mistakes], impossible(loaded.profile))
+    return loaded
+
+
+def refuse_mistakes(loaded: Loaded, places: "Iterable[Place]", mistakes: Iterable[Mistake]) -> None:
+    """Raises ``ProfileError`` with what is wrong at `places` and, of the values in `loaded`, with `mistakes`; nothing where nothing is."""
+    found, places = tuple(mistakes), tuple(places)
+    if not found and not places:
+        return
+    from hostagent.profiles.mistakes import ProfileError, placed
+
+    by_layer: dict[str, list[Mistake]] = {}
+    for one in found:
+        by_layer.setdefault(loaded.origin(".".join(map(str, one.path))), []).append(one)
+    for layer, ones in by_layer.items():
+        places += tuple(placed(layer, loaded.sources.get(layer, b""), ones))
+    raise ProfileError(places, loaded)
 
 
 def validate(path: str) -> Loaded:
     """Load one file as `load` would, without the site file: for ``profile validate``."""
-    return load(os.path.abspath(path), site_file="", anybodys=True)
+    return load(file_name(path), site_file="", anybodys=True)
+
+
+def file_name(path: str) -> str:
+    """`path` so that it names a file, whatever built-in profile is called like that."""
+    return path if is_path(path) else os.path.join(".", path)
 
 
 def _merge(into: dict[str, Any], data: Mapping[str, Any], label: str, origins: dict[str, str], prefix: str) -> None:
@@ -228,59 +251,9 @@ def _merge(into: dict[str, Any], data: Mapping[str, Any], label: str, origins: d
             origins[path] = label
 
 
-def _built(merged: dict[str, Any], name: str, origins: Mapping[str, str]) -> Profile:
+def _built(merged: dict[str, Any], name: str) -> Profile:
     try:
         profile: Profile = build(Profile, merged, f"profile {name}")
-    except ShapeError as error:
-        raise HostagentError(str(error), NEXT_STEP) from error
-    for path, problem in _out_of_range(profile):
-        raise HostagentError(f"profile {origins.get(path, name)}: {path}: {problem}", NEXT_STEP)
+    except ShapeError as error:  # each layer was looked at: a key is missing, of a damaged built-in one
+        raise HostagentError(str(error), "Install hostagent again") from error
     return profile
-
-
-def _out_of_range(profile: Profile) -> Iterator[tuple[str, str]]:
-    from hostagent.facts.version import ConstraintError, parse_constraints
-
-    constraints = {
-        "driver.version": profile.driver.version,
-        "toolkit.version": profile.toolkit.version,
-        "cuda.toolkit": profile.cuda.toolkit,
-    }
-    for path, constraint in constraints.items():
-        try:
-            parse_constraints(constraint)
-        except ConstraintError as error:
-            yield path, str(error)
-    for check_id, policy in profile.checks.items():
-        if "" in policy.excepted:
-            yield f"checks.{check_id}.except", "found an empty text, wanted the subjects that a report names"
-        for name, value in policy.params.items():
-            if not _is_plain(value):
-                yield (
-                    f"checks.{check_id}.params.{name}",
-                    f"found {value!r:.60}, wanted texts, finite numbers, true or false",
-                )
-    if len(profile.catalogues) > _MAX_CATALOGUES:
-        yield "catalogues", f"found {len(profile.catalogues)} of them, wanted at most {_MAX_CATALOGUES}"
-    if len(profile.checks) > _MAX_CHECKS:
-        yield "checks", f"found {len(profile.checks)} of them, wanted at most {_MAX_CHECKS}"
-    named = profile.gpus.passthrough if isinstance(profile.gpus.passthrough, tuple) else ()
-    wrong = next((one for one in named if not _PCI.fullmatch(one)), None)
-    if wrong is not None:
-        yield "gpus.passthrough", f"found {wrong!r:.60}, wanted PCI addresses such as 0000:1b:00.0"
-    if profile.gpus.count < 0:
-        yield "gpus.count", f"found {profile.gpus.count!r:.60}, wanted 0 or more"
-    if not 0 < profile.report.valid_for_s <= _MAX_VALID_FOR_S:
-        yield (
-            "report.valid_for_s",
-            f"found {profile.report.valid_for_s!r:.60}, wanted seconds above 0, at most {_MAX_VALID_FOR_S} (10 years)",
-        )
-
-
-def _is_plain(value: Any) -> bool:
-    """What a document can hold; the check that has the parameter knows its very type."""
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))

@@ -9,6 +9,8 @@ import stat
 from collections.abc import Collection
 
 _MAX_LINKS = 40
+#: What people write for it.
+STANDARD_INPUT = "-"
 
 
 def read_small(path: str, limit: int, owners: Collection[int] = ()) -> bytes:
@@ -27,6 +29,15 @@ def read_small(path: str, limit: int, owners: Collection[int] = ()) -> bytes:
             data = stream.read(limit + 1)
     finally:
         os.close(descriptor)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"found more than {limit} bytes")
+    return data
+
+
+def read_standard_input(limit: int) -> bytes:
+    """All of standard input, at most `limit` bytes. Waits for who writes it; raises ``OSError``."""
+    with open(0, "rb", closefd=False) as stream:
+        data = stream.read(limit + 1)
     if len(data) > limit:
         raise OSError(errno.EFBIG, f"found more than {limit} bytes")
     return data

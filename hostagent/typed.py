@@ -3,96 +3,188 @@
 pydantic does this in 97 ms and 29 MiB per start; the few shapes used here need the part below.
 """
 
+import contextlib
 import functools
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any, Literal, Union
+from itertools import islice
+from typing import Any, Literal, NamedTuple, Union
 
+from hostagent.errors import did_you_mean
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 Missing = Callable[[str], Any]  # field name -> the value of a field that the data does not name
-Unknown = Callable[[Mapping[str, Any], str, str], None]  # a mapping, its key that no field has, and where the mapping is
+Unknown = Callable[[tuple[Any, ...]], None]  # where a key stands that no field has: keys and list positions from the top
+#: Nobody reads more of them at once: after so many nothing more is looked at.
+MAX_MISTAKES = 100
+_MAX_KEY = 80
+
+
+class Mistake(NamedTuple):
+    """One place in some data that does not have the wanted shape."""
+
+    path: tuple[Any, ...]  # keys and list positions, from the top
+    problem: str  # what was found and wanted
+    value: Any = ...  # what stands there; an ellipsis where that does not matter
 
 
 class ShapeError(ValueError):
-    """Data that does not have the wanted shape. The message says where, what was found, what was wanted."""
+    """Data that does not have the wanted shape. The message says where the first mistake is, what was found, what was wanted."""
+
+    def __init__(self, text: str, mistakes: tuple[Mistake, ...] = ()) -> None:
+        super().__init__(text)
+        self.mistakes = mistakes
+
+
+class _WrongError(Exception):
+    """The mistakes in one part of the data."""
+
+    def __init__(self, *mistakes: Mistake) -> None:
+        super().__init__()
+        self.mistakes = mistakes
+
+
+class _Leave(NamedTuple):
+    missing: Missing | None
+    unknown: Unknown | None
 
 
 def build(kind: Any, data: Any, where: str, missing: Missing | None = None, unknown: Unknown | None = None) -> Any:
-    """`data` as an instance of `kind`; raises ``ShapeError``. `where` names the place in messages: ``profile.driver``.
+    """`data` as an instance of `kind`; raises ``ShapeError`` with all mistakes. `where` names the place in messages: ``profile.driver``.
 
     `missing` gives the value of a key that the data lacks; a key that no field has is handed to `unknown` and left out.
     Without them both are mistakes.
     """
+    try:
+        return _build(kind, data, (), _Leave(missing, unknown))
+    except _WrongError as error:
+        first = error.mistakes[0]
+        raise ShapeError(f"{where}{''.join(map(_step, first.path))}: {first.problem}", error.mistakes) from None
+
+
+def _step(key: Any) -> str:
+    return f"[{key}]" if isinstance(key, int) else f".{str(key)[:_MAX_KEY]}"
+
+
+def dotted(path: tuple[Any, ...]) -> str:
+    """
+    A path as people write it.
+
+    >>> dotted(("gpus", "passthrough", 0))
+    'gpus.passthrough[0]'
+    """
+    return "".join(map(_step, path)).removeprefix(".")
+
+
+def _build(kind: Any, data: Any, path: tuple[Any, ...], leave: _Leave) -> Any:
     origin = typing.get_origin(kind)
     if origin in (Union, types.UnionType):
-        return _build_union(typing.get_args(kind), data, where, missing, unknown)
+        return _build_union(typing.get_args(kind), data, path, leave)
     if origin is Literal:
-        choices = typing.get_args(kind)
-        if data in choices and type(data) in {type(choice) for choice in choices}:
-            return data
-        raise ShapeError(f"{where}: found {data!r}, wanted one of {', '.join(map(str, choices))}")
+        return _build_literal(typing.get_args(kind), data, path)
     if origin is tuple:
-        return _build_tuple(typing.get_args(kind), data, where, missing, unknown)
+        return _build_tuple(kind, data, path, leave)
     if origin in (dict, Mapping):
-        _want(isinstance(data, dict), where, data, "a mapping")
-        value_kind = typing.get_args(kind)[1]
-        return {_name(key, where): build(value_kind, value, f"{where}.{key}", missing, unknown) for key, value in data.items()}
+        _want(isinstance(data, dict), path, data, "a mapping")
+        return _build_mapping(typing.get_args(kind)[1], data, path, leave)
     if is_dataclass(kind):
-        return _build_dataclass(kind, data, where, missing, unknown)
+        return _build_dataclass(kind, data, path, leave)
     if kind is Any:
         return data
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
-    _want(isinstance(data, kind) and (kind is bool or not isinstance(data, bool)), where, data, _word(kind))
+    _want(isinstance(data, kind) and (kind is bool or not isinstance(data, bool)), path, data, _word(kind))
     return data
 
 
-def _build_union(kinds: tuple[Any, ...], data: Any, where: str, missing: Missing | None, unknown: Unknown | None) -> Any:
+def _build_union(kinds: tuple[Any, ...], data: Any, path: tuple[Any, ...], leave: _Leave) -> Any:
     if Unread in kinds and isinstance(data, dict) and "unread" in data:
-        why = build(typing.get_type_hints(Unread.__init__)["why"], data["unread"], f"{where}.unread")
+        why = _build(typing.get_type_hints(Unread.__init__)["why"], data["unread"], (*path, "unread"), leave)
         return Unread(why, str(data.get("detail", "")))
     rest = [kind for kind in kinds if kind is not Unread]
     if len(rest) == 1:
-        return build(rest[0], data, where, missing, unknown)
+        return _build(rest[0], data, path, leave)
     for kind in rest:
-        try:
-            return build(kind, data, where, missing, unknown)
-        except ShapeError:
-            continue
-    raise ShapeError(f"{where}: found {_found(data)}, wanted {' or '.join(map(_word, rest))}")
+        with contextlib.suppress(_WrongError):
+            return _build(kind, data, path, leave)
+    raise _WrongError(Mistake(path, f"found {_found(data)}, wanted {' or '.join(map(_word, rest))}", data))
 
 
-def _build_tuple(kinds: tuple[Any, ...], data: Any, where: str, missing: Missing | None, unknown: Unknown | None) -> Any:
-    _want(isinstance(data, list | tuple), where, data, "a list")
+def _build_literal(choices: tuple[Any, ...], data: Any, path: tuple[Any, ...]) -> Any:
+    if data in choices and type(data) in {type(choice) for choice in choices}:
+        return data
+    hint = did_you_mean(data, map(str, choices)) if isinstance(data, str) else ""
+    raise _WrongError(Mistake(path, f"found {shown(data)}, wanted {_word(Literal[choices])}{hint}", data))
+
+
+def _build_tuple(kind: Any, data: Any, path: tuple[Any, ...], leave: _Leave) -> Any:
+    kinds = typing.get_args(kind)
+    _want(isinstance(data, list | tuple), path, data, _word(kind))
     if len(kinds) == 2 and kinds[1] is Ellipsis:
-        return tuple(build(kinds[0], item, f"{where}[{number}]", missing, unknown) for number, item in enumerate(data))
-    _want(len(data) == len(kinds), where, data, f"a list of {len(kinds)}")
-    return tuple(
-        build(kind, item, f"{where}[{number}]", missing, unknown) for number, (kind, item) in enumerate(zip(kinds, data, strict=True))
-    )
+        kinds = (kinds[0],) * len(data)
+    _want(len(data) == len(kinds), path, data, f"a list of {len(kinds)}")
+    values, wrong = [], list[Mistake]()
+    for number, (each, item) in enumerate(zip(kinds, data, strict=True)):
+        try:
+            values.append(_build(each, item, (*path, number), leave))
+        except _WrongError as error:
+            _add(wrong, error.mistakes)
+    _refuse(wrong)
+    return tuple(values)
 
 
-def _build_dataclass(kind: Any, data: Any, where: str, missing: Missing | None, unknown: Unknown | None) -> Any:
-    _want(isinstance(data, dict), where, data, "a mapping")
+def _build_mapping(kind: Any, data: Mapping[Any, Any], path: tuple[Any, ...], leave: _Leave) -> dict[str, Any]:
+    values, wrong = dict[str, Any](), list[Mistake]()
+    for key, value in data.items():
+        try:
+            _want(isinstance(key, str), (*path, key), key, "a text key")
+            values[key] = _build(kind, value, (*path, key), leave)
+        except _WrongError as error:
+            _add(wrong, error.mistakes)
+    _refuse(wrong)
+    return values
+
+
+def _build_dataclass(kind: Any, data: Any, path: tuple[Any, ...], leave: _Leave) -> Any:
+    _want(isinstance(data, dict), path, data, "a mapping")
     hints = typing.get_type_hints(kind)
     known = {_key(field): field for field in fields(kind)}
-    for key in data:
-        if key not in known:
-            if unknown is None:
-                raise ShapeError(f"{where}: found the unknown key {key!r}, wanted one of {', '.join(sorted(known))}{_nearest(key, known)}")
-            unknown(data, key, where)
+    wrong = list(islice(_unknown_keys(data, known, path, leave.unknown), MAX_MISTAKES))
     values: dict[str, Any] = {}
     for key, field in known.items():
         if key in data:
-            values[field.name] = build(hints[field.name], data[key], f"{where}.{key}", missing, unknown)
-        elif missing is not None:
-            values[field.name] = missing(key)
+            try:
+                values[field.name] = _build(hints[field.name], data[key], (*path, key), leave)
+            except _WrongError as error:
+                _add(wrong, error.mistakes)
+        elif leave.missing is not None:
+            values[field.name] = leave.missing(key)
         elif field.default is MISSING and field.default_factory is MISSING:
-            raise ShapeError(f"{where}: the key {key!r} is missing")
+            wrong.append(Mistake(path, f"the key {key!r} is missing", data))
+    _refuse(wrong)
     return kind(**values)
+
+
+def _unknown_keys(data: Mapping[Any, Any], known: Mapping[str, Any], path: tuple[Any, ...], unknown: Unknown | None) -> Iterator[Mistake]:
+    for key in data:
+        if key not in known and unknown is not None:
+            unknown((*path, key))
+        elif key not in known:
+            hint = did_you_mean(key, known) or f", wanted one of {', '.join(sorted(known))}"
+            yield Mistake((*path, key), f"unknown key{hint}", data[key])
+
+
+def _add(wrong: list[Mistake], more: tuple[Mistake, ...]) -> None:
+    wrong += more
+    if len(wrong) >= MAX_MISTAKES:
+        _refuse(wrong)
+
+
+def _refuse(wrong: list[Mistake]) -> None:
+    if wrong:
+        raise _WrongError(*wrong[:MAX_MISTAKES])
 
 
 def _key(field: "Field[Any]") -> str:
@@ -100,29 +192,37 @@ def _key(field: "Field[Any]") -> str:
     return str(field.metadata.get("key", field.name))
 
 
-def _nearest(key: object, known: Mapping[str, Any]) -> str:
-    import difflib  # only on the error path
-
-    close = difflib.get_close_matches(str(key), list(known), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
-
-
-def _name(key: Any, where: str) -> str:
-    _want(isinstance(key, str), where, key, "a text key")
-    return str(key)
-
-
-def _want(condition: bool, where: str, data: Any, wanted: str) -> None:
+def _want(condition: bool, path: tuple[Any, ...], data: Any, wanted: str) -> None:
     if not condition:
-        raise ShapeError(f"{where}: found {_found(data)}, wanted {wanted}")
+        raise _WrongError(Mistake(path, f"found {_found(data)}, wanted {wanted}", data))
 
 
 def _found(data: Any) -> str:
-    text = repr(data)
-    return f"{type(data).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    """
+    What stands there, with its kind: the text "8" and the number 8 look alike.
+
+    >>> _found("8"), _found(8), _found(True), _found(None)
+    ("the text '8'", 'the number 8', 'true', 'nothing')
+    """
+    if data is None or isinstance(data, bool):
+        return shown(data)
+    kinds = {str: "text", int: "number", float: "number", list: "list", tuple: "list", dict: "mapping"}
+    return f"the {kinds.get(type(data), type(data).__name__)} {shown(data)}"
+
+
+def shown(data: Any) -> str:
+    """A value in at most 60 characters, as a sentence has it."""
+    words = {None: "nothing", True: "true", False: "false"}
+    text = words[data] if data is None or isinstance(data, bool) else repr(data)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _word(kind: Any) -> str:
+    if typing.get_origin(kind) is Literal:
+        return f"one of {', '.join(str(choice) or repr('') for choice in typing.get_args(kind))}"
+    if typing.get_origin(kind) is tuple:
+        items = {str: "a list of texts", int: "a list of whole numbers such as [79, 154]"}
+        return items.get(typing.get_args(kind)[0], "a list")
     return {str: "text", int: "a whole number", float: "a number", bool: "true or false"}.get(kind, str(kind))
 
 

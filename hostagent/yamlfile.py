@@ -27,7 +27,26 @@ _WORDS = (
 
 
 class YamlError(ValueError):
-    """The file cannot be read as strict YAML; the message says why and where."""
+    """The file cannot be read as strict YAML; the message says why and where. `line` counts from 1, 0 where none is to blame;
+    `problem` is the message without the place.
+    """
+
+    def __init__(self, text: str, problem: str = "", line: int = 0) -> None:
+        super().__init__(text)
+        self.problem = problem or text
+        self.line = line
+
+    @classmethod
+    def at(cls, mark: Any, problem: str) -> "YamlError":
+        return cls(f"{problem} {mark}", problem, mark.line + 1)
+
+    @classmethod
+    def of(cls, error: Exception) -> "YamlError":
+        """In one sentence, of what PyYAML raises."""
+        text, mark = " ".join(str(error).split()) or type(error).__name__, getattr(error, "problem_mark", None)
+        if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
+            return cls(text)
+        return cls(text, ", ".join(filter(None, (error.problem, error.context))), mark.line + 1)
 
 
 class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -84,6 +103,34 @@ def parse_yaml(data: bytes) -> Any:
     return _load(data, _StrictLoader, _refuse_aliases_and_depth)
 
 
+def places(data: bytes) -> dict[tuple[Any, ...], tuple[int, str]]:
+    r"""Where each value of a document that `parse_yaml` took stands: by keys and list positions, the line (from 1) and the scalar as it
+    is written. Costs what reading the file costs: for messages.
+
+    >>> places(b"gpus:\n  count: 0x8\n")[("gpus", "count")]
+    (2, '0x8')
+    """
+    loader = _StrictLoader(data)
+    try:
+        found = dict[tuple[Any, ...], tuple[int, str]]()
+        root = loader.get_single_node()
+        if root is not None:
+            _place(loader, root, (), root.start_mark.line + 1, found)
+        return found
+    finally:
+        loader.dispose()
+
+
+def _place(loader: Any, node: Any, path: tuple[Any, ...], line: int, found: dict[tuple[Any, ...], tuple[int, str]]) -> None:
+    found[path] = (line, node.value if isinstance(node, yaml.ScalarNode) else "")
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            _place(loader, value, (*path, loader.construct_object(key, deep=True)), key.start_mark.line + 1, found)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            _place(loader, value, (*path, number), value.start_mark.line + 1, found)
+
+
 def parse_foreign_yaml(data: bytes) -> Any:
     """One document of at most a megabyte that another program wrote, as `_ForeignLoader` takes it; raises ``YamlError``."""
     return _load(data, _ForeignLoader, _refuse_depth)
@@ -95,7 +142,7 @@ def _load(data: bytes, loader: Any, refuse: Callable[[bytes], None]) -> Any:
         return yaml.load(data, Loader=loader)  # noqa: S506  both are SafeLoaders
     # PyYAML's constructors index and look up what a tag promised and a value need not hold (``!!int ""``, ``!!bool x``)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        raise YamlError(" ".join(str(error).split()) or type(error).__name__) from error
+        raise (error if isinstance(error, YamlError) else YamlError.of(error)) from error
 
 
 def _refuse_aliases_and_depth(data: bytes) -> None:
@@ -109,13 +156,13 @@ def _refuse_events(data: bytes, loader: Any, *, aliases: bool) -> None:
     depth = 0
     for event in yaml.parse(data, Loader=loader):
         if isinstance(event, yaml.events.AliasEvent) and not aliases:
-            raise YamlError(f"found an alias, wanted plain values {event.start_mark}")
+            raise YamlError.at(event.start_mark, "found an alias, wanted plain values")
         if isinstance(event, yaml.events.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.events.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            raise YamlError(f"found more than {MAX_DEPTH} levels {event.start_mark}")
+            raise YamlError.at(event.start_mark, f"found more than {MAX_DEPTH} levels")
 
 
 def _refuse_depth(data: bytes) -> None:

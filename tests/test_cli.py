@@ -6,13 +6,16 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hostagent import profile
+from hostagent.profiles import files
 from hostagent.report import state
 from hostagent.source import tape
+from hostagent.typed import plain
 from tests.judged import judged
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
@@ -218,6 +221,197 @@ def test_a_replay_says_that_it_is_one():
     assert "from a snapshot" in run("check", "--from", NO_GPU).stdout
 
 
+DEGRADED = str(Path(__file__).parent / "hosts/hgx-h100-next-kernel-without-module")
+READY = str(Path(__file__).parent / "hosts/hgx-h100-ubuntu2404")
+SNAPSHOT = Path(NO_GPU, "tape.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["chek"], "Error: no command 'chek'; did you mean check?"),
+        (["--from", NO_GPU], "Error: no option --from; did you mean 'hostagent check --from'?"),
+        (["--verison"], "Error: no option --verison; did you mean --version?"),
+        (["check", "--from", NO_GPU, "--profile", ""], "Error: found --profile '', wanted a built-in profile or a file"),
+        (["checks", "shw"], "Error: no command 'shw'; did you mean show?"),
+        (["help", "snapshot", "dif"], "Error: no command 'dif'; did you mean diff?"),
+        (["check", "--onyl", "gpu"], "Error: no option --onyl; did you mean --only?"),
+        (["check", "--from", NO_GPU, "--only", "gpu.xdi"], "Error: no check or family gpu.xdi; did you mean gpu.xid?"),
+        (["check", "--from", NO_GPU, "--skip", "kernal"], "Error: no check or family kernal; did you mean kernel?"),
+        (
+            ["check", "--from", NO_GPU, "--only", "gpu.*"],
+            "Error: no check or family 'gpu.*': patterns are not supported; name each check, or the family gpu.",
+        ),
+        (["checks", "show", "gpu.xdi"], "Error: no check gpu.xdi; did you mean gpu.xid?"),
+        (["checks", "show", "toolkit"], "Error: no check toolkit: it is a family."),
+        (["check", "--from", NO_GPU, "--profile", "tao7.1"], "did you mean tao-7.1?"),
+        (["check", "--from", NO_GPU, "--also", "jsn=x"], "did you mean json?"),
+        (["check", "--from", str(ROOT / "README.md")], "README.md is not a hostagent snapshot (not JSON)."),
+        (["snapshot", "show", str(ROOT / "hostagent/profiles/any.json")], "any.json is not a hostagent snapshot (JSON of another kind)."),
+        (["check", "--from", NO_GPU, "--only", ""], "Error: found --only '', wanted checks or families"),
+        (["check", "--from", NO_GPU, "--skip", " , "], "Error: found --skip ' , ', wanted checks or families"),
+        (["check", "--from", NO_GPU, "--only", "gpu", "--skip", "gpu"], "Error: found --only and --skip that leave no check"),
+        (["check", "--from", NO_GPU, "--json", "-q"], "Error: found --json and --quiet, wanted one of them"),
+        (["check", "--from", NO_GPU, "--json", "--format", "html"], "Error: found --format html and --json, wanted one of them"),
+        (["check", "--from", NO_GPU, "-o", "/tmp/x", "--also", "json=/tmp/../tmp/x"], "Error: found two formats for /tmp/x"),
+        (["check", "--from", "-", "--profile", "-"], "Error: found --from - and --profile -, wanted at most one"),
+        (["snapshot", "diff", "-", "-"], "Error: found - and -, wanted at most one"),
+        (["check", "--save-state", "--profile", "-"], "Error: found --save-state, which needs"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_names_what_was_meant(arguments, sentence):
+    answer = run(*arguments, stdin=subprocess.DEVNULL)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert sentence in answer.stderr
+
+
+def test_a_damaged_snapshot_says_where_and_that_it_is_one(tmp_path):
+    text = SNAPSHOT.read_text()
+    (tmp_path / "cut.json").write_text(text[: len(text) // 2])
+    (tmp_path / "empty.json").write_text("")
+    (tmp_path / "report.json").write_text(run("check", "--from", NO_GPU, "--json").stdout)
+    assert "cut.json is not a hostagent snapshot (damaged JSON, line " in run("check", "--from", str(tmp_path / "cut.json")).stderr
+    assert "empty.json is not a hostagent snapshot (it is empty)." in run("check", "--from", str(tmp_path / "empty.json")).stderr
+    assert "report.json is not a hostagent snapshot (a report)." in run("check", "--from", str(tmp_path / "report.json")).stderr
+
+
+def test_a_dash_is_standard_input():
+    text = SNAPSHOT.read_text()
+    from_file, from_input = run("check", "--from", NO_GPU, "--json"), run("check", "--from", "-", "--json", input=text)
+    left, right = json.loads(from_file.stdout), json.loads(from_input.stdout)
+    assert from_input.returncode == from_file.returncode == 1
+    assert {**left, "timings_ms": 0} == {**right, "timings_ms": 0}
+    assert run("snapshot", "diff", NO_GPU, "-", input=text).returncode == 0
+    assert run("snapshot", "show", "-", input=text).stdout
+    assert "standard input is not a hostagent snapshot (not JSON)" in run("check", "--from", "-", input="name: x").stderr
+    assert run("profile", "validate", "-", input="gpus: {count: 8}\n").stdout.startswith("standard input: valid")
+    assert "standard input:2: gpus: found" in run("check", "--from", NO_GPU, "--profile", "-", input="\ngpus: 5\n").stderr
+    judged_by = json.loads(run("check", "--from", NO_GPU, "--json", "--profile", "-", input="name: piped\n").stdout)
+    assert judged_by["profile"]["name"] == "piped"
+
+
+def test_a_dash_is_standard_output_and_makes_no_file(tmp_path):
+    plain = run("check", "--from", READY, "-q").stdout
+    assert run("check", "--from", READY, "-q", "-o", "-", cwd=tmp_path).stdout == plain
+    both = run("check", "--from", READY, "--json", "-o", "report.json", "--also", "line=-", cwd=tmp_path)
+    assert both.stdout == plain
+    json.loads((tmp_path / "report.json").read_text())
+    (tmp_path / "image/etc").mkdir(parents=True)
+    (tmp_path / "image/etc/os-release").write_text("ID=debian\n")
+    saved = run("snapshot", "save", "--root", "image", "-", cwd=tmp_path)
+    assert json.loads(saved.stdout)["kind"] == "image"
+    assert "standard output: " in saved.stderr
+    assert run("profile", "init", "-o", "-", cwd=tmp_path).stdout == run("profile", "init", cwd=tmp_path).stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["image", "report.json"]
+
+
+def test_files_are_whole_where_nobody_reads_standard_output(tmp_path):
+    shell = f"{HOSTAGENT} check --from {READY} --also json={tmp_path}/report.json --also junit={tmp_path}/report.xml | true"
+    subprocess.run(["/bin/bash", "-c", shell], check=True, timeout=60)
+    json.loads((tmp_path / "report.json").read_text())
+    assert (tmp_path / "report.xml").read_text().endswith(">\n")
+
+
+@pytest.mark.parametrize(
+    ("host", "arguments", "code"),
+    [
+        (READY, [], 0),
+        (READY, ["--fail-on", "degraded"], 0),
+        (DEGRADED, [], 0),
+        (DEGRADED, ["--fail-on", "not-ready"], 0),
+        (DEGRADED, ["--fail-on", "degraded"], 1),
+        (NO_GPU, [], 1),
+        (NO_GPU, ["--fail-on", "degraded"], 1),
+        (READY, ["--only", "nvswitch.imex_running"], 1),
+        (READY, ["--only", "nvswitch.imex_running", "--fail-on", "degraded"], 1),
+    ],
+)
+def test_the_exit_code_is_that_of_the_verdict_and_unknown_always_fails(host, arguments, code):
+    assert run("check", "--from", host, "-q", *arguments).returncode == code
+
+
+def test_informational_checks_alone_give_no_verdict():
+    answer = run("check", "--from", READY, "--only", "os.managed")
+    assert answer.returncode == 1
+    assert "  Only informational checks were selected: no verdict " in " ".join(answer.stdout.split("\n"))
+
+
+def test_json_and_quiet_are_formats_in_short():
+    asked = run("check", "--from", READY, "--format", "json").stdout
+    for arguments in (["--json"], ["--json", "--format", "json"]):
+        assert json.loads(run("check", "--from", READY, *arguments).stdout)["findings"] == json.loads(asked)["findings"]
+    assert run("check", "--from", READY, "-q").stdout == run("check", "--from", READY, "--format", "line").stdout
+    for command in (["checks", "list"], ["profile", "show"]):
+        assert json.loads(run(*command, "--json").stdout) == json.loads(run(*command, "--format", "json").stdout)
+
+
+def test_several_names_may_stand_behind_one_option():
+    def ids(*arguments):
+        return {one["id"] for one in json.loads(run("check", "--from", READY, "--json", *arguments).stdout)["findings"]}
+
+    assert ids("--only", "gpu.xid, gpu.lost") == ids("--only", "gpu.xid", "--only", "gpu.lost") == {"gpu.xid", "gpu.lost"}
+    skipped = ids("--skip", "gpu,kernel.headers")
+    assert not [one for one in skipped if one.startswith("gpu.") or one == "kernel.headers"]
+    assert "kernel.next_has_module" in skipped
+    assert ids("--only", "kernel", "--skip", "kernel.headers") == {one for one in ids("--only", "kernel") if one != "kernel.headers"}
+
+
+def test_no_variable_of_the_environment_chooses_the_profile(tmp_path):
+    path = tmp_path / "lenient.yaml"
+    path.write_text("extends: any\ngpus: {required: false}\n")
+    names = ("HOSTAGENT_PROFILE", "HOSTAGENT_CHECK_PROFILE", "HOSTAGENT_CHECK_PROFILE_NAME", "PROFILE", "HOSTAGENT_FAIL_ON")
+    answer = run("check", "--from", NO_GPU, "--json", env={**os.environ, **dict.fromkeys(names, str(path))})
+    assert (answer.returncode, json.loads(answer.stdout)["profile"]["name"]) == (1, "default")
+
+
+def test_a_file_that_is_named_like_a_built_in_profile_is_found(tmp_path):
+    (tmp_path / "mine.yaml").write_text("")
+    (tmp_path / "site").write_text("")
+    assert "did you mean the file mine.yaml?" in run("profile", "show", "mine", cwd=tmp_path).stderr
+    assert "did you mean the file ./site?" in run("profile", "show", "site", cwd=tmp_path).stderr
+
+
+class TestProfileFiles:
+    def test_what_init_writes_is_the_default_profile_under_another_name(self, tmp_path):
+        made = run("profile", "init", "-o", "gpu-node.yaml", cwd=tmp_path)
+        assert (made.returncode, made.stdout) == (0, "")
+        text = (tmp_path / "gpu-node.yaml").read_text()
+        loaded, default = profile.load(str(tmp_path / "gpu-node.yaml"), site_file=""), profile.load("default", site_file="")
+        same = {"name": "gpu-node", "description": "", "extends": "default"}
+        assert plain(loaded.profile) == {**plain(default.profile), **same}
+        comments = [line.partition("# ")[2] for line in files.commented("default").splitlines()[1:]]
+        assert all(comment in text for comment in comments)
+        assert run("profile", "validate", "gpu-node.yaml", cwd=tmp_path).returncode == 0
+
+    def test_init_writes_over_no_file(self, tmp_path):
+        (tmp_path / "mine.yaml").write_text("gpus: {count: 8}\n")
+        refused = run("profile", "init", "-o", "mine.yaml", cwd=tmp_path)
+        assert (refused.returncode, (tmp_path / "mine.yaml").read_text()) == (2, "gpus: {count: 8}\n")
+        assert "mine.yaml exists" in refused.stderr
+
+    @pytest.mark.parametrize("name", ["1e3", "a: b", "\u2028", "\\n", "'\"", "#x", "null", "é", " x "])
+    def test_init_quotes_the_name_of_any_file(self, tmp_path, name):
+        assert run("profile", "init", "-o", f"{name}.yaml", cwd=tmp_path).returncode == 0
+        assert profile.load(str(tmp_path / f"{name}.yaml"), site_file="").profile.name == name
+
+    @pytest.mark.parametrize("name", files.names())
+    def test_a_built_in_profile_shown_as_yaml_loads_to_the_same_values(self, tmp_path, name):
+        (tmp_path / "shown.yaml").write_text(run("profile", "show", name, "--format", "yaml").stdout)
+        assert profile.load(str(tmp_path / "shown.yaml"), site_file="").digest == profile.load(name, site_file="").digest
+
+    def test_a_profile_file_shown_as_yaml_needs_no_other_file(self, tmp_path):
+        (tmp_path / "base.yaml").write_text("checks: {gpu.xid: {params: {ignore: [79]}, severity: info}}\nname: '1e3'\n")
+        text = (
+            "extends: base.yaml\ndescription: 'on: #1'\nchecks: {gpu.lost: {off: 'no', except: ['0000:9d:00.0', '010', '1_0', '~', '']}}\n"
+        )
+        (tmp_path / "mine.yaml").write_text(text.replace(", ''", ""))
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out/shown.yaml").write_text(run("profile", "show", str(tmp_path / "mine.yaml"), "--format", "yaml").stdout)
+        told, wanted = (profile.load(str(tmp_path / path), site_file="").profile for path in ("out/shown.yaml", "mine.yaml"))
+        assert told == replace(wanted, extends="default")
+
+
 class TestStatus:
     @pytest.fixture
     def file(self, tmp_path):
@@ -270,6 +464,15 @@ class TestStatus:
         ):
             answer = run("status", "--state-file", file(**changes))
             assert (answer.returncode, answer.stdout.partition(":")[0]) == (1, "UNKNOWN"), changes
+            assert "Error:" not in answer.stdout
+        for content, told in (
+            ("name: x", "not JSON"),
+            ("{}", "it has no schema_version"),
+            ("", "it is empty"),
+            ("[]", "it has another shape"),
+        ):
+            (tmp_path / "state.json").write_text(content)
+            assert f"state.json is damaged ({told}" in run("status", "--state-file", str(tmp_path / "state.json")).stdout
         for content in (b"", b"{", b"[]", b"\xff" * 100, b"[" * 100_000, b"null", b"x" * 2_000_000):
             (tmp_path / "state.json").write_bytes(content)
             assert run("status", "--state-file", str(tmp_path / "state.json")).returncode == 1

@@ -14,10 +14,23 @@ COMMANDS = {
     "checks": ("checks", "List the checks, explain one"),
     "profile": ("profile", "List, show and validate profiles"),
     "schema": ("schema", "Print a published JSON Schema"),
+    "help": ("help", "Print the help of a command"),
 }
+SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group that says which command somebody meant."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and not ctx.resilient_parsing and args[0] not in self.list_commands(ctx):
+            from hostagent.errors import did_you_mean
+
+            raise click.UsageError(f"no command {args[0]!r:.60}{did_you_mean(args[0], self.list_commands(ctx))}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Group):
     """Knows its commands by name only: importing them all would cost every start 60 ms."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -44,7 +57,16 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: Any) -> None:
         ctx.exit()
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Version and commit.")
+def examples(*lines: str) -> str:
+    """The end of a command's help. A test runs each line."""
+    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings=SETTINGS,
+    epilog=examples("hostagent check", "hostagent status", "hostagent help check"),
+)
+@click.option("-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Version and commit.")
 def cli() -> None:
     """Make a GPU host ready, prove it, and tell every scheduler."""

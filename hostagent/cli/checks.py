@@ -1,37 +1,38 @@
 """``hostagent checks``: list them, explain one."""
 
 import json
+from collections.abc import Iterable
 
 import click
 
-from hostagent import catalogue, profile
-from hostagent.check import Check
-from hostagent.cli.options import warn
+from hostagent import catalogue
+from hostagent.cli import SETTINGS, Group, examples
+from hostagent.cli.options import completed, desired, json_option, profile_option, warn
 from hostagent.cli.streams import put, say
 from hostagent.errors import HostagentError
 
-_SETTINGS = {"help_option_names": ["-h", "--help"]}
-_PROFILE = click.option("--profile", "profile_name", default="", help="The profile whose catalogues are meant.", metavar="P")
+_PROFILE = profile_option("The profile whose catalogues are meant.")
 
 
-@click.group("checks", context_settings=_SETTINGS)
+@click.group("checks", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent checks list", "hostagent checks show gpu.on_bus"))
 def command() -> None:
     """List the checks, explain one."""
 
 
-@command.command("list")
+@command.command("list", epilog=examples("hostagent checks list", "hostagent checks list --profile mine.yaml --json"))
 @_PROFILE
 @click.option("--installed", is_flag=True, help="Catalogues that installed packages announce, whether a profile names them or not.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output.")
-def list_checks(profile_name: str, installed: bool, form: str) -> None:
+@json_option
+def list_checks(profile_name: str, installed: bool, form: str, as_json: bool) -> None:
     """List every check of the profile's catalogues: id, severity, healthy condition."""
     if installed:
         _list_installed()
         return
-    loaded = profile.load(profile_name)
+    loaded = desired(profile_name)
     warn(loaded.warnings)
     checks = catalogue.load(loaded.profile.catalogues)
-    if form == "json":
+    if as_json or form == "json":
         rows = [{"id": one.id, "severity": one.severity, "scope": one.scope, "title": one.title, "since": one.since} for one in checks]
         put(json.dumps(rows, indent=1) + "\n")
         return
@@ -50,23 +51,23 @@ def _list_installed() -> None:
         say(one.value)
 
 
-@command.command("show")
-@click.argument("check_id", metavar="ID")
+@command.command("show", epilog=examples("hostagent checks show gpu.on_bus"))
+@click.argument("check_id", metavar="ID", shell_complete=completed("checks"))
 @_PROFILE
 def show_check(check_id: str, profile_name: str) -> None:
     """Explain one check: what it means, what it reads, what to do, which numbers a profile may change."""
     from hostagent.catalogue_pages import render_page
 
-    loaded = profile.load(profile_name)
+    loaded = desired(profile_name)
     warn(loaded.warnings)
     checks = {one.id: one for one in catalogue.load(loaded.profile.catalogues)}
     if check_id not in checks:
-        raise HostagentError(f"found no check {check_id!r}{_nearest(check_id, checks)}", "Run 'hostagent checks list'")
+        names = catalogue.names_of(checks.values())
+        if check_id in names:
+            raise HostagentError(f"no check {check_id}: it is a family", f"Name one of its checks: {', '.join(_members(check_id, checks))}")
+        raise HostagentError(catalogue.no_such_check(check_id, checks), "Run 'hostagent checks list'")
     say(*render_page(checks[check_id]).removesuffix("\n").split("\n"))
 
 
-def _nearest(check_id: str, checks: dict[str, Check]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(check_id, checks, n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+def _members(family: str, checks: Iterable[str]) -> list[str]:
+    return [one for one in checks if one.startswith(f"{family}.")]

@@ -2,15 +2,23 @@
 
 import math
 import os
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from hostagent.cli.streams import complain, put
+from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.smallfile import reason
 
+if TYPE_CHECKING:
+    from hostagent.profile import Loaded
+
+#: For standard input and standard output.
+STANDARD = "-"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _WIDTH = 100
@@ -31,7 +39,13 @@ _EVIDENCE = (
     click.option("--host-root", type=_DIRECTORY, help="A live host whose / is mounted at DIR.", metavar="DIR"),
     click.option("--root", type=_DIRECTORY, help="An image tree at DIR that is not running.", metavar="DIR"),
     click.option("--kernel", default="", help="The kernel the image will boot (with --root).", metavar="RELEASE"),
-    click.option("--from", "snapshot", type=click.Path(exists=True), help="A recorded host: snapshot file or directory.", metavar="FILE"),
+    click.option(
+        "--from",
+        "snapshot",
+        type=click.Path(exists=True, allow_dash=True),
+        help="A recorded host: snapshot file or directory, - for standard input.",
+        metavar="FILE",
+    ),
     click.option(
         "--deadline",
         "deadline_s",
@@ -66,17 +80,75 @@ def evidence(host_root: str | None, root: str | None, kernel: str, snapshot: str
     return Evidence(host_root or "", root or "", kernel, snapshot or "", deadline_s)
 
 
-def colour_wanted(path: str) -> bool:
-    """Colour only on a terminal, and never against NO_COLOR."""
-    import sys
+def completed(name: str) -> Callable[..., Any]:
+    """What completes a value: a function of `hostagent.cli.completion`, which is imported when a shell asks."""
 
-    return not path and sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    def complete(context: click.Context, param: click.Parameter, incomplete: str) -> Any:
+        from hostagent.cli import completion
+
+        return getattr(completion, name)(context, param, incomplete)
+
+    return complete
+
+
+def profile_option(text: str) -> Callable[[Command], Command]:
+    """``--profile``, the same wherever a command takes one."""
+    return click.option(
+        "--profile", "profile_name", default="", callback=_named, help=text, metavar="P", shell_complete=completed("profiles")
+    )
+
+
+def _named(context: click.Context, param: click.Parameter, name: str) -> str:
+    """A name that a variable that is not set should have given never means the default one."""
+    if not name and context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("found --profile '', wanted a built-in profile or a file")
+    return name
+
+
+#: ``--json``, for commands that print JSON and one other thing.
+json_option = click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+
+
+def desired(name: str, **options: Any) -> "Loaded":
+    """The profile, as `hostagent.profile.load` gives it. Raises ``ProfileError`` with what is wrong in it, the checks it names included."""
+    from hostagent import profile
+
+    try:
+        return profile.load(name, **options)
+    except HostagentError as error:
+        from hostagent import catalogue
+        from hostagent.profiles.mistakes import ProfileError
+
+        raise catalogue.with_unknown_ids(error) if isinstance(error, ProfileError) else error from error.__cause__
+
+
+color_option = click.option(
+    "--color",
+    "colour",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Colour of --format text. auto: on a terminal, and as NO_COLOR, FORCE_COLOR and TERM say.",
+)
+
+
+def colour_wanted(path: str, asked: str = "auto") -> bool:
+    """Whether text that goes to `path`, "" for standard output, has colour. What is asked for wins, then NO_COLOR, then FORCE_COLOR,
+    then TERM=dumb, as in Python's own programs; else a terminal has colour. A file has it only when it is asked for.
+    """
+    if asked != "auto":
+        return asked == "always"
+    if path or os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return os.environ.get("TERM") != "dumb" and sys.stdout is not None and sys.stdout.isatty()
 
 
 def write(text: str, path: str, mode: int | None = None, ends: float = math.inf) -> None:
     """To standard output, or whole into a file (see `deliver`)."""
     text = text if text.endswith("\n") else f"{text}\n"
-    if not path:
+    if path in ("", STANDARD):
         put(text)
         return
     from hostagent.deliver.file import deliver

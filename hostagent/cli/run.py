@@ -13,11 +13,11 @@ from hostagent import REPORT_BUGS_TO
 from hostagent.cli import cli
 from hostagent.cli.ending import Ended, end, listen
 from hostagent.cli.streams import NOT_WRITABLE, complain, open_streams, refuse
-from hostagent.errors import HostagentError
+from hostagent.errors import HostagentError, did_you_mean, ended
 
 USAGE = 2
 _INTERRUPTED = 130
-_PROGRAM = "hostagent"
+_PROGRAM, _CHECK = "hostagent", "check"
 _COMPLETE = "_HOSTAGENT_COMPLETE"
 #: A system call that this host refuses (seccomp, a security module, limits) is no fault of this program, nor is a module that is not
 #: there or, for the same reasons, cannot be loaded.
@@ -48,7 +48,7 @@ def _told(arguments: list[str]) -> int:
     except click.ClickException as error:
         complain(*_shown(error))
     except HostagentError as error:
-        complain(f"Error: {error.message}.", f"{error.next_step}{'' if error.next_step.endswith('?') else '.'}")
+        complain(f"Error: {ended(error.message)}", *(f"  {detail}" for detail in error.details), ended(error.next_step))
     except KeyboardInterrupt:
         complain("Interrupted.")
         return _INTERRUPTED
@@ -68,9 +68,9 @@ def _called(arguments: list[str]) -> int:
     """What click's own ``main`` does, but for its exit codes: it has 1 for whatever it does not know."""
     try:
         if not arguments and (instruction := os.environ.get(_COMPLETE)):  # with arguments it would be exit 0 in place of a verdict
-            from click.shell_completion import shell_complete
+            from hostagent.cli.completion import complete
 
-            return USAGE if shell_complete(cli, {}, _PROGRAM, _COMPLETE, instruction) else 0
+            return 0 if complete(cli, _PROGRAM, _COMPLETE, instruction) else USAGE
         with cli.make_context(_PROGRAM, arguments) as context:
             code = cli.invoke(context)
         return code if isinstance(code, int) else 0
@@ -82,12 +82,23 @@ def _called(arguments: list[str]) -> int:
 
 def _shown(error: click.ClickException) -> list[str]:
     """The lines of click's own message, which names files; what is no command line at all is answered with the help."""
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        error = click.UsageError(f"no option {error.option_name}{_meant_option(error.option_name, error.ctx)}", error.ctx)
     shown = io.StringIO()
     error.show(shown)
     lines, message = shown.getvalue().rstrip("\n"), error.format_message()
     if lines.endswith(f"Error: {message}"):
         return [*lines.removesuffix(f"Error: {message}").split("\n")[:-1], f"Error: {message}"]
     return lines.split("\n")
+
+
+def _meant_option(name: str, context: click.Context) -> str:
+    """Of the command; before any command those of ``check`` are meant."""
+    known = [one for param in context.command.get_params(context) for one in param.opts if one.startswith("--")]
+    check = context.command.get_command(context, _CHECK) if isinstance(context.command, click.Group) and not context.parent else None
+    if check and name in {one for param in check.params for one in param.opts}:
+        return f"; did you mean '{_PROGRAM} {_CHECK} {name}'?"
+    return did_you_mean(name, known)
 
 
 def _place(error: BaseException) -> str:

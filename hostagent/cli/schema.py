@@ -4,11 +4,14 @@ import json
 
 import click
 
+from hostagent.cli import SETTINGS, examples
 from hostagent.cli.streams import put
 from hostagent.schemas import names, published
 
 
-@click.command("schema", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    "schema", context_settings=SETTINGS, epilog=examples("hostagent schema report", "hostagent schema profile > profile.schema.json")
+)
 @click.argument("name", type=click.Choice(names()))
 def command(name: str) -> None:
     """Print the JSON Schema (2020-12) of a document hostagent reads or writes."""

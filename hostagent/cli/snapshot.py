@@ -7,32 +7,44 @@ from typing import Any
 
 import click
 
-from hostagent import profile, snapshot
-from hostagent.cli.options import evidence, evidence_options, warn
+from hostagent import snapshot
+from hostagent.cli import SETTINGS, Group, examples
+from hostagent.cli.options import STANDARD, completed, desired, evidence, evidence_options, warn, write
 from hostagent.cli.streams import complain, put, say
 from hostagent.deadline import within
-from hostagent.errors import HostagentError
+from hostagent.errors import HostagentError, did_you_mean
 from hostagent.evidence import open_host
 from hostagent.source import tape
 
-_SETTINGS = {"help_option_names": ["-h", "--help"]}
 _MIN_KEY_BYTES = 16
 #: Written at once: an answer may have millions.
 _LINES = 10_000
 
 
-@click.group("snapshot", context_settings=_SETTINGS)
+@click.group(
+    "snapshot",
+    cls=Group,
+    context_settings=SETTINGS,
+    epilog=examples("hostagent snapshot save new.json", "hostagent check --from host.json", "hostagent snapshot diff host.json other.json"),
+)
 def command() -> None:
     """Record, show, compare and adopt hosts."""
 
 
-@command.command("save")
+@command.command(
+    "save",
+    epilog=examples(
+        "hostagent snapshot save new.json",
+        "hostagent snapshot save - | gzip > new.json.gz",
+        "head -c 32 /dev/urandom > key && hostagent snapshot save --key-file key new.json",
+    ),
+)
 @click.argument("path", metavar="FILE")
 @click.option("--no-redact", is_flag=True, help="Keep host names, addresses, ids and secrets in the file.")
 @click.option("--key-file", type=click.Path(exists=True, dir_okay=False), help="Redact under this key: files of one key can be compared.")
 @evidence_options
 def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None:
-    """Record what the checks use of this host into FILE (mode 0600), redacted. Read FILE before you give it away.
+    """Record what the checks use of this host into FILE (mode 0600; - is standard output), redacted. Read FILE before you give it away.
 
     'hostagent check --from FILE' then gives the same report anywhere.
     """
@@ -42,14 +54,8 @@ def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None
     with open_host(place) as reading:
         recorded, text = snapshot.save(reading, key, deadline, redact=not no_redact)
     _refuse_too_long(recorded, text)
-    from hostagent.deliver.file import deliver
-
-    try:
-        deliver(text, path, mode=0o600)
-    except OSError as error:
-        raise HostagentError(
-            f"cannot write {path}: {(error.strerror or str(error)).lower()}", "Name a file in a writable directory"
-        ) from error
+    write(text, path, mode=0o600)
+    path = "standard output" if path == STANDARD else path
     redaction = "redacted" if recorded.redacted else "not redacted"
     complain(f"{path}: {len(recorded.answers)} answers, {redaction}. It holds:")
     for thing in snapshot.things(recorded):
@@ -69,7 +75,7 @@ def _refuse_too_long(recorded: tape.Tape, text: str) -> None:
         )
 
 
-@command.command("show")
+@command.command("show", epilog=examples("hostagent snapshot show host.json", "hostagent snapshot show host.json 'read /proc/cmdline'"))
 @click.argument("path", metavar="FILE")
 @click.argument("question", default="")
 @click.option("--list", "list_questions", is_flag=True, help="List the questions.")
@@ -78,7 +84,8 @@ def show(path: str, question: str, list_questions: bool) -> None:
     recorded = tape.load(path)
     if question:
         if question not in recorded.answers:
-            raise HostagentError(f"{path} does not know the question {question!r}", f"Run 'hostagent snapshot show --list {path}'")
+            hint = did_you_mean(question, recorded.answers)
+            raise HostagentError(f"{path} does not know the question {question!r}{hint}", f"Run 'hostagent snapshot show --list {path}'")
         _print(snapshot.shown(recorded.answers[question]))
         return
     for line in snapshot.summary(recorded):
@@ -87,25 +94,38 @@ def show(path: str, question: str, list_questions: bool) -> None:
         say(*recorded.answers)
 
 
-@command.command("diff")
+@command.command(
+    "diff",
+    epilog=examples("hostagent snapshot diff host.json other.json", "hostagent snapshot save - | hostagent snapshot diff host.json -"),
+)
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="B")
 def diff(left: str, right: str) -> int:
     """Compare two snapshots answer by answer, but for the time. Exit 0 equal, 1 different, 2 usage."""
+    if left == right == STANDARD:
+        raise click.UsageError("found - and -, wanted at most one of them from standard input")
     is_different = _print(snapshot.differences(snapshot.packed(tape.load(left)), snapshot.packed(tape.load(right))))
     if not is_different:
         say("no difference")
     return 1 if is_different else 0
 
 
-@command.command("adopt")
+@command.command("adopt", epilog=examples("hostagent snapshot adopt host.json adopted"))
 @click.argument("path", metavar="FILE")
 @click.argument("directory", metavar="DIR")
-@click.option("--profile", "profile_name", default="default", show_default=True, help="The profile the test judges by.", metavar="P")
+@click.option(
+    "--profile",
+    "profile_name",
+    default="default",
+    show_default=True,
+    help="The profile the test judges by.",
+    metavar="P",
+    shell_complete=completed("profiles"),
+)
 def adopt(path: str, directory: str, profile_name: str) -> None:
     """Turn FILE into a test: DIR/tape.json and DIR/expect.yaml with today's verdict. Read the verdict before you commit it."""
     recorded = tape.load(path)
-    loaded = profile.load(profile_name, site_file="")
+    loaded = desired(profile_name, site_file="")
     warn(loaded.warnings)
     expected = snapshot.adopt(recorded, tape.dumps(recorded), directory, loaded)
     say(f"{directory}: single-node {expected['single_node']}, multi-node {expected['multi_node']}")

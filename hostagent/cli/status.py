@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
+from hostagent.cli import SETTINGS, examples
 from hostagent.cli.streams import put, say
 from hostagent.report import state
 from hostagent.report.times import ago
@@ -13,11 +14,16 @@ from hostagent.report.times import ago
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
 
 
-@click.command("status", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    "status",
+    context_settings=SETTINGS,
+    epilog=examples("hostagent status", "hostagent status --scope multi --json || echo 'not placeable'"),
+)
 @click.option("--scope", type=click.Choice(list(_SCOPES)), default="single", show_default=True, help="The verdict that sets the exit code.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output.")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--state-file", default=state.PATH, show_default=True, help="Where the verdict is kept.", metavar="FILE")
-def command(scope: str, form: str, state_file: str) -> int:
+def command(scope: str, form: str, as_json: bool, state_file: str) -> int:
     """Print the last verdict of this host, without a new run.
 
     Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too. A profile file that
@@ -27,7 +33,7 @@ def command(scope: str, form: str, state_file: str) -> int:
     found = state.read(state_file, now)
     placeable = found.placeable(_SCOPES[scope])
     changes = found.profile_changes()
-    if form == "json":
+    if as_json or form == "json":
         added = {"problem": found.problem, "placeable": placeable, "profile_changed": changes}
         put(json.dumps({**found.data, **added}, indent=1) + "\n")
     else:

@@ -24,19 +24,25 @@ class Constraint(NamedTuple):
 
 
 def parse_constraints(text: str) -> tuple[Constraint, ...]:
-    """All of which have to hold; () takes any version.
+    """All of which have to hold; () takes any version, and a version alone that one.
 
     >>> parse_constraints("580.*"), parse_constraints(">=1.19.0,<1.20")[1], parse_constraints("")
     ((Constraint(operator='.*', version='580'),), Constraint(operator='<', version='1.20'), ())
+    >>> parse_constraints("13.0")
+    (Constraint(operator='==', version='13.0'),)
     """
     return tuple(_constraint(part.strip(), text) for part in text.split(",")) if text else ()
 
 
 def _constraint(part: str, text: str) -> Constraint:
     match = re.fullmatch(r"(==|>=|<)?\s*([0-9]+(?:\.[0-9]+)*(?:~rc\.?[0-9]+)?)(\.\*)?", part)
-    if not match or bool(match[1]) == bool(match[3]):
-        raise ConstraintError(f'found the constraint {text!r}, wanted one like "580.*", ">=580", ">=1.19.0,<1.20" or "==1.19.0"')
-    return Constraint(match[1] or ".*", match[2])
+    if not match or (match[1] and match[3]):
+        raise ConstraintError(f'found the constraint {text!r:.60}, wanted one like "580.*", ">=580", ">=1.19.0,<1.20" or "1.19.0"')
+    if match[1] or match[3]:
+        return Constraint(match[1] or ".*", match[2])
+    if "." not in match[2]:  # no version has one field: the host of a newcomer would never be ready
+        raise ConstraintError(f'found {part!r}, which is a branch and no version: write "{part}.*" for all of it, or ">={part}"')
+    return Constraint("==", match[2])
 
 
 def satisfies(version: str, constraint: str) -> bool:

@@ -57,6 +57,40 @@ CUDA_KEY_SUCCESSOR = "8793f200"
 DRIVER_MODULE = "nvidia-driver"
 
 
+#: Where the firmware of the GPUs' system processor is, and the compute libraries, by os-release's ID; "" stands for the RHEL family.
+#: NVIDIA Driver Installation Guide (compute-only packages); packages of Ubuntu, Debian and SUSE, 2026-11.
+_FIRMWARE = {"ubuntu": "nvidia-firmware-{branch}-{version}", "debian": "firmware-nvidia-gsp", "": "nvidia-kmod-common"}
+_LIBRARIES = {
+    "ubuntu": "libnvidia-compute{suffix}",
+    "debian": "nvidia-driver-cuda",
+    "sles": "nvidia-compute-utils-G06",
+    "": "nvidia-driver-cuda",
+}
+_RED_HAT = frozenset(("rhel", "rocky", "almalinux", "centos", "ol", "fedora", "amzn"))
+#: From this branch on NVIDIA's packages for Ubuntu have no branch in their names.
+_PLAIN_NAMES_SINCE = 590
+
+
+def firmware_package(id_: str, version: str) -> str:
+    """The package with the firmware of this driver version, "" where it is not known.
+
+    >>> firmware_package("ubuntu", "580.178.04"), firmware_package("rocky", "580.178.04"), firmware_package("arch", "580.178.04")
+    ('nvidia-firmware-580-580.178.04', 'nvidia-kmod-common', '')
+    """
+    return _FIRMWARE.get("" if id_ in _RED_HAT else id_ or "?", "").format(branch=version.partition(".")[0], version=version)
+
+
+def library_package(id_: str, version: str) -> str:
+    """The package with libcuda and libnvidia-ml of this driver version, "" where it is not known.
+
+    >>> library_package("ubuntu", "580.178.04"), library_package("ubuntu", "590.48.01"), library_package("debian", "580.178.04")
+    ('libnvidia-compute-580', 'libnvidia-compute', 'nvidia-driver-cuda')
+    """
+    branch = version.partition(".")[0]
+    suffix = f"-{branch}" if branch.isdecimal() and int(branch) < _PLAIN_NAMES_SINCE else ""
+    return _LIBRARIES.get("" if id_ in _RED_HAT else id_ or "?", "").format(suffix=suffix)
+
+
 def driver_stem(name: str) -> str:
     """The name of a driver package without branch, flavour and generation: equal for the same package of two branches.
 

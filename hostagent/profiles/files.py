@@ -30,6 +30,11 @@ def read(file: str, owners: Collection[int] = ()) -> bytes:
     return read_small(_path(file), MAX_BYTES, owners)
 
 
+def commented(profile: str) -> str:
+    """A built-in profile as people write it. Raises ``OSError``."""
+    return read_small(os.path.join(BUILT_IN, f"{profile}.yaml"), MAX_BYTES).decode()
+
+
 def obeyed() -> Collection[int]:
     """Whose files this process obeys: as root root's alone. Who is not root decides nothing for anybody else."""
     return (0,) if os.geteuid() == 0 else ()

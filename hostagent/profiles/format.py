@@ -1,19 +1,24 @@
-"""What of one layer of a profile this version knows: the schema it says, keys that were renamed, keys that are newer than ours.
+"""What of one layer of a profile this version knows: the schema it says, keys that were renamed, keys that are newer than ours; and
+what no profile may say.
 
-Pure: a mistake is raised, a warning is returned.
+Pure: mistakes and warnings are returned.
 """
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hostagent.typed import ShapeError, build
+from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError, build, dotted
 
 #: The profile format. A key that is added makes the next minor; what an older agent would read wrongly, the next major.
 SCHEMA_VERSION, SCHEMA_MINOR = 1, 0
 OURS = f"{SCHEMA_VERSION}.{SCHEMA_MINOR}"
 #: What ``schema_version`` may say as text: our major, any minor.
 VERSION_PATTERN = rf"{SCHEMA_VERSION}\.(0|[1-9][0-9]{{0,8}})"
+_MAX_CHECKS, _MAX_CATALOGUES = 2000, 64
+_MAX_VALID_FOR_S = 315_360_000
+_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _POLICY_KEYS = ("off", "severity", "params", "except")
 
 
@@ -30,33 +35,37 @@ RENAMES: tuple[Rename, ...] = ()
 
 
 class Known(NamedTuple):
-    """A layer without what this version does not know, under today's names; its ``schema_version`` is our major."""
+    """A layer without what this version does not know or cannot take, under today's names; its ``schema_version`` is our major."""
 
     data: dict[str, Any]
     is_newer: bool  # it says a newer minor than ours
-    warnings: tuple[str, ...]  # a sentence a key, without the layer's name
+    warnings: tuple[str, ...]  # a sentence per key, without the layer's name
+    mistakes: tuple[Mistake, ...]  # under the names that the layer has
 
 
-def known(kind: type, data: Mapping[str, Any], where: str, renames: tuple[Rename, ...]) -> Known:
-    """The part of a layer that `kind` has fields for. Raises ``ShapeError``, whose message begins with `where`."""
-    is_newer = _minor(data.get("schema_version", SCHEMA_VERSION), where) > SCHEMA_MINOR
-    today, renamed = _renamed({**data, "schema_version": SCHEMA_VERSION} if "schema_version" in data else dict(data), where, renames)
-    dropped: set[tuple[int, str]] = set()
-    ignored: list[str] = []
-
-    def ignore(parent: Mapping[str, Any], key: str, place: str) -> None:
-        dropped.add((id(parent), key))
-        path = f"{place}.{key}"[len(where) + 1 :]
-        ignored.append(f"{path} is ignored: profile schema {OURS}, which this hostagent reads, does not have it")
-
+def known(kind: type, data: Mapping[str, Any], renames: tuple[Rename, ...]) -> Known:
+    """The part of a layer that `kind` has fields for, and all that is wrong with the rest."""
     try:
-        build(kind, today, where, missing=lambda _: None, unknown=ignore if is_newer else None)
-    except ShapeError as error:  # the message has a new name where the file has the old one
-        raise ShapeError(f"{error} ({'; '.join(renamed)})" if renamed else str(error)) from error
-    return Known(_without(today, dropped), is_newer, (*renamed, *ignored))
+        is_newer = _minor(data.get("schema_version", SCHEMA_VERSION)) > SCHEMA_MINOR
+        today, renamed = _renamed({**data, "schema_version": SCHEMA_VERSION} if "schema_version" in data else dict(data), renames)
+    except ShapeError as error:
+        return Known({}, False, (), error.mistakes)
+    ignored: list[tuple[Any, ...]] = []
+    mistakes: tuple[Mistake, ...] = ()
+    try:
+        build(kind, today, "", missing=lambda _: None, unknown=ignored.append if is_newer else None)
+    except ShapeError as error:
+        mistakes = error.mistakes
+    sentences = (
+        *(_new_name(one) for one in renamed),
+        *(f"{dotted(path)} is ignored: profile schema {OURS}, which this hostagent reads, does not have it" for path in ignored),
+    )
+    # with so many of them there may be more, which would stay
+    left = {} if len(mistakes) >= MAX_MISTAKES else _without(today, {*ignored, *(one.path for one in mistakes)})
+    return Known(left, is_newer, sentences, tuple(_under_old_name(one, renamed) for one in mistakes))
 
 
-def _minor(version: object, where: str) -> int:
+def _minor(version: object) -> int:
     """The minor of a ``schema_version``: 0 of the whole number 1, 3 of the text "1.3"."""
     if version == SCHEMA_VERSION and type(version) is int:
         return 0
@@ -64,20 +73,36 @@ def _minor(version: object, where: str) -> int:
     if found:
         return int(found[1])
     hint = " in quotes: the number 1.10 is 1.1" if isinstance(version, float) else ""
-    raise ShapeError(f'{where}: schema_version is {version!r:.60}, wanted {SCHEMA_VERSION} or a text such as "{OURS}"{hint}')
+    problem = f'schema_version is {version!r:.60}, wanted {SCHEMA_VERSION} or a text such as "{OURS}"{hint}'
+    raise ShapeError(problem, (Mistake(("schema_version",), problem, version),))
 
 
-def _renamed(data: dict[str, Any], where: str, renames: tuple[Rename, ...]) -> tuple[dict[str, Any], list[str]]:
-    warnings = []
+def _renamed(data: dict[str, Any], renames: tuple[Rename, ...]) -> tuple[dict[str, Any], list[Rename]]:
+    applied = []
     for one in renames:
         old, new = keys(one.old), keys(one.new)
         if not _holds(data, old):
             continue
         if _holds(data, new):
-            raise ShapeError(f"{where}: found both {one.old} and {one.new}, which is its name today: wanted {one.new} alone")
+            problem = f"found both {one.old} and {one.new}, which is its name today: wanted {one.new} alone"
+            raise ShapeError(problem, (Mistake(old, problem),))
         data = _moved(data, old, new)
-        warnings.append(f"{one.old} is called {one.new} today: the old name works until hostagent {one.until}")
-    return data, warnings
+        applied.append(one)
+    return data, applied
+
+
+def _new_name(one: Rename) -> str:
+    return f"{one.old} is called {one.new} today: the old name works until hostagent {one.until}"
+
+
+def _under_old_name(mistake: Mistake, renamed: list[Rename]) -> Mistake:
+    """As the file has it: the name that stands there, and beside it the one of today."""
+    for one in reversed(renamed):
+        new = keys(one.new)
+        if mistake.path[: len(new)] == new:
+            problem = f"{mistake.problem} ({_new_name(one)})"
+            mistake = mistake._replace(path=(*keys(one.old), *mistake.path[len(new) :]), problem=problem)
+    return mistake
 
 
 def keys(path: str) -> tuple[str, ...]:
@@ -118,9 +143,67 @@ def _moved(data: dict[str, Any], old: tuple[str, ...], new: tuple[str, ...]) -> 
     return copy
 
 
-def _without(data: dict[str, Any], dropped: set[tuple[int, str]]) -> dict[str, Any]:
+def _without(data: dict[Any, Any], dropped: Collection[tuple[Any, ...]], path: tuple[Any, ...] = ()) -> dict[Any, Any]:
+    """Without what stands at these paths; of a list all goes where one place of it does."""
     if not dropped:
         return data
+    of_lists = {one[:number] for one in dropped for number, key in enumerate(one) if number and type(key) is int}
     return {
-        key: _without(value, dropped) if isinstance(value, dict) else value for key, value in data.items() if (id(data), key) not in dropped
+        key: _without(value, dropped, (*path, key)) if isinstance(value, dict) else value
+        for key, value in data.items()
+        if (*path, key) not in dropped and (isinstance(value, dict) or (*path, key) not in of_lists)
     }
+
+
+def impossible(profile: Any) -> Iterator[Mistake]:
+    """What a merged `hostagent.profile.Profile` says that no host can meet, or that says two things."""
+    yield from _constraints(profile)
+    for check_id, policy in profile.checks.items():
+        if "" in policy.excepted:
+            yield Mistake(("checks", check_id, "except"), "found an empty text, wanted the subjects that a report names")
+        for name, value in policy.params.items():
+            if not _is_plain(value):
+                problem = f"found {value!r:.60}, wanted texts, finite numbers, true or false"
+                yield Mistake(("checks", check_id, "params", name), problem)
+    if len(profile.catalogues) > _MAX_CATALOGUES:
+        yield Mistake(("catalogues",), f"found {len(profile.catalogues)} of them, wanted at most {_MAX_CATALOGUES}")
+    if len(profile.checks) > _MAX_CHECKS:
+        yield Mistake(("checks",), f"found {len(profile.checks)} of them, wanted at most {_MAX_CHECKS}")
+    named = profile.gpus.passthrough if isinstance(profile.gpus.passthrough, tuple) else ()
+    for wrong in [one for one in named if not _PCI.fullmatch(one)][:1]:
+        yield Mistake(("gpus", "passthrough"), f"found {wrong!r:.60}, wanted PCI addresses such as 0000:1b:00.0")
+    if profile.gpus.count < 0:
+        yield Mistake(("gpus", "count"), f"found {profile.gpus.count!r:.60}, wanted 0 or more")
+    if not 0 < profile.report.valid_for_s <= _MAX_VALID_FOR_S:
+        problem = f"found {profile.report.valid_for_s!r:.60}, wanted seconds above 0, at most {_MAX_VALID_FOR_S} (10 years)"
+        yield Mistake(("report", "valid_for_s"), problem)
+
+
+def _constraints(profile: Any) -> Iterator[Mistake]:
+    """Versions that cannot be read, and a version to install that the same profile refuses."""
+    from hostagent.facts.version import ConstraintError, admits, parse_constraints, satisfies
+
+    wanted = {
+        ("driver", "version"): (profile.driver.version, profile.driver.install),
+        ("toolkit", "version"): (profile.toolkit.version, profile.toolkit.install),
+        ("cuda", "toolkit"): (profile.cuda.toolkit, ""),
+    }
+    for path, (constraint, install) in wanted.items():
+        try:
+            parse_constraints(constraint)
+        except ConstraintError as error:
+            yield Mistake(path, str(error), constraint)
+            continue
+        meets = satisfies if "." in install else admits  # a branch alone leaves open which of its versions
+        if install and not meets(install, constraint):
+            problem = f'"{constraint}" does not allow {path[0]}.install, which is "{install}": set {path[0]}.install as well ("" for none)'
+            yield Mistake(path, problem, constraint)
+
+
+def _is_plain(value: Any) -> bool:
+    """What a document can hold; the check that has the parameter knows its very type."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))

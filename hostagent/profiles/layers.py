@@ -3,15 +3,17 @@
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hostagent.errors import HostagentError
+from hostagent.errors import HostagentError, did_you_mean
 from hostagent.profiles import files
 from hostagent.profiles.format import Rename, known
-from hostagent.smallfile import NotOwnError, is_absent, reason
-from hostagent.typed import ShapeError
+from hostagent.smallfile import STANDARD_INPUT, NotOwnError, is_absent, read_standard_input, reason
 
-NEXT_STEP = "See 'hostagent schema profile' and 'hostagent profile show default'"
+if TYPE_CHECKING:
+    from hostagent.profiles.mistakes import Place
+
+NEXT_STEP = "See 'hostagent schema profile'; 'hostagent profile init' prints every key with what it means"
 OWN = "What root obeys only root may write, nor put anything in its place: copy it to /etc/hostagent, as root"
 _MAX_PARENTS = 16
 
@@ -24,10 +26,12 @@ class Layer(NamedTuple):
     files: tuple[tuple[str, str], ...] = ()  # what it was read from: the name as `files.listed` gives it, the fingerprint
     warnings: tuple[str, ...] = ()  # sentences, without the label
     is_newer: bool = False  # it says a newer minor of the schema than ours
+    mistakes: "tuple[Place, ...]" = ()  # what it says that is wrong; `data` is without that
+    raw: bytes = b""  # the file, for the lines of later mistakes
 
 
 class Reader(NamedTuple):
-    """Reads layers of `kind`. A mistake in one is a ``HostagentError`` that names it."""
+    """Reads layers of `kind`. What cannot be read at all is a ``HostagentError`` that names it."""
 
     kind: type
     renames: tuple[Rename, ...]
@@ -41,11 +45,11 @@ class Reader(NamedTuple):
             raise HostagentError(
                 f"profile {seen[0]!r} extends more than {_MAX_PARENTS} others in a row, wanted fewer", "Merge some of them"
             )
-        layer = self._file(name) if _is_path(name) else _built_in(name)
+        layer = self._file(name) if is_path(name) else _built_in(name)
         parent = str(layer.data.get("extends", "default" if name != "default" else ""))
         if parent:
-            yield from self.chain(beside(name, parent) if _is_path(name) else parent, (*seen, name))
-        yield layer._replace(data={"name": name, **layer.data})
+            yield from self.chain(beside(name, parent) if is_path(name) else parent, (*seen, name))
+        yield layer._replace(data={"name": layer.label, **layer.data})
 
     def site(self, path: str) -> Layer:
         """The site file. One that is not there overrides nothing, and is listed: it may appear. No `path`, no site file."""
@@ -56,36 +60,43 @@ class Reader(NamedTuple):
             raise HostagentError(f"profile {path}: {reason(error)}", NEXT_STEP) from error
         return Layer(path, {}, ((files.listed(path), files.ABSENT),) if path else ())
 
-    def known(self, label: str, data: Mapping[str, Any]) -> Layer:
-        """Data of any origin."""
-        try:
-            found = known(self.kind, data, f"profile {label}", self.renames)
-        except ShapeError as error:
-            raise HostagentError(str(error), NEXT_STEP) from error
-        return Layer(label, found.data, (), found.warnings, found.is_newer)
+    def known(self, label: str, data: Mapping[str, Any], raw: bytes = b"") -> Layer:
+        """Data of any origin; `raw` is the file that it stands in, if any."""
+        found = known(self.kind, data, self.renames)
+        layer = Layer(label, found.data, (), found.warnings, found.is_newer, (), raw)
+        if not found.mistakes:
+            return layer
+        from hostagent.profiles.mistakes import placed
+
+        return layer._replace(mistakes=tuple(placed(label, raw, found.mistakes)))
 
     def _file(self, path: str) -> Layer:
         from hostagent.yamlfile import YamlError, parse_yaml  # a host without profiles of its own pays for no YAML
 
+        is_standard = path == STANDARD_INPUT
+        label = "standard input" if is_standard else path
         try:
-            raw = files.read(path, self.owners)
+            raw = read_standard_input(files.MAX_BYTES) if is_standard else files.read(path, self.owners)
             data = parse_yaml(raw)
         except NotOwnError as error:
-            raise HostagentError(f"profile {path}: {reason(error)}", OWN) from error
-        except (OSError, YamlError) as error:
-            shown = reason(error) if isinstance(error, OSError) else error
-            raise HostagentError(f"profile {path}: {shown}", NEXT_STEP) from error
+            raise HostagentError(f"profile {label}: {reason(error)}", OWN) from error
+        except OSError as error:
+            raise HostagentError(f"profile {label}: {reason(error)}", NEXT_STEP) from error
+        except YamlError as error:
+            from hostagent.profiles.mistakes import Place, ProfileError
+
+            raise ProfileError([Place(label, error.line, f"cannot read this YAML: {error.problem}")]) from error
         data = {} if data is None else data  # an empty file overrides nothing
         if not isinstance(data, dict):
-            raise HostagentError(
-                f"profile {path}: found a {'list' if isinstance(data, list) else 'single value'}, wanted keys and values", NEXT_STEP
-            )
-        return self.known(path, data)._replace(files=((files.listed(path), files.fingerprint(raw)),))
+            kind = "list" if isinstance(data, list) else "single value"
+            raise HostagentError(f"profile {label}: found a {kind}, wanted keys and values", NEXT_STEP)
+        listed = () if is_standard else ((files.listed(path), files.fingerprint(raw)),)
+        return self.known(label, data, raw)._replace(files=listed)
 
 
 def beside(path: str, parent: str) -> str:
     """A parent that is a file is found from the file that names it."""
-    return os.path.join(os.path.dirname(path), parent) if _is_path(parent) else parent
+    return os.path.join(os.path.dirname(path), parent) if is_path(parent) else parent
 
 
 def warnings(layers: Iterable[Layer]) -> tuple[str, ...]:
@@ -100,9 +111,10 @@ def warnings(layers: Iterable[Layer]) -> tuple[str, ...]:
 def _built_in(name: str) -> Layer:
     """Its keys need no look of their own: a test holds them."""
     if name not in files.names():
+        beside_us = next((path for path in (f"./{name}", f"{name}.yaml", f"{name}.yml") if name and _is_there(path)), "")
+        hint = f"; did you mean the file {beside_us}?" if beside_us else did_you_mean(name, files.names())
         raise HostagentError(
-            f"found no profile {name!r}, wanted a file or one of {', '.join(files.names())}",
-            "Run 'hostagent profile list'",
+            f"found no profile {name!r:.80}, wanted a file or one of {', '.join(files.names())}{hint}", "Run 'hostagent profile list'"
         )
     file = files.listed(name, built_in=True)
     try:
@@ -114,5 +126,13 @@ def _built_in(name: str) -> Layer:
     return Layer(name, data, ((file, files.fingerprint(raw)),))
 
 
-def _is_path(name: str) -> bool:
-    return os.sep in name or name.endswith((".yaml", ".yml"))
+def _is_there(path: str) -> bool:
+    try:
+        return not is_absent(path)
+    except OSError:
+        return False
+
+
+def is_path(name: str) -> bool:
+    """Whether a profile's name means a file: a path, or - for standard input."""
+    return name == STANDARD_INPUT or os.sep in name or name.endswith((".yaml", ".yml"))

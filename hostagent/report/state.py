@@ -89,8 +89,12 @@ def read(path: str, now: float) -> State:
         if data["schema_version"] not in _READ:
             return State({}, f"{path} has schema_version {data['schema_version']!r}, wanted {' or '.join(map(str, _READ))}")
         damage = _damage(data)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        damage = f"{type(error).__name__}: {error}"
+    except KeyError as error:
+        damage = f"it has no {error.args[0]!s:.60}"
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        damage = "not JSON" if raw.strip() else "it is empty"
+    except (ValueError, TypeError, RecursionError) as error:
+        damage = str(error)[:200] if isinstance(error, ValueError) else "it has another shape"
     if damage:
         return State({}, f"{path} is damaged ({damage})")
     return State(data, _stale(data, now))

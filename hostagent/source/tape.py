@@ -13,6 +13,7 @@ from hostagent import __version__
 from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, Why
+from hostagent.smallfile import STANDARD_INPUT, read_standard_input
 from hostagent.source.base import MAX_TIME, MIB, Answer
 from hostagent.source.keep import Filtered, Keep
 from hostagent.visible import visible
@@ -21,6 +22,7 @@ from hostagent.vocabulary import Kind
 SCHEMA_VERSION = 1
 #: What is read of a snapshot from anywhere. One of 64 GPUs and 2,000 packages has less than a megabyte.
 MAX_BYTES = 16 * MIB
+_OTHER_VERSION = "Read it with the hostagent that recorded it, or record it again with 'hostagent snapshot save FILE'"
 _MAX_VALUES, _MAX_DEPTH, _MAX_DIGITS = 2_000_000, 32, 40
 #: So few values can be as deep as the parser goes.
 _SHALLOW = 20_000
@@ -123,25 +125,42 @@ def dumps(tape: Tape) -> str:
 
 
 def load(path: str) -> Tape:
-    """The tape in `path`, or in ``tape.json`` of that directory. Raises ``HostagentError``."""
+    """The tape in `path`, in ``tape.json`` of that directory, or in standard input where `path` is ``-``. Raises ``HostagentError``."""
     from hostagent.typed import ShapeError, build
 
     path = os.path.join(path, "tape.json") if os.path.isdir(path) else path
     next_step = "Record one with 'hostagent snapshot save FILE'"
     try:
-        data = parse_tape(_data(path))
-        if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
-            raise HostagentError(f"{path} is no snapshot of schema_version {SCHEMA_VERSION}", next_step)
+        read = _data(path)
+        path = "standard input" if path == STANDARD_INPUT else path
+        data = parse_tape(read)
+        if not isinstance(data, dict) or "answers" not in data or "schema_version" not in data:
+            kind = "a report" if isinstance(data, dict) and "findings" in data else "JSON of another kind"
+            raise HostagentError(f"{path} is not a hostagent snapshot ({kind})", next_step)
+        if data["schema_version"] != SCHEMA_VERSION:
+            raise HostagentError(
+                f"{path} is a snapshot of schema_version {data['schema_version']!r:.20}, wanted {SCHEMA_VERSION}", _OTHER_VERSION
+            )
         tape: Tape = build(Tape, data, f"snapshot {path}")
     except OSError as error:
         raise HostagentError(f"cannot read the snapshot {path}: {(error.strerror or str(error)).lower()}", next_step) from error
     except ShapeError as error:
         raise HostagentError(str(error), next_step) from error
+    except json.JSONDecodeError as error:
+        raise HostagentError(f"{path} is not a hostagent snapshot ({_not_json(read, error.lineno)})", next_step) from error
+    except UnicodeDecodeError as error:
+        raise HostagentError(f"{path} is not a hostagent snapshot (not JSON, nor any text)", next_step) from error
     except (ValueError, RecursionError) as error:
-        raise HostagentError(f"{path} is no snapshot: {str(error)[:200] or type(error).__name__}", next_step) from error
+        raise HostagentError(f"{path} is not a hostagent snapshot: {str(error)[:200] or type(error).__name__}", next_step) from error
     if not abs(tape.recorded_at) < MAX_TIME:
-        raise HostagentError(f"{path} is no snapshot: recorded_at is no time", next_step)
+        raise HostagentError(f"{path} is not a hostagent snapshot: recorded_at is no time", next_step)
     return tape
+
+
+def _not_json(data: bytes, line: int) -> str:
+    """Where a snapshot was cut off or edited the line helps; what never was one has none."""
+    start = data.lstrip()[:1]
+    return f"damaged JSON, line {line}" if start == b"{" else "not JSON" if start else "it is empty"
 
 
 def parse_tape(data: bytes) -> Any:
@@ -222,6 +241,8 @@ def _refuse_depth(found: Any) -> None:
 
 
 def _data(path: str) -> bytes:
+    if path == STANDARD_INPUT:
+        return read_standard_input(MAX_BYTES)
     from hostagent.source.files import Files
     from hostagent.source.paths import Root
 

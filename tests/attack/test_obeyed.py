@@ -290,7 +290,7 @@ def test_validate_imports_nothing_of_it_and_says_what_it_did_not_verify(catalogu
         "not verified: the catalogue eve_checks, and what 'checks' says of its checks; 'hostagent checks list --profile FILE' imports it"
     ]
     catalogue.profile.write_text("catalogues: [hostagent_checks, eve_checks]\nchecks: {gpu.presence: {off: y}}\n")
-    assert "checks names 'gpu.presence'" in catalogue("profile", "validate").stderr
+    assert "no check gpu.presence; did you mean gpu.present?" in catalogue("profile", "validate").stderr
 
 
 class TestStatus:

@@ -32,13 +32,13 @@ def test_a_family_and_a_check_can_be_selected_and_a_typing_error_is_named():
     assert {one.id.split(".")[0] for one in select(CHECKS, ["gpu"])} == {"gpu"}
     assert [one.id for one in select(CHECKS, ["gpu.row_remap", "gpu.row_remap"])] == ["gpu.row_remap"]
     for name in ("gp", "gpu.", "", "gpu.row_rema"):
-        with pytest.raises(HostagentError, match="found no check or family"):
+        with pytest.raises(HostagentError, match="no check or family"):
             select(CHECKS, [name])
 
 
 def test_a_profile_that_names_a_check_nobody_has_is_told_the_nearest():
     profile = load_profile("default", site_file="/nonexistent", overlay={"checks": {"gpu.row_remaps": {"off": "x"}}})
-    with pytest.raises(HostagentError, match=r"gpu\.row_remaps.*Did you mean gpu\.row_remap\?"):
+    with pytest.raises(HostagentError, match=r"profile overlay: no check gpu\.row_remaps; did you mean gpu\.row_remap\?"):
         refuse_unknown_ids(CHECKS, profile)
 
 
@@ -59,7 +59,7 @@ def test_checks_and_parameters_that_only_a_newer_catalogue_has_are_left_out_with
 def test_beside_a_newer_layer_those_of_ours_stay_strict(tmp_path):
     (tmp_path / "newer.yaml").write_text("schema_version: '1.999'\nchecks: {gpu.later: {off: x}}\n")
     (tmp_path / "ours.yaml").write_text("extends: newer.yaml\nchecks: {gpu.row_remaps: {off: x}}\n")
-    with pytest.raises(HostagentError, match=r"profile .*ours\.yaml: checks names 'gpu\.row_remaps'"):
+    with pytest.raises(HostagentError, match=r"ours\.yaml:2: no check gpu\.row_remaps"):
         refuse_unknown_ids(CHECKS, load_profile(str(tmp_path / "ours.yaml"), site_file=""))
 
 

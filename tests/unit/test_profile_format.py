@@ -74,9 +74,9 @@ def test_keys_that_only_a_newer_schema_has_are_ignored_with_a_warning_each(write
         f"profile {path}: {key}" for key in ("later", "gpus.sparkle", "checks.gpu.xid.until", "checks.gpu.xid.params.x")
     ]
     assert not {"later.a.b", "gpus.sparkle", "checks.gpu.xid.until"} & set(loaded.origins)
-    with pytest.raises(HostagentError, match="unknown key 'later'"):
+    with pytest.raises(HostagentError, match="later: unknown key"):
         load(write(text), site_file=NO_SITE)
-    with pytest.raises(HostagentError, match="unknown key 'later'"):
+    with pytest.raises(HostagentError, match="later: unknown key"):
         load(write(f"schema_version: '1.{SCHEMA_MINOR}'\n" + text), site_file=NO_SITE)
 
 
@@ -97,7 +97,7 @@ def test_a_newer_schema_excuses_no_wrong_value(write, text):
 
 def test_a_layer_of_our_schema_is_strict_beside_one_of_a_newer(write):
     parent = write(NEWER + "gpus: {sparkle: 1}\n", "parent.yaml")
-    with pytest.raises(HostagentError, match=r"site\.yaml\.gpus: found the unknown key 'sparkle'"):
+    with pytest.raises(HostagentError, match=r"site\.yaml:2: gpus\.sparkle: unknown key"):
         load(site_file=write(f"extends: {parent}\ngpus: {{sparkle: 2}}\n", "site.yaml"))
 
 
@@ -153,13 +153,13 @@ def test_a_key_works_under_its_old_name_with_a_warning(write, old, new, path):
     assert sentence.startswith(f"profile {loaded.origin(path)}: ")
     assert re.search(r" is called .* today: the old name works until hostagent 0\.[34]$", sentence)
     assert today.warnings == ()
-    with pytest.raises(HostagentError, match=r"unknown key|found the unknown") if "checks" not in old else contextlib.nullcontext():
+    with pytest.raises(HostagentError, match="unknown key") if "checks" not in old else contextlib.nullcontext():
         load("default", site_file=write(old + "\n"))
 
 
 def test_both_names_in_one_layer_are_a_mistake_and_in_two_the_later_layer_wins(write):
     both = write("gpu_count: 8\ngpus: {count: 8}\n", "both.yaml")
-    with pytest.raises(HostagentError, match=r"both\.yaml: found both gpu_count and gpus\.count") as caught:
+    with pytest.raises(HostagentError, match=r"both\.yaml:1: gpu_count: found both gpu_count and gpus\.count") as caught:
         load(both, site_file=NO_SITE, renames=TABLE)
     assert caught.value.next_step
     below = write("gpu_count: 8\n", "below.yaml")
@@ -172,9 +172,12 @@ def test_both_names_in_one_layer_are_a_mistake_and_in_two_the_later_layer_wins(w
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("gpu_count: many\n", r"gpus\.count: found str 'many', wanted a whole number \(gpu_count is called gpus\.count today"),
-        ("gpu_count: 8\ngpus: 5\n", r"gpus: found int 5, wanted a mapping"),
-        ("containers: 5\n", r"runtime: found int 5, wanted a mapping"),
+        (
+            "gpu_count: many\n",
+            r"mine\.yaml:1: gpu_count: found the text 'many', wanted a whole number \(gpu_count is called gpus\.count today",
+        ),
+        ("gpu_count: 8\ngpus: 5\n", r"mine\.yaml:2: gpus: found the number 5, wanted a mapping"),
+        ("containers: 5\n", r"mine\.yaml:1: containers: found the number 5, wanted a mapping \(containers is called runtime today"),
     ],
 )
 def test_a_wrong_value_under_an_old_name_is_told_with_both(write, text, message):

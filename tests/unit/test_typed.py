@@ -138,22 +138,22 @@ def test_what_is_written_is_read_back_the_same(data):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"leaves": [{"size": 1}, {"size": "x"}]}, r"tree\.leaves\[1\]\.size: found str 'x', wanted a whole number"),
+        ({"leaves": [{"size": 1}, {"size": "x"}]}, r"tree\.leaves\[1\]\.size: found the text 'x', wanted a whole number"),
         (
             {"leaves": [{"sise": 1}]},
-            r"tree\.leaves\[0\]: found the unknown key 'sise', wanted one of class, size, word \(did you mean size\?\)",
+            r"tree\.leaves\[0\]\.sise: unknown key; did you mean size\?",
         ),
         ({"leaves": [{}]}, r"tree\.leaves\[0\]: the key 'size' is missing"),
-        ({"leaves": "x"}, r"tree\.leaves: found str 'x', wanted a list"),
-        ({"pair": [1]}, r"tree\.pair: found list \[1\], wanted a list of 2"),
-        ({"table": []}, r"tree\.table: found list \[\], wanted a mapping"),
+        ({"leaves": "x"}, r"tree\.leaves: found the text 'x', wanted a list"),
+        ({"pair": [1]}, r"tree\.pair: found the list \[1\], wanted a list of 2"),
+        ({"table": []}, r"tree\.table: found the list \[\], wanted a mapping"),
         ({"table": {1: {"size": 1}}}, "wanted a text key"),
         ({"table": {"k": {"size": 1, "word": "c"}}}, r"tree\.table\.k\.word: found 'c', wanted one of a, b"),
-        ({"ratio": True}, r"tree\.ratio: found bool True, wanted a number"),
-        ({"on": 1}, r"tree\.on: found int 1, wanted true or false"),
+        ({"ratio": True}, r"tree\.ratio: found true, wanted a number"),
+        ({"on": 1}, r"tree\.on: found the number 1, wanted true or false"),
         ({"on": {"unread": "tired"}}, r"tree\.on\.unread: found 'tired', wanted one of absent"),
-        ({"either": []}, r"tree\.either: found list \[\], wanted a whole number or text"),
-        ({"text": "x" * 10000, "extra": 1}, "unknown key 'extra'"),
+        ({"either": []}, r"tree\.either: found the list \[\], wanted a whole number or text"),
+        ({"text": "x" * 10000, "extra": 1}, "tree.extra: unknown key"),
         ({"text": ["x" * 10000]}, r"x\.\.\., wanted text"),
     ],
 )
@@ -179,15 +179,15 @@ def test_a_field_called_as_no_python_name_can_be_has_its_key_in_the_data_alone()
     assert build(Leaf, {"size": 1, "class": "x"}, "leaf").classed == "x"
     assert plain(Leaf(1, classed="x")) == {"size": 1, "word": "a", "class": "x"}
     assert set(schema(Leaf)["properties"]) == {"size", "word", "class"}
-    with pytest.raises(ShapeError, match=r"unknown key 'classed'.*did you mean class\?"):
+    with pytest.raises(ShapeError, match=r"leaf\.classed: unknown key; did you mean class\?"):
         build(Leaf, {"size": 1, "classed": "x"}, "leaf")
 
 
 def test_unknown_keys_can_be_handed_to_the_caller_who_gets_all_the_rest():
     handed = []
     data = {**WHOLE, "extra": 1, "leaves": [{"size": 1, "extra": 2}], "table": {"k": {"size": 3, "extra": 3}}}
-    tree = build(Tree, data, "tree", unknown=lambda parent, key, where: handed.append((where, key, parent[key])))
+    tree = build(Tree, data, "tree", unknown=handed.append)
     assert tree == build(Tree, {**WHOLE, "leaves": [{"size": 1}], "table": {"k": {"size": 3}}}, "tree")
-    assert handed == [("tree", "extra", 1), ("tree.leaves[0]", "extra", 2), ("tree.table.k", "extra", 3)]
+    assert handed == [("extra",), ("leaves", 0, "extra"), ("table", "k", "extra")]
     with pytest.raises(ShapeError, match="wanted a whole number"):
         build(Tree, {**data, "leaves": [{"size": "x"}]}, "tree", unknown=lambda *_: None)

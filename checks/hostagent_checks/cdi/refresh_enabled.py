@@ -28,7 +28,7 @@ _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
     remedy=(
         Step(
             "restart_service",
-            "Enable them; in an image with --root=<directory> and without --now.",
+            "Enable the units; in an image without --now.",
             command="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
         ),
     ),
@@ -44,4 +44,4 @@ def refresh_enabled(
     weight: Literal["info"] | None = "info" if idle and is_spare(runtimes, launchers, cdi, toolkit, profile) else None
     for unit in idle:
         found, code = ("masked", "masked") if need(unit.masked) else (need(unit.state), "not-enabled")
-        yield fail(f"{unit.name} is {found}, wanted enabled", code=code, found=found, wanted="enabled", at_most=weight)
+        yield fail(f"{unit.name} is {found}", code=code, found=found, wanted="enabled", at_most=weight)

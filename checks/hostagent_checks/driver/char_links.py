@@ -5,6 +5,7 @@ After 'systemctl daemon-reload' NVML says "Unknown Error" in a container that wo
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.words import counted, first_of
 from hostagent.facts.driver import Driver
 
 
@@ -16,7 +17,7 @@ from hostagent.facts.driver import Driver
     remedy=(
         Step(
             "configure",
-            "Make the links at each boot, or let containers get GPUs by CDI.",
+            "Make the links; a udev rule can do that at each boot.",
             command="nvidia-ctk system create-dev-char-symlinks --create-all",
         ),
     ),
@@ -30,4 +31,5 @@ def char_links(driver: Driver) -> Findings:
     links = need(driver.char_links)
     missing = tuple(node.path for node in nodes if f"{node.major}:{node.minor}" not in links)
     if missing:
-        yield fail(f"/dev/char has no link to {', '.join(missing)}", code="missing", found=links, wanted=f"{len(nodes)} links")
+        found, wanted = counted(len(links), "link"), counted(len(nodes), "link")
+        yield fail(f"/dev/char has no link to {first_of(missing)}", code="missing", found=found, wanted=wanted)

@@ -17,7 +17,7 @@ from hostagent.facts.driver import Driver
         "driver.package_interrupted",
     ),
     headline="The NVIDIA kernel module is not loaded",
-    remedy=(Step("restart_service", "Load the module; if that fails, the kernel log says why.", command="modprobe nvidia"),),
+    remedy=(Step("restart_service", "Load the module; if that fails, 'journalctl -k -b -g nvidia' says why.", command="modprobe nvidia"),),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-module",),
     confirm=(
         "lsmod | grep nvidia",

@@ -15,7 +15,10 @@ from hostagent.knowledge.packages import MODULES_BESIDE_CUDA, driver_part
     severity="warning",
     since="0.1",
     headline="The packages of the driver come from more than one origin",
-    remedy=(Step("install", "Choose one origin, purge the packages of the other, and install the whole set from the one chosen."),),
+    remedy=(
+        Step("install", "Choose one origin, and remove the packages of the other."),
+        Step("install", "Install the whole driver from the origin that you chose."),
+    ),
     references=("NVIDIA Driver Installation Guide, section Ubuntu", "canonical ubuntu-drivers issues 59, 60"),
     confirm=(
         "apt-cache policy <package>  # Debian, Ubuntu",
@@ -27,8 +30,8 @@ def package_origin(packages: Packages) -> Findings:
     ours = [(need(one.origin), one.name) for one in parts]
     known = {origin for origin, _ in ours if origin != "unknown"}
     if not known:
-        skip("no package of the driver tells where it comes from")
+        skip("where the driver's packages come from is not known")
     if len(known) > 1:
         found = " and ".join(sorted(known))
         evidence = tuple(f"{name}: {origin}" for origin, name in sorted(ours))
-        yield fail("driver packages of two origins", code="mixed", found=found, wanted="one origin", evidence=evidence)
+        yield fail(f"driver packages come from {found}", code="mixed", found=found, wanted="one origin", evidence=evidence)

@@ -1,17 +1,19 @@
 """The GPU had memory errors that ECC could not correct, since its driver was loaded.
 
 Each of them ended a program or spoiled its data. An error in the GPU's memory for which a row waits to be remapped is contained:
-the GPU goes on, and a reset in a service window fixes it, so this warns. Errors in SRAM, and those for which no remap waits, fail.
-The counters restart when the driver is loaded or the GPU is reset; `gpu.ecc_lifetime` has those of the GPU's life. Remaps,
-the SRAM threshold and earlier faults have their own checks. If the log of this boot says that an error of this GPU
-was not contained (Xid 95), the check fails.
+the GPU goes on and a reset repairs it, so it warns. Errors in SRAM, and those for which no remap waits, fail.
+The counters start again when the driver is loaded or the GPU is reset; `gpu.ecc_lifetime` has those of the GPU's life. They tell nothing
+of remaps, of the SRAM threshold, or of faults before: each has its own check. Where the log of this boot says that an error of this GPU
+was not contained (Xid 95) it fails.
 """
 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.derived.words import counted
 from hostagent.facts.gpu import Ecc, Gpu, GpuEvents
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import REPLACE_IF_BACK, RESET, RESET_WHEN_IDLE
 
 
 class Params(NamedTuple):
@@ -21,10 +23,7 @@ class Params(NamedTuple):
 
 
 _UNCONTAINED = 95
-_LATER = (
-    Step("reset_gpu", "Reset the GPU when the node is next idle: a row waits to be remapped."),
-    Step("replace", "Have the GPU replaced.", if_back=True),
-)
+_LATER = (RESET_WHEN_IDLE, REPLACE_IF_BACK)
 
 
 @check(
@@ -32,10 +31,11 @@ _LATER = (
     severity="critical",
     since="0.1",
     because=("gpu.xid",),
-    headline="{device} has an uncorrectable memory error",
+    headline="{device} has had an uncorrectable memory error",
     remedy=(
-        Step("reset_gpu", "Reset the GPU, then run 'dcgmi diag -r 3'."),
-        Step("replace", "Have the GPU replaced.", if_back=True),
+        RESET,
+        Step("rerun", "Test the GPU, then run hostagent again.", command="dcgmi diag -r 3"),
+        REPLACE_IF_BACK,
     ),
     references=("NVIDIA GPU Memory Error Management", "NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors"),
     confirm=(
@@ -48,7 +48,7 @@ def ecc_uncorrectable(gpu: Gpu, events: GpuEvents, params: Params) -> Findings:
     errors = need(ecc.volatile_uncorrectable)
     if errors <= params.max_errors:
         return
-    text = f"{errors} uncorrectable memory errors since the driver was loaded"
+    text = f"{counted(errors, 'uncorrectable memory error')} since the driver was loaded"
     wanted = f"<= {params.max_errors}"
     if _in_sram(ecc):
         sram = need(ecc.volatile_sram_uncorrectable)

@@ -9,7 +9,7 @@ from hostagent.facts.gpu import Gpu
     severity="warning",
     since="0.1",
     headline="The InfoROM of {device} is corrupt",
-    remedy=(Step("replace", "Have the GPU reflashed or replaced by its vendor."),),
+    remedy=(Step("replace", "Have the GPU's vendor reflash or replace it."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceValidateInforom",),
     confirm=(
         "nvidia-smi -q -i <address> | grep -i -A6 inforom",
@@ -18,4 +18,4 @@ from hostagent.facts.gpu import Gpu
 )
 def inforom(gpu: Gpu) -> Findings:
     if not need(gpu.inforom_valid):
-        yield fail("the InfoROM is corrupt", code="corrupt", found="corrupt", wanted="valid")
+        yield fail("the InfoROM is corrupt, by its own checksums", code="corrupt", found="corrupt", wanted="valid")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.ladder import RESET_ALL
 
 
 class Params(NamedTuple):
@@ -16,13 +17,13 @@ class Params(NamedTuple):
 
 
 @check(
-    title="The GPU's NVLinks count few errors",
+    title="The GPU's NVLinks have few errors",
     severity="warning",
     since="0.1",
-    headline="NVLinks of {device} count errors",
+    headline="NVLinks of {device} have many errors",
     remedy=(
-        Step("reset_gpu", "Reset the GPUs of the node, then see whether the counter grows."),
-        Step("replace", "Check the bridge, or have the baseboard serviced.", if_back=True),
+        RESET_ALL,
+        Step("replace", "Check the NVLink bridge, or have the baseboard serviced.", if_back=True),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetNvLinkErrorCounter",),
     confirm=("nvidia-smi nvlink -e -i <address>",),
@@ -32,5 +33,5 @@ def nvlink_errors(gpu: Gpu, params: Params) -> Findings:
     for link in links:
         errors = need(link.errors)
         if errors > params.max_errors_per_link:
-            text = f"NVLink {link.index} counts many errors since the driver was loaded"
+            text = f"NVLink {link.index} has had {errors} errors since the driver was loaded"
             yield warn(text, code="errors", found=errors, wanted=f"<= {params.max_errors_per_link}")

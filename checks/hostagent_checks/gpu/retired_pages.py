@@ -2,8 +2,10 @@
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, check, fail, need
+from hostagent.derived.words import counted
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.ladder import REPLACE
 
 
 class Params(NamedTuple):
@@ -16,8 +18,8 @@ class Params(NamedTuple):
     title="The GPU has few retired memory pages",
     severity="warning",
     since="0.1",
-    headline="{device} has {found} retired memory pages",
-    remedy=(Step("replace", "Have the GPU replaced: 60 retired pages are NVIDIA's limit."),),
+    headline="{device} has too many retired memory pages",
+    remedy=(REPLACE,),
     references=("NVIDIA Dynamic Page Retirement, section RMA Eligibility",),
     confirm=("nvidia-smi -q -i <address> -d PAGE_RETIREMENT",),
 )
@@ -25,4 +27,9 @@ def retired_pages(gpu: Gpu, params: Params) -> Findings:
     pages = need(gpu.retired_pages)
     retired = pages.single_bit + pages.double_bit
     if retired > params.max_pages:
-        yield fail(f"{retired} pages retired in the GPU's life", code="many", found=retired, wanted=f"<= {params.max_pages}")
+        yield fail(
+            f"{counted(retired, 'memory page')} retired in the GPU's life; NVIDIA replaces a GPU at 60",
+            code="many",
+            found=retired,
+            wanted=f"<= {params.max_pages}",
+        )

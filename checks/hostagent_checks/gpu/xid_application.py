@@ -11,11 +11,14 @@ from ._xids import describe, logged
 
 
 @check(
-    title="The kernel log of this boot has no fault of a program on a GPU",
+    title="The kernel log of this boot shows no program that faulted on a GPU",
     severity="info",
     since="0.1",
     headline="A program made {device} log {found}",
-    remedy=(Step("none", "Look at the program that the line names; run 'dcgmi diag -r 3' if several programs cause it on one GPU."),),
+    remedy=(
+        Step("none", "Look at the program that the log line names."),
+        Step("none", "If several programs fault on this GPU alone, test it."),
+    ),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
     confirm=(
         "journalctl -k -g Xid",

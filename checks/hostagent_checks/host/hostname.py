@@ -1,4 +1,4 @@
-"""The host has no name of its own, so reports, labels and Slurm cannot tell it from its neighbours.
+"""The host has no name of its own, so reports, labels and Slurm cannot tell it from others.
 
 Images that were never given a name call themselves ``localhost``; a cluster in which two nodes do so mixes their verdicts.
 """

@@ -5,6 +5,7 @@ cuInit ends with error 999, and a CDI specification made in that state lacks the
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.boot import load_at_boot
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 
@@ -16,7 +17,7 @@ from hostagent.facts.kernel import Kernel
     because=("driver.loaded",),
     headline="The module nvidia_uvm is not loaded",
     remedy=(
-        Step("configure", "Put 'nvidia-uvm' into /etc/modules-load.d/nvidia-uvm.conf, so that each boot loads it."),
+        load_at_boot("nvidia-uvm"),
         Step("restart_service", "Load it now.", command="nvidia-modprobe -c0 -u"),
     ),
     references=("nvidia-modprobe(1)", "NVIDIA/nvidia-container-toolkit issue 1934"),

@@ -1,4 +1,4 @@
-"""There is no NVIDIA driver for this CPU architecture: no GPU job can run here.
+"""There is no NVIDIA driver for this CPU architecture.
 
 The Linux driver of the current branches is built for x86_64 and aarch64. A node of another kind is in the wrong pool.
 """
@@ -9,7 +9,7 @@ from hostagent.knowledge.os import ARCHITECTURES
 
 
 @check(
-    title="The driver exists for this architecture",
+    title="NVIDIA has a driver for this CPU architecture",
     severity="critical",
     since="0.1",
     headline="There is no NVIDIA driver for this CPU architecture",
@@ -21,4 +21,6 @@ def architecture(os: Os) -> Findings:
     found = need(os.arch)
     if found not in ARCHITECTURES:
         wanted = " or ".join(ARCHITECTURES)
-        yield fail(f"architecture {found}, wanted {wanted}", code="other-architecture", found=found, wanted=wanted)
+        yield fail(
+            f"the architecture is {found}, and NVIDIA's driver needs {wanted}", code="other-architecture", found=found, wanted=wanted
+        )

@@ -21,7 +21,7 @@ from ._choice import nvidia_handlers, skip_unserving
     remedy=(
         Step(
             "configure",
-            "Let the toolkit choose its mode, then start the containers again.",
+            "Let the toolkit choose its mode; containers that start from then on keep their GPUs.",
             command="nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto",
         ),
     ),
@@ -38,4 +38,9 @@ def gpu_lost_on_reload(
     nvidia_handlers(runtime)
     mode, driver = need(toolkit.mode), need(runtime.cgroup_driver)
     if mode == "legacy" and driver == "systemd":
-        yield fail("containers lose GPUs when systemd reloads", code="legacy-systemd", found="legacy with systemd", wanted="auto, or cdi")
+        yield fail(
+            "the toolkit's legacy mode with systemd's cgroups: containers lose GPUs at a reload",
+            code="legacy-systemd",
+            found="legacy with systemd",
+            wanted="auto, or cdi",
+        )

@@ -5,7 +5,7 @@ unit is enabled, or that runs. A configuration that a removed runtime left behin
 start containers by programs that need no daemon: Enroot or Apptainer under slurmd, or podman with a CDI specification of the GPUs.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.derived.access import podman_has_gpus, slurm_has_containers
 from hostagent.derived.serving import is_there
 from hostagent.facts.cdi import Cdi
@@ -16,8 +16,12 @@ from hostagent.profile import Profile
 from ._choice import who_serves
 
 _PODMAN = (
-    "For podman make a CDI specification: 'systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service'. Where jobs need a "
-    "daemon, install containerd, Docker or CRI-O."
+    Step(
+        "configure",
+        "Make a CDI specification: podman then gives containers GPUs.",
+        "systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    ),
+    Step("install", "If jobs need a runtime with a daemon, install containerd, Docker or CRI-O."),
 )
 
 
@@ -28,7 +32,11 @@ _PODMAN = (
     headline="No container runtime serves jobs",
     remedy=(
         Step("install", "Install containerd, Docker or CRI-O, and enable its service."),
-        Step("configure", "Configure it (containerd, docker, crio).", command="nvidia-ctk runtime configure --runtime=<runtime>"),
+        Step(
+            "rerun",
+            "Configure the nvidia runtime in it, then run hostagent again.",
+            command="nvidia-ctk runtime configure --runtime=<containerd, docker or crio>",
+        ),
     ),
     references=(
         "NVIDIA Container Toolkit, Installation Guide: configuring containerd",
@@ -39,29 +47,50 @@ _PODMAN = (
 def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     kind = profile.runtime.kind
     if kind == "none":
-        skip("the profile wants no container runtime")
+        skip("the profile asks for no container runtime")
     chosen = who_serves(runtimes, launchers, profile)
     for key in chosen.missing:
         yield fail(
-            f"the kubelet asks {key} for containers, which is not installed",
+            f"the kubelet uses {key}, which is not installed",
             code="kubelets-absent",
             found=_found(runtimes),
             wanted=key,
-            evidence=tuple(f"{one.unit} asks {need(one.endpoint)}" for one in need(launchers.kubelets) if need(one.runtime) == key),
-            remedy=f"Install {key}, or set the kubelet's containerRuntimeEndpoint to the runtime that is to serve it.",
+            evidence=tuple(f"{one.unit} uses {need(one.endpoint)}" for one in need(launchers.kubelets) if need(one.runtime) == key),
+            remedy=f"Install {key}, or set the kubelet's containerRuntimeEndpoint to another runtime.",
             action="install",
+            headline=f"The kubelet uses {key}, which is not installed",
         )
     if chosen.runtimes or chosen.missing:
         return
     if chosen.by == "none" and (slurm_has_containers(launchers) or podman_has_gpus(cdi, launchers)):
         return
+    if kind not in ("auto", "any"):
+        yield _another(kind, runtimes)
+        return
     installed = [one for one in runtimes if is_there(one)]
-    message = "no container runtime is in use" if installed and chosen.by == "none" else "no container runtime"
+    is_idle = installed and chosen.by == "none"
+    message = "no container runtime is in use" if is_idle else "no container runtime is installed"
     wanted = "containerd, docker or crio in use" if chosen.by == "none" else kind
-    remedy = ""
+    remedy: tuple[Step, ...] = ()
     if chosen.by == "none" and "podman" in need(launchers.programs):
         remedy = _PODMAN
-    yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy, action="install")
+    yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy)
+
+
+def _another(kind: str, runtimes: tuple[Runtime, ...]) -> Finding:
+    """The profile names a runtime that the host does not have."""
+    others = ", ".join(one.key for one in runtimes if is_there(one))
+    message = f"{kind} is not installed" + (f"; this host has {others}" if others else "")
+    remedy = f"Install {kind}, or set 'runtime.kind' in the profile to what this host uses."
+    return fail(
+        message,
+        code="absent",
+        found=_found(runtimes),
+        wanted=kind,
+        headline=f"The profile wants {kind}, which is not installed",
+        remedy=remedy,
+        action="install",
+    )
 
 
 def _found(runtimes: tuple[Runtime, ...]) -> tuple[str, ...]:
@@ -71,5 +100,5 @@ def _found(runtimes: tuple[Runtime, ...]) -> tuple[str, ...]:
 def _state(runtime: Runtime) -> str:
     state = runtime.state
     if isinstance(state, Unread):
-        return "has not started yet" if state.why == "not-running" else "its configuration cannot be read"
+        return "has not started yet" if state.why == "not-running" else "configuration could not be read"
     return state

@@ -13,11 +13,11 @@ from ._choice import skip_unserving
 
 
 @check(
-    title="The runtime is of a version whose rules are known",
+    title="hostagent knows the rules of this runtime version",
     severity="info",
     since="0.1",
-    headline="hostagent does not know the rules of this version of {device}",
-    remedy=(Step("none", "Nothing: upgrade hostagent when a version comes that knows it."),),
+    headline="hostagent does not know how this version of {device} reads its files",
+    remedy=(Step("none", "Nothing now. A newer hostagent may know this version."),),
     references=("containerd, Releases",),
     confirm=("containerd --version; dockerd --version; crio --version",),
 )
@@ -25,5 +25,5 @@ def version_known(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: La
     skip_unserving(runtime, runtimes, launchers, profile)
     if need(runtime.judged_as):
         version = runtime.version
-        found = f"{runtime.key} {'of an unknown version' if isinstance(version, Unread) else version}"
-        yield fail("judged by the newest known rules", code="newest-rules", found=found, wanted="a known version")
+        found = f"{runtime.key} {'with an unknown version' if isinstance(version, Unread) else version}"
+        yield fail(f"{found}: checked by the newest rules that are known", code="newest-rules", found=found, wanted="a known version")

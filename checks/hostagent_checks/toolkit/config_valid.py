@@ -18,7 +18,7 @@ _MODES = ("auto", "cdi", "csv", "jit-cdi", "legacy")
     remedy=(
         Step(
             "configure",
-            "Correct the named line, or write a new file.",
+            "Correct the file, or write a new one.",
             command="nvidia-ctk config default --output=/etc/nvidia-container-runtime/config.toml",
         ),
     ),
@@ -28,6 +28,6 @@ _MODES = ("auto", "cdi", "csv", "jit-cdi", "legacy")
 def config_valid(toolkit: Toolkit) -> Findings:
     path = need(toolkit.config_path)
     if error := need(toolkit.config_error):
-        yield fail(f"{path} cannot be read", code="unreadable", found=error, wanted="TOML of the toolkit")
+        yield fail(f"the toolkit cannot read {path}", code="unreadable", found=error, wanted="TOML of the toolkit")
     elif (mode := need(toolkit.mode)) not in _MODES:
-        yield fail(f"{path} names a mode that does not exist", code="unknown-mode", found=mode, wanted=", ".join(_MODES))
+        yield fail(f"{path} names the mode {mode}, which does not exist", code="unknown-mode", found=mode, wanted=", ".join(_MODES))

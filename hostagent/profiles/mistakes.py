@@ -1,0 +1,79 @@
+"""What is wrong with the files of a profile: all of it at once, each with its file, line and key, and how to write it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from hostagent.errors import HostagentError, at_once
+from hostagent.profiles.layers import NEXT_STEP
+from hostagent.typed import Mistake, dotted, shown
+
+_VERSIONS = {("driver", "version"), ("driver", "install"), ("toolkit", "version"), ("toolkit", "install"), ("cuda", "toolkit")}
+_OFF = 'write {off: "why"}: the reason is printed in every report'
+
+
+class Place(NamedTuple):
+    """Where a sentence belongs; line 0 where none is known."""
+
+    layer: str
+    line: int
+    sentence: str
+
+    @property
+    def key(self) -> str:
+        return self.sentence.partition(": ")[0]
+
+    @property
+    def text(self) -> str:
+        return f"{self.layer}:{self.line}: {self.sentence}" if self.line else f"profile {self.layer}: {self.sentence}"
+
+
+class ProfileError(HostagentError):
+    """All that is wrong with a profile. `rest` is the profile without it, where one can be made."""
+
+    def __init__(self, places: Iterable[Place], rest: Any = None, next_step: str = NEXT_STEP) -> None:
+        self.places = tuple(dict.fromkeys(places))
+        self.rest = rest
+        layers = list(dict.fromkeys(one.layer for one in self.places))
+        ordered = sorted(self.places, key=lambda one: (layers.index(one.layer), one.line))
+        message, details = at_once((one.text for one in ordered), "found {} mistakes in the profile:")
+        super().__init__(message, next_step, details)
+
+
+def placed(layer: str, raw: bytes, mistakes: Iterable[Mistake]) -> list[Place]:
+    """The mistakes of one layer. `raw` is its file, empty for one that is none."""
+    mistakes = tuple(mistakes)
+    if not mistakes:
+        return []
+    lines: Mapping[tuple[Any, ...], tuple[int, str]] = {}
+    if raw:
+        from hostagent.yamlfile import places  # only where there is a mistake
+
+        lines = places(raw)
+    return [_placed(layer, lines, one) for one in mistakes]
+
+
+def _placed(layer: str, lines: Mapping[tuple[Any, ...], tuple[int, str]], mistake: Mistake) -> Place:
+    path = mistake.path
+    while path and path not in lines:
+        path = path[:-1]
+    line, text = lines.get(path, (0, ""))
+    hint = _hint(mistake.path, mistake.value, text if path == mistake.path else "")
+    problem = hint or mistake.problem
+    # what names its key itself needs no second name of it
+    return Place(layer, line, problem if _names_itself(mistake) else f"{dotted(mistake.path)}: {problem}")
+
+
+def _names_itself(mistake: Mistake) -> bool:
+    return not mistake.path or mistake.problem.startswith(("no check ", "schema_version is "))
+
+
+def _hint(path: tuple[Any, ...], value: Any, text: str) -> str:
+    """How to write what people write otherwise, "" where nothing is known. `text` is what the file has."""
+    if path in _VERSIONS and isinstance(value, int | float) and not isinstance(value, bool):
+        text = text or str(value)
+        branch = ".*" if path[-1] != "install" and "." not in text else ""
+        return f'found the number {text}; quote it: {path[-1]}: "{text}{branch}"'
+    if value is ...:
+        return ""
+    is_off = path[:1] == ("checks",) and (len(path) == 2 or path[2:] == ("off",))
+    return f"found {shown(value)}; {_OFF}" if is_off and not isinstance(value, dict | list) else ""

@@ -1,0 +1,227 @@
+"""What is wrong with a profile: everything at once, each with file, line and key, and how to write it instead."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostagent.catalogue import OURS, load, refuse_unknown_ids, with_unknown_ids
+from hostagent.errors import HostagentError
+from hostagent.profile import Profile
+from hostagent.profile import load as load_profile
+from hostagent.profiles.files import names
+from hostagent.profiles.mistakes import ProfileError
+from hostagent.typed import plain, schema
+from hostagent.yamlfile import parse_yaml, places
+
+CHECKS = load([OURS])
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="b.yaml"):
+        path = tmp_path / name
+        path.write_text(content, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def mistake(path, site=""):
+    """What the command line raises, None where nothing is wrong."""
+    try:
+        refuse_unknown_ids(CHECKS, load_profile(path, site_file=site))
+    except ProfileError as error:
+        return with_unknown_ids(error)
+    except HostagentError as error:
+        return error
+    return None
+
+
+def told(path, site=""):
+    """All sentences, as the command line has them."""
+    error = mistake(path, site)
+    assert error.next_step
+    return error.details or (error.message,)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("# a\nchecks:\n  gpu.temprature: {off: x}\n", "b.yaml:3: no check gpu.temprature; did you mean gpu.temperature?"),
+        (
+            "checks: {host.clock_synchronised: off}",
+            "b.yaml:1: checks.host.clock_synchronised: found 'off'; write {off: \"why\"}: the reason is printed in every report",
+        ),
+        (
+            "checks:\n  host.clock_synchronised: {off: true}",
+            'b.yaml:2: checks.host.clock_synchronised.off: found true; write {off: "why"}: the reason is printed in every report',
+        ),
+        (
+            "checks: {gpu.lost: false}",
+            'b.yaml:1: checks.gpu.lost: found false; write {off: "why"}: the reason is printed in every report',
+        ),
+        (
+            "checks: {gpu.lost: {off: null}}",
+            'b.yaml:1: checks.gpu.lost.off: found nothing; write {off: "why"}: the reason is printed in every report',
+        ),
+        ("driver: {version: 580}", 'b.yaml:1: driver.version: found the number 580; quote it: version: "580.*"'),
+        ("driver: {install: 580}", 'b.yaml:1: driver.install: found the number 580; quote it: install: "580"'),
+        ("toolkit: {version: 1.20}", 'b.yaml:1: toolkit.version: found the number 1.20; quote it: version: "1.20"'),
+        ("cuda: {toolkit: 13}", 'b.yaml:1: cuda.toolkit: found the number 13; quote it: toolkit: "13.*"'),
+        (
+            'driver: {version: "580"}',
+            'b.yaml:1: driver.version: found \'580\', which is a branch and no version: write "580.*" for all of it, or ">=580"',
+        ),
+        ("checks: {'gpu.*': {off: x}}", "b.yaml:1: no check 'gpu.*': patterns are not supported; name each check"),
+        ("checks: {gpu: {off: x}}", "b.yaml:1: no check gpu: it is a family; name each check"),
+        ("checks: {zzz: {off: x}}", "b.yaml:1: no check zzz"),
+        (
+            "checks: {gpu.xid: {params: {ignor: [79]}}}",
+            "b.yaml:1: checks.gpu.xid.params.ignor: no such parameter; did you mean ignore?",
+        ),
+        (
+            "checks: {gpu.on_bus: {params: {x: 1}}}",
+            "b.yaml:1: checks.gpu.on_bus.params.x: no such parameter: gpu.on_bus has none",
+        ),
+        (
+            "checks:\n  gpu.xid:\n    params:\n      ignore: many\n",
+            "b.yaml:4: checks.gpu.xid.params.ignore: found the text 'many', wanted a list of whole numbers such as [79, 154]",
+        ),
+        (
+            "checks:\n  gpu.xid:\n    params:\n      ignore:\n      - 79\n      - x\n",
+            "b.yaml:6: checks.gpu.xid.params.ignore[1]: found the text 'x', wanted a whole number",
+        ),
+        (
+            "checks: {gpu.temperature: {params: {min_margin_celsius: .nan}}}",
+            "b.yaml:1: checks.gpu.temperature.params.min_margin_celsius: found nan, wanted texts, finite numbers, true or false",
+        ),
+        ("gpus:\n  cuont: 8\n", "b.yaml:2: gpus.cuont: unknown key; did you mean count?"),
+        ("gpus: {ecc: enbled}", "b.yaml:1: gpus.ecc: found 'enbled', wanted one of any, enabled, disabled; did you mean enabled?"),
+        (
+            'driver:\n  version: "590.*"\n',
+            'b.yaml:2: driver.version: "590.*" does not allow driver.install, which is "580": set driver.install as well ("" for none)',
+        ),
+        ("name: a\nname: b\n", "b.yaml:2: cannot read this YAML: found the key 'name' twice"),
+        ("a: &x 1\nb: *x\n", "b.yaml:2: cannot read this YAML: found an alias, wanted plain values"),
+        ("schema_version: 7\nnew: 1\n", 'b.yaml:1: schema_version is 7, wanted 1 or a text such as "1.0"'),
+    ],
+)
+def test_a_mistake_names_file_line_and_key_and_how_to_write_it(write, tmp_path, text, sentence):
+    assert told(write(text)) == (f"{tmp_path}/{sentence}",)
+
+
+def test_everything_is_told_at_once_in_the_order_of_the_lines_of_each_file(write, tmp_path):
+    write("gpus: {count: many}\nchecks:\n  gpu.xdi: {off: x}\n", "parent.yaml")
+    path = write("extends: parent.yaml\ntoolkit: {version: newest}\nchecks:\n  gpu.lsot: {}\n  gpu.lost: {sverity: info}\nnvml: maybe\n")
+    site = write("drivers: {}\n", "site.yaml")
+    assert [re.sub(r": .*", "", one.removeprefix(f"{tmp_path}/")) for one in told(path, site)] == [
+        "parent.yaml:1", "parent.yaml:3", "b.yaml:2", "b.yaml:4", "b.yaml:5", "b.yaml:6", "site.yaml:1",
+    ]  # fmt: skip
+
+
+def test_many_mistakes_are_counted(write):
+    sentences = told(write("".join(f"key{number}: 1\n" for number in range(500))))
+    assert len(sentences) == 21
+    assert sentences[-1].startswith("and ")
+
+
+def test_a_key_or_a_value_of_any_length_makes_a_short_sentence(write):
+    (sentence,) = told(write(f"? {'k' * 100_000}\n: 1\n"))
+    assert len(sentence) < 500
+    (sentence,) = told(write(f"gpus: {{product: [{'v' * 100_000}]}}\n"))
+    assert len(sentence) < 300
+    (sentence,) = told(write(f"? {'k' * 200}\n: 1\n".replace("? ", "checks:\n  ? ").replace("\n: 1", "\n  : {off: x}")))
+    assert len(sentence) < 300
+
+
+@pytest.mark.parametrize(("listed", "codes"), [("[62, 94]", (62, 94)), ('"62, 94"', (62, 94)), ("[]", ()), ('""', ()), ('"62,"', (62,))])
+def test_a_list_of_numbers_may_be_a_text_with_commas_as_before(write, listed, codes):
+    from hostagent.evaluate import params
+
+    loaded = load_profile(write(f"checks: {{gpu.xid: {{params: {{ignore: {listed}}}}}}}\n"), site_file="")
+    refuse_unknown_ids(CHECKS, loaded)
+    (xid,) = (one for one in CHECKS if one.id == "gpu.xid")
+    assert params(xid, loaded.profile.checks["gpu.xid"]).ignore == codes
+
+
+@pytest.mark.parametrize("version", ["13.0", "580.126.20", "1.19.0"])
+def test_a_version_alone_means_that_version(write, version):
+    from hostagent.facts.version import satisfies
+
+    loaded = load_profile(write(f'cuda: {{toolkit: "{version}"}}\n'), site_file="")
+    assert satisfies(version, loaded.profile.cuda.toolkit)
+    assert not satisfies(f"{version}.1", loaded.profile.cuda.toolkit)
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_a_built_in_profile_installs_it_accepts(name):
+    load_profile(name, site_file="")
+
+
+@pytest.mark.parametrize(
+    ("driver", "is_refused"),
+    [
+        ('version: "590.*", install: "590"', False),
+        ('version: "590.*", install: "580"', True),
+        ('version: "590.*", install: ""', False),
+        ('version: "580.126.20", install: "580"', False),
+        ('version: "580.126.20", install: "580.95.05"', True),
+        ('version: ">=580.95,<580.126", install: "580"', False),
+        ('version: "<580", install: "580"', True),
+        ('version: ">=590", install: "580"', True),
+        ('version: "", install: "470"', False),
+    ],
+)
+def test_a_version_to_install_must_be_one_that_is_accepted(write, driver, is_refused):
+    path = write(f"driver: {{{driver}}}\n")
+    if is_refused:
+        assert "does not allow driver.install" in told(path)[0]
+    else:
+        load_profile(path, site_file="")
+
+
+keys = st.sampled_from(["a", "b", "gpu.xid", "7", "on", "x y"])
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "text", "5"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(keys, values, min_size=1, max_size=4))
+@settings(deadline=None)
+def test_every_value_of_a_file_has_the_line_that_it_stands_in(data):
+    import yaml
+
+    text = yaml.dump(data, default_flow_style=False, default_style='"')
+    text = re.sub(r'!!\w+ "([^"]*)"', r"\1", text)  # numbers and words are plain
+    lines = text.splitlines()
+
+    def walk(value, path):
+        line, scalar = found[path]
+        if not isinstance(value, dict | list) and path:
+            last = path[-1]
+            assert str(last) in lines[line - 1] if isinstance(last, str) else lines[line - 1].lstrip().startswith("-")
+            assert scalar in lines[line - 1]
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+            walk(inner, (*path, key))
+
+    found = places(text.encode())
+    walk(parse_yaml(text.encode()), ())
+
+
+@given(st.dictionaries(st.sampled_from([*schema(Profile)["properties"], "nonsense"]), values, max_size=5))
+@settings(deadline=None, max_examples=200)
+def test_any_layer_loads_or_every_mistake_has_a_place(tmp_path_factory, data):
+    import json
+
+    path = tmp_path_factory.mktemp("any") / "b.yaml"
+    path.write_text(json.dumps(data, indent=1))
+    error = mistake(str(path))
+    if isinstance(error, ProfileError):
+        assert all(one.layer == str(path) and one.line >= 1 for one in error.places)
+        assert plain(error.rest.profile)
+    elif error:
+        assert "found no profile" in error.message or "extends itself" in error.message or "no such file" in error.message
