@@ -56,6 +56,6 @@ def test_the_lines_of_debian_install_it_and_the_first_run_works(suite, tmp_path)
     run = ["chroot", root, "bash", "-c", script]
     done = subprocess.run(run, env={**environment, **settings}, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root / "src", capture_output=True, text=True, check=True).stdout
     assert f"({head[:12]})" in done.stdout
     assert "\nNOT READY  GPU 4 (0000:9d:00.0) has fallen off the PCIe bus." in done.stdout
