@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help check test test-pythons fuzz attack lint bench docs schemas hosts lock clean
+.PHONY: help check test test-pythons fuzz attack lint bench docs schemas hosts golden look lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -43,6 +43,13 @@ docs: $(VENV)/.tests  ## write what is made from other files: built-in profiles 
 
 hosts: $(VENV)/.tests  ## rebuild and record the simulated hosts (root, gcc)
 	$(BIN)/python -m tests.trees.record
+	$(BIN)/python -m tests.golden
+
+golden: $(VENV)/.tests  ## write down what people see of the recorded hosts; read the difference before you commit it
+	$(BIN)/python -m tests.golden
+
+look: $(VENV)/.tests  ## pictures of the page of HTML, on a desk, on a phone, in the dark, on paper (Chromium); LOOK is the folder
+	$(BIN)/python -m tests.look $(LOOK)
 
 lock: $(VENV)/.tests  ## pin the test tools with their hashes
 	$(BIN)/python -m pip install --quiet uv

@@ -1,21 +1,36 @@
-"""Build hook: writes the commit into the wheel, for ``hostagent --version``."""
+"""Build hook: writes the commit into wheel and sdist, for ``hostagent --version``."""
 
 import os
 import subprocess
 import tempfile
+from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class CommitHook(BuildHookInterface):
-    """Adds ``hostagent/_commit.txt`` where the sources are a git checkout."""
+class CommitHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Adds ``hostagent/_commit.txt`` where the sources are a git checkout. An sdist carries it to the wheel that is built from it."""
 
-    def initialize(self, version: str, build_data: dict) -> None:
-        if version == "editable" or not os.path.exists(os.path.join(self.root, ".git")):
-            return
-        asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.root, capture_output=True, text=True, check=False)  # noqa: S607
-        if asked.returncode == 0:
-            path = os.path.join(tempfile.mkdtemp(), "_commit.txt")
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        commit = "" if version == "editable" else _commit(self.root)
+        if commit:
+            self._folder = tempfile.TemporaryDirectory()
+            path = os.path.join(self._folder.name, "_commit.txt")
             with open(path, "w", encoding="ascii") as stream:
-                stream.write(asked.stdout)
+                stream.write(f"{commit}\n")
             build_data["force_include"][path] = "hostagent/_commit.txt"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if hasattr(self, "_folder"):
+            self._folder.cleanup()
+
+
+def _commit(root: str) -> str:
+    """The commit of the checkout at `root`, "" where that is no checkout or git cannot be asked."""
+    if not os.path.exists(os.path.join(root, ".git")):
+        return ""
+    try:
+        asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)  # noqa: S607
+    except OSError:
+        return ""
+    return asked.stdout.strip() if asked.returncode == 0 else ""

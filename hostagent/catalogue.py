@@ -199,7 +199,7 @@ def _family(package: ModuleType) -> Family:
 def _members(package: ModuleType, form: str) -> dict[str, str]:
     """Names of the packages or modules of `package` with their files, but for those that the checks of a family share (``_name``).
 
-    pkgutil lists the same in ten times the time: 4 ms of a start.
+    pkgutil lists the same in ten times the time: 4 ms of each start.
     """
     found = {entry.partition(".")[0]: path for path in getattr(package, "__path__", ()) for entry in os.listdir(path)}
     files = {name: os.path.join(found[name], form.format(name)) for name in sorted(found) if not name.startswith("_")}

@@ -1,12 +1,18 @@
-"""Pages about checks, made from the checks' own data: what ``checks show`` prints and what ``checks/docs`` holds."""
+"""Pages about checks, made from the checks' own data: what ``checks show`` prints and what ``checks/docs`` holds.
+
+A page answers in the order in which somebody with a broken host asks: what is wrong, is it so, how is it fixed, what comes after that.
+"""
 
 import inspect
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from hostagent.check import Check
+from hostagent.check import Check, Step
 from hostagent.facts.frozen import called_of
+from hostagent.knowledge.ladder import ENDS_JOBS
+from hostagent.links import parts
 from hostagent.steps import in_words
 
 _MEANS = {
@@ -14,87 +20,168 @@ _MEANS = {
     "warning": "warning: a failure makes the host degraded",
     "info": "info: worth knowing, never counts against the host",
 }
-_SECURITY = "security: what it counts is the profile's `security` (advisory: in no verdict), or its severity under `checks`"
-_SCOPES = {"node": "node: counts for every job", "fabric": "fabric: counts for multi-node jobs"}
+_AXES = {
+    "fitness": "",
+    "security": "security: the profile's `security` says what a finding counts (by default it is an advisory, in no verdict)",
+}
+_SCOPES = {"node": "node: counts for every job", "fabric": "fabric: counts for multi-node jobs only"}
+_DRAIN = """\
+Drain the node first: these steps end the jobs that run on it.
+   ```sh
+   kubectl drain <node> --ignore-daemonsets --delete-emptydir-data  # Kubernetes
+   scontrol update nodename=<node> state=drain reason="hostagent {id}"  # Slurm
+   ```"""
+_RESUME = ("kubectl uncordon <node>  # Kubernetes", "scontrol update nodename=<node> state=resume  # Slurm")
+_COMMAND = re.compile(r"(?<!\w)'([^'`]+)'(?!\w)")
 
 
-def render_page(one: Check) -> str:
-    """One check as Markdown."""
-    parts = [f"# {one.id}", f"**{one.title}.**", inspect.cleandoc(one.doc), _table(_properties(one))]
-    parts += ["## Remedy", in_words(one.remedy)]
-    if one.inputs.params:
-        parts += ["## Parameters", _parameters(one, one.inputs.params[1]())]
-    if one.owns:
-        parts += ["## Owned absence", _owned(one)]
-    if one.proved_by:
-        parts += ["## Proved by", _proofs(one)]
-    if one.references:
-        parts += ["## References", "\n".join(f"- {reference}" for reference in one.references)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+def render_page(one: Check, *, folds: bool = False) -> str:
+    """One check as Markdown: links and folds for a viewer with `folds`, else bare addresses and headings for a terminal."""
+    what, _, more = inspect.cleandoc(one.doc).partition("\n\n")
+    sections = [
+        ("", f"# {one.id}"),
+        ("", f"**{_joined(what)}**" if what else f"**{_unfilled(one.headline)}**" if one.headline else ""),
+        ("", more),
+        ("", f"It passes when this holds: {_sentence(one.title)}"),
+        ("", _look_first(one, folds)),
+        ("Confirm it by hand", _commands(one.confirm)),
+        ("Fix it", _steps(one, folds)),
+        ("Afterwards", _afterwards(one)),
+        ("Parameters", _parameters(one, one.inputs.params[1]) if one.inputs.params else ""),
+        ("What it counts", _bullets(_weight(one, folds))),
+        ("Links", _bullets("".join(_link(part.text, part.url, folds) for part in parts(name)) for name in one.references)),
+    ]
+    shown = [f"## {name}\n\n{text}" if name else text for name, text in sections if text]
+    return "\n\n".join([*shown, _folded(_bullets(_inputs(one)), folds)]) + "\n"
 
 
 def render_index(checks: Iterable[Check], folder: str) -> str:
-    """A table a family; pages are linked in `folder`."""
-    parts = []
+    """A table per family; pages are linked in `folder`."""
+    tables = []
     for family, members in groupby(sorted(checks, key=lambda one: one.id), _family):
         of_one = list(members)
         rows = "\n".join(f"| [{one.id}]({folder}/{one.id}.md) | {_cell(one.title)} | {one.severity} | {one.scope} |" for one in of_one)
         title = of_one[0].family.title
-        parts.append(f"## {family}{title and f': {title}'}\n\n| check | holds when | severity | scope |\n| --- | --- | --- | --- |\n{rows}")
-    return "\n\n".join(parts) + "\n"
+        tables.append(
+            f"## {family}{title and f': {title}'}\n\n| check | passes when | severity | scope |\n| --- | --- | --- | --- |\n{rows}"
+        )
+    return "\n\n".join(tables) + "\n"
 
 
 def _family(one: Check) -> str:
     return one.id.rpartition(".")[0]
 
 
-def _properties(one: Check) -> dict[str, str]:
-    return {
-        "severity": _MEANS[one.severity],
-        "scope": _SCOPES[one.scope],
-        **({"axis": _SECURITY} if one.axis == "security" else {}),
-        "judged": _judged(one),
-        "reads": ", ".join(_inputs(one)) or "nothing",
-        "since": one.since,
-    }
+def _look_first(one: Check, folds: bool) -> str:
+    if not one.because:
+        return ""
+    return f"Often it follows from something else: look first at {_names(one.because, folds, 'or')}. A report tells it under that finding."
 
 
-def _judged(one: Check) -> str:
-    return f"once for each {called_of(one.inputs.subject[1])}" if one.inputs.subject else "once for the host"
+def _steps(one: Check, folds: bool) -> str:
+    """The check's own steps, numbered; the drain comes before the first that ends jobs."""
+    if all(step.action == "none" for step in one.remedy):
+        return _quoted(in_words(one.remedy), folds)
+    lines = []
+    drained = False
+    for step in one.remedy:
+        if step.action in ENDS_JOBS and not drained:
+            lines.append(_DRAIN.format(id=one.id))
+            drained = True
+        lines.append(_step(step, folds))
+    numbered = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
+    return f"In general; `hostagent check --only {one.id}` prints the steps for what it finds on a host.\n\n{numbered}"
 
 
-def _inputs(one: Check) -> list[str]:
-    inputs = one.inputs
-    single = (*((inputs.subject[1],) if inputs.subject else ()), *inputs.facts.values())
-    named = [kind.__name__ for kind in single] + [f"all of {kind.__name__}" for kind in inputs.collections.values()]
-    return [*named, "the profile"] if inputs.profile else named
+def _step(step: Step, folds: bool) -> str:
+    text = _quoted(f"If it comes back: {step.text}" if step.if_back else step.text, folds)
+    return f"{text}\n   ```sh\n   {step.command}\n   ```" if step.command else text
 
 
-def _table(properties: Mapping[str, str]) -> str:
-    rows = "\n".join(f"| {name} | {_cell(value)} |" for name, value in properties.items())
-    return f"| | |\n| --- | --- |\n{rows}"
+def _quoted(text: str, folds: bool) -> str:
+    """A viewer sets as code what a text has between single quotes; an apostrophe stands after a letter."""
+    return _COMMAND.sub(r"`\1`", text) if folds else text
 
 
-def _parameters(one: Check, defaults: Any) -> str:
-    rows = "\n".join(f"| `{name}` | {_cell(_shown(getattr(defaults, name)))} |" for name in defaults._fields)
-    return f"A profile sets them under `checks: {{{one.id}: {{params: …}}}}`.\n\n| parameter | default |\n| --- | --- |\n{rows}"
+def _afterwards(one: Check) -> str:
+    again = _commands((f"hostagent check --only {one.id}",))
+    if not any(step.action in ENDS_JOBS for step in one.remedy):
+        return again
+    return f"{again}\n\nWhen it passes, check the whole host, then let jobs back:\n\n{_commands(('hostagent check', *_RESUME))}"
 
 
-def _shown(value: Any) -> str:
+def _commands(lines: Sequence[str]) -> str:
+    return "\n".join(("```sh", *lines, "```")) if lines else ""
+
+
+def _parameters(one: Check, params: type[Any]) -> str:
+    """Name, default, meaning; the meanings are lines ``name: meaning`` of the class's docstring."""
+    defaults = params()
+    lines = inspect.cleandoc(params.__doc__ or "").splitlines()
+    meanings = {name: meaning for name, colon, meaning in (line.partition(": ") for line in lines) if colon}
+    rows = "\n".join(f"| `{name}` | {_default(getattr(defaults, name))} | {_cell(meanings.get(name, ''))} |" for name in params._fields)
+    head = "| parameter | default | meaning |\n| --- | --- | --- |"
+    return f"A profile sets them under `checks: {{{one.id}: {{params: …}}}}`.\n\n{head}\n{rows}"
+
+
+def _default(value: Any) -> str:
     if isinstance(value, tuple):
         return f"`[{', '.join(map(str, value))}]`"
-    return str(value).lower() if isinstance(value, bool) else f"`{value}`"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`" if value != "" else "empty"
 
 
-def _owned(one: Check) -> str:
-    fields = ", ".join(f"`{path}`" for path in one.owns)
-    return f"This check fails where {fields} is absent; every other check that needs it does not apply then."
+def _weight(one: Check, folds: bool) -> Iterable[str]:
+    subject = f"once per {called_of(one.inputs.subject[1])}" if one.inputs.subject else "once per host"
+    proofs = (
+        f"if it cannot be checked, that counts in no verdict where {_names(one.proved_by, folds, 'and')} passed" if one.proved_by else ""
+    )
+    actions = [f"`{step.action}`" for step in one.remedy if step.action != "none"]
+    action = f"actions: {', '.join(dict.fromkeys(actions))}" if actions else ""
+    axis = _AXES[one.axis]
+    return filter(None, (_MEANS[one.severity], _SCOPES[one.scope], axis, f"runs {subject}, since {one.since}", action, proofs))
 
 
-def _proofs(one: Check) -> str:
-    names = " and ".join(f"[{proof}]({proof}.md)" for proof in one.proved_by)
-    return f"Where this check cannot judge, it counts in no verdict if {names} passed: they show the same function at work."
+def _inputs(one: Check) -> Iterable[str]:
+    inputs = one.inputs
+    single = (*((inputs.subject[1],) if inputs.subject else ()), *inputs.facts.values())
+    yield from (f"reads `{kind.__name__}`" for kind in single)
+    yield from (f"reads each `{kind.__name__}` of the host" for kind in inputs.collections.values())
+    if inputs.profile:
+        yield "reads the profile"
+    yield from (f"`{path}`: fails where it is absent; every other check that needs it is skipped then" for path in one.owns)
+
+
+def _folded(text: str, folds: bool) -> str:
+    title = "For developers: what it reads"
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>" if folds else f"## {title}\n\n{text}"
+
+
+def _names(ids: Sequence[str], folds: bool, last: str) -> str:
+    named = [f"[{name}]({name}.md)" if folds else name for name in ids]
+    return f" {last} ".join(filter(None, (", ".join(named[:-1]), named[-1])))
+
+
+def _link(text: str, url: str, folds: bool) -> str:
+    if not url or text == url:
+        return text
+    return f"[{text}]({url})" if folds else f"{text} <{url}>"
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _unfilled(headline: str) -> str:
+    return headline.replace("{device}", "a device").replace("{found}", "…").replace("{wanted}", "…")
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return _joined(text).replace("|", "\\|")

@@ -144,6 +144,7 @@ class Check(NamedTuple):
     proved_by: tuple[str, ...]  # ids of checks: where all of them pass, an unknown of this one stops no job
     because: tuple[str, ...]  # ids of checks: where one of them has a finding, those of this one are told under it
     headline: str  # what happened, with {device}, {found} and {wanted}; "" where the message says it
+    confirm: tuple[str, ...]  # shell commands that show the fault and change nothing: "lspci -s <address>  # what to look for"
 
 
 def check(
@@ -162,6 +163,7 @@ def check(
     part: PartName | None = None,
     proved_by: tuple[str, ...] = (),
     because: tuple[str, ...] = (),
+    confirm: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Findings]], Check]:
     """Declare a check. The function's annotations are its inputs: facts by type, ``Profile``, ``Params``.
 
@@ -170,7 +172,7 @@ def check(
     checks that show the same function at work now. Never of what nothing else shows: a GPU's health, what the log says, access.
     `because` are checks whose findings a reader wants to hear first, the likeliest first. `part` "" is for a check that judges something
     else than the part of its family. `headline` says what happened: "{device} has fallen off the PCIe bus". A `remedy` that is one text
-    is one step of that `action`. Raises ``ValueError``, which names the mistake.
+    is one step of that `action`. `confirm` are shell commands that show the fault. Raises ``ValueError``, which names the mistake.
     """
     _want("severity", severity, SEVERITIES)
     _want("scope", scope, SCOPES)
@@ -180,10 +182,9 @@ def check(
     def declare(function: Callable[..., Findings]) -> Check:
         inputs = resolve(function)
         _refuse_unknown_absences(owns, inputs)
-        doc = function.__doc__ or ""
-        said = (title, severity, scope, as_steps(remedy, action), references, since, owns, inputs, doc)
-        placed = (order, UNTITLED, axis, part, proved_by, because, headline)
-        return Check(function.__name__, function, *said, *placed)
+        named = (title, severity, scope, as_steps(remedy, action), references, since, owns, inputs, function.__doc__ or "")
+        placed = (order, UNTITLED, axis, part, proved_by, because, headline, confirm)
+        return Check(function.__name__, function, *named, *placed)
 
     return declare
 

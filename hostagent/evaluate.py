@@ -18,7 +18,7 @@ from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.inputs import thresholds
 from hostagent.judgements import WHOLE_HOST, Subject, device, from_finding, judgement, why_unread
-from hostagent.knowledge.platforms import NOWHERE, OWNERS, owners_way
+from hostagent.knowledge.platforms import NOWHERE, OWNERS, owners_way, repairs_itself
 from hostagent.profile import CheckPolicy, Profile
 from hostagent.report import Judgement, subject_order
 from hostagent.steps import Step
@@ -117,9 +117,9 @@ def _for_owner(judged: Judgement, platform: str, part: Part, name: str) -> Judge
     """The remedy, as its reader may do it."""
     if not judged.remedy or part.owner == "host":
         return judged
-    told = " ".join(step.text for step in judged.remedy)
-    way = Step("contact_owner", owners_way(platform, part.owner, name, told))
-    return replace(judged, remedy=(way,), action=way.action)
+    way = tuple(Step("contact_owner", text) for text in owners_way(platform, part.owner, name))
+    own = judged.remedy if repairs_itself(platform, part.owner) else ()
+    return replace(judged, remedy=(*way, *own), action=way[0].action)
 
 
 def _each(one: Check, facts: HostFacts, profile: Profile, policy: CheckPolicy, origins: Mapping[str, str]) -> Iterator[Judgement]:

@@ -21,7 +21,7 @@ class Inputs(NamedTuple):
     collections: Mapping[str, type]  # all of one class of subject
     params: tuple[str, Any] | None  # thresholds: the module's own NamedTuple, called Params
     profile: str  # the parameter that takes the Profile, "" for none
-    lenient: frozenset[str] = frozenset()  # collections that the function takes unread, too: ``tuple[Gpu, ...] | Unread``
+    lenient: frozenset[str] = frozenset()  # inputs that the function takes unread, too: ``tuple[Gpu, ...] | Unread``, ``Os | Unread``
 
     @property
     def kinds(self) -> tuple[type, ...]:
@@ -55,7 +55,7 @@ def resolve(function: Callable[..., Any]) -> Inputs:
     for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         kind: Any = function.__annotations__.get(name)
         members: tuple[Any, ...] = getattr(kind, "__args__", ())
-        if Unread in members and getattr(members[0], "__origin__", None) is tuple:
+        if Unread in members and (getattr(members[0], "__origin__", None) is tuple or is_dataclass(members[0])):
             kind = members[0]
             lenient.add(name)
         element: Any = kind.__args__[0] if getattr(kind, "__origin__", None) is tuple else None

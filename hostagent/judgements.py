@@ -8,12 +8,14 @@ from hostagent.check import Check, Finding
 from hostagent.facts.frozen import called_of, subject_kind
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import where_it_runs
 from hostagent.report import Cause, Judgement
 from hostagent.steps import Step
 from hostagent.visible import visible
-from hostagent.vocabulary import SEVERITIES, WRONG, Outcome, Severity
+from hostagent.vocabulary import SEVERITIES, WRONG, Outcome, Severity, Virtual
 
 _HEADLINE_CHARS = 90
 _WHY = {"denied": "permission denied", "timeout": "no answer in time"}
@@ -100,7 +102,8 @@ def from_finding(one: Check, subject: Subject, finding: Finding, facts: HostFact
         raise TypeError(f"a finding of outcome {finding.outcome!r}, wanted fail or warn")
     if isinstance(finding.about, str) and finding.about:
         subject = subject_of(facts, finding.about)
-    remedy = tuple(_filled(step, subject) for step in finding.remedy or one.remedy)
+    virtual = _virtual(facts)
+    remedy = tuple(_filled(where_it_runs(step, virtual), subject) for step in finding.remedy or one.remedy)
     return Judgement(
         id=one.id,
         outcome=finding.outcome,
@@ -123,9 +126,19 @@ def from_finding(one: Check, subject: Subject, finding: Finding, facts: HostFact
     )
 
 
+def _virtual(facts: HostFacts) -> Virtual:
+    """What is not read is a board of its own."""
+    platform = facts.of(Platform)
+    return "" if isinstance(platform, Unread) or isinstance(platform.virtual, Unread) else platform.virtual
+
+
 def _filled(step: Step, subject: Subject) -> Step:
-    """The step about this subject: ``{subject}`` in its command is the device's address."""
-    return replace(step, command=step.command.replace("{subject}", subject.key)) if "{subject}" in step.command else step
+    """The step about this subject: ``{subject}`` in its command is the device's address, which a shell takes for nothing else."""
+    if "{subject}" not in step.command:
+        return step
+    from shlex import quote
+
+    return replace(step, command=step.command.replace("{subject}", quote(subject.key)))
 
 
 def _weight(severity: Severity, finding: Finding, is_set: bool) -> Severity:

@@ -1,6 +1,6 @@
 """Imports a catalogue of third parties: each module from the very source that was judged, and nothing of it before.
 
-The import system would take compiled code that lies beside a source, and decode a source by its own word; both may say something else than
+The import system would take compiled code that is next to a source, and decode a source by its own word; both may say something else than
 what was read here.
 """
 

@@ -91,7 +91,7 @@ def _from(node: ast.ImportFrom) -> Problems:
 
 
 def _is_shared(node: ast.ImportFrom) -> bool:
-    """``from ._peers import alike``: what the checks of a family share stands beside them, in one module with an underscore."""
+    """``from ._peers import alike``: what the checks of a family share is in one module with an underscore, in the same folder."""
     module = node.module or ""
     return node.level == 1 and module[:1] == "_" and module[:2] != "__" and "." not in module
 
@@ -120,7 +120,7 @@ def _is_of(value: object, module: ModuleType) -> bool:
         return False
     home = str(getattr(value, "__module__", module.__name__) or module.__name__)
     return home == module.__name__ or home.startswith(
-        ("hostagent.facts", "hostagent.knowledge", "hostagent.derived", "hostagent.vocabulary")
+        ("hostagent.facts", "hostagent.knowledge", "hostagent.derived", "hostagent.steps", "hostagent.vocabulary")
     )
 
 

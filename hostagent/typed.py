@@ -1,6 +1,6 @@
 """Plain data (YAML, JSON) to frozen dataclasses and back, strictly; and their JSON Schema.
 
-pydantic does this in 97 ms and 29 MiB a start; the few shapes used here need the part below.
+pydantic does this in 97 ms and 29 MiB per start; the few shapes used here need the part below.
 """
 
 import contextlib

@@ -1,14 +1,17 @@
-"""Writes the pages of our catalogue into a checkout: ``python -m tests.docs``. A test holds them against drift."""
+"""Writes the pages that are made from the checks into a checkout: ``python -m tests.docs``. A test holds them against drift."""
 
 import os
+import re
 import sys
 
 from hostagent.catalogue import OURS, load
 from hostagent.catalogue_pages import render_index, render_page
+from tests import requirements, words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = "checks/docs"
 INDEX = "checks/README.md"
+_TAG = re.compile(r"<(?!/?(?:details|summary)>)")
 _INTRODUCTION = """\
 # The catalogue
 
@@ -23,13 +26,18 @@ def pages() -> dict[str, str]:
     """Path below the checkout and content of every generated file."""
     checks = load([OURS])
     index = _INTRODUCTION.format(count=len(checks)) + "\n" + render_index(checks, "docs")
-    return {INDEX: index, **{f"{FOLDER}/{one.id}.md": _shown(render_page(one)) for one in checks}}
+    return {
+        INDEX: index,
+        requirements.PAGE: requirements.page(),
+        words.PAGE: words.page(),
+        **{f"{FOLDER}/{one.id}.md": _shown(render_page(one, folds=True)) for one in checks},
+    }
 
 
 def _shown(page: str) -> str:
     """A viewer of Markdown takes ``<branch>`` for a tag and hides it; a terminal does not, so the page itself keeps it."""
     parts = page.split("`")
-    return "`".join(part if number % 2 else part.replace("<", "&lt;") for number, part in enumerate(parts))
+    return "`".join(part if number % 2 else _TAG.sub("&lt;", part) for number, part in enumerate(parts))
 
 
 def main() -> None:
@@ -44,7 +52,7 @@ def main() -> None:
     for path, content in wanted.items():
         with open(os.path.join(ROOT, path), "w", encoding="utf-8") as stream:
             stream.write(content)
-    sys.stdout.write(f"{len(wanted)} pages below {os.path.join(ROOT, 'checks')}\n")
+    sys.stdout.write(f"{len(wanted)} pages below {ROOT}\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""The parts of README.md that a program wrote: ``python -m tests.readme`` writes them, tests/test_readme.py holds them."""
+"""The parts of README.md and docs/reference.md that a program wrote: ``python -m tests.readme`` writes them, tests/test_readme.py holds them."""
 
 import importlib
+import os
 import re
 import shlex
 import subprocess
@@ -11,31 +12,32 @@ from pathlib import Path
 from hostagent.catalogue import OURS, load
 
 ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
+PAGES = (ROOT / "README.md", ROOT / "docs/reference.md")
 _OUTPUT = re.compile(r"(<!-- output: (.+?) -->\n)```\n.*?```\n", re.DOTALL)
 _FAMILIES = re.compile(r"(<!-- families -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
-def rendered() -> str:
-    """README.md with every written part as it should be today."""
-    text = _OUTPUT.sub(lambda found: f"{found[1]}```\n{output(found[2])}```\n", README.read_text(encoding="utf-8"))
+def rendered(page: Path) -> str:
+    """`page` with every written part as it should be today."""
+    text = _OUTPUT.sub(lambda found: f"{found[1]}```\n{output(found[2])}```\n", page.read_text(encoding="utf-8"))
     return _FAMILIES.sub(lambda found: f"{found[1]}{families()}{found[2]}", text)
 
 
 def output(command: str) -> str:
-    """What a command of the README prints, without the run time, which is another each time."""
-    argv = [str(Path(sys.executable).with_name("hostagent")), *shlex.split(command)[1:]]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT, env={"COLUMNS": "100"})
+    """What a command prints, without the run time, which differs each time."""
+    search = {name: value for name, value in os.environ.items() if name == "PYTHONPATH"}
+    argv = [sys.executable, "-m", *shlex.split(command)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT, env={"COLUMNS": "100", **search})
     shown = done.stdout
     if done.returncode not in (0, 1):  # 1 is a verdict
         raise SystemExit(f"Error: '{command}' ended with {done.returncode} and reached no verdict. It said:\n{done.stderr.strip()}")
-    if "not-recorded" in shown:
+    if "snapshot does not know" in shown:
         raise SystemExit(f"Error: '{command}' would print what its snapshot does not hold. Run 'make hosts', then 'make docs' again.")
-    return re.sub(r"; \d+\.\d+ s$", "", shown, flags=re.MULTILINE)
+    return re.sub(r" \(\d+\.\d+ s\)\.", ".", shown)
 
 
 def families() -> str:
-    """One row a family: its first words, how many checks it has."""
+    """One row per family: its name, how many checks it has, what they look at."""
     counts = Counter(one.id.partition(".")[0] for one in load([OURS]))
     rows = ["", "| family | checks | what |", "|---|---|---|"]
     for family, count in sorted(counts.items()):
@@ -45,4 +47,5 @@ def families() -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(rendered(), encoding="utf-8")
+    for one in PAGES:
+        one.write_text(rendered(one), encoding="utf-8")

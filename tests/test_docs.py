@@ -6,7 +6,7 @@ import re
 import pytest
 
 from hostagent.catalogue import OURS, load
-from tests import hostlist
+from tests import hostlist, requirements
 from tests.docs import FOLDER, ROOT, pages
 
 PAGES = pages()
@@ -33,21 +33,29 @@ def test_no_page_outlives_its_check():
     assert found <= set(PAGES), "run 'make docs' and commit the result"
 
 
-def test_every_check_and_case_that_the_design_names_exists():
-    root = ROOT
-    with open(os.path.join(root, "DESIGN.md"), encoding="utf-8") as stream:
-        table = stream.read().partition("## Requirements and checks")[2]
-    known = {one.id for one in load([OURS])}
-    families = {name.partition(".")[0] for name in known}
-    named = set(re.findall(r"`([a-z]+\.[a-z0-9_]+)`", table))
-    assert {name for name in named if name.partition(".")[0] in families} <= known
-    assert known - named == set(), "name it in DESIGN.md, 'Requirements and checks': in a row, or among the checks with no row of their own"
-    for line in table.splitlines():
-        cells = [cell.strip() for cell in line.split("|")]
-        if len(cells) == 6 and "/" in cells[3] and not cells[3].startswith("cases"):
-            folders = {name.replace(".", "/") for name in re.findall(r"`([a-z]+\.[a-z0-9_]+)`", cells[2])}
-            for case in cells[3].split(", "):
-                check, _, name = case.partition("/")
-                assert any(
-                    os.path.exists(os.path.join(root, "tests/cases", f, f"{name}.yaml")) for f in folders if f.endswith(f"/{check}")
-                ), case
+ROWS = [row for section in ("read", "failures") for row in requirements.requirements()[section]]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_each_check_and_case_of_a_requirement_exists_and_what_no_check_sees_is_said(row):
+    assert set(row) <= {"id", "what", "checks", "hole", "note"}
+    assert set(row.get("checks", {})) <= {one.id for one in load([OURS])}
+    for check, cases in row.get("checks", {}).items():
+        for name in cases:
+            assert os.path.exists(os.path.join(ROOT, "tests/cases", check.replace(".", "/"), f"{name}.yaml")), f"{check}/{name}"
+    assert "checks" in row or "hole" in row or row["note"].startswith("no check")
+
+
+def test_each_hole_is_one_of_a_requirement():
+    assert {row["hole"] for row in ROWS if "hole" in row} == set(requirements.requirements()["holes"])
+
+
+def test_the_page_of_requirements_names_every_check():
+    text = requirements.page()
+    assert [one.id for one in load([OURS]) if f"[{one.id}](" not in text] == []
+
+
+def test_no_page_of_a_check_links_to_a_check_that_is_not_there():
+    for path, text in PAGES.items():
+        for target in re.findall(r"\]\(([a-z_]+\.[a-z0-9_]+\.md)\)", text):
+            assert os.path.exists(os.path.join(ROOT, FOLDER, target)), f"{path}: {target}"

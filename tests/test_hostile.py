@@ -5,7 +5,11 @@ import inspect
 import json
 import os
 import random
+import re
+import shlex
 import typing
+import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,16 +17,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hostagent import catalogue, profile
+from hostagent.check import check, fail
 from hostagent.collect import collect
 from hostagent.errors import HostagentError
 from hostagent.evaluate import evaluate
+from hostagent.facts.frozen import frozen
+from hostagent.facts.host import Identity
+from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread, UnreadError
+from hostagent.report import HostIdentity
+from hostagent.sinks import FORMATS, render
 from hostagent.source import Source, tape
+from hostagent.steps import Step
+from hostagent.visible import visible
 from tests.cpu import within
 from tests.judged import judged
 from tests.parsers import PARSERS, PIECES
+from tests.unit.reports import ATTRIBUTES, SAMPLE, TAGS, Tags, judgement
+from tests.unit.reports import report as a_report
 
 HOSTS = sorted(path.parent for path in Path(__file__).parent.glob("hosts/*/tape.json"))
+_IDENTITY = Identity("node-7", "8f2e", 1.0, "6.8", False)
 LOADED = profile.load("default", site_file="")
 CHECKS = catalogue.load(LOADED.profile.catalogues)
 
@@ -140,9 +155,111 @@ def test_a_host_that_answers_everything_with_one_piece_of_junk_passes_nothing_th
 
 
 def test_a_report_of_junk_can_still_be_rendered(tmp_path):
-    from hostagent.sinks import FORMATS, render
-
     answers = {question: {"json": {"lines": ["\x1b[2J"]}} for question in tape.load(str(HOSTS[0])).answers}
     report = judged(tape.ReplayBackend(tape.Tape(1, "test", 0.0, "live", False, answers)), LOADED)
     for form in FORMATS:
         assert "\x1b" not in render(report, form)
+
+
+#: What breaks out of a terminal, of HTML, of XML, of Prometheus, of JSON, of a template, of a shell and of a line; the last is long.
+HOSTILE = (
+    "\x1b[2J\x1b]0;pwned\x07", "\r\x08\x7f", "a\nb\u2028c\x85d", "\u202eevil\u2066", "\u200f\u200b\ufeff", "\ud800", "\x9b31m", "</title><script>alert(1)</script>",
+    '" onmouseover="alert(1)', "' style='position:fixed'", "<!--", "]]><![CDATA[", "&amp;&lt;&#0;", "{found}{wanted}{device}{0}{found.__class__}", "%s%n", "$(reboot) `reboot` ; reboot",
+    '"} 1\nhostagent_ready{scope="single_node"} 1\n#', "\\", "javascript:alert(1)", "x" * 10_000, "' '" * 500,
+)  # fmt: skip
+
+
+def _poisoned(value, poison):
+    """Every text of an answer with something hostile behind it."""
+    if isinstance(value, str):
+        return value + poison
+    if isinstance(value, list):
+        return [_poisoned(one, poison) for one in value]
+    return {key: _poisoned(one, poison) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+@pytest.mark.parametrize("poison", HOSTILE, ids=lambda text: ascii(text[:24]))
+@pytest.mark.parametrize("name", ["hgx-h100-gpu-off-the-bus", "kubeadm-beside-docker", "no-gpu-vm"])
+def test_a_host_that_says_hostile_things_is_harmless_in_every_format(name, poison):
+    recorded = tape.load(str(Path(__file__).parent / "hosts" / name))
+    rng = random.Random(f"{name} {poison!r}")
+    answers = {question: _answer(answer, poison) if rng.random() < 0.3 else answer for question, answer in recorded.answers.items()}
+    report = judged(tape.ReplayBackend(replace(recorded, answers=answers)), LOADED)
+    for verbose in (False, True):
+        assert_harmless(report, verbose=verbose)
+
+
+def _answer(answer, poison):
+    return {key: _poisoned(value, poison) if key in ("text", "json", "detail") else value for key, value in answer.items()}
+
+
+def assert_harmless(report, **look):
+    shown = {form: render(report, form, **(look if form == "text" else {})) for form in FORMATS}
+    for form, text in shown.items():
+        assert all(char.isprintable() or char == "\n" for char in text), form
+        text.encode("utf-8")
+    page = Tags(shown["html"])
+    assert not page.open
+    assert page.seen <= TAGS
+    assert page.attributes <= ATTRIBUTES
+    assert all(link.startswith("#") for link in page.links)
+    assert len(ET.fromstring(shown["junit"]).findall(".//testcase")) >= len(report.findings)
+    assert json.loads(shown["json"])["verdict"] == {"single_node": report.verdict.single_node, "multi_node": report.verdict.multi_node}
+    samples = [line for line in shown["prometheus"].splitlines() if not line.startswith("#")]
+    assert all(SAMPLE.fullmatch(line) for line in samples)
+    assert len([line for line in samples if line.startswith('hostagent_ready{scope="single_node"}')]) == 1
+    assert shown["line"].count("\n") == 1
+    assert len(shown["line"]) <= 201
+
+
+@pytest.mark.parametrize("poison", HOSTILE, ids=lambda text: ascii(text[:24]))
+def test_every_field_of_a_finding_may_be_hostile_in_every_format(poison):
+    texts = dict.fromkeys(("id", "subject", "subject_kind", "device", "code", "message", "found", "wanted", "headline", "unread"), poison)
+    step = Step("install", poison, poison)
+    outcomes = ("fail", "warn", "unknown", "skip", "off", "pass")
+    findings = [judgement(outcome=one, remedy=(step,), evidence=(poison, poison), **{**texts, "id": f"a.b{poison}"}) for one in outcomes]
+    facts = {"gpus": [{"name": poison, "uuid": poison, "pci": poison}], "driver": {"loaded": poison}, "runtimes": [{"kind": poison}]}
+    assert_harmless(
+        a_report(*findings, host=HostIdentity(*[poison] * 5), facts=facts, boot_id=poison, reading_order=(poison,)), verbose=True
+    )
+
+
+@pytest.mark.parametrize("poison", [one for one in HOSTILE if len(one) < 400], ids=lambda text: ascii(text[:24]))
+def test_what_is_shown_is_what_was_said(poison):
+    """Escaped for the format and made visible, no more: a reader of each format finds the same words."""
+    report = a_report(judgement(message=poison, headline="It broke"))
+    said = visible(poison)
+    assert said in Tags(render(report, "html")).text
+    assert said.split() == render(report, "text", width=10_000).partition("gpu.row_remap  ")[2].partition("\n")[0].split()
+    assert said in ET.fromstring(render(report, "junit")).find(".//failure").text
+    assert json.loads(render(report, "json"))["findings"][0]["message"] == poison.encode("utf-8", "backslashreplace").decode()
+    host = a_report(judgement(), facts={"driver": {"loaded": poison}})
+    label = re.search(r'driver="((?:[^"\\]|\\.)*)"', render(host, "prometheus"))[1]
+    assert re.sub(r"\\(.)", r"\1", label) == said
+
+
+@pytest.mark.parametrize("found", HOSTILE, ids=lambda text: ascii(text[:24]))
+def test_a_headline_fills_in_each_word_once(found):
+    @check(title="It holds", severity="critical", since="0.1", remedy="", headline="{device} has {found}, not {wanted}")
+    def hostile(identity: Identity):
+        yield fail("broken", code="broken", found=found, wanted="{found}")
+
+    told = evaluate([hostile._replace(id="a.hostile")], HostFacts({Identity: _IDENTITY}), LOADED.profile)[0].headline
+    assert told.startswith(visible(" ".join(f"this host has {found[:50]}".split()))[:60])
+    assert told.endswith("not {found}") or len(told) == 90
+    assert len(told) <= 90
+
+
+@frozen(subject="name", called="disk")
+class Disk:
+    name: str
+
+
+def test_a_command_names_its_device_and_runs_nothing_else():
+    @check(title="It holds", severity="critical", since="0.1", remedy=(Step("configure", "Look at it.", "look at {subject}"),))
+    def hostile(disk: Disk):
+        yield fail("broken", code="broken")
+
+    odd = "a; $(reboot) `reboot` 'b'"
+    found = evaluate([hostile._replace(id="a.hostile")], HostFacts({Disk: (Disk(odd),)}), LOADED.profile)[0]
+    assert shlex.split(found.remedy[0].command) == ["look", "at", odd]

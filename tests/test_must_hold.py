@@ -127,11 +127,11 @@ def test_whatever_breaks_no_remedy_says_what_the_owner_of_the_host_must_not_do(n
     answers = _tape(name).answers
     broken = [{question: gone for question in answers if re.search(words, question)} for words in _PARTS.values()]
     reports = [_twin(name, changed) for changed in (*broken, _xid(name) if name in SEEN else {})]
-    told = {
+    advised = {
         (one.id, word)
         for report in reports
         for one in report.findings
         for word in _expected(name)["never"]
         if holds(told(one.remedy), word)
     }
-    assert told <= _TO_COME
+    assert advised <= _TO_COME

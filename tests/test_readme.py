@@ -1,15 +1,25 @@
-"""What the README shows is what the program does."""
+"""What README and reference show is what the program does."""
 
 import json
 import re
 
 import pytest
 
-from tests.readme import README, ROOT, output, rendered
+from hostagent.cli import COMMANDS
+from hostagent.profiles.files import names
+from tests.readme import PAGES, ROOT, output, rendered
+
+README, REFERENCE = (page.read_text(encoding="utf-8") for page in PAGES)
+DOCUMENTS = [
+    *PAGES,
+    *(ROOT / name for name in ("DESIGN.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")),
+    *(ROOT / "docs").glob("*.md"),
+]
 
 
-def test_every_written_part_is_what_the_program_prints_today():
-    assert README.read_text(encoding="utf-8") == rendered(), "run 'make docs' and commit the result"
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_written_part_is_what_the_program_prints_today(page):
+    assert page.read_text(encoding="utf-8") == rendered(page), "run 'make docs' and commit the result"
 
 
 def test_an_answer_that_a_snapshot_lacks_never_gets_into_the_readme(tmp_path):
@@ -25,11 +35,36 @@ def test_a_command_that_reaches_no_verdict_never_gets_into_the_readme(tmp_path):
         output(f"hostagent check --from {tmp_path}")
 
 
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 150
+
+
+def test_the_reference_names_every_command_and_profile():
+    assert set(re.findall(r"^\| `hostagent ([a-z]+)", REFERENCE, re.MULTILINE)) == set(COMMANDS)
+    assert set(re.findall(r"^\| `([a-z][a-z0-9.-]*)` \|", REFERENCE.partition("## Profiles")[2], re.MULTILINE)) == set(names())
+
+
+@pytest.mark.parametrize("page", sorted(set(DOCUMENTS)), ids=lambda page: page.name)
+def test_every_link_to_a_file_or_heading_of_ours_leads_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        path, _, anchor = target.partition("#")
+        linked = page.parent / path if path else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked.read_text(encoding="utf-8")), target
+
+
+def anchors(text):
+    """The headings of a page as GitHub names them."""
+    return {
+        re.sub(r"[^\w -]", "", line.lstrip("# ")).strip().lower().replace(" ", "-") for line in text.splitlines() if line.startswith("#")
+    }
+
+
 def test_every_profile_key_and_check_of_the_site_file_example_exists(tmp_path):
     from hostagent import catalogue, profile
     from hostagent.evaluate import params
 
-    example = re.search(r"```yaml\n(extends:.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
+    example = re.search(r"<!-- site file -->\n```yaml\n(.*?)```", REFERENCE, re.DOTALL)[1]
     (tmp_path / "profile.yaml").write_text(example)
     loaded = profile.load("", site_file=str(tmp_path / "profile.yaml"))
     checks = catalogue.load(loaded.profile.catalogues)

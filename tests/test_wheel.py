@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -20,6 +21,7 @@ KNOWN = re.compile(
     r"hostagent(?:_checks)?/py\.typed"
     r"|hostagent/(?:[a-z_]+/)*[a-z_0-9]+\.py"
     r"|hostagent/profiles/(?:[a-z0-9.-]+\.json|default\.yaml)"
+    r"|hostagent/_commit\.txt"
     r"|hostagent/_(?:playbooks|daemonset)/.+"
     r"|hostagent_checks/(?:[a-z_]+/)?[a-z_0-9]+\.py"
     rf"|hostagent-{re.escape(__version__)}\.dist-info/(?:METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)"
@@ -27,13 +29,19 @@ KNOWN = re.compile(
 STRAY = re.compile(r"(^|/)(tests?|__pycache__|\.(?!gitkeep$)[^/]+|node_modules|.*\.(pyc|orig|swp|log|retry))(/|$)")
 
 
+def built(sources, target, folder):
+    """Built by hatchling itself: no network, no isolation."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)], cwd=sources, check=False, timeout=120
+    )
+    assert done.returncode == 0
+    (made,) = folder.glob("*.whl" if target == "wheel" else "*.tar.gz")
+    return made
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory):
-    """Built by hatchling itself: no network, no isolation."""
-    folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT, check=True, timeout=120)
-    (built,) = folder.glob("*.whl")
-    return built
+    return built(ROOT, "wheel", tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="session")
@@ -88,6 +96,23 @@ def test_an_installed_wheel_says_its_version(fresh):
     done = fresh("--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"hostagent {__version__}")
+
+
+def test_an_installed_wheel_names_the_commit_that_it_was_built_from(fresh):
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert asked.stdout.strip()[:12] in fresh("--version").stdout
+
+
+def test_a_wheel_that_was_built_from_an_sdist_names_the_same_commit(wheel, tmp_path):
+    with tarfile.open(built(ROOT, "sdist", tmp_path)) as archive:
+        archive.extractall(tmp_path, filter="data")
+    second = built(tmp_path / f"hostagent-{__version__}", "wheel", tmp_path)
+    assert commit_in(second) == commit_in(wheel) != ""
+
+
+def commit_in(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.read("hostagent/_commit.txt").decode().strip()
 
 
 def test_an_installed_wheel_has_every_check(fresh):

@@ -1,1 +1,1 @@
-"""The built-in catalogue: one module a check, below its family."""
+"""The built-in catalogue: one module per check, below its family."""

@@ -2,13 +2,14 @@
 
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.options import (
     STANDARD,
+    color_option,
     colour_wanted,
     completed,
     desired,
@@ -24,7 +25,8 @@ from hostagent.deadline import time_limit
 from hostagent.errors import OutOfTime, did_you_mean
 from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
-from hostagent.report import PLACEABLE, Report, shortened, state
+from hostagent.report import Report, shortened, state
+from hostagent.report.exitcode import Asked
 from hostagent.sinks import FORMATS, Format, render
 from hostagent.smallfile import reason
 
@@ -37,9 +39,7 @@ RENDERING_S = 0.8
 #: Seconds that a pipe or device gets at least to take the report.
 DELIVERING_S = 0.4
 ProfileFiles = tuple[tuple[str, str], ...]
-#: Verdicts that exit with 0.
-_PASSES = {"not-ready": PLACEABLE, "degraded": ("ready",)}
-_SCOPES = {"single": "single_node", "multi": "multi_node"}
+_SCOPES: dict[str, Literal["single_node", "multi_node"]] = {"single": "single_node", "multi": "multi_node"}
 
 
 _EXAMPLES = examples(
@@ -90,6 +90,7 @@ _EXAMPLES = examples(
 )
 @click.option("--save-state", is_flag=True, help="Write the verdict to the state file with --profile, too.")
 @click.option("-v", "--verbose", is_flag=True, help="Text: also list what passed and what did not apply.")
+@color_option
 @evidence_options
 def command(
     profile_name: str,
@@ -101,9 +102,10 @@ def command(
     output: str,
     only: tuple[str, ...],
     skip: tuple[str, ...],
-    fail_on: str,
+    fail_on: Literal["not-ready", "degraded"],
     save_state: bool,
     verbose: bool,
+    colour: str,
     **where: Any,
 ) -> int:
     """Judge a host: is it ready for GPU jobs, and if not, why.
@@ -124,10 +126,12 @@ def command(
         _remember(report, loaded.files)
     if verbose:
         _tell_crashes(report)
+    asked = Asked(_SCOPES[scope], fail_on)
+    told: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "asked": asked, "now": time.time()}
     for kind, path in outputs:
-        text = rendered(report, kind, colour=colour_wanted(path), width=terminal_width(), verbose=verbose)
+        text = rendered(report, kind, colour=colour_wanted(path, colour), **told)
         write(text, path, ends=max(ends, time.monotonic() + DELIVERING_S))
-    return 0 if getattr(report.verdict, _SCOPES[scope]) in _PASSES[fail_on] else 1
+    return 0 if asked.succeeds(report) else 1
 
 
 def _form(form: Format | None, *, as_json: bool, quiet: bool) -> Format:

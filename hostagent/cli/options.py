@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -121,11 +122,27 @@ def desired(name: str, **options: Any) -> "Loaded":
         raise catalogue.with_unknown_ids(error) if isinstance(error, ProfileError) else error from error.__cause__
 
 
-def colour_wanted(path: str) -> bool:
-    """Colour only on a terminal, and never against NO_COLOR."""
-    import sys
+color_option = click.option(
+    "--color",
+    "colour",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Colour of --format text. auto: on a terminal, and as NO_COLOR, FORCE_COLOR and TERM say.",
+)
 
-    return not path and sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+def colour_wanted(path: str, asked: str = "auto") -> bool:
+    """Whether text that goes to `path`, "" for standard output, has colour. What is asked for wins, then NO_COLOR, then FORCE_COLOR,
+    then TERM=dumb, as in Python's own programs; else a terminal has colour. A file has it only when it is asked for.
+    """
+    if asked != "auto":
+        return asked == "always"
+    if path or os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return os.environ.get("TERM") != "dumb" and sys.stdout is not None and sys.stdout.isatty()
 
 
 def write(text: str, path: str, mode: int | None = None, ends: float = math.inf) -> None:

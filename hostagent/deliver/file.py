@@ -24,7 +24,7 @@ def deliver(text: str, path: str, mode: int | None = None, *, ends: float = math
     path = f"/{os.path.abspath(path).lstrip('/')}"  # POSIX leaves two leading slashes as they are
     own = _own_descriptor(path)
     if own is not None:
-        _feed(os.dup(own), data, math.inf)  # opened anew it would begin at the start of what it appends to
+        _feed(os.dup(own), data, math.inf)  # opened again it would begin at the start of what it appends to
         return
     folder, name = os.path.split(os.fsencode(path))
     place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -118,7 +118,7 @@ def _wait(descriptor: int, ends: float) -> None:
 
 
 def _replace(data: bytes, name: bytes, place: int, mode: int | None) -> None:
-    """By a file beside it and a rename: a reader finds the old or the new, whole."""
+    """By a file next to it and a rename: a reader finds the old or the new, whole."""
     temporary = b".%s.%s" % (name[:200], os.urandom(8).hex().encode())
     try:
         if not _written_nameless(data, temporary, place, mode):

@@ -1,1 +1,1 @@
-"""Typed facts about a host: frozen dataclasses, one module a family. No I/O, no judgement."""
+"""Typed facts about a host: frozen dataclasses, one module per family. No I/O, no judgement."""

@@ -56,7 +56,7 @@ class Driver:
     refcount: int | Unread  # users of the loaded module
     parameters: tuple[tuple[str, str], ...] | Unread  # /proc/driver/nvidia/params
     module_options: tuple[tuple[str, str], ...] | Unread  # nvidia options of /etc/modprobe.d: (name, value)
-    libraries: tuple[Library, ...] | Unread  # libnvidia-ml.so.1 and libcuda.so.1, one a file, in the linker's order
+    libraries: tuple[Library, ...] | Unread  # libnvidia-ml.so.1 and libcuda.so.1, one per file, in the linker's order
     gsp_firmware: tuple[tuple[str, tuple[str, ...]], ...] | Unread  # (version, file names) below /lib/firmware/nvidia
     dkms: tuple[DkmsBuild, ...] | Unread
     runfile_traces: tuple[str, ...] | Unread  # files only the .run installer leaves

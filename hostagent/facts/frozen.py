@@ -52,7 +52,7 @@ def _refuse(self: Any, name: str, *_: Any) -> None:
 
 
 def _equal(self: Any, other: object) -> Any:
-    """As a dataclass: by type, then field by field. An ``Unread`` beside a value raises."""
+    """As a dataclass: by type, then field by field. Comparing an ``Unread`` with a value raises."""
     return tuple(vars(self).values()) == tuple(vars(other).values()) if type(other) is type(self) else NotImplemented
 
 

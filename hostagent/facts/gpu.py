@@ -157,7 +157,7 @@ class GpuEvents:
 
 @frozen
 class Accelerators:
-    """What is on PCI beside NVIDIA's GPUs."""
+    """What is on PCI besides NVIDIA's GPUs."""
 
     others: tuple[OtherAccelerator, ...] | Unread
     vfio_ids: tuple[str, ...] | Unread  # vendor:device that the kernel command line or modprobe.d gives to vfio-pci: 10de:2330

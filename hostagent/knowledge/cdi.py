@@ -6,6 +6,14 @@ version of the CDI library in its go.mod (4.9, 5.0: 0.6.2; 5.1: 0.7.2), and NVID
 
 from collections.abc import Mapping
 
+from hostagent.steps import Step
+
+_REFRESH = "systemctl restart nvidia-cdi-refresh.service"
+#: What makes nvidia-ctk's specification again.
+RENEW = Step("restart_service", "Renew the CDI specification.", _REFRESH)
+#: The same after a reset, which comes after all restarts of services.
+RENEW_AFTERWARDS = Step("rerun", "Renew the CDI specification, then run hostagent again.", _REFRESH)
+
 #: By CDI version: runtime kind to the first version of it that reads such a file. Older CDI versions need nothing special.
 FIRST_RUNTIME: Mapping[str, Mapping[str, str]] = {
     "0.7.0": {"containerd": "1.7.16", "docker": "26.1", "crio": "1.30", "podman": "5.1"},

@@ -80,7 +80,7 @@ NVML_RETURNS = (
     (3, "not-supported", "the device or driver does not have this"),
     (4, "no-permission", "this user may not use the driver: see the owner and mode of /dev/nvidiactl"),
     (6, "not-found", "NVML found no such thing"),
-    (9, "driver-not-loaded", "NVML found no loaded driver, though the module is live: its device nodes or the module's state are wrong"),
+    (9, "driver-not-loaded", "NVML found no loaded driver, although the module is loaded: its device nodes may be wrong"),
     (10, "timeout", "the driver did not answer NVML in time"),
     (11, "irq-issue", "the kernel found an interrupt issue with a GPU"),
     (12, "library-not-found", "libnvidia-ml.so.1 is missing or cannot be loaded"),
@@ -89,10 +89,10 @@ NVML_RETURNS = (
     (15, "gpu-is-lost", "a GPU has fallen off the bus"),
     (16, "reset-required", "a GPU must be reset"),
     (17, "operating-system", "the operating system, or a cgroup, blocked the driver's device nodes"),
-    (18, "lib-rm-version-mismatch", "the user libraries are of another version than the loaded module"),
+    (18, "lib-rm-version-mismatch", "the user libraries and the loaded module have different versions"),
     (19, "in-use", "a GPU is in use"),
     (20, "memory", "the host has too little memory for the driver"),
-    (999, "unknown", "the driver failed inside: the kernel log names the GPU"),
+    (999, "unknown", "the driver failed internally: the kernel log names the GPU"),
 )
 
 
@@ -112,4 +112,4 @@ def nvml_name(code: int) -> str:
 
 
 def nvml_meaning(code: int) -> str:
-    return next((meaning for number, _, meaning in NVML_RETURNS if number == code), "NVML gave a code this program does not know")
+    return next((meaning for number, _, meaning in NVML_RETURNS if number == code), "hostagent does not know this code")

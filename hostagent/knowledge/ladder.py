@@ -1,11 +1,15 @@
-"""What a recovery takes in: whoever does the one has done the others.
+"""The ladder of recovery: reset, reboot, power cycle, replace. What each rung takes in, and what stands for it where nobody reaches it.
 
 NVIDIA, GPU Debug Guidelines (r580): reset the GPU, then reboot, then power-cycle; what comes back after that is a case for the vendor.
+A virtual machine's GPUs are reset as it starts (function-level reset: Linux kernel, Documentation/driver-api/vfio.rst); its slot, its power
+and its board are its provider's. A container has nothing of these.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from hostagent.vocabulary import Action
+from hostagent.steps import Step
+from hostagent.vocabulary import Action, Virtual
 
 TAKES_IN: Mapping[Action, frozenset[Action]] = {
     "reboot": frozenset(("restart_service", "reset_gpu")),
@@ -15,3 +19,39 @@ TAKES_IN: Mapping[Action, frozenset[Action]] = {
 
 #: Running jobs do not survive these.
 ENDS_JOBS: frozenset[Action] = frozenset(("drain_and_inspect", "reset_gpu", "reboot", "power_cycle", "replace"))
+
+RESET_COMMAND, RESET_ALL_COMMAND = "nvidia-smi --gpu-reset -i {subject}", "nvidia-smi --gpu-reset"
+RESET = Step("reset_gpu", "Reset the GPU.", RESET_COMMAND)
+RESET_WHEN_IDLE = Step("reset_gpu", "Reset the GPU when the node is next idle.", RESET_COMMAND)
+RESET_ALL = Step("reset_gpu", "Reset all GPUs of the node together.", RESET_ALL_COMMAND)
+REBOOT = Step("reboot", "Reboot the node.")
+POWER_CYCLE = Step("power_cycle", "Power the chassis off and on.")
+REPLACE = Step("replace", "Have the GPU replaced.")
+REPLACE_IF_BACK = replace(REPLACE, if_back=True)
+#: Of a GPU that nothing reaches any more.
+LOST = (REBOOT, Step("power_cycle", "Power the chassis off and on; after that, have the GPU reseated or replaced.", if_back=True))
+
+_IN_A_MACHINE: Mapping[Action, Step] = {
+    "reset_gpu": Step("reboot", "Reboot the node: a virtual machine's GPUs are reset as it starts."),
+    "power_cycle": Step("power_cycle", "Stop the virtual machine and start it again."),
+    "replace": Step("contact_owner", "Ask the provider of this virtual machine for other hardware."),
+}
+
+
+def where_it_runs(step: Step, virtual: Virtual) -> Step:
+    """The step as its reader can do it: in a virtual machine or a container nobody reaches the board.
+
+    >>> where_it_runs(REPLACE_IF_BACK, "vm").text, where_it_runs(RESET_WHEN_IDLE, "vm").text
+    ('Ask the provider of this virtual machine for other hardware.', 'When the node is next idle, reboot it: that resets its GPUs.')
+    >>> where_it_runs(REBOOT, "container").text
+    'Ask who runs the machine below this container. It needs this: Reboot the node.'
+    """
+    if virtual == "container" and step.action in (*_IN_A_MACHINE, "reboot"):
+        return replace(
+            step, action="contact_owner", text=f"Ask who runs the machine below this container. It needs this: {step.text}", command=""
+        )
+    if virtual == "vm" and step.action in _IN_A_MACHINE:
+        if step.action == "reset_gpu" and "idle" in step.text:
+            return replace(step, action="reboot", text="When the node is next idle, reboot it: that resets its GPUs.", command="")
+        return replace(_IN_A_MACHINE[step.action], if_back=step.if_back)
+    return step

@@ -38,10 +38,10 @@ _DRIVER_PARTS = {
     "IMEX": "nvidia-imex",
 }
 _PART_OF = {stem: part for part, stems in _DRIVER_PARTS.items() for stem in stems.split()}
-#: Packages with the version in their name, several of which may be installed: one a kernel, or one a version.
+#: Packages with the version in their name, several of which may be installed: one per kernel, or one per version.
 _VERSIONED_NAMES = (("kmod-nvidia-", "kernel module"), ("nvidia-firmware-", "firmware"))
 
-#: Signed kernel modules of distributions, meant to stand beside NVIDIA's own userland: SUSE, "Installing NVIDIA GPU drivers on SUSE Linux
+#: Signed kernel modules of distributions, for use with NVIDIA's own userland: SUSE, "Installing NVIDIA GPU drivers on SUSE Linux
 #: Enterprise" (nvidia-open-driver-G06-signed-kmp); AlmaLinux wiki, "NVIDIA drivers" (nvidia-open-kmod). Read 2026-11.
 MODULES_BESIDE_CUDA = ("nvidia-open-driver-", "nvidia-open-kmod", "kmod-nvidia-open")
 
@@ -55,6 +55,40 @@ CUDA_KEY_SUCCESSOR = "8793f200"
 
 #: The dnf module of the driver on RHEL 8 and 9 and Amazon Linux 2023. Its default stream is the newest branch.
 DRIVER_MODULE = "nvidia-driver"
+
+
+#: Where the firmware of the GPUs' system processor is, and the compute libraries, by os-release's ID; "" stands for the RHEL family.
+#: NVIDIA Driver Installation Guide (compute-only packages); packages of Ubuntu, Debian and SUSE, 2026-11.
+_FIRMWARE = {"ubuntu": "nvidia-firmware-{branch}-{version}", "debian": "firmware-nvidia-gsp", "": "nvidia-kmod-common"}
+_LIBRARIES = {
+    "ubuntu": "libnvidia-compute{suffix}",
+    "debian": "nvidia-driver-cuda",
+    "sles": "nvidia-compute-utils-G06",
+    "": "nvidia-driver-cuda",
+}
+_RED_HAT = frozenset(("rhel", "rocky", "almalinux", "centos", "ol", "fedora", "amzn"))
+#: From this branch on NVIDIA's packages for Ubuntu have no branch in their names.
+_PLAIN_NAMES_SINCE = 590
+
+
+def firmware_package(id_: str, version: str) -> str:
+    """The package with the firmware of this driver version, "" where it is not known.
+
+    >>> firmware_package("ubuntu", "580.178.04"), firmware_package("rocky", "580.178.04"), firmware_package("arch", "580.178.04")
+    ('nvidia-firmware-580-580.178.04', 'nvidia-kmod-common', '')
+    """
+    return _FIRMWARE.get("" if id_ in _RED_HAT else id_ or "?", "").format(branch=version.partition(".")[0], version=version)
+
+
+def library_package(id_: str, version: str) -> str:
+    """The package with libcuda and libnvidia-ml of this driver version, "" where it is not known.
+
+    >>> library_package("ubuntu", "580.178.04"), library_package("ubuntu", "590.48.01"), library_package("debian", "580.178.04")
+    ('libnvidia-compute-580', 'libnvidia-compute', 'nvidia-driver-cuda')
+    """
+    branch = version.partition(".")[0]
+    suffix = f"-{branch}" if branch.isdecimal() and int(branch) < _PLAIN_NAMES_SINCE else ""
+    return _LIBRARIES.get("" if id_ in _RED_HAT else id_ or "?", "").format(suffix=suffix)
 
 
 def driver_stem(name: str) -> str:
@@ -101,5 +135,5 @@ def names_driver(pattern: str) -> bool:
 
 
 def several_may_be_installed(name: str) -> bool:
-    """Whether the name carries a version or a kernel, so that an older one beside it is no fault."""
+    """Whether the name carries a version or a kernel, so that an older one at the same time is no fault."""
     return driver_stem(name) not in _PART_OF

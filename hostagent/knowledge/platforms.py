@@ -112,46 +112,73 @@ ROWS = (
 )  # fmt: skip
 
 #: How the owner of a part changes it: what stands where a check would tell its reader to change the host.
-OWNERS_WAY: Mapping[tuple[str, str], str] = {
-    ("operator", "driver"): "The GPU Operator brings the driver: change spec.driver of its ClusterPolicy, or restart this node's "
-    "nvidia-driver-daemonset pod, whose log says what failed.",
-    ("operator", "toolkit"): "The GPU Operator brings the toolkit: change spec.toolkit of its ClusterPolicy, or restart this node's "
-    "nvidia-container-toolkit-daemonset pod.",
-    (
-        "operator",
-        "runtime",
-    ): "The GPU Operator's toolkit writes this configuration: change spec.toolkit of its ClusterPolicy "
-    "(CONTAINERD_CONFIG, RUNTIME_CONFIG_SOURCE), or restart this node's nvidia-container-toolkit-daemonset pod.",
+OWNERS_WAY: Mapping[str, tuple[str, ...]] = {
+    "driver": (
+        "Read the log of this node's nvidia-driver-daemonset pod: the GPU Operator provides the driver.",
+        "Change spec.driver of the GPU Operator's ClusterPolicy, or restart that pod.",
+    ),
+    "toolkit": (
+        "Change spec.toolkit of the ClusterPolicy: the GPU Operator provides the toolkit.",
+        "Restart this node's nvidia-container-toolkit-daemonset pod.",
+    ),
+    "runtime": (
+        "Change spec.toolkit of the ClusterPolicy: the GPU Operator writes this configuration.",
+        "Restart this node's nvidia-container-toolkit-daemonset pod.",
+    ),
 }
 #: Whose a part is where a profile says so (``driver.owner``, ``toolkit.owner``) and nothing on the host says more.
 OWNERS: Mapping[str, PartOwner] = {"container": "operator", "provider": "provider"}
 #: And what a profile says where the host's own packages may bring the part.
 HOSTS_OWN = ("host", "any")
 #: What whoever runs a host of a system that is replaced as a whole can do there.
-_WAYS: Mapping[str, str] = {
-    "GKE node": "GKE brings this part: read the log of this node's nvidia-gpu-device-plugin pod (its container nvidia-driver-installer); "
-    "choose another driver version of the node pool, or recreate the node.",
-    "Container-Optimized OS": "Container-Optimized OS brings this part: run 'cos-extensions install gpu' again, or take another image, "
-    "and reboot.",
-    "Bottlerocket": "Bottlerocket brings this part: run 'apiclient update apply --reboot', or replace the node by one of a newer version "
-    "of its nvidia variant.",
-    "Talos Linux": "Talos Linux brings this part by extensions of its image: choose them in the image's schematic, run 'talosctl upgrade', "
-    "and load the modules in machine.kernel.modules.",
-    "Red Hat CoreOS": "The GPU Operator brings driver and toolkit to Red Hat CoreOS: read the log of this node's "
-    "nvidia-driver-daemonset pod and change its ClusterPolicy; files of the system change by a MachineConfig.",
-    "Flatcar Container Linux": "Flatcar brings this part: read 'journalctl -u nvidia', choose the driver in /etc/flatcar/nvidia-metadata "
-    "or its system extension, run 'systemctl restart nvidia', or replace the node.",
+_WAYS: Mapping[str, tuple[str, ...]] = {
+    "GKE node": (
+        "Read the log of this node's nvidia-gpu-device-plugin pod: GKE provides this part.",
+        "Choose another driver version for the node pool, or recreate the node.",
+    ),
+    "Container-Optimized OS": (
+        "Run 'cos-extensions install gpu' again and reboot: Container-Optimized OS provides this part.",
+        "If that does not help, take another image.",
+    ),
+    "Bottlerocket": (
+        "Run 'apiclient update apply --reboot': Bottlerocket provides this part.",
+        "If that does not help, replace the node with a newer version of its nvidia variant.",
+    ),
+    "Talos Linux": (
+        "Choose the NVIDIA extensions in the image's schematic: Talos Linux provides this part.",
+        "Run 'talosctl upgrade', and load the modules in machine.kernel.modules.",
+    ),
+    "Red Hat CoreOS": (
+        "Read the log of this node's nvidia-driver-daemonset pod: the GPU Operator provides this part.",
+        "Change the GPU Operator's ClusterPolicy; files of the system change by a MachineConfig.",
+    ),
+    "Flatcar Container Linux": (
+        "Read 'journalctl -u nvidia': Flatcar provides this part.",
+        "Choose the driver in /etc/flatcar/nvidia-metadata or its system extension.",
+        "Run 'systemctl restart nvidia', or replace the node.",
+    ),
 }
 
 
-def owners_way(platform: str, owner: str, part: str, remedy: str) -> str:
-    """What the reader may do about a part that somebody else owns; `remedy` where it is the host's own."""
+def owners_way(platform: str, owner: str, part: str) -> tuple[str, ...]:
+    """What the reader may do about a part that somebody else owns; () where it is the host's own.
+
+    The owner of an image: the next one brings the repair, until then the host's own steps do.
+
+    >>> owners_way("EKS AMI", "image", "driver"), owners_way("", "host", "driver")
+    (('Replace the node with one from a corrected image: EKS AMI provides this part.',), ())
+    """
     if owner == "host":
-        return remedy
+        return ()
     if owner == "operator":
-        return OWNERS_WAY["operator", "driver" if part == "libraries" else part]
+        return OWNERS_WAY["driver" if part == "libraries" else part]
     if platform in _WAYS:
         return _WAYS[platform]
     if owner == "image":
-        return f"{platform} brings this part: take an image that has it right, and replace the node. Until then, on this node: {remedy}"
-    return f"{platform} brings this part, and replaces what is changed by hand: recreate the node, or ask the provider."
+        return (f"Replace the node with one from a corrected image: {platform} provides this part.",)
+    return ("Recreate the node, or ask its provider to correct it.",)
+
+
+def repairs_itself(platform: str, owner: str) -> bool:
+    """Whether the host's own steps help until its owner's do: on an image that packages still change."""
+    return owner == "image" and platform not in _WAYS

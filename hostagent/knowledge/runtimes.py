@@ -1,7 +1,7 @@
 """What each version of a container runtime does with its configuration, and from which version it can use CDI.
 
 containerd: measured on 2026-11-22 with the programs 1.6.20, 1.7.24, 2.1.4 and 2.3.7, by ``config dump`` and by starting them
-(tests/real/test_containerd.py repeats it); what 2.3.0 to 2.3.4 refuse beside that, by the loader of 2.3.4 (containerd pull request 12891).
+(tests/real/test_containerd.py repeats it); what 2.3.0 to 2.3.4 refuse in addition, by the loader of 2.3.4 (containerd pull request 12891).
 CDI support of the others: documents of the Container Device Interface and of the NVIDIA Container Toolkit (release notes of 1.19.1),
 2026-11.
 """

@@ -13,22 +13,22 @@ class Fix(NamedTuple):
     version: str
     cves: tuple[str, ...]
     effect: str
-    refused: bool  # a container takes over the host with what any image can carry: no policy lets such a host look well
+    refused: bool  # a container takes over the host with what any image can carry: no policy lets such a host look healthy
 
 
 #: Oldest first.
 FIXES = (
-    Fix("1.16.2", ("CVE-2024-0132", "CVE-2024-0133"), "a container image takes over the host", refused=True),
-    Fix("1.17.0", ("CVE-2024-0134",), "a container image creates files on the host", refused=True),
+    Fix("1.16.2", ("CVE-2024-0132", "CVE-2024-0133"), "a container image can take over the host", refused=True),
+    Fix("1.17.0", ("CVE-2024-0134",), "a container image can create files on the host", refused=True),
     Fix(
         "1.17.1",
         ("CVE-2024-0135", "CVE-2024-0136", "CVE-2024-0137"),
-        "a container image changes files and devices of the host",
+        "a container image can change files and devices of the host",
         refused=True,
     ),
-    Fix("1.17.4", ("CVE-2025-23359",), "a container image takes over the host", refused=True),
-    Fix("1.17.8", ("CVE-2025-23266", "CVE-2025-23267"), "a container image runs code as root on the host", refused=True),
-    Fix("1.19.1", ("CVE-2026-24260",), "a container races the CDI hooks and writes to the host", refused=False),
+    Fix("1.17.4", ("CVE-2025-23359",), "a container image can take over the host", refused=True),
+    Fix("1.17.8", ("CVE-2025-23266", "CVE-2025-23267"), "a container image can run code as root on the host", refused=True),
+    Fix("1.19.1", ("CVE-2026-24260",), "a container can write to the host through a race in the CDI hooks", refused=False),
 )
 
 #: From here on the toolkit refuses, at each container start, an ldconfig that is not the host's own, which a leading @ says

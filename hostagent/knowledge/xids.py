@@ -13,27 +13,30 @@ read 2026-11. The words are ours. Codes that the catalog marks as unused are lef
 
 from typing import Literal, NamedTuple
 
+from hostagent.knowledge.ladder import LOST, REBOOT, REPLACE_IF_BACK, RESET, RESET_ALL, RESET_WHEN_IDLE
 from hostagent.steps import Step
 
 Kind = Literal["critical", "warning", "application", "notice"]
 
-_RESET = (Step("reset_gpu", "Reset the GPU."), Step("replace", "Have the GPU replaced.", if_back=True))
+_RESET = (RESET, REPLACE_IF_BACK)
 _NVLINK = (
-    Step("reset_gpu", "Reset the GPU and its NVLink peers."),
-    Step("replace", "Check the baseboard, the bridge or the cable.", if_back=True),
+    RESET_ALL,
+    Step("replace", "Check the baseboard, the NVLink bridge or the cable.", if_back=True),
 )
 _SOFTWARE = (
-    Step("reset_gpu", "Run nvidia-bug-report.sh, then reset the GPU."),
+    Step("drain_and_inspect", "Collect the driver's report for NVIDIA.", "nvidia-bug-report.sh"),
+    RESET,
     Step("install", "Update the driver.", if_back=True),
 )
-_PROGRAM = (Step("none", "Look at the program that ran; run 'dcgmi diag -r 3' only if several programs cause this."),)
-_WATCH = (Step("rerun", "Watch the GPU; ask its vendor if this comes back."),)
-_SUPPORT = (Step("drain_and_inspect", "Run nvidia-bug-report.sh, and ask the vendor."),)
-_LOST = (
-    Step("reboot", "Reboot the node."),
-    Step("power_cycle", "Switch the chassis off and on; after that, have the GPU reseated or replaced.", if_back=True),
+_PROGRAM = (
+    Step("none", "Look at the program that the log line names."),
+    Step("none", "If several programs fault on this GPU alone, test it."),
 )
-_WHEN_IDLE = (Step("reset_gpu", "Reset the GPU when the node is next idle."),)
+_WATCH = (Step("rerun", "Watch the GPU, and ask its vendor if this comes back."),)
+_SUPPORT = (
+    Step("drain_and_inspect", "Collect the driver's report.", "nvidia-bug-report.sh"),
+    Step("drain_and_inspect", "Send the report to the GPU's vendor."),
+)
 
 
 class XidMeaning(NamedTuple):
@@ -59,36 +62,36 @@ _ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
     (41, "application", "copy engine exception", _PROGRAM),
     (43, "application", "the GPU stopped processing for one program", _PROGRAM),
     (44, "warning", "graphics engine fault during a context switch", _WATCH),
-    (45, "application", "work was removed from the GPU after another fault, or as its program ended", _PROGRAM),
+    (45, "application", "work was removed after another fault, or as its program ended", _PROGRAM),
     (46, "critical", "the GPU stopped processing", _RESET),
     (48, "critical", "uncorrectable (double-bit) ECC error", _RESET),
-    (54, "critical", "auxiliary power is not connected to the board", (Step("replace", "Check the power cables of the board."),)),
+    (54, "critical", "auxiliary power is not connected to the board", (Step("replace", "Check the power cables of the GPU."),)),
     (60, "application", "video processor exception", _PROGRAM),
     (62, "critical", "the GPU's internal controller halted", _RESET),
-    (63, "warning", "a memory row was remapped or a page retired", _WHEN_IDLE),
-    (64, "critical", "a memory row could not be remapped or a page not be retired", _RESET),
+    (63, "warning", "a memory row was remapped or a page retired", (RESET_WHEN_IDLE,)),
+    (64, "critical", "a memory row could not be remapped or retired", _RESET),
     (66, "warning", "illegal register access by the driver", _WATCH),
     (67, "warning", "illegal register access by the driver", _WATCH),
     (68, "application", "video decoder exception", _PROGRAM),
     (69, "application", "graphics engine class error", _PROGRAM),
     (74, "critical", "NVLink error", _NVLINK),
-    (78, "warning", "a vGPU could not start", (Step("install", "Install a vGPU guest driver that suits the host's."),)),
-    (79, "critical", "the GPU fell off the bus", _LOST),
+    (78, "warning", "a vGPU could not start", (Step("install", "Install a vGPU guest driver that matches the host's."),)),
+    (79, "critical", "the GPU fell off the bus", LOST),
     (80, "application", "corrupted data was sent to the GPU", _PROGRAM),
     (92, "warning", "many single-bit ECC errors", _WATCH),
-    (93, "warning", "the InfoROM was written more often than it bears", _WATCH),
+    (93, "warning", "the InfoROM has been written too often and may wear out", _WATCH),
     (
         94,
         "warning",
         "memory error, contained in one program",
-        (Step("reset_gpu", "Restart the program, and reset the GPU when the node is next idle."),),
+        (RESET_WHEN_IDLE,),
     ),
     (95, "critical", "memory error that was not contained", _RESET),
     (106, "notice", "test message", ()),
     (107, "notice", "test message", ()),
     (109, "critical", "context switch ran out of time", _RESET),
     (110, "critical", "security fault", _SOFTWARE),
-    (119, "critical", "the GPU's system processor (GSP) did not answer in time", _SOFTWARE),
+    (119, "critical", "the GPU's system processor (GSP) timed out", _SOFTWARE),
     (120, "critical", "error in the GPU's system processor (GSP)", _SOFTWARE),
     (121, "warning", "error on the chip-to-chip link", _WATCH),
     (136, "critical", "NVLink training failed", _NVLINK),
@@ -103,10 +106,10 @@ _ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
     (148, "critical", "NVLink error (NVLPW)", _NVLINK),
     (149, "critical", "NVLink error (NETIR)", _NVLINK),
     (150, "critical", "NVLink error (MSE)", _NVLINK),
-    (151, "critical", "key rotation error of confidential computing", (Step("reboot", "Restart the virtual machine."),)),
-    (154, "critical", "the driver asks for a recovery", (Step("reset_gpu", "Reset the GPU or reboot the node: the line says which."),)),
+    (151, "critical", "key rotation error of confidential computing", (REBOOT,)),
+    (154, "critical", "the driver asks for a recovery", (RESET, Step("reboot", "Reboot the node.", if_back=True))),
     (155, "critical", "NVLink error found by software", _NVLINK),
-    (156, "critical", "a part of the GPU was retired", (Step("reset_gpu", "Reset the GPU."),)),
+    (156, "critical", "a part of the GPU was retired", (RESET,)),
     (157, "warning", "a part of the GPU could not be retired", _SUPPORT),
     (158, "critical", "fatal timeout in the GPU", _RESET),
     (160, "warning", "a memory channel was retired", _WATCH),
@@ -119,12 +122,12 @@ _ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
         167,
         "critical",
         "fatal PCIe timeout",
-        (Step("reboot", "Reboot the node."), Step("replace", "Check the slot and the riser.", if_back=True)),
+        (REBOOT, Step("replace", "Check the slot and the riser.", if_back=True)),
     ),
     (168, "critical", "errors in protected memory reduce the GPU's memory", _RESET),
     (169, "critical", "the GPU's security controller halted", _RESET),
-    (171, "critical", "uncorrectable DRAM error: the particulars of an Xid 48", _RESET),
-    (172, "critical", "uncorrectable SRAM error: the particulars of an Xid 48", _RESET),
+    (171, "critical", "uncorrectable DRAM error: details of an Xid 48", _RESET),
+    (172, "critical", "uncorrectable SRAM error: details of an Xid 48", _RESET),
 )
 
 #: The units of one kind have codes side by side: copy engines, video encoders and decoders, JPEG decoders.
@@ -160,13 +163,13 @@ def weighed_by(code: int) -> str:
     """Which source the kind of a code comes from, in words.
 
     >>> weighed_by(109)
-    "critical by NVIDIA's Xid catalog; NVIDIA's device plugin and DRA driver let the GPU go on"
+    "critical by NVIDIA's Xid catalog; NVIDIA's device plugin and DRA driver keep the GPU in use"
     >>> weighed_by(9999)
-    "warning: NVIDIA's Xid catalog does not have it"
+    "warning: it is not in NVIDIA's Xid catalog"
     """
     if code not in CATALOGUE:
-        return f"warning: {SOURCE} does not have it"
+        return f"warning: it is not in {SOURCE}"
     kind = CATALOGUE[code].kind
     goes_on = kind in ("critical", "warning") and code in IGNORED_BY_PLUGINS
-    others = "; NVIDIA's device plugin and DRA driver let the GPU go on" if goes_on else ""
+    others = "; NVIDIA's device plugin and DRA driver keep the GPU in use" if goes_on else ""
     return f"{kind} by {SOURCE}{others}"

@@ -6,7 +6,7 @@ from typing import Any
 from hostagent.report import Report
 
 _GIB = 1024**3
-GPU_FIELDS = ("index", "pci", "name", "uuid", "serial")
+GPU_FIELDS = ("index", "pci", "name", "memory", "uuid", "serial")
 
 
 def inventory(report: Report) -> str:
@@ -30,8 +30,12 @@ def _gpus(facts: Mapping[str, Any]) -> str:
 
 def _memory(sizes: list[Any]) -> str:
     """What all that were read have alike."""
-    known = {f" ({size / _GIB:.0f} GiB)" for size in sizes if isinstance(size, int) and not isinstance(size, bool)}
-    return known.pop() if len(known) == 1 else ""
+    known = {_gib(size) for size in sizes} - {""}
+    return f" ({known.pop()})" if len(known) == 1 else ""
+
+
+def _gib(size: Any) -> str:
+    return f"{size / _GIB:.0f} GiB" if isinstance(size, int) and not isinstance(size, bool) else ""
 
 
 def _driver(facts: Mapping[str, Any]) -> str:
@@ -56,9 +60,9 @@ def _runtime(row: Mapping[str, Any]) -> str:
 
 
 def gpus(report: Report) -> tuple[Mapping[str, str], ...]:
-    """Each GPU as text: ``index``, ``pci``, ``name``, ``uuid``, ``serial``; "" for what is unread."""
+    """Each GPU as text: ``index``, ``pci``, ``name``, ``memory``, ``uuid``, ``serial``; "" for what is unread."""
     rows = _rows(report.facts.get("gpus"))
-    return tuple({name: _said(row.get(name)) for name in GPU_FIELDS} for row in rows)
+    return tuple({name: _gib(row.get("memory_bytes")) if name == "memory" else _said(row.get(name)) for name in GPU_FIELDS} for row in rows)
 
 
 def _said(value: Any) -> str:

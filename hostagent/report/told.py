@@ -92,10 +92,14 @@ def _alike(findings: Iterable[Judgement]) -> list[Told]:
     same: dict[Any, list[Judgement]] = {}
     for one in findings:
         headline = one.headline.replace(one.device, "") if one.device else one.headline
-        same.setdefault((one.id, one.outcome, one.code, one.message, one.found, one.wanted, headline, one.remedy, one.evidence), []).append(
-            one
-        )
+        key = (one.id, one.outcome, one.code, one.message, one.found, one.wanted, headline, _of_any(one), one.evidence)
+        same.setdefault(key, []).append(one)
     return [_told(sorted(ones, key=lambda one: subject_order(one.subject))) for ones in same.values()]
+
+
+def _of_any(one: Judgement) -> tuple[Step, ...]:
+    """The remedy without the address of its device."""
+    return tuple(replace(step, command=step.command.replace(one.subject, "")) if one.subject else step for step in one.remedy)
 
 
 def _told(ones: list[Judgement]) -> Told:
@@ -116,25 +120,49 @@ def first_that_counts(report: Report) -> Group | None:
 
 def steps(report: Report) -> tuple[Step, ...]:
     """What to do about all that counts, in order."""
-    return to_do(_remedy(group.cause) for group in groups(report) if group.rank < NOTHING)
+    return to_do(_remedy(group) for group in groups(report) if group.rank < NOTHING)
 
 
 def first_steps(group: Group) -> tuple[Step, ...]:
     """What to do about one cause, for the fault that is there now: at most two steps."""
-    return tuple(step for step in to_do([_remedy(group.cause)]) if not step.if_back)[:2]
+    return tuple(step for step in to_do([_remedy(group)]) if not step.if_back)[:2]
 
 
-def _remedy(cause: Told) -> tuple[Step, ...]:
-    """nvidia-smi takes several addresses with commas."""
-    one, every = cause.finding.subject, ",".join(cause.subjects)
-    return tuple(replace(step, command=step.command.replace(one, every)) if one and step.command else step for step in cause.finding.remedy)
+def _causes(group: Group) -> list[Told]:
+    """The cause on each of its devices, where what was found differs from one to the next."""
+    return [told for told in group.members if told is group.cause or _is_cause(told.finding)]
+
+
+def _remedy(group: Group) -> tuple[Step, ...]:
+    """That of the cause on all its devices."""
+    alike: dict[tuple[Step, ...], list[Told]] = {}
+    for told in _causes(group):
+        alike.setdefault(_of_any(told.finding), []).append(told)
+    return tuple(step for ones in alike.values() for step in _of_all(ones))
+
+
+def _of_all(ones: list[Told]) -> Iterable[Step]:
+    """One remedy for the devices of all: nvidia-smi takes several addresses with commas, other programs are run once per device."""
+    one, subjects = ones[0].finding, sorted((subject for told in ones for subject in told.subjects), key=subject_order)
+    for step in one.remedy:
+        if not one.subject or one.subject not in step.command:
+            yield step
+        elif step.command.startswith("nvidia-smi "):
+            yield replace(step, command=step.command.replace(one.subject, ",".join(subjects)))
+        else:
+            yield from (replace(step, command=step.command.replace(one.subject, subject)) for subject in subjects)
 
 
 def headline(group: Group) -> str:
     """What happened, of one device or of several."""
     one = group.cause.finding
     text = one.headline or one.message
-    return visible(text.replace(one.device, devices(group.cause.devices)) if one.device else text).rstrip(".")
+    return visible(text.replace(one.device, devices(concerned(group))) if one.device else text).rstrip(".")
+
+
+def concerned(group: Group) -> tuple[str, ...]:
+    """The devices of the cause, wherever it is."""
+    return tuple(dict.fromkeys(device for told in _causes(group) for device in told.devices))
 
 
 def devices(names: tuple[str, ...]) -> str:

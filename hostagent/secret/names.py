@@ -32,7 +32,8 @@ _QUOTED = r"(?:\"(?:[^\"\\\n]|\\[^\n])*\"|'(?:[^'\n]|'')*'|\\{1,7}\"[^\"\\\n]*\\
 _PLAIN_MORE = r"[^\s\"'\[\]{},;\\]"
 _PLAIN = rf"[^\s\"'\[\]{{}},;|>&*!%@`\\]{_PLAIN_MORE}*"
 _SCHEMES = r"(?:Basic|Bearer|Digest|Negotiate)"
-#: JSON's key has its quote before the colon; a bare key wants a blank after it, for libsecret-1-0:amd64 is a package.
+#: JSON's key has its quote before the colon; an unquoted key needs a space after ':', so that the
+#: package name libsecret-1-0:amd64 does not match.
 _SEPARATOR = (
     r"(?:\\{0,7}[\"'][ \t]{0,200}[:=](?:\s{0,200}(?=[\\\"'])|[ \t]{0,200})"
     r"|[ \t]{0,200}=[ \t]{0,200}|[ \t]{0,200}:(?:[ \t]{1,200}|(?=[\"'])))"

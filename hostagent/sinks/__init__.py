@@ -1,15 +1,16 @@
 """What a report is turned into. Rendering is pure, delivering is I/O; one module a form, imported when asked for."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from hostagent.report import Report
+from hostagent.report.exitcode import Asked
 
 Format = Literal["text", "json", "html", "junit", "prometheus", "line"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
-def render(report: Report, form: Format, *, colour: bool = False, width: int = 100, verbose: bool = False) -> str:
-    """`report` as text of one of the forms. Colour, width and verbose (what passed, too) are for ``text`` alone."""
+def render(report: Report, form: Format, *, asked: Asked | None = None, **look: Any) -> str:
+    """`report` as text of one of the forms. `asked` is for ``junit``: what fails there; `look` is that of `render_text`, for ``text``."""
     if form == "json":
         from hostagent.sinks.json import render_json
 
@@ -21,7 +22,7 @@ def render(report: Report, form: Format, *, colour: bool = False, width: int = 1
     if form == "junit":
         from hostagent.sinks.junit import render_junit
 
-        return render_junit(report)
+        return render_junit(report, asked or Asked())
     if form == "prometheus":
         from hostagent.sinks.prometheus import render_prometheus
 
@@ -32,4 +33,4 @@ def render(report: Report, form: Format, *, colour: bool = False, width: int = 1
         return render_line(report)
     from hostagent.sinks.text import render_text
 
-    return render_text(report, colour=colour, width=width, verbose=verbose)
+    return render_text(report, **look)

@@ -1,15 +1,14 @@
 """A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
 
-import time
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from hostagent.report import PLACEABLE, Judgement, Report
 from hostagent.report.inventory import gpus, inventory
 from hostagent.report.times import ago, moment
-from hostagent.report.told import NOTHING, Group, Told, first_steps, groups, headline, steps
+from hostagent.report.told import NOTHING, Group, Told, devices, first_steps, groups, headline, rank_of, steps
 from hostagent.sinks.words import WORDS
-from hostagent.steps import Step
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
 
@@ -17,6 +16,23 @@ from hostagent.vocabulary import Verdict
 _KINDS = ("failed", "unknown", "to look at", "worth knowing", "passed", "off", "not applicable")
 _SHOWN = ("passed", "failed", "unknown", "to look at", "worth knowing", "not applicable", "off")
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
+#: Characters of one text, of a name and a command that a page shows: JSON has them whole.
+_TEXT, _NAME = 400, 100
+#: Causes of one check and of all, and findings of one check under one cause, that are told in full.
+_CAUSES, _ALL_CAUSES, _FINDINGS = 4, 32, 12
+
+
+class Statement(NamedTuple):
+    """What a verdict says: what happened and what to do first; "" where nothing did."""
+
+    verdict: Verdict
+    whose: str  # "for single-node jobs"; "" where both verdicts agree
+    what: str
+    todo: str
+
+    @property
+    def words(self) -> str:
+        return f"{WORDS[self.verdict]}{f' {self.whose}' if self.whose else ''}"
 
 
 class Section(NamedTuple):
@@ -26,50 +42,75 @@ class Section(NamedTuple):
     groups: tuple[Group, ...]
 
     @property
-    def heading(self) -> str:
+    def size(self) -> str:
         checks = {told.finding.id for group in self.groups for told in group.members}
-        return f"{self.title} ({_count(len(self.groups), 'cause')}, {_count(len(checks), 'check')})"
+        return f"{count(len(self.groups), 'cause')}, {count(len(checks), 'check')}"
+
+
+class More(NamedTuple):
+    """Findings of one check that are not told one by one."""
+
+    id: str
+    number: int
+    devices: tuple[str, ...]
 
 
 class Gap(NamedTuple):
-    """One answer that is missing, and what could not be checked without it."""
+    """One answer that is missing, what could not be checked without it, and how much that counts."""
 
     reason: str
     ids: tuple[str, ...]
     devices: tuple[str, ...]
-    others: int  # how many devices have nothing missing of them
+    others: int  # how many devices passed all of these checks
+    rank: int
 
 
-def _count(number: int, word: str) -> str:
+class Todo(NamedTuple):
+    """One thing to do, and the commands that do it: several where they name different devices."""
+
+    text: str
+    commands: tuple[str, ...]
+
+
+def count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def verdict_lines(report: Report) -> tuple[tuple[Verdict, str], ...]:
-    """(verdict, sentence): one where both scopes agree, else one per scope."""
+def short(text: str, most: int = _TEXT) -> str:
+    """`text`, made visible; of what is longer than anybody reads its start and its length."""
+    return visible(text) if len(text) <= most else f"{visible(text[:most])}... ({len(text)} characters)"
+
+
+def sentence(text: str) -> str:
+    """`text` with its full stop, where it was not cut."""
+    return text if not text or text.endswith((".", "…")) else f"{text}."
+
+
+def short_name(text: str) -> str:
+    return short(text, _NAME)
+
+
+def statements(report: Report) -> tuple[Statement, ...]:
+    """One where both verdicts agree, else one per verdict."""
     single, multi = report.verdict.single_node, report.verdict.multi_node
     told = groups(report)
     if report.partial or single == multi:
-        return ((single, _verdict(report, told, single, " by the selected checks" if report.partial else "")),)
+        return (_statement(report, told, single, "by the selected checks" if report.partial else ""),)
     node = tuple(group for group in told if _scopes(group) == {"node"})
-    return (
-        (single, _verdict(report, node, single, " for single-node jobs")),
-        (multi, _verdict(report, told, multi, " for multi-node jobs")),
-    )
+    return (_statement(report, node, single, "for single-node jobs"), _statement(report, told, multi, "for multi-node jobs"))
 
 
 def _scopes(group: Group) -> set[str]:
     return {one.scope for one in (*(told.finding for told in group.members), *group.unknown)}
 
 
-def _verdict(report: Report, told: Iterable[Group], verdict: Verdict, whose: str) -> str:
-    first = next((group for group in told if group.rank < NOTHING), None)
+def _statement(report: Report, told: Iterable[Group], verdict: Verdict, whose: str) -> Statement:
     if verdict == "ready":
-        parts = (inventory(report), f"{_count(counts(report)['passed'], 'check')} passed")
-        return f"{WORDS[verdict]}{whose}  {'; '.join(part for part in parts if part)}"
+        return Statement(verdict, whose, f"{count(counts(report)['passed'], 'check')} passed", "")
+    first = next((group for group in told if group.rank < NOTHING), None)
     if first is None:
-        return f"{WORDS[verdict]}{whose}  {_nothing(report)}"
-    todo = " ".join(step.text for step in first_steps(first))
-    return f"{WORDS[verdict]}{whose}  {headline(first)}. {visible(todo)}".rstrip()
+        return Statement(verdict, whose, _nothing(report), "")
+    return Statement(verdict, whose, short(headline(first)), short(" ".join(step.text for step in first_steps(first))))
 
 
 def _nothing(report: Report) -> str:
@@ -80,40 +121,41 @@ def _nothing(report: Report) -> str:
     return "Only informational checks were selected: no verdict" if applies == {"info"} else "None of the selected checks applies here"
 
 
-def host_line(report: Report) -> str:
-    host = report.host
-    kernel = f"kernel {host.kernel}" if host.kernel else ""
-    parts = (inventory(report), host.platform, host.os, kernel, host.arch, f"profile {report.profile.name}")
-    return f"{visible(host.hostname)}: {', '.join(visible(part) for part in parts if part)}"
-
-
 def is_quiet(report: Report) -> bool:
     """Ready for every job: a reader wants no more than that."""
     return report.verdict.single_node == report.verdict.multi_node == "ready"
 
 
+def host_line(report: Report) -> str:
+    host = report.host
+    kernel = f"kernel {host.kernel}" if host.kernel else ""
+    parts = (inventory(report), host.platform, host.os, kernel, host.arch, f"profile {report.profile.name}")
+    return f"{short_name(host.hostname)}: {', '.join(short(part) for part in parts if part)}"
+
+
 def gpu_lines(report: Report) -> tuple[str, ...]:
-    """``GPU 0  0000:1b:00.0  NVIDIA H100 80GB HBM3  GPU-5d43…  serial 1652…``, one line per GPU."""
+    """``GPU 0  0000:1b:00.0  NVIDIA H100 80GB HBM3  80 GiB  GPU-5d43…  serial 1652…``, one line per GPU."""
     lines = []
     for row in gpus(report):
-        serial = f"serial {row['serial']}" if row["serial"] else ""
-        lines.append(
-            visible("  ".join(part for part in (f"GPU {row['index']}".rstrip(), row["pci"], row["name"], row["uuid"], serial) if part))
-        )
+        said = {**row, "index": f"GPU {row['index']}".rstrip(), "serial": f"serial {row['serial']}" if row["serial"] else ""}
+        lines.append("  ".join(short_name(cell) for cell in said.values() if cell))
     return tuple(lines)
+
+
+def read_line(report: Report, now: float = 0) -> str:
+    """When and of what the report was made, and how long before `now`: on top, so that nobody takes an old one for today's."""
+    kind = "a made-up host" if report.simulated else _READ_FROM.get(report.read_from, "")
+    when = moment(report.observed_at)
+    if report.replayed and not report.simulated and now >= report.observed_at:
+        when = f"{when} ({ago(now - report.observed_at)} ago)"
+    if report.replayed:
+        return f"from a snapshot{f' of {kind}' if kind else ''}, {when}"
+    return f"read{f' from {kind}' if kind else ''} at {when}"
 
 
 def remarks(report: Report) -> tuple[str, ...]:
     """What a reader must know before believing the verdict."""
-    kind = "a made-up host" if report.simulated else _READ_FROM.get(report.read_from, "")
-    when = moment(report.observed_at)
-    if report.replayed and not report.simulated:
-        when = f"{when} ({ago(max(0.0, time.time() - report.observed_at))} ago)"
-    lines = [
-        f"from a snapshot{f' of {kind}' if kind else ''}, {when}"
-        if report.replayed
-        else f"read{f' from {kind}' if kind else ''} at {when}"
-    ]
+    lines = []
     if report.read_from == "image" and not report.host.kernel and not report.partial:
         lines.append("this image has no kernel below /lib/modules: the driver's module, and what must match it, were not checked")
     if (
@@ -136,8 +178,13 @@ def cage_lines(report: Report) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def todo(report: Report) -> tuple[Step, ...]:
-    return steps(report)
+def todo(report: Report) -> tuple[Todo, ...]:
+    """The steps in order, those with equal words as one."""
+    by_text: dict[str, list[str]] = {}
+    for step in steps(report):
+        text = f"If it comes back: {step.text}" if step.if_back else step.text
+        by_text.setdefault(short(text), []).extend([visible(step.command)] if step.command else [])
+    return tuple(Todo(text, tuple(dict.fromkeys(commands))) for text, commands in by_text.items())
 
 
 def sections(report: Report) -> tuple[Section, ...]:
@@ -153,10 +200,44 @@ def sections(report: Report) -> tuple[Section, ...]:
     return tuple(section for section in made if section.groups)
 
 
+def first_causes(all_of_them: Sequence[Group]) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+    """(told in full, the rest): the first that each check tells, until there are many."""
+    seen: dict[str, int] = {}
+    first: list[Group] = []
+    rest: list[Group] = []
+    for group in all_of_them:
+        name = group.cause.finding.id
+        seen[name] = seen.get(name, 0) + 1
+        (first if seen[name] <= _CAUSES and len(first) < _ALL_CAUSES else rest).append(group)
+    return tuple(first), tuple(rest)
+
+
+def first_findings(group: Group) -> tuple[tuple[Told, ...], tuple[Told, ...]]:
+    """(told in full, the rest): of findings with one code of one check the first."""
+    seen: dict[tuple[str, str], int] = {}
+    first: list[Told] = []
+    rest: list[Told] = []
+    for one in group.members:
+        key = (one.finding.id, one.finding.code)
+        seen[key] = seen.get(key, 0) + 1
+        (first if seen[key] <= _FINDINGS else rest).append(one)
+    return tuple(first), tuple(rest)
+
+
+def more(rest: Iterable[Told]) -> tuple[More, ...]:
+    """One line per check of what is not told one by one."""
+    by_id: dict[str, list[Told]] = {}
+    for one in rest:
+        by_id.setdefault(one.finding.id, []).append(one)
+    return tuple(
+        More(name, len(ones), tuple(dict.fromkeys(device for one in ones for device in one.devices))) for name, ones in by_id.items()
+    )
+
+
 def gaps(report: Report) -> tuple[Gap, ...]:
     """What could not be checked, one entry per missing answer, those that stop jobs first."""
     by_reason: dict[str, list[Judgement]] = {}
-    for one in sorted((one for one in report.findings if one.outcome == "unknown"), key=lambda one: one.severity != "critical"):
+    for one in sorted((one for one in report.findings if one.outcome == "unknown"), key=rank_of):
         by_reason.setdefault(one.unread or one.message, []).append(one)
     passed_by: dict[str, set[str]] = {}
     for one in report.findings:
@@ -167,56 +248,46 @@ def gaps(report: Report) -> tuple[Gap, ...]:
 
 def _gap(ones: list[Judgement], passed_by: Mapping[str, set[str]]) -> Gap:
     ids, named = dict.fromkeys(one.id for one in ones), dict.fromkeys(one.device for one in ones if one.device)
-    of_devices = [passed_by.get(one.id, set()) for one in ones if one.device]
-    others = set.intersection(*of_devices) if of_devices else set[str]()
-    return Gap(visible(ones[0].message), tuple(ids), tuple(named), len(others))
+    of_devices = [passed_by.get(name, set()) for name in dict.fromkeys(one.id for one in ones if one.device)]
+    others = len(set.intersection(*of_devices)) if of_devices else 0
+    return Gap(short(ones[0].message), tuple(ids), tuple(named), others, rank_of(ones[0]))
 
 
-def turned_off(report: Report) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """(who and why, checks)."""
-    return _by_message(report, "off")
-
-
-def skipped(report: Report) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """(why it does not apply, checks)."""
-    return _by_message(report, "skip")
-
-
-def _by_message(report: Report, outcome: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    by_message: dict[str, dict[str, None]] = {}
-    for one in report.findings:
-        if one.outcome == outcome:
-            where = f"{one.id} ({one.subject})" if one.subject else one.id
-            by_message.setdefault(visible(one.message), {})[visible(where)] = None
-    return tuple((message, tuple(ids)) for message, ids in by_message.items())
-
-
-def passed(report: Report) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.id for one in report.findings if one.outcome == "pass"))
+def gap_line(gap: Gap) -> str:
+    """``26 checks of GPU 4 (0000:9d:00.0): NVML error 15, GPU is lost. The other 7 passed them.``"""
+    checks = short_name(gap.ids[0]) if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
+    whose = f" of {short(devices(gap.devices))}" if gap.devices else ""
+    others = f". The other {gap.others} passed {'it' if len(gap.ids) == 1 else 'them'}" if gap.others else ""
+    return f"{checks}{whose}: {gap.reason}{others}"
 
 
 def told_line(told: Told) -> str:
     """``message (found X, wanted Y)``, without what the message says already."""
     one = told.finding
     pairs = ((label, text) for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message)
-    more = ", ".join(f"{label} {text}" for label, text in pairs) if one.found and one.found not in one.message else ""
-    return visible(f"{one.message} ({more})" if more else one.message)
+    added = ", ".join(f"{label} {short(text)}" for label, text in pairs) if one.found and one.found not in one.message else ""
+    return f"{short(one.message)}{f' ({added})' if added else ''}"
 
 
 def counts(report: Report) -> Mapping[str, int]:
     """How many checks there are of each kind, each counted once by its worst outcome."""
+    found = Counter(kinds(report).values())
+    return {kind: found[kind] for kind in _KINDS}
+
+
+def kinds(report: Report) -> Mapping[str, str]:
+    """What each check counts as."""
     worst: dict[str, int] = {}
     for one in report.findings:
         worst[one.id] = min(worst.get(one.id, len(_KINDS)), _KINDS.index(_counted(one)))
-    places = list(worst.values())
-    return {kind: places.count(place) for place, kind in enumerate(_KINDS)}
+    return {name: _KINDS[place] for name, place in worst.items()}
 
 
 def summary(report: Report) -> str:
     """``121 passed, 3 failed, 25 unknown, 21 not applicable (0.04 s)``."""
     number, took = counts(report), report.timings_ms.get("total")
     shown = ", ".join(f"{number[kind]} {kind}" for kind in _SHOWN if number[kind])
-    return shown + (f" ({took / 1000:.2f} s)" if took is not None else "")
+    return (shown or "no checks") + (f" ({took / 1000:.2f} s)" if took is not None else "")
 
 
 def _counted(one: Judgement) -> str:
@@ -225,3 +296,9 @@ def _counted(one: Judgement) -> str:
             "worth knowing" if one.severity == "info" else "failed" if (one.outcome, one.severity) == ("fail", "critical") else "to look at"
         )
     return {"pass": "passed", "unknown": "unknown", "skip": "not applicable"}.get(one.outcome, "off")
+
+
+def took(report: Report) -> str:
+    """``0.04 s``, or nothing where nobody measured."""
+    total = report.timings_ms.get("total")
+    return f"{total / 1000:.2f} s" if total is not None else ""

@@ -1,135 +1,196 @@
 """The report as one page of HTML that needs nothing else: to attach to a ticket or open in a browser."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
-from hostagent.report import Judgement, Report
-from hostagent.report.told import Group, Told, devices, headline
-from hostagent.sinks.digest import (
-    Gap,
-    Section,
-    gaps,
-    host_line,
-    remarks,
-    sections,
-    skipped,
-    summary,
-    todo,
-    told_line,
-    turned_off,
-    verdict_lines,
-)
+from hostagent.report import Report
+from hostagent.report.inventory import GPU_FIELDS, gpus, inventory
+from hostagent.report.told import Group, Told, concerned, devices, headline
+from hostagent.sinks import digest
+from hostagent.sinks.digest import short, short_name
 from hostagent.sinks.markup import escaped
+from hostagent.sinks.stylesheet import STYLE
+from hostagent.sinks.tables import rows
 from hostagent.sinks.words import WORDS
-from hostagent.steps import Step
-from hostagent.visible import visible
+from hostagent.vocabulary import Outcome, Verdict
 
-_STYLE = """
-:root { color-scheme: light dark; --bad: #b00020; --warn: #8a5a00; --unknown: #6a3fa0; --good: #1b6e2f; --note: #555;
-  --line: #8885; --soft: #8881; }
-@media (prefers-color-scheme: dark) { :root { --bad: #ff8a80; --warn: #ffc35c; --unknown: #c9a6ff; --good: #7fd99a; --note: #aaa; } }
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.25rem; font-weight: 400; margin: .4rem 0; } h2 { font-size: 1.05rem; margin: 2rem 0 .4rem; }
-h3 { font-size: 1rem; margin: 0 0 .3rem; } p, li { overflow-wrap: anywhere; } header p { margin: .1rem 0; color: var(--note); }
-.badge { font-weight: 700; font-size: .9rem; padding: .15rem .6rem; border: 2px solid; border-radius: .3rem; margin-right: .5rem;
-  white-space: nowrap; }
-.bad, .not_ready { color: var(--bad); } .warn, .degraded { color: var(--warn); } .unknown { color: var(--unknown); }
-.good, .ready { color: var(--good); } .note { color: var(--note); }
-.todo { border: 1px solid var(--line); border-radius: .4rem; padding: .2rem 1rem; margin: 1.2rem 0; background: var(--soft); }
-.todo li { margin: .4rem 0; } article { border-left: .25rem solid; padding: .1rem 0 .1rem .8rem; margin: 1rem 0; }
-article > * { color: CanvasText; } table { border-collapse: collapse; width: 100%; }
-td, th { text-align: left; vertical-align: top; padding: .2rem .6rem .2rem 0; border-bottom: 1px solid var(--line);
-  overflow-wrap: anywhere; }
-code, pre { font-family: ui-monospace, monospace; font-size: .9em; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; user-select: all; }
-summary { cursor: pointer; } a { color: inherit; }
-footer { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: .6rem; color: var(--note); }
-@media print { body { max-width: none; margin: 0; } article, li, tr { break-inside: avoid; } details > * { display: block; } }
-"""
 #: By how much a cause counts: its colour.
 _COLOURS = ("bad", "unknown", "warn", "note")
+_VERDICTS: dict[Verdict, str] = {"not_ready": "bad", "unknown": "unknown", "degraded": "warn", "ready": "good"}
+#: Steps, commands of one step, and missing answers that are seen without opening a fold.
+_FIRST = 12
+_GPU_HEADS = {"index": "GPU", "pci": "Address", "name": "Model", "memory": "Memory", "uuid": "UUID", "serial": "Serial"}
+#: A command in the middle of a sentence, as our texts write them.
+_QUOTED = re.compile(r"(?<!\w)'([^'\s][^']{0,200})'(?!\w)")
+_NO_ANCHOR = re.compile(r"[^A-Za-z0-9_.:-]+")
 
 
 def render_html(report: Report) -> str:
     """No script, nothing fetched; every text of the host escaped. Links lead to places of the page alone."""
-    badges = "".join(_verdict(report, verdict, sentence) for verdict, sentence in verdict_lines(report))
-    told = "".join(f"<p>{escaped(remark)}</p>\n" for remark in remarks(report))
-    body = "".join(_section(section) for section in sections(report))
-    tables = _gaps(gaps(report)) + _rows("Turned off", turned_off(report)) + _passed(report) + _rows("Not applicable", skipped(report))
+    anchors = _Anchors()
+    found = "".join(_section(section, anchors) for section in digest.sections(report))
+    tables = (
+        _table(report, "off", "off", ("Turned off", "Who turned it off"))
+        + _table(report, "pass", "passed", ("Passed", "What holds"))
+        + _table(report, "skip", "not applicable", ("Not applicable", "Why"))
+    )
+    title = f"{WORDS[report.verdict.single_node]}: {short_name(report.host.hostname)}"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(WORDS[report.verdict.single_node])}: {escaped(report.host.hostname)}</title>\n"
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<header>\n{badges}<p>{escaped(host_line(report))}</p>\n{told}</header>\n<main>\n{_todo(todo(report))}{body}{tables}</main>\n"
-        f"<footer>{escaped(summary(report))}. {escaped(report.tool.name)} {escaped(report.tool.version)}, "
-        f"profile {escaped(report.profile.hash)}</footer>\n</body>\n</html>\n"
+        f"<title>{escaped(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<header>\n{_header(report)}</header>\n<main>\n{_todo(digest.todo(report))}{_host(report)}{found}"
+        f'{_gaps(digest.gaps(report))}{tables}</main>\n<footer class="quiet">{_footer(report)}</footer>\n</body>\n</html>\n'
     )
 
 
-def _verdict(report: Report, verdict: str, sentence: str) -> str:
-    word, _, rest = sentence.partition("  ")
-    return f'<h1><strong class="badge {verdict}">{escaped(word)}</strong> {escaped(rest)}</h1>\n'
+class _Anchors:
+    """Places of the page, each with a name of its own: a check's second finding is ``gpu.xid-2``."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+
+    def of(self, check: str) -> str:
+        name = _NO_ANCHOR.sub("-", check[:100])
+        self._taken[name] = self._taken.get(name, 0) + 1
+        return name if self._taken[name] == 1 else f"{name}-{self._taken[name]}"
 
 
-def _todo(steps: tuple[Step, ...]) -> str:
+def _header(report: Report) -> str:
+    told = "".join(map(_statement, digest.statements(report)))
+    remarks = "; ".join((digest.read_line(report), *digest.remarks(report)))
+    return f'{told}<p class="quiet">{escaped(short_name(report.host.hostname))}, {escaped(remarks)}</p>\n'
+
+
+def _statement(one: digest.Statement) -> str:
+    whose = f'<span class="whose">{escaped(one.whose)}</span>' if one.whose else ""
+    badge = f'<strong class="badge {_VERDICTS[one.verdict]}"><span>{WORDS[one.verdict]}</span></strong>'
+    return f'<div class="statement">{badge}{whose}\n<h1>{escaped(digest.sentence(one.what))}</h1></div>\n'
+
+
+def _todo(steps: Sequence[digest.Todo]) -> str:
     if not steps:
         return ""
-    items = "".join(_step(step) for step in steps)
-    return f'<section class="todo">\n<h2>What to do</h2>\n<ol>\n{items}</ol>\n</section>\n'
+    items = [f"<li>{_prose(step.text)}{_partly([_command(one) for one in step.commands], 'command')}</li>\n" for step in steps]
+    left = "".join(items[_FIRST:])
+    rest = _folded(f"{digest.count(len(items) - _FIRST, 'step')} more", f"<ul>\n{left}</ul>\n") if left else ""
+    return f'<section class="box">\n<h2>What to do</h2>\n<ol>\n{"".join(items[:_FIRST])}</ol>\n{rest}</section>\n'
 
 
-def _step(step: Step) -> str:
-    text = f"If it comes back: {step.text}" if step.if_back else step.text
-    command = f"<pre>{escaped(visible(step.command))}</pre>" if step.command else ""
-    return f"<li>{escaped(visible(text))}{command}</li>\n"
+def _partly(parts: Sequence[str], word: str) -> str:
+    """The first of many, and the rest in a fold."""
+    first, rest = parts[:_FIRST], parts[_FIRST:]
+    return "".join(first) + (_folded(f"{digest.count(len(rest), word)} more", "".join(rest)) if rest else "")
 
 
-def _section(section: Section) -> str:
-    return f"<section>\n<h2>{escaped(section.heading.capitalize())}</h2>\n{''.join(map(_group, section.groups))}</section>\n"
+def _prose(text: str) -> str:
+    """A sentence whose commands in quotes can be copied."""
+    plain = _QUOTED.split(text)
+    return "".join(f'<code class="run">{escaped(part)}</code>' if at % 2 else escaped(part) for at, part in enumerate(plain))
 
 
-def _group(group: Group) -> str:
-    one = group.cause.finding
-    rows = "".join(_finding(told, group) for told in group.members)
-    evidence = [line for told in group.members for line in told.finding.evidence]
-    seen = "\n".join(escaped(visible(line)) for line in dict.fromkeys(evidence))
-    folded = f"<details><summary>Evidence</summary><pre>{seen}</pre></details>\n" if seen else ""
-    colour = _COLOURS[group.rank]
-    head = f'<article class="{colour}" id="{escaped(one.id)}">\n<h3>{escaped(headline(group))}</h3>\n'
-    return f"{head}<table>\n{rows}</table>\n{folded}</article>\n"
+def _command(text: str) -> str:
+    return f'<pre class="run">{escaped(text)}</pre>'
 
 
-def _finding(told: Told, group: Group) -> str:
-    where = f"{devices(told.devices)}: " if told.devices and told.devices != group.cause.devices else ""
-    return f"<tr><td><code>{escaped(told.finding.id)}</code></td><td>{escaped(where)}{escaped(told_line(told))}</td></tr>\n"
-
-
-def _gaps(missing: tuple[Gap, ...]) -> str:
-    rows = "".join(
-        f"<tr><td>{escaped(gap.reason)}</td><td>{escaped(devices(gap.devices))}</td><td>{_codes(gap.ids)}</td></tr>\n" for gap in missing
+def _host(report: Report) -> str:
+    host = report.host
+    system = (host.platform, host.os, f"kernel {host.kernel}" if host.kernel else "", host.arch)
+    pairs = (
+        ("Host", host.hostname),
+        ("Inventory", inventory(report)),
+        ("System", ", ".join(part for part in system if part)),
+        ("Profile", report.profile.name),
     )
+    told = "".join(f"<dt>{label}</dt><dd>{escaped(short(text))}</dd>\n" for label, text in pairs if text)
+    return f'<section class="facts">\n<dl class="host">\n{told}</dl>\n{_gpus(report)}</section>\n'
+
+
+def _gpus(report: Report) -> str:
+    rows = gpus(report)
+    if not rows:
+        return ""
+    fields = [name for name in GPU_FIELDS if any(row[name] for row in rows)]
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escaped(short_name(cell))}</td>' for cell in map(row.__getitem__, fields))}</tr>\n" for row in rows
+    )
+    return _folded(f"{digest.count(len(rows), 'GPU')}, with address and UUID", _tabled(map(_GPU_HEADS.__getitem__, fields), body, "gpus"))
+
+
+def _tabled(heads: Iterable[str], body: str, name: str) -> str:
+    cells = "".join(f"<th>{head}</th>" for head in heads)
+    return f'<table class="{name}">\n<thead><tr>{cells}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
+
+
+def _folded(title: str, body: str) -> str:
+    return f"<details>\n<summary>{escaped(title)}</summary>\n{body}</details>\n"
+
+
+def _section(section: digest.Section, anchors: _Anchors) -> str:
+    head = f"<h2>{escaped(section.title.capitalize())} <small>{section.size}</small></h2>\n"
+    causes, rest = digest.first_causes(section.groups)
+    more = _folded(f"{digest.count(len(rest), 'more cause')} of these", "".join(_group(group, anchors) for group in rest)) if rest else ""
+    return f"<section>\n{head}{''.join(_group(group, anchors) for group in causes)}{more}</section>\n"
+
+
+def _group(group: Group, anchors: _Anchors) -> str:
+    one, anchor = group.cause.finding, anchors.of(f"cause-{group.cause.finding.id}")
+    first, rest = digest.first_findings(group)
+    body = _findings(first, group, anchors)
+    if rest:
+        body += _folded(digest.count(len(rest), "more finding"), _findings(rest, group, anchors))
+    evidence = dict.fromkeys(line for told in group.members for line in told.finding.evidence)
+    if evidence:
+        lines = "\n".join(escaped(line) for line in evidence)
+        body += _folded(f"Evidence, {digest.count(len(evidence), 'line')}", f"<pre>{lines}</pre>\n")
+    why = f'<p class="quiet">Why: <code class="run">hostagent checks show {escaped(short_name(one.id))}</code></p>\n'
+    head = f'<h3><a href="#{anchor}">{escaped(short(headline(group)))}</a></h3>\n'
+    return f'<article class="{_COLOURS[group.rank]}" id="{anchor}">\n{head}{body}{why}</article>\n'
+
+
+def _findings(told: Iterable[Told], group: Group, anchors: _Anchors) -> str:
+    return f"<table>\n<tbody>\n{''.join(_finding(one, group, anchors) for one in told)}</tbody>\n</table>\n"
+
+
+def _finding(told: Told, group: Group, anchors: _Anchors) -> str:
+    anchor = anchors.of(told.finding.id)
+    where = f"{short(devices(told.devices))}: " if told.devices and told.devices != concerned(group) else ""
+    name = f'<a href="#{anchor}"><code>{escaped(short_name(told.finding.id))}</code></a>'
+    return f'<tr id="{anchor}"><td>{name}</td><td>{escaped(where + digest.told_line(told))}</td></tr>\n'
+
+
+def _gaps(missing: Sequence[digest.Gap]) -> str:
+    if not missing:
+        return ""
     checks = len({name for gap in missing for name in gap.ids})
-    return f'<section class="unknown">\n<h2>Not checked ({checks})</h2>\n<table>\n{rows}</table>\n</section>\n' if rows else ""
+    head = f"<h2>Not checked <small>{digest.count(checks, 'check')}</small></h2>\n"
+    return f"<section>\n{head}{_partly([_gap(gap) for gap in missing], 'missing answer')}</section>\n"
 
 
-def _rows(title: str, rows: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
-    told = "".join(f"<tr><td>{escaped(message)}</td><td>{_codes(ids)}</td></tr>\n" for message, ids in rows)
-    count = len({name.partition(" ")[0] for _, ids in rows for name in ids})
-    return f"<details>\n<summary>{title} ({count})</summary>\n<table>\n{told}</table>\n</details>\n" if rows else ""
+def _gap(gap: digest.Gap) -> str:
+    names = ", ".join(f"<code>{escaped(short_name(name))}</code>" for name in gap.ids)
+    told = f"<p>{escaped(digest.gap_line(gap))}.</p>\n"
+    which = _folded("Which", f"<p>{names}</p>\n") if len(gap.ids) > 1 else ""
+    return f'<article class="{_COLOURS[gap.rank]}">\n{told}{which}</article>\n'
 
 
-def _codes(ids: Iterable[str]) -> str:
-    return ", ".join(f"<code>{escaped(name)}</code>" for name in ids)
+def _table(report: Report, outcome: Outcome, kind: str, words: tuple[str, str]) -> str:
+    """What it holds for. The heading counts each check as the last line does; those of a worse `kind` on another device it counts apart."""
+    made, (title, meaning) = rows(report, outcome), words
+    if not made:
+        return ""
+    kinds, checks = digest.kinds(report), {row.id for row in made}
+    whole = sum(kinds.get(name) == kind for name in checks)
+    partly = f", and {len(checks) - whole} on some devices" if whole < len(checks) else ""
+    body = "".join(
+        f"<tr><td><code>{escaped(row.id)}</code></td><td>{escaped(row.text)}</td>"
+        f'<td class="number" data-of="devices">{f"{row.number}/{row.of}" if row.of > 1 else ""}</td></tr>\n'
+        for row in made
+    )
+    title = f"{title} <small>{digest.count(whole, 'check')}{partly}</small>"
+    return f"<details>\n<summary>{title}</summary>\n{_tabled(('Check', meaning, 'Devices'), body, 'checks')}</details>\n"
 
 
-def _passed(report: Report) -> str:
-    by_id: dict[str, list[Judgement]] = {}
-    for one in report.findings:
-        by_id.setdefault(one.id, []).append(one)
-    rows = []
-    for name, ones in by_id.items():
-        passed = [one for one in ones if one.outcome == "pass"]
-        if passed:
-            count = f"{len(passed)}/{len(ones)}" if len(ones) > 1 else ""
-            rows.append(f"<tr><td><code>{escaped(name)}</code></td><td>{escaped(visible(passed[0].message))}</td><td>{count}</td></tr>\n")
-    return f"<details>\n<summary>Passed ({len(rows)})</summary>\n<table>\n{''.join(rows)}</table>\n</details>\n" if rows else ""
+def _footer(report: Report) -> str:
+    made = f"{report.tool.name} {report.tool.version}, profile {report.profile.name} ({report.profile.hash})"
+    return f"{escaped(digest.summary(report))}. {escaped(short(made))}"

@@ -1,26 +1,43 @@
-"""The report as JUnit XML: one suite a family, one case a check and subject."""
+"""The report as JUnit XML: one suite per family, one case per finding."""
 
 import time
+from collections.abc import Iterable
 from itertools import groupby
+from typing import NamedTuple
 
 from hostagent.report import Judgement, Report
+from hostagent.report.exitcode import Asked
 from hostagent.sinks.markup import escaped
 from hostagent.steps import in_words
 
+_KINDS = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
 
-def render_junit(report: Report) -> str:
-    """A finding that counts against the verdict is a failure, an unknown an error, what did not apply is skipped.
 
-    JUnit has no word for a warning: those pass, and say so in ``system-out``; ``info`` never fails a build.
+class _Case(NamedTuple):
+    """A test case: what became of it ("" passed), and its lines."""
+
+    family: str
+    name: str
+    kind: str
+    lines: tuple[str, ...]
+
+
+def render_junit(report: Report, asked: Asked) -> str:
+    """What sets the exit code is a failure, or an error where it could not be checked; what did not apply is skipped.
+
+    JUnit has no word for a warning: what was found and does not set the exit code passes, and says so in ``system-out``. Where nothing
+    was checked that counts, the verdict itself is a case, an error, because such a run fails, too.
     """
     findings = sorted(report.findings, key=lambda one: (_family(one), one.id, one.subject))
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<testsuites name="hostagent" {_counts(findings)}>']
-    for family, members in groupby(findings, _family):
+    cases = [_case(one, asked) for one in findings]
+    if not asked.succeeds(report) and not any(one.kind in ("failure", "error") for one in cases):
+        cases.append(_nothing_checked())
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<testsuites name="hostagent" {_counts(cases, _KINDS[:2])}>']
+    about = f'hostname="{escaped(report.host.hostname)}"{_timestamp(report.observed_at)}'
+    for family, members in groupby(cases, lambda one: one.family):
         suite = list(members)
-        when = _timestamp(report.observed_at)
-        lines.append(f'  <testsuite name="{escaped(family)}" {_counts(suite)} hostname="{escaped(report.host.hostname)}"{when}>')
-        for one in suite:
-            lines += _case(one, family)
+        lines.append(f'  <testsuite name="{escaped(family)}" {_counts(suite, _KINDS)} {about}>')
+        lines += [line for one in suite for line in one.lines]
         lines.append("  </testsuite>")
     return "\n".join((*lines, "</testsuites>")) + "\n"
 
@@ -29,16 +46,9 @@ def _family(one: Judgement) -> str:
     return one.id.rpartition(".")[0]
 
 
-def _kind(one: Judgement) -> str:
-    if one.outcome == "fail" and one.severity != "info":
-        return "failure"
-    return {"unknown": "error", "skip": "skipped", "off": "skipped"}.get(one.outcome, "")
-
-
-def _counts(findings: list[Judgement]) -> str:
-    kinds = [_kind(one) for one in findings]
-    counts = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
-    return " ".join((f'tests="{len(findings)}"', *(f'{name}="{kinds.count(kind)}"' for name, kind in counts)))
+def _counts(cases: list[_Case], kinds: Iterable[tuple[str, str]]) -> str:
+    became = [one.kind for one in cases]
+    return " ".join((f'tests="{len(cases)}"', *(f'{name}="{became.count(kind)}"' for name, kind in kinds)))
 
 
 def _timestamp(seconds: float) -> str:
@@ -48,21 +58,48 @@ def _timestamp(seconds: float) -> str:
         return ""
 
 
-def _case(one: Judgement, family: str) -> list[str]:
-    name = one.id.rpartition(".")[2] + (f" [{one.subject}]" if one.subject else "")
+def _case(one: Judgement, asked: Asked) -> _Case:
+    family, _, check = one.id.rpartition(".")
+    name = check + (f" [{one.subject}]" if one.subject else "")
+    kind = _kind(one, asked)
     head = f'    <testcase classname="{escaped(family)}" name="{escaped(name)}" time="0"'
-    kind = _kind(one)
+    if not kind and one.outcome == "pass":
+        return _Case(family, name, kind, (f"{head}/>",))
+    return _Case(family, name, kind, (f"{head}>", f"      {_outcome(one, kind)}", "    </testcase>"))
+
+
+def _kind(one: Judgement, asked: Asked) -> str:
+    if asked.is_failed_by(one):
+        return "error" if one.outcome == "unknown" else "failure"
+    return "skipped" if one.outcome in ("skip", "off") else ""
+
+
+def _outcome(one: Judgement, kind: str) -> str:
     if kind == "skipped":
-        return [f"{head}>", f'      <skipped message="{escaped(one.message)}"/>', "    </testcase>"]
+        return f'<skipped message="{escaped(one.message)}"/>'
+    told = (*_told(one),) if kind else (f"{one.severity} {one.outcome}: {one.message}", *_told(one))
+    body = "\n".join(escaped(line) for line in told)
     if kind:
-        body = "\n".join(escaped(line) for line in _told(one))
-        return [f"{head}>", f'      <{kind} type="{escaped(one.code)}" message="{escaped(one.message)}">{body}</{kind}>', "    </testcase>"]
-    if one.outcome == "pass":
-        return [f"{head}/>"]
-    body = "\n".join(escaped(line) for line in (f"{one.severity} {one.outcome}: {one.message}", *_told(one)))
-    return [f"{head}>", f"      <system-out>{body}</system-out>", "    </testcase>"]
+        return f'<{kind} type="{escaped(one.code)}" message="{escaped(one.headline or one.message)}">{body}</{kind}>'
+    return f"<system-out>{body}</system-out>"
 
 
 def _told(one: Judgement) -> tuple[str, ...]:
-    pairs = (("severity", one.severity), ("found", one.found), ("wanted", one.wanted), ("remedy", in_words(one.remedy)))
-    return (*(f"{label}: {text}" for label, text in pairs if text), *one.evidence)
+    pairs = (
+        ("message", one.message if one.headline else ""),
+        ("severity", one.severity),
+        ("found", one.found),
+        ("wanted", one.wanted),
+        ("remedy", in_words(one.remedy)),
+    )
+    commands = (f"command: {step.command}" for step in one.remedy if step.command)
+    return (*(f"{label}: {text}" for label, text in pairs if text), *commands, *one.evidence)
+
+
+def _nothing_checked() -> _Case:
+    lines = (
+        '    <testcase classname="verdict" name="verdict" time="0">',
+        '      <error type="nothing-checked" message="Nothing was checked that counts"/>',
+        "    </testcase>",
+    )
+    return _Case("verdict", "verdict", "error", lines)

@@ -1,11 +1,14 @@
 """The report on one line: for a drain reason, the message of the day, Nagios."""
 
 from hostagent.report import Report
+from hostagent.report.inventory import inventory
 from hostagent.report.told import first_steps, first_that_counts
+from hostagent.sinks.digest import sentence
 from hostagent.sinks.words import WORDS
 from hostagent.visible import visible
 
 _CHARS = 200
+_CUT = "..."
 
 
 def render_line(report: Report) -> str:
@@ -14,9 +17,22 @@ def render_line(report: Report) -> str:
     At most 200 characters, the same from run to run: no times, no counters, no serial numbers.
     """
     single, multi = report.verdict.single_node, report.verdict.multi_node
-    told = f"{report.headline}. " if report.headline else ""
+    others = "" if single == multi or report.partial else f" (multi-node: {WORDS[multi]})"
+    head = f"{WORDS[single]}{' by the selected checks' if report.partial else ''}{others}"
     first = first_that_counts(report)
-    todo = " ".join(step.text for step in first_steps(first)) if first else ""
-    others = "" if single == multi else f" (multi-node: {WORDS[multi]})"
-    line = visible(" ".join(f"{WORDS[single]}{others}{': ' if told or todo else ''}{told}{todo}".split()))
-    return f"{line if len(line) <= _CHARS else line[: _CHARS - 1] + '…'}\n"
+    told = " ".join((sentence(report.headline), *(step.text for step in first_steps(first)))) if first else _nothing(report)
+    words = f"{head}: {told}".rstrip(": ").replace("…", _CUT).split()
+    return f"{_cut(visible(' '.join(words)))}\n"
+
+
+def _cut(line: str) -> str:
+    """At most `_CHARS`, whole words where there are any: what is cut ends in three dots, which every terminal has."""
+    if len(line) <= _CHARS:
+        return line
+    start = line[: _CHARS - len(_CUT)]
+    words, _, _ = start.rpartition(" ")
+    return f"{words if len(words) > _CHARS // 2 else start}{_CUT}"
+
+
+def _nothing(report: Report) -> str:
+    return inventory(report) if report.verdict.single_node == "ready" else "Nothing was checked"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hostagent.report import PLACEABLE, Report
-from hostagent.visible import visible
+from hostagent.sinks.digest import short
 from hostagent.vocabulary import VERDICTS
 
 Sample = tuple[Mapping[str, str], float]
@@ -18,11 +18,12 @@ def render_prometheus(report: Report) -> str:
     profile = {"name": report.profile.name, "hash": report.profile.hash}
     families = [
         _family("build_info", "The agent that wrote this file.", [({"version": report.tool.version}, 1)]),
-        _family("profile_info", "The profile the host was judged by.", [(profile, 1)]),
+        _family("profile_info", "The profile that the host was checked by.", [(profile, 1)]),
         _family("inventory_info", "Versions the host has; empty where unread.", [(_inventory(report.facts), 1)]),
         *(() if report.partial else _verdicts(report)),
-        _family("check_judgements", "Judgements of each check by outcome; several where it judges several devices.", _judgements(report)),
+        _family("check_judgements", "Findings of each check by outcome; several where it looks at several devices.", _judgements(report)),
         _family("checks", "Checks by what came of them.", [({"state": name}, count) for name, count in coverage]),
+        _family("security_advisories", "Known security faults of the versions that the host has.", [({}, report.security.advisories)]),
         _family("report_partial", "Whether only some checks were asked for.", [({}, report.partial)]),
         _family("last_run_timestamp_seconds", "When the host was read.", [({}, report.observed_at)]),
         _family("valid_until_timestamp_seconds", "When the verdict becomes stale.", [({}, report.valid_until)]),
@@ -74,7 +75,7 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    return visible(value).replace("\\", "\\\\").replace('"', '\\"')
+    return short(value).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _number(value: float) -> str:

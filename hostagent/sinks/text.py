@@ -1,29 +1,13 @@
 """The report for a person at a terminal: what happened and what to do, readable in ten seconds."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hostagent.report import Report
-from hostagent.report.told import Group, Told, devices, headline
-from hostagent.sinks.digest import (
-    Gap,
-    Section,
-    cage_lines,
-    gaps,
-    gpu_lines,
-    host_line,
-    is_quiet,
-    passed,
-    remarks,
-    sections,
-    skipped,
-    summary,
-    todo,
-    told_line,
-    turned_off,
-    verdict_lines,
-)
-from hostagent.visible import visible
+from hostagent.report.inventory import inventory
+from hostagent.report.told import Told, concerned, devices, headline
+from hostagent.sinks import digest, tables
+from hostagent.sinks.digest import short
 
 _COLOURS = {
     "not_ready": "\x1b[1;31m",
@@ -35,49 +19,64 @@ _COLOURS = {
     "NOT CHECKED": "\x1b[1;35m",
 }
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-_MIN_WIDTH = 40
+_MIN_WIDTH = 20
+#: Steps, rows and names of a list that are printed without -v, and commands of one step.
+_STEPS, _ROWS, _NAMES, _COMMANDS = 16, 12, 24, 8
+#: Columns that ids of one cause are filled up to.
+_ID = 28
+#: Characters of a command that anybody types or copies.
+_COMMAND = 1000
 
 
-def render_text(report: Report, *, colour: bool = False, width: int = 100, verbose: bool = False) -> str:
-    """Lines of at most `width` columns, except for words that are longer. `verbose` adds GPUs, evidence and what passed."""
+def render_text(report: Report, *, colour: bool = False, width: int = 100, verbose: bool = False, now: float = 0) -> str:
+    """Lines of at most `width` columns, except for words that are longer and commands, which stand as they are to be copied.
+
+    `verbose` adds evidence, ids, GPUs, what passed or did not apply; nothing is capped then but texts that nobody reads to their end.
+    `now`: seconds since the epoch, to say how old a recording is; 0 for saying nothing of it.
+    """
     page = _Page(colour, max(width, _MIN_WIDTH))
-    for verdict, sentence in verdict_lines(report):
-        page.add(sentence, style=verdict)
-    if is_quiet(report) and not verbose:
-        _add_quiet(page, report)
+    for one in digest.statements(report):
+        parts = (short(inventory(report)), one.what) if one.verdict == "ready" else (f"{digest.sentence(one.what)} {one.todo}",)
+        told = "; ".join(part for part in parts if part)
+        page.add(f"{one.words}  {told}".rstrip(), style=one.verdict)
+    remarks = (digest.read_line(report, now), *digest.remarks(report))
+    if digest.is_quiet(report) and not verbose:
+        _add_quiet(page, report, remarks)
     else:
-        _add_all(page, report, verbose=verbose)
+        _add_all(page, report, remarks, verbose=verbose)
     return "\n".join(page.lines) + "\n"
 
 
-def _add_quiet(page: "_Page", report: Report) -> None:
+def _add_quiet(page: "_Page", report: Report, remarks: Iterable[str]) -> None:
     """A healthy host in a few lines: what counts in no verdict is named, not told."""
-    page.add(visible("; ".join(remarks(report))))
-    for section in sections(report):
+    page.add(short("; ".join(remarks)))
+    for section in digest.sections(report):
         more = len(section.groups) - 1
-        page.add(f"{section.title}  {headline(section.groups[0])}{f', and {more} more (-v tells them)' if more else ''}", then="  ")
-    _add_gaps(page, gaps(report), verbose=False)
-    _add_list(page, "TURNED OFF", turned_off(report))
+        told = f"{short(headline(section.groups[0]))}{f', and {more} more (-v tells them)' if more else ''}"
+        page.add(f"{section.title}  {told}", then="  ")
+    _add_gaps(page, digest.gaps(report), verbose=False)
+    _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=False)
 
 
-def _add_all(page: "_Page", report: Report, *, verbose: bool) -> None:
-    page.add(host_line(report))
-    for remark in (*remarks(report), *(cage_lines(report) if verbose else ())):
-        page.add(visible(remark))
-    for line in gpu_lines(report) if verbose else ():
+def _add_all(page: "_Page", report: Report, remarks: Iterable[str], *, verbose: bool) -> None:
+    page.add(digest.host_line(report))
+    for remark in (*remarks, *(digest.cage_lines(report) if verbose else ())):
+        page.add(short(remark))
+    for line in digest.gpu_lines(report) if verbose else ():
         page.add(line, "  ", "    ")
-    _add_steps(page, report)
-    told = sections(report)
+    _add_steps(page, report, verbose=verbose)
+    told = digest.sections(report)
     for section in told:
         _add_section(page, section, verbose=verbose)
-    _add_gaps(page, gaps(report), verbose=verbose)
-    _add_list(page, "TURNED OFF", turned_off(report))
+    _add_gaps(page, digest.gaps(report), verbose=verbose)
+    _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=verbose)
     if verbose:
         page.heading("PASSED")
-        page.add(", ".join(passed(report)), "  ")
-        _add_list(page, "NOT APPLICABLE", skipped(report))
+        page.add(", ".join(tables.passed(report)), "  ")
+        _add_list(page, "NOT APPLICABLE", tables.reasons(report, "skip"), verbose=True)
     page.lines.append("")
-    _add_last(page, f"{summary(report)}.", f"Why: hostagent checks show {told[0].groups[0].cause.finding.id}" if told else "")
+    why = f"Why: hostagent checks show {digest.short_name(told[0].groups[0].cause.finding.id)}" if told else ""
+    _add_last(page, f"{digest.summary(report)}.", why)
 
 
 class _Page:
@@ -101,52 +100,78 @@ class _Page:
         self.add(text, style=style or text)
 
 
-def _add_steps(page: _Page, report: Report) -> None:
-    steps = todo(report)
+def _add_steps(page: _Page, report: Report, *, verbose: bool) -> None:
+    steps = digest.todo(report)
     if not steps:
         return
     page.heading("WHAT TO DO")
-    for number, step in enumerate(steps, 1):
-        text = f"If it comes back: {step.text}" if step.if_back else step.text
-        page.add(f"{number}. {visible(text)}", "  ", "     ")
-        if step.command:
-            page.lines.append(f"     {visible(step.command)}")
+    shown = steps if verbose else steps[:_STEPS]
+    for number, step in enumerate(shown, 1):
+        page.add(f"{number}. {step.text}", "  ", "     ")
+        commands = step.commands if verbose else [one for one in step.commands if len(one) <= _COMMAND][:_COMMANDS]
+        page.lines += [f"     {command}" for command in commands]
+        _add_rest(page, len(step.commands) - len(commands), "command", "     ")
+    _add_rest(page, len(steps) - len(shown), "step", "  ")
 
 
-def _add_section(page: _Page, section: Section, *, verbose: bool) -> None:
-    page.heading(section.heading, section.title)
-    for group in section.groups:
-        if group.cause.devices:
-            page.add(devices(group.cause.devices), "  ")
-        for told in group.members:
-            _add_finding(page, told, group, verbose=verbose)
+def _add_rest(page: _Page, left: int, word: str, indent: str) -> None:
+    if left:
+        page.add(f"and {digest.count(left, word)} more: -v lists all", indent)
 
 
-def _add_finding(page: _Page, told: Told, group: Group, *, verbose: bool) -> None:
-    one = told.finding
-    where = f"{devices(told.devices)}: " if told.devices != group.cause.devices and told.devices else ""
-    page.add(f"{one.id}  {where}{told_line(told)}", "    " if group.cause.devices else "  ", "        ")
-    for line in one.evidence if verbose else ():
-        page.add(visible(line), "        ", "            ")
+def _add_section(page: _Page, section: digest.Section, *, verbose: bool) -> None:
+    page.heading(f"{section.title} ({section.size})", section.title)
+    causes, rest = (section.groups, ()) if verbose else digest.first_causes(section.groups)
+    for group in causes:
+        whose = concerned(group)
+        if whose:
+            page.add(short(devices(whose)), "  ")
+        indent = "    " if whose else "  "
+        members, left = (group.members, ()) if verbose else digest.first_findings(group)
+        widest = min(max(len(told.finding.id) for told in members), _ID)
+        for told in members:
+            where = f"{short(devices(told.devices))}: " if told.devices and told.devices != whose else ""
+            page.add(f"{digest.short_name(told.finding.id):<{widest}}  {where}{digest.told_line(told)}", indent, "        ")
+            for line in told.finding.evidence if verbose else ():
+                page.add(short(line), "        ", "            ")
+        _add_more(page, left, indent)
+    _add_more(page, [told for group in rest for told in group.members], "  ")
 
 
-def _add_gaps(page: _Page, missing: Iterable[Gap], *, verbose: bool) -> None:
-    for number, gap in enumerate(missing):
-        if not number:
-            page.heading("NOT CHECKED")
-        checks = gap.ids[0] if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
-        whose = f" of {devices(gap.devices)}" if gap.devices else ""
-        others = f". The other {gap.others} passed {'it' if len(gap.ids) == 1 else 'them'}" if gap.others else ""
-        page.add(f"{checks}{whose}: {gap.reason}{others}", "  ", "      ")
+def _add_more(page: _Page, rest: Iterable[Told], indent: str) -> None:
+    rows = digest.more(rest)
+    for one in rows[:_ROWS]:
+        where = f": {short(devices(one.devices))}" if one.devices else ""
+        page.add(f"{digest.short_name(one.id)}  {digest.count(one.number, 'more finding')}{where}", indent, "        ")
+    if rows:
+        others = sum(one.number for one in rows[_ROWS:])
+        page.add(
+            f"{digest.count(others, 'more finding')} of {len(rows) - _ROWS} checks: -v lists all" if others else "-v lists all", indent
+        )
+
+
+def _add_gaps(page: _Page, missing: Sequence[digest.Gap], *, verbose: bool) -> None:
+    if not missing:
+        return
+    page.heading("NOT CHECKED")
+    shown = missing if verbose else missing[:_ROWS]
+    for gap in shown:
+        page.add(digest.gap_line(gap), "  ", "      ")
         if verbose and len(gap.ids) > 1:
-            page.add(", ".join(gap.ids), "      ")
+            page.add(", ".join(map(digest.short_name, gap.ids)), "      ")
+    _add_rest(page, len(missing) - len(shown), "missing answer", "  ")
 
 
-def _add_list(page: _Page, title: str, rows: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-    for number, (message, ids) in enumerate(rows):
-        if not number:
-            page.heading(title)
-        page.add(f"{message}: {', '.join(ids)}", "  ", "      ")
+def _add_list(page: _Page, title: str, reasons: Sequence[tuple[str, tuple[str, ...]]], *, verbose: bool) -> None:
+    if not reasons:
+        return
+    page.heading(title)
+    shown = reasons if verbose else reasons[:_ROWS]
+    for message, names in shown:
+        told = names if verbose else names[:_NAMES]
+        left = f" and {len(names) - len(told)} more" if len(told) < len(names) else ""
+        page.add(f"{message}: {', '.join(told)}{left}", "  ", "      ")
+    _add_rest(page, len(reasons) - len(shown), "reason", "  ")
 
 
 def _add_last(page: _Page, counts: str, why: str) -> None:

@@ -81,7 +81,7 @@ class _Part:
             if below and all(node.kept == "!" for node in below):
                 yield f"~{self._mask(str(key))[:12]}", self.shape(value)
                 continue
-            # what is kept without its shape only as far as the named paths go is dropped beside them
+            # what is kept without its shape only as far as the named paths go is dropped next to them
             if below:
                 yield key, self.of(value, [*below, *(_SHAPE for _ in range(has_shape))])
             elif has_shape:

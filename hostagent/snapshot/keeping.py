@@ -111,7 +111,7 @@ def filtered(asked: Question, answer: Answer, keep: Keep, mask: Mask) -> "Filter
 
 
 def _of_program(answer: Answer, stdout: Callable[[bytes], bytes]) -> dict[str, Any]:
-    """Of what a program says beside its answer only errors are read."""
+    """Of what a program says on standard error only errors are read."""
     said = cast("dict[str, Any]", answer)
     text = said["stdout"]
     left = stdout(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")

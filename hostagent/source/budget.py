@@ -17,7 +17,7 @@ SHARE_BYTES, LARGE_BYTES = 4 * MIB, 48 * MIB
 _FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "statvfs"})
 #: That one fact may ask. The most on a host, of one with 64 GPUs and 4,000 PCI functions, are 10,000.
 SHARE_QUESTIONS = 30_000
-#: What a text or a list takes beside what is in it; and a number.
+#: What a text or a list takes in addition to its content; and a number.
 _VALUE_BYTES, _NUMBER_BYTES = 60, 8
 #: By which a refusal is known again, on a tape too.
 _OVER = "that one fact may read of a host"

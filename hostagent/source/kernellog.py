@@ -185,7 +185,7 @@ def _prefixed(line: bytes) -> tuple[bytes, bytes]:
 
 
 def parse_journal(text: str) -> Iterator[Record]:
-    r"""The kernel's own records of ``journalctl -o json``, one object a line; raises ``ValueError``.
+    r"""The kernel's own records of ``journalctl -o json``, one object per line; raises ``ValueError``.
 
     A message that is not UTF-8, or has characters that do not print, is an array of its bytes.
 

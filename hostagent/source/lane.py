@@ -37,7 +37,7 @@ class Rights(NamedTuple):
     major: int
     #: A pattern: names below /dev that the library has to open.
     opens: str
-    #: Where it may read, beside its own directory; and directories of its data, where there is no driver.
+    #: Where it may read, besides its own directory; and directories of its data, where there is no driver.
     reads: tuple[str, ...]
     data: tuple[str, ...]
     #: Address space, and open files.

@@ -22,7 +22,7 @@ PROGRAM_TIMEOUT_S = 5.0
 #: What an image has only once it runs.
 _RUNNING_ONLY = frozenset({"nvml", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
-#: On every running host: their absence means that it is not seen whole, never that it does not have them.
+#: These exist on every running host; if one is missing, the host is only partly mounted here.
 _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})
 
 

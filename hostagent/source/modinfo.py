@@ -4,7 +4,7 @@ Of a plain file only those parts are read; a compressed one is decompressed whol
 scripts/sign-file.c and include/linux/module_signature.h for the trailer.
 
 An image may hold any file under a module's name. So whatever is read or unpacked has a limit of its own, and a compressed file
-is unpacked piece by piece: 128 MiB of what was packed are the most that is in memory, not beside what they came from.
+is unpacked piece by piece: 128 MiB of what was packed are the most that is in memory, without what they came from.
 """
 
 import os

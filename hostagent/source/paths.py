@@ -154,7 +154,7 @@ class Root:
 
 
 class _OthersError(Exception):
-    """Somebody beside root may write what was looked at."""
+    """Somebody other than root may write to what was looked at."""
 
 
 def _refuse_others(found: os.stat_result, path: str) -> None:

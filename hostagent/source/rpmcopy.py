@@ -1,4 +1,4 @@
-"""Asking rpm: as nobody, and about a private copy of the database where it would make files beside it.
+"""Asking rpm: as nobody, and about a private copy of the database where it would create files next to it.
 
 What is in a database decides what rpm does, and an image's is anybody's: views compute without end, and SQLite obeys a
 journal that names a file to delete. So rpm runs confined, and gets what it reads and nothing else.
@@ -43,7 +43,7 @@ def _without_index(argument: str) -> str:
 
 
 def _needs_copy(files: Files, database: str) -> bool:
-    """Whether rpm, as nobody, could not read it where it is: SQLite makes files beside one in WAL mode that nobody has open.
+    """Whether rpm, as nobody, could not read it where it is: SQLite creates files next to one in WAL mode that nobody has open.
 
     What is no file is not for rpm to find out: the copy says so at once.
     """

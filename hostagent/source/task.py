@@ -16,7 +16,7 @@ PDEATHSIG = 1  # prctl(2)
 _prctl = ctypes.CDLL(None).prctl
 _PATH = ":".join(DIRECTORIES)
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": _PATH, "HOME": "/nonexistent"}
-#: For what a program writes beside its copies.
+#: For what a program writes next to its copies.
 _ROOM = 64 * MIB
 _FAILED = 127
 
@@ -30,7 +30,7 @@ class Task(NamedTuple):
     argv: tuple[str, ...]
     seconds: float  # then it is ended
     root: str = "/"  # where it is run, by chroot(2)
-    confined: bool = False  # without network, new rights or much memory; it writes nowhere but beside its copies
+    confined: bool = False  # without network, new rights or much memory; it writes nowhere but next to its copies
     user: int = 0  # number of the user and group that it becomes; 0: none
     host: str = "/"  # where the files are that it gets copies of
     copied: tuple[str, ...] = ()  # and their paths there; one that is absent is left out

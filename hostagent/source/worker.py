@@ -197,7 +197,7 @@ class Worker:
         parent, _, name = path.rpartition("/")
         names = self._answers.get(("list", parent))
         if isinstance(names, list):
-            # A path in the worker's lane that exists and is not on its list is a mistake of this program.
+            # The file exists but the worker was not told to read it: a bug in hostagent.
             return Unread("error", f"{path} is not read") if name in names else Unread("absent", f"{path}: no such file")
         if isinstance(names, Unread) or not parent:
             return Unread("absent", f"{path}: no such file") if names is None or names.why == "absent" else names

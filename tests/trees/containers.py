@@ -171,7 +171,7 @@ def cdi(
     kind: str = "nvidia.com/gpu",
     time: float = BOOTED_AT + 60,
 ) -> None:
-    """The specification that ``nvidia-ctk cdi generate`` makes, shortened to what decides: nodes, libraries, one device a GPU and all."""
+    """The specification that ``nvidia-ctk cdi generate`` makes, shortened to what decides: nodes, libraries, one device per GPU and all."""
     version = version or tree.driver
     library = f"{tree.libraries}/{{}}.so.{version}"
     lines = [

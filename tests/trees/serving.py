@@ -269,7 +269,7 @@ def operator_mig(root: Path) -> Tree:
 
 
 def plugin_specification(tree: Tree, *names: str) -> None:
-    """As ``nvidia-ctk``'s, by the device plugin: one device a name."""
+    """As ``nvidia-ctk``'s, by the device plugin: one device per name."""
     path, kind = "/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json", "k8s.device-plugin.nvidia.com/gpu"
     containers.cdi(tree, 1, path=path, kind=kind)
     text = tree.text(path)

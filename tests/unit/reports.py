@@ -1,5 +1,7 @@
 """Reports for the tests of what is made of a report."""
 
+import html.parser
+import re
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -88,3 +90,38 @@ judgements = st.builds(
     evidence=st.lists(texts, max_size=5).map(tuple),
 )
 reports = st.lists(judgements, max_size=12).map(lambda many: report(*many, host=HostIdentity(HOSTILE, HOSTILE, "", HOSTILE, HOSTILE)))
+
+#: A line of Prometheus' text format.
+SAMPLE = re.compile(r'hostagent_[a-z_]+(\{([a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*\})? \S+')
+#: What a page is made of.
+TAGS = {
+    "html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "h1", "h2", "h3", "p", "div", "span", "small", "a",
+    "article", "strong", "code", "details", "summary", "ol", "ul", "li", "pre", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td",
+}  # fmt: skip
+ATTRIBUTES = {"lang", "charset", "name", "content", "class", "id", "href", "data-of"}
+
+
+class Tags(html.parser.HTMLParser):
+    """The tags of a page, whether they nest, its links and its places."""
+
+    VOID = ("meta",)
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.open, self.seen, self.links, self.places, self.attributes, self.text = [], set(), [], [], set(), ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.links += [value for name, value in attrs if name == "href"]
+        self.places += [value for name, value in attrs if name == "id"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data

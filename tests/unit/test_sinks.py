@@ -1,6 +1,5 @@
 """What every rendering of a report promises, whatever a host put into it."""
 
-import html.parser
 import json
 import os
 import re
@@ -15,10 +14,11 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reports import GPUS, HOSTILE, judgement, report, reports
+from reports import ATTRIBUTES, GPUS, HOSTILE, SAMPLE, TAGS, Tags, judgement, report, reports
 
 from hostagent.deliver.file import deliver
 from hostagent.report import Cause
+from hostagent.report.exitcode import Asked
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS, render
 from hostagent.sinks.tracebacks import tracebacks
@@ -27,7 +27,6 @@ from hostagent.visible import visible
 
 VALIDATE = jsonschema.Draft202012Validator(published("report"))
 RED = "\x1b[1;31m"
-SAMPLE = re.compile(r'hostagent_[a-z_]+(\{([a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*\})? \S+')
 
 
 def eight(outcome="fail", **fields):
@@ -59,33 +58,61 @@ def test_json_has_no_number_that_is_none(number):
     assert json.loads(text, parse_constant=pytest.fail)["facts"]["x"][0]["y"]["unread"] == "error"
 
 
-@given(reports)
+ASKED = st.builds(Asked, st.sampled_from(["single_node", "multi_node"]), st.sampled_from(["not-ready", "degraded"]))
+
+
+@given(reports, ASKED)
 @settings(deadline=None)
-def test_junit_is_xml_whose_counts_are_its_cases(whole):
-    root = ET.fromstring(render(whole, "junit"))
+def test_junit_is_xml_whose_counts_are_its_cases(whole, asked):
+    root = ET.fromstring(render(whole, "junit", asked=asked))
     cases = root.findall(".//testcase")
-    assert len(cases) == len(whole.findings) == int(root.get("tests"))
+    assert len(cases) == int(root.get("tests"))
+    assert len([case for case in cases if case.get("classname") != "verdict"]) == len(whole.findings)
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        assert int(root.get(attribute)) == len(root.findall(f".//{tag}"))
+        assert root.get(attribute) in (None, str(len(root.findall(f".//{tag}"))))
         assert all(int(suite.get(attribute)) == len(suite.findall(f".//{tag}")) for suite in root)
 
 
+@given(reports, ASKED)
+@settings(deadline=None)
+def test_junit_fails_exactly_what_sets_the_exit_code(whole, asked):
+    root = ET.fromstring(render(whole, "junit", asked=asked))
+    assert (root.get("failures"), root.get("errors")) == ("0", "0") or not asked.succeeds(whole)
+    assert (root.get("failures"), root.get("errors")) != ("0", "0") or asked.succeeds(whole)
+
+
+@given(reports, ASKED, st.data())
+@settings(deadline=None)
+def test_a_finding_that_fails_junit_fails_the_run_by_itself(whole, asked, data):
+    """And what does not fail it could be taken away: the exit code would be the same, unless nothing is left that was checked."""
+    if whole.findings:
+        one = data.draw(st.sampled_from(whole.findings))
+        assert not asked.is_failed_by(one) or not asked.succeeds(report(one))
+        counts = tuple(other for other in whole.findings if asked.is_failed_by(other))
+        assert not counts or not asked.succeeds(report(*counts))
+
+
 @pytest.mark.parametrize(
-    ("outcome", "severity", "tag"),
+    ("outcome", "severity", "scope", "tags"),
     [
-        ("pass", "critical", None),
-        ("fail", "critical", "failure"),
-        ("fail", "warning", "failure"),
-        ("fail", "info", "system-out"),
-        ("warn", "critical", "system-out"),
-        ("unknown", "warning", "error"),
-        ("skip", "critical", "skipped"),
-        ("off", "critical", "skipped"),
+        ("pass", "critical", "node", (None, None, None, None)),
+        ("fail", "critical", "node", ("failure", "failure", "failure", "failure")),
+        ("fail", "critical", "fabric", ("system-out", "system-out", "failure", "failure")),
+        ("fail", "warning", "node", ("system-out", "failure", "system-out", "failure")),
+        ("fail", "warning", "fabric", ("system-out", "system-out", "system-out", "failure")),
+        ("warn", "critical", "node", ("system-out", "failure", "system-out", "failure")),
+        ("fail", "info", "node", ("system-out", "system-out", "system-out", "system-out")),
+        ("unknown", "critical", "node", ("error", "error", "error", "error")),
+        ("unknown", "warning", "node", ("system-out", "error", "system-out", "error")),
+        ("skip", "critical", "node", ("skipped", "skipped", "skipped", "skipped")),
+        ("off", "critical", "node", ("skipped", "skipped", "skipped", "skipped")),
     ],
 )
-def test_junit_fails_a_build_only_for_what_counts(outcome, severity, tag):
-    case = ET.fromstring(render(report(judgement(outcome=outcome, severity=severity)), "junit")).find(".//testcase")
-    assert [child.tag for child in case] == ([tag] if tag else [])
+def test_junit_fails_a_build_only_for_what_counts(outcome, severity, scope, tags):
+    whole = report(judgement("a.passed", "pass"), judgement("b.case", outcome, severity, scope=scope))
+    asked = (Asked(whose, fail_on) for whose in ("single_node", "multi_node") for fail_on in ("not-ready", "degraded"))
+    cases = [ET.fromstring(render(whole, "junit", asked=one)).find(".//testcase[@name='case']") for one in asked]
+    assert [case[0].tag if len(case) else None for case in cases] == list(tags)
 
 
 @given(reports)
@@ -106,40 +133,60 @@ def test_prometheus_calls_a_scope_ready_when_it_is_placeable(outcome, ready):
     assert f'hostagent_ready{{scope="single_node"}} {ready}\n' in render(report(judgement(outcome=outcome)), "prometheus")
 
 
-TAGS = {
-    "html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "h1", "h2", "p", "article", "strong", "code",
-    "details", "summary", "ol", "li", "pre", "table", "tr", "td", "h3",
-}  # fmt: skip
-
-
-class Tags(html.parser.HTMLParser):
-    """The tags of a page, and whether they nest."""
-
-    VOID = ("meta",)
-
-    def __init__(self):
-        super().__init__(convert_charrefs=True)
-        self.open, self.seen, self.links = [], set(), []
-
-    def handle_starttag(self, tag, attrs):
-        self.seen.add(tag)
-        self.links += [value for name, value in attrs if name in ("href", "src", "onload", "style")]
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+@given(reports)
+@settings(deadline=None)
+def test_html_nests_fetches_nothing_and_runs_nothing(whole):
+    page = Tags(render(whole, "html"))
+    assert not page.open
+    assert page.seen <= TAGS
+    assert page.attributes <= ATTRIBUTES
 
 
 @given(reports)
 @settings(deadline=None)
-def test_html_nests_fetches_nothing_and_runs_nothing(whole):
-    page = Tags()
-    page.feed(render(whole, "html"))
-    page.close()
-    assert not page.open
-    assert not page.links
-    assert page.seen <= TAGS
+def test_html_links_lead_to_places_of_the_page(whole):
+    page = Tags(render(whole, "html"))
+    assert len(page.places) == len(set(page.places))
+    assert all(re.fullmatch(r"[A-Za-z0-9_.:-]+", place) for place in page.places)
+    assert {f"#{place}" for place in page.places} == set(page.links)
+
+
+def test_html_says_what_happened_and_what_to_do_before_all_else():
+    page = render(report(judgement(headline="GPU 4 has gone", remedy=REBOOT)), "html")
+    told = ["<h1>GPU 4 has gone.</h1>", "node-7, read at", "What to do", "Reboot the node.", "<dt>System</dt>", "Blocks jobs"]
+    assert sorted(told, key=page.index) == told
+
+
+@pytest.mark.parametrize(
+    ("outcome", "severity", "colour"),
+    [
+        ("fail", "critical", "bad"),
+        ("unknown", "critical", "unknown"),
+        ("warn", "critical", "warn"),
+        ("fail", "warning", "warn"),
+        ("unknown", "warning", "warn"),
+        ("fail", "info", "note"),
+        ("unknown", "info", "note"),
+    ],
+)
+def test_html_has_one_colour_per_cause_by_what_it_counts(outcome, severity, colour):
+    page = render(report(judgement(outcome=outcome, severity=severity)), "html")
+    assert re.findall(r'<article class="(\w+)"', page) == [colour]
+
+
+def test_html_has_commands_that_a_click_selects():
+    step = Step("install", "Look at it with 'lspci -d 10de:' and the driver's log. It isn't 'here'.", "apt-get install x")
+    page = render(report(judgement(remedy=(step,))), "html")
+    assert '<pre class="run">apt-get install x</pre>' in page
+    assert '<code class="run">lspci -d 10de:</code> and the driver&#39;s log. It isn&#39;t <code class="run">here</code>.' in page
+
+
+def test_html_counts_on_how_many_devices_a_check_passed():
+    some = [judgement(subject=pci, outcome="fail" if at < 3 else "pass", message="It holds") for at, pci in enumerate(GPUS)]
+    page = render(report(*some, judgement("a.b", "pass", message="All is well"), judgement("a.c", "skip", message="no NIC")), "html")
+    assert '<td>It holds</td><td class="number" data-of="devices">5/8</td>' in page
+    assert "Passed <small>1 check, and 1 on some devices</small>" in page
+    assert "Not applicable <small>1 check</small>" in page
 
 
 REBOOT = (Step("reboot", "Reboot the node."),)
@@ -164,8 +211,8 @@ def test_each_verdict_has_its_word(one, line):
 
 
 def test_a_report_of_nothing_says_so():
-    assert render(report(), "text").startswith("UNKNOWN  Nothing was checked\n")
-    assert render(report(partial=True), "text").startswith("UNKNOWN by the selected checks  None of the selected checks applies here\n")
+    assert render(report(), "text").startswith("UNKNOWN  Nothing was checked.\n")
+    assert render(report(partial=True), "text").startswith("UNKNOWN by the selected checks  None of the selected checks applies here.\n")
 
 
 def test_scopes_that_differ_get_a_line_each():
@@ -253,6 +300,26 @@ def test_eight_gpus_with_one_fault_are_one_cause():
     assert "GPUs 0 to 2 is broken" in render(report(*some), "text")
 
 
+def _reset(at, command="nvidia-smi --gpu-reset -i {}", **fields):
+    pci = GPUS[at]
+    remedy = (Step("reset_gpu", "Reset the GPU.", command.format(pci)),)
+    return judgement(subject=pci, device=f"GPU {at} ({pci})", headline=f"GPU {at} ({pci}) wants a reset", remedy=remedy, **fields)
+
+
+def test_one_command_resets_all_gpus_whatever_was_found_on_each():
+    for fields in ({}, {"found": "{at} times"}):
+        gpus = [_reset(at, **{name: text.format(at=at) for name, text in fields.items()}) for at in (5, 2, 3)]
+        text = render(report(*gpus), "text")
+        assert text.startswith("NOT READY  GPUs 2, 3, 5 wants a reset.")
+        assert text.count("nvidia-smi") == 1
+        assert f"\n     nvidia-smi --gpu-reset -i {GPUS[2]},{GPUS[3]},{GPUS[5]}\n" in text
+
+
+def test_a_program_that_takes_one_device_is_run_once_per_device():
+    text = render(report(*(_reset(at, "ip link set {} up") for at in (1, 2))), "text")
+    assert f"Reset the GPU.\n     ip link set {GPUS[1]} up\n     ip link set {GPUS[2]} up\n" in text
+
+
 def test_what_follows_is_told_under_its_cause_without_its_remedy():
     cause = Cause("gpu.on_bus", GPUS[0])
     first = judgement("gpu.on_bus", subject=GPUS[0], headline="GPU 0 has gone", remedy=REBOOT)
@@ -261,7 +328,7 @@ def test_what_follows_is_told_under_its_cause_without_its_remedy():
     text = render(report(then, first, silent), "text")
     assert text.startswith("NOT READY  GPU 0 has gone. Drain the node. Reboot the node.")
     assert "Do something else" not in text
-    assert text.index("gpu.on_bus") < text.index("gpu.lost  lost") < text.index("NOT CHECKED")
+    assert text.index("gpu.on_bus") < text.index("gpu.lost    lost") < text.index("NOT CHECKED")
     assert "BLOCKS JOBS (1 cause, 2 checks)" in text
 
 
@@ -326,8 +393,8 @@ def test_what_passed_is_shown_only_on_request():
     ("fields", "words"),
     [
         ({"read_from": "image"}, "an image"),
-        ({"replayed": True}, "a recording"),
-        ({"simulated": True}, "a simulated host"),
+        ({"replayed": True}, "a snapshot"),
+        ({"simulated": True}, "a made-up host"),
         ({"partial": True}, "selected checks"),
     ],
 )

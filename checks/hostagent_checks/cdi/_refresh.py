@@ -16,13 +16,13 @@ def is_spare(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, tool
     """Whether each runtime that takes that specification gives GPUs in another way, too; the check does not apply where none takes it."""
     skip_without_cdi(profile)
     if profile.runtime.kind == "none":
-        skip("the profile wants no container runtime")
+        skip("the profile asks for no container runtime")
     chosen = serving(profile.runtime.kind, runtimes, launchers).runtimes
     if not chosen and "podman" not in need(launchers.programs):
-        skip("nothing that starts containers here takes CDI specifications")
+        skip("nothing that starts containers here uses CDI specifications")
     taking = tuple(one for one in chosen if is_in_force(one) and takes_refreshed(one, toolkit))
     if chosen and not taking:
-        skip("no runtime that serves jobs takes CDI specifications of nvidia-ctk")
+        skip("no runtime that serves jobs uses CDI specifications of nvidia-ctk")
     if not taking or profile.runtime.access == "cdi":
         return False
     return all(_needs_none(one, launchers, cdi, toolkit) for one in taking)

@@ -1,6 +1,6 @@
 """The specifications that count on this host: those that a runtime which serves jobs reads."""
 
-from hostagent.check import need, skip
+from hostagent.check import Step, need, skip
 from hostagent.derived.access import reads
 from hostagent.derived.serving import serving
 from hostagent.facts.cdi import Cdi, CdiSpec
@@ -13,7 +13,7 @@ from hostagent.profile import Profile
 def skip_without_cdi(profile: Profile) -> None:
     """Where containers get GPUs by the handler alone, no specification matters."""
     if profile.runtime.access == "handler":
-        skip("containers get GPUs by the runtime handler, the profile says, not by CDI")
+        skip("by the profile, containers get GPUs through the nvidia runtime, not through CDI")
 
 
 def valid_specs(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[CdiSpec, ...]:
@@ -26,7 +26,7 @@ def valid_specs(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, p
 def taken_specs(cdi: Cdi, profile: Profile) -> tuple[CdiSpec, ...]:
     """Those that the CDI library takes, whoever reads them."""
     skip_without_cdi(profile)
-    return tuple(spec for spec in need(cdi.specs) if not spec.error) or skip("no CDI specification of NVIDIA's")
+    return tuple(spec for spec in need(cdi.specs) if not spec.error) or skip("there is no CDI specification of NVIDIA's")
 
 
 def read_ones(specs: tuple[CdiSpec, ...], runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> tuple[CdiSpec, ...]:
@@ -40,6 +40,11 @@ def read_ones(specs: tuple[CdiSpec, ...], runtimes: tuple[Runtime, ...], launche
 def _may_read(runtime: Runtime, path: str) -> bool:
     """Nobody reads anything by a configuration that is refused, or without CRI: that is told elsewhere."""
     return need(runtime.state) == "accepted" and reads(runtime, path)
+
+
+def without_copy(path: str) -> tuple[Step, ...]:
+    """Nothing renews what was copied to /etc/cdi; () for a specification elsewhere."""
+    return (Step("configure", "Delete the copy: nothing renews it.", f"rm {path}"),) if path.startswith("/etc/") else ()
 
 
 def others_cover(broken: CdiSpec, specs: tuple[CdiSpec, ...], gpus: tuple[Gpu, ...] | Unread) -> bool:

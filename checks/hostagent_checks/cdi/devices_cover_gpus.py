@@ -1,15 +1,17 @@
-"""A GPU of this host is in no CDI specification: a job that is given it fails with "unresolvable CDI devices".
+"""No CDI specification names a GPU of this host: a job that gets the GPU fails with "unresolvable CDI devices".
 
-The specification was made before the GPU was there, or while it had fallen off. Names by index, by UUID and of the GPU's MIG
-devices all count. Only what nvidia-ctk makes has a name for each GPU: the device plugin's and the DRA driver's name what they hand out.
+The specification was made before the GPU was there, or while it was off the bus. Names by index, by UUID and of the GPU's MIG
+devices all count. Only specifications of nvidia-ctk name each GPU; those of the device plugin and the DRA driver name what they hand out.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import CTK_KIND
+from hostagent.derived.words import first_of
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
 
 from ._specs import valid_specs
@@ -22,17 +24,18 @@ from ._specs import valid_specs
     because=("gpu.on_bus", "gpu.lost", "gpu.init_failed"),
     headline="No CDI specification names {device}",
     remedy=(
-        Step(
-            "restart_service",
-            "Renew the CDI specification, then look at 'nvidia-ctk cdi list'.",
-            command="systemctl restart nvidia-cdi-refresh.service",
-        ),
+        RENEW,
+        Step("rerun", "See whether the GPU is listed now, then run hostagent again.", command="nvidia-ctk cdi list"),
     ),
     references=("NVIDIA Container Toolkit, support for the Container Device Interface: device naming",),
+    confirm=(
+        "nvidia-ctk cdi list",
+        "nvidia-smi -L",
+    ),
 )
 def devices_cover_gpus(gpu: Gpu, cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, runtimes, launchers, profile)):
-        skip(f"no specification of nvidia-ctk's ({CTK_KIND}) that a runtime reads")
+        skip(f"no runtime reads a specification of nvidia-ctk ({CTK_KIND})")
     names = {name.partition("=")[2] for name in need(cdi.devices) if name.partition("=")[0] == CTK_KIND}
     index, uuid = need(gpu.index), need(gpu.uuid)
     if {str(index), f"gpu{index}", uuid} & names or any(name.startswith((f"{index}:", f"mig{index}:")) for name in names):
@@ -42,8 +45,10 @@ def devices_cover_gpus(gpu: Gpu, cdi: Cdi, runtimes: tuple[Runtime, ...], launch
     if any(name.startswith("MIG-") for name in names) and need(gpu.mig).current:
         return
     if not isinstance(gpu.mig, Unread) and gpu.mig.current:
-        skip("MIG is on without slices: cdi.mig_devices judges that")
+        skip("MIG is on without slices; cdi.mig_devices checks that")
     if names and not any(name.partition(":")[0].isdigit() or name.startswith(("GPU-", "MIG-", "gpu", "mig")) for name in names - {"all"}):
         skip("the specifications name no single GPU")
-    shown = ", ".join(sorted(names)[:8]) or "none"
-    yield fail(f"GPU {index} ({uuid}) is in no specification; devices: {shown}", code="missing", found=shown, wanted=f"{index} or {uuid}")
+    shown = first_of(sorted(names), 8) or "none"
+    yield fail(
+        f"GPU {index} ({uuid}) is in no CDI specification; they have: {shown}", code="missing", found=shown, wanted=f"{index} or {uuid}"
+    )

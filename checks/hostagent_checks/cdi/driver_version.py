@@ -1,31 +1,33 @@
-"""A CDI specification of another driver: it mounts libraries that are gone, or that do not fit the loaded module.
+"""A CDI specification was made for another driver: it mounts libraries that are gone, or that do not match the loaded module.
 
-Containers fail with "error stat'ing file" or "unresolvable CDI devices", or start and then fail to initialise CUDA. It is left
-behind by a driver upgrade, most often as a copy in /etc/cdi, which nothing refreshes.
+Containers fail with "error stat'ing file" or "unresolvable CDI devices", or start and then fail to initialise CUDA. A driver
+upgrade leaves it behind, most often as a copy in /etc/cdi, which nothing refreshes.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
 
-from ._specs import others_cover, valid_specs
+from ._specs import others_cover, valid_specs, without_copy
 
 
 @check(
-    title="The CDI specifications are of the loaded driver",
+    title="The CDI specifications were made for the loaded driver",
     severity="critical",
     since="0.1",
     because=("driver.library_match",),
-    headline="A CDI specification is of driver {found}, driver {wanted} is loaded",
-    remedy=(
-        Step("configure", "Remove a copy in /etc/cdi."),
-        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
-    ),
+    headline="A CDI specification is for driver {found}, but driver {wanted} is loaded",
+    remedy=(RENEW,),
     references=("NVIDIA Container Toolkit issue 1239", "NVIDIA Container Toolkit, support for the Container Device Interface"),
+    confirm=(
+        "grep -H libcuda.so /etc/cdi/* /var/run/cdi/*",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
 def driver_version(
     cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
@@ -40,9 +42,10 @@ def driver_version(
             if version != loaded:
                 say = warn if others_cover(spec, tuple(one for one in mounting if set(one.library_versions) == {loaded}), gpus) else fail
                 yield say(
-                    f"{spec.path} is of driver {version}, loaded is {loaded}",
+                    f"{spec.path} is for driver {version}, but driver {loaded} is loaded",
                     code="stale",
                     found=version,
                     wanted=loaded,
                     evidence=(spec.path,),
+                    remedy=(*without_copy(spec.path), RENEW),
                 )

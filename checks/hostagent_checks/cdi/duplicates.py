@@ -1,7 +1,7 @@
 """Two files of one directory define the same CDI device: a runtime then takes neither, and the device does not exist.
 
 Between directories there is no conflict, the later directory wins. A second generator, or a file that was renamed and made
-again, is what usually leaves two.
+again, usually leaves two.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
@@ -18,12 +18,19 @@ from ._specs import valid_specs
     since="0.1",
     because=("cdi.etc_copy",),
     headline="A CDI device is defined twice: no runtime resolves it",
-    remedy=(Step("configure", "Remove one of the two files, then look at 'nvidia-ctk cdi list'."),),
+    remedy=(
+        Step("configure", "Remove one of the two files."),
+        Step("rerun", "See whether the device is listed now, then run hostagent again.", command="nvidia-ctk cdi list"),
+    ),
     references=("CDI library, cache.go: conflicting device",),
+    confirm=(
+        "nvidia-ctk cdi list",
+        "grep -Hw kind /etc/cdi/* /var/run/cdi/*  # two files of one kind",
+    ),
 )
 def duplicates(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     valid_specs(cdi, runtimes, launchers, profile)
     found = need(cdi.duplicates)
     if found:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        yield fail(f"defined twice: {found[0]}{more}", code="conflict", found=found[0], wanted="one definition", evidence=found[:20])
+        yield fail(f"{found[0]} is defined twice{more}", code="conflict", found=found[0], wanted="one definition", evidence=found[:20])

@@ -1,37 +1,37 @@
 """MIG was switched after the CDI specification was made: it names the whole GPU where there are slices, or slices that are gone.
 
-A GPU without slices can be given to nobody: that stops the host where no other GPU is left. It is information where something here makes
-slices: the DRA driver for each claim, mig-manager (the unit of NVIDIA's mig-parted, or the GPU Operator's beside its device plugin).
-Nothing watches a change of MIG, the refresh unit does not either. A job that is given such a device fails to start, or starts
-and finds no GPU.
+No job can get a GPU without slices: that blocks the host if no other GPU is left. It is information where something here makes
+slices: the DRA driver for each claim, mig-manager (the unit of NVIDIA's mig-parted, or the GPU Operator's, which runs with its
+device plugin). Nothing watches for a change of MIG, not even the refresh unit. A job that gets such a device fails to start, or
+starts and finds no GPU.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.check import Findings, check, fail, need, skip, warn
 from hostagent.derived.access import CTK_KIND, slice_maker
+from hostagent.derived.words import first_of
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
 
 from ._specs import valid_specs
 
 
 @check(
-    title="The CDI specifications know whether MIG is on",
+    title="The CDI specifications match the GPU's MIG mode",
     severity="critical",
     since="0.1",
-    headline="The CDI specification does not fit the MIG mode of {device}",
-    remedy=(
-        Step(
-            "restart_service",
-            "Renew the CDI specification after each change of MIG.",
-            command="systemctl restart nvidia-cdi-refresh.service",
-        ),
-    ),
+    headline="The CDI specification does not match the MIG mode of {device}",
+    remedy=(RENEW,),
     references=("NVIDIA Container Toolkit, CDI: limitations of the automatic refresh",),
+    confirm=(
+        "nvidia-smi -L  # lists the MIG devices there are",
+        "nvidia-ctk cdi list",
+    ),
 )
 def mig_devices(
     gpu: Gpu,
@@ -45,19 +45,24 @@ def mig_devices(
 ) -> Findings:
     mig, index = need(gpu.mig), need(gpu.index)
     if all(spec.kind != CTK_KIND for spec in valid_specs(cdi, runtimes, launchers, profile)):
-        skip(f"no specification of nvidia-ctk's ({CTK_KIND}) that a runtime reads")
+        skip(f"no runtime reads a specification of nvidia-ctk ({CTK_KIND})")
     listed = [name for name in need(cdi.devices) if name.partition("=")[0] == CTK_KIND]
     names = {name.partition("=")[2].removeprefix("mig").removeprefix("gpu") for name in listed}
     if any(name.startswith(("GPU-", "MIG-")) for name in names) and not any(name.partition(":")[0].isdigit() for name in names):
-        skip("the specifications name devices by UUID only")
+        skip("the specifications name devices by UUID alone")
     slices = sorted(name for name in names if name.startswith(f"{index}:"))
     if mig.current and not slices:
         maker = slice_maker(launchers, toolkit, services)
         say = warn if maker or any(_can_be_given(one, names) for one in gpus) else fail
-        message = f"MIG is on, and no specification has a MIG device of GPU {index}{f': {maker} makes slices' if maker else ''}"
+        message = f"MIG is on, but no CDI specification has a MIG device of GPU {index}{f': {maker} makes slices' if maker else ''}"
         yield say(message, code="no-slices", found="none", wanted=f"{index}:0 …", at_most="info" if maker else None)
     if not mig.current and slices:
-        yield fail(f"MIG is off, and {slices[0]} is still specified", code="stale-slices", found=slices, wanted="none")
+        yield fail(
+            f"MIG is off, but the CDI specification still has {first_of(slices)}",
+            code="stale-slices",
+            found=first_of(slices),
+            wanted="none",
+        )
 
 
 def _can_be_given(gpu: Gpu, names: set[str]) -> bool:

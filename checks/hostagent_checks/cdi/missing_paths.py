@@ -4,14 +4,15 @@ The runtime says "error stat'ing file …: no such file or directory". A driver 
 specification was made leaves it like this.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.check import Findings, check, fail, need, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
 
-from ._specs import others_cover, valid_specs
+from ._specs import others_cover, valid_specs, without_copy
 
 
 @check(
@@ -20,8 +21,11 @@ from ._specs import others_cover, valid_specs
     since="0.1",
     because=("driver.library_match", "cdi.driver_version", "kernel.module_present"),
     headline="A CDI specification names files that do not exist",
-    remedy=(Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),),
+    remedy=(RENEW,),
     references=("CDI specification, SPEC.md: hostPath", "NVIDIA Container Toolkit issue 1239"),
+    confirm=(
+        "grep -ho 'hostPath: .*' /etc/cdi/*.yaml /var/run/cdi/*.yaml | cut -d' ' -f2 | xargs ls -d >/dev/null  # prints what is missing",
+    ),
 )
 def missing_paths(
     cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
@@ -34,11 +38,10 @@ def missing_paths(
             whole = tuple(one for one in specs if not isinstance(one.missing_paths, Unread) and not one.missing_paths)
             say = warn if others_cover(spec, whole, gpus) else fail
             yield say(
-                f"{spec.path} names {missing[0]}{more}, which do not exist",
+                f"{spec.path} names {missing[0]}{more}, which {'do' if more else 'does'} not exist",
                 code="missing",
                 found=missing[0],
                 wanted="every file exists",
                 evidence=missing[1:20],
-                remedy="Delete this copy: the one in /var/run/cdi is remade at each boot." if spec.path.startswith("/etc/") else "",
-                action="configure",
+                remedy=(*without_copy(spec.path), RENEW),
             )

@@ -1,7 +1,7 @@
 """The units that make the CDI specification at boot are not enabled: after the next boot there is none.
 
 The toolkit's packages enable nothing when they are installed into an image, so nodes from such an image come up without a
-specification. The service makes it at boot, the path unit makes it anew when a driver or the toolkit is installed.
+specification. The service makes it at boot, the path unit makes it again when a driver or the toolkit is installed.
 It counts where containers get GPUs by that specification alone, and is information where the runtime gives them in another way, too.
 """
 
@@ -28,11 +28,12 @@ _UNITS = ("nvidia-cdi-refresh", "nvidia-cdi-refresh.path")
     remedy=(
         Step(
             "restart_service",
-            "Enable them; in an image with --root=<directory> and without --now.",
+            "Enable the units; in an image without --now.",
             command="systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
         ),
     ),
     references=("NVIDIA Container Toolkit, CDI: automatic refresh", "systemctl(1), is-enabled"),
+    confirm=("systemctl is-enabled nvidia-cdi-refresh.path nvidia-cdi-refresh.service",),
 )
 def refresh_enabled(
     services: Services, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, toolkit: Toolkit, profile: Profile
@@ -43,4 +44,4 @@ def refresh_enabled(
     weight: Literal["info"] | None = "info" if idle and is_spare(runtimes, launchers, cdi, toolkit, profile) else None
     for unit in idle:
         found, code = ("masked", "masked") if need(unit.masked) else (need(unit.state), "not-enabled")
-        yield fail(f"{unit.name} is {found}, wanted enabled", code=code, found=found, wanted="enabled", at_most=weight)
+        yield fail(f"{unit.name} is {found}", code=code, found=found, wanted="enabled", at_most=weight)

@@ -1,4 +1,4 @@
-"""The last run of the CDI refresh left no specification: it failed, or it did not run since the boot.
+"""The last run of the CDI refresh left no specification: it failed, or it has not run since the boot.
 
 It fails when the driver was not loaded yet, and some toolkit versions do not try again. The service's journal has the reason. It
 counts where containers get GPUs by that specification alone, and is information where the runtime gives them in another way, too.
@@ -10,6 +10,7 @@ from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
+from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
 
 from ._refresh import is_spare
@@ -20,15 +21,16 @@ from ._refresh import is_spare
     severity="warning",
     since="0.1",
     because=("cdi.refresh_order", "driver.library_match", "driver.loaded", "driver.library_present"),
-    headline="The last CDI refresh failed",
+    headline="The last CDI refresh left no specification",
     remedy=(
-        Step(
-            "restart_service",
-            "Read 'journalctl -b -u nvidia-cdi-refresh.service', then run it again.",
-            command="systemctl restart nvidia-cdi-refresh.service",
-        ),
+        Step("restart_service", "Read why it failed.", command="journalctl -b -u nvidia-cdi-refresh.service"),
+        RENEW,
     ),
     references=("systemctl(1), show: Result", "NVIDIA Container Toolkit issues 1517 and 1611"),
+    confirm=(
+        "systemctl status nvidia-cdi-refresh.service",
+        "journalctl -b -u nvidia-cdi-refresh.service",
+    ),
 )
 def refresh_result(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, toolkit: Toolkit, profile: Profile) -> Findings:
     result = need(cdi.refresh_result)
@@ -36,8 +38,8 @@ def refresh_result(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers
         return
     weight: Literal["info"] | None = "info" if is_spare(runtimes, launchers, cdi, toolkit, profile) else None
     if result == "not-run":
-        message = "nvidia-cdi-refresh has not run since the boot, wanted a run"
+        message = "nvidia-cdi-refresh has not run since the boot"
         yield fail(message, code="not-run", found="not run", wanted="success", at_most=weight)
     else:
-        message = f"the last run of nvidia-cdi-refresh ended with {result}, wanted success"
+        message = f"the last run of nvidia-cdi-refresh ended with {result}"
         yield fail(message, code="failed", found=result, wanted="success", at_most=weight)

@@ -1,4 +1,4 @@
-"""No CDI specification names the GPUs, though containers here get them through CDI: each GPU container fails to start.
+"""No CDI specification names the GPUs, although containers here get them through CDI: each GPU container fails to start.
 
 A file is needed when the profile says ``runtime.access: cdi``, or when the toolkit's mode is cdi. The handler in its usual mode makes a
 specification for each container by itself (jit-cdi) and needs no file; the DRA driver writes one for each claim, so that an idle node has
@@ -28,25 +28,31 @@ from hostagent.profile import Profile
     ),
     headline="No CDI specification names the GPUs",
     remedy=(
+        Step("restart_service", "Make the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
         Step(
             "restart_service",
-            "Make one; or 'nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml'.",
-            command="systemctl restart nvidia-cdi-refresh.service",
+            "Make it without the unit.",
+            command="nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml",
+            if_back=True,
         ),
     ),
     references=("NVIDIA Container Toolkit, support for the Container Device Interface",),
+    confirm=(
+        "nvidia-ctk cdi list",
+        "ls -l /etc/cdi /var/run/cdi",
+    ),
 )
 def spec_present(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     if any(not spec.error and spec.kind.endswith("nvidia.com/gpu") for spec in need(cdi.specs)):
         return
     if profile.runtime.kind == "none":
-        skip("the profile wants no container runtime")
+        skip("the profile asks for no container runtime")
     wanted_by = _wanted_by(cdi, toolkit, runtimes, launchers, profile)
     if not wanted_by:
-        skip("GPUs reach containers here without a specification that lies ready")
+        skip("GPUs reach containers here without a ready-made specification")
     if not need(cdi.generated):
         yield fail(
-            f"found no specification of nvidia.com/gpu, wanted one because {wanted_by}",
+            f"there is no CDI specification of nvidia.com/gpu, but {wanted_by}",
             code="missing",
             found="none",
             wanted="nvidia.com/gpu",
@@ -59,5 +65,5 @@ def _wanted_by(cdi: Cdi, toolkit: Toolkit, runtimes: tuple[Runtime, ...], launch
     if any("dra" in one for one in found):
         return ""
     if profile.runtime.access == "cdi":
-        return "the profile wants CDI"
+        return "the profile asks for CDI"
     return "the toolkit's mode is cdi" if any("handler" in one for one in found) and need(toolkit.mode) == "cdi" else ""

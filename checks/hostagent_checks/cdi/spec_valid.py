@@ -1,4 +1,4 @@
-"""A CDI file that the runtimes refuse: none of its devices exist for them, and the error is only in their log.
+"""The runtimes refuse a CDI file: none of its devices exist for them, and the error is in their log alone.
 
 The message a user sees is "unresolvable CDI devices". A half-written file, an edit by hand and a file that uses more than the
 version it declares are the usual causes.
@@ -9,6 +9,7 @@ from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
 
 from ._specs import others_cover, read_ones, skip_without_cdi
@@ -20,10 +21,11 @@ from ._specs import others_cover, read_ones, skip_without_cdi
     since="0.1",
     headline="A CDI specification cannot be read",
     remedy=(
-        Step("configure", "Remove the file."),
-        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+        Step("configure", "Remove the file.", command="rm <file>"),
+        RENEW,
     ),
     references=("CDI specification, SPEC.md", "CDI library, spec.go"),
+    confirm=("nvidia-ctk cdi list  # names the file that it cannot read",),
 )
 def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     specs = need(cdi.specs)
@@ -33,4 +35,11 @@ def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime
     for spec in read_ones(specs, runtimes, launchers, profile):
         if spec.error:
             say = warn if others_cover(spec, specs, gpus) else fail
-            yield say(f"{spec.path}: {spec.error}", code="invalid", found=spec.error, wanted="a CDI specification", evidence=(spec.path,))
+            yield say(
+                f"{spec.path}: {spec.error}",
+                code="invalid",
+                found=spec.error,
+                wanted="a CDI specification",
+                evidence=(spec.path,),
+                remedy=(Step("configure", "Remove the file.", f"rm {spec.path}"), RENEW),
+            )

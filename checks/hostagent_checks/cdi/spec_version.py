@@ -1,8 +1,8 @@
-"""A CDI specification is written in a version that an installed runtime cannot read: it refuses the file as a whole.
+"""A CDI specification has a version that an installed runtime cannot read: it refuses the whole file.
 
 Newer toolkits write a newer version, because they add the groups of device nodes.
-Older runtimes say "unresolvable CDI devices" and no more. A runtime whose CDI is off reads none of them. Where no daemon serves jobs,
-podman is judged.
+Older runtimes only say "unresolvable CDI devices". A runtime whose CDI is off reads none of them. Where no daemon serves jobs,
+podman is checked.
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip, warn
@@ -12,10 +12,18 @@ from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import satisfies, upstream
-from hostagent.knowledge.cdi import first_runtime
+from hostagent.knowledge.cdi import RENEW, first_runtime
 from hostagent.profile import Profile
 
 from ._specs import taken_specs
+
+#: Then nvidia-ctk writes a version that older runtimes read.
+_OLDER = Step(
+    "configure",
+    "Upgrade the runtime, or let the toolkit write an older version.",
+    "echo NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes >> "
+    "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env",
+)
 
 
 @check(
@@ -24,17 +32,17 @@ from ._specs import taken_specs
     since="0.1",
     headline="The container runtime cannot read the CDI specification's version",
     remedy=(
-        Step(
-            "install",
-            "Upgrade the runtime, or set NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes in "
-            "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env.",
-        ),
-        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+        _OLDER,
+        RENEW,
     ),
     references=(
         "CDI specification, released versions",
         "NVIDIA Container Toolkit, support for the Container Device Interface",
         "NVIDIA Container Toolkit issues 1860 and 1940",
+    ),
+    confirm=(
+        "grep -H cdiVersion /etc/cdi/* /var/run/cdi/*",
+        "containerd --version; dockerd --version; crio --version",
     ),
 )
 def spec_version(cdi: Cdi, runtimes: tuple[Runtime, ...], launchers: Launchers, packages: Packages, profile: Profile) -> Findings:
@@ -68,10 +76,10 @@ def _is_older(version: str, wanted: str) -> bool:
 
 def _too_new(spec: CdiSpec, runtime: str, version: str, wanted: str) -> Finding:
     if not version:
-        found = f"{runtime} of an unknown version"
+        found = f"{runtime} with an unknown version"
         return warn(f"an older {runtime} cannot read {spec.path}", code="unknown-version", found=found, wanted=f">= {wanted}")
     return fail(
-        f"{spec.path} is CDI {spec.cdi_version}, {runtime} {version} cannot read it, wanted {wanted} or newer",
+        f"{runtime} {version} cannot read {spec.path}: CDI {spec.cdi_version} needs {runtime} {wanted}",
         code="too-new",
         found=f"{runtime} {version}",
         wanted=f">= {wanted}",

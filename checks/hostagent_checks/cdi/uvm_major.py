@@ -1,30 +1,37 @@
-"""A CDI specification fixes a major number for /dev/nvidia-uvm that the kernel has since given to something else.
+"""A CDI specification has a major number for /dev/nvidia-uvm that the kernel no longer uses for it.
 
 The number is dynamic: it can differ after each boot. Containers then get a node that leads nowhere, and cuInit ends with
 999 inside them while everything works outside.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.check import Findings, check, fail, need, warn
+from hostagent.derived.boot import load_at_boot
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
 
-from ._specs import others_cover, valid_specs
+from ._specs import others_cover, valid_specs, without_copy
 
 
 @check(
     title="The CDI specifications have the kernel's number for nvidia-uvm",
     severity="critical",
     since="0.1",
-    headline="The CDI specification has a wrong number for nvidia-uvm",
+    headline="A CDI specification has the wrong device number for nvidia-uvm",
     remedy=(
-        Step("configure", "Delete a copy in /etc/cdi, and let each boot load nvidia-uvm."),
-        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+        load_at_boot("nvidia-uvm"),
+        RENEW,
     ),
     references=("NVIDIA Container Toolkit issue 1934", "proc_devices(5)"),
+    confirm=(
+        "grep nvidia-uvm /proc/devices",
+        "ls -l /dev/nvidia-uvm",
+        "grep -A3 -w nvidia-uvm /etc/cdi/* /var/run/cdi/*",
+    ),
 )
 def uvm_major(
     cdi: Cdi, driver: Driver, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile
@@ -38,9 +45,10 @@ def uvm_major(
                 right = tuple(one for one in specs if set(one.uvm_majors) <= set(current))
                 say = warn if others_cover(spec, right, gpus) else fail
                 yield say(
-                    f"{spec.path}: major {major} for nvidia-uvm, the kernel has {now}",
+                    f"{spec.path} has major {major} for nvidia-uvm, the kernel has {now}",
                     code="other-major",
                     found=major,
                     wanted=now,
                     evidence=(spec.path,),
+                    remedy=(*without_copy(spec.path), load_at_boot("nvidia-uvm"), RENEW),
                 )

@@ -1,10 +1,11 @@
 """/dev/char has no links to the driver's nodes. With older runc and systemd's cgroups, containers then lose their GPUs.
 
-After 'systemctl daemon-reload' NVML says "Unknown Error" in a container that ran well: systemd resolves allowed devices through
+After 'systemctl daemon-reload' NVML says "Unknown Error" in a container that worked until then: systemd resolves allowed devices through
 /dev/char, where the driver registers nothing. Containers that get their GPUs by CDI, and current runc, are not affected.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.words import counted, first_of
 from hostagent.facts.driver import Driver
 
 
@@ -16,11 +17,12 @@ from hostagent.facts.driver import Driver
     remedy=(
         Step(
             "configure",
-            "Make the links at each boot, or let containers get GPUs by CDI.",
+            "Make the links; a udev rule can do that at each boot.",
             command="nvidia-ctk system create-dev-char-symlinks --create-all",
         ),
     ),
     references=("NVIDIA Container Toolkit, section Troubleshooting: containers losing access to GPUs",),
+    confirm=("ls -l /dev/char | grep nvidia",),
 )
 def char_links(driver: Driver) -> Findings:
     nodes = need(driver.device_nodes)
@@ -29,4 +31,5 @@ def char_links(driver: Driver) -> Findings:
     links = need(driver.char_links)
     missing = tuple(node.path for node in nodes if f"{node.major}:{node.minor}" not in links)
     if missing:
-        yield fail(f"/dev/char has no link to {', '.join(missing)}", code="missing", found=links, wanted=f"{len(nodes)} links")
+        found, wanted = counted(len(links), "link"), counted(len(nodes), "link")
+        yield fail(f"/dev/char has no link to {first_of(missing)}", code="missing", found=found, wanted=wanted)

@@ -5,30 +5,41 @@ kubelet then counts it as host memory, and CUDA programs find less than the card
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.boot import rebuild_initramfs, write_line
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Machine
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
 from hostagent.facts.version import branch
 from hostagent.knowledge.driver import FIRST_COHERENT_MODE_BRANCH
+from hostagent.knowledge.ladder import REBOOT
 from hostagent.knowledge.pci import COHERENT, architecture
+
+_KEEP = Step(
+    "configure",
+    "Tell the driver to keep the memory.",
+    write_line("/etc/modprobe.d/nvidia-coherent.conf", "options nvidia NVreg_CoherentGPUMemoryMode=driver"),
+)
 
 
 @check(
-    title="On Kubernetes the driver keeps coherent GPU memory to itself",
+    title="On Kubernetes, the driver keeps coherent GPU memory to itself",
     severity="warning",
     since="0.1",
-    headline="The driver gives coherent GPU memory to the kernel, which Kubernetes then uses",
+    headline="The driver gives coherent GPU memory to the kernel, so Kubernetes uses it",
     remedy=(
-        Step(
-            "configure",
-            "Put 'options nvidia NVreg_CoherentGPUMemoryMode=driver' into /etc/modprobe.d/nvidia-coherent.conf, and rebuild the "
-            "initramfs if it has the driver.",
-        ),
-        Step("reboot", "Reboot the node."),
+        _KEEP,
+        Step("configure", "Rebuild the initramfs."),
+        REBOOT,
     ),
     references=("NVIDIA GPU Operator, section on coherent driver-based memory management (CDMM)",),
+    confirm=(
+        "grep CoherentGPUMemoryMode /proc/driver/nvidia/params",
+        "grep MemTotal /sys/devices/system/node/node*/meminfo  # a NUMA node as large as a GPU's memory",
+    ),
 )
-def coherent_memory(driver: Driver, machine: Machine, gpus: tuple[Gpu, ...]) -> Findings:
+def coherent_memory(driver: Driver, machine: Machine, gpus: tuple[Gpu, ...], packages: Packages | Unread) -> Findings:
     if not any(architecture(need(gpu.device_id)) in COHERENT for gpu in gpus):
         skip("no GPU shares its memory with the CPU")
     if not need(machine.daemons("kubelet")):
@@ -38,4 +49,6 @@ def coherent_memory(driver: Driver, machine: Machine, gpus: tuple[Gpu, ...]) -> 
         skip(f"driver branch {major} has no such mode")
     found = dict(need(driver.parameters)).get("CoherentGPUMemoryMode", "")
     if found != "driver":
-        yield fail("GPU memory is given to the kernel as NUMA nodes", code="numa", found=found or "not set", wanted="driver")
+        steps = (_KEEP, rebuild_initramfs(packages), REBOOT)
+        text = "the driver gives GPU memory to the kernel as NUMA nodes"
+        yield fail(text, code="numa", found=found or "not set", wanted="driver", remedy=steps)

@@ -9,23 +9,26 @@ from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import NOT_THERE, Unread
 from hostagent.facts.version import branch, parse_constraints
+from hostagent.knowledge.driver import CUDA_LEVELS
 from hostagent.knowledge.driver import cuda_level as level_of_branch
+from hostagent.knowledge.ladder import REBOOT
 from hostagent.profile import Profile
 
 from ._module import module_version
 
 
 @check(
-    title="The driver runs the CUDA version the profile asks for",
+    title="The driver runs the CUDA version that the profile asks for",
     severity="critical",
     since="0.1",
     because=("driver.version",),
-    headline="The driver runs CUDA {found}, the profile wants {wanted}",
+    headline="The driver runs CUDA {found}, the profile asks for {wanted}",
     remedy=(
-        Step("install", "Install a driver of a branch that runs this CUDA, or ask for an older one in the profile."),
-        Step("reboot", "Reboot the node."),
+        Step("install", "Install a driver branch that runs this CUDA."),
+        REBOOT,
     ),
     references=("CUDA Compatibility", "CUDA Toolkit Release Notes, table of driver versions"),
+    confirm=("nvidia-smi  # 'CUDA Version' is the newest that this driver runs",),
 )
 def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
     if not profile.cuda.toolkit:
@@ -39,12 +42,25 @@ def cuda_level(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
         need(told if isinstance(told, Unread) and told.why not in NOT_THERE else Unread("error", "this driver's CUDA level is not known"))
     if found[0] < wanted[0]:
         yield fail(
-            f"the driver runs CUDA {text}, profile wants {profile.cuda.toolkit}", code="too-old", found=text, wanted=profile.cuda.toolkit
+            f"the driver runs CUDA {text}, the profile asks for {profile.cuda.toolkit}",
+            code="too-old",
+            found=text,
+            wanted=profile.cuda.toolkit,
+            remedy=_steps(wanted),
         )
     elif found < wanted:
         yield warn(
-            f"the driver runs CUDA {text}, profile wants {profile.cuda.toolkit}: only minor-version compatibility holds",
+            f"the driver runs CUDA {text}, the profile asks for {profile.cuda.toolkit}: only minor-version compatibility is left",
             code="minor",
             found=text,
             wanted=profile.cuda.toolkit,
+            remedy=_steps(wanted),
         )
+
+
+def _steps(wanted: tuple[int, ...]) -> tuple[Step, ...]:
+    """The first branch that runs it; () for a CUDA that no known branch runs."""
+    able = (branch for branch, level in CUDA_LEVELS if tuple(int(part) for part in level.split(".")) >= wanted)
+    first = next(able, "")
+    text = f"Install driver branch {first} or newer: it runs CUDA {'.'.join(map(str, wanted))}."
+    return (Step("install", text), REBOOT) if first else ()

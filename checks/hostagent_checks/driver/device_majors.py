@@ -9,14 +9,14 @@ from hostagent.facts.driver import Driver
 
 from ._container import path_inside
 
-_MAKE = "Run 'nvidia-modprobe -c0 -u' as root."
+_MAKE = (Step("restart_service", "Make the device nodes.", "nvidia-modprobe -c0 -u"),)
 
 
 @check(
-    title="The nodes of nvidia-uvm have the kernel's major number",
+    title="The device nodes of nvidia-uvm have the kernel's major number",
     severity="critical",
     since="0.1",
-    headline="The device nodes of nvidia-uvm do not have the kernel's major number",
+    headline="The device nodes of nvidia-uvm have the wrong major number",
     remedy=(
         Step(
             "restart_service",
@@ -25,6 +25,10 @@ _MAKE = "Run 'nvidia-modprobe -c0 -u' as root."
         ),
     ),
     references=("proc_devices(5)", "NVIDIA/nvidia-container-toolkit issue 1934"),
+    confirm=(
+        "ls -l /dev/nvidia-uvm /dev/nvidia-uvm-tools",
+        "grep nvidia-uvm /proc/devices",
+    ),
 )
 def device_majors(driver: Driver) -> Findings:
     major = dict(need(driver.char_majors)).get("nvidia-uvm", -1)
@@ -32,7 +36,7 @@ def device_majors(driver: Driver) -> Findings:
     if major < 0 and not nodes:
         skip("nvidia_uvm is not loaded and has no nodes")
     if not nodes:
-        message = "nvidia_uvm is loaded and /dev/nvidia-uvm is missing"
+        message, headline = "nvidia_uvm is loaded, but /dev/nvidia-uvm is missing", "The device nodes of nvidia-uvm are missing"
         on_demand = need(driver.nodes_on_demand)
         yield fail(
             message,
@@ -40,10 +44,15 @@ def device_majors(driver: Driver) -> Findings:
             found="none",
             wanted=f"major {major}",
             remedy=_MAKE,
-            action="restart_service",
+            headline=headline,
             at_most="info" if on_demand else None,
         )
     for node in nodes:
         if node.major != major:
             wanted = f"major {major}" if major >= 0 else "no node: nvidia_uvm is not loaded"
-            yield fail(f"{node.path} has major {node.major}, wanted {wanted}", code="wrong-major", found=node.major, wanted=wanted)
+            yield fail(
+                f"{node.path} has major {node.major}, the kernel has {major if major >= 0 else 'none'}",
+                code="wrong-major",
+                found=node.major,
+                wanted=wanted,
+            )

@@ -16,19 +16,17 @@ _MODESET_MINOR = 254
 
 
 @check(
-    title="Each GPU and the control device have their device nodes",
+    title="Each GPU has its device node, and so has the driver",
     severity="critical",
     since="0.1",
     because=("driver.loaded",),
-    headline="Device nodes of GPUs are missing",
-    remedy=(
-        Step(
-            "restart_service",
-            "Make them ('nvidia-smi' as root does), and let nvidia-persistenced start at boot.",
-            command="nvidia-modprobe -c <minor>",
-        ),
-    ),
+    headline="A device node of the driver is missing or has a wrong number",
+    remedy=(Step("restart_service", "Make the device nodes.", command="nvidia-modprobe -c <minor>"),),
     references=("Linux kernel, Documentation/admin-guide/devices.txt, major 195", "nvidia-modprobe(1)"),
+    confirm=(
+        "ls -l /dev/nvidia*",
+        "grep 'Device Minor' /proc/driver/nvidia/gpus/*/information",
+    ),
 )
 def device_nodes(driver: Driver, gpus: tuple[Gpu, ...]) -> Findings:
     if not need(driver.loaded):
@@ -43,7 +41,17 @@ def device_nodes(driver: Driver, gpus: tuple[Gpu, ...]) -> Findings:
             wanted[f"/dev/nvidia{minor}"] = (_MAJOR, minor)
     for path, (major, minor) in wanted.items():
         if path not in nodes:
-            yield fail(f"{path} is missing", code="missing", found="none", wanted=f"{major}:{minor}")
+            steps = (Step("restart_service", f"Make {path}.", _command(path, minor)),)
+            yield fail(f"{path} is missing", code="missing", found="none", wanted=f"{major}:{minor}", remedy=steps)
         elif nodes[path] != (major, minor):
             found = f"{nodes[path][0]}:{nodes[path][1]}"
-            yield fail(f"{path} is device {found}, wanted {major}:{minor}", code="wrong-number", found=found, wanted=f"{major}:{minor}")
+            steps = (Step("restart_service", f"Make {path} again.", f"rm {path} && {_command(path, minor)}"),)
+            text = f"{path} is device {found}, the driver has {major}:{minor}"
+            yield fail(text, code="wrong-number", found=found, wanted=f"{major}:{minor}", remedy=steps)
+
+
+def _command(path: str, minor: int) -> str:
+    """nvidia-modprobe makes the control device whatever it makes."""
+    if path.endswith("-modeset"):
+        return "nvidia-modprobe -m"
+    return "nvidia-modprobe -c 0" if path.endswith("ctl") else f"nvidia-modprobe -c {minor}"

@@ -4,27 +4,26 @@ Starting NVML as root without a loaded module leaves /dev/nvidiactl behind, so o
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.words import first_of
 from hostagent.facts.driver import Driver
 
 
 @check(
-    title="No device node stands for a driver that is not loaded",
+    title="There are no device nodes of a driver that is not loaded",
     severity="warning",
     since="0.1",
     because=("driver.loaded",),
     headline="There are device nodes of a driver that is not loaded",
-    remedy=(
-        Step(
-            "restart_service",
-            "Load the module. If the host must not have one, remove the nodes ('rm /dev/nvidia*').",
-            command="modprobe nvidia",
-        ),
-    ),
+    remedy=(Step("restart_service", "Load the module, or remove the nodes below /dev.", command="modprobe nvidia"),),
     references=("nvidia-modprobe(1)",),
+    confirm=(
+        "ls -l /dev/nvidia*",
+        "lsmod | grep nvidia  # prints nothing: no driver is loaded",
+    ),
 )
 def device_nodes_stale(driver: Driver) -> Findings:
     if need(driver.loaded):
         return
     paths = tuple(node.path for node in need(driver.device_nodes))
     if paths:
-        yield fail("device nodes exist and the nvidia module is not loaded", code="stale", found=paths, wanted="none")
+        yield fail("there are device nodes, but the nvidia module is not loaded", code="stale", found=first_of(paths), wanted="none")

@@ -10,18 +10,25 @@ from hostagent.facts.unread import Unread
 
 
 @check(
-    title="The device nodes have the owner and mode of the driver's parameters",
+    title="The device nodes have the owner and mode that the driver was told",
     severity="warning",
     since="0.1",
-    headline="Device nodes do not have the owner and mode of the driver's parameters",
-    remedy=(Step("configure", "Set owner and mode as options of the module (NVreg_DeviceFileUID, -GID, -Mode), not by rules or scripts."),),
+    headline="Device nodes have another owner or mode than the driver was told",
+    remedy=(
+        Step("configure", "Remove the udev rule or script that changes the nodes.", command="grep -rl nvidia /etc/udev/rules.d"),
+        Step("configure", "Set the owner by the module's options NVreg_DeviceFileUID, -GID and -Mode."),
+    ),
     references=("NVIDIA driver README, appendix on device file parameters", "/proc/driver/nvidia/params"),
+    confirm=(
+        "ls -l /dev/nvidia*",
+        "grep DeviceFile /proc/driver/nvidia/params",
+    ),
 )
 def device_permissions(driver: Driver) -> Findings:
     parameters = dict(need(driver.parameters))
     words = tuple(parameters.get(f"DeviceFile{name}", "") for name in ("UID", "GID", "Mode"))
     if not all(word.isdecimal() for word in words):
-        need(Unread("error", "/proc/driver/nvidia/params names no owner and mode of device files"))
+        need(Unread("error", "/proc/driver/nvidia/params has no owner and mode of device files"))
     if parameters.get("ModifyDeviceFiles") == "0":
         skip("the driver leaves its device files to others (ModifyDeviceFiles is 0)")
     wanted = (int(words[0]), int(words[1]), int(words[2]))
@@ -32,4 +39,4 @@ def device_permissions(driver: Driver) -> Findings:
         found = (node.uid, node.gid, node.mode)
         if found != wanted:
             texts = tuple(f"{uid}:{gid} {mode:04o}" for uid, gid, mode in (found, wanted))
-            yield fail(f"{node.path} is {texts[0]}, wanted {texts[1]}", code="differs", found=texts[0], wanted=texts[1])
+            yield fail(f"{node.path} is {texts[0]}, the driver was told {texts[1]}", code="differs", found=texts[0], wanted=texts[1])

@@ -4,26 +4,32 @@ Packages can be installed "successfully" without it: rpm ignores a failing scrip
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.boot import build_module
+from hostagent.derived.words import first_of
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
 
 
 @check(
-    title="DKMS has built the newest driver for the running and the next kernel",
+    title="DKMS has built the newest driver for this and the next kernel",
     severity="warning",
     since="0.1",
     because=("kernel.module_present", "kernel.next_has_module", "driver.dkms_failed"),
-    headline="DKMS has not built the newest driver for a kernel that boots",
+    headline="DKMS has not built the newest driver for kernel {wanted}",
     remedy=(
-        Step(
-            "install",
-            "Install that kernel's headers and gcc, build the module, and read its make.log if that fails.",
-            command="dkms autoinstall -k <kernel>",
-        ),
+        Step("install", "Install the headers of that kernel."),
+        Step("install", "Build the module.", command="dkms autoinstall -k <kernel>"),
     ),
     references=("dkms(8)", "NVIDIA/open-gpu-kernel-modules issues 441 and 468"),
+    confirm=(
+        "dkms status",
+        "uname -r",
+    ),
 )
-def dkms_built(driver: Driver, kernel: Kernel) -> Findings:
+def dkms_built(driver: Driver, kernel: Kernel, packages: Packages | Unread, os: Os | Unread) -> Findings:
     newest = {build.module: build for build in reversed(need(driver.dkms))}  # newest first: the last one kept is the newest
     if not newest:
         skip("DKMS builds no nvidia module on this host")
@@ -31,8 +37,9 @@ def dkms_built(driver: Driver, kernel: Kernel) -> Findings:
         for module, build in newest.items():
             if release not in build.kernels:
                 yield fail(
-                    f"DKMS has {module} {build.version} and has not built it for kernel {release}",
+                    f"DKMS has {module} {build.version}, but has not built it for kernel {release}",
                     code="not-built",
-                    found=build.kernels,
+                    found=first_of(build.kernels) or "none",
                     wanted=release,
+                    remedy=build_module(kernel, packages, os, release),
                 )

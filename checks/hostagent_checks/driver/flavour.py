@@ -1,28 +1,35 @@
-"""The kernel module is of the other flavour (open or proprietary) than the profile wants."""
+"""The kernel module has another flavour (open or proprietary) than the profile asks for."""
 
 from hostagent.check import Findings, Step, check, fail, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
+from hostagent.knowledge.ladder import REBOOT
 from hostagent.profile import Profile
 
 from ._module import module_flavour
 
 
 @check(
-    title="The kernel module is of the flavour the profile wants",
+    title="The kernel module has the flavour that the profile asks for",
     severity="critical",
     since="0.1",
-    headline="The kernel module is {found}, the profile wants {wanted}",
+    headline="The kernel module is {found}, the profile asks for {wanted}",
     remedy=(
-        Step("install", "Replace the packages of the kernel module by those of the other flavour."),
-        Step("reboot", "Reboot the node."),
+        Step("install", "Replace the kernel module's packages with those of the other flavour."),
+        REBOOT,
     ),
     references=("NVIDIA Driver Installation Guide, section Kernel Modules",),
+    confirm=(
+        "modinfo -F license nvidia  # 'Dual MIT/GPL' is open, 'NVIDIA' is proprietary",
+        "cat /proc/driver/nvidia/version",
+    ),
 )
 def flavour(driver: Driver, kernel: Kernel, profile: Profile) -> Findings:
     wanted = profile.driver.flavour
     if wanted == "any":
-        skip("the profile takes any flavour")
+        skip("the profile accepts any flavour")
     found = module_flavour(driver, kernel)
     if found != wanted:
-        yield fail(f"the kernel module is {found}, profile wants {wanted}", code="other-flavour", found=found, wanted=wanted)
+        steps = (Step("install", f"Replace the kernel module's packages with the {wanted} ones."), REBOOT)
+        text = f"the kernel module is {found}, the profile asks for {wanted}"
+        yield fail(text, code="other-flavour", found=found, wanted=wanted, remedy=steps)

@@ -1,10 +1,12 @@
-"""A hold, pin or version lock keeps the driver or the toolkit at a version that the profile does not want.
+"""A hold, pin or version lock keeps the driver or the toolkit at a version that the profile does not accept.
 
 Installing the wanted version then stops with "you have held broken packages" or "Held packages were changed", or quietly installs
 the pinned one. It is usually left from an earlier branch.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.packaging import unhold
+from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages, VersionLock, names
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import admits, branch, satisfies, upstream
@@ -12,26 +14,34 @@ from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part, names_dr
 from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.profile import Profile
 
+_INSTALL = Step("install", "Install a version that the profile accepts.")
+
 
 @check(
-    title="No hold or pin keeps a version that the profile does not want",
+    title="No hold or pin keeps a version that the profile does not accept",
     severity="warning",
     since="0.1",
     because=("driver.version",),
-    headline="A hold or pin keeps a version that the profile does not want",
+    headline="A hold or pin keeps a version that the profile does not accept",
     remedy=(
-        Step(
-            "install",
-            "Release the named packages ('apt-mark unhold <package>') or remove the named lock, install the wanted version, and hold that.",
-        ),
+        Step("install", "Release the named packages, or remove the named lock."),
+        Step("install", "Install a version that the profile accepts."),
     ),
     references=("apt_preferences(5)", "NVIDIA ansible-role-nvidia-driver issues 11, 28, 33"),
+    confirm=(
+        "apt-mark showhold  # Debian, Ubuntu",
+        "dnf versionlock list  # RHEL",
+        "zypper locks  # SUSE",
+        "apt-cache policy <package>",
+    ),
 )
-def hold_blocks(packages: Packages, profile: Profile) -> Findings:
+def hold_blocks(packages: Packages, os: Os | Unread, profile: Profile) -> Findings:
     for lock in need(packages.locks):
         if (wanted := _wanted(lock, profile)) and not admits(_prefix(lock), wanted):
-            found = f"{lock.package} at {lock.version} in {lock.file}"
-            yield fail("a pin or lock wants another version", code="pinned-elsewhere", found=found, wanted=wanted)
+            found = f"{lock.package} at {lock.version}"
+            steps = (Step("configure", f"Remove the lock of {lock.package} from {lock.file}."), _INSTALL)
+            text = f"{lock.file} pins {lock.package} to {lock.version}"
+            yield fail(text, code="pinned-elsewhere", found=found, wanted=wanted, remedy=steps)
     held: dict[tuple[str, str], list[str]] = {}
     for one in need(packages.installed):
         wanted = _wanted_of(one.name, profile)
@@ -39,7 +49,9 @@ def hold_blocks(packages: Packages, profile: Profile) -> Findings:
             held.setdefault((need(one.upstream), wanted), []).append(one.name)
     for (version, wanted), found_names in held.items():
         count = f"{len(found_names)} packages are" if len(found_names) > 1 else f"{found_names[0]} is"
-        yield fail(f"{count} held at {version}", code="held-elsewhere", found=version, wanted=wanted, evidence=tuple(found_names))
+        steps = (Step("install", "Release the packages.", unhold(packages, os, found_names)), _INSTALL)
+        evidence = tuple(found_names)
+        yield fail(f"{count} held at {version}", code="held-elsewhere", found=version, wanted=wanted, evidence=evidence, remedy=steps)
 
 
 def _wanted_of(name: str, profile: Profile) -> str:
@@ -50,7 +62,9 @@ def _wanted_of(name: str, profile: Profile) -> str:
 
 
 def _wanted(lock: VersionLock, profile: Profile) -> str:
-    """The constraint on what a lock names; only the driver's versions begin with three digits, so "Package: *" is told by that."""
+    """The constraint on what a lock names; driver versions begin with three digits and toolkit versions
+    do not, so a lock on "*" is sorted by its version.
+    """
     prefix = _prefix(lock)
     if not prefix:
         return ""

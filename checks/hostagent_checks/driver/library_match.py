@@ -1,9 +1,9 @@
-"""The user libraries are of another version than the kernel module: every new process fails to use a GPU.
+"""The user libraries and the kernel module have different versions: every new process fails to use a GPU.
 
 `nvidia-smi` says "Driver/library version mismatch" and NVML error 18. The usual cause is an unattended upgrade of the
 packages while the old module is in use. Containers that were started before it keep working, and new ones fail, often days
 later: the packages changed then, the failure comes with the next start. Where no module is loaded, or in an image, the
-libraries are held against the module that the next boot loads. CUDA's forward compatibility package may be newer than the module and
+libraries are compared with the module that the next boot loads. CUDA's forward compatibility package may be newer than the module and
 works so on data centre GPUs alone; an older one works nowhere.
 """
 
@@ -13,14 +13,17 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream
+from hostagent.knowledge.ladder import REBOOT
 
 from ._module import module_version
 
-_NODE = Step("reboot", "Reboot the node.")
-_FINISH = (Step("install", "Finish the interrupted installation.", command="dpkg --configure -a"), _NODE)
-_REBOOT = (Step("reboot", "Reboot the node: the driver on disk is fully installed. Then hold its packages."),)
-_COMPAT = "Take the compat directory out of /etc/ld.so.conf.d and run 'ldconfig'; a job that needs it names it in LD_LIBRARY_PATH."
-_ALIGN = (Step("install", "Install the module and the libraries of one version."), _NODE)
+_FINISH = (Step("install", "Finish the interrupted installation.", command="dpkg --configure -a"), REBOOT)
+#: A job that needs the directory names it in LD_LIBRARY_PATH.
+_COMPAT = (
+    Step("configure", "Take the compat directory out of /etc/ld.so.conf.d.", command="grep -rl compat /etc/ld.so.conf.d"),
+    Step("configure", "Renew the linker's cache.", command="ldconfig"),
+)
+_ALIGN = (Step("install", "Install the kernel module and the libraries in one version."), REBOOT)
 
 
 @check(
@@ -28,14 +31,16 @@ _ALIGN = (Step("install", "Install the module and the libraries of one version."
     severity="critical",
     since="0.1",
     headline="Driver libraries on disk do not match the loaded module",
-    remedy=(
-        Step("install", "Install the module and the libraries of one version."),
-        Step("reboot", "Reboot the node."),
-    ),
+    remedy=_ALIGN,
     references=("nvml.h, NVML_ERROR_LIB_RM_VERSION_MISMATCH", "NVIDIA Driver Installation Guide, section Version Locking"),
+    confirm=(
+        "nvidia-smi  # 'Driver/library version mismatch'",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+        "ls -l /usr/lib*/libnvidia-ml.so.* /usr/lib/*/libnvidia-ml.so.*",
+    ),
 )
 def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Findings:
-    module = module_version(driver, kernel)
+    module, loaded = module_version(driver, kernel), "loaded " if driver.loaded is True else ""
     for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
         library = need(driver.library(soname))
         need(library.fault)  # what may be no library matches nothing
@@ -47,21 +52,22 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
             yield _compat(library.path, library.version, module)
             continue
         is_pending = library.version in _versions_on_disk(kernel)
+        reboot = (Step("reboot", f"Reboot the node: driver {library.version} is fully installed."),)
         installed = () if isinstance(packages.installed, Unread) else packages.installed
         halfway = tuple(f"{one.name} is {one.state}" for one in installed if "nvidia" in one.name and one.state != "installed")
-        code, remedy = ("half-installed", _FINISH) if halfway else ("reboot-pending", _REBOOT) if is_pending else ("mismatch", _ALIGN)
+        code, remedy = ("half-installed", _FINISH) if halfway else ("reboot-pending", reboot) if is_pending else ("mismatch", _ALIGN)
         stale = (
-            ("/run/nvidia-persistenced/socket is gone: older containers go on, new ones fail",)
+            ("/run/nvidia-persistenced/socket is gone: running containers go on, new ones fail",)
             if driver.persistenced_socket is False
             else ()
         )
         yield fail(
-            f"{soname} is of version {library.version}, the kernel module of {module}",
+            f"{soname} is version {library.version}, but the {loaded}kernel module is version {module}",
             code=code,
             found=library.version,
             wanted=module,
             evidence=(library.path, *halfway, *stale),
-            headline=f"Driver libraries on disk are {library.version}, the loaded module is {module}",
+            headline=f"Driver libraries on disk are {library.version}, the {loaded}kernel module is {module}",
             remedy=remedy,
         )
 
@@ -69,8 +75,9 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
 def _compat(path: str, version: str, module: str) -> Finding:
     """The linker gives every program CUDA's forward compatibility library."""
     report = warn if compare_upstream(version, module) > 0 else fail
-    message = f"the linker finds CUDA's compatibility library {version} first, the kernel module is {module}"
-    return report(message, code="cuda-compat", found=version, wanted=module, evidence=(path,), remedy=_COMPAT, action="configure")
+    headline = "The linker finds CUDA's compatibility library before the driver's own"
+    message = f"the linker finds CUDA's compatibility library {version} first, but the kernel module is {module}"
+    return report(message, code="cuda-compat", found=version, wanted=module, evidence=(path,), remedy=_COMPAT, headline=headline)
 
 
 def _versions_on_disk(kernel: Kernel) -> "set[str]":

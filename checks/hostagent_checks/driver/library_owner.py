@@ -1,10 +1,15 @@
-"""Packages own some of the driver's libraries and nobody owns others: two installations are mixed.
+"""Some of the driver's libraries belong to packages and others to none: two installations are mixed.
 
-Leftovers of a .run installation win over the packages' files or are overwritten by them, at each upgrade anew.
+Leftovers of a .run installation win over the packages' files or are overwritten by them, again at each upgrade.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.packaging import reinstall
+from hostagent.derived.words import first_of
 from hostagent.facts.driver import Driver
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
 
 from ._container import host_libraries
 
@@ -16,15 +21,31 @@ from ._container import host_libraries
     because=("driver.runfile",),
     headline="Driver libraries come from more than one installation",
     remedy=(
-        Step("install", "Run 'nvidia-uninstall', or delete the named files; then reinstall the driver's packages."),
+        Step("install", "Delete the libraries that belong to no package."),
+        Step("install", "Reinstall the driver's packages."),
         Step("configure", "Renew the linker's cache.", command="ldconfig"),
     ),
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
+    confirm=(
+        "dpkg -S <file>  # Debian, Ubuntu",
+        "rpm -qf <file>  # RHEL, SUSE",
+    ),
 )
-def library_owner(driver: Driver) -> Findings:
+def library_owner(driver: Driver, packages: Packages | Unread, os: Os | Unread) -> Findings:
     libraries = host_libraries(driver)
     if not libraries:
         skip("the host has no driver library of its own")
     unowned = tuple(one.path for one in libraries if not need(one.package))
     if unowned and len(unowned) < len(libraries):
-        yield fail(f"no package owns {', '.join(unowned)}", code="mixed", found=unowned, wanted="files of the driver's packages")
+        owners = dict.fromkeys(need(one.package) for one in libraries if need(one.package))
+        again = Step("install", "Reinstall the driver's packages.", reinstall(packages, os, owners))
+        steps = (_remove(driver), again, Step("configure", "Renew the linker's cache.", "ldconfig"))
+        shown = first_of(unowned)
+        yield fail(f"no package owns {shown}", code="mixed", found=shown, wanted="files of the driver's packages", remedy=steps)
+
+
+def _remove(driver: Driver) -> Step:
+    traces = () if isinstance(driver.runfile_traces, Unread) else driver.runfile_traces
+    if any(path.endswith("/nvidia-uninstall") for path in traces):
+        return Step("install", "Remove the .run installation.", "nvidia-uninstall")
+    return Step("install", "Delete the libraries that belong to no package.")

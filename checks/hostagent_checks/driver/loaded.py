@@ -1,4 +1,4 @@
-"""No NVIDIA kernel module is live: nothing on this host can use a GPU, whatever is installed."""
+"""The NVIDIA kernel module is not loaded: nothing on this host can use a GPU, whatever is installed."""
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
@@ -17,8 +17,12 @@ from hostagent.facts.driver import Driver
         "driver.package_interrupted",
     ),
     headline="The NVIDIA kernel module is not loaded",
-    remedy=(Step("restart_service", "Load the module; if that fails, the kernel log says why.", command="modprobe nvidia"),),
+    remedy=(Step("restart_service", "Load the module; if that fails, 'journalctl -k -b -g nvidia' says why.", command="modprobe nvidia"),),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-module",),
+    confirm=(
+        "lsmod | grep nvidia",
+        "journalctl -k -g 'nvidia|NVRM'",
+    ),
 )
 def loaded(driver: Driver) -> Findings:
     if not need(driver.loaded):

@@ -8,6 +8,7 @@ from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.driver import nvml_meaning, nvml_name
+from hostagent.knowledge.ladder import REBOOT
 from hostagent.profile import Profile
 
 
@@ -18,10 +19,14 @@ from hostagent.profile import Profile
     because=("driver.library_match", "driver.loaded", "driver.library_present"),
     headline="NVML does not start",
     remedy=(
-        Step("drain_and_inspect", "Read the kernel log ('journalctl -k -b -g NVRM')."),
-        Step("reboot", "Reboot the node."),
+        Step("drain_and_inspect", "Read what the driver logged.", command="journalctl -k -b -g NVRM"),
+        REBOOT,
     ),
     references=("nvml.h, nvmlReturn_t",),
+    confirm=(
+        "nvidia-smi",
+        "journalctl -k -g NVRM",
+    ),
 )
 def nvml_initialises(driver: Driver, profile: Profile) -> Findings:
     if profile.nvml == "optional" and isinstance(driver.nvml_error_code, Unread):

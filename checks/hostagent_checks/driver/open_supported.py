@@ -1,8 +1,8 @@
 """The flavour of the kernel module cannot drive this GPU: the GPU never starts, whatever else is right.
 
 The open module needs Turing or newer. Grace Hopper and Blackwell have no proprietary module. A host with GPUs older than
-Turing beside newer ones needs the proprietary one, and cannot hold Blackwell. A GPU that this release does not know is
-judged by what NVML says: one that it lists works. GPUs of virtual machines, and display cards beside a GPU that works, are left out.
+Turing beside newer ones needs the proprietary one, and cannot hold Blackwell. A GPU that this release does not know
+counts as supported where NVML lists it. GPUs of virtual machines, and display cards beside a GPU that works, are left out.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -10,6 +10,7 @@ from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.knowledge.ladder import REBOOT
 from hostagent.knowledge.pci import architecture, flavours, is_display_card
 
 from ._module import module_flavour
@@ -22,10 +23,15 @@ from ._module import module_flavour
     since="0.1",
     headline="The kernel module's flavour cannot drive {device}",
     remedy=(
-        Step("install", "Install the packages of the other flavour (driver.flavour in the profile)."),
-        Step("reboot", "Reboot the node."),
+        Step("install", "Replace the kernel module's packages with those of the other flavour."),
+        REBOOT,
     ),
     references=("NVIDIA Driver Installation Guide, section Kernel Modules", "supported-gpus.json of the driver, feature kernelopen"),
+    confirm=(
+        "lspci -nn -s <address>",
+        "modinfo -F license nvidia  # 'Dual MIT/GPL' is open, 'NVIDIA' is proprietary",
+        "journalctl -k -g NVRM",
+    ),
 )
 def open_supported(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kernel) -> Findings:
     device = need(gpu.device_id)
@@ -38,10 +44,11 @@ def open_supported(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kern
     if found not in able:
         _skip_left_out(gpu, gpus, driver)
         yield fail(
-            f"the kernel module is {found}; a GPU of architecture {architecture(device)} ({device}) needs the {able[0]} one",
+            f"the kernel module is {found}, but a {architecture(device)} GPU ({device}) needs the {able[0]} one",
             code="cannot-drive",
             found=found,
             wanted=able,
+            remedy=(Step("install", f"Replace the kernel module's packages with the {able[0]} ones."), REBOOT),
         )
 
 
@@ -49,7 +56,7 @@ def _skip_left_out(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
     """A GPU of a virtual machine, and a display card beside a GPU that NVML lists; unknown where it may be one of these."""
     bound_to = need(gpu.bound_to)
     if bound_to == "vfio-pci":
-        skip("vfio-pci has the GPU, for a virtual machine")
+        skip("the GPU is bound to vfio-pci, for a virtual machine")
     version, flavour = driver.loaded_version, driver.flavour
     is_absent = any(isinstance(one, Unread) and one.why in NOT_APPLICABLE for one in (version, flavour))
     if is_absent or bound_to not in ("", "nouveau") or not need(gpu.vga):
@@ -60,4 +67,4 @@ def _skip_left_out(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
             for one in others:
                 need(one)
             return
-        skip("a display card beside the GPUs that are judged: the driver does not have it")
+        skip("this is a display card beside the GPUs for jobs")

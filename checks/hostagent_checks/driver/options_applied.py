@@ -1,36 +1,43 @@
-"""A module option of /etc/modprobe.d is not in force: the loaded module was loaded without it.
+"""A module option of /etc/modprobe.d is not in effect: the module was loaded without it.
 
-It was added since, and a reboot is pending; or the module is loaded from an initramfs that does not hold the file.
+Either it was added later and a reboot is pending, or the module is loaded from an initramfs that does not contain the file.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.boot import rebuild_initramfs
 from hostagent.facts.driver import Driver
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import REBOOT
 
 _PREFIX = "NVreg_"
 
 
 @check(
-    title="The loaded module has the options of modprobe.d",
+    title="The loaded module has the options that modprobe.d sets",
     severity="warning",
     since="0.1",
-    headline="The loaded module does not have the options of modprobe.d",
+    headline="The loaded module does not have the options that modprobe.d sets",
     remedy=(
-        Step("configure", "Rebuild the initramfs ('update-initramfs -u' or 'dracut --force')."),
-        Step("reboot", "Reboot the node."),
+        Step("configure", "Rebuild the initramfs."),
+        REBOOT,
     ),
     references=("modprobe.d(5)", "/proc/driver/nvidia/params"),
+    confirm=(
+        "modprobe -c | grep '^options nvidia'",
+        "cat /proc/driver/nvidia/params",
+    ),
 )
-def options_applied(driver: Driver) -> Findings:
+def options_applied(driver: Driver, packages: Packages | Unread) -> Findings:
     in_force = dict(need(driver.parameters))
     wanted = {name.removeprefix(_PREFIX): value for name, value in need(driver.module_options) if name.startswith(_PREFIX)}
     known = {name: value for name, value in wanted.items() if name in in_force}
     if not known:
-        skip("modprobe.d sets no option that the driver shows")
+        skip("modprobe.d sets no option that the driver reports")
     for name, value in known.items():
         if _number(value) != _number(in_force[name]):
-            yield fail(
-                f"{_PREFIX}{name} is {in_force[name]}, modprobe.d says {value}", code="not-applied", found=in_force[name], wanted=value
-            )
+            text, steps = f"{_PREFIX}{name} is {in_force[name]}, modprobe.d sets {value}", (rebuild_initramfs(packages), REBOOT)
+            yield fail(text, code="not-applied", found=in_force[name], wanted=value, remedy=steps)
 
 
 def _number(text: str) -> "int | str":

@@ -1,4 +1,4 @@
-"""Nothing keeps the driver at its version where upgrades come by themselves: the next one replaces its libraries below running jobs.
+"""Automatic upgrades are on and nothing holds the driver: the next one replaces its libraries while jobs run.
 
 The old kernel module stays loaded, so every new GPU container then fails with "Driver/library version mismatch" until the host
 reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream of one branch holds the packages of that stream.
@@ -6,12 +6,14 @@ reboots, often days after the upgrade. On RHEL 8 and 9 an enabled module stream 
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.owned import image_of
+from hostagent.derived.packaging import hold
 from hostagent.derived.upgrades import moves
+from hostagent.derived.words import first_of
+from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.platform import Platform
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
-
-from ._names import first_names
 
 #: What is not in the dnf module of the driver, so that a stream does not hold it.
 _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
@@ -22,17 +24,16 @@ _OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
     severity="warning",
     since="0.1",
     because=("driver.package_set_equal",),
-    headline="Packages of the driver are not held",
-    remedy=(
-        Step(
-            "configure",
-            "Hold them: 'apt-mark hold <package>' or the nvidia-driver-pinning package, 'dnf versionlock add <package>', 'zypper addlock "
-            "<package>'.",
-        ),
-    ),
+    headline="Packages of the driver are not held at their version",
+    remedy=(Step("configure", "Hold the driver's packages at their version."),),
     references=("NVIDIA Driver Installation Guide, section Version Locking", "apt-mark(8)"),
+    confirm=(
+        "apt-mark showhold  # Debian, Ubuntu",
+        "dnf versionlock list  # RHEL",
+        "zypper locks  # SUSE",
+    ),
 )
-def package_held(packages: Packages, platform: Platform) -> Findings:
+def package_held(packages: Packages, os: Os | Unread, platform: Platform) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name)]
     if not ours:
         skip("no package of the driver is installed")
@@ -41,12 +42,14 @@ def package_held(packages: Packages, platform: Platform) -> Findings:
     free = [one.name for one in ours if not one.held and not (stream_holds and _in_stream(one))]
     if free:
         if owner := image_of(platform, platform.driver):
-            skip(f"{owner} brings the driver, and replaces it with the image")
+            skip(f"{owner} provides the driver, and replaces it with the image")
         if len(free) == len(ours) and not any(moves(packages, one) for one in ours):
-            skip("none is held, and no automatic upgrade takes them")
-        found = f"{first_names(free)} not held"
+            skip("none is held, and no automatic upgrade replaces them")
+        found = f"{first_of(free)} not held"
         code = "not-held" if len(free) == len(ours) else "partial"
-        yield fail("packages of the driver are not held", code=code, found=found, wanted="all held")
+        steps = (Step("configure", "Hold the driver's packages at their version.", hold(packages, os, free)),)
+        text = f"no hold on {first_of(free)}"
+        yield fail(text, code=code, found=found, wanted="all held", remedy=steps)
 
 
 def _in_stream(package: Package) -> bool:

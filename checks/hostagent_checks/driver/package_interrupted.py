@@ -14,11 +14,14 @@ from hostagent.facts.unread import Unread
     severity="warning",
     since="0.1",
     headline="A run of dpkg was interrupted",
-    remedy=(Step("install", "Finish it; this is safe to repeat.", command="dpkg --configure -a"),),
+    remedy=(Step("install", "Finish the interrupted run; this is safe to repeat.", command="dpkg --configure -a"),),
     references=("dpkg(1), option --configure",),
+    confirm=("dpkg --audit",),
 )
 def package_interrupted(packages: Packages, machine: Machine) -> Findings:
     if need(packages.interrupted):
         if not isinstance(machine.package_lock_holder, Unread) and machine.package_lock_holder:
-            skip(f"{machine.package_lock_holder.partition(' ')[0]} is at work: what it has begun is not interrupted")
-        yield fail("dpkg was interrupted", code="interrupted", found="unfinished work in /var/lib/dpkg/updates", wanted="none")
+            skip(f"{machine.package_lock_holder.partition(' ')[0]} is still running")
+        yield fail(
+            "an earlier run of dpkg was interrupted", code="interrupted", found="unfinished work in /var/lib/dpkg/updates", wanted="none"
+        )

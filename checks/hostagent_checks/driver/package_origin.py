@@ -2,7 +2,7 @@
 
 Both ship the same files under different package names. The next upgrade stops with "trying to overwrite …", the fabric manager of
 one does not fit the libraries of the other, and holds of one do not hold the other. A distribution's signed kernel module that its own
-guide puts beside NVIDIA's userland, as SUSE's and AlmaLinux's, is no second origin.
+guide combines with NVIDIA's userland, as SUSE's and AlmaLinux's do, is no second origin.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -15,16 +15,23 @@ from hostagent.knowledge.packages import MODULES_BESIDE_CUDA, driver_part
     severity="warning",
     since="0.1",
     headline="The packages of the driver come from more than one origin",
-    remedy=(Step("install", "Choose one origin, purge the packages of the other, and install the whole set from the one chosen."),),
+    remedy=(
+        Step("install", "Choose one origin, and remove the packages of the other."),
+        Step("install", "Install the whole driver from the origin that you chose."),
+    ),
     references=("NVIDIA Driver Installation Guide, section Ubuntu", "canonical ubuntu-drivers issues 59, 60"),
+    confirm=(
+        "apt-cache policy <package>  # Debian, Ubuntu",
+        "dnf list --installed '*nvidia*'  # RHEL: the last column is the repository",
+    ),
 )
 def package_origin(packages: Packages) -> Findings:
     parts = [one for one in need(packages.installed) if driver_part(one.name) and not one.name.startswith(MODULES_BESIDE_CUDA)]
     ours = [(need(one.origin), one.name) for one in parts]
     known = {origin for origin, _ in ours if origin != "unknown"}
     if not known:
-        skip("no package of the driver tells where it comes from")
+        skip("where the driver's packages come from is not known")
     if len(known) > 1:
         found = " and ".join(sorted(known))
         evidence = tuple(f"{name}: {origin}" for origin, name in sorted(ours))
-        yield fail("driver packages of two origins", code="mixed", found=found, wanted="one origin", evidence=evidence)
+        yield fail(f"driver packages come from {found}", code="mixed", found=found, wanted="one origin", evidence=evidence)

@@ -1,19 +1,23 @@
-"""The packages of the driver are of different versions: the fabric manager, IMEX or the libraries do not fit the kernel module.
+"""The packages of the driver have different versions: the fabric manager, IMEX or the libraries do not fit the kernel module.
 
 Kernel module, firmware, libraries, fabric manager, IMEX, NSCQ and NVSDM work at one version only. From branch to branch
-NVIDIA renames them, and a package without the branch in its name (the fabric manager first of all) moves alone in an ordinary
-upgrade: the fabric manager then refuses to start and CUDA answers 802. The version that most packages have is taken as meant.
-Of packages that may be installed in several versions (one a kernel, one a firmware) one that fits is enough. Fabric manager, NSCQ
+NVIDIA renames them, and a package without the branch in its name (the fabric manager first of all) is upgraded alone by an ordinary
+upgrade: the fabric manager then refuses to start and CUDA answers 802. The version that most packages have is taken as the right one.
+Of packages that may be installed in several versions (one per kernel, one per firmware) one that fits is enough. Fabric manager, NSCQ
 and NVSDM count where the host has NVSwitches or GPUs of a board with some, IMEX where the profile asks for it: images for many
 kinds of hosts carry them for those that do, so in an image they warn. `nvswitch.unused_packages` lists them elsewhere.
 """
 
+import re
+
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.derived.packaging import install
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.unread import Unread
-from hostagent.facts.version import compare_upstream
+from hostagent.facts.version import branch, compare_upstream
 from hostagent.knowledge.fabric import has_hidden_switches
 from hostagent.knowledge.packages import SEPARATE_IN_DISTRIBUTIONS, driver_part, driver_stem, is_driver_version, several_may_be_installed
 from hostagent.profile import Profile
@@ -24,18 +28,22 @@ _FABRIC_PARTS = ("fabric manager", "NSCQ", "NVSDM")
 
 
 @check(
-    title="The packages of the driver are of one version",
+    title="All packages of the driver have the same version",
     severity="critical",
     since="0.1",
-    headline="The packages of the driver are not of one version",
-    remedy=(Step("install", "Install the named packages in the driver's version, and hold them together with it."),),
+    headline="The packages of the driver have different versions",
+    remedy=(Step("install", "Install the named packages in the driver's version."),),
     references=(
         "NVIDIA Fabric Manager User Guide, section Installation",
         "NVIDIA gpu-driver-container issue 735",
         "NVIDIA gpu-operator issue 544",
     ),
+    confirm=(
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
-def package_set_equal(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...] | Unread, profile: Profile) -> Findings:
+def package_set_equal(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...] | Unread, os: Os | Unread, profile: Profile) -> Findings:
     ours = [one for one in need(packages.installed) if _counts(one)]
     if len(ours) < 2:
         skip("fewer than two packages of the driver are installed")
@@ -52,7 +60,17 @@ def package_set_equal(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...] 
                 continue
             report = warn if part in _SIDE_PARTS or (in_image and part in _FABRIC_PARTS) else fail
             found = f"{one.name} {version}"
-            yield report(f"{found} beside driver packages {meant}", code="differs", found=found, wanted=meant)
+            text, steps = f"{one.name} is {version}, but the driver packages are {meant}", _steps(one.name, meant, packages, os)
+            yield report(text, code="differs", found=found, wanted=meant, remedy=steps)
+
+
+def _steps(name: str, version: str, packages: Packages, os: Os | Unread) -> tuple[Step, ...]:
+    """A package with a branch in its name is replaced with that of the other branch."""
+    renamed = re.sub(r"-\d{3}(?=-|$)", f"-{branch(version)}", name)
+    steps = (Step("install", f"Install {renamed} {version}.", install(packages, os, (renamed,), version)),)
+    if driver_part(name) != "fabric manager":
+        return steps
+    return (*steps, Step("restart_service", "Restart the fabric manager.", "systemctl restart nvidia-fabricmanager"))
 
 
 def _counts(package: Package) -> bool:

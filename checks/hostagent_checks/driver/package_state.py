@@ -18,13 +18,13 @@ _FAMILIES = ("cuda", "libcuda", "libnvidia", "libnvsdm", "linux-modules-nvidia",
     because=("driver.package_interrupted",),
     headline="An NVIDIA package is not fully installed",
     remedy=(
-        Step(
-            "install",
-            "Finish the installation. If the kernel module does not build, its make.log has the error.",
-            command="dpkg --configure -a",
-        ),
+        Step("install", "Finish the installation; make.log below /var/lib/dkms says why a build fails.", command="dpkg --configure -a"),
     ),
     references=("dpkg(1), section Package states", "NVIDIA open-gpu-kernel-modules issues 441, 468"),
+    confirm=(
+        "dpkg --audit",
+        "dpkg -l '*nvidia*'  # lines that begin with neither ii, hi nor un",
+    ),
 )
 def package_state(packages: Packages) -> Findings:
     ours = [one for one in need(packages.installed) if one.name.startswith(_FAMILIES)]

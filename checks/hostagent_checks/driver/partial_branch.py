@@ -1,11 +1,15 @@
 """The same part of the driver is installed from two branches: an earlier branch was not removed in full.
 
-The left-over libraries or module sources keep their place in the search paths and in DKMS, hold back the solver, and come to the
-surface with the next upgrade or kernel.
+The left-over libraries or module sources keep their place in the search paths and in DKMS, confuse the package manager, and cause trouble
+at the next upgrade or kernel.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.packages import Packages
+from hostagent.derived.packaging import purge
+from hostagent.derived.words import first_of
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Package, Packages
+from hostagent.facts.unread import Unread
 from hostagent.facts.version import branch
 from hostagent.knowledge.packages import driver_part, driver_stem, is_driver_version, several_may_be_installed
 
@@ -16,10 +20,14 @@ from hostagent.knowledge.packages import driver_part, driver_stem, is_driver_ver
     since="0.1",
     because=("driver.package_set_equal",),
     headline="A part of the driver is installed from two branches",
-    remedy=(Step("install", "Purge the packages of the branch that is not wanted: 'apt-get purge <package>' or 'dnf remove <package>'."),),
+    remedy=(Step("install", "Remove the packages of the branch that is not in use."),),
     references=("NVIDIA Driver Installation Guide, section Removing the Driver",),
+    confirm=(
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
-def partial_branch(packages: Packages) -> Findings:
+def partial_branch(packages: Packages, os: Os | Unread) -> Findings:
     ours = [one for one in need(packages.installed) if driver_part(one.name) and not several_may_be_installed(one.name)]
     if not ours:
         skip("no package of the driver is installed")
@@ -33,5 +41,16 @@ def partial_branch(packages: Packages) -> Findings:
         branches.setdefault(stem, set()).add(branch(need(one.upstream)))
     for stem, found in sorted(stems.items()):
         if len(branches[stem]) > 1:
-            shown = ", ".join(sorted(found))
-            yield fail(f"{stem} is installed from two branches", code="two-branches", found=shown, wanted="one branch")
+            shown = first_of(sorted(found))
+            steps = _steps(ours, packages, os)
+            yield fail(
+                f"{stem} is installed from two branches: {shown}", code="two-branches", found=shown, wanted="one branch", remedy=steps
+            )
+
+
+def _steps(ours: list[Package], packages: Packages, os: Os | Unread) -> tuple[Step, ...]:
+    """The branch of most packages is the one in use."""
+    versions = {one.name: branch(need(one.upstream)) for one in ours if is_driver_version(need(one.upstream))}
+    used = max(versions.values(), key=lambda one: (list(versions.values()).count(one), int(one)))
+    others = sorted(name for name, version in versions.items() if version != used)
+    return (Step("install", f"Remove the packages that are not of branch {used}.", purge(packages, os, others)),)

@@ -1,6 +1,6 @@
 """The persistence daemon is installed to start at boot and has no socket: it died, or it never started.
 
-GPUs are then initialised again at each first use, which takes seconds a GPU. Containers whose configuration mounts
+GPUs are then initialised again at each first use, which takes seconds per GPU. Containers whose configuration mounts
 /run/nvidia-persistenced/socket do not start at all.
 """
 
@@ -11,19 +11,23 @@ from hostagent.profile import Profile
 
 
 @check(
-    title="The persistence daemon answers where it is enabled",
+    title="The persistence daemon runs where it is enabled",
     severity="warning",
     since="0.1",
     because=("driver.loaded",),
-    headline="The persistence daemon is enabled and does not answer",
+    headline="The persistence daemon is enabled but does not run",
     remedy=(
         Step(
             "restart_service",
-            "Restart it, and read 'journalctl -u nvidia-persistenced -b'.",
+            "Restart it; 'journalctl -b -u nvidia-persistenced' says why it ended.",
             command="systemctl restart nvidia-persistenced",
         ),
     ),
     references=("nvidia-persistenced(1)",),
+    confirm=(
+        "systemctl status nvidia-persistenced.service",
+        "ls -l /run/nvidia-persistenced/socket",
+    ),
 )
 def persistenced(driver: Driver, services: Services, profile: Profile) -> Findings:
     if not profile.gpus.persistence:
@@ -34,5 +38,7 @@ def persistenced(driver: Driver, services: Services, profile: Profile) -> Findin
         return
     unit = next((one for one in need(services.units) if one.name == "nvidia-persistenced" and one.exists), None)
     if unit is None or not need(unit.enabled):
-        skip("nvidia-persistenced is not enabled; gpu findings judge persistence mode itself")
-    yield fail("nvidia-persistenced is enabled and has no socket", code="no-socket", found="none", wanted="/run/nvidia-persistenced/socket")
+        skip("nvidia-persistenced is not enabled; gpu.persistence checks the mode itself")
+    yield fail(
+        "nvidia-persistenced is enabled, but has no socket", code="no-socket", found="none", wanted="/run/nvidia-persistenced/socket"
+    )

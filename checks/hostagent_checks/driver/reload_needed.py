@@ -1,14 +1,17 @@
 """The module on disk is not the one that is loaded: the driver was changed since it was loaded, and a reboot is pending.
 
-What runs keeps running. New processes use the new user libraries with the old module, see `driver.library_match`. Where
-the module files are older than this boot, the boot loaded another copy: the initramfs holds an old module, and a
+What runs keeps running. New processes use the new user libraries with the old module, see `driver.library_match`. If
+the module files are older than this boot, the boot loaded another copy: the initramfs contains an old module, and a
 reboot alone changes nothing.
 """
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, check, fail, need
+from hostagent.derived.boot import rebuild_initramfs
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import REBOOT
 
 
 @check(
@@ -16,11 +19,15 @@ from hostagent.facts.unread import Unread
     severity="warning",
     since="0.1",
     because=("driver.library_match", "kernel.module_vermagic"),
-    headline="The loaded driver is not the one on disk: a reboot is due",
-    remedy=(Step("reboot", "Reboot the node."),),
+    headline="The loaded driver is not the one on disk",
+    remedy=(REBOOT,),
     references=("modinfo(8), fields version and srcversion",),
+    confirm=(
+        "cat /sys/module/nvidia/version  # the loaded driver",
+        "modinfo -F version nvidia  # the module on disk",
+    ),
 )
-def reload_needed(driver: Driver, kernel: Kernel) -> Findings:
+def reload_needed(driver: Driver, kernel: Kernel, packages: Packages | Unread) -> Findings:
     loaded = need(driver.loaded_version)
     on_disk = need(kernel.at(kernel.release))
     version = need(on_disk.nvidia_version)
@@ -28,21 +35,25 @@ def reload_needed(driver: Driver, kernel: Kernel) -> Findings:
         return
     if not isinstance(on_disk.indexed_at, Unread) and not isinstance(kernel.booted_at, Unread) and on_disk.indexed_at < kernel.booted_at:
         yield fail(
-            f"this boot loaded driver {loaded} although {version} was on disk: the initramfs holds the old module",
+            f"this boot loaded {_named(loaded, version)}: the initramfs still has the old module",
             code="old-initramfs",
             found=loaded,
             wanted=version,
-            remedy=(
-                Step("configure", "Rebuild the initramfs ('update-initramfs -u' or 'dracut --force')."),
-                Step("reboot", "Reboot the node."),
-            ),
+            remedy=(rebuild_initramfs(packages, on_disk.release), REBOOT),
+            headline="The initramfs still has an older driver than the disk",
         )
     elif version != loaded:
-        yield fail(f"driver {loaded} is loaded, {version} is on disk: a reboot is pending", code="version", found=loaded, wanted=version)
+        yield fail(f"driver {loaded} is loaded, but {version} is on disk", code="version", found=loaded, wanted=version)
     else:
         yield fail(
-            f"another build of driver {version} is on disk than the loaded one, perhaps of the other flavour: a reboot is pending",
+            f"the disk has another build of driver {version} than the loaded one, perhaps of the other flavour",
             code="srcversion",
             found=need(driver.loaded_srcversion),
             wanted=need(on_disk.nvidia_srcversion),
         )
+
+
+def _named(loaded: str, on_disk: str) -> str:
+    if loaded == on_disk:
+        return f"another build of driver {loaded} than the one on disk"
+    return f"driver {loaded}, although {on_disk} was on disk"

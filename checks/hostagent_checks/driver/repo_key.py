@@ -22,22 +22,37 @@ _APT_WITH_SQV = "3"
     since="0.1",
     headline="apt does not accept the signatures of NVIDIA's repository",
     remedy=(
-        Step("configure", "Use the repository of this distribution's own release with its cuda-keyring package; take out 'trusted=yes'."),
+        Step("configure", "Install the cuda-keyring package of this distribution's own release."),
+        Step("rerun", "Read the packages' index again.", command="apt-get update"),
     ),
     references=("NVIDIA cuda-repo-management issues 30, 34, 39, 44", "sources.list(5), option Trusted"),
+    confirm=(
+        "apt-get update  # 'NO_PUBKEY' or 'is not signed'",
+        "grep -rn -i nvidia /etc/apt/sources.list /etc/apt/sources.list.d",
+    ),
 )
 def repo_key(packages: Packages) -> Findings:
     sources = enabled_sources(packages)
     for one in sources:
         if one.trusted:
-            yield fail(f"{one.file} takes packages without a signature", code="trusted", found="trusted=yes", wanted="a signature")
+            steps = (
+                Step("configure", f"Take 'trusted=yes' out of {one.file}."),
+                Step("rerun", "Read the packages' index again.", "apt-get update"),
+            )
+            headline, text = "apt takes unsigned packages from NVIDIA's repository", f"{one.file} says trusted=yes: apt checks no signature"
+            yield fail(text, code="trusted", found="trusted=yes", wanted="a signature", remedy=steps, headline=headline)
     refuses = need(packages.apt_sqv) and compare_upstream(need(packages.apt_version), _APT_WITH_SQV) >= 0
     keys = need(packages.apt_keys)
     for one in sources:
         mine = [key for file, key in keys if not one.signed_by or file in one.signed_by]
         if refuses and _is_cuda(one) and CUDA_KEY_WITH_SHA1 in mine and not any(key.endswith(CUDA_KEY_SUCCESSOR) for key in mine):
             found = f"key {CUDA_KEY_WITH_SHA1} for {one.uri}"
-            yield fail("apt refuses the key of the CUDA repository", code="sha1", found=found, wanted=f"a key like …{CUDA_KEY_SUCCESSOR}")
+            yield fail(
+                f"apt refuses the key of {one.uri}: its signature is SHA-1",
+                code="sha1",
+                found=found,
+                wanted=f"a key like …{CUDA_KEY_SUCCESSOR}",
+            )
 
 
 def _is_cuda(source: AptSource) -> bool:

@@ -1,17 +1,20 @@
-"""The driver is of another version than the profile wants: jobs built against it may not start.
+"""The driver is another version than the profile asks for: jobs built for that one may not start.
 
-Judged is the driver that is there: the loaded module, else the kernel's module on disk, else the libraries, else the packages. The
+What counts is the driver that is there: the loaded module, else the kernel's module on disk, else the libraries, else the packages. The
 finding says which.
 """
 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.packaging import unhold
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, then
 from hostagent.facts.version import satisfies, upstream
+from hostagent.knowledge.ladder import REBOOT
 from hostagent.knowledge.packages import driver_part, is_driver_version
 from hostagent.profile import Profile
 
@@ -26,25 +29,37 @@ class There(NamedTuple):
 
 
 @check(
-    title="The driver is of the version the profile wants",
+    title="The driver is the version that the profile asks for",
     severity="critical",
     since="0.1",
-    headline="The driver is {found}, the profile wants {wanted}",
+    headline="The driver is {found}, the profile asks for {wanted}",
     remedy=(
-        Step(
-            "install",
-            "Install the wanted driver from the origin that the host already uses; or use the profile 'any', which takes every version.",
-        ),
-        Step("reboot", "Reboot the node."),
+        Step("configure", "If this driver is right, use the profile 'any', or set driver.version in your own."),
+        Step("install", "If not, install a driver that the profile accepts."),
+        REBOOT,
     ),
     references=("NVIDIA Driver Installation Guide, section Version Locking",),
+    confirm=(
+        "cat /sys/module/nvidia/version  # the loaded driver",
+        "modinfo -F version nvidia  # the module on disk",
+    ),
 )
-def version(driver: Driver, kernel: Kernel, packages: Packages, profile: Profile) -> Findings:
+def version(driver: Driver, kernel: Kernel, packages: Packages, os: Os | Unread, profile: Profile) -> Findings:
     there = _driver_there(driver, kernel, packages)
     found = need(upstream(there.version))
     if not satisfies(found, profile.driver.version):
         wanted = profile.driver.version
-        yield fail(f"driver {found} ({there.where}), profile wants {wanted}", code="other-version", found=found, wanted=wanted)
+        text = f"driver {found} ({there.where}), the profile asks for {wanted}"
+        yield fail(text, code="other-version", found=found, wanted=wanted, remedy=_steps(found, packages, os, wanted))
+
+
+def _steps(found: str, packages: Packages, os: Os | Unread, wanted: str) -> tuple[Step, ...]:
+    """What is held is released first."""
+    installed = () if isinstance(packages.installed, Unread) else packages.installed
+    held = [one.name for one in installed if one.held is True and driver_part(one.name)]
+    keep = Step("configure", f"If {found} is right, use the profile 'any', or set driver.version in your own.")
+    release = (Step("install", "If not, release the held packages.", unhold(packages, os, held)),) if held else ()
+    return (keep, *release, Step("install", f"{'Then' if held else 'If not,'} install driver {wanted}."), REBOOT)
 
 
 def _driver_there(driver: Driver, kernel: Kernel, packages: Packages) -> There:
@@ -63,7 +78,7 @@ def _driver_there(driver: Driver, kernel: Kernel, packages: Packages) -> There:
     if versions:
         version = max(sorted(set(versions)), key=versions.count)
         return There(version, f"the package {next(one.name for one in parts if one.upstream == version)}")
-    return skip("the host has no driver: no module, no library, no package")
+    return skip("the host has no driver: neither a module nor a library nor a package")
 
 
 def _is_none(value: object) -> bool:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 def skip_of_virtual_machine(gpu: Gpu) -> None:
     if need(gpu.bound_to) == VFIO:
-        skip("vfio-pci has the GPU, for a virtual machine")
+        skip("the GPU is bound to vfio-pci, for a virtual machine")
 
 
 def skip_display_card(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
@@ -28,7 +28,7 @@ def skip_display_card(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
         return
     others = [one for one in gpus if one.pci != gpu.pci]
     if any(_serves(one) for one in others):
-        skip("a display card beside the GPUs that are judged: the driver does not have it")
+        skip("this is a display card beside the GPUs for jobs")
     for one in others:
         if need(one.bound_to) == "nvidia":
             _there(one.in_nvml)

@@ -41,5 +41,5 @@ def peer_values(gpu: Gpu, gpus: tuple[Gpu, ...], value: "Callable[[Gpu], T | Unr
     if not read:
         for one in told:
             need(one)
-        skip("the GPU has no peer of its kind to compare with")
+        skip("there is no other GPU of this kind to compare with")
     return read

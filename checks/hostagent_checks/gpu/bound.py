@@ -1,17 +1,19 @@
-"""The GPU has no driver of NVIDIA's: CUDA cannot see it.
+"""NVIDIA's driver does not have the GPU: CUDA cannot see it.
 
 With nouveau, the free display driver took the GPU before NVIDIA's could. With no driver, the module that is loaded refused
 this GPU (too old or too new for it, or an open module and a GPU without GSP). A GPU on vfio-pci is for a virtual machine:
-`gpu.passthrough` tells of it. A display card that is too old for the driver is left out beside a GPU that works.
+`gpu.passthrough` tells of it. A display card that is too old for the driver is left out if another GPU works.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.boot import blacklist_nouveau
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import REBOOT
 
 from ._judged import skip_display_card, skip_of_virtual_machine
-
-_NOUVEAU = (Step("configure", "Blacklist nouveau and rebuild the initramfs."), Step("reboot", "Reboot the node."))
 
 
 @check(
@@ -23,13 +25,13 @@ _NOUVEAU = (Step("configure", "Blacklist nouveau and rebuild the initramfs."), S
     order=35,  # after kernel, whose findings it may follow from, and before driver
     headline="{device} is not bound to NVIDIA's driver",
     remedy=(
-        Step(
-            "restart_service", "Load the module, then read the kernel log: it says why the module refuses a GPU.", command="modprobe nvidia"
-        ),
+        Step("drain_and_inspect", "Read in the kernel log why the driver refuses the GPU.", command="journalctl -k -b -g NVRM"),
+        Step("install", "Install a driver branch, and a flavour of its kernel module, that supports this GPU."),
     ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci", "NVIDIA Driver README, appendix Supported NVIDIA GPU Products"),
+    confirm=("lspci -k -s <address>  # 'Kernel driver in use'",),
 )
-def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
+def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, packages: Packages | Unread) -> Findings:
     found = need(gpu.bound_to)
     if found == "nvidia":
         return
@@ -41,9 +43,15 @@ def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     if not found and driver.loaded is False:
         skip("no module of NVIDIA's is loaded: driver.loaded judges that")
     yield fail(
-        f"{found or 'no driver'} has the GPU, wanted nvidia",
+        f"{found or 'no driver'} is bound to the GPU",
         code="nouveau" if found == "nouveau" else "other" if found else "none",
         found=found or "none",
         wanted="nvidia",
-        remedy=_NOUVEAU if found == "nouveau" else (),
+        remedy=_steps(found, packages),
     )
+
+
+def _steps(found: str, packages: Packages | Unread) -> tuple[Step, ...]:
+    if found == "nouveau":
+        return (*blacklist_nouveau(packages), REBOOT)
+    return (Step("configure", f"Find what binds the GPU to {found} (driver_override, modprobe.d), and remove it."), REBOOT) if found else ()

@@ -4,25 +4,28 @@ A GPU on PCI that the module's own list lacks was refused or failed at start. On
 not be initialised or was lost: every tool counts one GPU less, and indices shift.
 """
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import LOST
 
 from ._judged import skip_display_card, skip_of_virtual_machine
 
 
 @check(
-    title="PCI, the driver and NVML see the GPU alike",
+    title="PCI, the driver and NVML all list the GPU",
     severity="critical",
     since="0.1",
     because=("gpu.on_bus", "gpu.lost", "gpu.initialised", "gpu.init_failed", "gpu.bound"),
-    headline="{device} is not seen alike by PCI, the driver and NVML",
-    remedy=(
-        Step("reboot", "Reboot the node."),
-        Step("power_cycle", "Switch the chassis off and on; after that, have the GPU replaced.", if_back=True),
-    ),
+    headline="PCI, the driver and NVML disagree about {device}",
+    remedy=LOST,
     references=("NVIDIA NVML API Reference, nvmlDeviceGetCount_v2", "NVIDIA Driver README, chapter The /proc Interface"),
+    confirm=(
+        "lspci -D -d 10de:",
+        "ls /proc/driver/nvidia/gpus",
+        "nvidia-smi --query-gpu=pci.bus_id,uuid --format=csv",
+    ),
 )
 def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     on_pci = need(gpu.on_pci)

@@ -1,20 +1,22 @@
 """Somebody changed the ECC mode, and the change waits for a reset: the next reboot changes the GPU's memory under its jobs."""
 
-from hostagent.check import Findings, Step, check, need, warn
+from hostagent.check import Findings, check, need, warn
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.ladder import RESET_WHEN_IDLE
 
 
 @check(
-    title="No change of the ECC mode is pending",
+    title="No change of the ECC mode waits for a reset",
     severity="warning",
     since="0.1",
-    headline="{device} waits for a reset to change its ECC mode",
-    remedy=(Step("reset_gpu", "Reset the GPU, or reboot the node; or take the change back with 'nvidia-smi --ecc-config'."),),
+    headline="The next reset of {device} changes its ECC mode",
+    remedy=(RESET_WHEN_IDLE,),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
+    confirm=("nvidia-smi -q -i <address> -d ECC  # 'Current' and 'Pending' differ",),
 )
 def ecc_pending(gpu: Gpu) -> Findings:
     ecc = need(gpu.ecc)
     now, then = need(ecc.enabled), need(ecc.pending)
     if now != then:
         words = {True: "enabled", False: "disabled"}
-        yield warn(f"ECC is {words[now]}, {words[then]} after a reset", code="pending", found=words[now], wanted=words[then])
+        yield warn(f"ECC is {words[now]} now, and {words[then]} after the next reset", code="pending", found=words[now], wanted=words[then])

@@ -1,8 +1,8 @@
 """The GPU had memory errors that ECC could not correct, since its driver was loaded.
 
 Each of them ended a program or spoiled its data. An error in the GPU's memory for which a row waits to be remapped is contained:
-the GPU goes on, and a reset in a service window mends it, so it warns. Errors in SRAM, and those for which no remap waits, fail.
-The counters begin anew when the driver is loaded or the GPU is reset; `gpu.ecc_lifetime` has those of the GPU's life. They tell nothing
+the GPU goes on and a reset repairs it, so it warns. Errors in SRAM, and those for which no remap waits, fail.
+The counters start again when the driver is loaded or the GPU is reset; `gpu.ecc_lifetime` has those of the GPU's life. They tell nothing
 of remaps, of the SRAM threshold, or of faults before: each has its own check. Where the log of this boot says that an error of this GPU
 was not contained (Xid 95) it fails.
 """
@@ -10,19 +10,20 @@ was not contained (Xid 95) it fails.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.derived.words import counted
 from hostagent.facts.gpu import Ecc, Gpu, GpuEvents
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import REPLACE_IF_BACK, RESET, RESET_WHEN_IDLE
 
 
 class Params(NamedTuple):
+    """max_errors: uncorrectable errors since the driver was loaded; more than that are reported"""
+
     max_errors: int = 0
 
 
 _UNCONTAINED = 95
-_LATER = (
-    Step("reset_gpu", "Reset the GPU when the node is next idle: a row waits to be remapped."),
-    Step("replace", "Have the GPU replaced.", if_back=True),
-)
+_LATER = (RESET_WHEN_IDLE, REPLACE_IF_BACK)
 
 
 @check(
@@ -30,19 +31,24 @@ _LATER = (
     severity="critical",
     since="0.1",
     because=("gpu.xid",),
-    headline="{device} has an uncorrectable memory error",
+    headline="{device} has had an uncorrectable memory error",
     remedy=(
-        Step("reset_gpu", "Reset the GPU, then run 'dcgmi diag -r 3'."),
-        Step("replace", "Have the GPU replaced.", if_back=True),
+        RESET,
+        Step("rerun", "Test the GPU, then run hostagent again.", command="dcgmi diag -r 3"),
+        REPLACE_IF_BACK,
     ),
     references=("NVIDIA GPU Memory Error Management", "NVIDIA NVML API Reference, nvmlDeviceGetTotalEccErrors"),
+    confirm=(
+        "nvidia-smi -q -i <address> -d ECC  # 'Volatile'",
+        "journalctl -k -g Xid",
+    ),
 )
 def ecc_uncorrectable(gpu: Gpu, events: GpuEvents, params: Params) -> Findings:
     ecc = need(gpu.ecc)
     errors = need(ecc.volatile_uncorrectable)
     if errors <= params.max_errors:
         return
-    text = f"{errors} uncorrectable memory errors since the driver was loaded"
+    text = f"{counted(errors, 'uncorrectable memory error')} since the driver was loaded"
     wanted = f"<= {params.max_errors}"
     if _in_sram(ecc):
         sram = need(ecc.volatile_sram_uncorrectable)

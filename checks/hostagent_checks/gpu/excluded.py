@@ -1,22 +1,31 @@
 """The driver was told to leave this GPU alone (NVreg_ExcludedGpus): no program can use it, and nothing else says so."""
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.boot import rebuild_initramfs
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import REBOOT
 
 
 @check(
-    title="The GPU is not excluded from use",
+    title="No driver option excludes the GPU from use",
     severity="warning",
     since="0.1",
-    headline="{device} is excluded from use by a driver option",
+    headline="A driver option excludes {device} from use",
     remedy=(
-        Step(
-            "configure", "Take its UUID out of NVreg_ExcludedGpus in /etc/modprobe.d and rebuild the initramfs; or have the GPU replaced."
-        ),
-        Step("reboot", "Reboot the node."),
+        Step("configure", "Take the GPU's UUID out of NVreg_ExcludedGpus in /etc/modprobe.d, if the GPU is healthy."),
+        Step("configure", "Rebuild the initramfs."),
+        REBOOT,
     ),
     references=("NVIDIA Driver README, module parameter NVreg_ExcludedGpus",),
+    confirm=(
+        "grep ExcludedGpus /proc/driver/nvidia/params",
+        "modprobe -c | grep ExcludedGpus",
+    ),
 )
-def excluded(gpu: Gpu) -> Findings:
+def excluded(gpu: Gpu, packages: Packages | Unread) -> Findings:
     if need(gpu.excluded):
-        yield fail("the driver excludes this GPU", code="excluded", found="excluded", wanted="in use")
+        edit = Step("configure", "Take the GPU's UUID out of NVreg_ExcludedGpus in /etc/modprobe.d, if the GPU is healthy.")
+        steps = (edit, rebuild_initramfs(packages), REBOOT)
+        yield fail("NVreg_ExcludedGpus excludes the GPU", code="excluded", found="excluded", wanted="in use", remedy=steps)

@@ -1,8 +1,10 @@
 """The GPUs of this host are in different NVLink partitions: a job on all of them cannot use NVLink between them."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.words import first_of
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import RESET_ALL
 
 
 @check(
@@ -12,10 +14,11 @@ from hostagent.facts.unread import Unread
     since="0.1",
     headline="The GPUs of this host are in more than one NVLink partition",
     remedy=(
-        Step("contact_owner", "Look at the partitions with the fabric manager or NMX that owns the switches."),
-        Step("reset_gpu", "Reset the GPUs."),
+        Step("contact_owner", "Ask who runs the fabric manager or NMX why the partitions differ."),
+        RESET_ALL,
     ),
     references=("NVIDIA NVML API Reference, nvmlGpuFabricInfoV_t, cliqueId and clusterUuid",),
+    confirm=("nvidia-smi -q | grep -A8 Fabric  # 'CliqueId' and 'ClusterUUID' of each GPU",),
 )
 def fabric_clique(gpus: tuple[Gpu, ...]) -> Findings:
     joined = [fabric for fabric in (_fabric(gpu) for gpu in gpus) if fabric and fabric.state == "completed"]
@@ -23,7 +26,9 @@ def fabric_clique(gpus: tuple[Gpu, ...]) -> Findings:
         skip("fewer than two GPUs of this host are on a fabric")
     partitions = sorted({f"{one.cluster_uuid}.{one.clique_id}" for one in joined})
     if len(partitions) > 1:
-        yield fail(f"{len(joined)} GPUs in {len(partitions)} partitions", code="several", found=partitions, wanted="one partition")
+        yield fail(
+            f"{len(joined)} GPUs are in {len(partitions)} partitions", code="several", found=first_of(partitions), wanted="one partition"
+        )
 
 
 def _fabric(gpu: Gpu) -> FabricInfo | None:

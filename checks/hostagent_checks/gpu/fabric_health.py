@@ -5,8 +5,9 @@ A GPU can have joined the fabric (`gpu.fabric_state`) and have a defect all the 
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.ladder import RESET_ALL
 
-#: What each field of the health mask says on a sound GPU. Fields that are not here tell of no defect.
+#: What each field of the health mask says on a healthy GPU. Fields that are not here tell of no defect.
 _SOUND = {
     "degraded-bandwidth": "false",
     "route-recovery": "false",
@@ -20,16 +21,20 @@ _PASSING = ("degraded-bandwidth", "route-recovery", "access-timeout-recovery")
 
 
 @check(
-    title="The GPU's NVLink fabric reports no defect",
+    title="The GPU's NVLink fabric reports no fault",
     severity="critical",
     since="0.1",
     because=("nvswitch.manager_version", "nvswitch.manager_running", "nvswitch.manager_errors", "nvswitch.board", "nvswitch.links"),
-    headline="The NVLink fabric of {device} reports a defect",
+    headline="The NVLink fabric of {device} reports a fault",
     remedy=(
-        Step("reset_gpu", "Reset all GPUs of the node together, and read the fabric manager's log."),
-        Step("replace", "Have the link serviced.", if_back=True),
+        RESET_ALL,
+        Step("replace", "Read the fabric manager's log, and have the link that it names serviced.", if_back=True),
     ),
     references=("NVIDIA NVML API Reference, nvmlGpuFabricInfoV_t, health mask",),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep -A12 Fabric",
+        "journalctl -b -u nvidia-fabricmanager.service",
+    ),
 )
 def fabric_health(gpu: Gpu) -> Findings:
     health = [(name, value) for name, value in need(gpu.fabric).health if name in _SOUND and value != "not-supported"]
@@ -38,4 +43,4 @@ def fabric_health(gpu: Gpu) -> Findings:
     for name, value in health:
         if value != _SOUND[name]:
             report = warn if name in _PASSING else fail
-            yield report(f"the fabric says {name}: {value}", code=name, found=value, wanted=_SOUND[name])
+            yield report(f"the fabric reports {name}: {value}", code=name, found=value, wanted=_SOUND[name])

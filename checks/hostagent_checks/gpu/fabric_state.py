@@ -6,6 +6,10 @@ completed and succeeded. The state stays as it was when the manager dies: `nvswi
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.unread import Unread
+
+_OF_THE_RACK = (Step("contact_owner", "Ask who runs the fabric manager of this rack to register the GPU."),)
 
 
 @check(
@@ -21,20 +25,28 @@ from hostagent.facts.gpu import Gpu
         "nvswitch.board",
     ),
     headline="{device} has not joined its NVLink fabric",
-    remedy=(
-        Step(
-            "restart_service",
-            "Restart the fabric manager. With switches in a rack, ask who runs its fabric manager.",
-            command="systemctl restart nvidia-fabricmanager",
-        ),
-    ),
+    remedy=(Step("restart_service", "Restart the fabric manager.", command="systemctl restart nvidia-fabricmanager"),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetGpuFabricInfoV", "NVIDIA Fabric Manager User Guide, CUDA error 802"),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep -A4 Fabric",
+        "systemctl status nvidia-fabricmanager.service",
+    ),
 )
-def fabric_state(gpu: Gpu) -> Findings:
+def fabric_state(gpu: Gpu, switches: Fabric | Unread) -> Findings:
     fabric = need(gpu.fabric)
+    steps = _OF_THE_RACK if _are_elsewhere(switches) else ()
     if fabric.state == "not-supported":
         skip("this GPU joins no fabric")
     if fabric.state != "completed":
-        yield fail(f"registration is {fabric.state}", code="not-completed", found=fabric.state, wanted="completed")
+        yield fail(f"the GPU's registration is {fabric.state}", code="not-completed", found=fabric.state, wanted="completed", remedy=steps)
     elif fabric.status != 0:
-        yield fail(f"registration ended with NVML error {fabric.status}", code="failed", found=f"error {fabric.status}", wanted="success")
+        text = f"the GPU's registration ended with NVML error {fabric.status}"
+        yield fail(text, code="failed", found=f"error {fabric.status}", wanted="success", remedy=steps)
+
+
+def _are_elsewhere(switches: Fabric | Unread) -> bool:
+    """Known to be: this host has neither NVSwitches nor bridges to some."""
+    if isinstance(switches, Unread):
+        return False
+    both = (switches.nvswitches, switches.nvlink5_managers)
+    return all(not isinstance(one, Unread) and not one for one in both)

@@ -3,20 +3,25 @@
 A GPU that nobody used since the module was loaded shows question marks too; so NVML, which starts every GPU, decides.
 """
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.ladder import POWER_CYCLE, REPLACE_IF_BACK
 
 
 @check(
-    title="The GPU could be initialised",
+    title="The driver initialised the GPU",
     severity="critical",
     since="0.1",
     because=("gpu.on_bus", "gpu.init_failed", "driver.open_supported", "driver.gsp_firmware"),
-    headline="{device} was never initialised",
-    remedy=(Step("power_cycle", "Switch the chassis off and on. A GPU older than Turing needs the proprietary module."),),
+    headline="The driver never initialised {device}",
+    remedy=(POWER_CYCLE, REPLACE_IF_BACK),
     references=("NVIDIA Driver README, chapter The /proc Interface", "open-gpu-kernel-modules issues 789, 862, 1104"),
+    confirm=(
+        "cat /proc/driver/nvidia/gpus/<address>/information  # 'GPU-????????'",
+        "journalctl -k -g NVRM",
+    ),
 )
 def initialised(gpu: Gpu) -> Findings:
     uuid = need(gpu.proc_uuid)
     if "?" in uuid and not need(gpu.in_nvml):
-        yield fail("the GPU was never initialised", code="never", found=uuid, wanted="a UUID")
+        yield fail("/proc shows question marks as its UUID, and NVML does not list it", code="never", found=uuid, wanted="a UUID")

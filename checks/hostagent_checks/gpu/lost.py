@@ -1,35 +1,41 @@
-"""NVML says that the GPU is lost: the driver no longer reaches it.
+"""NVML reports that the GPU is lost: the driver no longer reaches it.
 
 One call that says so is enough. A lost GPU may go on answering its name and its UUID, so tools still list it.
 """
 
-from hostagent.check import Findings, Step, check, fail, need
-from hostagent.facts.gpu import Gpu
+from hostagent.check import Findings, check, fail, need
+from hostagent.facts.gpu import Gpu, GpuEvents
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import LOST
+
+from ._xids import ladder_of
 
 
 @check(
-    title="NVML does not call the GPU lost",
+    title="NVML reaches the GPU",
     severity="critical",
     since="0.1",
     because=("gpu.on_bus", "gpu.xid"),
     order=23,  # before kernel and driver, whose findings may follow from it
-    headline="NVML cannot reach {device}: it says that the GPU is lost",
-    remedy=(
-        Step("reboot", "Reboot the node."),
-        Step("power_cycle", "Switch the chassis off and on; after that, have the GPU reseated or replaced.", if_back=True),
-    ),
+    headline="NVML cannot reach {device}: GPU is lost",
+    remedy=LOST,
     references=("NVIDIA NVML API Reference, NVML_ERROR_GPU_IS_LOST (15)",),
+    confirm=(
+        "nvidia-smi -i <address>  # 'GPU is lost'",
+        "lspci -s <address>  # '(rev ff)' if it no longer answers",
+        "journalctl -k -g Xid",
+    ),
 )
-def lost(gpu: Gpu) -> Findings:
+def lost(gpu: Gpu, events: GpuEvents | Unread) -> Findings:
     if need(gpu.lost):
         detail = gpu.nvml_detail if isinstance(gpu.nvml_detail, str) else ""
         silent = next((one for one in (gpu.temperature_celsius, gpu.memory_bytes, gpu.row_remap) if isinstance(one, Unread)), "")
         yield fail(
-            "NVML says: GPU is lost",
+            'NVML error 15, "GPU is lost"',
             code="lost",
             found="lost",
             wanted="answering",
             evidence=(detail,) if detail else (),
             about=silent,
+            remedy=ladder_of(gpu.pci, events),
         )

@@ -1,26 +1,31 @@
-"""MIG is not as the profile wants it: on a GPU cut into instances a job for a whole GPU does not start, and the reverse."""
+"""The MIG mode is not the one that the profile asks for: a job for a whole GPU cannot use one cut into instances, nor the reverse."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.cdi import RENEW_AFTERWARDS as RENEW_CDI
 from hostagent.profile import Profile
 
 
 @check(
-    title="MIG is as the profile wants it",
+    title="The MIG mode is the one that the profile asks for",
     severity="critical",
     since="0.1",
     because=("gpu.mig_pending",),
-    headline="MIG of {device} is {found}, the profile wants {wanted}",
+    headline="MIG of {device} is {found}, the profile asks for {wanted}",
     remedy=(
-        Step("reset_gpu", "Change the MIG mode (1 on, 0 off) and reset the GPU.", command="nvidia-smi -i {subject} -mig 0"),
-        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+        Step("reset_gpu", "Change the MIG mode (1 turns it on, 0 off).", command="nvidia-smi -i {subject} -mig <0 or 1>"),
+        RENEW_CDI,
     ),
     references=("NVIDIA Multi-Instance GPU User Guide",),
+    confirm=("nvidia-smi -q -i <address> | grep -A2 'MIG Mode'",),
 )
 def mig_mode(gpu: Gpu, profile: Profile) -> Findings:
     wanted = profile.gpus.mig
     if wanted == "any":
-        skip("the profile takes any MIG mode")
+        skip("the profile accepts any MIG mode")
     found = "enabled" if need(gpu.mig).current else "disabled"
     if found != wanted:
-        yield fail(f"MIG is {found}, profile wants {wanted}", code=found, found=found, wanted=wanted)
+        number, word = ("1", "on") if wanted == "enabled" else ("0", "off")
+        change = Step("reset_gpu", f"Turn MIG {word}; a GPU before Hopper then needs a reset.", f"nvidia-smi -i {{subject}} -mig {number}")
+        text = f"MIG is {found}, the profile asks for {wanted}"
+        yield fail(text, code=found, found=found, wanted=wanted, remedy=(change, RENEW_CDI))

@@ -1,26 +1,29 @@
 """Somebody changed the MIG mode, and the change waits for a reset: the next one changes how many devices the host has."""
 
-from hostagent.check import Findings, Step, check, need, warn
+from hostagent.check import Findings, check, need, warn
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.cdi import RENEW_AFTERWARDS as RENEW_CDI
+from hostagent.knowledge.ladder import RESET_WHEN_IDLE
 
 
 @check(
-    title="No change of the MIG mode is pending",
+    title="No change of the MIG mode waits for a reset",
     severity="warning",
     since="0.1",
-    headline="{device} waits for a reset to change its MIG mode",
+    headline="The next reset of {device} changes its MIG mode",
     remedy=(
-        Step("reset_gpu", "Reset the GPU; or take the change back with 'nvidia-smi -mig'."),
-        Step("restart_service", "Renew the CDI specification.", command="systemctl restart nvidia-cdi-refresh.service"),
+        RESET_WHEN_IDLE,
+        RENEW_CDI,
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetMigMode",),
+    confirm=("nvidia-smi -q -i <address> | grep -A2 'MIG Mode'  # 'Current' and 'Pending' differ",),
 )
 def mig_pending(gpu: Gpu) -> Findings:
     mig = need(gpu.mig)
     if mig.current != mig.pending:
         words = {True: "enabled", False: "disabled"}
         yield warn(
-            f"MIG is {words[mig.current]}, {words[mig.pending]} after a reset",
+            f"MIG is {words[mig.current]} now, and {words[mig.pending]} after the next reset",
             code="pending",
             found=words[mig.current],
             wanted=words[mig.pending],

@@ -1,4 +1,4 @@
-"""The GPU has fewer live NVLinks than its peers: traffic to it is slower, or goes over PCIe.
+"""The GPU has fewer active NVLinks than its peers: traffic to it is slower, or goes over PCIe.
 
 A link that is down is no fault by itself: some products use fewer links than the chip has, cards without a bridge use
 none, and MIG turns them off. So a GPU is compared with those of its own kind, and only when more than half of the
@@ -6,23 +6,29 @@ host's have more links than it.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.words import counted
 from hostagent.facts.gpu import Gpu, Mig
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.knowledge.ladder import RESET_ALL
 
 from ._judged import VFIO
 
 
 @check(
-    title="The GPU has as many live NVLinks as its peers",
+    title="The GPU has as many active NVLinks as its peers",
     severity="warning",
     since="0.1",
     because=("gpu.on_bus", "gpu.lost", "nvswitch.links", "nvswitch.board"),
-    headline="{device} has fewer live NVLinks than its peers",
+    headline="{device} has fewer active NVLinks than its peers",
     remedy=(
-        Step("reset_gpu", "Reset all GPUs of the node together."),
-        Step("replace", "Check the bridge, or have the baseboard serviced.", if_back=True),
+        RESET_ALL,
+        Step("replace", "Check the NVLink bridge, or have the baseboard serviced.", if_back=True),
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetNvLinkState", "NVIDIA Fabric Manager User Guide"),
+    confirm=(
+        "nvidia-smi nvlink -s -i <address>",
+        "nvidia-smi topo -m",
+    ),
 )
 def nvlink_active(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     if isinstance(gpu.mig, Mig) and gpu.mig.current:
@@ -37,7 +43,7 @@ def nvlink_active(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     better = sorted(count for count in counts if count > own)
     if len(better) * 2 > len(told) + 1:
         usual = better[len(better) // 2]
-        yield fail(f"{own} NVLinks active, {usual} on its peers", code="fewer-than-peers", found=own, wanted=usual)
+        yield fail(f"{counted(own, 'NVLink')} active, {usual} on its peers", code="fewer-than-peers", found=own, wanted=usual)
         return
     most = [sum(link.active is not False for link in one) for one in told]
     if (sum(count > own for count in most) + len(unread)) * 2 > len(told) + len(unread) + 1:

@@ -1,7 +1,7 @@
 """The GPU's PCIe link is slower than that of its peers.
 
-GPUs lower their link speed when they are idle, so a low speed alone says nothing, and an idle GPU is not judged. Judged
-are the highest speed that the GPU offers, against its peers, and the speed of a busy GPU while a busy peer runs faster.
+GPUs lower their link speed when they are idle, so a low speed alone says nothing, and an idle GPU passes. The check
+compares the highest speed that the GPU offers with that of its peers, and the speed of a busy GPU with that of a busy peer.
 """
 
 import re
@@ -21,11 +21,16 @@ _IDLE = "gpu-idle"
     severity="warning",
     since="0.1",
     because=("gpu.on_bus",),
-    headline="The PCIe link of {device} is slower than those of its peers",
+    headline="The PCIe link of {device} is slower than its peers' links",
     remedy=(
-        Step("replace", "Power the node off and reseat the GPU or its riser; set the slot's speed to automatic in the firmware setup."),
+        Step("replace", "Power the node off, and reseat the GPU or its riser."),
+        Step("replace", "Set the slot's link speed to automatic in the firmware setup.", if_back=True),
     ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_speed",),
+    confirm=(
+        "lspci -vv -s <address> | grep -E 'LnkCap|LnkSta'",
+        "nvidia-smi --query-gpu=pci.bus_id,pcie.link.gen.current,pcie.link.gen.max --format=csv",
+    ),
 )
 def pcie_speed(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     now, most = _gigatransfers(need(gpu.link_speed)), _gigatransfers(need(gpu.link_speed_max))
@@ -36,15 +41,25 @@ def pcie_speed(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
     best = max(map(_gigatransfers, told(offered)), default=most)
     if best > most:
         skip_of_virtual_machine(gpu)
-        yield fail(f"offers {most:g} GT/s at most, its peers {best:g}", code="offers-less", found=f"{most:g} GT/s", wanted=f"{best:g} GT/s")
+        yield fail(
+            f"the link offers at most {most:g} GT/s, its peers' links {best:g} GT/s",
+            code="offers-less",
+            found=f"{most:g} GT/s",
+            wanted=f"{best:g} GT/s",
+        )
     elif now < most:
         if _IDLE in need(gpu.clock_event_reasons):
-            skip("the GPU is idle: its link speed is judged under load")
+            skip("the GPU is idle, and its link speed counts under load only")
         at_work = [one for one in peers if isinstance(one.clock_event_reasons, Unread) or _IDLE not in one.clock_event_reasons]
         speeds = [one.clock_event_reasons if isinstance(one.clock_event_reasons, Unread) else one.link_speed for one in at_work]
         busy = [_gigatransfers(speed) for speed in told(speeds) if isinstance(speed, str)]
         if max(busy, default=0.0) > now:
-            yield fail(f"{now:g} GT/s, a busy peer runs at {max(busy):g}", code="slow", found=f"{now:g} GT/s", wanted=f"{max(busy):g} GT/s")
+            yield fail(
+                f"the link runs at {now:g} GT/s, a busy peer's at {max(busy):g} GT/s",
+                code="slow",
+                found=f"{now:g} GT/s",
+                wanted=f"{max(busy):g} GT/s",
+            )
             return
         need_all(speeds)
         if not busy:

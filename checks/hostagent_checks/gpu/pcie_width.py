@@ -6,6 +6,7 @@ but not in a virtual machine, where nobody can reach the slot.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.derived.words import counted
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 
@@ -21,9 +22,16 @@ _NO_WIDTH = (0, 63, 255)
     severity="warning",
     since="0.1",
     because=("gpu.on_bus",),
-    headline="The PCIe link of {device} does not have its full width",
-    remedy=(Step("replace", "Power the node off and reseat the GPU or its riser; compare the slot's wiring with the board's manual."),),
+    headline="The PCIe link of {device} has fewer lanes than it should",
+    remedy=(
+        Step("replace", "Power the node off, and reseat the GPU or its riser."),
+        Step("replace", "Compare the slot's wiring with the board's manual.", if_back=True),
+    ),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_width",),
+    confirm=(
+        "lspci -vv -s <address> | grep -E 'LnkCap|LnkSta'",
+        "nvidia-smi --query-gpu=pci.bus_id,pcie.link.width.current,pcie.link.width.max --format=csv",
+    ),
 )
 def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], platform: Platform) -> Findings:
     width, most = need(gpu.link_width), need(gpu.link_width_max)
@@ -35,11 +43,16 @@ def pcie_width(gpu: Gpu, gpus: tuple[Gpu, ...], platform: Platform) -> Findings:
     peers = [one for one in told(widths) if one not in _NO_WIDTH]
     if any(peer > width for peer in peers):
         skip_of_virtual_machine(gpu)
-        yield fail(f"{width} lanes, its peers have {max(peers)}", code="fewer-than-peers", found=width, wanted=max(peers))
+        yield fail(
+            f"the link has {counted(width, 'lane')}, its peers' links have {max(peers)}",
+            code="fewer-than-peers",
+            found=width,
+            wanted=max(peers),
+        )
         return
     need_all(widths)  # what was lost may be wider
     if not peers:
         if need(platform.virtual) == "vm":
-            skip(f"{width} lanes of {most}, and the virtual machine's host has the slot")
+            skip(f"{width} of {most} lanes, but the slot belongs to the machine below this virtual one")
         skip_of_virtual_machine(gpu)
-        yield warn(f"{width} lanes, the GPU can use {most}", code="narrow", found=width, wanted=most)
+        yield warn(f"the link has {counted(width, 'lane')}, the GPU can use {most}", code="narrow", found=width, wanted=most)

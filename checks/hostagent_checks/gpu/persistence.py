@@ -1,8 +1,8 @@
-"""The driver lets go of the GPU whenever no program uses it.
+"""The driver shuts the GPU down whenever no program uses it.
 
 Then every job waits seconds for the GPU to start, settings are lost between jobs, and health tools wake the GPU each
 time. The persistence daemon, or the older persistence mode, keeps it up. Without NVML the daemon's socket decides.
-Many images of virtual machines come without the daemon, so there it is not asked for; a container's host has its own.
+Many images of virtual machines come without the daemon, so there it is not required; in a container the host has its own.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -14,6 +14,10 @@ from hostagent.profile import Profile
 
 from ._judged import VFIO
 
+_TURN_ON = (
+    Step("configure", "Take --no-persistence-mode out of the daemon's unit.", "systemctl edit --full nvidia-persistenced.service"),
+    Step("restart_service", "Restart the persistence daemon.", "systemctl restart nvidia-persistenced"),
+)
 _CALLED = {"vm": "virtual machine", "container": "container"}
 
 
@@ -24,24 +28,22 @@ _CALLED = {"vm": "virtual machine", "container": "container"}
     since="0.1",
     because=("driver.persistenced", "driver.loaded"),
     headline="{device} is not kept initialised between jobs",
-    remedy=(
-        Step(
-            "restart_service",
-            "Start the persistence daemon; without it, 'nvidia-smi -pm 1'.",
-            command="systemctl enable --now nvidia-persistenced",
-        ),
-    ),
+    remedy=(Step("restart_service", "Start the persistence daemon.", command="systemctl enable --now nvidia-persistenced"),),
     references=("NVIDIA Driver Persistence",),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep 'Persistence Mode'",
+        "systemctl status nvidia-persistenced.service",
+    ),
 )
 def persistence(gpu: Gpu, driver: Driver, platform: Platform, profile: Profile) -> Findings:
     if not profile.gpus.persistence:
-        skip("the profile asks for no persistence")
+        skip("the profile does not ask for persistence")
     if isinstance(gpu.persistence, Unread) and gpu.persistence.why in NOT_APPLICABLE:
         if not need(driver.persistenced_socket):
             if not isinstance(gpu.bound_to, Unread) and gpu.bound_to == VFIO:
                 skip("vfio-pci has the GPU, for a virtual machine")
             _on_a_board(platform)
-            yield fail("the persistence daemon does not run", code="no-daemon", found="no socket", wanted="running")
+            yield fail("the persistence daemon is not running", code="no-daemon", found="no socket", wanted="running")
     elif not need(gpu.persistence):
         _on_a_board(platform)
         running = driver.persistenced_socket is True
@@ -50,8 +52,7 @@ def persistence(gpu: Gpu, driver: Driver, platform: Platform, profile: Profile) 
             code="off",
             found="off",
             wanted="on",
-            remedy="Take --no-persistence-mode out of the unit nvidia-persistenced and restart it." if running else "",
-            action="restart_service",
+            remedy=_TURN_ON if running else (),
         )
 
 

@@ -1,16 +1,19 @@
-"""The driver itself says what the GPU needs to recover from a fault: a reset, a reboot of the node, or a drain."""
+"""The driver itself asks for what the GPU needs to recover from a fault: a reset, a reboot of the node, or a drain."""
 
 from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.ladder import RESET, RESET_WHEN_IDLE
 
 _REMEDIES = {
-    "gpu-reset": Step("reset_gpu", "Reset the GPU.", command="nvidia-smi --gpu-reset -i {subject}"),
+    "gpu-reset": RESET,
     "node-reboot": Step("reboot", "Reboot the node: the driver asks for it."),
-    "bus-reset": Step("reboot", "Reset the GPU's PCI slot, or reboot the node."),
-    "system-reboot": Step("power_cycle", "Switch the chassis off and on: the driver asks for it."),
-    "recover-imex-domain": Step("restart_service", "Restart nvidia-imex on the nodes of the NVLink domain."),
-    "drain-p2p": Step("drain_and_inspect", "End all jobs that use this GPU from others, then run hostagent again."),
-    "drain-and-reset": Step("reset_gpu", "Start no new work on the GPU, and reset it when it is idle."),
+    "bus-reset": Step("reboot", "Reboot the node: the driver asks for a reset of the GPU's PCI bus."),
+    "system-reboot": Step("power_cycle", "Power the chassis off and on: the driver asks for it."),
+    "recover-imex-domain": Step(
+        "restart_service", "Restart IMEX on this and on all other nodes of the NVLink domain.", "systemctl restart nvidia-imex"
+    ),
+    "drain-p2p": Step("drain_and_inspect", "End the jobs that reach this GPU from other GPUs, then run hostagent again."),
+    "drain-and-reset": RESET_WHEN_IDLE,
 }
 #: The GPU goes on: until it is idle, or alone, while the NVLink domain of its rack is recovered.
 _GOES_ON = ("drain-and-reset", "recover-imex-domain")
@@ -22,11 +25,15 @@ _GOES_ON = ("drain-and-reset", "recover-imex-domain")
     since="0.1",
     because=("gpu.on_bus", "gpu.lost", "gpu.xid"),
     headline="The driver asks for a recovery of {device}: {found}",
-    remedy=(Step("reset_gpu", "Reset the GPU, or reboot the node."),),
+    remedy=(RESET, Step("reboot", "Reboot the node.", if_back=True)),
     references=(
         "NVIDIA NVML API Reference, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION",
         "NVIDIA Xid Errors, Xid 154",
         "kubernetes-sigs/dra-driver-nvidia-gpu pull request 1441",
+    ),
+    confirm=(
+        "nvidia-smi -q -i <address> | grep -i 'recovery action'",
+        "journalctl -k -g 'Xid.*154'",
     ),
 )
 def recovery_action(gpu: Gpu) -> Findings:

@@ -1,19 +1,26 @@
 """The driver has taken the GPU out of use until it is reset: no program can start on it."""
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.ladder import RESET
 
 
 @check(
-    title="The GPU waits for no reset",
+    title="The GPU needs no reset",
     severity="critical",
     since="0.1",
     because=("gpu.on_bus", "gpu.lost", "gpu.xid"),
-    headline="{device} waits for a reset",
-    remedy=(Step("reset_gpu", "Reset the GPU; with NVSwitches reset all GPUs together.", command="nvidia-smi --gpu-reset -i {subject}"),),
+    headline="{device} is out of use until it is reset",
+    remedy=(RESET,),
     references=("NVIDIA NVML API Reference, NVML_ERROR_RESET_REQUIRED (16)",),
+    confirm=(
+        "nvidia-smi -i <address>",
+        "journalctl -k -g Xid",
+    ),
 )
 def reset_required(gpu: Gpu) -> Findings:
     if need(gpu.reset_required):
         detail = gpu.nvml_detail if isinstance(gpu.nvml_detail, str) else ""
-        yield fail("NVML says: reset required", code="reset", found="reset required", wanted="none", evidence=(detail,) if detail else ())
+        yield fail(
+            'NVML error 16, "reset required"', code="reset", found="reset required", wanted="none", evidence=(detail,) if detail else ()
+        )

@@ -2,11 +2,15 @@
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, check, fail, need
+from hostagent.derived.words import counted
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.ladder import REPLACE
 
 
 class Params(NamedTuple):
+    """max_pages: pages retired in the GPU's life; more than that fail"""
+
     max_pages: int = 59
 
 
@@ -14,12 +18,18 @@ class Params(NamedTuple):
     title="The GPU has few retired memory pages",
     severity="warning",
     since="0.1",
-    headline="{device} has {found} retired memory pages",
-    remedy=(Step("replace", "Have the GPU replaced: 60 retired pages are NVIDIA's limit."),),
+    headline="{device} has too many retired memory pages",
+    remedy=(REPLACE,),
     references=("NVIDIA Dynamic Page Retirement, section RMA Eligibility",),
+    confirm=("nvidia-smi -q -i <address> -d PAGE_RETIREMENT",),
 )
 def retired_pages(gpu: Gpu, params: Params) -> Findings:
     pages = need(gpu.retired_pages)
     retired = pages.single_bit + pages.double_bit
     if retired > params.max_pages:
-        yield fail(f"{retired} pages retired in the GPU's life", code="many", found=retired, wanted=f"<= {params.max_pages}")
+        yield fail(
+            f"{counted(retired, 'memory page')} retired in the GPU's life; NVIDIA replaces a GPU at 60",
+            code="many",
+            found=retired,
+            wanted=f"<= {params.max_pages}",
+        )

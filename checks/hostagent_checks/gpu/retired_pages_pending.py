@@ -1,7 +1,8 @@
 """A faulty memory page waits to be retired: until the GPU is reset, programs can meet the fault again."""
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.ladder import RESET_WHEN_IDLE
 
 
 @check(
@@ -10,9 +11,10 @@ from hostagent.facts.gpu import Gpu
     since="0.1",
     because=("gpu.xid", "gpu.ecc_uncorrectable"),
     headline="{device} has a memory page that waits to be retired",
-    remedy=(Step("reset_gpu", "Reset the GPU, or reboot, when the node is next idle."),),
+    remedy=(RESET_WHEN_IDLE,),
     references=("NVIDIA Dynamic Page Retirement",),
+    confirm=("nvidia-smi -q -i <address> -d PAGE_RETIREMENT  # 'Pending Page Blacklist: Yes'",),
 )
 def retired_pages_pending(gpu: Gpu) -> Findings:
     if need(gpu.retired_pages).pending:
-        yield fail("a page waits to be retired", code="pending", found="pending", wanted="none pending")
+        yield fail("a memory page waits for a reset to be retired", code="pending", found="pending", wanted="none pending")

@@ -1,7 +1,8 @@
 """A faulty memory row waits to be remapped: until the GPU is reset, programs can meet the fault again."""
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
+from hostagent.knowledge.ladder import RESET_WHEN_IDLE
 
 
 @check(
@@ -10,9 +11,10 @@ from hostagent.facts.gpu import Gpu
     since="0.1",
     because=("gpu.xid", "gpu.ecc_uncorrectable"),
     headline="{device} has a memory row that waits to be remapped",
-    remedy=(Step("reset_gpu", "Reset the GPU, or reboot, when the node is next idle."),),
+    remedy=(RESET_WHEN_IDLE,),
     references=("NVIDIA GPU Memory Error Management, section Row Remapping",),
+    confirm=("nvidia-smi -q -i <address> -d ROW_REMAPPER  # 'Pending: Yes'",),
 )
 def row_remap_pending(gpu: Gpu) -> Findings:
     if need(gpu.row_remap).pending:
-        yield fail("a row waits to be remapped", code="pending", found="pending", wanted="none pending")
+        yield fail("a memory row waits for a reset to be remapped", code="pending", found="pending", wanted="none pending")

@@ -1,25 +1,27 @@
-"""The host has GPUs of different products: a job on all of them runs at the pace, and with the memory, of the least."""
+"""The host has GPUs of different products: a job on all of them is as slow, and has as little memory, as its weakest GPU."""
 
 from hostagent.check import Findings, Step, check, need, skip, warn
+from hostagent.derived.words import first_of
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 
 @check(
-    title="All GPUs of the host are one product",
+    title="All GPUs of the host are the same product",
     severity="warning",
     since="0.1",
-    headline="The GPUs of this host are not one product",
-    remedy=(Step("configure", "If the mix is meant, turn this check off in the profile and hand out GPUs by product."),),
+    headline="The GPUs of this host are different products",
+    remedy=(Step("configure", "If the mix is meant, turn this check off in the profile, and schedule GPUs by product."),),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetName",),
+    confirm=("nvidia-smi -L",),
 )
 def same_model(gpus: tuple[Gpu, ...]) -> Findings:
     judged = [gpu for gpu in gpus if not _is_left_out(gpu)]
     if len(judged) < 2:
-        skip("the host has fewer than two GPUs that are judged")
+        skip("the host has fewer than two GPUs to compare")
     names = sorted({need(gpu.name) for gpu in judged})
     if len(names) > 1:
-        yield warn(f"{len(names)} products: {', '.join(names)}", code="mixed", found=names, wanted="one product")
+        yield warn(f"{len(names)} products: {first_of(names)}", code="mixed", found=first_of(names), wanted="one product")
 
 
 def _is_left_out(gpu: Gpu) -> bool:

@@ -1,14 +1,14 @@
 """The driver logged a fault (Xid) of a GPU since the host was booted, and nothing has ended it.
 
-The finding gives NVIDIA's meaning of the code and what to do. Faults after which the GPU is not to be trusted fail;
-others warn, codes that nobody documents too. What programs cause is listed by `gpu.xid_application`. A GPU that has gone
+The finding gives NVIDIA's meaning of the code and what to do. Faults after which the GPU cannot be trusted fail.
+All other codes, documented or not, are warnings. What programs cause is listed by `gpu.xid_application`. A GPU that has gone
 from PCI is named here all the same.
 
 A fault is over when the driver says later that this GPU needs no recovery any more (an Xid 154 to "None", as after a reset), or when
-its module was loaded again, and NVML lists the GPU now: `gpu.xid_ended` tells of it. What only a new board ends is never over. The same
-code on the same GPU after it was ended once warns for a day. `ignore` in the profile takes codes that were looked at.
+its module was loaded again, and NVML lists the GPU now: `gpu.xid_ended` reports it. What only a new board ends is never over. The same
+code on the same GPU after its end warns for a day. `ignore` in the profile takes codes that somebody has looked at.
 
-A log that reaches back neither to the boot nor a day has lost faults, for all one knows: it warns.
+A log that reaches back neither to the boot nor a day may have lost faults: it warns.
 """
 
 from typing import NamedTuple
@@ -19,13 +19,18 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.kernellog import RECOVERY_CODE
 from hostagent.knowledge.xids import meaning
 
-from ._xids import at, describe, end_of, is_over, logged
+from ._xids import KEEP_LOG, at, describe, end_of, is_over, logged, steps_of
 
 
 class Params(NamedTuple):
-    ignore: tuple[int, ...] = ()  # codes, e.g. [79, 154]
-    min_log_hours: float = 24.0  # a log that begins after the boot reaches back so far
-    again_hours: float = 24.0  # so long a fault counts that came back after it was ended
+    """ignore: Xid codes that somebody has looked at and that no longer count, such as [79, 154]
+    min_log_hours: hours; a log that begins after the boot and reaches back less than that warns
+    again_hours: hours for which a fault that came back after it had ended still counts
+    """
+
+    ignore: tuple[int, ...] = ()
+    min_log_hours: float = 24.0
+    again_hours: float = 24.0
 
 
 _HOUR_S = 3600
@@ -33,18 +38,24 @@ _HOUR_S = 3600
 _NONFATAL = " Nonfatal "
 #: What the driver wants after a contained memory error: jobs go on, no new ones, a reset when the GPU is idle.
 _LATER = " (Drain and Reset)"
-_COMES_BACK = (Step("drain_and_inspect", "Test the GPU with 'dcgmi diag -r 3'; ask its vendor if the fault comes again."),)
-_KEEP_LOG = "Keep the journal (Storage=persistent in journald.conf), or make the ring buffer larger with log_buf_len=."
+_COMES_BACK = (
+    Step("drain_and_inspect", "Test the GPU.", command="dcgmi diag -r 3"),
+    Step("contact_owner", "Ask the GPU's vendor.", if_back=True),
+)
 
 
 @check(
-    title="The kernel log of this boot has no GPU fault that goes on",
+    title="The kernel log of this boot has no unresolved GPU fault",
     severity="critical",
     since="0.1",
     because=("gpu.on_bus",),
     headline="{device} logged a fault: {found}",
-    remedy=(Step("drain_and_inspect", "Look the code up in NVIDIA's Xid catalog, and do what it says."),),
+    remedy=(Step("drain_and_inspect", "Look the code up in NVIDIA's Xid catalog, and follow it."),),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog", "NVSentinel issue 155", "NVIDIA/NVSentinel pull request 1240"),
+    confirm=(
+        "journalctl -k -g Xid",
+        "nvidia-smi -q -i <address>",
+    ),
 )
 def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
     faults = [one for one in logged(events, gpus) if meaning(one.code).kind not in ("application", "notice")]
@@ -54,22 +65,21 @@ def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
         if not is_over(one, gpus):
             goes_on = _NONFATAL in one.line or (one.code == RECOVERY_CODE and one.line.endswith(_LATER))
             report = fail if known.kind == "critical" and not goes_on else warn
-            yield describe(one, known, report, known.action)
+            yield describe(one, known, report, steps_of(one, known))
         else:
             if (one.pci, one.code) in last_end and _is_recent(one.seconds, events, params.again_hours):
-                yield describe(one, known, warn, _COMES_BACK, f"it came back after a reset, and was {end_of(one)}")
+                yield describe(one, known, warn, _COMES_BACK, f"it came back after it had ended once, and was {end_of(one)}")
             last_end[one.pci, one.code] = one
     if gpus and not need(events.log_complete) and not _reaches_back(events, params.min_log_hours):
-        text = f"the kernel log begins{at(events.log_oldest) or ' after the boot'}: what came before is not known"
+        text = f"the kernel log begins {at(events.log_oldest) or 'after the boot'}: earlier faults are not known"
         wanted = f"from the boot on, or the last {params.min_log_hours:g} hours"
         yield warn(
             text,
             code="log-incomplete",
             found="incomplete",
             wanted=wanted,
-            remedy=_KEEP_LOG,
-            action="configure",
-            headline="The kernel log may have lost GPU faults",
+            remedy=KEEP_LOG,
+            headline="The kernel log no longer shows this whole boot: GPU faults may be lost",
         )
 
 

@@ -1,4 +1,4 @@
-"""Programs hit faults on a GPU: accesses out of bounds, exceptions. The programs are the usual cause, the GPU is well.
+"""Programs hit faults on a GPU: accesses out of bounds, exceptions. The programs are the usual cause; the GPU is healthy.
 
 The same code from many programs on one GPU, and on no other, does point at the GPU.
 """
@@ -11,12 +11,19 @@ from ._xids import describe, logged
 
 
 @check(
-    title="The kernel log of this boot has no fault of a program on a GPU",
+    title="The kernel log of this boot shows no program that faulted on a GPU",
     severity="info",
     since="0.1",
     headline="A program made {device} log {found}",
-    remedy=(Step("none", "Look at the program that the line names; run 'dcgmi diag -r 3' if several programs cause it on one GPU."),),
+    remedy=(
+        Step("none", "Look at the program that the log line names."),
+        Step("none", "If several programs fault on this GPU alone, test it."),
+    ),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
+    confirm=(
+        "journalctl -k -g Xid",
+        "nvidia-smi pmon -c 1  # which programs use the GPUs now",
+    ),
 )
 def xid_application(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     for one in logged(events, gpus):

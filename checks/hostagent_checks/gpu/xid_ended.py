@@ -11,12 +11,13 @@ from ._xids import describe, end_of, is_over, logged
 
 
 @check(
-    title="The kernel log of this boot has no GPU fault that was ended",
+    title="The kernel log of this boot shows no past GPU fault",
     severity="info",
     since="0.1",
-    headline="{device} logged {found}, which has ended",
-    remedy=(Step("none", "Nothing now. Name the time and the code when the GPU is sent in."),),
+    headline="{device} had a fault that is over: {found}",
+    remedy=(Step("none", "Nothing now. Tell the vendor the code and the time if the GPU fails again."),),
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
+    confirm=("journalctl -k -g Xid",),
 )
 def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     for one in logged(events, gpus):
@@ -25,7 +26,7 @@ def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
         known = meaning(one.code)
         _need_service(one, gpus)
         if known.kind in ("critical", "warning") and is_over(one, gpus):
-            yield describe(one, known, warn, more=end_of(one))
+            yield describe(one, known, warn, more=end_of(one), headline=" (over)")
 
 
 def _need_service(one: Xid, gpus: tuple[Gpu, ...]) -> None:

@@ -3,8 +3,10 @@
 The ring buffer has wrapped, and the journal does not have the rest or may not be read.
 """
 
-from hostagent.check import Findings, Step, check, need, skip, warn
+from hostagent.check import Findings, check, need, skip, warn
 from hostagent.facts.gpu import Gpu, GpuEvents
+
+from ._xids import KEEP_LOG
 
 
 @check(
@@ -12,13 +14,21 @@ from hostagent.facts.gpu import Gpu, GpuEvents
     severity="info",
     since="0.1",
     headline="The kernel log does not reach back to the boot",
-    remedy=(
-        Step("configure", "Keep the journal (Storage=persistent in journald.conf), or make the ring buffer larger with log_buf_len=."),
-    ),
+    remedy=KEEP_LOG,
     references=("Linux kernel, Documentation/ABI/testing/dev-kmsg", "journald.conf(5)"),
+    confirm=(
+        "dmesg -T | head -n 1",
+        "uptime -s",
+        "journalctl -k | head -n 1",
+    ),
 )
 def xid_log_complete(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
     if not gpus:
         skip("this host has no NVIDIA GPU")
     if not need(events.log_complete):
-        yield warn("the kernel log begins after the boot", code="incomplete", found="incomplete", wanted="from the boot on")
+        yield warn(
+            "the kernel log begins after the boot: its first lines are lost",
+            code="incomplete",
+            found="incomplete",
+            wanted="from the boot on",
+        )

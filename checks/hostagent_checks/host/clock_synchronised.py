@@ -1,4 +1,4 @@
-"""The kernel's clock follows no time source: certificates and leases fail, and logs of several nodes cannot be laid side by side.
+"""The kernel's clock follows no time source: certificates and leases fail, and logs of several nodes cannot be compared.
 
 Read from the kernel (adjtimex), so that any time daemon counts.
 """
@@ -7,28 +7,37 @@ from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.host import Machine
 from hostagent.facts.unread import Unread
 
+_START = (Step("restart_service", "Start a time daemon: chrony, or systemd-timesyncd.", "timedatectl set-ntp true"),)
+#: By the daemon that runs and does not reach its servers.
+_STEPS = {
+    "chronyd": (Step("configure", "Check that chrony reaches its servers.", "chronyc sources"),),
+    "systemd-timesyncd": (Step("configure", "Check that the time daemon reaches its servers.", "timedatectl timesync-status"),),
+    **{name: (Step("configure", f"Check that {name} reaches its servers.", "ntpq -p"),) for name in ("ntpd", "ntpsec", "openntpd")},
+}
+
 
 @check(
     title="The clock is synchronised",
     severity="warning",
     since="0.1",
     headline="The clock is not synchronised",
-    remedy=(
-        Step(
-            "restart_service",
-            "Start a time daemon (chronyd or systemd-timesyncd), and see that it reaches its servers.",
-            command="systemctl enable --now chronyd",
-        ),
-    ),
+    remedy=(Step("restart_service", "Start a time daemon, and check that it reaches its servers."),),
     references=("adjtimex(2), STA_UNSYNC",),
+    confirm=(
+        "timedatectl",
+        "chronyc tracking",
+    ),
 )
 def clock_synchronised(machine: Machine) -> Findings:
     if not need(machine.clock_synchronised):
         daemon = machine.time_daemon
         by = "not looked for" if isinstance(daemon, Unread) else daemon or "none runs"
+        told = f"although {by} runs" if not isinstance(daemon, Unread) and daemon else "and no time daemon runs"
+        text = "the clock is not synchronised" if isinstance(daemon, Unread) else f"the clock is not synchronised, {told}"
         yield fail(
-            f"the clock is not synchronised (time daemon: {by}), wanted synchronised",
+            text,
             code="unsynchronised",
             found=by,
             wanted="synchronised",
+            remedy=_STEPS.get("" if isinstance(daemon, Unread) else daemon, _START),
         )

@@ -1,4 +1,4 @@
-"""A root, /usr or /var filesystem that is nearly full: the next driver build or image pull fails half-way.
+"""The root, /usr or /var filesystem is nearly full: the next driver build or image pull fails half-way.
 
 A driver with its DKMS build needs about 2.5 GB on /usr and /var. A package manager that runs out of space leaves packages
 half-configured, and the module of the next kernel is not built.
@@ -7,12 +7,19 @@ half-configured, and the module of the next kernel is not built.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.packaging import program_of
+from hostagent.derived.words import size
 from hostagent.facts.host import Machine
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
 
 _PLACES = ("/", "/usr", "/var")
 
 
 class Params(NamedTuple):
+    """min_free_bytes: bytes that must be free on each of /, /usr and /var"""
+
     min_free_bytes: int = 2_500_000_000
 
 
@@ -21,11 +28,16 @@ class Params(NamedTuple):
     severity="warning",
     since="0.1",
     headline="A filesystem has no room for a driver installation",
-    remedy=(Step("configure", "Free space: old kernels, 'apt-get clean' or 'dnf clean all', unused container images, the journal."),),
+    remedy=(Step("configure", "Free space: package caches, old kernels, unused container images, the journal."),),
     references=("statvfs(3)", "NVIDIA Driver Installation Guide, pre-installation actions"),
+    confirm=("df -h / /usr /var",),
 )
-def disk_space(machine: Machine, params: Params) -> Findings:
+def disk_space(machine: Machine, packages: Packages | Unread, os: Os | Unread, params: Params) -> Findings:
     wanted = params.min_free_bytes
     for one in need(machine.filesystems):
         if any(place in one.holds for place in _PLACES) and need(one.free_bytes) < wanted:
-            yield fail(f"{one.path} is nearly full", code="full", found=need(one.free_bytes), wanted=f">= {wanted}")
+            found, least = f"{size(need(one.free_bytes))} free", f">= {size(wanted)}"
+            program = program_of(packages, os)
+            clean = {"zypper": "zypper clean --all", "apt-get": "apt-get clean"}.get(program, f"{program} clean all" if program else "")
+            steps = (Step("configure", "Free space: package caches, old kernels, container images, the journal.", clean),)
+            yield fail(f"{one.path} has {found}", code="full", found=found, wanted=least, remedy=steps)

@@ -1,4 +1,4 @@
-"""The host has no name of its own, so reports, labels and Slurm cannot tell it from its neighbours.
+"""The host has no name of its own, so reports, labels and Slurm cannot tell it from others.
 
 Images that were never given a name call themselves ``localhost``; a cluster in which two nodes do so mixes their verdicts.
 """
@@ -16,6 +16,7 @@ _NAMELESS = ("", "localhost", "localhost.localdomain", "(none)")
     headline="The host has no name of its own",
     remedy=(Step("configure", "Name the host.", command="hostnamectl set-hostname <name>"),),
     references=("hostname(5)",),
+    confirm=("hostnamectl",),
 )
 def hostname(identity: Identity) -> Findings:
     name = need(identity.hostname)

@@ -1,6 +1,6 @@
-"""A filesystem with space left and no inodes: files cannot be made, and every message says "No space left on device".
+"""A filesystem has space left but no inodes: no file can be made, and every message says "No space left on device".
 
-Kernel headers and container layers are many small files. Filesystems that make inodes as they need them are not judged.
+Kernel headers and container layers are many small files. Filesystems that make inodes as they need them are not checked.
 """
 
 from typing import NamedTuple
@@ -11,6 +11,8 @@ from hostagent.facts.unread import Unread
 
 
 class Params(NamedTuple):
+    """min_free: inodes that must be free on each of the system's filesystems"""
+
     min_free: int = 50_000
 
 
@@ -18,13 +20,14 @@ class Params(NamedTuple):
     title="The system's filesystems have free inodes",
     severity="warning",
     since="0.1",
-    headline="A filesystem has no free inodes",
+    headline="A filesystem is running out of inodes",
     remedy=(
         Step(
-            "configure", "Find the directory with 'du --inodes -x / | sort -n | tail' and remove what it collects, often container layers."
+            "configure", "Remove what fills the largest directories, often container layers.", command="du --inodes -x / | sort -n | tail"
         ),
     ),
     references=("statvfs(3)",),
+    confirm=("df -i",),
 )
 def inodes(machine: Machine, params: Params) -> Findings:
     filesystems = need(machine.filesystems)
@@ -35,7 +38,14 @@ def inodes(machine: Machine, params: Params) -> Findings:
         # a /boot of its own holds some dozen files, and is made with few inodes
         if one.holds != ("/boot",) and need(one.free_inodes) < params.min_free:
             found, wanted = need(one.free_inodes), f">= {params.min_free}"
-            yield fail(f"{one.path} has few inodes left", code="few", found=found, wanted=wanted)
+            steps = (
+                Step(
+                    "configure",
+                    "Remove what fills the largest directories, often container layers.",
+                    f"du --inodes -x {one.path} | sort -n | tail",
+                ),
+            )
+            yield fail(f"{one.path} has {found} free inodes", code="few", found=found, wanted=wanted, remedy=steps)
 
 
 def _uncounted(one: Filesystem) -> bool:

@@ -1,32 +1,38 @@
 """Containers may lock too little memory for RDMA: NCCL's first collective over InfiniBand or RoCE ends with "Cannot allocate memory".
 
-Every buffer that a network card reads by itself is registered, and registered memory counts as locked. A container inherits
-the limit of its runtime's service, whatever a login shell says. A pod with CAP_IPC_LOCK is free of it, which is why some
-jobs work on such a node. Only hosts with an RDMA driver loaded are judged.
+Every buffer that a network card reads directly is registered, and registered memory counts as locked. A container inherits
+the limit of its runtime's service, whatever a login shell says. A pod with CAP_IPC_LOCK has no limit, which is why some
+jobs work on such a node. Only hosts with a loaded RDMA driver are checked.
 """
 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.words import size
 from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.daemons import processes
 
 
 class Params(NamedTuple):
+    """min_bytes: bytes that a container must be allowed to lock"""
+
     min_bytes: int = 64 * 1024**3
 
 
 @check(
-    title="Containers may lock as much memory as RDMA registers",
+    title="Containers may lock as much memory as RDMA needs",
     severity="warning",
     scope="fabric",
     since="0.1",
-    headline="Containers cannot lock as much memory as RDMA registers",
+    headline="Containers may lock too little memory for RDMA",
     remedy=(
-        Step("configure", "Set LimitMEMLOCK=infinity in a drop-in of the runtime's unit, then run 'systemctl daemon-reload'."),
-        Step("restart_service", "Restart the runtime."),
+        Step("configure", "Set LimitMEMLOCK=infinity in the unit of the container runtime."),
+        Step("restart_service", "Restart the container runtime."),
     ),
     references=("systemd.exec(5), LimitMEMLOCK", "NCCL documentation, troubleshooting: InfiniBand", "ibv_reg_mr(3)"),
+    confirm=("systemctl show -p LimitMEMLOCK containerd docker crio",),
 )
 def memlock(machine: Machine, kernel: Kernel, params: Params) -> Findings:
     if "ib_uverbs" not in need(kernel.loaded_modules):
@@ -34,4 +40,16 @@ def memlock(machine: Machine, kernel: Kernel, params: Params) -> Findings:
     limit = need(machine.memlock_bytes)
     if limit != -1 and limit < params.min_bytes:
         by = need(machine.memlock_origin)
-        yield fail(f"containers may lock {limit} bytes, wanted unlimited", code="low", found=f"{limit} bytes by {by}", wanted="unlimited")
+        text = f"containers may lock {size(limit)} (by {by})"
+        yield fail(text, code="low", found=f"{size(limit)} by {by}", wanted="unlimited", remedy=_steps(machine))
+
+
+def _steps(machine: Machine) -> tuple[Step, ...]:
+    """With the units of the runtimes that run; () where none is known."""
+    running = () if isinstance(machine.processes, Unread) else machine.processes
+    found = [one.unit for one in running if one.name in processes("runtime") and isinstance(one.unit, str) and one.unit]
+    units = dict.fromkeys(one.removesuffix(".service") for one in found)
+    return (
+        *(Step("configure", f"Set LimitMEMLOCK=infinity in the unit {one}.", f"systemctl edit {one}") for one in units),
+        *(Step("restart_service", f"Restart {one}.", f"systemctl restart {one}") for one in units),
+    )

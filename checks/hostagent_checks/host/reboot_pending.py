@@ -1,17 +1,19 @@
 """An update waits for a reboot. Until then new programs meet an old kernel or an old driver.
 
-Running jobs go on; what starts anew may fail, often days after the update. Drain the node and reboot it at a time of your
+Running jobs go on; what starts again may fail, often days after the update. Drain the node and reboot it at a time of your
 choice, before it chooses one, and never before the kernel it boots into has an nvidia module (see `kernel.next_has_module`).
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.words import first_of
 from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import REBOOT
 
 _NOT_YET = (
-    Step("install", "Do not reboot yet: give the kernel of the next boot an nvidia module first (see kernel.next_has_module)."),
-    Step("reboot", "Reboot the node."),
+    Step("install", "Do not reboot yet: first give the kernel of the next boot an nvidia module."),
+    REBOOT,
 )
 
 
@@ -21,15 +23,20 @@ _NOT_YET = (
     since="0.1",
     because=("driver.library_match", "kernel.next_has_module", "driver.reload_needed"),
     headline="An installed update waits for a reboot",
-    remedy=(Step("reboot", "Reboot the node."),),
+    remedy=(REBOOT,),
     references=("Debian Policy and update-notifier: /run/reboot-required",),
+    confirm=(
+        "cat /run/reboot-required.pkgs  # Debian, Ubuntu",
+        "needs-restarting -r  # RHEL",
+    ),
 )
 def reboot_pending(machine: Machine, kernel: Kernel) -> Findings:
     if need(machine.reboot_required):
         reasons = machine.reboot_reasons
-        by = "not said" if isinstance(reasons, Unread) else ", ".join(reasons) or "not said"
+        by = "" if isinstance(reasons, Unread) else first_of(reasons)
         remedy = _NOT_YET if _loses_the_driver(kernel) else ()
-        yield fail(f"a reboot is pending for: {by}", code="pending", found=by, wanted="none", remedy=remedy)
+        text = f"a reboot is pending, because of {by}" if by else "a reboot is pending"
+        yield fail(text, code="pending", found=by or "not said", wanted="none", remedy=remedy)
 
 
 def _loses_the_driver(kernel: Kernel) -> bool:

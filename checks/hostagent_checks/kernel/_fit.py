@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from hostagent.check import need
+from hostagent.check import Step, need
+from hostagent.derived.packaging import install, module_package
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import InstalledKernel, Kernel
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
-
-_DKMS = "Build it for that kernel: 'dkms install --force nvidia/<version> -k <kernel>'."
-_PACKAGE = "Install the module package of that kernel from the origin of the one that is there; build none beside a packaged or signed one."
 
 
 class Misfit(NamedTuple):
@@ -60,7 +60,7 @@ def _is_loaded(one: InstalledKernel, kernel: Kernel, driver: Driver) -> bool:
     )
 
 
-def mended_by(one: InstalledKernel, driver: Driver) -> str:
+def repaired_by(one: InstalledKernel, driver: Driver, packages: Packages | Unread, os: Os | Unread) -> tuple[Step, ...]:
     """DKMS builds where nothing but DKMS brings the module: a build beside a signed package hides the one that Secure Boot takes."""
     builds = () if isinstance(driver.dkms, Unread) else driver.dkms
     is_packaged = (
@@ -68,4 +68,9 @@ def mended_by(one: InstalledKernel, driver: Driver) -> str:
         or bool(one.nvidia_signer)
         or (not isinstance(one.nvidia_owner, Unread) and bool(one.nvidia_owner))
     )
-    return _DKMS if builds and not is_packaged else _PACKAGE
+    if builds and not is_packaged:
+        newest = builds[0]
+        command = f"dkms install --force {newest.module}/{newest.version} -k {one.release}"
+        return (Step("install", f"Build the module for kernel {one.release}.", command),)
+    name = module_package(packages, one.release)
+    return (Step("install", f"Install the module package of kernel {one.release}.", install(packages, os, (name,)) if name else ""),)

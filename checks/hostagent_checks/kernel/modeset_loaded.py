@@ -1,6 +1,7 @@
 """nvidia_modeset is not loaded: containers that ask for graphics or display get no /dev/nvidia-modeset. Compute does not need it."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.boot import load_at_boot
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 
@@ -12,12 +13,11 @@ from hostagent.facts.kernel import Kernel
     because=("driver.loaded",),
     headline="The module nvidia_modeset is not loaded",
     remedy=(
-        Step(
-            "configure",
-            "Where containers render, run 'nvidia-modprobe -m' and put 'nvidia-modeset' into /etc/modules-load.d/nvidia-modeset.conf.",
-        ),
+        load_at_boot("nvidia-modeset"),
+        Step("restart_service", "Load it now, if containers render graphics.", command="nvidia-modprobe -m"),
     ),
     references=("nvidia-modprobe(1)",),
+    confirm=("lsmod | grep nvidia_modeset",),
 )
 def modeset_loaded(kernel: Kernel, driver: Driver) -> Findings:
     if not need(driver.loaded):

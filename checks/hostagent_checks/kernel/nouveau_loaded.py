@@ -1,13 +1,17 @@
 """The kernel's own driver for NVIDIA GPUs, nouveau, is loaded: it holds the GPUs, and the nvidia module cannot bind them.
 
-Where it holds none of them it waits for a GPU that the nvidia module lets go of, and takes one at some boot: that warns. A display
-card that is too old for the driver is nouveau's by right, beside a GPU that works.
+Where it holds none of them it waits for a GPU that the nvidia module lets go of, and takes one at some boot: that warns. nouveau may
+have a display card that is too old for the driver if another GPU works.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.derived.boot import blacklist_nouveau
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import REBOOT
 from hostagent.knowledge.pci import is_display_card
 
 
@@ -15,29 +19,31 @@ from hostagent.knowledge.pci import is_display_card
     title="The nouveau driver is not loaded",
     severity="critical",
     since="0.1",
-    headline="The nouveau driver is loaded and holds GPUs",
+    headline="The nouveau driver is loaded and drives GPUs",
     remedy=(
-        Step(
-            "configure",
-            "Put 'blacklist nouveau' and 'options nouveau modeset=0' into /etc/modprobe.d/blacklist-nouveau.conf and rebuild the "
-            "initramfs ('update-initramfs -u' or 'dracut --force').",
-        ),
+        Step("configure", "Blacklist nouveau in /etc/modprobe.d/blacklist-nouveau.conf."),
+        Step("configure", "Rebuild the initramfs."),
         Step("reboot", "Reboot the node."),
     ),
     references=("NVIDIA Driver Installation Guide, section Disabling Nouveau",),
+    confirm=(
+        "lsmod | grep nouveau",
+        "lspci -k -d 10de:",
+    ),
 )
-def nouveau_loaded(kernel: Kernel, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
+def nouveau_loaded(kernel: Kernel, gpus: tuple[Gpu, ...], driver: Driver, packages: Packages | Unread) -> Findings:
     found = sorted({"nouveau", "nova_core"} & set(need(kernel.loaded_modules)))
     if not found:
         return
-    names = ", ".join(found)
+    names, steps = ", ".join(found), (*blacklist_nouveau(packages), REBOOT)
     held = [gpu for gpu in gpus if need(gpu.bound_to) in found]
     if held and any(gpu.in_nvml is True for gpu in gpus) and all(_is_display_card(gpu, driver) for gpu in held):
-        skip("nouveau has a display card that the driver does not have")
+        skip("nouveau drives a display card that is too old for NVIDIA's driver")
     if held or not gpus:
-        yield fail(f"{names} is loaded and holds the GPUs", code="loaded", found=found, wanted="not loaded")
+        yield fail(f"{names} is loaded and drives the GPUs", code="loaded", found=found, wanted="not loaded", remedy=steps)
     else:
-        yield warn(f"{names} is loaded and holds no GPU", code="idle", found=found, wanted="not loaded")
+        headline = "The nouveau driver is loaded, and waits for a GPU"
+        yield warn(f"{names} is loaded and drives no GPU", code="idle", found=found, wanted="not loaded", remedy=steps, headline=headline)
 
 
 def _is_display_card(gpu: Gpu, driver: Driver) -> bool:

@@ -1,27 +1,27 @@
-"""nvidia_peermem is not loaded though the profile wants it: network cards cannot reach GPU memory by the peer-memory path.
+"""nvidia_peermem is not loaded although the profile asks for it: network cards cannot reach GPU memory by the peer-memory path.
 
 NCCL then copies through host memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.boot import load_at_boot
 from hostagent.facts.kernel import Kernel
 from hostagent.profile import Profile
 
 
 @check(
-    title="The module nvidia_peermem is loaded where the profile wants it",
+    title="The module nvidia_peermem is loaded where the profile asks for it",
     severity="critical",
     scope="fabric",
     since="0.1",
     because=("driver.loaded",),
     headline="The module nvidia_peermem is not loaded",
     remedy=(
-        Step(
-            "configure", "Put 'nvidia-peermem' into /etc/modules-load.d/nvidia-peermem.conf; it needs the RDMA drivers to be loaded first."
-        ),
-        Step("restart_service", "Load it now.", command="modprobe nvidia-peermem"),
+        load_at_boot("nvidia-peermem"),
+        Step("restart_service", "Load it now, after the RDMA drivers.", command="modprobe nvidia-peermem"),
     ),
     references=("NVIDIA GPUDirect RDMA, section Using nvidia-peermem",),
+    confirm=("lsmod | grep nvidia_peermem",),
 )
 def peermem_loaded(kernel: Kernel, profile: Profile) -> Findings:
     if not profile.rdma.peermem:

@@ -35,7 +35,7 @@ def find_board(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform) -> Fou
             return Found(board, own, kinds.count(board.switch))
         if not board.switch and not kinds and own and (not need(platform.virtual) or need(fabric.nvlink5_managers)):
             return Found(board, own, 0)
-    return skip("this host has no board with NVSwitches, or one of a kind that is not known")
+    return skip("this host has no known board with NVSwitches")
 
 
 def sets(found: Found, platform: Platform) -> tuple[Set, ...]:

@@ -1,12 +1,16 @@
 """The packages of the fabric, which work at the loaded driver's version alone."""
 
+import re
 from collections.abc import Iterable
 
 from hostagent.check import Findings, Step, fail, need
+from hostagent.derived.packaging import install
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.packages import Package
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Package, Packages
 from hostagent.facts.unread import Unread
+from hostagent.facts.version import branch
 
 
 def named(packages: Iterable[Package], stems: Iterable[str]) -> tuple[Package, ...]:
@@ -21,28 +25,36 @@ def _stem(name: str) -> str:
     return stem if stem and last.isdigit() else name
 
 
-def other_versions(packages: Iterable[Package], driver: Driver, kernel: Kernel) -> Findings:
-    """A failure for each package that has not the loaded driver's version."""
+def other_versions(
+    packages: Iterable[Package], driver: Driver, kernel: Kernel, database: Packages, os: Os | Unread, *after: Step
+) -> Findings:
+    """A failure for each package of another version than the loaded driver; `after` is done when it is installed."""
     loaded = need(driver.loaded_version)
     for package in packages:
         if package.upstream != loaded:
-            remedy = _remedy(package, kernel)
+            remedy = _reboot(package, kernel)
             code = "reboot-pending" if remedy else "other-version"
             yield fail(
-                f"{package.name} {package.upstream}, driver {loaded}",
+                f"{package.name} is {package.upstream}, but driver {loaded} is loaded",
                 code=code,
                 found=package.upstream,
                 wanted=loaded,
-                remedy=remedy,
+                remedy=remedy or (*install_at(package.name, loaded, database, os), *after),
             )
 
 
-def _remedy(package: Package, kernel: Kernel) -> tuple[Step, ...]:
-    """After an upgrade a package has the version of the module on disk; () for the check's own remedy.
+def install_at(name: str, version: str, database: Packages, os: Os | Unread) -> tuple[Step, ...]:
+    """A package with a branch in its name is replaced with that of the other branch."""
+    renamed = re.sub(r"-\d{3}$", f"-{branch(version)}", name)
+    return (Step("install", f"Install {renamed} {version}.", install(database, os, (renamed,), version)),)
+
+
+def _reboot(package: Package, kernel: Kernel) -> tuple[Step, ...]:
+    """After an upgrade a package has the version of the module on disk; () where it has not.
 
     Taking the package back would leave it behind at the reboot that is due.
     """
     running = kernel.at(kernel.release)
     on_disk = running if isinstance(running, Unread) else running.nvidia_version
     is_pending = not isinstance(on_disk, Unread) and not isinstance(package.upstream, Unread) and on_disk == package.upstream
-    return (Step("reboot", "Reboot the node: the kernel module on disk has this version already."),) if is_pending else ()
+    return (Step("reboot", f"Reboot the node: the kernel module on disk is {on_disk} already."),) if is_pending else ()

@@ -4,6 +4,7 @@ A compute node of GB200 has GPUs on a fabric and runs none of it: its switches a
 """
 
 from hostagent.check import need, skip
+from hostagent.derived.words import counted
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
 
@@ -11,7 +12,7 @@ from hostagent.facts.nvswitch import Fabric
 def local_switches(fabric: Fabric) -> str:
     """What fabric this host has to run, in words; the check does not apply where it has none."""
     if switches := need(fabric.nvswitches):
-        return f"{len(switches)} NVSwitches"
+        return counted(len(switches), "NVSwitch")
     if bridges := need(fabric.nvlink5_managers):
         return f"NVLink 5 switches behind {', '.join(bridges)}"
     return skip("this host has no NVSwitch of its own")

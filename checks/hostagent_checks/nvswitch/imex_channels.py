@@ -1,6 +1,7 @@
-"""There is no IMEX channel device: a program has nothing to open through which it could share memory across nodes."""
+"""There is no IMEX channel device: programs cannot share memory across nodes."""
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.boot import write_line
 from hostagent.facts.nvswitch import Fabric
 from hostagent.profile import Profile
 
@@ -14,12 +15,20 @@ from ._imex import skip_unless_required
     since="0.1",
     headline="There is no IMEX channel",
     remedy=(
-        Step("configure", "Put 'options nvidia NVreg_CreateImexChannel0=1' into /etc/modprobe.d/nvidia-imex.conf, for every boot."),
+        Step(
+            "configure",
+            "Make the channel at each boot.",
+            command=write_line("/etc/modprobe.d/nvidia-imex.conf", "options nvidia NVreg_CreateImexChannel0=1"),
+        ),
         Step("restart_service", "Make the channel now.", command="nvidia-modprobe -i 0:1"),
     ),
     references=("NVIDIA IMEX Service Guide, section IMEX Channels",),
+    confirm=(
+        "ls -l /dev/nvidia-caps-imex-channels",
+        "grep imex /proc/devices",
+    ),
 )
 def imex_channels(fabric: Fabric, profile: Profile) -> Findings:
     skip_unless_required(profile)
     if not any(name.startswith("channel") for name in need(fabric.imex_channels)):
-        yield fail("no channel below /dev/nvidia-caps-imex-channels", code="none", found="none", wanted="channel0")
+        yield fail("/dev/nvidia-caps-imex-channels has no channel", code="none", found="none", wanted="channel0")

@@ -8,19 +8,23 @@ from ._imex import skip_unless_required
 
 
 @check(
-    title="IMEX knows the nodes of its domain",
+    title="IMEX has a list of the nodes of its domain",
     severity="critical",
     scope="fabric",
     since="0.1",
     owns=("Fabric.imex_nodes",),
-    headline="IMEX does not know the nodes of its domain",
+    headline="IMEX has no list of the nodes of its domain",
     remedy=(
-        Step("configure", "Write the addresses of all nodes of the rack, this one too, into /etc/nvidia-imex/nodes_config.cfg."),
+        Step("configure", "Write the addresses of all nodes of the rack into /etc/nvidia-imex/nodes_config.cfg."),
         Step("restart_service", "Restart IMEX.", command="systemctl restart nvidia-imex"),
     ),
     references=("NVIDIA IMEX Service Guide, section Node Configuration File",),
+    confirm=(
+        "cat /etc/nvidia-imex/nodes_config.cfg",
+        "nvidia-imex-ctl -N",
+    ),
 )
 def imex_configured(fabric: Fabric, profile: Profile) -> Findings:
     skip_unless_required(profile)
     if not need(fabric.imex_nodes):
-        yield fail("nodes_config.cfg names no node", code="empty", found="no node", wanted="the nodes of the domain")
+        yield fail("/etc/nvidia-imex/nodes_config.cfg names no node", code="empty", found="no node", wanted="the nodes of the domain")

@@ -15,11 +15,15 @@ from ._switches import runs
     scope="fabric",
     since="0.1",
     because=("nvswitch.imex_version", "nvswitch.imex_configured"),
-    headline="IMEX does not run",
+    headline="IMEX is not running",
     remedy=(Step("restart_service", "Start IMEX; its log is /var/log/nvidia-imex.log.", command="systemctl enable --now nvidia-imex"),),
     references=("NVIDIA IMEX Service Guide",),
+    confirm=(
+        "systemctl status nvidia-imex.service",
+        "nvidia-imex-ctl -N  # the state of each node of the domain",
+    ),
 )
 def imex_running(machine: Machine, profile: Profile) -> Findings:
     skip_unless_required(profile)
     if not runs(machine, IMEX_PROCESS):
-        yield fail("no nvidia-imex process", code="not-running", found="not running", wanted="running")
+        yield fail("there is no nvidia-imex process", code="not-running", found="not running", wanted="running")

@@ -1,31 +1,47 @@
-"""IMEX is of another version than the loaded driver: the daemon does not start, or its peers refuse it."""
+"""IMEX and the loaded driver have different versions: the daemon does not start, or its peers refuse it."""
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.driver import Driver
+from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import IMEX_PACKAGES
 from hostagent.profile import Profile
 
 from ._imex import skip_unless_required
-from ._packages import named
+from ._packages import install_at, named
 
 
 @check(
-    title="IMEX has the driver's version",
+    title="IMEX has the same version as the driver",
     severity="critical",
     scope="fabric",
     since="0.1",
-    headline="IMEX is {found}, the driver is {wanted}",
-    remedy=(Step("install", "Install nvidia-imex in exactly the driver's version on every node of the rack, and hold it."),),
+    headline="IMEX is {found}, but driver {wanted} is loaded",
+    remedy=(Step("install", "Install nvidia-imex in the driver's version on every node of the rack."),),
     references=("NVIDIA IMEX Service Guide, section Installation",),
+    confirm=(
+        "nvidia-imex --version",
+        "cat /sys/module/nvidia/version  # the loaded driver",
+    ),
 )
-def imex_version(packages: Packages, driver: Driver, profile: Profile) -> Findings:
+def imex_version(packages: Packages, driver: Driver, os: Os | Unread, profile: Profile) -> Findings:
     skip_unless_required(profile)
     found = named(need(packages.installed), IMEX_PACKAGES)
     if not found:
-        yield fail("nvidia-imex is not installed", code="missing", found="not installed", wanted="nvidia-imex")
+        loaded = driver.loaded_version
+        steps = install_at("nvidia-imex", loaded, packages, os) if not isinstance(loaded, Unread) else ()
+        headline = "IMEX is not installed"
+        yield fail(
+            "nvidia-imex is not installed", code="missing", found="not installed", wanted="nvidia-imex", remedy=steps, headline=headline
+        )
         return
     loaded = need(driver.loaded_version)
     for package in found:
         if package.upstream != loaded:
-            yield fail(f"{package.name} {package.upstream}, driver {loaded}", code="other-version", found=package.upstream, wanted=loaded)
+            steps = (
+                *install_at(package.name, loaded, packages, os),
+                Step("restart_service", "Restart IMEX.", "systemctl restart nvidia-imex"),
+            )
+            text = f"{package.name} is {package.upstream}, but driver {loaded} is loaded"
+            yield fail(text, code="other-version", found=package.upstream, wanted=loaded, remedy=steps)

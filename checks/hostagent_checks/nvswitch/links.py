@@ -14,6 +14,7 @@ from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.fabric import LINKS_OF, LINKS_OFF
+from hostagent.knowledge.ladder import RESET_ALL
 
 from ._board import find_board, sets
 
@@ -31,27 +32,31 @@ class _Links(NamedTuple):
     because=("nvswitch.board",),
     headline="NVLinks of the board's GPUs are down",
     remedy=(
-        Step("reset_gpu", "Reset all GPUs of the node together, or reboot it."),
+        RESET_ALL,
         Step("replace", "Have the board serviced.", if_back=True),
     ),
     references=("NVIDIA Fabric Manager User Guide, GPU Baseboard Topologies", "NVIDIA NVML API Reference, nvmlDeviceGetNvLinkState"),
+    confirm=(
+        "nvidia-smi nvlink -s",
+        "journalctl -b -u nvidia-fabricmanager.service",
+    ),
 )
 def links(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform, driver: Driver) -> Findings:
     found = find_board(fabric, gpus, platform)
     if any(not isinstance(gpu.bound_to, Unread) and gpu.bound_to == "vfio-pci" for gpu in found.gpus):
-        skip("virtual machines have GPUs of the board")
+        skip("virtual machines use GPUs of this board")
     here = sets(found, platform) or found.board.whole
     down = [one for one in (_links(gpu, max(row.links for row in here)) for gpu in found.gpus) if one and one.up < one.wanted]
     if down and (option := _switched_off(driver)):
         skip(f"the driver's option {option} switches links off")
     if len(down) == len(found.gpus) and len({(one.up, one.wanted) for one in down}) == 1:
-        down = [down[0]._replace(which=f"each of {len(down)} GPUs")]
+        down = [down[0]._replace(which=f"each of the {len(down)} GPUs")]
     for one in down:
-        yield fail(f"{one.which}: {one.up} NVLinks are up, wanted {one.wanted}", code="down", found=one.up, wanted=one.wanted)
+        yield fail(f"{one.which} has {one.up} NVLinks up, and should have {one.wanted}", code="down", found=one.up, wanted=one.wanted)
 
 
 def _links(gpu: Gpu, most: int) -> "_Links | None":
-    """None for a GPU with MIG, and for one that NVML lacks, which `gpu.count_agrees` tells."""
+    """None for a GPU with MIG, and for one that NVML does not list, which `gpu.count_agrees` reports."""
     is_lacking = isinstance(gpu.nvlinks, Unread) and gpu.nvlinks.why in NOT_APPLICABLE
     if is_lacking or (isinstance(gpu.mig, Mig) and gpu.mig.current):
         return None

@@ -22,12 +22,13 @@ from ._switches import local_switches
         ),
     ),
     references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
+    confirm=("systemctl is-enabled nvidia-fabricmanager.service",),
 )
 def manager_enabled(fabric: Fabric, services: Services) -> Findings:
     local_switches(fabric)
     unit = need(services.unit(MANAGER_UNIT))
     if not unit.exists:
-        skip(f"the host has no unit {MANAGER_UNIT}: a container may run the fabric manager")
+        skip(f"there is no unit {MANAGER_UNIT}: a container may run the fabric manager")
     if need(unit.masked):
         yield fail("the fabric manager's unit is masked", code="masked", found="masked", wanted="enabled")
     elif not need(unit.enabled):

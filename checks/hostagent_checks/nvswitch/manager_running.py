@@ -1,7 +1,7 @@
-"""The fabric manager does not run.
+"""The fabric manager is not running.
 
-Jobs that run go on, and the GPUs still show a completed fabric; yet the next GPU reset, the next fault of a link and the
-next boot find nobody, and CUDA fails with error 802. So what counts is the process, not the fabric's last state.
+Running jobs go on, and the GPUs still show a completed fabric; but after the next GPU reset, a fault of a link or the
+next boot nobody sets the fabric up, and CUDA fails with error 802. So what counts is the process, not the fabric's last state.
 """
 
 from hostagent.check import Findings, Step, check, fail
@@ -17,17 +17,21 @@ from ._switches import local_switches, runs
     severity="critical",
     since="0.1",
     because=("nvswitch.manager_version", "nvswitch.manager_installed", "nvswitch.nvlsm_running", "driver.loaded"),
-    headline="The fabric manager does not run",
+    headline="The fabric manager is not running",
     remedy=(
         Step(
             "restart_service",
-            "Start the fabric manager; if it ends again, its log says why.",
+            "Start the fabric manager; /var/log/fabricmanager.log says why it ended.",
             command="systemctl restart nvidia-fabricmanager",
         ),
     ),
     references=("NVIDIA Fabric Manager User Guide, section Fabric Manager Service",),
+    confirm=(
+        "systemctl status nvidia-fabricmanager.service",
+        "journalctl -b -u nvidia-fabricmanager.service",
+    ),
 )
 def manager_running(fabric: Fabric, machine: Machine) -> Findings:
     switches = local_switches(fabric)
     if not runs(machine, MANAGER_PROCESS):
-        yield fail(f"{switches} and no {MANAGER_PROCESS} process", code="not-running", found="not running", wanted="running")
+        yield fail(f"{switches}, but no {MANAGER_PROCESS} process", code="not-running", found="not running", wanted="running")

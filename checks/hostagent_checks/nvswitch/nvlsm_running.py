@@ -1,8 +1,13 @@
 """The subnet manager of NVLink 5 (nvlsm) does not run: the fabric manager cannot set routes, and CUDA fails with error 802."""
 
 from hostagent.check import Findings, Step, check, fail
+from hostagent.derived.packaging import install
+from hostagent.derived.words import first_of
 from hostagent.facts.host import Machine
 from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import NVLSM_PROCESS
 
 from ._switches import nvlink5_bridges, runs
@@ -13,16 +18,24 @@ from ._switches import nvlink5_bridges, runs
     severity="critical",
     since="0.1",
     because=("nvswitch.nvlsm_modules",),
-    headline="The subnet manager of NVLink 5 does not run",
+    headline="The subnet manager of NVLink 5 is not running",
     remedy=(
-        Step("install", "Install nvlsm and infiniband-diags."),
+        Step("install", "Install nvlsm and infiniband-diags, if they are missing."),
         Step("restart_service", "Restart the fabric manager, which starts it.", command="systemctl restart nvidia-fabricmanager"),
     ),
     references=("NVIDIA Fabric Manager User Guide, section NVLink Subnet Manager",),
+    confirm=(
+        "pgrep -a nvlsm",
+        "journalctl -b -u nvidia-fabricmanager.service",
+    ),
 )
-def nvlsm_running(fabric: Fabric, machine: Machine) -> Findings:
+def nvlsm_running(fabric: Fabric, machine: Machine, packages: Packages | Unread, os: Os | Unread) -> Findings:
     bridges = nvlink5_bridges(fabric)
     if not runs(machine, NVLSM_PROCESS):
-        yield fail(
-            f"NVLink 5 switches behind {', '.join(bridges)} and no nvlsm process", code="not-running", found="not running", wanted="running"
-        )
+        installed = () if isinstance(packages, Unread) or isinstance(packages.installed, Unread) else packages.installed
+        is_there = any(one.name == "nvlsm" for one in installed)
+        get = Step("install", "Install nvlsm and infiniband-diags.", install(packages, os, ("nvlsm", "infiniband-diags")))
+        restart = Step("restart_service", "Restart the fabric manager, which starts it.", "systemctl restart nvidia-fabricmanager")
+        steps = (restart,) if is_there else (get, restart)
+        text = f"there are NVLink 5 switches behind {first_of(bridges)}, but no nvlsm process"
+        yield fail(text, code="not-running", found="not running", wanted="running", remedy=steps)

@@ -8,6 +8,7 @@ from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import GpuEvents
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import REBOOT
 
 from ._switches import local_switches
 
@@ -16,12 +17,13 @@ from ._switches import local_switches
     title="The kernel log of this boot has no NVSwitch fault",
     severity="critical",
     since="0.1",
-    headline="{device} logged a fault of an NVSwitch: {found}",
+    headline="An NVSwitch logged a fault: {found}",
     remedy=(
-        Step("reboot", "Reset all GPUs and NVSwitches together, or reboot the node."),
+        REBOOT,
         Step("replace", "Have the baseboard serviced.", if_back=True),
     ),
     references=("NVIDIA Fabric Manager User Guide, section NVSwitch SXid Errors",),
+    confirm=("journalctl -k -g SXid",),
 )
 def sxid(events: GpuEvents, fabric: Fabric) -> Findings:
     faults = need(events.sxids)

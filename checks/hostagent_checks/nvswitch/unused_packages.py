@@ -15,20 +15,24 @@ from ._packages import named
 
 
 @check(
-    title="Packages of the fabric that nothing needs have the driver's version",
+    title="Unused fabric packages have the same version as the driver",
     severity="info",
     since="0.1",
-    headline="Packages of a fabric that this host does not have are of another version",
-    remedy=(Step("none", "Nothing; or remove them from hosts without NVSwitches."),),
+    headline="Unused fabric packages have another version than the driver",
+    remedy=(Step("none", "Nothing. Hosts without NVSwitches can do without them."),),
     references=("gpu-driver-container issue 735", "NVIDIA Fabric Manager User Guide, section Installing"),
+    confirm=(
+        "dpkg -l '*nvidia*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia*' | sort  # RHEL, SUSE",
+    ),
 )
 def unused_packages(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...], driver: Driver, profile: Profile) -> Findings:
     unused = () if has_board(fabric, gpus) else (*MANAGER_PACKAGES, *LIBRARY_PACKAGES)
     found = named(need(packages.installed), (*unused, *(() if profile.imex.required else IMEX_PACKAGES)))
     if not found:
-        skip("no package of the fabric is installed that nothing needs")
+        skip("no unused package of the fabric is installed")
     loaded = need(driver.loaded_version)
     for package in found:
         if need(package.upstream) != loaded:
-            text = f"{package.name} {package.upstream}, driver {loaded}; nothing here needs it"
+            text = f"{package.name} is {package.upstream}, driver {loaded} is loaded; nothing here needs the package"
             yield warn(text, code="other-version", found=package.upstream, wanted=loaded)

@@ -1,8 +1,9 @@
-"""The driver took an NVSwitch and could not start it: it is missing in the driver's own list."""
+"""The driver could not start an NVSwitch that it is bound to: the driver's own list does not have it."""
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nvswitch import Fabric
 from hostagent.knowledge.fabric import NVSWITCH_DRIVER
+from hostagent.knowledge.ladder import POWER_CYCLE
 
 
 @check(
@@ -12,10 +13,15 @@ from hostagent.knowledge.fabric import NVSWITCH_DRIVER
     because=("nvswitch.bound", "driver.loaded"),
     headline="The driver does not list an NVSwitch that PCI shows",
     remedy=(
-        Step("power_cycle", "Read the kernel log for nvidia-nvswitch; switch the chassis off and on."),
+        Step("drain_and_inspect", "Read what the driver logged.", command="journalctl -k -b -g nvidia-nvswitch"),
+        POWER_CYCLE,
         Step("replace", "Have the baseboard serviced.", if_back=True),
     ),
     references=("open-gpu-kernel-modules, procfs_nvswitch.c",),
+    confirm=(
+        "lspci -k -d 10de:",
+        "ls /proc/driver/nvidia-nvswitch/devices",
+    ),
 )
 def visible(fabric: Fabric) -> Findings:
     switches = [one for one in need(fabric.nvswitches) if need(one.bound_to) == NVSWITCH_DRIVER]
@@ -24,4 +30,4 @@ def visible(fabric: Fabric) -> Findings:
     listed = need(fabric.driver_nvswitches)
     for switch in switches:
         if switch.pci not in listed:
-            yield fail(f"{switch.pci} is missing in the driver's list of NVSwitches", code="missing", found="missing", wanted="listed")
+            yield fail(f"the driver does not list the NVSwitch {switch.pci}", code="missing", found="missing", wanted="listed")

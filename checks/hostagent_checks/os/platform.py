@@ -1,6 +1,6 @@
-"""The platform is recognised, and where it keeps the driver is not known: what has no place cannot be looked at.
+"""hostagent recognises this platform, but does not know where it keeps the driver, so it cannot look at it.
 
-The checks of these parts do not apply then, all others count. The host is unknown, never ready by what was not looked at.
+The checks of these parts do not apply then, all others count. The host is unknown: what was not looked at makes no host ready.
 """
 
 from hostagent.check import Findings, Step, check, need
@@ -9,21 +9,25 @@ from hostagent.facts.unread import Unread
 
 
 @check(
-    title="The places of the driver on this platform are known",
+    title="hostagent knows where this platform keeps the driver",
     severity="critical",
     since="0.1",
-    headline="Where this platform keeps its driver is not known to hostagent",
+    headline="hostagent does not know where this platform keeps its driver",
     remedy=(
         Step(
             "configure",
-            "Check GPU jobs by other means and turn this check off in the site file; or ask for the platform at the project's issues.",
+            "Check GPU jobs by other means, and turn this check off in the site file.",
         ),
     ),
     references=("Microsoft, GPU support in WSL", "NVIDIA Jetson Linux, Release Notes"),
+    confirm=(
+        "cat /etc/os-release",
+        "uname -r",
+    ),
 )
 def platform(platform: Platform) -> Findings:
     name, part = need(platform.name), need(platform.driver)
     if part.place == "?":
-        need(Unread("error", f"{name}: where it keeps the driver is not known"))
+        need(Unread("error", f"where {name} keeps the driver is not known"))
     return
     yield

@@ -13,13 +13,14 @@ from hostagent.facts.os import Os
     severity="info",
     since="0.1",
     headline="SELinux does not let containers use devices",
-    remedy=(
-        Step("configure", "Allow it, or give the GPU containers a label of their own.", command="setsebool -P container_use_devices on"),
-    ),
+    remedy=(Step("configure", "Allow it, or give the GPU containers their own label.", command="setsebool -P container_use_devices on"),),
     references=("NVIDIA Container Toolkit, troubleshooting: Insufficient Permissions", "container_selinux(8)"),
+    confirm=(
+        "getenforce",
+        "getsebool container_use_devices",
+        "ausearch -m avc -ts boot",
+    ),
 )
 def selinux_devices(os: Os) -> Findings:
     if need(os.selinux) == "enforcing" and not need(os.selinux_container_devices):
-        yield fail(
-            "SELinux is enforcing and container_use_devices is off, wanted on", code="container-use-devices-off", found="off", wanted="on"
-        )
+        yield fail("SELinux is enforcing, and container_use_devices is off", code="container-use-devices-off", found="off", wanted="on")

@@ -1,7 +1,7 @@
 """NVIDIA publishes no driver packages for this distribution or version.
 
-A driver of NVIDIA's cannot be installed as a package there. Where one of the distribution's own (Arch, Fedora's RPM Fusion, NixOS) or the
-.run installer's serves the GPUs now, this does not apply: its owner brings its fixes.
+NVIDIA's driver cannot be installed as a package there. Where one of the distribution's own (Arch, Fedora's RPM Fusion, NixOS) or the
+.run installer's serves the GPUs now, this does not apply: whoever packages it provides the fixes.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -20,25 +20,26 @@ from hostagent.knowledge.os import DISTRIBUTIONS, repository, versions
     remedy=(
         Step(
             "contact_owner",
-            "Move the node to a distribution that NVIDIA has a repository for: 'hostagent checks show os.supported' lists them.",
+            "Move the node to a distribution that NVIDIA has packages for.",
         ),
     ),
     references=("NVIDIA Driver Installation Guide, supported distributions", "os-release(5)"),
+    confirm=("cat /etc/os-release",),
 )
 def supported(os: Os, platform: Platform, driver: Driver) -> Findings:
     distribution = need(os.id)
     if need(platform.base) == "guest" or (need(platform.base) == "managed" and not versions(distribution)):
-        skip(f"{need(platform.name)} brings the driver")
+        skip(f"{need(platform.name)} provides the driver")
     if not repository(distribution, _version(os)) and _serves(driver):
         skip(f"NVIDIA has no repository for {distribution}, and a driver from elsewhere serves the GPUs")
     if not versions(distribution):
         known = ", ".join(one.id for one in DISTRIBUTIONS)
-        yield fail(f"distribution {distribution}, wanted one of {known}", code="other-distribution", found=distribution, wanted=known)
+        yield fail(f"NVIDIA has no packages for {distribution}", code="other-distribution", found=distribution, wanted=known)
         return
     version = need(os.version_id)
     if not repository(distribution, version):
         wanted = ", ".join(versions(distribution))
-        yield fail(f"{distribution} {version}, wanted one of {wanted}", code="other-version", found=version, wanted=wanted)
+        yield fail(f"NVIDIA has no packages for {distribution} {version}", code="other-version", found=version, wanted=wanted)
 
 
 def _version(os: Os) -> str:

@@ -5,7 +5,7 @@ from hostagent.derived.serving import Serving, is_in_force, serving
 from hostagent.facts.runtime import Handler, Launchers, Runtime
 from hostagent.profile import Profile
 
-_BY = {"profile": "the profile wants", "kubelet": "the kubelet asks", "use": "in use is", "none": "in use is"}
+_BY = {"profile": "the profile names", "kubelet": "the kubelet uses", "use": "in use:", "none": "in use:"}
 
 
 def who_serves(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Serving:
@@ -17,7 +17,7 @@ def skip_unserving(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: L
     """The check does not apply to a runtime that serves no jobs."""
     kind = profile.runtime.kind
     if kind not in ("auto", "any", runtime.kind):
-        skip(f"the profile wants {'no runtime' if kind == 'none' else kind}, not {runtime.key}")
+        skip(f"the profile asks for {'no runtime' if kind == 'none' else kind}, not for {runtime.key}")
     chosen = who_serves(runtimes, launchers, profile)
     if not chosen.has(runtime):
         names = ", ".join((*(one.key for one in chosen.runtimes), *chosen.missing)) or "none"

@@ -4,11 +4,15 @@ The toolkit writes its specification to /var/run/cdi. A runtime whose cdi_spec_d
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.words import first_of
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
+from ._steps import restart
+
+_ADD = Step("configure", "Add /var/run/cdi and /etc/cdi to cdi_spec_dirs (in Docker: cdi-spec-dirs).")
 
 
 @check(
@@ -17,10 +21,15 @@ from ._choice import skip_unserving
     since="0.1",
     headline="{device} does not read the directory of NVIDIA's CDI specification",
     remedy=(
-        Step("configure", "Add /var/run/cdi and /etc/cdi to cdi_spec_dirs (Docker: cdi-spec-dirs)."),
+        _ADD,
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Support for Container Device Interface",),
+    confirm=(
+        "containerd config dump | grep -n cdi_spec_dirs",
+        "docker info  # 'CDI spec directories'",
+        "crio status config | grep -A3 cdi",
+    ),
 )
 def cdi_directories(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
@@ -28,7 +37,9 @@ def cdi_directories(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: 
         skip(f"CDI is off in {runtime.key}")
     folders = {spec.path.rpartition("/")[0].replace("/var/run/", "/run/") for spec in need(cdi.specs) if not spec.error}
     if not folders:
-        skip("there is no CDI specification of NVIDIA's")
+        skip("NVIDIA has no CDI specification here")
     read = {folder.rstrip("/").replace("/var/run/", "/run/") for folder in need(runtime.cdi_spec_dirs)}
     if not folders & read:
-        yield fail("no specification where the runtime looks", code="not-read", found=tuple(sorted(read)), wanted=tuple(sorted(folders)))
+        steps = (_ADD, restart(runtime))
+        text = f"{runtime.key} does not read {first_of(sorted(folders))}"
+        yield fail(text, code="not-read", found=tuple(sorted(read)), wanted=tuple(sorted(folders)), remedy=steps)

@@ -10,6 +10,7 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import accepted_ones
+from ._steps import configure, restart
 
 
 @check(
@@ -18,16 +19,16 @@ from ._choice import accepted_ones
     since="0.1",
     headline="The container runtime does not resolve CDI devices",
     remedy=(
-        Step(
-            "configure",
-            "containerd: run 'nvidia-ctk runtime configure --runtime=containerd --cdi.enabled' (upgrade 1.6 first). Docker: add \"cdi\": "
-            'true to the "features" of /etc/docker/daemon.json by hand, because the command drops the others.',
-        ),
+        Step("configure", "Turn CDI on in the runtime's configuration."),
         Step("restart_service", "Restart the runtime."),
     ),
     references=(
         "NVIDIA Container Toolkit, Support for Container Device Interface",
         "containerd, CRI Plugin Config Guide",
+    ),
+    confirm=(
+        "containerd config dump | grep -n enable_cdi",
+        "docker info  # 'CDI spec directories'",
     ),
 )
 def cdi_enabled(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
@@ -35,4 +36,14 @@ def cdi_enabled(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Pr
         skip("the profile does not ask for CDI")
     for one in accepted_ones(runtimes, launchers, profile):
         if not need(one.cdi_enabled):
-            yield fail("CDI is not enabled", code="disabled", found=f"{one.key}: off", wanted="on")
+            steps = (*_steps(one), restart(one))
+            yield fail(f"CDI is off in {one.key}", code="disabled", found=f"{one.key}: off", wanted="on", remedy=steps)
+
+
+def _steps(runtime: Runtime) -> tuple[Step, ...]:
+    """Of daemon.json nvidia-ctk would drop the other features; containerd 1.6 has no CDI."""
+    if runtime.kind == "docker":
+        return (Step("configure", 'Add "cdi": true to the "features" of /etc/docker/daemon.json by hand.'),)
+    upgrade = isinstance(runtime.version, str) and runtime.version.startswith("1.6.")
+    first = (Step("configure", "Upgrade containerd first: version 1.6 has no CDI."),) if upgrade else ()
+    return (*first, configure(runtime, " --cdi.enabled"))

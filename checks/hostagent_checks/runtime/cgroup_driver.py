@@ -1,4 +1,4 @@
-"""The runtime manages cgroups beside systemd: two managers of one tree, and pods that die under memory pressure.
+"""The runtime and systemd both manage cgroups: two managers of one tree, and pods that die under memory pressure.
 
 On a host that systemd manages, the kubelet and the runtime both have to use the systemd driver. With cgroupfs in one of them pods are
 killed or not counted when resources get short; with different drivers they do not start. A kubelet that says cgroupfs itself has chosen
@@ -8,11 +8,12 @@ it: NVIDIA names that as a way to keep GPUs in containers over a reload of syste
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.serving import kubelets_of
 from hostagent.facts.host import Services
-from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.runtime import Kubelet, Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
+from ._steps import restart
 
 
 @check(
@@ -22,28 +23,44 @@ from ._choice import skip_unserving
     because=("runtime.handler_cgroup",),
     headline="{device} does not use the systemd cgroup driver",
     remedy=(
-        Step(
-            "configure",
-            'Set SystemdCgroup = true for runc and nvidia (CRI-O: cgroup_manager = "systemd"), and match the kubelet\'s cgroupDriver.',
-        ),
+        Step("configure", "Set the runtime's cgroup driver to systemd, for the runc entry and for the nvidia one."),
+        Step("configure", "Set the kubelet's cgroupDriver to systemd, too."),
         Step("restart_service", "Restart the runtime and the kubelet."),
     ),
     references=(
         "Kubernetes, Container Runtimes: cgroup drivers",
         "NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",
     ),
+    confirm=(
+        "containerd config dump | grep -n -i SystemdCgroup",
+        "docker info --format '{{.CgroupDriver}}'",
+        "crio status config | grep cgroup_manager",
+    ),
 )
 def cgroup_driver(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, services: Services, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     if runtime.key not in ("containerd", "crio", "k3s", "rke2"):
-        skip(f"{runtime.key} sets its driver by itself")
+        skip(f"{runtime.key} chooses its cgroup driver itself")
     driver = need(runtime.cgroup_driver)
     if not any(unit.exists for unit in need(services.units)):
         skip("systemd does not manage this host")
     kubelets = kubelets_of(runtime, launchers)
     if not kubelets:
-        skip("no kubelet asks this runtime")
+        skip("no kubelet uses this runtime")
     if driver == "cgroupfs" and all(not isinstance(one.cgroup_driver, Unread) and one.cgroup_driver == driver for one in kubelets):
-        skip("the kubelet says cgroupfs, too: they agree")
+        skip("the kubelet uses cgroupfs, too: they agree")
     if driver != "systemd":
-        yield fail("the runtime does not use systemd's cgroups", code="not-systemd", found=driver, wanted="systemd")
+        what = 'cgroup_manager = "systemd"' if runtime.key == "crio" else "SystemdCgroup = true for runc and nvidia"
+        steps = (
+            Step("configure", f"Set {what} in the configuration of {runtime.key}."),
+            *(Step("configure", f"Set cgroupDriver: systemd in the kubelet of {one.unit}.") for one in kubelets if _says_other(one)),
+            restart(runtime),
+            *(Step("restart_service", f"Restart {one.unit}.", f"systemctl restart {one.unit}") for one in kubelets),
+        )
+        text = f"{runtime.key} uses the {driver} cgroup driver on a host that systemd manages"
+        yield fail(text, code="not-systemd", found=driver, wanted="systemd", remedy=tuple(dict.fromkeys(steps)))
+
+
+def _says_other(kubelet: Kubelet) -> bool:
+    driver = kubelet.cgroup_driver
+    return not isinstance(driver, Unread) and driver not in ("", "systemd")

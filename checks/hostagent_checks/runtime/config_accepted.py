@@ -14,11 +14,17 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
+from ._steps import RESTART_CONTAINERD, restart
 
+#: The GPU Operator's toolkit does the same with RUNTIME_CONFIG_SOURCE=file.
 _OF_ONE_VERSION = (
-    "Make the drop-in anew from the main file: set RUNTIME_CONFIG_SOURCE=file in the GPU Operator's toolkit, or run 'nvidia-ctk runtime "
-    "configure --runtime=containerd --config-source=file'; or upgrade containerd. Then start it."
+    Step(
+        "configure", "Make the drop-in again, from the main file.", "nvidia-ctk runtime configure --runtime=containerd --config-source=file"
+    ),
+    RESTART_CONTAINERD,
 )
+#: What shows the same refusal.
+_SHOWS = {"docker": "dockerd --validate", "containerd": "containerd config dump"}
 
 
 @check(
@@ -27,13 +33,18 @@ _OF_ONE_VERSION = (
     since="0.1",
     headline="{device} refuses its configuration",
     remedy=(
-        Step("configure", "Correct the named file; 'containerd config dump' or 'dockerd --validate' shows the same refusal."),
+        Step("configure", "Correct the named file."),
         Step("restart_service", "Restart the runtime."),
     ),
     references=(
         "containerd, CRI Plugin Config Guide",
         "NVIDIA Container Toolkit issue 1430",
         "NVIDIA/aicr issue 1688, and containerd pull request 12891",
+    ),
+    confirm=(
+        "containerd config dump >/dev/null",
+        "dockerd --validate",
+        "journalctl -b -u containerd -u docker -u crio",
     ),
 )
 def config_accepted(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
@@ -44,5 +55,6 @@ def config_accepted(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: 
     if state == "rejected":
         error = need(runtime.error)
         code = "cri-refused" if error.startswith("invalid plugin config") else "rejected"
-        remedy = _OF_ONE_VERSION if error.startswith("drop-in config version") else ""
-        yield fail(f"{runtime.key} refuses its configuration", code=code, found=error, wanted="an accepted configuration", remedy=remedy)
+        shows = Step("configure", "Correct the named file until this shows no error.", _SHOWS.get(runtime.key, ""))
+        steps = _OF_ONE_VERSION if error.startswith("drop-in config version") else (shows, restart(runtime))
+        yield fail(f"{runtime.key} refuses its configuration", code=code, found=error, wanted="an accepted configuration", remedy=steps)

@@ -9,10 +9,11 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
+from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
 
 
 @check(
-    title="containerd's configuration says version 2 or 3",
+    title="containerd's configuration has version 2 or 3",
     severity="warning",
     since="0.1",
     because=("runtime.config_accepted",),
@@ -20,17 +21,20 @@ from ._choice import skip_unserving
     remedy=(
         Step(
             "configure",
-            "Run 'containerd config default' into a new file, carry your settings over, and configure the nvidia runtime again.",
+            "Write a new file, and move your settings into it.",
+            command="containerd config default > /etc/containerd/config.toml.new",
         ),
-        Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
+        CONFIGURE_CONTAINERD,
+        RESTART_CONTAINERD,
     ),
     references=("NVIDIA Container Toolkit issue 1430",),
+    confirm=("grep -n '^version' /etc/containerd/config.toml",),
 )
 def config_version(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     if runtime.key != "containerd":
-        skip(f"{runtime.key} writes its configuration itself, or has no version in it")
+        skip(f"{runtime.key} writes its configuration itself, or it has no version")
     if need(runtime.state) == "cri_disabled" or not need(runtime.config_files):
-        skip("CRI is off, or the built-in configuration is in force")
+        skip("CRI is off, or the built-in configuration is in use")
     if (version := need(runtime.config_version)) < 2:
-        yield fail("the configuration is version 1", code="version-1", found=version, wanted="2 or 3")
+        yield fail(f"{need(runtime.config_files)[0]} is version {version}", code="version-1", found=version, wanted="2 or 3")

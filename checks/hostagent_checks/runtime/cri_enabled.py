@@ -10,6 +10,11 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
+from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
+
+_TAKE_OUT = Step("configure", "Take cri out of disabled_plugins in /etc/containerd/config.toml.")
+#: nvidia-ctk copies it, and needs the version line to write anything that is read.
+_CGROUPS = Step("configure", "In the same file, set version = 2, and SystemdCgroup = true for runc if the kubelet uses systemd.")
 
 
 @check(
@@ -17,19 +22,20 @@ from ._choice import skip_unserving
     severity="critical",
     since="0.1",
     because=("runtime.config_accepted",),
-    headline="{device} does not serve CRI",
+    headline="CRI is off in {device}, so the kubelet cannot use it",
     remedy=(
-        Step(
-            "configure",
-            "Take cri out of disabled_plugins in /etc/containerd/config.toml and see that it says 'version = 2'; keep all else. Where "
-            "the kubelet uses systemd's cgroups, set SystemdCgroup = true in the options of runc: the next step copies it.",
-        ),
-        Step("configure", "Configure the nvidia runtime.", command="nvidia-ctk runtime configure --runtime=containerd"),
-        Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
+        _TAKE_OUT,
+        _CGROUPS,
+        CONFIGURE_CONTAINERD,
+        RESTART_CONTAINERD,
     ),
     references=(
         "NVIDIA Container Toolkit issue 1430",
         "Kubernetes, Container Runtimes",
+    ),
+    confirm=(
+        "grep -n disabled_plugins /etc/containerd/config.toml",
+        "ctr plugins list | grep cri",
     ),
 )
 def cri_enabled(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
@@ -37,4 +43,6 @@ def cri_enabled(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Laun
         skip(f"{runtime.key} has no CRI to switch off")
     skip_unserving(runtime, runtimes, launchers, profile)
     if need(runtime.state) == "cri_disabled":
-        yield fail("CRI is disabled", code="disabled", found="disabled_plugins names cri", wanted="the CRI plugin enabled")
+        yield fail(
+            "disabled_plugins of containerd names cri", code="disabled", found="disabled_plugins names cri", wanted="the CRI plugin enabled"
+        )

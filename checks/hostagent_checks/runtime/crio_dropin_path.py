@@ -6,6 +6,7 @@ runtime does not exist. Toolkit 1.19.1 has the right path. Where nothing else gi
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import ways
+from hostagent.derived.words import first_of
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
@@ -15,14 +16,14 @@ from ._choice import skip_unserving
 
 
 @check(
-    title="CRI-O's NVIDIA drop-in lies in crio.conf.d",
+    title="NVIDIA's drop-in for CRI-O is in crio.conf.d",
     severity="warning",
     since="0.1",
-    headline="CRI-O does not read NVIDIA's drop-in: it lies in the wrong directory",
+    headline="CRI-O does not read NVIDIA's drop-in: it is in the wrong directory",
     remedy=(
         Step(
             "configure",
-            "Write it where CRI-O reads it, and remove the file in /etc/crio/conf.d.",
+            "Write it where CRI-O reads it; then remove the file in /etc/crio/conf.d.",
             command="nvidia-ctk runtime configure --runtime=crio --drop-in-config=/etc/crio/crio.conf.d/99-nvidia.toml",
         ),
         Step("restart_service", "Restart CRI-O.", command="systemctl restart crio"),
@@ -31,6 +32,7 @@ from ._choice import skip_unserving
         "NVIDIA Container Toolkit, Release Notes 1.19.1",
         "CRI-O, crio.conf.d(5)",
     ),
+    confirm=("ls -l /etc/crio/conf.d /etc/crio/crio.conf.d",),
 )
 def crio_dropin_path(
     runtime: Runtime, runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers, toolkit: Toolkit, profile: Profile
@@ -41,7 +43,7 @@ def crio_dropin_path(
     files = need(runtime.unimported)
     if files:
         yield fail(
-            "a drop-in that CRI-O does not read",
+            f"CRI-O does not read {first_of(files)}",
             code="wrong-directory",
             found=files,
             wanted="/etc/crio/crio.conf.d",

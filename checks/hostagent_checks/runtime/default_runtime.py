@@ -8,23 +8,28 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
+from ._steps import restart
 
 
 @check(
-    title="The default runtime is the profile's",
+    title="The default runtime is the one that the profile names",
     severity="critical",
     since="0.1",
     because=("toolkit.installed", "runtime.config_accepted"),
-    headline="The default runtime of {device} is {found}, the profile wants {wanted}",
+    headline="The default runtime of {device} is {found}, the profile asks for {wanted}",
     remedy=(
         Step(
             "configure",
             "Set the default runtime, or change runtime.default_runtime in the profile.",
-            command="nvidia-ctk runtime configure --runtime=<runtime> --set-as-default",
         ),
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+    confirm=(
+        "containerd config dump | grep -n default_runtime_name",
+        "docker info --format '{{.DefaultRuntime}}'",
+        "crio status config | grep default_runtime",
+    ),
 )
 def default_runtime(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     want = profile.runtime.default_runtime
@@ -32,4 +37,8 @@ def default_runtime(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: 
         skip("the profile names no default runtime")
     skip_unserving(runtime, runtimes, launchers, profile)
     if (found := need(runtime.default_runtime)) != want:
-        yield fail("another default runtime", code="other", found=found, wanted=want)
+        usual = want == "nvidia" and runtime.key == runtime.kind
+        command = f"nvidia-ctk runtime configure --runtime={runtime.kind} --set-as-default" if usual else ""
+        steps = (Step("configure", f"Make {want} the default runtime of {runtime.key}, or change the profile.", command), restart(runtime))
+        text = f"the default runtime of {runtime.key} is {found}, the profile asks for {want}"
+        yield fail(text, code="other", found=found, wanted=want, remedy=steps)

@@ -1,4 +1,4 @@
-"""A drop-in hides what was changed in the main file later: an edit that has no effect.
+"""A drop-in hides what was changed in the main file later: the edit has no effect.
 
 'nvidia-ctk runtime configure' copies containerd's whole CRI section into /etc/containerd/conf.d/99-nvidia.toml. Whoever edits
 config.toml afterwards (pause image, registry, SELinux, cgroup driver) sees no change, because the drop-in is merged last. In
@@ -6,6 +6,7 @@ containerd 1.x the drop-in replaces the whole section, so keys it does not have 
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.words import first_of
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -16,19 +17,29 @@ from ._choice import skip_unserving
     title="No older drop-in hides settings of the main file",
     severity="warning",
     since="0.1",
-    headline="An older drop-in hides settings of {device}'s main file",
+    headline="An older drop-in hides settings of the main file of {device}",
     remedy=(
         Step(
             "configure",
-            "Configure the runtime again, which copies the section.",
+            "Configure the nvidia runtime again: that copies the section.",
             command="nvidia-ctk runtime configure --runtime=containerd",
         ),
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("NVIDIA Container Toolkit, Release Notes 1.18.0: drop-in files",),
+    confirm=(
+        "ls -lt /etc/containerd/config.toml /etc/containerd/conf.d",
+        "containerd config dump",
+    ),
 )
 def dropin_shadow(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     hidden = need(runtime.shadowed)
     if hidden:
-        yield fail("settings of the main file are hidden", code="shadowed", found=hidden[:5], wanted="none", evidence=hidden)
+        yield fail(
+            f"settings of the main file have no effect: {first_of(hidden)}",
+            code="shadowed",
+            found=first_of(hidden),
+            wanted="none",
+            evidence=hidden,
+        )

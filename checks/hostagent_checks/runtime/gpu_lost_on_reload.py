@@ -1,7 +1,7 @@
 """Running containers will lose their GPUs: "Failed to initialize NVML: Unknown Error" after a systemctl daemon-reload.
 
 In its legacy mode the toolkit adds the device nodes behind the runtime's back. With the systemd cgroup driver, systemd owns the device
-rules and writes them anew at each daemon-reload, without the GPUs. Package upgrades do that reload on their own. CDI, which the mode auto
+rules and writes them again at each daemon-reload, without the GPUs. Package upgrades do that reload on their own. CDI, which the mode auto
 uses, tells the runtime about the devices and is not affected.
 """
 
@@ -21,11 +21,15 @@ from ._choice import nvidia_handlers, skip_unserving
     remedy=(
         Step(
             "configure",
-            "Let the toolkit choose its mode, then start the containers again.",
+            "Let the toolkit choose its mode; containers that start from then on keep their GPUs.",
             command="nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto",
         ),
     ),
     references=("NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",),
+    confirm=(
+        "grep -n mode /etc/nvidia-container-runtime/config.toml",
+        "ls -l /dev/char | grep nvidia",
+    ),
 )
 def gpu_lost_on_reload(
     runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, toolkit: Toolkit, profile: Profile
@@ -34,4 +38,9 @@ def gpu_lost_on_reload(
     nvidia_handlers(runtime)
     mode, driver = need(toolkit.mode), need(runtime.cgroup_driver)
     if mode == "legacy" and driver == "systemd":
-        yield fail("containers lose GPUs when systemd reloads", code="legacy-systemd", found="legacy with systemd", wanted="auto, or cdi")
+        yield fail(
+            "the toolkit's legacy mode with systemd's cgroups: containers lose GPUs at a reload",
+            code="legacy-systemd",
+            found="legacy with systemd",
+            wanted="auto, or cdi",
+        )

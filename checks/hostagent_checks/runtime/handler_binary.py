@@ -2,30 +2,47 @@
 
 It happens when the toolkit was removed or moved and the runtime's configuration stayed, or when the GPU Operator's copy below
 /usr/local/nvidia/toolkit went away with its DaemonSet. The entry that jobs get (the one called nvidia, the default, or the only one)
-must have its program; another beside it fails those alone that ask for it by name. MicroK8s writes such an entry on every node.
+must have its program; any other entry affects only containers that ask for it by name. MicroK8s writes such an entry on every node.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.derived.packaging import reinstall
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Handler, Launchers, Runtime
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.packages import TOOLKIT_PACKAGES
 from hostagent.knowledge.runtimes import TEMPLATE_ENTRIES
 from hostagent.profile import Profile
 
 from ._choice import nvidia_handlers, skip_unserving
+from ._steps import restart
 
 
 @check(
-    title="The program of each NVIDIA runtime entry is there",
+    title="The program of each NVIDIA runtime entry exists",
     severity="critical",
     since="0.1",
     because=("toolkit.installed", "toolkit.binary"),
     headline="The program of an NVIDIA runtime entry of {device} does not exist",
     remedy=(
-        Step("install", "Install the toolkit again, or correct the path where the entry is written (a file, a flag of the daemon)."),
+        Step("install", "Install the toolkit again, or correct the path in the runtime's configuration."),
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+    confirm=(
+        "containerd config dump | grep -n BinaryName",
+        "docker info --format '{{json .Runtimes}}'",
+    ),
 )
-def handler_binary(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
+def handler_binary(
+    runtime: Runtime,
+    runtimes: tuple[Runtime, ...],
+    launchers: Launchers,
+    packages: Packages | Unread,
+    os: Os | Unread,
+    profile: Profile,
+) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     entries = nvidia_handlers(runtime)
     for handler in entries:
@@ -36,7 +53,10 @@ def handler_binary(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: L
                 continue
             report = fail if chosen else warn
             found = handler.binary or "no BinaryName"
-            yield report(f"the program of {handler.name} is missing", code="missing", found=found, wanted="an installed program")
+            command = reinstall(packages, os, TOOLKIT_PACKAGES) if found.startswith("/usr/bin/") else ""
+            steps = (Step("install", f"Install {found} again, or correct its path in {runtime.key}.", command), restart(runtime))
+            text = f"the program of the entry {handler.name} does not exist"
+            yield report(text, code="missing", found=found, wanted="an installed program", remedy=steps)
 
 
 def _works(handler: Handler) -> bool:

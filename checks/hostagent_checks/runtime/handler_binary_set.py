@@ -9,26 +9,34 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import nvidia_handlers, skip_unserving
+from ._steps import configure, restart
 
 
 @check(
-    title="Each runtime entry called nvidia starts the toolkit's program",
+    title="Each runtime entry called nvidia starts NVIDIA's program",
     severity="critical",
     since="0.1",
     because=("toolkit.installed", "toolkit.binary"),
-    headline="The nvidia entry of {device} does not start the toolkit's program",
+    headline="The nvidia entry of {device} does not start NVIDIA's program",
     remedy=(
         Step(
             "configure",
-            "Set options.BinaryName = \"/usr/bin/nvidia-container-runtime\" in the entry, or run 'nvidia-ctk runtime configure'.",
+            "Configure the nvidia runtime again.",
+            command="nvidia-ctk runtime configure --runtime=<containerd, docker or crio>",
         ),
         Step("restart_service", "Restart the runtime."),
     ),
     references=("NVIDIA Container Toolkit, Installation Guide: configuring containerd",),
+    confirm=(
+        "containerd config dump | grep -n BinaryName",
+        "docker info --format '{{json .Runtimes}}'",
+    ),
 )
 def handler_binary_set(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     for handler in nvidia_handlers(runtime):
         if "nvidia" not in handler.binary:
             found = handler.binary or "the default program"
-            yield fail(f"{handler.name} does not start the toolkit", code="other-program", found=found, wanted="nvidia-container-runtime")
+            steps = (configure(runtime), restart(runtime))
+            text = f"the entry {handler.name} starts {found}"
+            yield fail(text, code="other-program", found=found, wanted="nvidia-container-runtime", remedy=steps)

@@ -2,7 +2,7 @@
 
 runc then says "expected cgroupsPath to be of format slice:prefix:name for systemd cgroups", or puts the container where the kubelet
 does not count it. 'nvidia-ctk runtime configure' on a host without a config.toml writes an nvidia entry without SystemdCgroup. What
-counts is the kubelet's cgroupDriver; where it does not say one, the default runtime in force, which newer kubelets ask for theirs. A
+counts is the kubelet's cgroupDriver; where it has none, the default runtime in use, which newer kubelets ask for theirs. A
 built-in entry that no pod uses says nothing, nor does one for untrusted pods.
 """
 
@@ -12,18 +12,23 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import nvidia_handlers, skip_unserving
+from ._steps import restart
 
 
 @check(
     title="NVIDIA runtime entries use the kubelet's cgroup driver",
     severity="critical",
     since="0.1",
-    headline="The nvidia entry of {device} does not use the kubelet's cgroup driver",
+    headline="The nvidia entry of {device} and the kubelet use different cgroup drivers",
     remedy=(
-        Step("configure", "Set SystemdCgroup in the options of the nvidia entry to the kubelet's."),
+        Step("configure", "Give the nvidia entry the kubelet's cgroup driver (SystemdCgroup in its options)."),
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("Kubernetes, Configuring a cgroup driver", "Kubernetes, Container Runtimes: cgroup drivers"),
+    confirm=(
+        "containerd config dump | grep -n -i SystemdCgroup",
+        "grep cgroupDriver /var/lib/kubelet/config.yaml",
+    ),
 )
 def handler_cgroup(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
@@ -39,4 +44,7 @@ def handler_cgroup(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: L
             continue
         found = "systemd" if need(handler.systemd_cgroup) else "cgroupfs"
         if found != wanted:
-            yield fail("two cgroup drivers", code="differs", found=f"{handler.name}: {found}", wanted=f"{owner}: {wanted}")
+            value = "true" if wanted == "systemd" else "false"
+            steps = (Step("configure", f"Set SystemdCgroup = {value} in the options of {handler.name}."), restart(runtime))
+            text = f"the entry {handler.name} uses {found}, but {owner} uses {wanted}"
+            yield fail(text, code="differs", found=f"{handler.name}: {found}", wanted=f"{owner}: {wanted}", remedy=steps)

@@ -9,6 +9,7 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
+from ._steps import CONFIGURE_CONTAINERD, RESTART_CONTAINERD
 
 
 @check(
@@ -17,13 +18,20 @@ from ._choice import skip_unserving
     since="0.1",
     headline="A runtime entry of {device} has no runtime_type",
     remedy=(
-        Step("configure", "Add runtime_type = \"io.containerd.runc.v2\" to the runc entry, and run 'nvidia-ctk runtime configure' again."),
-        Step("restart_service", "Restart the runtime."),
+        Step("configure", 'Add runtime_type = "io.containerd.runc.v2" to the runc entry.'),
+        CONFIGURE_CONTAINERD,
+        RESTART_CONTAINERD,
     ),
     references=("NVIDIA Container Toolkit issue 1956",),
+    confirm=("containerd config dump | grep -n runtime_type",),
 )
 def handler_type(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     for handler in need(runtime.handlers):
         if not handler.runtime_type:
-            yield fail(f"{handler.name} has no runtime_type", code="empty", found=f"{handler.name}: empty", wanted="io.containerd.runc.v2")
+            yield fail(
+                f"the entry {handler.name} has no runtime_type",
+                code="empty",
+                found=f"{handler.name}: empty",
+                wanted="io.containerd.runc.v2",
+            )

@@ -6,6 +6,7 @@ of the other version was left behind.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.words import first_of
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -13,18 +14,22 @@ from ._choice import skip_unserving
 
 
 @check(
-    title="NVIDIA entries stand where this containerd reads them",
+    title="NVIDIA entries are where this containerd reads them",
     severity="warning",
     since="0.1",
-    headline="NVIDIA entries stand where this containerd does not read them",
+    headline="NVIDIA entries are where this containerd does not read them",
     remedy=(
-        Step("configure", "Move the named tables below the name that fits the file's version line ('containerd config migrate' does it)."),
+        Step("configure", "Move the named tables to the plugin name of the file's version.", command="containerd config migrate"),
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("containerd 2.0, Release Notes: configuration version 3",),
+    confirm=(
+        "grep -n -E '^version|plugins' /etc/containerd/config.toml /etc/containerd/conf.d/*.toml",
+        "containerd --version",
+    ),
 )
 def misplaced_table(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     tables = need(runtime.misplaced)
     if tables:
-        yield fail("tables that containerd does not read", code="misplaced", found=tables, wanted="none")
+        yield fail(f"containerd does not read {first_of(tables)}", code="misplaced", found=first_of(tables), wanted="none")

@@ -1,6 +1,6 @@
 """The runtime that serves jobs gives containers no GPU: pods with the nvidia runtime class stay in ContainerCreating.
 
-The words are: no runtime for "nvidia" is configured; or, in Docker: unknown or invalid runtime name: nvidia. GPUs reach containers in
+The error is: no runtime for "nvidia" is configured; or, in Docker: unknown or invalid runtime name: nvidia. GPUs reach containers in
 several ways, and each counts only where this runtime can use it: a runtime entry called nvidia in the effective configuration; the
 toolkit's hook, which Docker runs for --gpus and CRI-O by a file in its hook directories; CDI that is switched on, with a specification
 of nvidia-ctk or of the running device plugin in a directory that the runtime reads; the socket of the DRA driver; the Operator's NRI
@@ -19,29 +19,39 @@ from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._choice import accepted_ones
+from ._steps import by_snap, configure, restart
 
 _WANTED = {"handler": "a runtime called nvidia", "either": "a runtime called nvidia, or CDI with a specification"}
 _HANDLERS = ("handler", "hook")
 #: Where the runtime writes its configuration itself, and nvidia-ctk's edits have no effect; else the name that nvidia-ctk knows.
 _REMEDIES = {
-    **dict.fromkeys(
-        ("k3s", "rke2"),
-        "Install the toolkit and restart k3s (or rke2): it looks for nvidia-container-runtime as it starts. Do not edit its config.toml.",
+    **{
+        key: (
+            Step("install", "Install the NVIDIA Container Toolkit, if it is not."),
+            Step("restart_service", f"Restart {key}: it looks for the toolkit as it starts.", f"systemctl restart {unit}"),
+        )
+        for key, unit in (("k3s", "k3s"), ("rke2", "rke2-agent"))
+    },
+    "microk8s": (Step("configure", "Add the nvidia runtime to MicroK8s.", "microk8s enable nvidia"),),
+    "docker by snap": (
+        Step("configure", "Correct what the snap's log names.", "snap logs docker.nvidia-container-toolkit"),
+        Step("restart_service", "Restart Docker; the snap reads nothing of /etc/docker.", "snap restart docker"),
     ),
-    "microk8s": "Add the nvidia entry to /var/snap/microk8s/current/args/containerd-template.toml, or run 'microk8s enable nvidia'.",
-    "docker by snap": "See 'snap logs docker.nvidia-container-toolkit', mend what it names, and run 'snap restart docker'. The snap reads "
-    "/var/snap/docker/current/config/daemon.json, and nothing of /etc/docker.",
-    "k0s": "Write the nvidia entry into a file of /etc/k0s/containerd.d and restart k0s.",
+    "k0s": (
+        Step("configure", "Write the nvidia entry into a file of /etc/k0s/containerd.d."),
+        Step("restart_service", "Restart k0s.", "systemctl restart k0sworker"),
+    ),
 }
 _CRIO_DROP_IN = "/etc/crio/crio.conf.d/99-nvidia.toml"
+#: They wrote specifications here, and do not serve.
 _PLUGINS = (
-    "A device plugin, a DRA driver or the GPU Operator wrote specifications here and does not serve: look at its pods on this node. On a "
-    "node that they left, remove their files of /var/run/cdi and run 'nvidia-ctk runtime configure' for its runtime."
+    Step("configure", "Look at this node's pods of the device plugin, the DRA driver or the GPU Operator."),
+    Step("configure", "If they have left this node, remove their files from /var/run/cdi."),
 )
-
+#: What they give does not reach containers of this runtime.
 _SERVING = (
-    "A device plugin or a DRA driver serves on this node, and what it gives does not reach containers of this runtime: look at the log of "
-    "its pod, and whether it writes its specification into a directory that the runtime reads."
+    Step("configure", "Read the log of this node's device plugin or DRA driver pod."),
+    Step("configure", "Let it write its CDI specification where the runtime reads it."),
 )
 
 
@@ -61,7 +71,7 @@ _SERVING = (
     ),
     headline="The container runtime gives containers no GPU",
     remedy=(
-        Step("configure", "Configure the runtime (containerd, docker, crio).", command="nvidia-ctk runtime configure --runtime=<runtime>"),
+        Step("configure", "Configure the nvidia runtime.", command="nvidia-ctk runtime configure --runtime=<containerd, docker or crio>"),
         Step("restart_service", "Restart the runtime."),
     ),
     references=(
@@ -70,28 +80,32 @@ _SERVING = (
         "NVIDIA Container Toolkit, Installation Guide: configuring containerd",
         "NVIDIA GPU Operator, Container Device Interface and Node Resource Interface plugin support",
     ),
+    confirm=(
+        "containerd config dump | grep -n -i nvidia",
+        "docker info --format '{{json .Runtimes}}'",
+        "nvidia-ctk cdi list",
+    ),
 )
 def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers, toolkit: Toolkit, profile: Profile) -> Findings:
     kind, access = profile.runtime.kind, profile.runtime.access
     if kind == "none" or access == "cdi":
-        skip("the profile wants no nvidia runtime")
+        skip("the profile asks for no nvidia runtime")
     for one in accepted_ones(runtimes, launchers, profile):
         found = ways(one, cdi, launchers, toolkit)
         if access == "handler":
             found = tuple(word for word in found if word in _HANDLERS)
         if not found:
             names = ", ".join(handler.name for handler in need(one.handlers)) or "none"
-            usual = f"Run '{_configure(one)}', restart {one.key} and run this check again."
-            owners = _PLUGINS if any(spec.kind not in ("", CTK_KIND) for spec in need(cdi.specs)) else ""
-            owners = _SERVING if _is_plugged(one, launchers) else owners
+            usual = (_configure(one), restart(one))
+            left = any(spec.kind not in ("", CTK_KIND) for spec in need(cdi.specs))
+            owners = _SERVING if _is_plugged(one, launchers) else (*_PLUGINS, *usual) if left else ()
             yield fail(
-                f"{one.key} gives containers no GPU",
+                f"{one.key} gives containers no GPU: its entries are {names}",
                 code="absent",
                 found=f"{one.key}: {names}",
                 wanted=_WANTED[access],
                 about=one.key,
-                remedy=owners or _REMEDIES.get(_brought_by(one), usual),
-                action="configure",
+                remedy=owners or _REMEDIES.get("docker by snap" if by_snap(one) else one.key, usual),
             )
 
 
@@ -101,13 +115,8 @@ def _is_plugged(one: Runtime, launchers: Launchers) -> bool:
     return one.cdi_enabled is True and any("/device-plugins/" in path or "/plugins/" in path for path in sockets)
 
 
-def _configure(one: Runtime) -> str:
+def _configure(one: Runtime) -> Step:
     """nvidia-ctk's command; where it wrote CRI-O's drop-in to a directory that CRI-O does not read, it has to be told which."""
     elsewhere = one.kind == "crio" and not isinstance(one.unimported, Unread) and one.unimported
     where = f" --drop-in-config={_CRIO_DROP_IN}" if elsewhere else ""
-    return f"nvidia-ctk runtime configure --runtime={one.kind}{where}"
-
-
-def _brought_by(runtime: Runtime) -> str:
-    files = () if isinstance(runtime.config_files, Unread) else runtime.config_files
-    return "docker by snap" if any(path.startswith("/var/snap/docker/") for path in files) else runtime.key
+    return configure(one, where)

@@ -13,26 +13,30 @@ from ._choice import nvidia_handlers, skip_unserving
 
 
 @check(
-    title="NVIDIA runtime entries start the toolkit of the profile's owner",
+    title="NVIDIA runtime entries start the toolkit that the profile names",
     severity="warning",
     part="",
     since="0.1",
-    headline="NVIDIA runtime entries start the toolkit of another owner than the profile's",
+    headline="NVIDIA runtime entries start a toolkit of another owner than the profile names",
     remedy=(
         Step(
             "contact_owner",
-            "Keep one owner: set toolkit.enabled=false in the GPU Operator's values and run 'nvidia-ctk runtime configure', or set "
-            "toolkit.owner in the profile.",
+            "Keep one owner: set toolkit.owner in the profile, or toolkit.enabled=false in the GPU Operator.",
         ),
     ),
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),
+    confirm=(
+        "containerd config dump | grep -n BinaryName",
+        "ls -l /usr/local/nvidia/toolkit /usr/bin/nvidia-container-runtime",
+    ),
 )
 def operator_owned(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     if profile.toolkit.owner in ("provider", "any"):
-        skip(f"the profile gives the toolkit to {'the provider' if profile.toolkit.owner == 'provider' else 'any owner'}")
+        skip(f"the profile leaves the toolkit to {'the provider' if profile.toolkit.owner == 'provider' else 'any owner'}")
     for handler in nvidia_handlers(runtime):
         owner = "container" if handler.binary.startswith("/usr/local/nvidia/toolkit/") else "host"
         if owner != profile.toolkit.owner:
             found = f"{handler.name}: {handler.binary or 'default'} ({owner})"
-            yield fail("a toolkit of another owner", code=f"owned-by-{owner}", found=found, wanted=profile.toolkit.owner)
+            text = f"the entry {handler.name} starts a toolkit of the {owner}, the profile names the {profile.toolkit.owner}"
+            yield fail(text, code=f"owned-by-{owner}", found=found, wanted=profile.toolkit.owner)

@@ -16,8 +16,12 @@ from hostagent.profile import Profile
 from ._choice import who_serves
 
 _PODMAN = (
-    "For podman make a CDI specification: 'systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service'. Where jobs need a "
-    "daemon, install containerd, Docker or CRI-O."
+    Step(
+        "configure",
+        "Make a CDI specification: podman then gives containers GPUs.",
+        "systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service",
+    ),
+    Step("install", "If jobs need a runtime with a daemon, install containerd, Docker or CRI-O."),
 )
 
 
@@ -28,27 +32,33 @@ _PODMAN = (
     headline="No container runtime serves jobs",
     remedy=(
         Step("install", "Install containerd, Docker or CRI-O, and enable its service."),
-        Step("configure", "Configure it (containerd, docker, crio).", command="nvidia-ctk runtime configure --runtime=<runtime>"),
+        Step(
+            "rerun",
+            "Configure the nvidia runtime in it, then run hostagent again.",
+            command="nvidia-ctk runtime configure --runtime=<containerd, docker or crio>",
+        ),
     ),
     references=(
         "NVIDIA Container Toolkit, Installation Guide: configuring containerd",
         "Kubernetes, KubeletConfiguration: containerRuntimeEndpoint",
     ),
+    confirm=("systemctl status containerd docker crio",),
 )
 def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
     kind = profile.runtime.kind
     if kind == "none":
-        skip("the profile wants no container runtime")
+        skip("the profile asks for no container runtime")
     chosen = who_serves(runtimes, launchers, profile)
     for key in chosen.missing:
         yield fail(
-            f"the kubelet asks {key} for containers, which is not installed",
+            f"the kubelet uses {key}, which is not installed",
             code="kubelets-absent",
             found=_found(runtimes),
             wanted=key,
-            evidence=tuple(f"{one.unit} asks {need(one.endpoint)}" for one in need(launchers.kubelets) if need(one.runtime) == key),
-            remedy=f"Install {key}, or set the kubelet's containerRuntimeEndpoint to the runtime that is to serve it.",
+            evidence=tuple(f"{one.unit} uses {need(one.endpoint)}" for one in need(launchers.kubelets) if need(one.runtime) == key),
+            remedy=f"Install {key}, or set the kubelet's containerRuntimeEndpoint to another runtime.",
             action="install",
+            headline=f"The kubelet uses {key}, which is not installed",
         )
     if chosen.runtimes or chosen.missing:
         return
@@ -58,12 +68,13 @@ def present(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profi
         yield _another(kind, runtimes)
         return
     installed = [one for one in runtimes if is_there(one)]
-    message = "no container runtime is in use" if installed and chosen.by == "none" else "no container runtime"
+    is_idle = installed and chosen.by == "none"
+    message = "no container runtime is in use" if is_idle else "no container runtime is installed"
     wanted = "containerd, docker or crio in use" if chosen.by == "none" else kind
-    remedy = ""
+    remedy: tuple[Step, ...] = ()
     if chosen.by == "none" and "podman" in need(launchers.programs):
         remedy = _PODMAN
-    yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy, action="install")
+    yield fail(message, code="absent", found=_found(runtimes), wanted=wanted, remedy=remedy)
 
 
 def _another(kind: str, runtimes: tuple[Runtime, ...]) -> Finding:
@@ -89,5 +100,5 @@ def _found(runtimes: tuple[Runtime, ...]) -> tuple[str, ...]:
 def _state(runtime: Runtime) -> str:
     state = runtime.state
     if isinstance(state, Unread):
-        return "has not started yet" if state.why == "not-running" else "its configuration cannot be read"
+        return "has not started yet" if state.why == "not-running" else "configuration could not be read"
     return state

@@ -14,9 +14,12 @@ from hostagent.knowledge.runtimes import CRI_DOCKERD
 from hostagent.profile import Profile
 
 from ._choice import serving_ones
+from ._steps import unit_of
 
-_SHIM = "See 'systemctl status cri-docker.service cri-docker.socket' and 'journalctl -b -u cri-docker', mend what they name, then start it."
-_UNITS = {"rke2": "rke2-agent", "microk8s": "snap.microk8s.daemon-containerd", "k0s": "k0sworker"}
+_SHIM = (
+    Step("restart_service", "Read why cri-dockerd ended.", "journalctl -b -u cri-docker"),
+    Step("restart_service", "Start cri-dockerd.", "systemctl restart cri-docker.socket cri-docker.service"),
+)
 
 
 @check(
@@ -24,36 +27,47 @@ _UNITS = {"rke2": "rke2-agent", "microk8s": "snap.microk8s.daemon-containerd", "
     severity="critical",
     since="0.1",
     because=("runtime.config_accepted",),
-    headline="The container runtime does not run",
-    remedy=(Step("restart_service", "Read its journal, remove the cause, then start it."),),
+    headline="The container runtime is not running",
+    remedy=(Step("restart_service", "Read its journal, correct what that names, and start it."),),
     references=("Kubernetes, Container Runtimes",),
+    confirm=(
+        "systemctl status containerd docker crio",
+        "journalctl -b -u containerd -u docker -u crio",
+    ),
 )
 def service_running(
     runtimes: tuple[Runtime, ...], launchers: Launchers, services: Services, machine: Machine, profile: Profile
 ) -> Findings:
     for one in serving_ones(runtimes, launchers, profile):
         if not need(one.running) and one.key == "docker" and _waits(services, machine):
-            yield warn("docker starts when somebody asks it", code="on-demand", found="docker.socket listens", wanted="running")
+            yield warn(
+                "docker is not running yet: it starts when a client connects",
+                code="on-demand",
+                found="docker.socket listens",
+                wanted="running",
+            )
         elif not need(one.running):
-            unit = _UNITS.get(one.key, one.key)
-            remedy = f"See 'systemctl status {unit}' and 'journalctl -b -u {unit}', mend what they name, then start it."
+            unit = unit_of(one)
+            steps = (
+                Step("restart_service", f"Read why {one.key} ended, and correct it.", f"journalctl -b -u {unit}"),
+                Step("restart_service", f"Start {one.key}.", f"systemctl restart {unit}"),
+            )
             yield fail(
-                f"{one.key} does not run",
+                f"{one.key} is not running",
                 code="stopped",
                 found=f"{one.key}: stopped",
                 wanted="running",
-                remedy=remedy,
-                action="restart_service",
+                remedy=steps,
                 about=one.key,
             )
         elif one.key == "docker" and (dead := _unheard(one, launchers)):
             yield fail(
-                f"nobody listens on {dead}, where the kubelet asks for Docker",
+                f"nobody listens on {dead}, through which the kubelet uses Docker",
                 code="no-shim",
                 found=dead,
                 wanted="cri-dockerd listens",
                 remedy=_SHIM,
-                action="restart_service",
+                headline="cri-dockerd is not running, through which the kubelet uses Docker",
             )
 
 

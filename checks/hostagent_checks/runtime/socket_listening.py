@@ -9,6 +9,7 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
 from ._choice import skip_unserving
+from ._steps import restart, unit_of
 
 
 @check(
@@ -16,15 +17,23 @@ from ._choice import skip_unserving
     severity="warning",
     since="0.1",
     because=("runtime.service_running", "runtime.config_accepted"),
-    headline="{device} does not listen on its socket",
-    remedy=(
-        Step("configure", "Compare the grpc address in the runtime's configuration with its clients' endpoint, and read its journal."),
-    ),
+    headline="{device} runs, but does not listen on its socket",
+    remedy=(Step("configure", "Compare the runtime's address in its configuration with the kubelet's endpoint."),),
     references=("Kubernetes, Container Runtimes",),
+    confirm=(
+        "ss -lx | grep -E 'containerd|docker|crio'",
+        "crictl info",
+    ),
 )
 def socket_listening(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     if not need(runtime.running):
-        skip(f"{runtime.key} does not run")
+        skip(f"{runtime.key} is not running")
     if not need(runtime.socket_listening):
-        yield fail("nobody listens on the socket", code="not-listening", found=need(runtime.socket), wanted="a listening socket")
+        unit, socket = unit_of(runtime), need(runtime.socket)
+        steps = (
+            Step("configure", f"Compare {socket} with the endpoint of the kubelet and of other clients."),
+            Step("restart_service", f"Read what {runtime.key} logged.", f"journalctl -b -u {unit}"),
+            restart(runtime),
+        )
+        yield fail(f"nobody listens on {socket}", code="not-listening", found=socket, wanted="a listening socket", remedy=steps)

@@ -1,10 +1,11 @@
-"""A drop-in with an NVIDIA entry that nothing imports: it was written and is never read.
+"""Nothing imports a drop-in with an NVIDIA entry: it was written and is never read.
 
 containerd reads drop-ins only through the imports line of its main file. The toolkit writes that line unless the main file has no
 version line; tools that rewrite config.toml remove it.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.words import first_of
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
 
@@ -18,10 +19,14 @@ from ._choice import skip_unserving
     because=("runtime.cri_enabled",),
     headline="{device} does not import a drop-in with an NVIDIA entry",
     remedy=(
-        Step("configure", 'Add imports = ["/etc/containerd/conf.d/*.toml"] to /etc/containerd/config.toml, or remove the file.'),
+        Step("configure", 'Add imports = ["/etc/containerd/conf.d/*.toml"] to /etc/containerd/config.toml.'),
         Step("restart_service", "Restart containerd.", command="systemctl restart containerd"),
     ),
     references=("NVIDIA Container Toolkit issue 1430",),
+    confirm=(
+        "grep -n imports /etc/containerd/config.toml",
+        "ls -l /etc/containerd/conf.d",
+    ),
 )
 def unimported_dropin(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
@@ -29,4 +34,4 @@ def unimported_dropin(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers
         skip(f"{runtime.key} has no imports")
     files = need(runtime.unimported)
     if files:
-        yield fail("drop-ins that nothing imports", code="not-imported", found=files, wanted="none")
+        yield fail(f"nothing imports {first_of(files)}", code="not-imported", found=first_of(files), wanted="none")

@@ -1,6 +1,6 @@
-"""The runtime's version could not be read, and an older one that it may be would read its configuration otherwise.
+"""The runtime's version could not be read, and an older version would read its configuration differently.
 
-The rest of the report judges it by the newest rules that are known. An older version may ignore the tables that give containers a GPU,
+The rest of the report uses the newest rules that are known. An older version may ignore the tables that give containers a GPU,
 or refuse the file.
 """
 
@@ -12,20 +12,16 @@ from ._choice import skip_unserving
 
 
 @check(
-    title="The runtime's version leaves no question open",
+    title="The runtime's version is known where it matters",
     severity="warning",
     since="0.1",
     headline="The version of {device} is not known, and it matters",
-    remedy=(
-        Step(
-            "rerun", "See which version the runtime's program prints, and 'containerd config dump' or 'docker info' for what is in force."
-        ),
-    ),
+    remedy=(Step("rerun", "Find out the runtime's version, and what it uses: 'containerd config dump', 'docker info'."),),
     references=("containerd, CRI Plugin Config Guide",),
+    confirm=("containerd --version; dockerd --version; crio --version",),
 )
 def version_matters(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Profile) -> Findings:
     skip_unserving(runtime, runtimes, launchers, profile)
     if need(runtime.judged_as) == "older-differs":
-        yield fail(
-            "an older version would read its files otherwise", code="unknown-version", found="an unknown version", wanted="a known one"
-        )
+        text = f"an older {runtime.key} would read its configuration differently"
+        yield fail(text, code="unknown-version", found="an unknown version", wanted="a known one")

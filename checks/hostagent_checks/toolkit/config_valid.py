@@ -1,7 +1,7 @@
-"""The toolkit's config.toml cannot be read by it: the nvidia runtime refuses every container.
+"""The toolkit cannot read its config.toml: the nvidia runtime refuses every container.
 
 `nvidia-container-runtime` and its hook read /etc/nvidia-container-runtime/config.toml at each container start and exit with
-an error where it is no TOML or names a mode they do not know.
+an error if it is not TOML or names a mode that they do not know.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
@@ -18,15 +18,16 @@ _MODES = ("auto", "cdi", "csv", "jit-cdi", "legacy")
     remedy=(
         Step(
             "configure",
-            "Correct the named line, or write a new file.",
+            "Correct the file, or write a new one.",
             command="nvidia-ctk config default --output=/etc/nvidia-container-runtime/config.toml",
         ),
     ),
     references=("NVIDIA Container Toolkit, Configuring the NVIDIA Container Runtime",),
+    confirm=("nvidia-ctk config >/dev/null  # names the line that it cannot read",),
 )
 def config_valid(toolkit: Toolkit) -> Findings:
     path = need(toolkit.config_path)
     if error := need(toolkit.config_error):
-        yield fail(f"{path} cannot be read", code="unreadable", found=error, wanted="TOML of the toolkit")
+        yield fail(f"the toolkit cannot read {path}", code="unreadable", found=error, wanted="TOML of the toolkit")
     elif (mode := need(toolkit.mode)) not in _MODES:
-        yield fail(f"{path} names a mode that does not exist", code="unknown-mode", found=mode, wanted=", ".join(_MODES))
+        yield fail(f"{path} names the mode {mode}, which does not exist", code="unknown-mode", found=mode, wanted=", ".join(_MODES))

@@ -1,4 +1,4 @@
-"""The NVIDIA Container Toolkit is missing or installed in part: no container on this host gets a GPU.
+"""The NVIDIA Container Toolkit is missing or incomplete: no container on this host gets a GPU.
 
 Runtimes reach GPUs through the toolkit's programs, as a runtime called nvidia or through CDI specifications that its base
 package writes. A host that uses CDI alone needs the base package and no other; all else needs the four packages.
@@ -7,12 +7,18 @@ GPUs reach containers in other ways alone: by a provider's mounts, the DRA drive
 always or never instead.
 """
 
+from collections.abc import Sequence
+
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.derived.access import ways
+from hostagent.derived.packaging import install
 from hostagent.derived.serving import is_in_force, serving
 from hostagent.facts.cdi import Cdi
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
 from hostagent.profile import Profile
 
@@ -27,22 +33,57 @@ _WITHOUT = {"mounts", "dra"}
     severity="critical",
     since="0.1",
     headline="The NVIDIA Container Toolkit is not installed",
-    remedy=(Step("install", "Install the toolkit's four packages in one version from NVIDIA's toolkit repository."),),
+    remedy=(Step("install", "Install the NVIDIA Container Toolkit from NVIDIA's repository."),),
     references=("NVIDIA Container Toolkit, Installing the NVIDIA Container Toolkit",),
+    confirm=(
+        "dpkg -l '*nvidia-container*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia-container*'  # RHEL, SUSE",
+    ),
 )
-def installed(toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> Findings:
+def installed(
+    toolkit: Toolkit,
+    runtimes: tuple[Runtime, ...],
+    launchers: Launchers,
+    cdi: Cdi,
+    database: Packages | Unread,
+    os: Os | Unread,
+    profile: Profile,
+) -> Findings:
     skip_unneeded(profile)
     packages = need(toolkit.packages)
     if not packages and need(toolkit.operator_version):
-        skip("the GPU Operator owns the toolkit: toolkit.operator_owner judges that")
+        skip("the GPU Operator owns the toolkit; toolkit.operator_owner checks that")
     if not packages and not need(toolkit.binaries):
         _skip_unused(toolkit, runtimes, launchers, cdi, profile)
-        yield fail("the toolkit is not installed", code="not-installed", found="no package and no program of it", wanted="installed")
+        steps = _steps(TOOLKIT_PACKAGES[2:3], "", database, os)
+        yield fail(
+            "neither packages nor programs of the toolkit are installed",
+            code="not-installed",
+            found="no package and no program of it",
+            wanted="installed",
+            remedy=steps,
+        )
     missing = [name for name in TOOLKIT_PACKAGES if packages and all(one.name != name for one in packages)]
     if TOOLKIT_BASE in missing:
-        yield fail("the toolkit's programs are not installed", code="no-base", found=f"no {TOOLKIT_BASE}", wanted=TOOLKIT_BASE)
+        steps = _steps([TOOLKIT_BASE], _version(toolkit), database, os)
+        yield fail(
+            "the toolkit's programs are not installed", code="no-base", found=f"no {TOOLKIT_BASE}", wanted=TOOLKIT_BASE, remedy=steps
+        )
     elif missing and profile.runtime.access != "cdi":
-        yield warn("the toolkit is installed in part", code="incomplete", found=f"no {', no '.join(missing)}", wanted="all four packages")
+        steps = _steps(missing, _version(toolkit), database, os)
+        text, headline = f"the toolkit lacks {', '.join(missing)}", "The NVIDIA Container Toolkit is not installed completely"
+        found = f"no {', no '.join(missing)}"
+        yield warn(text, code="incomplete", found=found, wanted="all four packages", remedy=steps, headline=headline)
+
+
+def _version(toolkit: Toolkit) -> str:
+    """That of the packages that are there: all four have one."""
+    return "" if isinstance(toolkit.version, Unread) else toolkit.version
+
+
+def _steps(names: Sequence[str], version: str, database: Packages | Unread, os: Os | Unread) -> tuple[Step, ...]:
+    text = f"Install {', '.join(names)}{f' {version}' if version else ''} from NVIDIA's repository."
+    return (Step("install", text, install(database, os, names, version)),)
 
 
 def _skip_unused(toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> None:

@@ -1,6 +1,6 @@
 """The toolkit is set to its legacy mode: containers lose their GPUs when systemd reloads.
 
-The legacy hook adds device nodes behind the container runtime's back. With the systemd cgroup driver a `systemctl daemon-reload`
+The legacy hook adds device nodes without telling the container runtime. With the systemd cgroup driver a `systemctl daemon-reload`
 drops them, and NVML in the container answers "Unknown Error" from then on. The mode is deprecated. Where this host really
 loses GPUs by it, `runtime.gpu_lost_on_reload` says so.
 """
@@ -14,12 +14,17 @@ from hostagent.facts.toolkit import Toolkit
     severity="info",
     since="0.1",
     headline="The toolkit uses its legacy mode",
-    remedy=(Step("configure", "Set it back.", command="nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto"),),
+    remedy=(
+        Step(
+            "configure", "Let the toolkit choose its mode.", command="nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto"
+        ),
+    ),
     references=(
         "NVIDIA Container Toolkit, Troubleshooting: containers losing access to GPUs",
         "NVIDIA Container Toolkit, Release Notes: deprecation of the legacy mode",
     ),
+    confirm=("grep -n mode /etc/nvidia-container-runtime/config.toml",),
 )
 def legacy_mode(toolkit: Toolkit) -> Findings:
     if (mode := need(toolkit.mode)) == "legacy":
-        yield fail("the toolkit is in legacy mode", code="legacy", found=mode, wanted="auto")
+        yield fail("config.toml sets the deprecated legacy mode", code="legacy", found=mode, wanted="auto")

@@ -9,8 +9,8 @@ from hostagent.facts.toolkit import Toolkit
 from hostagent.profile import Profile
 
 _OTHER = (
-    "Set toolkit.owner: container (or any) in the profile where the GPU Operator is to own it; else set toolkit.enabled=false in its "
-    "values and install the host's packages."
+    Step("configure", "If the GPU Operator is to own the toolkit, set 'toolkit.owner: container' in the profile."),
+    Step("install", "If not, set toolkit.enabled=false in the GPU Operator, and install the host's packages."),
 )
 
 
@@ -20,8 +20,13 @@ _OTHER = (
     part="",
     since="0.1",
     headline="The toolkit has two owners: packages of the host and the GPU Operator",
-    remedy=(Step("contact_owner", "Keep one: set toolkit.enabled=false in the GPU Operator's values, or remove the host's packages."),),
+    remedy=(Step("contact_owner", "Keep one: set toolkit.enabled=false in the GPU Operator, or remove the host's packages."),),
     references=("NVIDIA GPU Operator, Installing: common chart customization options",),
+    confirm=(
+        "ls -l /usr/local/nvidia/toolkit",
+        "dpkg -l '*nvidia-container*'  # Debian, Ubuntu",
+        "rpm -qa '*nvidia-container*'  # RHEL, SUSE",
+    ),
 )
 def operator_owner(toolkit: Toolkit, profile: Profile) -> Findings:
     operators = need(toolkit.operator_version)
@@ -37,4 +42,6 @@ def operator_owner(toolkit: Toolkit, profile: Profile) -> Findings:
         )
     elif operators and profile.toolkit.owner == "host":
         found = f"the GPU Operator's {operators}"
-        yield fail("the GPU Operator owns the toolkit", code="other-owner", found=found, wanted="the host's", remedy=_OTHER)
+        headline = "The GPU Operator owns the toolkit, the profile names the host"
+        text = "the GPU Operator owns the toolkit, the profile names the host"
+        yield fail(text, code="other-owner", found=found, wanted="the host's", remedy=_OTHER, headline=headline)

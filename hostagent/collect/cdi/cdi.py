@@ -120,7 +120,8 @@ def _missing(source: Source, paths: tuple[str, ...], allowed: Allowance) -> "tup
 
 
 def resolve(specs: Iterable[CdiSpec]) -> "tuple[tuple[str, ...], tuple[str, ...]]":
-    """Names that resolve, and what does not for it is defined twice: cache.go of the CDI library, refresh().
+    """The device names that a runtime resolves, and those that it drops because one directory defines them twice:
+    cache.go of the CDI library, refresh().
 
     A later directory hides an earlier one. Within one directory a second definition is a conflict, which takes the
     name away, also from another directory.

@@ -84,7 +84,7 @@ def parse_events(lines: Iterable[str], times: Iterable[Seconds] = ()) -> Events:
 
 
 class _Faults:
-    """Faults in the order in which each began; one that comes again after it was ended begins anew."""
+    """Faults in the order in which each began; one that comes back after its end begins again."""
 
     def __init__(self) -> None:
         self._found: list[Xid] = []

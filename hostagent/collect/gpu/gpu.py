@@ -146,7 +146,7 @@ def _nvml(source: Source) -> _Nvml:
 
 
 def _placed(found: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] | Unread]") -> _Nvml:
-    """A GPU that is being lost may not say where it is: then its UUID or minor in /proc does, or that only one is left."""
+    """A failing GPU may not report its PCI address. Match it by UUID or minor number; if one GPU and one address remain, pair them."""
     at, unplaced = dict(found.at), dict(found.unplaced)
     for index, answers in found.unplaced.items():
         for address in sorted(addresses - set(at)):
@@ -161,7 +161,7 @@ def _placed(found: _Nvml, addresses: set[str], rows: "dict[str, dict[str, str] |
 
 
 def _nowhere(unplaced: dict[int, nvml.Answers], missing: int) -> "Unread | None":
-    """What the GPUs without an answer of their own share with those that NVML cannot place."""
+    """Why the GPUs that NVML could not locate have no NVML facts."""
     if not unplaced:
         return None
     odd = Unread("error", "nvml pci: taken or no address")

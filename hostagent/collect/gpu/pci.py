@@ -56,7 +56,7 @@ def parse_hex(text: str, where: str) -> "int | Unread":
 
 
 def scan(source: Source) -> "tuple[Function, ...] | Unread":
-    """The functions whose class is a GPU's, and those whose class or vendor cannot be told. One read a function."""
+    """The functions whose class is a GPU's, and those whose class or vendor cannot be read."""
     names = source.listdir(DEVICES)
     if isinstance(names, Unread):
         return names

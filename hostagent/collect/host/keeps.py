@@ -4,7 +4,7 @@ from hostagent.source.keep import Keep
 
 #: Of a command line where a configuration is, and where the kubelet asks for containers: flags that are followed by a path.
 _PATHS = ("--config", "--config-file", "-c", "--config-dir", "--container-runtime-endpoint")
-#: And what dockerd and the kubelet are told beside their files: flags that are followed by words of their documents.
+#: And what dockerd and the kubelet are told in addition to their files: flags that are followed by words of their documents.
 _WORDS = ("--add-runtime", "--cgroup-driver", "--default-runtime", "--exec-opt", "--host", "-H")
 FLAGS = (*_PATHS, *_WORDS)
 PROCESSES = Keep("arguments", (*_PATHS, *(f"{flag}#" for flag in _WORDS), "--docker!"))

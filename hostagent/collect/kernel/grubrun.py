@@ -24,7 +24,7 @@ class Given(NamedTuple):
 
     environment: "Mapping[str, str]"  # of grubenv
     bls: tuple[MenuEntry, ...] = ()  # in blscfg's order
-    custom: tuple[Statement, ...] = ()  # of custom.cfg beside it
+    custom: tuple[Statement, ...] = ()  # of custom.cfg in the same directory
 
 
 class Menu(NamedTuple):

@@ -83,7 +83,7 @@ def parse_configured(text: str) -> "bool | Unread":
 
 
 def parse_imex_nodes(text: str) -> tuple[str, ...]:
-    r"""Addresses of an IMEX nodes file: one a line, comments after ``#``.
+    r"""Addresses of an IMEX nodes file: one per line, comments after ``#``.
 
     >>> parse_imex_nodes("# rack 4\n10.0.0.1\n10.0.0.2  # node 2\n\n")
     ('10.0.0.1', '10.0.0.2')

@@ -38,7 +38,7 @@ def parse_ini(text: str) -> "Iterator[tuple[str, dict[str, str]]]":
 
 @stops_at_unread
 def read_streams(source: Source) -> tuple[tuple[str, str], ...]:
-    """The enabled streams, one file a module."""
+    """The enabled streams, one file per module."""
     streams = []
     for path in paths_in(source, _MODULES):
         if path.endswith(".module"):

@@ -115,7 +115,7 @@ def read_status(source: Source) -> "tuple[Record, ...] | Unread":
 
 
 def read_interrupted(source: Source) -> "bool | Unread":
-    """What dpkg has not yet merged into its status lies beside it as numbered files; they stay when it is killed."""
+    """What dpkg has not yet merged into its status is in numbered files next to it; they stay when it is killed."""
     names = source.listdir("/var/lib/dpkg/updates", absent=())
     return then(names, lambda found: any(name.isdecimal() for name in found))
 

@@ -15,7 +15,7 @@ from hostagent.source.keep import Keep
 
 PREFERENCES_DIR = "/etc/apt/preferences.d"
 _PINS, _MENTION = Keep("stanzas", ("package", "pin=version ", "pin-priority")), Keep("matches", ("(?i:nvidia|cuda)",))
-#: A package a line, and nothing beside it; dnf 5's are tables.
+#: One package per line, and nothing else; dnf 5's are tables.
 _LOCKS = Keep("matches", (r"^[^\S\n]*[^\s#!;\[]\S*[^\S\n]*$",))
 _LOCK_TABLES = Keep("toml", ("packages/name", *(f"packages/conditions/{key}" for key in ("key", "comparator", "value"))))
 _LOCK_STANZAS = Keep("settings", ("solvable_name", "version"))

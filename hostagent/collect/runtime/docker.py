@@ -32,7 +32,7 @@ class Docker(NamedTuple):
     said: frozenset[str] = frozenset()  # keys of the file that have a flag, too
 
 
-#: Flag to the key of daemon.json that may not stand beside it (moby, daemon/config: findConfigurationConflicts).
+#: Flag to the key of daemon.json that may not be set as well (moby, daemon/config: findConfigurationConflicts).
 _FLAGS = {
     "--add-runtime": "runtimes",
     "--default-runtime": "default-runtime",

@@ -166,7 +166,7 @@ class Kubelets:
 
 
 def _by_flag(said: _Said) -> str:
-    """No file counts beside it, whether it can be read or not; "" without one."""
+    """No other file counts then, whether it can be read or not; "" without one."""
     return K3S_DOCKER if said.of("--docker") else parse_endpoint(said.of(_ENDPOINT)) if said.of(_ENDPOINT) else ""
 
 

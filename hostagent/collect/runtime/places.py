@@ -61,7 +61,7 @@ PLACES = (
     ),
 )  # fmt: skip
 _DAEMONS = {kind: units("runtime")[kind] for kind in ("containerd", "docker", "crio")}
-#: dockerd starts a containerd of its own where the host has none: a part of docker, not a runtime beside it.
+#: dockerd starts a containerd of its own where the host has none: a part of docker, not a second runtime.
 _OF_DOCKER = ("/run/docker/", "/var/run/docker/")
 
 

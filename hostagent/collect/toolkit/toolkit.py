@@ -191,7 +191,7 @@ def _binary_version(source: Source, packaged: "str | Unread", binaries: "tuple[t
 
 @stops_at_unread
 def _found(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Where daemons look for a program, or beside the programs of a Kubernetes distribution, which its own unpacks as it first starts."""
+    """Where daemons look for a program, or next to the programs of a Kubernetes distribution, which its own unpacks as it first starts."""
     folders = tuple(dict.fromkeys(posixpath.dirname(path) for place in PLACES for path in place.binaries))
     found = tuple(name for name in names if need(binary_exists(source, name)) or _is_beside(source, name, folders))
     return found or tuple(name for name in names if name == "runc" and _comes_with_first_start(source))

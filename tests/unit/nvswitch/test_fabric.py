@@ -143,5 +143,5 @@ def test_a_package_is_found_with_and_without_a_branch_in_its_name():
 
 
 def test_a_host_says_which_switches_it_has():
-    assert local_switches(fabric(HGX)) == "1 NVSwitches"
+    assert local_switches(fabric(HGX)) == "1 NVSwitch"
     assert local_switches(fabric(B200)) == "NVLink 5 switches behind mlx5_0"

@@ -1,0 +1,69 @@
+"""Steps that change what the next boot loads, with this host's own commands filled in."""
+
+from typing import NamedTuple
+
+from hostagent.derived.packaging import initramfs, install, install_headers, module_package
+from hostagent.facts.driver import Driver
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
+from hostagent.facts.unread import Unread
+from hostagent.steps import Step
+
+NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
+
+
+def rebuild_initramfs(packages: "Packages | Unread", release: str = "") -> Step:
+    """Of one kernel, or of all; without a command where the package database does not say which tool there is."""
+    command = initramfs(packages, release)
+    named = "" if command else " ('update-initramfs' or 'dracut')"
+    return Step("configure", f"Rebuild the initramfs{f' of kernel {release}' if release else ''}{named}.", command)
+
+
+def blacklist_nouveau(packages: "Packages | Unread") -> tuple[Step, ...]:
+    """Both names of the driver stay: nova_core is its successor, and loads where it is built."""
+    lines = r"blacklist nouveau\nblacklist nova_core\noptions nouveau modeset=0\n"
+    return (
+        Step("configure", "Blacklist nouveau.", f"printf '{lines}' > {NOUVEAU_FILE}"),
+        rebuild_initramfs(packages),
+    )
+
+
+def write_line(path: str, line: str) -> str:
+    """The command that writes a file of one line."""
+    return f"echo '{line}' > {path}"
+
+
+def load_at_boot(module: str) -> Step:
+    """``nvidia-uvm`` into modules-load.d(5)."""
+    return Step("configure", f"Let each boot load {module}.", write_line(f"/etc/modules-load.d/{module}.conf", module))
+
+
+def build_module(kernel: Kernel, packages: "Packages | Unread", os: "Os | Unread", release: str, when: str = "") -> tuple[Step, ...]:
+    """DKMS builds the module for this kernel; its headers come first where they are not known to be there."""
+    one = kernel.at(release)
+    build = Step("install", "Build the module; make.log below /var/lib/dkms says why if that fails.", f"dkms autoinstall -k {release}")
+    if not isinstance(one, Unread) and not isinstance(one.headers, Unread) and one.headers:
+        return (build,)
+    text = f"{when}install the headers of kernel {release}."
+    return (Step("install", text[0].upper() + text[1:], install_headers(packages, os, release)), build)
+
+
+class Parts(NamedTuple):
+    """What says where the modules of this host's kernels come from."""
+
+    kernel: Kernel
+    driver: Driver
+    packages: "Packages | Unread"
+    os: "Os | Unread"
+
+
+def install_module(parts: Parts, release: str, when: str = "") -> tuple[Step, ...]:
+    """By DKMS, by the package that has it for another kernel, or as the host's driver came."""
+    kernel, driver, packages, os = parts
+    builds = () if isinstance(driver.dkms, Unread) else driver.dkms
+    if builds:
+        return build_module(kernel, packages, os, release, when)
+    name = module_package(packages, release)
+    text = f"{when}install the nvidia module of kernel {release}."
+    return (Step("install", text[0].upper() + text[1:], install(packages, os, (name,)) if name else ""),)

@@ -1,0 +1,35 @@
+"""Numbers and lists as people write them."""
+
+from collections.abc import Sequence
+
+_SHOWN = 5
+_UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "memory error"), counted(12, "memory error"), counted(1, "NVSwitch"), counted(4, "NVSwitch")
+    ('1 memory error', '12 memory errors', '1 NVSwitch', '4 NVSwitches')
+    """
+    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
+
+
+def size(number: int) -> str:
+    """Bytes in the largest unit of which there is one.
+
+    >>> size(2147483648), size(85520809984), size(65536), size(12)
+    ('2 GiB', '79.6 GiB', '64 KiB', '12 bytes')
+    """
+    name, unit = next(((name, unit) for name, unit in _UNITS if number >= unit), ("bytes", 1))
+    return f"{number / unit:.1f}".removesuffix(".0") + f" {name}"
+
+
+def first_of(names: Sequence[str], shown: int = _SHOWN) -> str:
+    """The first of a list, and how many there are besides.
+
+    >>> first_of(("a", "b")), first_of(("a", "b", "c"), 1)
+    ('a, b', 'a and 2 more')
+    """
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return f"{', '.join(names[:shown])}{more}"

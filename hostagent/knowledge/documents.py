@@ -1,0 +1,125 @@
+"""Where the documents that checks name are read. As of 2026-11-22.
+
+A reference of a check names a document as people do: "NVIDIA Xid Errors, Xid 79", "dkms(8)", "NVIDIA/gpu-operator issues 126 and 2166".
+"""
+
+from collections.abc import Mapping
+
+_DEPLOY = "https://docs.nvidia.com/deploy"
+_TESLA = "https://docs.nvidia.com/datacenter/tesla"
+_NATIVE = "https://docs.nvidia.com/datacenter/cloud-native"
+_TOOLKIT = f"{_NATIVE}/container-toolkit/latest"
+_OPERATOR = f"{_NATIVE}/gpu-operator/latest"
+_KERNEL = "https://docs.kernel.org"
+_KUBERNETES = "https://kubernetes.io/docs"
+_CDI = "https://github.com/cncf-tags/container-device-interface/blob/main"
+_CONTAINERD = "https://github.com/containerd/containerd"
+_README = "https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README"
+
+#: How the name of a document begins, to its address. The longest beginning counts.
+DOCUMENTS: Mapping[str, str] = {
+    "Boot Loader Specification": "https://uapi-group.org/specifications/specs/boot_loader_specification/",
+    "CDI library, cache.go": "https://github.com/cncf-tags/container-device-interface/blob/main/pkg/cdi/cache.go",
+    "CDI library, spec.go": "https://github.com/cncf-tags/container-device-interface/blob/main/pkg/cdi/spec.go",
+    "CDI specification": f"{_CDI}/SPEC.md",
+    "CUDA Compatibility": f"{_DEPLOY}/cuda-compatibility/",
+    "CUDA Installation Guide for Linux": "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/",
+    "CUDA Toolkit Release Notes": "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/",
+    "DNF versionlock plugin": "https://dnf-plugins-core.readthedocs.io/en/latest/versionlock.html",
+    "Debian Policy and update-notifier": "https://www.debian.org/doc/debian-policy/ch-opersys.html",
+    "Docker Engine, Live restore": "https://docs.docker.com/engine/daemon/live-restore/",
+    "Fedora Packaging Guidelines, section Scriptlets": "https://docs.fedoraproject.org/en-US/packaging-guidelines/Scriptlets/",
+    "GRUB manual": "https://www.gnu.org/software/grub/manual/grub/grub.html",
+    "Kubernetes, Configuring a cgroup driver": f"{_KUBERNETES}/tasks/administer-cluster/kubeadm/configure-cgroup-driver/",
+    "Kubernetes, Container Runtimes": f"{_KUBERNETES}/setup/production-environment/container-runtimes/",
+    "Kubernetes, KubeletConfiguration": f"{_KUBERNETES}/reference/config-api/kubelet-config.v1beta1/",
+    "Linux kernel, Documentation/ABI/testing/": f"{_KERNEL}/admin-guide/abi-testing.html",
+    "Linux kernel, Documentation/admin-guide/devices.txt": f"{_KERNEL}/admin-guide/devices.html",
+    "Linux kernel, Documentation/admin-guide/module-signing": f"{_KERNEL}/admin-guide/module-signing.html",
+    "Linux kernel, Documentation/driver-api/vfio": f"{_KERNEL}/driver-api/vfio.html",
+    "Linux kernel, kernel/module/version.c": "https://github.com/torvalds/linux/blob/master/kernel/module/version.c",
+    "Microsoft, GPU support in WSL": "https://learn.microsoft.com/en-us/windows/wsl/tutorials/gpu-compute",
+    "NCCL documentation, troubleshooting": "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
+    "NVIDIA Container Toolkit": f"{_TOOLKIT}/index.html",
+    "NVIDIA Container Toolkit, CDI": f"{_TOOLKIT}/cdi-support.html",
+    "NVIDIA Container Toolkit, Configuring": f"{_TOOLKIT}/install-guide.html",
+    "NVIDIA Container Toolkit, Inst": f"{_TOOLKIT}/install-guide.html",
+    "NVIDIA Container Toolkit, Release Notes": f"{_TOOLKIT}/release-notes.html",
+    "NVIDIA Container Toolkit, Support for": f"{_TOOLKIT}/cdi-support.html",
+    "NVIDIA Container Toolkit, Troubleshooting": f"{_TOOLKIT}/troubleshooting.html",
+    "NVIDIA Container Toolkit, packaging": "https://github.com/NVIDIA/nvidia-container-toolkit/tree/main/packaging",
+    "NVIDIA Container Toolkit, section Troubleshooting": f"{_TOOLKIT}/troubleshooting.html",
+    "NVIDIA Container Toolkit, support for": f"{_TOOLKIT}/cdi-support.html",
+    "NVIDIA Container Toolkit, troubleshooting": f"{_TOOLKIT}/troubleshooting.html",
+    "NVIDIA Driver Installation Guide": f"{_TESLA}/driver-installation-guide/",
+    "NVIDIA Driver Persistence": f"{_DEPLOY}/driver-persistence/",
+    "NVIDIA Driver README": f"{_README}/",
+    "NVIDIA Driver README, appendix Supported": f"{_README}/supportedchips.html",
+    "NVIDIA Driver README, chapter The /proc Interface": f"{_README}/procinterface.html",
+    "NVIDIA driver README": f"{_README}/",
+    "NVIDIA driver README, chapter GSP Firmware": f"{_README}/gsp.html",
+    "NVIDIA driver README, chapter Installing the NVIDIA Driver": f"{_README}/installdriver.html",
+    "NVIDIA driver README, chapter The /proc Interface": f"{_README}/procinterface.html",
+    "NVIDIA Dynamic Page Retirement": f"{_DEPLOY}/dynamic-page-retirement/",
+    "NVIDIA Fabric Manager User Guide": f"{_TESLA}/fabric-manager-user-guide/",
+    "NVIDIA GPU Memory Error Management": f"{_DEPLOY}/a100-gpu-mem-error-mgmt/",
+    "NVIDIA GPU Operator": f"{_OPERATOR}/index.html",
+    "NVIDIA GPU Operator, Container Device Interface": f"{_OPERATOR}/cdi.html",
+    "NVIDIA GPU Operator, GPU Operator with KubeVirt": f"{_OPERATOR}/gpu-operator-kubevirt.html",
+    "NVIDIA GPU Operator, Installing": f"{_OPERATOR}/getting-started.html",
+    "NVIDIA GPU Operator, platform support": f"{_OPERATOR}/platform-support.html",
+    "NVIDIA GPU Operator, section Pre-Installed": f"{_OPERATOR}/getting-started.html",
+    "NVIDIA GPUDirect RDMA": "https://docs.nvidia.com/cuda/gpudirect-rdma/",
+    "NVIDIA IMEX Service Guide": "https://docs.nvidia.com/multi-node-nvlink-systems/imex-guide/",
+    "NVIDIA Jetson Linux, Release Notes": "https://developer.nvidia.com/embedded/jetson-linux-archive",
+    "NVIDIA Multi-Instance GPU User Guide": f"{_TESLA}/mig-user-guide/",
+    "NVIDIA NVML API Reference": f"{_DEPLOY}/nvml-api/",
+    "NVIDIA Xid Errors": f"{_DEPLOY}/xid-errors/",
+    "NVIDIA, Analyzing Xid Errors with the Xid Catalog": f"{_DEPLOY}/xid-errors/analyzing-xid-catalog.html",
+    "NVML API Reference": f"{_DEPLOY}/nvml-api/",
+    "PCI Express Base Specification": "https://pcisig.com/specifications",
+    "Slurm, Containers Guide": "https://slurm.schedmd.com/containers.html",
+    "cloud-init documentation": "https://cloudinit.readthedocs.io/en/latest/explanation/boot.html",
+    "containerd 2.0, Release Notes": f"{_CONTAINERD}/blob/main/docs/containerd-2.0.md",
+    "containerd, CRI Plugin Config Guide": f"{_CONTAINERD}/blob/main/docs/cri/config.md",
+    "containerd, Getting started": f"{_CONTAINERD}/blob/main/docs/getting-started.md",
+    "containerd, Releases": "https://containerd.io/releases/",
+    "gpu-driver-container, nvidia-driver script": "https://github.com/NVIDIA/gpu-driver-container",
+    "nvml.h": f"{_DEPLOY}/nvml-api/",
+    "open-gpu-kernel-modules, linux_nvswitch.c": "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/kernel-open/nvidia/linux_nvswitch.c",
+    "open-gpu-kernel-modules, procfs_nvswitch.c": (
+        "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/kernel-open/nvidia/procfs_nvswitch.c"
+    ),
+    "supported-gpus.json of the driver": "https://github.com/NVIDIA/open-gpu-kernel-modules#compatible-gpus",
+    "unattended-upgrades, README": "https://github.com/mvo5/unattended-upgrades#readme",
+}
+
+#: What a repository is called before "issue" or "pull request", to its address below github.com, where that is not its own name.
+REPOSITORIES: Mapping[str, str] = {
+    "NVIDIA Container Toolkit": "NVIDIA/nvidia-container-toolkit",
+    "NVIDIA GPU Operator": "NVIDIA/gpu-operator",
+    "NVIDIA ansible-role-nvidia-driver": "NVIDIA/ansible-role-nvidia-driver",
+    "NVIDIA cuda-repo-management": "NVIDIA/cuda-repo-management",
+    "NVIDIA gpu-driver-container": "NVIDIA/gpu-driver-container",
+    "NVIDIA gpu-operator": "NVIDIA/gpu-operator",
+    "NVIDIA open-gpu-kernel-modules": "NVIDIA/open-gpu-kernel-modules",
+    "NVSentinel": "NVIDIA/NVSentinel",
+    "canonical ubuntu-drivers": "canonical/ubuntu-drivers-common",
+    "containerd": "containerd/containerd",
+    "gpu-driver-container": "NVIDIA/gpu-driver-container",
+    "gpu-operator": "NVIDIA/gpu-operator",
+    "linux-surface": "linux-surface/linux-surface",
+    "open-gpu-kernel-modules": "NVIDIA/open-gpu-kernel-modules",
+}
+
+#: A security bulletin of NVIDIA's, by its number.
+BULLETIN = "https://nvidia.custhelp.com/app/answers/detail/a_id/{}"
+
+#: A manual page that Debian has, by name and section, and those that it has not.
+MANUAL = "https://manpages.debian.org/{}.{}"
+MANUALS: Mapping[str, str] = {
+    "container_selinux(8)": "https://github.com/containers/container-selinux/blob/main/container_selinux.8",
+    "crio.conf.d(5)": "https://github.com/cri-o/cri-o/blob/main/docs/crio.conf.d.5.md",
+    "rpm-scriptlets(7)": "https://rpm.org/docs/latest/manual/scriptlets.html",
+    "weak-modules(8)": "https://git.centos.org/rpms/kmod",
+}

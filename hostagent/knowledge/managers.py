@@ -1,0 +1,51 @@
+"""Package managers: the command of each for what a remedy asks for.
+
+Sources: apt-get(8), apt-mark(8); dnf(8) and its versionlock plugin; zypper(8); tdnf's own help. NVIDIA Driver Installation Guide, release
+620 (the development package of each kernel, by distribution). Read 2026-11.
+"""
+
+from typing import NamedTuple
+
+
+class Manager(NamedTuple):
+    """``hold`` and ``unhold`` are "" where it has none."""
+
+    database: str  # dpkg, rpm
+    ids: tuple[str, ...]  # os-release's IDs; () for all others with that database
+    install: str
+    reinstall: str
+    purge: str
+    hold: str
+    unhold: str
+    at: str  # between a package's name and the version that is wanted
+
+
+MANAGERS = (
+    Manager("dpkg", (), "apt-get install", "apt-get install --reinstall", "apt-get purge", "apt-mark hold", "apt-mark unhold", "="),
+    Manager(
+        "rpm",
+        ("sles", "sle_hpc", "sled", "opensuse-leap", "opensuse-tumbleweed"),
+        *("zypper install", "zypper install --force", "zypper remove", "zypper addlock", "zypper removelock"),
+        "=",
+    ),
+    Manager("rpm", ("azurelinux", "mariner", "photon"), "tdnf install", "tdnf reinstall", "tdnf remove", "", "", "-"),
+    Manager("rpm", (), "dnf install", "dnf reinstall", "dnf remove", "dnf versionlock add", "dnf versionlock delete", "-"),
+)
+
+#: What rebuilds an initramfs: of one kernel, and of all, by package database.
+INITRAMFS = {
+    "dpkg": ("update-initramfs -u -k {release}", "update-initramfs -u -k all"),
+    "rpm": ("dracut --force --kver {release}", "dracut --force --regenerate-all"),
+}
+
+#: Variants of a kernel that have a development package of their own, by a word in its release (RHEL: rt, 64k; Oracle: uek).
+VARIANTS = ("rt", "64k", "uek")
+
+
+def manager(database: str, id_: str) -> "Manager | None":
+    """The one that a host of this package database and os-release ID has.
+
+    >>> manager("rpm", "rocky").install, manager("rpm", "sles").install, manager("", "talos")
+    ('dnf install', 'zypper install', None)
+    """
+    return next((one for one in MANAGERS if one.database == database and (not one.ids or id_ in one.ids)), None)

@@ -1,0 +1,25 @@
+"""What sets the exit code of ``hostagent check``: one rule, for the exit code itself and for JUnit, which must fail alike."""
+
+from typing import Literal, NamedTuple
+
+from hostagent.report import PLACEABLE, Judgement, Report
+from hostagent.report.told import NOTHING, rank_of
+
+_DEGRADED = NOTHING - 1
+
+
+class Asked(NamedTuple):
+    """Whose verdict sets the exit code, and from which one on it is 1; unknown always is."""
+
+    scope: Literal["single_node", "multi_node"] = "single_node"
+    fail_on: Literal["not-ready", "degraded"] = "not-ready"
+
+    def succeeds(self, report: Report) -> bool:
+        verdict = getattr(report.verdict, self.scope)
+        return verdict in PLACEABLE and (self.fail_on == "not-ready" or verdict == "ready")
+
+    def is_failed_by(self, one: Judgement) -> bool:
+        """Whether this finding by itself makes the exit code 1."""
+        if one.outcome not in ("fail", "warn", "unknown") or (self.scope == "single_node" and one.scope != "node"):
+            return False
+        return rank_of(one) < (NOTHING if self.fail_on == "degraded" else _DEGRADED)

@@ -1,0 +1,73 @@
+"""What people see of every recorded host: ``python -m tests.golden [HOST…]`` writes it to ``tests/golden``, a test holds it.
+
+``HOST.txt`` is the text at 100 columns, of the hosts in `NAMED` also at 80 and 120 and the page of HTML. Read the difference before you
+commit it, as you read code: this writes down today's words, good or bad.
+"""
+
+import functools
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+
+from hostagent import profile
+from hostagent.report import Report
+from hostagent.sinks import render
+from hostagent.source import tape
+from hostagent.source.tape import ReplayBackend, Tape
+from tests.judged import judged
+
+HOSTS, GOLDEN = Path(__file__).parent / "hosts", Path(__file__).parent / "golden"
+#: One of each kind of report: ready, degraded, unknown, not ready, with advisories, a rack, an image, a cloud, a guest.
+NAMED = (
+    "hgx-h100-ubuntu2404", "hgx-h100-gpu-off-the-bus", "hgx-h100-userland-upgraded", "hgx-h100-next-kernel-without-module",
+    "hgx-h100-fabricmanager-mismatch", "hgx-h100-links-down", "debian12-image-without-kernel", "gb200-nvl", "gke-cos-without-plugin",
+    "gpu-operator-driver-container", "wsl2", "no-gpu-vm",
+)  # fmt: skip
+_WIDTHS = (80, 120)
+#: Of the run, not of the host: what it costs is another time each time.
+_TOOK_MS = 40.0
+
+
+def names() -> list[str]:
+    return sorted(path.parent.name for path in HOSTS.glob("*/tape.json"))
+
+
+def recorded(name: str) -> Tape:
+    return tape.load(str(HOSTS / name))
+
+
+def loaded(name: str) -> profile.Loaded:
+    """The profile that the host's expectation names."""
+    return profile.load(yaml.safe_load((HOSTS / name / "expect.yaml").read_text(encoding="utf-8"))["profile"], site_file="")
+
+
+@functools.cache
+def report(name: str) -> Report:
+    """As ``hostagent check --from tests/hosts/NAME`` makes it; the run took 0.04 s."""
+    made = judged(ReplayBackend(recorded(name)), loaded(name), replayed=True, recorded_at=recorded(name).recorded_at)
+    return replace(made, timings_ms={"total": _TOOK_MS})
+
+
+def files(name: str) -> dict[str, str]:
+    """The files of a host below ``tests/golden``, and what they hold today."""
+    made = {f"{name}.txt": render(report(name), "text", width=100)}
+    if name in NAMED:
+        made |= {f"{name}.{width}.txt": render(report(name), "text", width=width) for width in _WIDTHS}
+        made[f"{name}.html"] = render(report(name), "html")
+    return made
+
+
+def main(wanted: list[str]) -> None:
+    GOLDEN.mkdir(exist_ok=True)
+    made = {file: text for name in wanted or names() for file, text in files(name).items()}
+    for file in GOLDEN.iterdir():
+        if not wanted and file.name not in made:
+            file.unlink()
+    for file, text in made.items():
+        (GOLDEN / file).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
