@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 KNOWN = re.compile(
     r"hostagent(?:_checks)?/py\.typed"
     r"|hostagent/(?:[a-z_]+/)*[a-z_0-9]+\.py"
-    r"|hostagent/profiles/[a-z0-9.-]+\.json"
+    r"|hostagent/profiles/(?:[a-z0-9.-]+\.json|default\.yaml)"
     r"|hostagent/_commit\.txt"
     r"|hostagent/_(?:playbooks|daemonset)/.+"
     r"|hostagent_checks/(?:[a-z_]+/)?[a-z_0-9]+\.py"
@@ -146,3 +146,9 @@ def test_an_installed_wheel_runs_from_anywhere_without_the_checkout(fresh):
         [str(fresh.place / "venv/bin/python"), "-I", "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert all(path.startswith(str(fresh.place)) for path in done.stdout.split())
+
+
+def test_the_wheel_starts_a_profile(fresh):
+    started = fresh("profile", "init", "-o", "started.yaml")
+    assert (started.returncode, started.stderr) == (0, "")
+    assert fresh("profile", "validate", "started.yaml").stdout.startswith("started.yaml: valid")
