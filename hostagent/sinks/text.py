@@ -7,6 +7,7 @@ from hostagent.report import Report
 from hostagent.report.inventory import inventory
 from hostagent.report.told import Told, concerned, devices, headline
 from hostagent.sinks import digest, tables
+from hostagent.sinks.counts import summary
 from hostagent.sinks.digest import short
 
 _COLOURS = {
@@ -76,7 +77,7 @@ def _add_all(page: "_Page", report: Report, remarks: Iterable[str], *, verbose: 
         _add_list(page, "NOT APPLICABLE", tables.reasons(report, "skip"), verbose=True)
     page.lines.append("")
     why = f"Why: hostagent checks show {digest.short_name(told[0].groups[0].cause.finding.id)}" if told else ""
-    _add_last(page, f"{digest.summary(report)}.", why)
+    _add_last(page, f"{summary(report)}.", why)
 
 
 class _Page:

@@ -105,6 +105,7 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
                 found=f"{one.key}: {names}",
                 wanted=_WANTED[access],
                 about=one.key,
+                headline=f"{one.key} gives containers no GPU",
                 remedy=owners or _REMEDIES.get("docker by snap" if by_snap(one) else one.key, usual),
             )
 

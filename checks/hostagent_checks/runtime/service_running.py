@@ -59,6 +59,7 @@ def service_running(
                 wanted="running",
                 remedy=steps,
                 about=one.key,
+                headline=f"{one.key} is not running",
             )
         elif one.key == "docker" and (dead := _unheard(one, launchers)):
             yield fail(
