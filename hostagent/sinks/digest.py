@@ -112,7 +112,7 @@ def _statement(report: Report, told: Iterable[Group], verdict: Verdict, whose: s
     first = next((group for group in told if group.rank < NOTHING), None)
     if first is None:
         return Statement(verdict, whose, why_nothing(report), "")
-    return Statement(verdict, whose, short(headline(first)), short(" ".join(step.text for step in first_steps(first))))
+    return Statement(verdict, whose, short(headline(first)), short(" ".join(step.text for step in first_steps(report, first))))
 
 
 def why_nothing(report: Report) -> str:

@@ -69,8 +69,8 @@ def test_an_unpacked_image_is_judged_and_called_simulated_also_by_its_snapshot(i
     replayed = [judged(ReplayBackend(one), loaded, replayed=True) for one in (recorded, _older(recorded))]
     assert [one.simulated for one in replayed] == [True, False]
     assert json.loads(render(replayed[0], "json"))["simulated"] is True
-    assert "a simulated host" in render(replayed[0], "text")
-    assert "a simulated host" in render(replayed[0], "html")
+    assert "a made-up host" in render(replayed[0], "text")
+    assert "a made-up host" in render(replayed[0], "html")
     assert not judged(LiveBackend(str(image), "image"), loaded).simulated
     spaces.mount("/proc", str(image / "proc"), "", MS_BIND)
     spaces.mount("/sys", str(image / "sys"), "", MS_BIND)

@@ -44,7 +44,7 @@ def open_supported(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kern
     if found not in able:
         _skip_left_out(gpu, gpus, driver)
         yield fail(
-            f"the kernel module is {found}, but a {architecture(device)} GPU ({device}) needs the {able[0]} one",
+            f"{architecture(device)} ({device}) needs the {able[0]} module, not the {found} one",
             code="cannot-drive",
             found=found,
             wanted=able,
