@@ -89,7 +89,7 @@ NVML_RETURNS = (
     (15, "gpu-is-lost", "a GPU has fallen off the bus"),
     (16, "reset-required", "a GPU must be reset"),
     (17, "operating-system", "the operating system, or a cgroup, blocked the driver's device nodes"),
-    (18, "lib-rm-version-mismatch", "the user libraries and the loaded module have different versions"),
+    (18, "lib-rm-version-mismatch", "libraries and loaded module have different versions"),
     (19, "in-use", "a GPU is in use"),
     (20, "memory", "the host has too little memory for the driver"),
     (999, "unknown", "the driver failed internally: the kernel log names the GPU"),

@@ -20,8 +20,16 @@ def to_do(remedies: Iterable[tuple[Step, ...]], *, is_image: bool = False) -> tu
         every = [step for step in every if step.action not in ENDS_JOBS | {"restart_service"}]
     now = [step for step in every if not step.if_back]
     taken_in = frozenset[Action]().union(*(TAKES_IN.get(step.action, frozenset()) for step in now))
-    kept = sorted((step for step in now if step.action not in taken_in), key=lambda step: ACTIONS.index(step.action))
+    kept = sorted(_once(step for step in now if step.action not in taken_in), key=lambda step: ACTIONS.index(step.action))
     first = next((place for place, step in enumerate(kept) if step.action in ENDS_JOBS), None)
     if first is not None and kept[first] != DRAIN:
         kept.insert(first, DRAIN)
     return (*kept, *(step for step in every if step.if_back))
+
+
+def _once(steps: Iterable[Step]) -> list[Step]:
+    """One reboot does for all who ask for one, as the first of them says it."""
+    whole: dict[object, Step] = {}
+    for step in steps:
+        whole.setdefault(step.action if step.action in ("reboot", "power_cycle") else step, step)
+    return list(whole.values())

@@ -67,7 +67,7 @@ def _mismatch(version: str, libraries: list[Library], driver: Driver, kernel: Ke
     gone = "/run/nvidia-persistenced/socket is gone: running containers go on, new ones fail"
     stale = (gone,) if driver.persistenced_socket is False else ()
     return fail(
-        f"{', '.join(one.soname.removesuffix('.so.1') for one in libraries)}: {version} on disk, but the {loaded}module is {module}",
+        f"{', '.join(one.soname.removesuffix('.so.1') for one in libraries)}: {version} on disk, {loaded}module {module}",
         code=code,
         found=version,
         wanted=module,

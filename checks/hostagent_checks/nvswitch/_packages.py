@@ -39,7 +39,7 @@ def other_versions(
         remedy = _reboot(ones[0], kernel)
         steps = tuple(step for name in names for step in install_at(name, loaded, database, os))
         yield fail(
-            f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} {version}, but driver {loaded} is loaded",
+            f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} {version}, driver {loaded} is loaded",
             code="reboot-pending" if remedy else "other-version",
             found=version,
             wanted=loaded,
