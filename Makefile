@@ -39,6 +39,7 @@ docs: $(VENV)/.tests  ## write what is made from other files: built-in profiles 
 	$(BIN)/python -m tests.profiles
 	$(BIN)/python -m tests.docs
 	$(BIN)/python -m tests.hostlist
+	$(BIN)/python -m tests.golden
 	$(BIN)/python -m tests.readme
 
 hosts: $(VENV)/.tests  ## rebuild and record the simulated hosts (root, gcc)

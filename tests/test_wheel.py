@@ -110,6 +110,12 @@ def test_a_wheel_that_was_built_from_an_sdist_names_the_same_commit(wheel, tmp_p
     assert commit_in(second) == commit_in(wheel) != ""
 
 
+def test_a_machine_without_git_names_the_commit_of_its_checkout(wheel, tmp_path, monkeypatch):
+    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{ROOT}", tmp_path / "src"], check=True)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert commit_in(built(tmp_path / "src", "wheel", tmp_path)) == commit_in(wheel)
+
+
 def commit_in(wheel):
     with zipfile.ZipFile(wheel) as archive:
         return archive.read("hostagent/_commit.txt").decode().strip()

@@ -1,6 +1,5 @@
 """A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -8,13 +7,11 @@ from hostagent.report import PLACEABLE, Judgement, Report
 from hostagent.report.inventory import gpus, inventory
 from hostagent.report.times import ago, moment
 from hostagent.report.told import NOTHING, Group, Told, devices, first_steps, groups, headline, rank_of, steps
-from hostagent.sinks.words import WORDS
+from hostagent.sinks.counts import counts
+from hostagent.sinks.words import SAID, WORDS
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
 
-#: What a check counts as, the worst first; and the order in which people read it.
-_KINDS = ("failed", "unknown", "to look at", "worth knowing", "passed", "off", "not applicable")
-_SHOWN = ("passed", "failed", "unknown", "to look at", "worth knowing", "not applicable", "off")
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
 #: Characters of one text, of a name and a command that a page shows: JSON has them whole.
 _TEXT, _NAME = 400, 100
@@ -40,6 +37,11 @@ class Section(NamedTuple):
 
     title: str
     groups: tuple[Group, ...]
+
+    @property
+    def counts(self) -> bool:
+        """Whether a verdict depends on it."""
+        return self.groups[0].rank < NOTHING
 
     @property
     def size(self) -> str:
@@ -109,11 +111,11 @@ def _statement(report: Report, told: Iterable[Group], verdict: Verdict, whose: s
         return Statement(verdict, whose, f"{count(counts(report)['passed'], 'check')} passed", "")
     first = next((group for group in told if group.rank < NOTHING), None)
     if first is None:
-        return Statement(verdict, whose, _nothing(report), "")
+        return Statement(verdict, whose, why_nothing(report), "")
     return Statement(verdict, whose, short(headline(first)), short(" ".join(step.text for step in first_steps(first))))
 
 
-def _nothing(report: Report) -> str:
+def why_nothing(report: Report) -> str:
     """Why there is no verdict though nothing was found."""
     if not report.partial:
         return "Nothing was checked"
@@ -265,40 +267,6 @@ def told_line(told: Told) -> str:
     """``message (found X, wanted Y)``, without what the message says already."""
     one = told.finding
     pairs = ((label, text) for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message)
-    added = ", ".join(f"{label} {short(text)}" for label, text in pairs) if one.found and one.found not in one.message else ""
+    is_said = one.found in SAID or one.found in one.message
+    added = "" if is_said else ", ".join(f"{label} {short(text)}" for label, text in pairs)
     return f"{short(one.message)}{f' ({added})' if added else ''}"
-
-
-def counts(report: Report) -> Mapping[str, int]:
-    """How many checks there are of each kind, each counted once by its worst outcome."""
-    found = Counter(kinds(report).values())
-    return {kind: found[kind] for kind in _KINDS}
-
-
-def kinds(report: Report) -> Mapping[str, str]:
-    """What each check counts as."""
-    worst: dict[str, int] = {}
-    for one in report.findings:
-        worst[one.id] = min(worst.get(one.id, len(_KINDS)), _KINDS.index(_counted(one)))
-    return {name: _KINDS[place] for name, place in worst.items()}
-
-
-def summary(report: Report) -> str:
-    """``121 passed, 3 failed, 25 unknown, 21 not applicable (0.04 s)``."""
-    number, took = counts(report), report.timings_ms.get("total")
-    shown = ", ".join(f"{number[kind]} {kind}" for kind in _SHOWN if number[kind])
-    return (shown or "no checks") + (f" ({took / 1000:.2f} s)" if took is not None else "")
-
-
-def _counted(one: Judgement) -> str:
-    if one.outcome in ("fail", "warn"):
-        return (
-            "worth knowing" if one.severity == "info" else "failed" if (one.outcome, one.severity) == ("fail", "critical") else "to look at"
-        )
-    return {"pass": "passed", "unknown": "unknown", "skip": "not applicable"}.get(one.outcome, "off")
-
-
-def took(report: Report) -> str:
-    """``0.04 s``, or nothing where nobody measured."""
-    total = report.timings_ms.get("total")
-    return f"{total / 1000:.2f} s" if total is not None else ""

@@ -3,7 +3,7 @@
 from hostagent.report import Report
 from hostagent.report.inventory import inventory
 from hostagent.report.told import first_steps, first_that_counts
-from hostagent.sinks.digest import sentence
+from hostagent.sinks.digest import sentence, why_nothing
 from hostagent.sinks.words import WORDS
 from hostagent.visible import visible
 
@@ -35,4 +35,4 @@ def _cut(line: str) -> str:
 
 
 def _nothing(report: Report) -> str:
-    return inventory(report) if report.verdict.single_node == "ready" else "Nothing was checked"
+    return inventory(report) if report.verdict.single_node == "ready" else why_nothing(report)

@@ -53,7 +53,7 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; }
   tr { display: block; padding: .4rem 0; border-bottom: 1px solid var(--line); } tr:last-child { border-bottom: 0; }
   td, td:first-child, .gpus td:first-child { display: block; width: auto; padding: 0; border: 0; text-align: left; }
   .gpus td, .gpus td:first-child { display: inline-block; padding-right: .8rem; }
-  .gpus td:first-child:not(:empty)::before { content: "GPU "; }
+  .gpus td:empty { display: none; } .gpus td:first-child:not(:empty)::before { content: "GPU "; }
   .number:not(:empty)::before { content: attr(data-of) " "; color: var(--quiet); } }
 @media print { :root { --bad: #b3142b; --warn: #875700; --unknown: #6a3fa0; --good: #1b6e2f; --note: #59606a;
     --page: #fff; --text: #000; --quiet: #444; --line: #bbb; --soft: #fff; }

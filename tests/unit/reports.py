@@ -98,7 +98,7 @@ TAGS = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "h1", "h2", "h3", "p", "div", "span", "small", "a",
     "article", "strong", "code", "details", "summary", "ol", "ul", "li", "pre", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td",
 }  # fmt: skip
-ATTRIBUTES = {"lang", "charset", "name", "content", "class", "id", "href", "data-of"}
+ATTRIBUTES = {"lang", "charset", "http-equiv", "name", "content", "class", "id", "href", "data-of"}
 
 
 class Tags(html.parser.HTMLParser):

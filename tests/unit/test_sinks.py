@@ -140,6 +140,7 @@ def test_html_nests_fetches_nothing_and_runs_nothing(whole):
     assert not page.open
     assert page.seen <= TAGS
     assert page.attributes <= ATTRIBUTES
+    assert '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src' in render(whole, "html")
 
 
 @given(reports)
