@@ -39,6 +39,11 @@ class Section(NamedTuple):
     groups: tuple[Group, ...]
 
     @property
+    def counts(self) -> bool:
+        """Whether a verdict depends on it."""
+        return self.groups[0].rank < NOTHING
+
+    @property
     def size(self) -> str:
         checks = {told.finding.id for group in self.groups for told in group.members}
         return f"{count(len(self.groups), 'cause')}, {count(len(checks), 'check')}"

@@ -53,7 +53,7 @@ def _add_quiet(page: "_Page", report: Report, remarks: Iterable[str]) -> None:
     page.add(short("; ".join(remarks)))
     for section in digest.sections(report):
         more = len(section.groups) - 1
-        told = f"{short(headline(section.groups[0]))}{f', and {more} more (-v tells them)' if more else ''}"
+        told = f"{short(headline(section.groups[0]))}{f', and {more} more (-v)' if more else ''}"
         page.add(f"{section.title}  {told}", then="  ")
     _add_gaps(page, digest.gaps(report), verbose=False)
     _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=False)
@@ -68,7 +68,9 @@ def _add_all(page: "_Page", report: Report, remarks: Iterable[str], *, verbose: 
     _add_steps(page, report, verbose=verbose)
     told = digest.sections(report)
     for section in told:
-        _add_section(page, section, verbose=verbose)
+        if section.counts or verbose:
+            _add_section(page, section, verbose=verbose)
+    _add_notes(page, () if verbose else [section for section in told if not section.counts])
     _add_gaps(page, digest.gaps(report), verbose=verbose)
     _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=verbose)
     if verbose:
@@ -139,6 +141,15 @@ def _add_section(page: _Page, section: digest.Section, *, verbose: bool) -> None
     _add_more(page, [told for group in rest for told in group.members], "  ")
 
 
+def _add_notes(page: _Page, sections: Sequence[digest.Section]) -> None:
+    """What counts in no verdict, on one line per cause."""
+    for number, section in enumerate(sections):
+        page.lines += [] if number else [""]
+        for group in section.groups[:_ROWS]:
+            page.add(f"{section.title}  {digest.short_name(group.cause.finding.id)}  {short(headline(group))}", then="  ")
+        _add_rest(page, len(section.groups[_ROWS:]), "cause", "  ")
+
+
 def _add_more(page: _Page, rest: Iterable[Told], indent: str) -> None:
     rows = digest.more(rest)
     for one in rows[:_ROWS]:
@@ -153,6 +164,9 @@ def _add_more(page: _Page, rest: Iterable[Told], indent: str) -> None:
 
 def _add_gaps(page: _Page, missing: Sequence[digest.Gap], *, verbose: bool) -> None:
     if not missing:
+        return
+    if len(missing) == 1 and not verbose:
+        page.heading(f"NOT CHECKED  {digest.gap_line(missing[0])}", "NOT CHECKED")
         return
     page.heading("NOT CHECKED")
     shown = missing if verbose else missing[:_ROWS]

@@ -67,4 +67,4 @@ def _skip_left_out(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
             for one in others:
                 need(one)
             return
-        skip("this is a display card beside the GPUs for jobs")
+        skip("this is a display card, next to GPUs for jobs")
