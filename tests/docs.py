@@ -11,6 +11,8 @@ from tests import requirements, words
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = "checks/docs"
 INDEX = "checks/README.md"
+CONTRIBUTING = "CONTRIBUTING.md"
+_FILE = re.compile(r"(<!-- file: (\S+) -->\n```\w+\n).*?```", re.DOTALL)
 _TAG = re.compile(r"<(?!/?(?:details|summary)>)")
 _INTRODUCTION = """\
 # The catalogue
@@ -30,8 +32,19 @@ def pages() -> dict[str, str]:
         INDEX: index,
         requirements.PAGE: requirements.page(),
         words.PAGE: words.page(),
+        CONTRIBUTING: _with_files(),
         **{f"{FOLDER}/{one.id}.md": _shown(render_page(one, folds=True)) for one in checks},
     }
+
+
+def _with_files() -> str:
+    """CONTRIBUTING with the files that it shows as they are."""
+    return _FILE.sub(lambda found: f"{found[1]}{_read(found[2])}```", _read(CONTRIBUTING))
+
+
+def _read(path: str) -> str:
+    with open(os.path.join(ROOT, path), encoding="utf-8") as stream:
+        return stream.read()
 
 
 def _shown(page: str) -> str:
