@@ -104,7 +104,7 @@ def test_where_nothing_can_be_written_it_exits_2(argv, streams):
 @pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-", "<&-"])
 def test_a_verdict_needs_standard_output_alone(streams):
     done = run(["/bin/sh", "-c", f'exec "$@" {streams}', "sh", *CHECK])
-    assert (done.returncode, done.stdout.partition(" for ")[0], done.stderr) == (1, "NOT READY", "")
+    assert (done.returncode, done.stdout.partition("  ")[0], done.stderr) == (1, "NOT READY", "")
 
 
 def test_what_goes_wrong_is_never_told_on_standard_output(tmp_path):
