@@ -26,11 +26,23 @@ class CommitHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def _commit(root: str) -> str:
-    """The commit of the checkout at `root`, "" where that is no checkout or git cannot be asked."""
-    if not os.path.exists(os.path.join(root, ".git")):
+    """The commit of the checkout at `root`, by git or without it by git's own files; "" where that is no checkout."""
+    git = os.path.join(root, ".git")
+    if not os.path.exists(git):
         return ""
     try:
         asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)  # noqa: S607
+        if asked.returncode == 0:
+            return asked.stdout.strip()
     except OSError:
+        pass  # no git on a machine that only installs
+    head = _line(os.path.join(git, "HEAD"))
+    return _line(os.path.join(git, head[5:])) if head.startswith("ref: ") else head
+
+
+def _line(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as stream:
+            return stream.readline().strip()
+    except (OSError, UnicodeDecodeError):
         return ""
-    return asked.stdout.strip() if asked.returncode == 0 else ""

@@ -119,6 +119,7 @@ def _for_owner(judged: Judgement, platform: str, part: Part, name: str) -> Judge
         return judged
     way = tuple(Step("contact_owner", text) for text in owners_way(platform, part.owner, name))
     own = judged.remedy if repairs_itself(platform, part.owner) else ()
+    own = (*(replace(step, text=f"Until then: {step.text}") for step in own[:1]), *own[1:])
     return replace(judged, remedy=(*way, *own), action=way[0].action)
 
 

@@ -16,9 +16,9 @@ _INTRODUCTION = """\
 # The catalogue
 
 Made by `make docs` from the checks themselves; edit those, not this page. Each check is one module below
-`hostagent_checks/<family>/`, found by its place alone. How to add one: [CONTRIBUTING.md](../CONTRIBUTING.md).
+`hostagent_checks/<family>/`; its place is its id. How to add one: [CONTRIBUTING.md](../CONTRIBUTING.md).
 
-{count} checks. A check passes when the condition beside it holds; a value that cannot be read never passes it.
+{count} checks. A check passes when its condition holds; a value that cannot be read never makes it pass.
 """
 
 

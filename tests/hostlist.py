@@ -15,11 +15,11 @@ Made by `make docs` from `tests/trees` and each `expect.yaml`; edit those, not t
 
 Each directory is one host: `tape.json`, what is used of the answers it gave (see `hostagent snapshot`), and `expect.yaml`: the verdict, the
 checks that did not pass, and what a person claims in the host's tree: `first`, the check that tells the right cause and comes first in the
-report, and `never`, words that no remedy of this host may hold. `tests/test_hosts.py` judges each by `hostagent check --from`, states by
-hand what each stands for, and takes away answers in turn: none may make the host look better.
+report, and `never`, words that no remedy of this host may contain. `tests/test_hosts.py` checks each by `hostagent check --from`, states by
+hand what each stands for, and removes answers in turn: none may make the host look better.
 
-{count} hosts, {broken} of them not ready. A twin is another host with one named change; it stands below that host, and repeats its
-configuration but for the change. `configuration` is what was published of such hosts, and what the tree repeats.
+{count} hosts, {broken} of them not ready. A twin is another host with one named change; it is listed below that host, and repeats its
+configuration except for the change. `configuration` is what was published about such hosts, and what the tree repeats.
 
 | host | what it is | verdict | first cause | twin of | profile | configuration |
 |---|---|---|---|---|---|---|
@@ -27,13 +27,13 @@ configuration but for the change. `configuration` is what was published of such 
 _END = """
 All but {machines} are made up: `tests/trees` builds a directory that looks like the host from documented formats, the real
 collectors read it through `--host-root`, and NVML's answers come from the stub in `tests/stub_nvml` through the real binding. What a
-directory cannot hold is said by `tests/trees/staged.py`: the clock, sizes of file systems, and what programs (`rpm`, `containerd
---version`) would print. Keyrings hold keys of nobody, mirrors are in no real domain.
+directory cannot contain comes from `tests/trees/staged.py`: the clock, sizes of file systems, and what programs (`rpm`, `containerd
+--version`) would print. Keyrings contain nobody's keys, mirrors are in no real domain.
 
 After a change of a collector: `make hosts`, then read the difference of every `expect.yaml`, then `make docs`. The tape of a real machine
 stays as it is: `not_recorded` in its `expect.yaml` lists the checks that ask what it does not know.
 `no-gpu-vm` was recorded by `python -m tests.trees.machine no-gpu-vm`: redacted, and without the packages, libraries and boot
-parameters that no collector asks about; mirrors and the kernel's name are cut to what is common to all.
+parameters that no collector asks about; mirrors and the kernel's name are cut to what all have in common.
 """
 
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 KNOWN = re.compile(
     r"hostagent(?:_checks)?/py\.typed"
     r"|hostagent/(?:[a-z_]+/)*[a-z_0-9]+\.py"
-    r"|hostagent/profiles/[a-z0-9.-]+\.json"
+    r"|hostagent/profiles/(?:[a-z0-9.-]+\.json|default\.yaml)"
     r"|hostagent/_commit\.txt"
     r"|hostagent/_(?:playbooks|daemonset)/.+"
     r"|hostagent_checks/(?:[a-z_]+/)?[a-z_0-9]+\.py"
@@ -110,6 +110,12 @@ def test_a_wheel_that_was_built_from_an_sdist_names_the_same_commit(wheel, tmp_p
     assert commit_in(second) == commit_in(wheel) != ""
 
 
+def test_a_machine_without_git_names_the_commit_of_its_checkout(wheel, tmp_path, monkeypatch):
+    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{ROOT}", tmp_path / "src"], check=True)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert commit_in(built(tmp_path / "src", "wheel", tmp_path)) == commit_in(wheel)
+
+
 def commit_in(wheel):
     with zipfile.ZipFile(wheel) as archive:
         return archive.read("hostagent/_commit.txt").decode().strip()
@@ -140,3 +146,9 @@ def test_an_installed_wheel_runs_from_anywhere_without_the_checkout(fresh):
         [str(fresh.place / "venv/bin/python"), "-I", "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert all(path.startswith(str(fresh.place)) for path in done.stdout.split())
+
+
+def test_the_wheel_starts_a_profile(fresh):
+    started = fresh("profile", "init", "-o", "started.yaml")
+    assert (started.returncode, started.stderr) == (0, "")
+    assert fresh("profile", "validate", "started.yaml").stdout.startswith("started.yaml: valid")

@@ -22,7 +22,7 @@ ENDS_JOBS: frozenset[Action] = frozenset(("drain_and_inspect", "reset_gpu", "reb
 
 RESET_COMMAND, RESET_ALL_COMMAND = "nvidia-smi --gpu-reset -i {subject}", "nvidia-smi --gpu-reset"
 RESET = Step("reset_gpu", "Reset the GPU.", RESET_COMMAND)
-RESET_WHEN_IDLE = Step("reset_gpu", "Reset the GPU when the node is next idle.", RESET_COMMAND)
+RESET_LATER = Step("reset_gpu", "At the next maintenance, reset the GPU.", RESET_COMMAND)
 RESET_ALL = Step("reset_gpu", "Reset all GPUs of the node together.", RESET_ALL_COMMAND)
 REBOOT = Step("reboot", "Reboot the node.")
 POWER_CYCLE = Step("power_cycle", "Power the chassis off and on.")
@@ -41,8 +41,8 @@ _IN_A_MACHINE: Mapping[Action, Step] = {
 def where_it_runs(step: Step, virtual: Virtual) -> Step:
     """The step as its reader can do it: in a virtual machine or a container nobody reaches the board.
 
-    >>> where_it_runs(REPLACE_IF_BACK, "vm").text, where_it_runs(RESET_WHEN_IDLE, "vm").text
-    ('Ask the provider of this virtual machine for other hardware.', 'When the node is next idle, reboot it: that resets its GPUs.')
+    >>> where_it_runs(REPLACE_IF_BACK, "vm").text, where_it_runs(RESET_LATER, "vm").text
+    ('Ask the provider of this virtual machine for other hardware.', 'At the next maintenance, reboot the node: that resets its GPUs.')
     >>> where_it_runs(REBOOT, "container").text
     'Ask who runs the machine below this container. It needs this: Reboot the node.'
     """
@@ -51,7 +51,7 @@ def where_it_runs(step: Step, virtual: Virtual) -> Step:
             step, action="contact_owner", text=f"Ask who runs the machine below this container. It needs this: {step.text}", command=""
         )
     if virtual == "vm" and step.action in _IN_A_MACHINE:
-        if step.action == "reset_gpu" and "idle" in step.text:
-            return replace(step, action="reboot", text="When the node is next idle, reboot it: that resets its GPUs.", command="")
+        if step == RESET_LATER:
+            return Step("reboot", "At the next maintenance, reboot the node: that resets its GPUs.")
         return replace(_IN_A_MACHINE[step.action], if_back=step.if_back)
     return step

@@ -13,7 +13,7 @@ read 2026-11. The words are ours. Codes that the catalog marks as unused are lef
 
 from typing import Literal, NamedTuple
 
-from hostagent.knowledge.ladder import LOST, REBOOT, REPLACE_IF_BACK, RESET, RESET_ALL, RESET_WHEN_IDLE
+from hostagent.knowledge.ladder import LOST, REBOOT, REPLACE_IF_BACK, RESET, RESET_ALL, RESET_LATER
 from hostagent.steps import Step
 
 Kind = Literal["critical", "warning", "application", "notice"]
@@ -68,7 +68,7 @@ _ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
     (54, "critical", "auxiliary power is not connected to the board", (Step("replace", "Check the power cables of the GPU."),)),
     (60, "application", "video processor exception", _PROGRAM),
     (62, "critical", "the GPU's internal controller halted", _RESET),
-    (63, "warning", "a memory row was remapped or a page retired", (RESET_WHEN_IDLE,)),
+    (63, "warning", "a memory row was remapped or a page retired", (RESET_LATER,)),
     (64, "critical", "a memory row could not be remapped or retired", _RESET),
     (66, "warning", "illegal register access by the driver", _WATCH),
     (67, "warning", "illegal register access by the driver", _WATCH),
@@ -84,7 +84,7 @@ _ROWS: tuple[tuple[int, Kind, str, tuple[Step, ...]], ...] = (
         94,
         "warning",
         "memory error, contained in one program",
-        (RESET_WHEN_IDLE,),
+        (RESET_LATER,),
     ),
     (95, "critical", "memory error that was not contained", _RESET),
     (106, "notice", "test message", ()),

@@ -62,7 +62,7 @@ def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = P
         "verdict": {"single_node": report.verdict.single_node, "multi_node": report.verdict.multi_node},
         "headline": report.headline,
         "action": report.action,
-        "todo": [step.text for step in first_steps(first)] if first else [],
+        "todo": [step.text for step in first_steps(report, first)] if first else [],
         "reasons": reasons,
     }
     deliver(json.dumps(data, indent=1) + "\n", path, mode=0o644)

@@ -6,20 +6,22 @@ from hostagent.knowledge.ladder import ENDS_JOBS, TAKES_IN
 from hostagent.steps import Step
 from hostagent.vocabulary import ACTIONS, Action
 
-_DRAIN = Step("drain_and_inspect", "Drain the node.")
+DRAIN = Step("drain_and_inspect", "Drain the node.")
 
 
-def to_do(remedies: Iterable[tuple[Step, ...]]) -> tuple[Step, ...]:
+def to_do(remedies: Iterable[tuple[Step, ...]], *, is_image: bool = False) -> tuple[Step, ...]:
     """The steps of all remedies in the order in which they are done, equal ones once.
 
     Files and packages come before services, services before resets. A step that another one takes in is left out; before the first one
-    that ends jobs the node is drained. What is for a fault that comes back stands last.
+    that ends jobs the node is drained. What is for a fault that comes back stands last. On an image nothing runs that could be restarted.
     """
     every = list(dict.fromkeys(step for steps in remedies for step in steps if step.action != "none"))
+    if is_image:
+        every = [step for step in every if step.action not in ENDS_JOBS | {"restart_service"}]
     now = [step for step in every if not step.if_back]
     taken_in = frozenset[Action]().union(*(TAKES_IN.get(step.action, frozenset()) for step in now))
     kept = sorted((step for step in now if step.action not in taken_in), key=lambda step: ACTIONS.index(step.action))
     first = next((place for place, step in enumerate(kept) if step.action in ENDS_JOBS), None)
-    if first is not None and kept[first] != _DRAIN:
-        kept.insert(first, _DRAIN)
+    if first is not None and kept[first] != DRAIN:
+        kept.insert(first, DRAIN)
     return (*kept, *(step for step in every if step.if_back))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hostagent.report import Cause, Judgement, Report, subject_order
-from hostagent.report.todo import to_do
+from hostagent.report.todo import DRAIN, to_do
 from hostagent.steps import Step
 from hostagent.visible import visible
 
@@ -120,12 +120,13 @@ def first_that_counts(report: Report) -> Group | None:
 
 def steps(report: Report) -> tuple[Step, ...]:
     """What to do about all that counts, in order."""
-    return to_do(_remedy(group) for group in groups(report) if group.rank < NOTHING)
+    return to_do((_remedy(group) for group in groups(report) if group.rank < NOTHING), is_image=report.read_from == "image")
 
 
-def first_steps(group: Group) -> tuple[Step, ...]:
-    """What to do about one cause, for the fault that is there now: at most two steps."""
-    return tuple(step for step in to_do([_remedy(group)]) if not step.if_back)[:2]
+def first_steps(report: Report, group: Group) -> tuple[Step, ...]:
+    """What to do first about one cause, for the fault that is there now; where that ends jobs, the node is drained before."""
+    now = [step for step in to_do([_remedy(group)], is_image=report.read_from == "image") if not step.if_back]
+    return tuple(now[: 2 if now[:1] == [DRAIN] else 1])
 
 
 def _causes(group: Group) -> list[Told]:

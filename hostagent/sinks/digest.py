@@ -8,7 +8,7 @@ from hostagent.report.inventory import gpus, inventory
 from hostagent.report.times import ago, moment
 from hostagent.report.told import NOTHING, Group, Told, devices, first_steps, groups, headline, rank_of, steps
 from hostagent.sinks.counts import counts
-from hostagent.sinks.words import WORDS
+from hostagent.sinks.words import SAID, WORDS
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
 
@@ -37,6 +37,11 @@ class Section(NamedTuple):
 
     title: str
     groups: tuple[Group, ...]
+
+    @property
+    def counts(self) -> bool:
+        """Whether a verdict depends on it."""
+        return self.groups[0].rank < NOTHING
 
     @property
     def size(self) -> str:
@@ -107,7 +112,7 @@ def _statement(report: Report, told: Iterable[Group], verdict: Verdict, whose: s
     first = next((group for group in told if group.rank < NOTHING), None)
     if first is None:
         return Statement(verdict, whose, why_nothing(report), "")
-    return Statement(verdict, whose, short(headline(first)), short(" ".join(step.text for step in first_steps(first))))
+    return Statement(verdict, whose, short(headline(first)), short(" ".join(step.text for step in first_steps(report, first))))
 
 
 def why_nothing(report: Report) -> str:
@@ -262,5 +267,6 @@ def told_line(told: Told) -> str:
     """``message (found X, wanted Y)``, without what the message says already."""
     one = told.finding
     pairs = ((label, text) for label, text in (("found", one.found), ("wanted", one.wanted)) if text and text not in one.message)
-    added = ", ".join(f"{label} {short(text)}" for label, text in pairs) if one.found and one.found not in one.message else ""
+    is_said = one.found in SAID or one.found in one.message
+    added = "" if is_said else ", ".join(f"{label} {short(text)}" for label, text in pairs)
     return f"{short(one.message)}{f' ({added})' if added else ''}"

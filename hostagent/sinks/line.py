@@ -20,7 +20,7 @@ def render_line(report: Report) -> str:
     others = "" if single == multi or report.partial else f" (multi-node: {WORDS[multi]})"
     head = f"{WORDS[single]}{' by the selected checks' if report.partial else ''}{others}"
     first = first_that_counts(report)
-    told = " ".join((sentence(report.headline), *(step.text for step in first_steps(first)))) if first else _nothing(report)
+    told = " ".join((sentence(report.headline), *(step.text for step in first_steps(report, first)))) if first else _nothing(report)
     words = f"{head}: {told}".rstrip(": ").replace("…", _CUT).split()
     return f"{_cut(visible(' '.join(words)))}\n"
 

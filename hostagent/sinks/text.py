@@ -53,7 +53,7 @@ def _add_quiet(page: "_Page", report: Report, remarks: Iterable[str]) -> None:
     page.add(short("; ".join(remarks)))
     for section in digest.sections(report):
         more = len(section.groups) - 1
-        told = f"{short(headline(section.groups[0]))}{f', and {more} more (-v tells them)' if more else ''}"
+        told = f"{short(headline(section.groups[0]))}{f', and {more} more (-v)' if more else ''}"
         page.add(f"{section.title}  {told}", then="  ")
     _add_gaps(page, digest.gaps(report), verbose=False)
     _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=False)
@@ -61,15 +61,21 @@ def _add_quiet(page: "_Page", report: Report, remarks: Iterable[str]) -> None:
 
 def _add_all(page: "_Page", report: Report, remarks: Iterable[str], *, verbose: bool) -> None:
     page.add(digest.host_line(report))
-    for remark in (*remarks, *(digest.cage_lines(report) if verbose else ())):
-        page.add(short(remark))
+    page.add(short("; ".join(remarks)))
+    for line in digest.cage_lines(report) if verbose else ():
+        page.add(short(line))
     for line in digest.gpu_lines(report) if verbose else ():
         page.add(line, "  ", "    ")
     _add_steps(page, report, verbose=verbose)
     told = digest.sections(report)
     for section in told:
-        _add_section(page, section, verbose=verbose)
-    _add_gaps(page, digest.gaps(report), verbose=verbose)
+        if section.counts or verbose:
+            _add_section(page, section, verbose=verbose)
+    gaps = digest.gaps(report)
+    if not verbose:
+        _add_notes(page, [section for section in told if not section.counts], gaps)
+    if verbose or len(gaps) > 1:
+        _add_gaps(page, gaps, verbose=verbose)
     _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=verbose)
     if verbose:
         page.heading("PASSED")
@@ -140,6 +146,18 @@ def _add_section(page: _Page, section: digest.Section, *, verbose: bool) -> None
                 page.add(short(line), "        ", "            ")
         _add_more(page, left, indent)
     _add_more(page, [told for group in rest for told in group.members], "  ")
+
+
+def _add_notes(page: _Page, sections: Sequence[digest.Section], gaps: Sequence[digest.Gap]) -> None:
+    """What takes a line: each cause that counts in no verdict, and an answer that is missing, where it is the only one."""
+    if sections or len(gaps) == 1:
+        page.lines.append("")
+    for section in sections:
+        for group in section.groups[:_ROWS]:
+            page.add(f"{section.title}  {digest.short_name(group.cause.finding.id)}  {short(headline(group))}", then="  ")
+        _add_rest(page, len(section.groups[_ROWS:]), "cause", "  ")
+    if len(gaps) == 1:
+        page.add(f"NOT CHECKED  {digest.gap_line(gaps[0])}", then="  ", style="NOT CHECKED")
 
 
 def _add_more(page: _Page, rest: Iterable[Told], indent: str) -> None:

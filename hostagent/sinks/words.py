@@ -5,3 +5,7 @@ from collections.abc import Mapping
 from hostagent.vocabulary import Verdict
 
 WORDS: Mapping[Verdict, str] = {"not_ready": "NOT READY", "ready": "READY", "degraded": "DEGRADED", "unknown": "UNKNOWN"}
+
+#: What was found where there is nothing to add: the message says of what.
+_ONE_WORD = ("", "none", "0", "missing", "stopped", "off", "disabled", "excluded", "unreadable")
+SAID = frozenset((*_ONE_WORD, "not loaded", "not running", "not installed", "not said", "none held"))

@@ -632,3 +632,17 @@ def test_a_collection_that_can_only_excuse_is_taken_unread():
     for disks in (Unread("not-running"), Unread("denied")):
         assert [judgement.outcome for judgement in evaluate([one], HostFacts({Clock: Clock(5.0), Disk: disks}), PROFILE)] == ["fail"]
     assert [judgement.outcome for judgement in run(one, Clock(5.0), (Disk("a", 1),))] == ["pass"]
+
+
+def test_a_fact_that_serves_the_words_alone_is_taken_unread():
+    """A remedy says less without it; what is found stays."""
+
+    def said(disk: Disk, clock: Clock | Unread):
+        if need(disk.size) < 10:
+            yield fail("full", code="full", remedy="Free space." if isinstance(clock, Unread) else f"Free space by {clock.offset}.")
+
+    one = declare(said)
+    assert one.inputs.lenient == {"clock"}
+    for clock in (Unread("timeout"), Unread("denied"), Unread("absent")):
+        (judged,) = evaluate([one], HostFacts({Disk: (Disk("a", 1),), Clock: clock}), PROFILE)
+        assert (judged.outcome, judged.remedy[0].text) == ("fail", "Free space.")

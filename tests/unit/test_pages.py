@@ -94,8 +94,18 @@ def test_pages_of_viewers_link_and_those_of_terminals_show_the_address():
 
 
 def test_viewers_set_commands_as_code():
-    assert "`mokutil --import <key>.der`" in render_page(CHECKS["kernel.secure_boot"], folds=True)
-    assert "'mokutil --import <key>.der'" in render_page(CHECKS["kernel.secure_boot"])
+    @check(
+        title="The key's owner is known",
+        severity="info",
+        since="1",
+        remedy=(Step("install", "Enrol the owner's key ('enrol <key>.der')."),),
+    )
+    def key(identity: Identity) -> Findings:
+        return
+        yield
+
+    assert "1. Enrol the owner's key (`enrol <key>.der`)." in render_page(key, folds=True)
+    assert "1. Enrol the owner's key ('enrol <key>.der')." in render_page(key)
 
 
 def test_causes_are_linked():

@@ -1,4 +1,4 @@
-"""CDI specifications: present, valid, for the loaded driver, without duplicates, refreshed at boot."""
+"""CDI specifications: present, valid, made for the loaded driver, without duplicates, renewed at boot."""
 
 from hostagent.check import Family
 

@@ -4,7 +4,7 @@ After a reboot docker, or whatever was told to start after the refresh, does not
 that runs it is a warning: `runtime.service_running` shows what this boot left out. In an image it counts in full where
 the unit serves jobs.
 Some releases of the toolkit ship the unit like this. A drop-in cannot clear ``After=``. Without a cycle the order still makes the
-specification late: pods that need it fail for the first seconds after a boot, which counts where the profile wants CDI.
+specification late: pods that need it fail for the first seconds after a boot, which counts where the profile asks for CDI.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn

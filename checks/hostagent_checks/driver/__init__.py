@@ -1,5 +1,5 @@
-"""The driver: loaded version against profile, disk, libraries and NVML; packages, DKMS, holds, pins, repositories; origin
-(packages, .run file, driver container); device nodes, firmware, security floor.
+"""The driver: whether loaded version, profile, disk, libraries and NVML agree; packages, DKMS, holds, pins, repositories; origin
+(packages, .run file, driver container); device nodes, firmware, security fixes.
 """
 
 from hostagent.check import Family

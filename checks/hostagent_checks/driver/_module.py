@@ -1,4 +1,4 @@
-"""The kernel module that judges the rest of the driver: the loaded one, else the one that the next boot loads."""
+"""The kernel module that the rest of the driver is compared with: the loaded one, else the one that the next boot loads."""
 
 from collections.abc import Callable
 

@@ -32,4 +32,4 @@ def char_links(driver: Driver) -> Findings:
     missing = tuple(node.path for node in nodes if f"{node.major}:{node.minor}" not in links)
     if missing:
         found, wanted = counted(len(links), "link"), counted(len(nodes), "link")
-        yield fail(f"/dev/char has no link to {first_of(missing)}", code="missing", found=found, wanted=wanted)
+        yield fail(f"/dev/char has {found}, and none to {first_of(missing)}", code="missing", found=found, wanted=wanted)

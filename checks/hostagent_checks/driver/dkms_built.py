@@ -37,7 +37,7 @@ def dkms_built(driver: Driver, kernel: Kernel, packages: Packages | Unread, os: 
         for module, build in newest.items():
             if release not in build.kernels:
                 yield fail(
-                    f"DKMS has {module} {build.version}, but has not built it for kernel {release}",
+                    f"DKMS has built {module} {build.version} for {first_of(build.kernels) or 'no kernel'}, but not for kernel {release}",
                     code="not-built",
                     found=first_of(build.kernels) or "none",
                     wanted=release,

@@ -40,7 +40,7 @@ def hold_blocks(packages: Packages, os: Os | Unread, profile: Profile) -> Findin
         if (wanted := _wanted(lock, profile)) and not admits(_prefix(lock), wanted):
             found = f"{lock.package} at {lock.version}"
             steps = (Step("configure", f"Remove the lock of {lock.package} from {lock.file}."), _INSTALL)
-            text = f"{lock.file} pins {lock.package} to {lock.version}"
+            text = f"{lock.file} keeps {found}, the profile asks for {wanted}"
             yield fail(text, code="pinned-elsewhere", found=found, wanted=wanted, remedy=steps)
     held: dict[tuple[str, str], list[str]] = {}
     for one in need(packages.installed):

@@ -8,7 +8,7 @@ works so on data centre GPUs alone; an older one works nowhere.
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
-from hostagent.facts.driver import Driver
+from hostagent.facts.driver import Driver, Library
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
@@ -40,7 +40,8 @@ _ALIGN = (Step("install", "Install the kernel module and the libraries in one ve
     ),
 )
 def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Findings:
-    module, loaded = module_version(driver, kernel), "loaded " if driver.loaded is True else ""
+    module = module_version(driver, kernel)
+    others: dict[str, list[Library]] = {}
     for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
         library = need(driver.library(soname))
         need(library.fault)  # what may be no library matches nothing
@@ -50,26 +51,30 @@ def library_match(driver: Driver, kernel: Kernel, packages: Packages) -> Finding
             continue
         if "/compat/" in library.path:
             yield _compat(library.path, library.version, module)
-            continue
-        is_pending = library.version in _versions_on_disk(kernel)
-        reboot = (Step("reboot", f"Reboot the node: driver {library.version} is fully installed."),)
-        installed = () if isinstance(packages.installed, Unread) else packages.installed
-        halfway = tuple(f"{one.name} is {one.state}" for one in installed if "nvidia" in one.name and one.state != "installed")
-        code, remedy = ("half-installed", _FINISH) if halfway else ("reboot-pending", reboot) if is_pending else ("mismatch", _ALIGN)
-        stale = (
-            ("/run/nvidia-persistenced/socket is gone: running containers go on, new ones fail",)
-            if driver.persistenced_socket is False
-            else ()
-        )
-        yield fail(
-            f"{soname} is version {library.version}, but the {loaded}kernel module is version {module}",
-            code=code,
-            found=library.version,
-            wanted=module,
-            evidence=(library.path, *halfway, *stale),
-            headline=f"Driver libraries on disk are {library.version}, the {loaded}kernel module is {module}",
-            remedy=remedy,
-        )
+        else:
+            others.setdefault(library.version, []).append(library)
+    for version, libraries in others.items():
+        yield _mismatch(version, libraries, driver, kernel, packages)
+
+
+def _mismatch(version: str, libraries: list[Library], driver: Driver, kernel: Kernel, packages: Packages) -> Finding:
+    module, loaded = module_version(driver, kernel), "loaded " if driver.loaded is True else ""
+    reboot = (Step("reboot", f"Reboot the node: driver {version} is fully installed."),)
+    installed = () if isinstance(packages.installed, Unread) else packages.installed
+    halfway = tuple(f"{one.name} is {one.state}" for one in installed if "nvidia" in one.name and one.state != "installed")
+    is_pending = version in _versions_on_disk(kernel)
+    code, remedy = ("half-installed", _FINISH) if halfway else ("reboot-pending", reboot) if is_pending else ("mismatch", _ALIGN)
+    gone = "/run/nvidia-persistenced/socket is gone: running containers go on, new ones fail"
+    stale = (gone,) if driver.persistenced_socket is False else ()
+    return fail(
+        f"{', '.join(one.soname.removesuffix('.so.1') for one in libraries)}: {version} on disk, but the {loaded}module is {module}",
+        code=code,
+        found=version,
+        wanted=module,
+        evidence=(*(one.path for one in libraries), *halfway, *stale),
+        headline=f"Driver libraries on disk are {version}, the {loaded}kernel module is {module}",
+        remedy=remedy,
+    )
 
 
 def _compat(path: str, version: str, module: str) -> Finding:

@@ -1,8 +1,8 @@
 """The flavour of the kernel module cannot drive this GPU: the GPU never starts, whatever else is right.
 
 The open module needs Turing or newer. Grace Hopper and Blackwell have no proprietary module. A host with GPUs older than
-Turing beside newer ones needs the proprietary one, and cannot hold Blackwell. A GPU that this release does not know
-counts as supported where NVML lists it. GPUs of virtual machines, and display cards beside a GPU that works, are left out.
+Turing and newer ones needs the proprietary one, and cannot hold Blackwell. A GPU that this release does not know
+counts as supported where NVML lists it. GPUs of virtual machines, and display cards if another GPU works, are left out.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -44,7 +44,7 @@ def open_supported(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kern
     if found not in able:
         _skip_left_out(gpu, gpus, driver)
         yield fail(
-            f"the kernel module is {found}, but a {architecture(device)} GPU ({device}) needs the {able[0]} one",
+            f"{architecture(device)} ({device}) needs the {able[0]} module, not the {found} one",
             code="cannot-drive",
             found=found,
             wanted=able,
@@ -53,7 +53,7 @@ def open_supported(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, kernel: Kern
 
 
 def _skip_left_out(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
-    """A GPU of a virtual machine, and a display card beside a GPU that NVML lists; unknown where it may be one of these."""
+    """A GPU of a virtual machine, and a display card on a host where NVML lists another GPU; unknown where it may be one of these."""
     bound_to = need(gpu.bound_to)
     if bound_to == "vfio-pci":
         skip("the GPU is bound to vfio-pci, for a virtual machine")
@@ -67,4 +67,4 @@ def _skip_left_out(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
             for one in others:
                 need(one)
             return
-        skip("this is a display card beside the GPUs for jobs")
+        skip("this is a display card, next to GPUs for jobs")

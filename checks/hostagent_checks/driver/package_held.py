@@ -48,7 +48,7 @@ def package_held(packages: Packages, os: Os | Unread, platform: Platform) -> Fin
         found = f"{first_of(free)} not held"
         code = "not-held" if len(free) == len(ours) else "partial"
         steps = (Step("configure", "Hold the driver's packages at their version.", hold(packages, os, free)),)
-        text = f"no hold on {first_of(free)}"
+        text = f"{found} at their version"
         yield fail(text, code=code, found=found, wanted="all held", remedy=steps)
 
 

@@ -59,9 +59,8 @@ def package_set_equal(packages: Packages, fabric: Fabric, gpus: tuple[Gpu, ...] 
             if not in_image and _is_unused(part, fabric, need(gpus), profile):
                 continue
             report = warn if part in _SIDE_PARTS or (in_image and part in _FABRIC_PARTS) else fail
-            found = f"{one.name} {version}"
             text, steps = f"{one.name} is {version}, but the driver packages are {meant}", _steps(one.name, meant, packages, os)
-            yield report(text, code="differs", found=found, wanted=meant, remedy=steps)
+            yield report(text, code="differs", found=version, wanted=meant, remedy=steps)
 
 
 def _steps(name: str, version: str, packages: Packages, os: Os | Unread) -> tuple[Step, ...]:

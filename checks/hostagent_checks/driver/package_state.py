@@ -32,6 +32,4 @@ def package_state(packages: Packages) -> Findings:
         skip("no NVIDIA package is installed")
     for one in ours:
         if one.state != "installed":
-            yield fail(
-                f"{one.name} is {one.state}", code="not-installed", found=f"{one.name} {one.version} {one.state}", wanted="installed"
-            )
+            yield fail(f"{one.name} is {one.state}", code="not-installed", found=one.state, wanted="installed")

@@ -47,10 +47,10 @@ def rpm_scriptlet(packages: Packages, driver: Driver, kernel: Kernel, platform: 
     if archive := comes_at_first_boot(platform, driver, release):
         skip(f"the image installs the module at its first boot, out of {archive}")
     registered = any(True for _ in need(driver.dkms))
-    found = f"no module for {release}, {'none built' if registered else 'nothing registered'} in DKMS"
+    found = f"{'none built' if registered else 'nothing registered'} in DKMS"
     code = "not-built" if registered else "not-registered"
     again = Step("install", "Run the package's script again.", reinstall(packages, os, builders[:1]))
     steps = build_module(kernel, packages, os, release)
     steps = steps if registered else (*steps[:-1], again)
-    text = f"{builders[0]} is installed, but it built no module for kernel {release}"
+    text = f"{builders[0]} is installed, but it built no module for kernel {release} ({found})"
     yield fail(text, code=code, found=found, wanted=f"a module for {release}", remedy=steps)

@@ -40,7 +40,7 @@ def security_floor(driver: Driver, kernel: Kernel) -> Findings:
             found=version,
             wanted=f">= {known.version}",
             evidence=(f"bulletin {known.bulletin} of {known.date}",),
-            headline=f"Driver {version} lacks security fixes that its branch has from {known.version} on",
+            headline=f"Driver {version} lacks the security fixes of {known.version}",
             remedy=_steps(kernel, known),
         )
 

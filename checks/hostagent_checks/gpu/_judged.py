@@ -19,7 +19,7 @@ def skip_of_virtual_machine(gpu: Gpu) -> None:
 
 
 def skip_display_card(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
-    """One that the driver is too new or too open for is no fault beside a GPU that NVML serves; unknown where it may be one."""
+    """One that the driver is too new or too open for is no fault next to a GPU that NVML serves; unknown where it may be one."""
     bound_to = need(gpu.bound_to)
     if bound_to not in ("", "nouveau") or not need(gpu.vga):
         return
@@ -28,7 +28,7 @@ def skip_display_card(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> None:
         return
     others = [one for one in gpus if one.pci != gpu.pci]
     if any(_serves(one) for one in others):
-        skip("this is a display card beside the GPUs for jobs")
+        skip("this is a display card, next to GPUs for jobs")
     for one in others:
         if need(one.bound_to) == "nvidia":
             _there(one.in_nvml)

@@ -6,7 +6,7 @@ from hostagent.check import Finding, Step, need, skip
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kernellog import RECOVERY_CODE
-from hostagent.knowledge.ladder import LOST, REBOOT, RESET, RESET_WHEN_IDLE
+from hostagent.knowledge.ladder import LOST, REBOOT, RESET, RESET_LATER
 from hostagent.knowledge.xids import ENDED_BY_REPLACEMENT, LOSS_CODES, XidMeaning, meaning, weighed_by
 
 #: What the driver asks for in an Xid 154, by its words at the end of the line.
@@ -14,7 +14,7 @@ _ASKED = {
     "(GPU Reset Required)": RESET,
     "(Node Reboot Required)": Step("reboot", "Reboot the node: the driver asks for it (Xid 154)."),
     "(Drain P2P)": Step("drain_and_inspect", "End the jobs that reach this GPU from other GPUs: the driver asks for it (Xid 154)."),
-    "(Drain and Reset)": RESET_WHEN_IDLE,
+    "(Drain and Reset)": RESET_LATER,
 }
 KEEP_LOG = (
     Step("configure", "Keep the journal on disk.", "mkdir -p /var/log/journal"),

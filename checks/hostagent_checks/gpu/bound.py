@@ -36,12 +36,10 @@ def bound(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver, packages: Packages | 
     if found == "nvidia":
         return
     if not found and driver.loaded is False:
-        skip("the module is not loaded: driver.loaded says so, and the kernel's findings why")
+        skip("the nvidia module is not loaded; driver.loaded checks that")
     skip_of_virtual_machine(gpu)
     skip_display_card(gpu, gpus, driver)
     need(gpu.on_pci)  # whether it is a GPU at all
-    if not found and driver.loaded is False:
-        skip("no module of NVIDIA's is loaded: driver.loaded judges that")
     yield fail(
         f"{found or 'no driver'} is bound to the GPU",
         code="nouveau" if found == "nouveau" else "other" if found else "none",

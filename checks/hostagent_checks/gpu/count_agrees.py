@@ -36,6 +36,6 @@ def count_agrees(gpu: Gpu, gpus: tuple[Gpu, ...], driver: Driver) -> Findings:
     excluded = in_proc and not isinstance(gpu.excluded, Unread) and gpu.excluded
     lacking = [name for name, there in (("PCI", on_pci), ("/proc/driver/nvidia", in_proc)) if not there]
     if lacking:
-        yield fail(f"{gpu.pci} is missing from {' and '.join(lacking)}", code="missing", found=f"not in {', '.join(lacking)}")
+        yield fail(f"not in {', '.join(lacking)}", code="missing", found=f"not in {', '.join(lacking)}")
     if not excluded and not need(gpu.in_nvml):
-        yield fail(f"{gpu.pci} is missing from NVML", code="missing-in-nvml", found="not in NVML", wanted="in NVML")
+        yield fail("not in NVML", code="missing-in-nvml", found="not in NVML", wanted="in NVML")

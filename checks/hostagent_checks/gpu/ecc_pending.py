@@ -2,7 +2,7 @@
 
 from hostagent.check import Findings, check, need, warn
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.ladder import RESET_WHEN_IDLE
+from hostagent.knowledge.ladder import RESET_LATER
 
 
 @check(
@@ -10,7 +10,7 @@ from hostagent.knowledge.ladder import RESET_WHEN_IDLE
     severity="warning",
     since="0.1",
     headline="The next reset of {device} changes its ECC mode",
-    remedy=(RESET_WHEN_IDLE,),
+    remedy=(RESET_LATER,),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetEccMode",),
     confirm=("nvidia-smi -q -i <address> -d ECC  # 'Current' and 'Pending' differ",),
 )

@@ -13,7 +13,7 @@ from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.derived.words import counted
 from hostagent.facts.gpu import Ecc, Gpu, GpuEvents
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.ladder import REPLACE_IF_BACK, RESET, RESET_WHEN_IDLE
+from hostagent.knowledge.ladder import REPLACE_IF_BACK, RESET, RESET_LATER
 
 
 class Params(NamedTuple):
@@ -23,7 +23,7 @@ class Params(NamedTuple):
 
 
 _UNCONTAINED = 95
-_LATER = (RESET_WHEN_IDLE, REPLACE_IF_BACK)
+_LATER = (RESET_LATER, REPLACE_IF_BACK)
 
 
 @check(

@@ -57,7 +57,7 @@ def init_failed(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
         report = warn if one.pci in working else fail
         headline = "" if one.pci else "The driver could not initialise a GPU"
         yield report(
-            text, code=one.kind, found=one.kind, wanted="initialised", evidence=(one.line,), remedy=remedy, about=one.pci, headline=headline
+            text, code=one.kind, found=text, wanted="initialised", evidence=(one.line,), remedy=remedy, about=one.pci, headline=headline
         )
 
 

@@ -3,7 +3,7 @@
 from hostagent.check import Findings, check, need, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.knowledge.cdi import RENEW_AFTERWARDS as RENEW_CDI
-from hostagent.knowledge.ladder import RESET_WHEN_IDLE
+from hostagent.knowledge.ladder import RESET_LATER
 
 
 @check(
@@ -12,7 +12,7 @@ from hostagent.knowledge.ladder import RESET_WHEN_IDLE
     since="0.1",
     headline="The next reset of {device} changes its MIG mode",
     remedy=(
-        RESET_WHEN_IDLE,
+        RESET_LATER,
         RENEW_CDI,
     ),
     references=("NVIDIA NVML API Reference, nvmlDeviceGetMigMode",),

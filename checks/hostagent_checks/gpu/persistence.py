@@ -43,7 +43,7 @@ def persistence(gpu: Gpu, driver: Driver, platform: Platform, profile: Profile) 
             if not isinstance(gpu.bound_to, Unread) and gpu.bound_to == VFIO:
                 skip("vfio-pci has the GPU, for a virtual machine")
             _on_a_board(platform)
-            yield fail("the persistence daemon is not running", code="no-daemon", found="no socket", wanted="running")
+            yield fail("the persistence daemon is not running (no socket)", code="no-daemon", found="no socket", wanted="running")
     elif not need(gpu.persistence):
         _on_a_board(platform)
         running = driver.persistenced_socket is True

@@ -29,4 +29,10 @@ def power_brake(gpu: Gpu, platform: Platform | Unread) -> Findings:
     reasons = need(gpu.clock_event_reasons)
     found = [reason for reason in reasons if reason in _REASONS]
     if found and not (found == ["hw-slowdown"] and _HEAT in reasons):
-        yield fail("the power supply slows the GPU down", code="power-brake", found=found, wanted="none", remedy=provider_s(platform))
+        yield fail(
+            f"the power supply slows the GPU down ({', '.join(found)})",
+            code="power-brake",
+            found=found,
+            wanted="none",
+            remedy=provider_s(platform),
+        )

@@ -30,12 +30,12 @@ _FIND = (
 
 
 @check(
-    title="The host has the GPUs that the profile wants",
+    title="The host has the GPUs that the profile asks for",
     severity="critical",
     part="gpus",
     since="0.1",
     order=20,  # before kernel and driver, whose findings may follow from it
-    headline="This host does not have the GPUs that the profile wants",
+    headline="This host does not have the GPUs that the profile asks for",
     remedy=(
         _NOT_MEANT,
         Step("configure", "If it is, have the GPU reseated, or attached to this virtual machine."),

@@ -2,7 +2,7 @@
 
 from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.ladder import RESET, RESET_WHEN_IDLE
+from hostagent.knowledge.ladder import RESET, RESET_LATER
 
 _REMEDIES = {
     "gpu-reset": RESET,
@@ -13,7 +13,7 @@ _REMEDIES = {
         "restart_service", "Restart IMEX on this and on all other nodes of the NVLink domain.", "systemctl restart nvidia-imex"
     ),
     "drain-p2p": Step("drain_and_inspect", "End the jobs that reach this GPU from other GPUs, then run hostagent again."),
-    "drain-and-reset": RESET_WHEN_IDLE,
+    "drain-and-reset": RESET_LATER,
 }
 #: The GPU goes on: until it is idle, or alone, while the NVLink domain of its rack is recovered.
 _GOES_ON = ("drain-and-reset", "recover-imex-domain")

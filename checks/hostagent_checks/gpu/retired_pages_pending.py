@@ -2,7 +2,7 @@
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.ladder import RESET_WHEN_IDLE
+from hostagent.knowledge.ladder import RESET_LATER
 
 
 @check(
@@ -11,10 +11,12 @@ from hostagent.knowledge.ladder import RESET_WHEN_IDLE
     since="0.1",
     because=("gpu.xid", "gpu.ecc_uncorrectable"),
     headline="{device} has a memory page that waits to be retired",
-    remedy=(RESET_WHEN_IDLE,),
+    remedy=(RESET_LATER,),
     references=("NVIDIA Dynamic Page Retirement",),
     confirm=("nvidia-smi -q -i <address> -d PAGE_RETIREMENT  # 'Pending Page Blacklist: Yes'",),
 )
 def retired_pages_pending(gpu: Gpu) -> Findings:
     if need(gpu.retired_pages).pending:
-        yield fail("a memory page waits for a reset to be retired", code="pending", found="pending", wanted="none pending")
+        yield fail(
+            "the retirement of a memory page is pending: it waits for a reset", code="pending", found="pending", wanted="none pending"
+        )

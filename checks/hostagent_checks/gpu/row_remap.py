@@ -25,7 +25,7 @@ class Params(NamedTuple):
 def row_remap(gpu: Gpu, params: Params) -> Findings:
     rows = need(gpu.row_remap)
     if rows.failed:
-        yield fail("a faulty memory row could not be remapped: no spare rows are left", code="failed", found="failed", wanted="none failed")
+        yield fail("the remap of a faulty memory row failed: no spare rows are left", code="failed", found="failed", wanted="none failed")
     if rows.uncorrectable > params.max_uncorrectable_rows:
         text, limit = f"{rows.uncorrectable} memory rows were remapped in the GPU's life", params.max_uncorrectable_rows
         headline, watch = (

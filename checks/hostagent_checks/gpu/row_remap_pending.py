@@ -2,7 +2,7 @@
 
 from hostagent.check import Findings, check, fail, need
 from hostagent.facts.gpu import Gpu
-from hostagent.knowledge.ladder import RESET_WHEN_IDLE
+from hostagent.knowledge.ladder import RESET_LATER
 
 
 @check(
@@ -11,10 +11,10 @@ from hostagent.knowledge.ladder import RESET_WHEN_IDLE
     since="0.1",
     because=("gpu.xid", "gpu.ecc_uncorrectable"),
     headline="{device} has a memory row that waits to be remapped",
-    remedy=(RESET_WHEN_IDLE,),
+    remedy=(RESET_LATER,),
     references=("NVIDIA GPU Memory Error Management, section Row Remapping",),
     confirm=("nvidia-smi -q -i <address> -d ROW_REMAPPER  # 'Pending: Yes'",),
 )
 def row_remap_pending(gpu: Gpu) -> Findings:
     if need(gpu.row_remap).pending:
-        yield fail("a memory row waits for a reset to be remapped", code="pending", found="pending", wanted="none pending")
+        yield fail("the remap of a memory row is pending: it waits for a reset", code="pending", found="pending", wanted="none pending")

@@ -19,4 +19,4 @@ from hostagent.knowledge.ladder import REPLACE
 )
 def sram_threshold(gpu: Gpu) -> Findings:
     if need(need(gpu.ecc).sram_threshold_exceeded):
-        yield fail("the GPU has more SRAM errors than NVIDIA accepts", code="exceeded", found="exceeded", wanted="below")
+        yield fail("the GPU's SRAM errors exceeded NVIDIA's limit", code="exceeded", found="exceeded", wanted="below")

@@ -26,4 +26,4 @@ _REASONS = ("hw-thermal-slowdown", "sw-thermal-slowdown")
 def thermal_slowdown(gpu: Gpu, platform: Platform | Unread) -> Findings:
     found = [reason for reason in need(gpu.clock_event_reasons) if reason in _REASONS]
     if found:
-        yield fail("heat slows the GPU down", code="heat", found=found, wanted="none", remedy=provider_s(platform))
+        yield fail(f"heat slows the GPU down ({', '.join(found)})", code="heat", found=found, wanted="none", remedy=provider_s(platform))

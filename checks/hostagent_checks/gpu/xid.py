@@ -71,7 +71,7 @@ def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
                 yield describe(one, known, warn, _COMES_BACK, f"it came back after it had ended once, and was {end_of(one)}")
             last_end[one.pci, one.code] = one
     if gpus and not need(events.log_complete) and not _reaches_back(events, params.min_log_hours):
-        text = f"the kernel log begins {at(events.log_oldest) or 'after the boot'}: earlier faults are not known"
+        text = f"the kernel log is incomplete: it begins {at(events.log_oldest) or 'after the boot'}"
         wanted = f"from the boot on, or the last {params.min_log_hours:g} hours"
         yield warn(
             text,

@@ -27,7 +27,7 @@ def xid_log_complete(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
         skip("this host has no NVIDIA GPU")
     if not need(events.log_complete):
         yield warn(
-            "the kernel log begins after the boot: its first lines are lost",
+            "the kernel log is incomplete: it begins after the boot",
             code="incomplete",
             found="incomplete",
             wanted="from the boot on",

@@ -1,4 +1,4 @@
-"""The host around the GPU: disk, memlock, shared memory, clock, pending reboot, package locks, its name."""
+"""The host around the GPU: disk, memlock, shared memory, clock, pending reboot, package locks, host name."""
 
 from hostagent.check import Family
 

@@ -32,8 +32,7 @@ def clock_synchronised(machine: Machine) -> Findings:
     if not need(machine.clock_synchronised):
         daemon = machine.time_daemon
         by = "not looked for" if isinstance(daemon, Unread) else daemon or "none runs"
-        told = f"although {by} runs" if not isinstance(daemon, Unread) and daemon else "and no time daemon runs"
-        text = "the clock is not synchronised" if isinstance(daemon, Unread) else f"the clock is not synchronised, {told}"
+        text = f"the clock is not synchronised (time daemon: {by})"
         yield fail(
             text,
             code="unsynchronised",

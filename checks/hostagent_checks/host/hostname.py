@@ -21,4 +21,9 @@ _NAMELESS = ("", "localhost", "localhost.localdomain", "(none)")
 def hostname(identity: Identity) -> Findings:
     name = need(identity.hostname)
     if name in _NAMELESS:
-        yield fail("the host has no name of its own", code="nameless", found=name or "no name", wanted="a name of its own")
+        yield fail(
+            f"the host's name is {name}" if name else "the host has no name",
+            code="nameless",
+            found=name or "no name",
+            wanted="a name of its own",
+        )

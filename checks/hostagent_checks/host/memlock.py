@@ -40,7 +40,7 @@ def memlock(machine: Machine, kernel: Kernel, params: Params) -> Findings:
     limit = need(machine.memlock_bytes)
     if limit != -1 and limit < params.min_bytes:
         by = need(machine.memlock_origin)
-        text = f"containers may lock {size(limit)} (by {by})"
+        text = f"the limit of locked memory in containers is {size(limit)} by {by}"
         yield fail(text, code="low", found=f"{size(limit)} by {by}", wanted="unlimited", remedy=_steps(machine))
 
 

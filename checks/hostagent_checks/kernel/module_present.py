@@ -73,7 +73,7 @@ def module_present(
         if platform.in_container:
             skip("a container, and its host has the module")
         yield warn(
-            message + ", although one is loaded",
+            f"the nvidia module of kernel {release} is loaded, not on disk",
             code="removed",
             found="loaded, not on disk",
             wanted="on disk",

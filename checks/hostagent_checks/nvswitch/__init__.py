@@ -1,4 +1,4 @@
-"""NVLink fabrics: fabric manager installed, enabled, running and of the driver's version, NVSwitches visible, NVLSM, IMEX."""
+"""NVLink fabrics: fabric manager installed, enabled, running and in the driver's version; NVSwitches visible; NVLSM, IMEX."""
 
 from hostagent.check import Family
 

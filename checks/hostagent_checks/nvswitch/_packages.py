@@ -28,19 +28,23 @@ def _stem(name: str) -> str:
 def other_versions(
     packages: Iterable[Package], driver: Driver, kernel: Kernel, database: Packages, os: Os | Unread, *after: Step
 ) -> Findings:
-    """A failure for each package of another version than the loaded driver; `after` is done when it is installed."""
+    """A failure for each version of packages that is not the loaded driver's; `after` is done when they are installed."""
     loaded = need(driver.loaded_version)
+    others: dict[object, list[Package]] = {}
     for package in packages:
         if package.upstream != loaded:
-            remedy = _reboot(package, kernel)
-            code = "reboot-pending" if remedy else "other-version"
-            yield fail(
-                f"{package.name} is {package.upstream}, but driver {loaded} is loaded",
-                code=code,
-                found=package.upstream,
-                wanted=loaded,
-                remedy=remedy or (*install_at(package.name, loaded, database, os), *after),
-            )
+            others.setdefault(package.upstream, []).append(package)
+    for version, ones in others.items():
+        names = [one.name for one in ones]
+        remedy = _reboot(ones[0], kernel)
+        steps = tuple(step for name in names for step in install_at(name, loaded, database, os))
+        yield fail(
+            f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} {version}, but driver {loaded} is loaded",
+            code="reboot-pending" if remedy else "other-version",
+            found=version,
+            wanted=loaded,
+            remedy=remedy or (*steps, *after),
+        )
 
 
 def install_at(name: str, version: str, database: Packages, os: Os | Unread) -> tuple[Step, ...]:

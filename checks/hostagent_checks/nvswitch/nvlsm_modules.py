@@ -27,4 +27,9 @@ def nvlsm_modules(fabric: Fabric, kernel: Kernel) -> Findings:
     loaded = need(kernel.loaded_modules)
     missing = [name for name in NVLSM_MODULES if name not in loaded]
     if missing:
-        yield fail(f"not loaded: {', '.join(missing)}", code="missing", found=f"no {', '.join(missing)}", wanted=NVLSM_MODULES)
+        yield fail(
+            f"no {', '.join(missing)} among the loaded kernel modules",
+            code="missing",
+            found=f"no {', '.join(missing)}",
+            wanted=NVLSM_MODULES,
+        )

@@ -1,4 +1,4 @@
-"""The distribution: is it one NVIDIA publishes packages for, who owns it as an image, SELinux's word on devices."""
+"""The distribution: whether NVIDIA publishes packages for it, who owns its image, whether SELinux lets containers use devices."""
 
 from hostagent.check import Family
 

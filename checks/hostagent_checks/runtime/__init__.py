@@ -1,5 +1,5 @@
-"""Container runtimes (containerd, Docker, CRI-O, k3s, RKE2, microk8s) as they read their own configuration: is an nvidia
-handler really effective, in the right table, restarted since, with the right cgroup driver.
+"""Container runtimes (containerd, Docker, CRI-O, k3s, RKE2, microk8s) by their own effective configuration: whether
+containers get GPUs, whether the running daemon has read it, whether the cgroup driver is right.
 """
 
 from hostagent.check import Family

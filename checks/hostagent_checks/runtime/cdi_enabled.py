@@ -37,7 +37,7 @@ def cdi_enabled(runtimes: tuple[Runtime, ...], launchers: Launchers, profile: Pr
     for one in accepted_ones(runtimes, launchers, profile):
         if not need(one.cdi_enabled):
             steps = (*_steps(one), restart(one))
-            yield fail(f"CDI is off in {one.key}", code="disabled", found=f"{one.key}: off", wanted="on", remedy=steps)
+            yield fail(f"CDI is off in {one.key}", code="disabled", found="off", wanted="on", remedy=steps)
 
 
 def _steps(runtime: Runtime) -> tuple[Step, ...]:

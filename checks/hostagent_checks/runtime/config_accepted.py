@@ -57,4 +57,6 @@ def config_accepted(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: 
         code = "cri-refused" if error.startswith("invalid plugin config") else "rejected"
         shows = Step("configure", "Correct the named file until this shows no error.", _SHOWS.get(runtime.key, ""))
         steps = _OF_ONE_VERSION if error.startswith("drop-in config version") else (shows, restart(runtime))
-        yield fail(f"{runtime.key} refuses its configuration", code=code, found=error, wanted="an accepted configuration", remedy=steps)
+        yield fail(
+            f"{runtime.key} refuses its configuration: {error}", code=code, found=error, wanted="an accepted configuration", remedy=steps
+        )

@@ -44,5 +44,8 @@ def cri_enabled(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Laun
     skip_unserving(runtime, runtimes, launchers, profile)
     if need(runtime.state) == "cri_disabled":
         yield fail(
-            "disabled_plugins of containerd names cri", code="disabled", found="disabled_plugins names cri", wanted="the CRI plugin enabled"
+            "in containerd's configuration, disabled_plugins names cri",
+            code="disabled",
+            found="disabled_plugins names cri",
+            wanted="the CRI plugin enabled",
         )

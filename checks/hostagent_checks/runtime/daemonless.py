@@ -4,7 +4,7 @@ Slurm's jobs do so with Enroot or Apptainer, and users with podman and a CDI spe
 GPUs reach the containers of Enroot and Apptainer is their own configuration, which is not read.
 """
 
-from hostagent.check import Findings, Step, check, fail, skip
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.access import podman_has_gpus, slurm_has_containers
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
@@ -32,7 +32,7 @@ def daemonless(runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, pr
         return
     if slurm_has_containers(launchers):
         yield fail(
-            "Slurm jobs start containers with a program, not through a daemon",
+            f"Slurm jobs start containers with {', '.join(need(launchers.programs))}, not through a daemon",
             code="slurm",
             found=launchers.programs,
             wanted="a container runtime",

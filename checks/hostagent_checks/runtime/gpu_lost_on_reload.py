@@ -39,7 +39,7 @@ def gpu_lost_on_reload(
     mode, driver = need(toolkit.mode), need(runtime.cgroup_driver)
     if mode == "legacy" and driver == "systemd":
         yield fail(
-            "the toolkit's legacy mode with systemd's cgroups: containers lose GPUs at a reload",
+            "the toolkit's mode is legacy with systemd's cgroups: containers lose GPUs at a reload",
             code="legacy-systemd",
             found="legacy with systemd",
             wanted="auto, or cdi",

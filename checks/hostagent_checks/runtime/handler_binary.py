@@ -55,7 +55,7 @@ def handler_binary(
             found = handler.binary or "no BinaryName"
             command = reinstall(packages, os, TOOLKIT_PACKAGES) if found.startswith("/usr/bin/") else ""
             steps = (Step("install", f"Install {found} again, or correct its path in {runtime.key}.", command), restart(runtime))
-            text = f"the program of the entry {handler.name} does not exist"
+            text = f"the program of the entry {handler.name} does not exist: {found}"
             yield report(text, code="missing", found=found, wanted="an installed program", remedy=steps)
 
 

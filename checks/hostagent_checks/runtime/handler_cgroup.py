@@ -46,5 +46,5 @@ def handler_cgroup(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: L
         if found != wanted:
             value = "true" if wanted == "systemd" else "false"
             steps = (Step("configure", f"Set SystemdCgroup = {value} in the options of {handler.name}."), restart(runtime))
-            text = f"the entry {handler.name} uses {found}, but {owner} uses {wanted}"
+            text = f"the cgroup drivers differ. {handler.name}: {found}; {owner}: {wanted}"
             yield fail(text, code="differs", found=f"{handler.name}: {found}", wanted=f"{owner}: {wanted}", remedy=steps)

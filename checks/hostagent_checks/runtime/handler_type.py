@@ -30,7 +30,7 @@ def handler_type(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: Lau
     for handler in need(runtime.handlers):
         if not handler.runtime_type:
             yield fail(
-                f"the entry {handler.name} has no runtime_type",
+                f"a runtime entry has no runtime_type ({handler.name}: empty)",
                 code="empty",
                 found=f"{handler.name}: empty",
                 wanted="io.containerd.runc.v2",

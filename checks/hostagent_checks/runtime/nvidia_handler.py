@@ -100,11 +100,12 @@ def nvidia_handler(runtimes: tuple[Runtime, ...], cdi: Cdi, launchers: Launchers
             left = any(spec.kind not in ("", CTK_KIND) for spec in need(cdi.specs))
             owners = _SERVING if _is_plugged(one, launchers) else (*_PLUGINS, *usual) if left else ()
             yield fail(
-                f"{one.key} gives containers no GPU: its entries are {names}",
+                f"no runtime entry gives containers GPUs ({one.key}: {names})",
                 code="absent",
                 found=f"{one.key}: {names}",
                 wanted=_WANTED[access],
                 about=one.key,
+                headline=f"{one.key} gives containers no GPU",
                 remedy=owners or _REMEDIES.get("docker by snap" if by_snap(one) else one.key, usual),
             )
 

@@ -38,5 +38,5 @@ def operator_owned(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: L
         owner = "container" if handler.binary.startswith("/usr/local/nvidia/toolkit/") else "host"
         if owner != profile.toolkit.owner:
             found = f"{handler.name}: {handler.binary or 'default'} ({owner})"
-            text = f"the entry {handler.name} starts a toolkit of the {owner}, the profile names the {profile.toolkit.owner}"
+            text = f"entry {found}; the profile names the {profile.toolkit.owner} as the toolkit's owner"
             yield fail(text, code=f"owned-by-{owner}", found=found, wanted=profile.toolkit.owner)

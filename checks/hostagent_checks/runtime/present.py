@@ -87,7 +87,7 @@ def _another(kind: str, runtimes: tuple[Runtime, ...]) -> Finding:
         code="absent",
         found=_found(runtimes),
         wanted=kind,
-        headline=f"The profile wants {kind}, which is not installed",
+        headline=f"The profile asks for {kind}, which is not installed",
         remedy=remedy,
         action="install",
     )

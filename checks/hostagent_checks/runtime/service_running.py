@@ -55,10 +55,11 @@ def service_running(
             yield fail(
                 f"{one.key} is not running",
                 code="stopped",
-                found=f"{one.key}: stopped",
+                found="stopped",
                 wanted="running",
                 remedy=steps,
                 about=one.key,
+                headline=f"{one.key} is not running",
             )
         elif one.key == "docker" and (dead := _unheard(one, launchers)):
             yield fail(

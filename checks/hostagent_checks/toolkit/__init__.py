@@ -1,4 +1,4 @@
-"""NVIDIA Container Toolkit: four packages at one accepted version, binaries, mode, holds, known vulnerabilities, owner."""
+"""NVIDIA Container Toolkit: four packages in one accepted version, programs, configuration, holds, known vulnerabilities, owner."""
 
 from hostagent.check import Family
 

@@ -43,6 +43,4 @@ def binary(toolkit: Toolkit, packages: Packages | Unread, os: Os | Unread, profi
         if not binaries.get(path, False):
             found = "not executable" if path in binaries else "missing"
             steps = (Step("install", f"Reinstall {TOOLKIT_BASE}.", reinstall(packages, os, (TOOLKIT_BASE,))),)
-            yield fail(
-                f"{path} is {found}", code=found.replace(" ", "-"), found=f"{path} {found}", wanted="an executable file", remedy=steps
-            )
+            yield fail(f"{path} is {found}", code=found.replace(" ", "-"), found=found, wanted="an executable file", remedy=steps)

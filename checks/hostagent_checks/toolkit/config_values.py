@@ -57,7 +57,7 @@ def config_values(
     if need(toolkit.no_cgroups) and not platform.in_container:
         is_legacy = need(toolkit.mode) == "legacy" or compare_upstream(need(toolkit.version), JIT_CDI_SINCE) < 0
         yield (fail if is_legacy else warn)(
-            "no-cgroups is true, so containers of root cannot open their devices",
+            "no-cgroups = true, so containers of root cannot open their devices",
             code="no-cgroups",
             found="no-cgroups = true",
             wanted="no-cgroups = false",

@@ -41,5 +41,5 @@ def held(toolkit: Toolkit, packages: Packages, platform: Platform, os: Os | Unre
             skip("none is held, and no automatic upgrade replaces them")
         yield fail("no package of the toolkit is held", code="not-held", found="none held", wanted="all held", remedy=steps)
     elif free:
-        text, found = f"only some of the toolkit's packages are held, not {', '.join(free)}", f"{', '.join(free)} not held"
+        text, found = f"{', '.join(free)} not held, although other packages of the toolkit are", f"{', '.join(free)} not held"
         yield fail(text, code="partial", found=found, wanted="all held", remedy=steps)

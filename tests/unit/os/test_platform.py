@@ -160,7 +160,7 @@ def test_a_remedy_is_what_its_reader_may_do():
     own = told(finding(Part("", "host")).remedy)
     assert "toolkit.version of the GPU Operator" in own
     assert told(finding(Part("", "image")).remedy) == (
-        f"Replace the node with one from a corrected image: EKS AMI provides this part. {own}"
+        f"Replace the node with one from a corrected image: EKS AMI provides this part. Until then: {own}"
     )
     assert "ClusterPolicy" in told(finding(Part("", "operator")).remedy)
     assert own not in told(finding(Part("", "provider")).remedy)
