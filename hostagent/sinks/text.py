@@ -138,7 +138,10 @@ def _add_section(page: _Page, section: digest.Section, *, verbose: bool) -> None
         widest = min(max(len(told.finding.id) for told in members), _ID)
         for told in members:
             where = f"{short(devices(told.devices))}: " if told.devices and told.devices != whose else ""
-            page.add(f"{digest.short_name(told.finding.id):<{widest}}  {where}{digest.told_line(told)}", indent, "        ")
+            name, text = digest.short_name(told.finding.id), f"{where}{digest.told_line(told)}"
+            fits = len(indent) + len(name) + 2 + len(text) <= page.width  # a column is not worth a line
+            is_wide = len(indent) + widest + 2 + len(text) > page.width
+            page.add(f"{name}  {text}" if fits and is_wide else f"{name:<{widest}}  {text}", indent, "        ")
             for line in told.finding.evidence if verbose else ():
                 page.add(short(line), "        ", "            ")
         _add_more(page, left, indent)
