@@ -16,6 +16,17 @@ class Step:
     if_back: bool = False  # only if the fault comes back
 
 
+def shell(words: str, *texts: str) -> str:
+    """A command with the host's texts in the places of ``{}``: a shell takes each for one word, whatever is in it.
+
+    >>> shell("rm {}", "/etc/cdi/a.yaml"), shell("rm {}", "/etc/cdi/a; reboot")
+    ('rm /etc/cdi/a.yaml', "rm '/etc/cdi/a; reboot'")
+    """
+    from shlex import quote
+
+    return words.format(*map(quote, texts))
+
+
 def as_steps(remedy: "str | tuple[Step, ...]", action: Action) -> tuple[Step, ...]:
     """A remedy of one text is one step of `action`."""
     if isinstance(remedy, str):

@@ -1,9 +1,11 @@
 """What all remedies have in common, over every recorded host and every case: filled in, in their package, short, and of one mind."""
 
+import ast
 import functools
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -19,12 +21,18 @@ from tests.judged import judged
 from tests.test_cases import CASES, CHECKS
 from tests.test_hosts import NAMES, _loaded, _tape
 
+ROOT = Path(__file__).parent.parent
 _FIRST_STEP_CHARS = 90
 #: One style for what cannot be known: ``<branch>``, ``<0 or 1>``.
 _PLACEHOLDER = re.compile(r"<[a-z][a-z0-9 ,]*>")
 #: A name in capitals that stands for something: KERNEL, NAME…, and our own braces.
 _OTHER_STYLE = re.compile(r"\b(KERNEL|NAME|VERSION|BRANCH|PACKAGE|MINOR|UUID_OF|DEVICE)\b…?|\{[a-z_]+\}")
 _QUOTED = re.compile(r"'([a-z][\w.-]*(?: [^']+)?)'")
+
+
+#: What stands in a command without quotes: numbers, and texts of ours.
+_OURS = {"watts", "number", "lines", "path", "_command", "minor"}
+_SOURCES = [path for folder in ("checks/hostagent_checks", "hostagent/derived") for path in (ROOT / folder).rglob("*.py")]
 
 
 @functools.cache
@@ -107,6 +115,35 @@ COMMANDS = tuple(sorted({step.command for _, one in FOUND for step in one.remedy
 
 def test_every_program_of_a_command_is_known_with_its_package():
     assert {program for command in COMMANDS for program in programs(command)} - set(PACKAGES) == set()
+
+
+def _unquoted(text):
+    """(line, name) of each text of the host that a module puts into a command as it is."""
+    for call in ast.walk(ast.parse(text)):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("Step", "shell"):
+            words = (
+                call.args[:1]
+                if call.func.id == "shell"
+                else [*call.args[2:3], *(one.value for one in call.keywords if one.arg == "command")]
+            )
+            for part in (
+                part for word in words if isinstance(word, ast.JoinedStr) for part in word.values if isinstance(part, ast.FormattedValue)
+            ):
+                names = {name.id for name in ast.walk(part.value) if isinstance(name, ast.Name)}
+                if not all(name.isupper() or name in _OURS for name in names):
+                    yield part.lineno, ast.unparse(part.value)
+
+
+@pytest.mark.parametrize("path", _SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_shell_takes_each_text_of_the_host_for_one_word(path):
+    """Who copies a command from a report runs no name of a file, a unit or a package."""
+    assert list(_unquoted(path.read_text(encoding="utf-8"))) == []
+
+
+def test_a_text_without_quotes_is_seen():
+    assert list(_unquoted('Step("configure", f"Look at {a}.", f"rm {a.path}")')) == [(1, "a.path")]
+    assert list(_unquoted('Step("configure", "Look.", command=shell(f"rm {a} {{}}", b))')) == [(1, "a")]
+    assert list(_unquoted('Step("configure", "Look.", shell("rm {}", a.path))')) == []
 
 
 def test_the_table_of_programs_names_no_program_that_nothing_says():

@@ -8,7 +8,7 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
-from hostagent.steps import Step
+from hostagent.steps import Step, shell
 
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 
@@ -31,7 +31,7 @@ def blacklist_nouveau(packages: "Packages | Unread") -> tuple[Step, ...]:
 
 def write_line(path: str, line: str) -> str:
     """The command that writes a file of one line."""
-    return f"echo '{line}' > {path}"
+    return shell("echo {} > {}", line, path)
 
 
 def load_at_boot(module: str) -> Step:
@@ -42,7 +42,9 @@ def load_at_boot(module: str) -> Step:
 def build_module(kernel: Kernel, packages: "Packages | Unread", os: "Os | Unread", release: str, when: str = "") -> tuple[Step, ...]:
     """DKMS builds the module for this kernel; its headers come first where they are not known to be there."""
     one = kernel.at(release)
-    build = Step("install", "Build the module; make.log below /var/lib/dkms says why if that fails.", f"dkms autoinstall -k {release}")
+    build = Step(
+        "install", "Build the module; make.log below /var/lib/dkms says why if that fails.", shell("dkms autoinstall -k {}", release)
+    )
     if not isinstance(one, Unread) and not isinstance(one.headers, Unread) and one.headers:
         return (build,)
     text = f"{when}install the headers of kernel {release}."

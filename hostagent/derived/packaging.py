@@ -7,6 +7,7 @@ from hostagent.facts.os import Os
 from hostagent.facts.packages import Package, Packages
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.managers import INITRAMFS, VARIANTS, Manager, manager
+from hostagent.steps import shell
 
 _OF_KERNELS = ("linux-image-", "linux-headers-", "linux-modules-")
 _RPM_RELEASE = re.compile(r"\.(x86_64|aarch64)(\+\w+)?$")
@@ -66,7 +67,7 @@ def install_kernel(packages: "Packages | Unread", os: "Os | Unread", release: st
 def initramfs(packages: "Packages | Unread", release: str = "") -> str:
     """What rebuilds the initramfs of that kernel, of all kernels without one."""
     one, every = INITRAMFS.get(_database(packages), ("", ""))
-    return one.format(release=release) if release else every
+    return shell(one, release) if release else every
 
 
 def module_package(packages: "Packages | Unread", release: str) -> str:
@@ -93,13 +94,13 @@ def _of_kernel(packages: "Packages | Unread", os: "Os | Unread", release: str, d
     if found.database == "dpkg":
         flavour = release.rpartition("-")[2] if "-" in release else ""
         is_known = flavour and any(one.name.startswith(_OF_KERNELS) and one.name.endswith(f"-{flavour}") for one in _installed(packages))
-        return f"{found.install} {debian}{release}" if is_known else ""
+        return _command(found.install, (f"{debian}{release}",)) if is_known else ""
     if found.install.startswith("zypper"):
         version, _, flavour = release.rpartition("-")
-        return f"{found.install} kernel-{flavour}{suffix}={version}" if version and flavour.isalpha() else ""
+        return _command(found.install, (f"kernel-{flavour}{suffix}={version}",)) if version and flavour.isalpha() else ""
     if not _RPM_RELEASE.search(release):
         return ""
-    return f"{found.install} {_kernel_stem(packages, release)}{suffix or ''}-{release.partition('+')[0]}"
+    return _command(found.install, (f"{_kernel_stem(packages, release)}{suffix}-{release.partition('+')[0]}",))
 
 
 def _kernel_stem(packages: "Packages | Unread", release: str) -> str:
@@ -120,8 +121,8 @@ def _as_written(packages: "Packages | Unread", version: str) -> str:
 
 
 def _command(verb: str, names: Iterable[str]) -> str:
-    words = [f"'{name}'" if "*" in name else name for name in names]
-    return f"{verb} {' '.join(words)}" if verb and words else ""
+    words = tuple(names)
+    return shell(" ".join((verb, *("{}" for _ in words))), *words) if verb and words else ""
 
 
 def _database(packages: "Packages | Unread") -> str:

@@ -34,8 +34,8 @@ MANAGERS = (
 
 #: What rebuilds an initramfs: of one kernel, and of all, by package database.
 INITRAMFS = {
-    "dpkg": ("update-initramfs -u -k {release}", "update-initramfs -u -k all"),
-    "rpm": ("dracut --force --kver {release}", "dracut --force --regenerate-all"),
+    "dpkg": ("update-initramfs -u -k {}", "update-initramfs -u -k all"),
+    "rpm": ("dracut --force --kver {}", "dracut --force --regenerate-all"),
 }
 
 #: Variants of a kernel that have a development package of their own, by a word in its release (RHEL: rt, 64k; Oracle: uek).

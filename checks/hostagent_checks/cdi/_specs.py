@@ -8,6 +8,7 @@ from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+from hostagent.steps import shell
 
 
 def skip_without_cdi(profile: Profile) -> None:
@@ -44,7 +45,7 @@ def _may_read(runtime: Runtime, path: str) -> bool:
 
 def without_copy(path: str) -> tuple[Step, ...]:
     """Nothing renews what was copied to /etc/cdi; () for a specification elsewhere."""
-    return (Step("configure", "Delete the copy: nothing renews it.", f"rm {path}"),) if path.startswith("/etc/") else ()
+    return (Step("configure", "Delete the copy: nothing renews it.", shell("rm {}", path)),) if path.startswith("/etc/") else ()
 
 
 def others_cover(broken: CdiSpec, specs: tuple[CdiSpec, ...], gpus: tuple[Gpu, ...] | Unread) -> bool:

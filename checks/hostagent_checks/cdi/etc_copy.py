@@ -9,6 +9,7 @@ from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.words import first_of
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.unread import Unread
+from hostagent.steps import shell
 
 from ._specs import without_copy
 
@@ -45,4 +46,4 @@ def etc_copy(cdi: Cdi) -> Findings:
 
 def _made_again(path: str) -> Step:
     """Where no refresh unit is enabled the copy is how it is done."""
-    return Step("none", "After each driver upgrade, make the copy again.", f"nvidia-ctk cdi generate --output={path}")
+    return Step("none", "After each driver upgrade, make the copy again.", shell("nvidia-ctk cdi generate --output={}", path))

@@ -11,6 +11,7 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
+from hostagent.steps import shell
 
 from ._specs import others_cover, read_ones, skip_without_cdi
 
@@ -41,5 +42,5 @@ def spec_valid(cdi: Cdi, gpus: tuple[Gpu, ...] | Unread, runtimes: tuple[Runtime
                 found=spec.error,
                 wanted="a CDI specification",
                 evidence=(spec.path,),
-                remedy=(Step("configure", "Remove the file.", f"rm {spec.path}"), RENEW),
+                remedy=(Step("configure", "Remove the file.", shell("rm {}", spec.path)), RENEW),
             )

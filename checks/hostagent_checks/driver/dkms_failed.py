@@ -6,6 +6,7 @@ Common causes: missing headers, another gcc than the kernel was built with, a ke
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
+from hostagent.steps import shell
 
 
 @check(
@@ -32,8 +33,10 @@ def dkms_failed(driver: Driver, kernel: Kernel) -> Findings:
         if build.failed and build.failed_kernel in ("", need(kernel.release), *need(kernel.next_releases)):
             error = build.error or "no error line in make.log"
             broken = build.failed_kernel or need(kernel.release)
-            read = Step("install", "Fix what the build's log names: headers, gcc, or a driver for this kernel.", f"tail -n 40 {build.log}")
-            steps = (read, Step("install", "Build the module again.", f"dkms autoinstall -k {broken}"))
+            read = Step(
+                "install", "Fix what the build's log names: headers, gcc, or a driver for this kernel.", shell("tail -n 40 {}", build.log)
+            )
+            steps = (read, Step("install", "Build the module again.", shell("dkms autoinstall -k {}", broken)))
             yield fail(
                 f"the build of {build.module} {build.version} for kernel {build.failed_kernel or 'unknown'} failed: {error}",
                 code="build-failed",

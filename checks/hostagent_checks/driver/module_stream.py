@@ -14,6 +14,7 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.version import admits
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 from hostagent.profile import Profile
+from hostagent.steps import shell
 
 
 @check(
@@ -55,8 +56,8 @@ def _steps(stream: str, profile: Profile) -> tuple[Step, ...]:
     is_proprietary = profile.driver.flavour == "proprietary" or (stream.endswith("-dkms") and "open" not in stream)
     wanted = f"{named[0]}-{'dkms' if is_proprietary else 'open'}"
     if not stream:
-        return (Step("install", f"Enable the stream {wanted}.", f"dnf module enable {DRIVER_MODULE}:{wanted}"),)
-    return (Step("install", f"Switch to the stream {wanted}.", f"dnf module switch-to {DRIVER_MODULE}:{wanted}"),)
+        return (Step("install", f"Enable the stream {wanted}.", shell("dnf module enable {}", f"{DRIVER_MODULE}:{wanted}")),)
+    return (Step("install", f"Switch to the stream {wanted}.", shell("dnf module switch-to {}", f"{DRIVER_MODULE}:{wanted}")),)
 
 
 def _has_modules(distribution: str, version: str) -> bool:

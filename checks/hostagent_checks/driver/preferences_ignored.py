@@ -8,6 +8,7 @@ import re
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.facts.packages import Packages
+from hostagent.steps import shell
 
 
 @check(
@@ -26,6 +27,6 @@ def preferences_ignored(packages: Packages) -> Findings:
     for file in need(packages.ignored_preferences):
         folder, _, name = file.rpartition("/")
         better = f"{folder}/{re.sub(r'[^A-Za-z0-9_-]', '-', name)}.pref"
-        steps = (Step("configure", "Rename the file so that apt reads it.", f"mv '{file}' {better}"),)
+        steps = (Step("configure", "Rename the file so that apt reads it.", shell("mv {} {}", file, better)),)
         text = f"apt ignores {file} because of its name"
         yield fail(text, code="ignored", found=file, wanted="a name without an ending, or ending in .pref", remedy=steps)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.host import Filesystem, Machine
 from hostagent.facts.unread import Unread
+from hostagent.steps import shell
 
 
 class Params(NamedTuple):
@@ -42,7 +43,7 @@ def inodes(machine: Machine, params: Params) -> Findings:
                 Step(
                     "configure",
                     "Remove what fills the largest directories, often container layers.",
-                    f"du --inodes -x {one.path} | sort -n | tail",
+                    shell("du --inodes -x {} | sort -n | tail", one.path),
                 ),
             )
             yield fail(f"{one.path} has {found} free inodes", code="few", found=found, wanted=wanted, remedy=steps)

@@ -13,6 +13,7 @@ from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.daemons import processes
+from hostagent.steps import shell
 
 
 class Params(NamedTuple):
@@ -50,6 +51,6 @@ def _steps(machine: Machine) -> tuple[Step, ...]:
     found = [one.unit for one in running if one.name in processes("runtime") and isinstance(one.unit, str) and one.unit]
     units = dict.fromkeys(one.removesuffix(".service") for one in found)
     return (
-        *(Step("configure", f"Set LimitMEMLOCK=infinity in the unit {one}.", f"systemctl edit {one}") for one in units),
-        *(Step("restart_service", f"Restart {one}.", f"systemctl restart {one}") for one in units),
+        *(Step("configure", f"Set LimitMEMLOCK=infinity in the unit {one}.", shell("systemctl edit {}", one)) for one in units),
+        *(Step("restart_service", f"Restart {one}.", shell("systemctl restart {}", one)) for one in units),
     )

@@ -9,6 +9,7 @@ from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
+from hostagent.steps import shell
 
 
 class Misfit(NamedTuple):
@@ -70,7 +71,7 @@ def repaired_by(one: InstalledKernel, driver: Driver, packages: Packages | Unrea
     )
     if builds and not is_packaged:
         newest = builds[0]
-        command = f"dkms install --force {newest.module}/{newest.version} -k {one.release}"
+        command = shell("dkms install --force {} -k {}", f"{newest.module}/{newest.version}", one.release)
         return (Step("install", f"Build the module for kernel {one.release}.", command),)
     name = module_package(packages, one.release)
     return (Step("install", f"Install the module package of kernel {one.release}.", install(packages, os, (name,)) if name else ""),)

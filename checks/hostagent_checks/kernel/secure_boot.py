@@ -14,6 +14,7 @@ from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kernellog import KEY_REFUSED
+from hostagent.steps import shell
 
 from ._boot import following
 
@@ -70,7 +71,7 @@ def _enrol(driver: Driver, os: Os | Unread) -> tuple[Step, ...]:
         return ()
     key = UBUNTU_KEY if os.id == "ubuntu" else DKMS_KEY
     return (
-        Step("install", "Enrol the key with which DKMS signs modules.", f"mokutil --import {key}"),
+        Step("install", "Enrol the key with which DKMS signs modules.", shell("mokutil --import {}", key)),
         Step("reboot", "Reboot the node, and confirm the key at its console."),
     )
 

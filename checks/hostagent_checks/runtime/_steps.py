@@ -3,6 +3,7 @@
 from hostagent.check import Step
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
+from hostagent.steps import shell
 
 RESTART_CONTAINERD = Step("restart_service", "Restart containerd.", "systemctl restart containerd")
 CONFIGURE_CONTAINERD = Step("configure", "Configure the nvidia runtime.", "nvidia-ctk runtime configure --runtime=containerd")
@@ -22,7 +23,7 @@ def unit_of(runtime: Runtime) -> str:
 
 
 def restart(runtime: Runtime) -> Step:
-    return Step("restart_service", f"Restart {runtime.key}.", f"systemctl restart {unit_of(runtime)}")
+    return Step("restart_service", f"Restart {runtime.key}.", shell("systemctl restart {}", unit_of(runtime)))
 
 
 def configure(runtime: Runtime, options: str = "") -> Step:

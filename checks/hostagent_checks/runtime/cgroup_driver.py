@@ -11,6 +11,7 @@ from hostagent.facts.host import Services
 from hostagent.facts.runtime import Kubelet, Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+from hostagent.steps import shell
 
 from ._choice import skip_unserving
 from ._steps import restart
@@ -55,7 +56,7 @@ def cgroup_driver(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: La
             Step("configure", f"Set {what} in the configuration of {runtime.key}."),
             *(Step("configure", f"Set cgroupDriver: systemd in the kubelet of {one.unit}.") for one in kubelets if _says_other(one)),
             restart(runtime),
-            *(Step("restart_service", f"Restart {one.unit}.", f"systemctl restart {one.unit}") for one in kubelets),
+            *(Step("restart_service", f"Restart {one.unit}.", shell("systemctl restart {}", one.unit)) for one in kubelets),
         )
         text = f"{runtime.key} uses the {driver} cgroup driver on a host that systemd manages"
         yield fail(text, code="not-systemd", found=driver, wanted="systemd", remedy=tuple(dict.fromkeys(steps)))

@@ -17,6 +17,7 @@ from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
+from hostagent.steps import shell
 
 from ._choice import accepted_ones
 from ._steps import by_snap, configure, restart
@@ -28,7 +29,7 @@ _REMEDIES = {
     **{
         key: (
             Step("install", "Install the NVIDIA Container Toolkit, if it is not."),
-            Step("restart_service", f"Restart {key}: it looks for the toolkit as it starts.", f"systemctl restart {unit}"),
+            Step("restart_service", f"Restart {key}: it looks for the toolkit as it starts.", shell("systemctl restart {}", unit)),
         )
         for key, unit in (("k3s", "k3s"), ("rke2", "rke2-agent"))
     },

@@ -12,6 +12,7 @@ from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.knowledge.runtimes import CRI_DOCKERD
 from hostagent.profile import Profile
+from hostagent.steps import shell
 
 from ._choice import serving_ones
 from ._steps import unit_of
@@ -49,8 +50,8 @@ def service_running(
         elif not need(one.running):
             unit = unit_of(one)
             steps = (
-                Step("restart_service", f"Read why {one.key} ended, and correct it.", f"journalctl -b -u {unit}"),
-                Step("restart_service", f"Start {one.key}.", f"systemctl restart {unit}"),
+                Step("restart_service", f"Read why {one.key} ended, and correct it.", shell("journalctl -b -u {}", unit)),
+                Step("restart_service", f"Start {one.key}.", shell("systemctl restart {}", unit)),
             )
             yield fail(
                 f"{one.key} is not running",

@@ -7,6 +7,7 @@ containerRuntimeEndpoint.
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
+from hostagent.steps import shell
 
 from ._choice import skip_unserving
 from ._steps import restart, unit_of
@@ -33,7 +34,7 @@ def socket_listening(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers:
         unit, socket = unit_of(runtime), need(runtime.socket)
         steps = (
             Step("configure", f"Compare {socket} with the endpoint of the kubelet and of other clients."),
-            Step("restart_service", f"Read what {runtime.key} logged.", f"journalctl -b -u {unit}"),
+            Step("restart_service", f"Read what {runtime.key} logged.", shell("journalctl -b -u {}", unit)),
             restart(runtime),
         )
         yield fail(f"nobody listens on {socket}", code="not-listening", found=socket, wanted="a listening socket", remedy=steps)

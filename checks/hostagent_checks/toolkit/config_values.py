@@ -17,6 +17,7 @@ from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.toolkit import JIT_CDI_SINCE, LDCONFIG_OF_HOST_SINCE, OWN_LDCONFIG
 from hostagent.profile import Profile
+from hostagent.steps import shell
 
 from ._host import skip_unneeded
 
@@ -80,7 +81,7 @@ def _ldconfig(ldconfig: str, toolkit: Toolkit) -> Findings:
             code="ldconfig",
             found=ldconfig or "an empty text",
             wanted=wanted,
-            remedy=(Step("configure", "Set the value.", f"{_SET} nvidia-container-cli.ldconfig={wanted}"),),
+            remedy=(Step("configure", "Set the value.", shell(f"{_SET} nvidia-container-cli.ldconfig={{}}", wanted)),),
         )
 
 
