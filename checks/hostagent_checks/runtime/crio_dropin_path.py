@@ -19,7 +19,7 @@ from ._choice import skip_unserving
     title="NVIDIA's drop-in for CRI-O is in crio.conf.d",
     severity="warning",
     since="0.1",
-    headline="CRI-O does not read NVIDIA's drop-in: it is in the wrong directory",
+    headline="{device} does not read NVIDIA's drop-in: it is in the wrong directory",
     remedy=(
         Step(
             "configure",
