@@ -1,6 +1,6 @@
 """The programs that remedies name: the package of each, and which words of a command its help must have.
 
-Where a program is on this machine its own help or manual is asked (`tests/test_remedies.py`). Of the others nothing here was run: the
+Where a program is on this machine its own help or manual is asked (`tests/test_all_remedies.py`). Of the others nothing here was run: the
 package and the source beside it are what was read, on the vendor's pages or in the package's file list, in 2026-11.
 """
 

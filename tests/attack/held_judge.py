@@ -10,9 +10,11 @@ from tests.attack.held_run import LIMIT_KIB
 
 PLACEABLE = ("ready", "degraded")
 _HEADS = {"READY": "ready", "DEGRADED": "degraded", "NOT READY": "not_ready", "UNKNOWN": "unknown"}
+_LINE_CHARS = 201
 _VOID = {"meta", "link", "br", "hr", "img"}
 _PAGE = ("html", "head", "meta", "title", "style", "body", "header", "main", "footer", "h1", "h2", "p", "section")
-_KINDS = {*_PAGE, "article", "dl", "dt", "dd", "code", "strong", "details", "summary"}
+_LISTS = ("ol", "ul", "li", "table", "thead", "tbody", "tr", "td", "th", "pre", "small", "div", "span", "a", "h3", "nav")
+_KINDS = {*_PAGE, *_LISTS, "article", "dl", "dt", "dd", "code", "strong", "details", "summary"}
 _SAMPLE = re.compile(r'hostagent_[a-z_]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*\})? (?:[-+]?[0-9.]+(?:e[-+]?[0-9]+)?)')
 
 
@@ -69,12 +71,17 @@ def _verdict(outcome, form, never):
 
 def verdict(text, form):
     """The single-node verdict that a report tells; raises where it is no lawful document of its form. JUnit and a part tell none."""
-    return {"text": _text, "json": _json, "html": _html, "junit": _junit, "prometheus": _prometheus}[form](text)
+    return {"text": _text, "line": _line, "json": _json, "html": _html, "junit": _junit, "prometheus": _prometheus}[form](text)
 
 
 def _text(text):
-    head = re.split(r"\s(?:for|by)\s|:", text)[0].replace("\n", " ")
-    return _HEADS[head]
+    return _HEADS[re.split(r"  | for | by ", text.replace("\n", " "))[0]]
+
+
+def _line(text):
+    assert len(text.splitlines()) == 1
+    assert len(text) <= _LINE_CHARS
+    return _HEADS[re.split(r": | by | \(|\n", text)[0]]
 
 
 def _json(text):
@@ -92,15 +99,20 @@ def _json(text):
 class _Page(HTMLParser):
     def __init__(self):
         super().__init__()
-        self.open, self.kinds, self.attributes, self.verdicts = [], set(), set(), []
+        self.open, self.kinds, self.attributes, self.verdicts, self.is_badge = [], set(), set(), [], False
 
     def handle_starttag(self, tag, attrs):
         self.kinds.add(tag)
         self.attributes |= {name for name, _ in attrs}
-        if tag == "h1":
-            self.verdicts.append(dict(attrs)["class"])
+        assert dict(attrs).get("href", "#").startswith("#"), "a report leads to itself alone"
+        self.is_badge = self.is_badge or (tag == "strong" and "badge" in dict(attrs).get("class", ""))
         if tag not in _VOID:
             self.open.append(tag)
+
+    def handle_data(self, data):
+        if self.is_badge:
+            self.verdicts.append(_HEADS[data])
+            self.is_badge = False
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag, f"</{tag}>"
@@ -112,7 +124,7 @@ def _html(text):
     page.close()
     assert page.open == []
     assert page.kinds <= _KINDS, page.kinds
-    assert page.attributes <= {"class", "lang", "charset", "name", "content"}, page.attributes
+    assert page.attributes <= {"class", "lang", "charset", "name", "content", "http-equiv", "id", "href", "data-of"}, page.attributes
     text.encode("utf-8")
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
     return page.verdicts[0]

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Leaves promtool of Debian's package prometheus in CACHE/promtool for tests/real/test_formats.py: unpacked and not installed, because
+# Leaves promtool of Debian's package prometheus in CACHE/promtool for tests/real/test_format_readers.py: unpacked and not installed, because
 # the package would start a server. Run again it does nothing.
 set -euo pipefail
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hostagent-tests

@@ -79,7 +79,7 @@ def test_a_constraint_is_met_or_not(version, constraint, met):
 
 @pytest.mark.parametrize("text", ["580", ">580", "=580", "580.*.*", ">=580.*", "==", "~=1.0", ">=1.19.0-rc.1", "٥٨٠.*", "latest"])
 def test_a_constraint_that_says_nothing_clear_is_refused(text):
-    with pytest.raises(ConstraintError, match="wanted one like"):
+    with pytest.raises(ConstraintError, match=r"wanted one like|write"):
         parse_constraints(text)
 
 
