@@ -9,7 +9,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from hostagent.check import UNTITLED, Check, Family
+from hostagent.check import UNTITLED, Check, Family, id_of
 from hostagent.errors import HostagentError, at_once, did_you_mean
 from hostagent.inputs import thresholds
 from hostagent.profile import Loaded, refuse_mistakes
@@ -45,22 +45,25 @@ def load(names: Iterable[str], readable: Collection[str] | None = None) -> tuple
 def _refuse_unknown(checks: Mapping[str, Check], name: str, relation: str) -> None:
     """Of another catalogue that the profile names, too."""
     for one in checks.values():
-        for other in getattr(one, name):
+        for other in map(id_of, getattr(one, name)):
             if other not in checks or other == one.id:
                 raise HostagentError(
                     f"the check {one.id} is {relation} {other!r}, wanted another check's id",
-                    "See 'hostagent checks list', and mend it there",
+                    "See 'hostagent checks list', and correct it there",
                 )
 
 
 def refuse_unclear_causes(checks: Mapping[str, Check]) -> None:
-    """A circle has no first cause, and nobody follows a long chain. Raises ``HostagentError``."""
+    """A circle has no first cause, and nobody follows a long chain; one finding of a check (ID:CODE) ends one, and is not counted.
+
+    Raises ``HostagentError``.
+    """
     _refuse_unknown(checks, "because", "told under")
     chains: list[tuple[str, ...]] = [(one.id,) for one in checks.values() if one.because]
     while chains:
-        chains = [(*chain, other) for chain in chains for other in checks[chain[-1]].because]
+        chains = [(*chain, other) for chain in chains for other in checks[id_of(chain[-1])].because]
         for chain in chains:
-            if len(chain) > _MAX_CAUSES + 1:
+            if sum(":" not in name for name in chain) > _MAX_CAUSES + 1 or len(chain) > 2 * _MAX_CAUSES:
                 raise HostagentError(
                     f"the check {chain[0]} is told under {', then under '.join(chain[1:])}: wanted at most {_MAX_CAUSES} in a row",
                     "Name the first cause alone in 'because'",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from hostagent.check import Check, Step
+from hostagent.check import Check, Step, id_of
 from hostagent.facts.frozen import called_of
 from hostagent.knowledge.ladder import ENDS_JOBS
 from hostagent.links import parts
@@ -75,7 +75,8 @@ def _family(one: Check) -> str:
 def _look_first(one: Check, folds: bool) -> str:
     if not one.because:
         return ""
-    return f"Often it follows from something else: look first at {_names(one.because, folds, 'or')}. A report tells it under that finding."
+    first = _names(tuple(map(id_of, one.because)), folds, "or")
+    return f"Often it follows from something else: look first at {first}. A report tells it under that finding."
 
 
 def _steps(one: Check, folds: bool) -> str:

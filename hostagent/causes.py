@@ -6,7 +6,7 @@ Presentation alone: no outcome, severity or verdict depends on it.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from hostagent.check import Check
+from hostagent.check import Check, id_of
 from hostagent.report import Cause, Judgement
 from hostagent.vocabulary import SEVERITIES
 
@@ -30,7 +30,7 @@ class _Found:
 
     def __init__(self, checks: Iterable[Check], findings: list[Judgement], unknowns: list[Judgement]) -> None:
         self._because = {one.id: one.because for one in checks if one.because}
-        self._keys = {(one.id, one.subject) for one in findings}
+        self._keys = {(name, one.subject) for one in findings for name in (one.id, f"{one.id}:{one.code}")}
         self._explaining = [one for one in findings if one.unread]
         self._unanswered: dict[str, Judgement] = {}
         for one in sorted(unknowns, key=lambda one: (SEVERITIES.index(one.severity), one.subject != "", one.id, one.subject, one.code)):
@@ -50,5 +50,5 @@ class _Found:
         for above in self._because.get(check, ()):
             for place in (subject, ""):
                 if (above, place) in self._keys:
-                    return self._first(above, place)
+                    return self._first(id_of(above), place)
         return Cause(check, subject)

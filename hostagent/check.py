@@ -142,9 +142,18 @@ class Check(NamedTuple):
     axis: Axis
     part: PartName | None  # None: the family's
     proved_by: tuple[str, ...]  # ids of checks: where all of them pass, an unknown of this one stops no job
-    because: tuple[str, ...]  # ids of checks: where one of them has a finding, those of this one are told under it
+    because: tuple[str, ...]  # ids of checks, or ID:CODE: where one has a finding (of that code), those of this one are told under it
     headline: str  # what happened, with {device}, {found} and {wanted}; "" where the message says it
     confirm: tuple[str, ...]  # shell commands that show the fault and change nothing: "lspci -s <address>  # what to look for"
+
+
+def id_of(cause: str) -> str:
+    """The check that a name in ``because`` means: an id, or an id and the code of its finding.
+
+    >>> id_of("gpu.present:none"), id_of("gpu.lost")
+    ('gpu.present', 'gpu.lost')
+    """
+    return cause.partition(":")[0]
 
 
 def check(
@@ -170,9 +179,10 @@ def check(
     `order` is for a check that is told at another place than its family, such as the cause of what other families find.
     `axis` "security" is for what a published vulnerability lets in: the profile's ``security`` says what that counts. `proved_by` are
     checks that show the same function at work now. Never of what nothing else shows: a GPU's health, what the log says, access.
-    `because` are checks whose findings a reader wants to hear first, the likeliest first. `part` "" is for a check that judges something
-    else than the part of its family. `headline` says what happened: "{device} has fallen off the PCIe bus". A `remedy` that is one text
-    is one step of that `action`. `confirm` are shell commands that show the fault. Raises ``ValueError``, which names the mistake.
+    `because` are checks whose findings a reader wants to hear first, the likeliest first; ID:CODE is one finding of a check.
+    `part` "" is for a check that judges something else than the part of its family. `headline` says what happened: "{device} has fallen
+    off the PCIe bus". A `remedy` that is one text is one step of that `action`. `confirm` are shell commands that show the fault.
+    Raises ``ValueError``, which names the mistake.
     """
     _want("severity", severity, SEVERITIES)
     _want("scope", scope, SCOPES)

@@ -68,6 +68,12 @@ def test_a_finding_is_told_under_the_first_of_its_causes_that_was_found_about_th
     assert (found["a", "x"], found["b", "x"]) == (Cause("a", "x"), Cause("", ""))
 
 
+def test_a_cause_can_be_one_finding_of_a_check():
+    first = declared("a", finding=lambda disk: fail("broken", code="gone" if disk.name == "x" else "small"))
+    found = told([first, declared("b", because=("a:gone",), finding=broken)])
+    assert (found["b", "x"], found["b", "y"]) == (Cause("a", "x"), Cause("b", "y"))
+
+
 def test_what_concerns_the_host_explains_its_devices_and_never_the_other_way_round():
     host, device = declared("host", finding=broken, of=Log), declared("device", finding=broken)
     assert told([host, device._replace(because=("host",))])["device", "x"] == Cause("host", "")

@@ -10,6 +10,7 @@ from hostagent.facts.driver import Driver
     order=39,  # before the driver's other findings, which may follow from it
     since="0.1",
     because=(
+        "gpu.present:none",
         "kernel.nouveau_loaded",
         "kernel.secure_boot",
         "kernel.module_vermagic",

@@ -32,6 +32,7 @@ class There(NamedTuple):
     title="The driver is the version that the profile asks for",
     severity="critical",
     since="0.1",
+    because=("gpu.present:none",),
     headline="The driver is {found}, the profile asks for {wanted}",
     remedy=(
         Step("configure", "If this driver is right, use the profile 'any', or set driver.version in your own."),

@@ -34,6 +34,7 @@ _CHOOSE = (
     title="The running kernel has an nvidia module on disk",
     severity="critical",
     since="0.1",
+    because=("gpu.present:none",),
     headline="The running kernel has no nvidia module",
     remedy=(
         Step("install", "Install the nvidia module of this kernel: its package, or its headers for DKMS."),

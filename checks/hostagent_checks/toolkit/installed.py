@@ -32,6 +32,7 @@ _WITHOUT = {"mounts", "dra"}
     title="The NVIDIA Container Toolkit is installed",
     severity="critical",
     since="0.1",
+    because=("gpu.present:none",),
     headline="The NVIDIA Container Toolkit is not installed",
     remedy=(Step("install", "Install the NVIDIA Container Toolkit from NVIDIA's repository."),),
     references=("NVIDIA Container Toolkit, Installing the NVIDIA Container Toolkit",),

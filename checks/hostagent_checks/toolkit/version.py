@@ -17,6 +17,7 @@ _NEWER = (Step("configure", "Keep it, because a newer one has fixes; accept it i
     title="The NVIDIA Container Toolkit is the version that the profile asks for",
     severity="critical",
     since="0.1",
+    because=("gpu.present:none",),
     headline="The NVIDIA Container Toolkit is {found}, the profile asks for {wanted}",
     remedy=(
         Step("configure", "If this toolkit is right, use the profile 'any', or set toolkit.version in your own."),
