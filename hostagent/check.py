@@ -7,10 +7,10 @@ from typing import NamedTuple, NoReturn
 
 from hostagent.facts.unread import Unread, need
 from hostagent.inputs import Inputs, resolve
-from hostagent.steps import Step, as_steps
+from hostagent.steps import Step, as_steps, shell
 from hostagent.vocabulary import ACTIONS, AXES, SCOPES, SEVERITIES, Action, Axis, Condition, PartName, Scope, Severity, Wrong
 
-__all__ = ["Check", "Family", "Finding", "Findings", "Severity", "Step", "check", "fail", "need", "skip", "warn"]
+__all__ = ["Check", "Family", "Finding", "Findings", "Severity", "Step", "check", "fail", "need", "shell", "skip", "warn"]
 
 
 class Finding(NamedTuple):
@@ -181,8 +181,7 @@ def check(
     checks that show the same function at work now. Never of what nothing else shows: a GPU's health, what the log says, access.
     `because` are checks whose findings a reader wants to hear first, the likeliest first; ID:CODE is one finding of a check.
     `part` "" is for a check that judges something else than the part of its family. `headline` says what happened: "{device} has fallen
-    off the PCIe bus". A `remedy` that is one text is one step of that `action`. `confirm` are shell commands that show the fault.
-    Raises ``ValueError``, which names the mistake.
+    off the PCIe bus". A `remedy` that is one text is one step of that `action`. `confirm` are commands. Raises ``ValueError``.
     """
     _want("severity", severity, SEVERITIES)
     _want("scope", scope, SCOPES)

@@ -1,6 +1,6 @@
 """The specifications that count on this host: those that a runtime which serves jobs reads."""
 
-from hostagent.check import Step, need, skip
+from hostagent.check import Step, need, shell, skip
 from hostagent.derived.access import reads
 from hostagent.derived.serving import serving
 from hostagent.facts.cdi import Cdi, CdiSpec
@@ -8,7 +8,6 @@ from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
-from hostagent.steps import shell
 
 
 def skip_without_cdi(profile: Profile) -> None:

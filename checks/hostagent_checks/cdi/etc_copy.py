@@ -5,11 +5,10 @@ device numbers of the day it was made, and its devices stay even where the new s
 enabled, as before toolkit 1.18 and on DGX OS, the copy is how it is done: information, to make it again after each driver upgrade.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.derived.words import first_of
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.unread import Unread
-from hostagent.steps import shell
 
 from ._specs import without_copy
 

@@ -4,14 +4,13 @@ The message a user sees is "unresolvable CDI devices". A half-written file, an e
 version it declares are the usual causes.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, shell, skip, warn
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.cdi import RENEW
 from hostagent.profile import Profile
-from hostagent.steps import shell
 
 from ._specs import others_cover, read_ones, skip_without_cdi
 

@@ -6,7 +6,7 @@ branch; an installation or upgrade then leaves the branch that jobs were tested 
 
 import re
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.derived.owned import image_of
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
@@ -14,7 +14,6 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.version import admits
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 from hostagent.profile import Profile
-from hostagent.steps import shell
 
 
 @check(

@@ -6,9 +6,8 @@ dots. It ignores any other with a notice that nobody sees, and nothing is pinned
 
 import re
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need, shell
 from hostagent.facts.packages import Packages
-from hostagent.steps import shell
 
 
 @check(

@@ -5,10 +5,9 @@ Kernel headers and container layers are many small files. Filesystems that make 
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.facts.host import Filesystem, Machine
 from hostagent.facts.unread import Unread
-from hostagent.steps import shell
 
 
 class Params(NamedTuple):

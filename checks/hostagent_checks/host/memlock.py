@@ -7,13 +7,12 @@ jobs work on such a node. Only hosts with a loaded RDMA driver are checked.
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.derived.words import size
 from hostagent.facts.host import Machine
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.daemons import processes
-from hostagent.steps import shell
 
 
 class Params(NamedTuple):

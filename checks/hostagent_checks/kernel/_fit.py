@@ -2,14 +2,13 @@
 
 from typing import NamedTuple
 
-from hostagent.check import Step, need
+from hostagent.check import Step, need, shell
 from hostagent.derived.packaging import install, module_package
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import InstalledKernel, Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
-from hostagent.steps import shell
 
 
 class Misfit(NamedTuple):

@@ -8,13 +8,12 @@ does not enrol that of the other.
 import re
 from collections.abc import Callable
 
-from hostagent.check import Finding, Findings, Step, check, fail, need, warn
+from hostagent.check import Finding, Findings, Step, check, fail, need, shell, warn
 from hostagent.facts.driver import Driver
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.os import Os
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kernellog import KEY_REFUSED
-from hostagent.steps import shell
 
 from ._boot import following
 

@@ -5,13 +5,12 @@ killed or not counted when resources get short; with different drivers they do n
 it: NVIDIA names that as a way to keep GPUs in containers over a reload of systemd.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.derived.serving import kubelets_of
 from hostagent.facts.host import Services
 from hostagent.facts.runtime import Kubelet, Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
-from hostagent.steps import shell
 
 from ._choice import skip_unserving
 from ._steps import restart

@@ -10,14 +10,13 @@ What a plug-in left behind gives nobody a GPU. In an image the specification tha
 of a k3s or RKE2 that never started the entry that it writes where the toolkit is.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.derived.access import CTK_KIND, ways
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
-from hostagent.steps import shell
 
 from ._choice import accepted_ones
 from ._steps import by_snap, configure, restart

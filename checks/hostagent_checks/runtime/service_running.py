@@ -6,13 +6,12 @@ is down. A Docker whose socket unit alone is enabled starts when somebody asks i
 A kubelet reaches Docker through cri-dockerd alone: where nobody listens for it, no pod starts, though Docker runs.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.check import Findings, Step, check, fail, need, shell, warn
 from hostagent.derived.serving import kubelets_of
 from hostagent.facts.host import Machine, Services
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.knowledge.runtimes import CRI_DOCKERD
 from hostagent.profile import Profile
-from hostagent.steps import shell
 
 from ._choice import serving_ones
 from ._steps import unit_of

@@ -4,10 +4,9 @@ The address was changed in the configuration, or the daemon hangs before it serv
 containerRuntimeEndpoint.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.facts.runtime import Launchers, Runtime
 from hostagent.profile import Profile
-from hostagent.steps import shell
 
 from ._choice import skip_unserving
 from ._steps import restart, unit_of

@@ -7,7 +7,7 @@ containers: in others the legacy path then gives devices that cannot be opened. 
 set, because nobody there may change device cgroups.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, skip, warn
+from hostagent.check import Findings, Step, check, fail, need, shell, skip, warn
 from hostagent.derived.words import first_of
 from hostagent.facts.driver import CONTAINER_ROOT, Driver
 from hostagent.facts.platform import Platform
@@ -17,7 +17,6 @@ from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream
 from hostagent.knowledge.toolkit import JIT_CDI_SINCE, LDCONFIG_OF_HOST_SINCE, OWN_LDCONFIG
 from hostagent.profile import Profile
-from hostagent.steps import shell
 
 from ._host import skip_unneeded
 
