@@ -140,6 +140,7 @@ def test_a_blacklist_as_the_remedy_words_it_is_one_to_modprobe(tmp_path):
     (command,) = (step.command for step in found.remedy if step.command.startswith("printf "))
     below = command.replace(" > /etc/", f" > {tree.at('/etc')}/")  # the root has no shell
     assert below != command
+    tree.at("/etc/modprobe.d").mkdir(parents=True, exist_ok=True)  # every host with kmod has it
     subprocess.run(["sh", "-c", below], check=True, timeout=60)
     argv = [need_real("modprobe", "apt-get install kmod"), "-C", str(tree.at("/etc/modprobe.d")), "--showconfig"]
     shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
