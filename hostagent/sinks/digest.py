@@ -241,25 +241,26 @@ def gaps(report: Report) -> tuple[Gap, ...]:
     by_reason: dict[str, list[Judgement]] = {}
     for one in sorted((one for one in report.findings if one.outcome == "unknown"), key=rank_of):
         by_reason.setdefault(one.unread or one.message, []).append(one)
-    passed_by: dict[str, set[str]] = {}
+    clean: dict[str, dict[str, bool]] = {}  # by check and device without a finding: whether it passed, or the check does not apply
     for one in report.findings:
         if one.outcome in ("pass", "skip") and one.device:
-            passed_by.setdefault(one.id, set()).add(one.device)
-    return tuple(_gap(ones, passed_by) for ones in by_reason.values())
+            clean.setdefault(one.id, {})[one.device] = one.outcome == "pass"
+    return tuple(_gap(ones, clean) for ones in by_reason.values())
 
 
-def _gap(ones: list[Judgement], passed_by: Mapping[str, set[str]]) -> Gap:
+def _gap(ones: list[Judgement], clean: Mapping[str, Mapping[str, bool]]) -> Gap:
     ids, named = dict.fromkeys(one.id for one in ones), dict.fromkeys(one.device for one in ones if one.device)
-    of_devices = [passed_by.get(name, set()) for name in dict.fromkeys(one.id for one in ones if one.device)]
-    others = len(set.intersection(*of_devices)) if of_devices else 0
-    return Gap(short(ones[0].message), tuple(ids), tuple(named), others, rank_of(ones[0]))
+    of_devices = [clean.get(name, {}) for name in dict.fromkeys(one.id for one in ones if one.device)]
+    others = set.intersection(*map(set, of_devices)) if of_devices else set[str]()
+    passed = sum(any(found[device] for found in of_devices) for device in others)  # what only skipped has shown nothing
+    return Gap(short(ones[0].message), tuple(ids), tuple(named), passed, rank_of(ones[0]))
 
 
 def gap_line(gap: Gap) -> str:
-    """``26 checks of GPU 4 (0000:9d:00.0): NVML error 15, GPU is lost. The other 7 passed them.``"""
+    """``26 checks of GPU 4 (0000:9d:00.0): NVML error 15, GPU is lost. The other 7 passed what applies to them.``"""
     checks = short_name(gap.ids[0]) if len(gap.ids) == 1 else f"{len(gap.ids)} checks"
     whose = f" of {short(devices(gap.devices))}" if gap.devices else ""
-    others = f". The other {gap.others} passed {'it' if len(gap.ids) == 1 else 'them'}" if gap.others else ""
+    others = f". The other {gap.others} passed {'it' if len(gap.ids) == 1 else 'what applies to them'}" if gap.others else ""
     return f"{checks}{whose}: {gap.reason}{others}"
 
 

@@ -21,6 +21,7 @@ from hostagent.report import Cause
 from hostagent.report.exitcode import Asked
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS, render
+from hostagent.sinks.digest import gaps
 from hostagent.sinks.tracebacks import tracebacks
 from hostagent.steps import Step
 from hostagent.visible import visible
@@ -402,6 +403,15 @@ def test_what_passed_is_shown_only_on_request():
 def test_what_limits_a_verdict_is_said_before_the_findings(fields, words):
     text = render(report(judgement(), **fields), "text")
     assert 0 < text.index(words) < text.index("BLOCKS JOBS")
+
+
+def test_the_others_passed_only_where_they_passed_something():
+    lost = [judgement(name, "unknown", subject=GPUS[0], message="NVML error 15, GPU is lost") for name in ("gpu.a", "gpu.b")]
+    spared = [judgement(name, "skip", subject=GPUS[1]) for name in ("gpu.a", "gpu.b")]
+    half = [judgement("gpu.a", "pass", subject=GPUS[2]), judgement("gpu.b", "skip", subject=GPUS[2])]
+    broken = [judgement("gpu.a", "pass", subject=GPUS[3]), judgement("gpu.b", "warn", subject=GPUS[3])]
+    told = {"none": (*lost, *spared), "one": (*lost, *spared, *half, *broken)}
+    assert {key: [gap.others for gap in gaps(report(*ones))] for key, ones in told.items()} == {"none": [0], "one": [1]}
 
 
 def test_colour_is_there_only_when_asked_for_and_changes_no_word():
