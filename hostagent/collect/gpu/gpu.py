@@ -21,6 +21,8 @@ QUESTIONS = (
 #: More than any host has: a bound on what a tape may make us ask.
 _MAX_DEVICES = 1024
 _LOST, _RESET_REQUIRED = 15, 16
+#: Questions that only the report's inventory reads: recordings from before they were asked are as good as any.
+_TOLD_ONLY = ("serial",)
 _INFORMATION = Keep("settings", ("Device Minor", "GPU Excluded", "GPU UUID", "Model", "Video BIOS"))
 _CODE = re.compile(r"(\d{1,4}) ", re.ASCII)
 
@@ -245,7 +247,7 @@ def _in_nvml(address: str, found: _Nvml) -> "bool | Unread":
 
 def _verdict(answers: nvml.Answers) -> "tuple[bool | Unread, bool | Unread, str | Unread]":
     """Lost, reset required, and who said so. Any call may say it, so one that was never answered leaves it open; an error
-    that every call shares is NVML's own (it did not start), and says nothing of the GPU.
+    that every call shares is NVML's own (it did not start), and says nothing of the GPU. What no check reads leaves nothing open.
 
     >>> _verdict({"name": "NVIDIA H100", "row_remap": Unread("error", "15 GPU is lost (nvmlDeviceGetRemappedRows)")})
     (True, False, '15 GPU is lost (nvmlDeviceGetRemappedRows)')
@@ -255,7 +257,8 @@ def _verdict(answers: nvml.Answers) -> "tuple[bool | Unread, bool | Unread, str 
     unread = [one for one in answers.values() if isinstance(one, Unread)]
     by_code = {int(match[1]): one.detail for one in unread if (match := _CODE.match(one.detail))}
     is_mute = len(unread) == len(answers) and not {_LOST, _RESET_REQUIRED} & set(by_code)
-    silent = next((one for one in unread if is_mute or (not _CODE.match(one.detail) and one.why != "not-supported")), None)
+    asked = [one for name, one in answers.items() if isinstance(one, Unread) and name not in _TOLD_ONLY]
+    silent = next((one for one in asked if is_mute or (not _CODE.match(one.detail) and one.why != "not-supported")), None)
     lost = True if _LOST in by_code else silent if silent is not None else False
     reset = True if _RESET_REQUIRED in by_code else silent if silent is not None else False
     return lost, reset, by_code.get(_LOST) or by_code.get(_RESET_REQUIRED) or Unread("absent", "no call said so")

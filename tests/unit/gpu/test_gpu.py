@@ -153,6 +153,13 @@ def test_a_call_that_was_never_answered_leaves_open_whether_the_gpu_is_lost():
     assert one.lost is False, "another error is an answer"
 
 
+def test_a_recording_from_before_serial_numbers_were_read_leaves_nothing_open():
+    old = only(function(), STARTED, answers(serial=Unread("not-recorded", "the snapshot does not know 'nvml device 0 serial'")))
+    assert (old.lost, old.reset_required, old.serial.why) == (False, False, "not-recorded")
+    gone = only(function(), STARTED, answers(serial=Unread("error", "15 GPU is lost (nvmlDeviceGetSerial)")))
+    assert gone.lost is True, "any call may say it"
+
+
 def test_an_nvml_that_does_not_start_leaves_open_whether_a_gpu_is_lost():
     mismatch = Unread("error", "18 RM has detected an NVML/RM version mismatch. (nvmlInit)")
     one = only(function(), information(), {"nvml init": mismatch})
