@@ -54,10 +54,10 @@ Base = Literal["host", "cloud-image", "managed", "guest"]
 #: Whose a part of a host is: whoever runs the host, whoever builds its image, the GPU Operator, whoever sells it.
 PartOwner = Literal["host", "image", "operator", "provider"]
 #: The parts that can be somebody else's, "" for none of them.
-PartName = Literal["", "gpus", "driver", "toolkit", "runtime"]
+PartName = Literal["", "gpus", "driver", "toolkit", "runtime", "kubelet"]
 #: What a host runs in: "" on a board of its own, in a virtual machine, in a container that has a system of its own.
 Virtual = Literal["", "vm", "container"]
 
 #: The condition of a Kubernetes node that a family of checks decides, "" for none.
-Condition = Literal["DriverReady", "ToolkitReady", "FabricReady", ""]
+Condition = Literal["DriverReady", "ToolkitReady", "TopologyReady", "FabricReady", ""]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)

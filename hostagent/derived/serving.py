@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.facts.runtime import Kubelet, Launchers, Runtime
+from hostagent.facts.runtime import Launcher, Launchers, Runtime
 from hostagent.facts.unread import Unread, need
 
 #: Words of a profile that leave the choice to the host.
@@ -34,7 +34,7 @@ def serving(kind: str, runtimes: tuple[Runtime, ...], launchers: Launchers) -> S
     return Serving(used, (), "use" if used else "none")
 
 
-def kubelets_of(runtime: Runtime, launchers: Launchers) -> tuple[Kubelet, ...]:
+def kubelets_of(runtime: Runtime, launchers: Launchers) -> tuple[Launcher, ...]:
     """The kubelets that ask this runtime."""
     return tuple(one for one in need(launchers.kubelets) if need(one.runtime) == runtime.key)
 

@@ -57,8 +57,8 @@ class Runtime:
 
 
 @frozen
-class Kubelet:
-    """A kubelet that is in use: its unit is enabled, or it runs."""
+class Launcher:
+    """A kubelet that is in use, as the one who asks a runtime for containers: its unit is enabled, or it runs."""
 
     unit: str  # without .service
     endpoint: str | Unread  # path of the socket that it asks for containers; "" where nothing says it yet
@@ -71,7 +71,7 @@ class Kubelet:
 class Launchers:
     """Who starts containers for jobs, and what else than a runtime's handler brings GPUs into them."""
 
-    kubelets: tuple[Kubelet, ...] | Unread
+    kubelets: tuple[Launcher, ...] | Unread
     slurmd: bool | Unread  # its unit is enabled, or it runs
     programs: tuple[str, ...] | Unread  # of enroot, apptainer, singularity and podman
     docker_hook: bool | Unread  # nvidia-container-runtime-hook, an executable, where dockerd looks for it

@@ -8,7 +8,7 @@ it: NVIDIA names that as a way to keep GPUs in containers over a reload of syste
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
 from hostagent.derived.serving import kubelets_of
 from hostagent.facts.host import Services
-from hostagent.facts.runtime import Kubelet, Launchers, Runtime
+from hostagent.facts.runtime import Launcher, Launchers, Runtime
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
@@ -61,6 +61,6 @@ def cgroup_driver(runtime: Runtime, runtimes: tuple[Runtime, ...], launchers: La
         yield fail(text, code="not-systemd", found=driver, wanted="systemd", remedy=tuple(dict.fromkeys(steps)))
 
 
-def _says_other(kubelet: Kubelet) -> bool:
+def _says_other(kubelet: Launcher) -> bool:
     driver = kubelet.cgroup_driver
     return not isinstance(driver, Unread) and driver not in ("", "systemd")

@@ -7,7 +7,7 @@ from hostagent.collect.runtime.places import PLACES, in_use
 from hostagent.collect.runtime.unitflags import parse_flags, unit_flags
 from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.host import Process, Services, Unit
-from hostagent.facts.runtime import Kubelet, Runtime
+from hostagent.facts.runtime import Launcher, Runtime
 from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.knowledge.daemons import processes as names_of
 from hostagent.knowledge.runtimes import (
@@ -69,11 +69,11 @@ class Kubelets:
         self._sockets = sockets
         self._runtimes: Any = () if isinstance(runtimes, Unread) else runtimes
 
-    def in_use(self) -> "tuple[Kubelet, ...] | Unread":
+    def in_use(self) -> "tuple[Launcher, ...] | Unread":
         return self._by_unit()
 
     @stops_at_unread
-    def _by_unit(self) -> tuple[Kubelet, ...]:
+    def _by_unit(self) -> tuple[Launcher, ...]:
         """By unit. What contains one without being one (k0s, RKE2) counts by the kubelet in its cgroup, or by its unit."""
         named = [one for one in need(self._processes) if one.name in names_of("kubelet")]
         running = {one.unit.removesuffix(".service"): one for one in reversed(named) if not isinstance(one.unit, Unread)}
@@ -87,14 +87,14 @@ class Kubelets:
                 found.append(self._kubelet(name, unit, running.get(name)))
         return (*found, *(self._kubelet(name, Unread("absent", name), one) for name, one in running.items() if name not in KUBELET_UNITS))
 
-    def _kubelet(self, name: str, unit: "Unit | Unread", process: "Process | None") -> Kubelet:
+    def _kubelet(self, name: str, unit: "Unit | Unread", process: "Process | None") -> Launcher:
         distribution = KUBELET_UNITS.get(name, "")
         said = self._said(unit, process)
         files = then(said, lambda one: self._files(one, distribution))
         endpoint = then(said, lambda one: _by_flag(one) or then(files, lambda values: self._endpoint(one, values, distribution)))
         driver = then(said, lambda one: one.of(_DRIVER) or then(files, lambda values: values.get(_KEYS[1], "")))
         runtime = then(endpoint, lambda path: self._runtime_at(path, distribution))
-        return Kubelet(name, endpoint, runtime, driver, then(endpoint, self._listens))
+        return Launcher(name, endpoint, runtime, driver, then(endpoint, self._listens))
 
     def _listens(self, path: str) -> "bool | Unread":
         if path != CRI_DOCKERD:
