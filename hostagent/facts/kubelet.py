@@ -79,7 +79,7 @@ class MemoryBlock:
 
 @frozen
 class KubeletState:
-    """What the kubelet has given away, by its own files (cpu_manager_state, memory_manager_state, the device checkpoint) or podresources."""
+    """What the kubelet has given away, by its state files, the device checkpoint or podresources."""
 
     devices: tuple[Device, ...] | Unread  # () where no plug-in has registered
     devices_from: str | Unread  # podresources, checkpoint; "" where there is neither
