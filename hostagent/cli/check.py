@@ -12,17 +12,14 @@ from hostagent.cli.options import (
     color_option,
     colour_wanted,
     completed,
-    desired,
     evidence,
     evidence_options,
+    prepared_for,
     profile_option,
     terminal_width,
-    warn,
-    write,
 )
+from hostagent.cli.outputs import RENDERING_S, deliver_all, one_form, output_options, outputs, within_time
 from hostagent.cli.streams import complain
-from hostagent.deadline import time_limit
-from hostagent.errors import OutOfTime, did_you_mean
 from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
 from hostagent.report import Report, shortened, state
@@ -34,10 +31,6 @@ if TYPE_CHECKING:
     from hostagent.app import Prepared
     from hostagent.profile import Loaded
 
-#: Seconds for writing the report, beside `hostagent.app.JUDGING_S` for judging: a run ends at most 3 s after its deadline.
-RENDERING_S = 0.8
-#: Seconds that a pipe or device gets at least to take the report.
-DELIVERING_S = 0.4
 ProfileFiles = tuple[tuple[str, str], ...]
 _SCOPES: dict[str, Literal["single_node", "multi_node"]] = {"single": "single_node", "multi": "multi_node"}
 
@@ -59,14 +52,7 @@ _EXAMPLES = examples(
 @click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("-q", "--quiet", is_flag=True, help="Short for --format line: verdict, headline and first step on one line.")
-@click.option(
-    "--also",
-    multiple=True,
-    help="Write another format to a file, too (- for standard output); may be given several times.",
-    metavar="FORMAT=FILE",
-    shell_complete=completed("formats_and_files"),
-)
-@click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE")
+@output_options
 @click.option(
     "--only",
     multiple=True,
@@ -113,7 +99,7 @@ def command(
     Exit 0: ready or degraded (--fail-on degraded: ready alone). 1: not ready, or not enough could be read. 2: usage, or hostagent
     could not run.
     """
-    place, outputs = evidence(**where), _outputs(_form(form, as_json=as_json, quiet=quiet), output, also)
+    place, wanted = evidence(**where), outputs(_form(form, as_json=as_json, quiet=quiet), output, also, FORMATS)
     only, skip = _names("--only", only), _names("--skip", skip)
     ends = time.monotonic() + place.deadline_s
     may_save = place.is_this_machine and not only and not skip and os.geteuid() == 0 and profile_name != STANDARD
@@ -128,9 +114,7 @@ def command(
         _tell_crashes(report)
     asked = Asked(_SCOPES[scope], fail_on)
     told: dict[str, Any] = {"width": terminal_width(), "verbose": verbose, "asked": asked, "now": time.time()}
-    for kind, path in outputs:
-        text = rendered(report, kind, colour=colour_wanted(path, colour), **told)
-        write(text, path, ends=max(ends, time.monotonic() + DELIVERING_S))
+    deliver_all(wanted, lambda kind, path: rendered(report, kind, colour=colour_wanted(path, colour), **told), ends)
     return 0 if asked.succeeds(report) else 1
 
 
@@ -141,19 +125,7 @@ def _form(form: Format | None, *, as_json: bool, quiet: bool) -> Format:
         **({"--json": "json"} if as_json else {}),
         **({"--quiet": "line"} if quiet else {}),
     }
-    if len(set(named.values())) > 1:
-        raise click.UsageError(f"found {' and '.join(named)}, wanted one of them; --also FORMAT=FILE writes a second format")
-    return next(iter(named.values()), "text")
-
-
-def _outputs(form: Format, output: str, also: tuple[str, ...]) -> list[tuple[Format, str]]:
-    """Each format with its file, "" for standard output: what nobody else reads comes first, for a reader of that may end the run."""
-    found = [(form, output), *map(_other, also)]
-    paths = [os.path.abspath(path) for _, path in found if path not in ("", STANDARD)]
-    twice = next((path for path in paths if paths.count(path) > 1 and not path.startswith("/dev/")), "")
-    if twice:
-        raise click.UsageError(f"found two formats for {twice}, wanted one per file")
-    return sorted(((kind, "" if path == STANDARD else path) for kind, path in found), key=lambda one: not one[1])
+    return one_form(named, "text")
 
 
 def _names(option: str, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -163,35 +135,16 @@ def _names(option: str, given: tuple[str, ...]) -> tuple[str, ...]:
     return found
 
 
-def _other(text: str) -> tuple[Format, str]:
-    form, _, path = text.partition("=")
-    if form not in FORMATS or not path:
-        hint = did_you_mean(form, FORMATS) if form not in FORMATS else ""
-        raise click.UsageError(f"found --also {text!r}, wanted FORMAT=FILE with one of the formats {', '.join(FORMATS)}{hint}")
-    return form, path
-
-
 def _checked(place: Evidence, profile_name: str, only: tuple[str, ...], skip: tuple[str, ...]) -> "tuple[Report, Loaded]":
     """A whole run reads from the start on, while the rest is imported and the profile is read. One of a few checks looks first
     what they need.
     """
     if only or skip:
-        prepared = _prepared(place, profile_name, only, skip)
+        prepared = prepared_for(place, profile_name, only, skip)
         with open_host(place, prepared.kinds) as reading:
             return _examined(reading, prepared)
     with open_host(place) as reading:
-        return _examined(reading, _prepared(place, profile_name))
-
-
-def _prepared(place: Evidence, profile_name: str, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> "Prepared":
-    from hostagent import app, profile
-
-    # The site file is this machine's policy: a recorded host gives the same report on every laptop without it.
-    prepared = app.prepare(desired(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE), only, skip)
-    warn(prepared.loaded.warnings)
-    if (only or skip) and not prepared.checks:
-        raise click.UsageError("found --only and --skip that leave no check, wanted at least one")
-    return prepared
+        return _examined(reading, prepared_for(place, profile_name))
 
 
 def _examined(reading: Reading, prepared: "Prepared") -> "tuple[Report, Loaded]":
@@ -202,12 +155,7 @@ def _examined(reading: Reading, prepared: "Prepared") -> "tuple[Report, Loaded]"
 
 def rendered(report: Report, form: Format, within_s: float = RENDERING_S, **options: Any) -> str:
     """A report that takes too long to write is shortened: its verdict has to come out."""
-    try:
-        with time_limit(within_s):
-            return render(report, form, **options)
-    except OutOfTime:
-        complain(f"Warning: the report was not written in {within_s:g} s and is shortened.")
-        return render(shortened(report), form, **options)
+    return within_time(lambda: render(report, form, **options), lambda: render(shortened(report), form, **options), within_s)
 
 
 def _tell_crashes(report: Report) -> None:

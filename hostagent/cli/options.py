@@ -15,6 +15,7 @@ from hostagent.evidence import Evidence
 from hostagent.smallfile import reason
 
 if TYPE_CHECKING:
+    from hostagent.app import Prepared
     from hostagent.profile import Loaded
 
 #: For standard input and standard output.
@@ -120,6 +121,18 @@ def desired(name: str, **options: Any) -> "Loaded":
         from hostagent.profiles.mistakes import ProfileError
 
         raise catalogue.with_unknown_ids(error) if isinstance(error, ProfileError) else error from error.__cause__
+
+
+def prepared_for(place: Evidence, profile_name: str, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> "Prepared":
+    """What a pass over `place` is judged by: the profile, and those of its checks that are asked for."""
+    from hostagent import app, profile
+
+    # The site file is this machine's policy: a recorded host gives the same report on every laptop without it.
+    prepared = app.prepare(desired(profile_name, site_file="" if place.snapshot or place.root else profile.SITE_FILE), only, skip)
+    warn(prepared.loaded.warnings)
+    if (only or skip) and not prepared.checks:
+        raise click.UsageError("found --only and --skip that leave no check, wanted at least one")
+    return prepared
 
 
 color_option = click.option(

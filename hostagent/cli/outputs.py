@@ -1,0 +1,79 @@
+"""Where a command writes what it was asked for: formats and files, what is written first, and how long that may take."""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import click
+
+from hostagent.cli.options import STANDARD, Command, completed, write
+from hostagent.cli.streams import complain
+from hostagent.deadline import time_limit
+from hostagent.errors import OutOfTime, did_you_mean
+
+#: Seconds for writing the report, beside `hostagent.app.JUDGING_S` for judging: a run ends at most 3 s after its deadline.
+RENDERING_S = 0.8
+#: Seconds that a pipe or device gets at least to take the report.
+DELIVERING_S = 0.4
+Form = TypeVar("Form", bound=str)
+
+_OPTIONS = (
+    click.option(
+        "--also",
+        multiple=True,
+        help="Write another format to a file, too (- for standard output); may be given several times.",
+        metavar="FORMAT=FILE",
+        shell_complete=completed("formats_and_files"),
+    ),
+    click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE"),
+)
+
+
+def output_options(command: Command) -> Command:
+    """Adds ``--also`` and ``-o``; the command gets them as keywords for `outputs`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def one_form(named: Mapping[str, Form], default: Form) -> Form:
+    """The one format that was asked for, by the options that name one; ``--format json --json`` is no mistake."""
+    if len(set(named.values())) > 1:
+        raise click.UsageError(f"found {' and '.join(named)}, wanted one of them; --also FORMAT=FILE writes a second format")
+    return next(iter(named.values()), default)
+
+
+def outputs(form: Form, output: str, also: tuple[str, ...], formats: Sequence[Form]) -> list[tuple[Form, str]]:
+    """Each format with its file, "" for standard output: what nobody else reads comes first, for a reader of that may end the run."""
+    found = [(form, output), *(_other(text, formats) for text in also)]
+    paths = [os.path.abspath(path) for _, path in found if path not in ("", STANDARD)]
+    twice = next((path for path in paths if paths.count(path) > 1 and not path.startswith("/dev/")), "")
+    if twice:
+        raise click.UsageError(f"found two formats for {twice}, wanted one per file")
+    return sorted(((kind, "" if path == STANDARD else path) for kind, path in found), key=lambda one: not one[1])
+
+
+def _other(text: str, formats: Sequence[Form]) -> tuple[Form, str]:
+    name, _, path = text.partition("=")
+    form = next((one for one in formats if one == name), None)
+    if form is None or not path:
+        hint = did_you_mean(name, formats) if form is None else ""
+        raise click.UsageError(f"found --also {text!r}, wanted FORMAT=FILE with one of the formats {', '.join(formats)}{hint}")
+    return form, path
+
+
+def deliver_all(wanted: Sequence[tuple[Form, str]], rendered: Callable[[Form, str], str], ends: float) -> None:
+    """Each of `outputs`: `rendered` makes its text by format and file. `ends`: the end of the run's time, by ``time.monotonic``."""
+    for form, path in wanted:
+        write(rendered(form, path), path, ends=max(ends, time.monotonic() + DELIVERING_S))
+
+
+def within_time(whole: Callable[[], str], shortened: Callable[[], str], within_s: float = RENDERING_S) -> str:
+    """A report that takes too long to write is shortened: its answer has to come out."""
+    try:
+        with time_limit(within_s):
+            return whole()
+    except OutOfTime:
+        complain(f"Warning: the report was not written in {within_s:g} s and is shortened.")
+        return shortened()
