@@ -1,6 +1,5 @@
 """The report for a person at a terminal: what happened and what to do, readable in ten seconds."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
 
 from hostagent.report import Report
@@ -9,18 +8,8 @@ from hostagent.report.told import Told, concerned, devices, headline
 from hostagent.sinks import digest, tables
 from hostagent.sinks.counts import summary
 from hostagent.sinks.digest import short
+from hostagent.sinks.page import Page
 
-_COLOURS = {
-    "not_ready": "\x1b[1;31m",
-    "unknown": "\x1b[1;35m",
-    "degraded": "\x1b[1;33m",
-    "ready": "\x1b[1;32m",
-    "BLOCKS JOBS": "\x1b[1;31m",
-    "TO LOOK AT": "\x1b[1;33m",
-    "NOT CHECKED": "\x1b[1;35m",
-}
-_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-_MIN_WIDTH = 20
 #: Steps, rows and names of a list that are printed without -v, and commands of one step.
 _STEPS, _ROWS, _NAMES, _COMMANDS = 16, 12, 24, 8
 #: Columns that ids of one cause are filled up to.
@@ -35,7 +24,7 @@ def render_text(report: Report, *, colour: bool = False, width: int = 100, verbo
     `verbose` adds evidence, ids, GPUs, what passed or did not apply; nothing is capped then but texts that nobody reads to their end.
     `now`: seconds since the epoch, to say how old a recording is; 0 for saying nothing of it.
     """
-    page = _Page(colour, max(width, _MIN_WIDTH))
+    page = Page(colour, width)
     for one in digest.statements(report):
         parts = (short(inventory(report)), one.what) if one.verdict == "ready" else (f"{digest.sentence(one.what)} {one.todo}",)
         told = "; ".join(part for part in parts if part)
@@ -48,7 +37,7 @@ def render_text(report: Report, *, colour: bool = False, width: int = 100, verbo
     return "\n".join(page.lines) + "\n"
 
 
-def _add_quiet(page: "_Page", report: Report, remarks: Iterable[str]) -> None:
+def _add_quiet(page: Page, report: Report, remarks: Iterable[str]) -> None:
     """A healthy host in a few lines: what counts in no verdict is named, not told."""
     page.add(short("; ".join(remarks)))
     for section in digest.sections(report):
@@ -59,7 +48,7 @@ def _add_quiet(page: "_Page", report: Report, remarks: Iterable[str]) -> None:
     _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=False)
 
 
-def _add_all(page: "_Page", report: Report, remarks: Iterable[str], *, verbose: bool) -> None:
+def _add_all(page: Page, report: Report, remarks: Iterable[str], *, verbose: bool) -> None:
     page.add(digest.host_line(report))
     page.add(short("; ".join(remarks)))
     for line in digest.cage_lines(report) if verbose else ():
@@ -86,28 +75,7 @@ def _add_all(page: "_Page", report: Report, remarks: Iterable[str], *, verbose: 
     _add_last(page, f"{summary(report)}.", why)
 
 
-class _Page:
-    """Lines so far, and how to add to them."""
-
-    def __init__(self, colour: bool, width: int) -> None:
-        self.lines: list[str] = []
-        self._colour = colour
-        self.width = width
-
-    def add(self, text: str, first: str = "", then: str = "", style: str = "") -> None:
-        """`text`, wrapped; `first` and `then` indent the first and the following lines."""
-        wrapped = textwrap.wrap(
-            text, self.width, initial_indent=first, subsequent_indent=then or first, break_long_words=False, break_on_hyphens=False
-        )
-        code = (_COLOURS.get(style, _BOLD) if style else "") if self._colour else ""
-        self.lines += [f"{code}{line}{_PLAIN}" if code else line for line in wrapped]
-
-    def heading(self, text: str, style: str = "") -> None:
-        self.lines.append("")
-        self.add(text, style=style or text)
-
-
-def _add_steps(page: _Page, report: Report, *, verbose: bool) -> None:
+def _add_steps(page: Page, report: Report, *, verbose: bool) -> None:
     steps = digest.todo(report)
     if not steps:
         return
@@ -121,12 +89,12 @@ def _add_steps(page: _Page, report: Report, *, verbose: bool) -> None:
     _add_rest(page, len(steps) - len(shown), "step", "  ")
 
 
-def _add_rest(page: _Page, left: int, word: str, indent: str) -> None:
+def _add_rest(page: Page, left: int, word: str, indent: str) -> None:
     if left:
         page.add(f"and {digest.count(left, word)} more: -v lists all", indent)
 
 
-def _add_section(page: _Page, section: digest.Section, *, verbose: bool) -> None:
+def _add_section(page: Page, section: digest.Section, *, verbose: bool) -> None:
     page.heading(f"{section.title} ({section.size})", section.title)
     causes, rest = (section.groups, ()) if verbose else digest.first_causes(section.groups)
     for group in causes:
@@ -148,7 +116,7 @@ def _add_section(page: _Page, section: digest.Section, *, verbose: bool) -> None
     _add_more(page, [told for group in rest for told in group.members], "  ")
 
 
-def _add_notes(page: _Page, sections: Sequence[digest.Section], gaps: Sequence[digest.Gap]) -> None:
+def _add_notes(page: Page, sections: Sequence[digest.Section], gaps: Sequence[digest.Gap]) -> None:
     """What takes a line: each cause that counts in no verdict, and an answer that is missing, where it is the only one."""
     if sections or len(gaps) == 1:
         page.lines.append("")
@@ -160,7 +128,7 @@ def _add_notes(page: _Page, sections: Sequence[digest.Section], gaps: Sequence[d
         page.add(f"NOT CHECKED  {digest.gap_line(gaps[0])}", then="  ", style="NOT CHECKED")
 
 
-def _add_more(page: _Page, rest: Iterable[Told], indent: str) -> None:
+def _add_more(page: Page, rest: Iterable[Told], indent: str) -> None:
     rows = digest.more(rest)
     for one in rows[:_ROWS]:
         where = f": {short(devices(one.devices))}" if one.devices else ""
@@ -172,7 +140,7 @@ def _add_more(page: _Page, rest: Iterable[Told], indent: str) -> None:
         )
 
 
-def _add_gaps(page: _Page, missing: Sequence[digest.Gap], *, verbose: bool) -> None:
+def _add_gaps(page: Page, missing: Sequence[digest.Gap], *, verbose: bool) -> None:
     if not missing:
         return
     page.heading("NOT CHECKED")
@@ -184,7 +152,7 @@ def _add_gaps(page: _Page, missing: Sequence[digest.Gap], *, verbose: bool) -> N
     _add_rest(page, len(missing) - len(shown), "missing answer", "  ")
 
 
-def _add_list(page: _Page, title: str, reasons: Sequence[tuple[str, tuple[str, ...]]], *, verbose: bool) -> None:
+def _add_list(page: Page, title: str, reasons: Sequence[tuple[str, tuple[str, ...]]], *, verbose: bool) -> None:
     if not reasons:
         return
     page.heading(title)
@@ -196,7 +164,7 @@ def _add_list(page: _Page, title: str, reasons: Sequence[tuple[str, tuple[str, .
     _add_rest(page, len(reasons) - len(shown), "reason", "  ")
 
 
-def _add_last(page: _Page, counts: str, why: str) -> None:
+def _add_last(page: Page, counts: str, why: str) -> None:
     """On one line where both fit: a command is not torn."""
     if why and len(counts) + len(why) < page.width:
         page.add(f"{counts} {why}")

@@ -1,0 +1,179 @@
+"""The parts of the document as every form needs them: names, cells, amounts; what was not read is ``?`` and never an answer."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.distances import CLASSES, class_of
+from hostagent.sinks.digest import count, short
+from hostagent.topology.document import Document, Placeable
+
+UNREAD = "?"
+#: Characters of a name, and of a list of CPUs.
+_NAME, _CPUS = 40, 60
+_UNITS = ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
+
+
+class Device(NamedTuple):
+    """A GPU or a NIC, in words."""
+
+    name: str
+    pci: str
+    node: str  # "?" where it was not read, "-1" where the firmware names none
+    cpus: str
+    link: str
+    root: str  # the host bridge
+    bridges: tuple[str, ...]
+    known_as: str  # of a NIC its interfaces and RDMA devices
+
+
+class Row(NamedTuple):
+    """NUMA nodes that are alike, one mostly."""
+
+    ids: str
+    cpus: str
+    memory: str
+    distances: tuple[str, ...]
+
+
+def rows(value: Any) -> list[dict[str, Any]]:
+    """The rows of a part, none where it was not read."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def why(value: Any) -> str:
+    """Why a part was not read, "" where it was."""
+    return short(f"{value.get('detail') or value['unread']}") if isinstance(value, dict) and "unread" in value else ""
+
+
+def said(value: Any, most: int = _NAME) -> str:
+    return UNREAD if value is None or isinstance(value, dict | list) else short(str(value), most)
+
+
+def devices(value: Any) -> tuple[Device, ...]:
+    """By their place in the part. A name that two have, or none, gives way to the address."""
+    found = rows(value)
+    names = [said(one.get("name")) for one in found]
+    return tuple(
+        Device(
+            name=name if name not in (UNREAD, "") and names.count(name) == 1 else said(one.get("pci")),
+            pci=said(one.get("pci")),
+            node=said(one.get("numa_node")),
+            cpus=said(one.get("local_cpus"), _CPUS),
+            link=_link(one.get("link")),
+            root=said(one.get("root")),
+            bridges=tuple(said(bridge) for bridge in one["bridges"]) if isinstance(one.get("bridges"), list) else (),
+            known_as=", ".join(
+                said(name) for key in ("rdma", "netdevs") for name in (one[key] if isinstance(one.get(key), list) else ()) if name != one.get("name")
+            ),
+        )
+        for one, name in zip(found, names, strict=True)
+    )
+
+
+def _link(value: Any) -> str:
+    """``x16 32.0 GT/s``, with what both ends could have where that is more."""
+    if not isinstance(value, Mapping) or "unread" in value:
+        return UNREAD
+    now, most = ((value.get(f"width{end}"), value.get(f"speed{end}")) for end in ("", "_max"))
+    if isinstance(now[0], dict) and isinstance(now[1], dict):
+        return UNREAD
+    could = f" of x{said(most[0])}" if isinstance(now[0], int) and isinstance(most[0], int) and now[0] < most[0] else ""
+    return f"x{said(now[0])}{could} {said(now[1]).removesuffix(' PCIe')}"
+
+
+def cell(part: Any, one: str, other: str) -> str:
+    """The class of a pair."""
+    if one == other:
+        return "X"
+    row = part.get(one) if isinstance(part, dict) else None
+    return said(row.get(other)) if isinstance(row, dict) else UNREAD
+
+
+def distances(document: Document, kind: str) -> Any:
+    return document.distances.get(kind) if isinstance(document.distances, dict) else None
+
+
+def legend(shown: set[str]) -> tuple[tuple[str, str], ...]:
+    """What the classes mean that are shown, the nearest first."""
+    known = {class_of(word) for word in shown}
+    return (
+        *((("X", "itself"),) if "X" in shown else ()),
+        *((word, text) for word, text in CLASSES.items() if word in known),
+        *(((UNREAD, "not known"),) if UNREAD in shown else ()),
+    )
+
+
+def amount(value: Any) -> str:
+    """
+    Bytes as people say them.
+
+    >>> amount(137438953472), amount(0), amount({"unread": "denied", "detail": ""})
+    ('128 GiB', 'no memory', '?')
+    """
+    if not isinstance(value, int):
+        return UNREAD
+    size, unit = next(((size, unit) for size, unit in _UNITS if value >= size), (1, "bytes"))
+    return f"{value / size:.4g} {unit}" if value else "no memory"
+
+
+def nodes(document: Document) -> tuple[Row, ...]:
+    """NUMA nodes; those without CPUs that follow one another and are alike stand on one line."""
+    made: list[tuple[list[Any], str, str, tuple[str, ...]]] = []
+    for one in rows(document.numa_nodes):
+        cpus, memory = said(one.get("cpus"), _CPUS), amount(one.get("memory_bytes"))
+        far = tuple(map(said, one["distances"])) if isinstance(one.get("distances"), list) else ()
+        if made and not cpus and (made[-1][1], made[-1][2]) == (cpus, memory):
+            made[-1][0].append(one.get("id"))
+        else:
+            made.append(([one.get("id")], cpus, memory, far))
+    return tuple(Row(_span(ids), f"CPUs {cpus}" if cpus else "no CPUs", memory, far) for ids, cpus, memory, far in made)
+
+
+def _span(ids: list[Any]) -> str:
+    return said(ids[0]) if len(ids) == 1 else f"{said(ids[0])} to {said(ids[-1])}"
+
+
+def size_line(document: Document) -> str:
+    """``2 packages, 18 NUMA nodes, 4 GPUs, 4 NICs``; what was not read is left out."""
+    parts = ((document.packages, "package"), (document.numa_nodes, "NUMA node"), (document.gpus, "GPU"), (document.nics, "NIC"))
+    return ", ".join(count(len(rows(part)), word) for part, word in parts if isinstance(part, list))
+
+
+def capacity_line(document: Document) -> str:
+    """How many GPUs one NUMA node has for a pod."""
+    told = document.capacity if isinstance(document.capacity, dict) else {}
+    total, free, restricted = (
+        told.get(f"max_gpus_{name}") for name in ("single_numa_total", "single_numa_free", "restricted_free")
+    )
+    if not isinstance(total, int):
+        return ""
+    parts = [f"one NUMA node has at most {count(total, 'GPU')}"]
+    parts += [f"{free} of them free"] if isinstance(free, int) else []
+    parts += [f"the restricted policy admits a pod of up to {count(restricted, 'GPU')}"] if isinstance(restricted, int) else []
+    return ", ".join(parts)
+
+
+def answer(one: Placeable) -> tuple[str, str]:
+    """(ADMITTED, REJECTED or NOT KNOWN; why in a sentence)."""
+    how = f"policy {_word(one.policy)}, scope {_word(one.scope)}"
+    if isinstance(one.admitted, Unread):
+        return "NOT KNOWN", f"{short(one.message or one.admitted.detail or one.admitted.why)}"
+    if not one.admitted:
+        return "REJECTED", f"{short(': '.join(part for part in (one.reason, one.message) if part))} ({how})"
+    where = _nodes(one.numa_nodes)
+    aligned = "" if isinstance(one.aligned, Unread) else ", aligned" if one.aligned else ", not aligned by any guarantee"
+    return "ADMITTED", f"{where}{aligned} ({how}){f'. {short(one.message)}' if one.message else ''}"
+
+
+def _word(value: Any) -> str:
+    return "not known" if isinstance(value, Unread) else short(str(value), _NAME)
+
+
+def _nodes(value: tuple[int, ...] | Unread) -> str:
+    if isinstance(value, Unread):
+        return "on NUMA nodes that are not known"
+    if not value:
+        return "on any NUMA nodes"
+    ids = list(map(str, value))
+    return f"on NUMA node {ids[0]}" if len(ids) == 1 else f"on NUMA nodes {', '.join(ids[:-1])} and {ids[-1]}"

@@ -1,0 +1,155 @@
+"""The map for a person at a terminal: a matrix as ``nvidia-smi topo -m`` prints it, the NUMA nodes, and an answer for each pod."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hostagent.sinks import digest
+from hostagent.sinks.page import Page
+from hostagent.sinks.topology import parts
+from hostagent.sinks.topology.parts import Device
+from hostagent.topology.document import Document, Placeable
+from hostagent.topology.remedy import drop_in
+from hostagent.visible import visible
+
+#: As `hostagent.sinks.page` colours verdicts.
+_STYLES = {"ADMITTED": "ready", "REJECTED": "not_ready", "NOT KNOWN": "unknown"}
+_HEADINGS = {"critical": "BLOCKS JOBS", "warning": "TO LOOK AT", "info": "WORTH KNOWING"}
+#: More NUMA nodes than these have their distances in the other forms alone.
+_DISTANCES = 8
+_FINDINGS = 12
+
+
+class _Column(NamedTuple):
+    head: str
+    cells: Sequence[str]
+
+    @property
+    def width(self) -> int:
+        return max(map(len, (self.head, *self.cells)), default=0)
+
+
+def render_text(document: Document, *, colour: bool = False, width: int = 100) -> str:
+    """Tables are cut into blocks of at most `width` columns, sentences are wrapped; commands stand as they are to be copied."""
+    page = Page(colour, width)
+    page.add(f"{digest.short_name(document.host.hostname)}: {parts.size_line(document) or 'nothing of it was read'}", style="host")
+    page.add("; ".join(line for line in (digest.read_line(document), parts.capacity_line(document)) if line))
+    gpus, nics = parts.devices(document.gpus), parts.devices(document.nics)
+    _add_matrix(page, document, gpus, nics)
+    _add_devices(page, "GPUS", gpus)
+    _add_devices(page, "NICS", nics)
+    _add_nodes(page, document)
+    for name, part in (("GPUs", document.gpus), ("NICs", document.nics), ("packages", document.packages), ("rails", document.rails)):
+        if parts.why(part):
+            page.add(f"NOT READ  {name}: {parts.why(part)}", then="  ", style="NOT CHECKED")
+    _add_findings(page, document)
+    for one in document.placeable:
+        page.lines.append("")
+        _add_answer(page, one)
+    return "\n".join(page.lines) + "\n"
+
+
+def _add_matrix(page: Page, document: Document, gpus: Sequence[Device], nics: Sequence[Device]) -> None:
+    if not gpus:
+        return
+    between, away = (parts.distances(document, kind) for kind in ("gpu_gpu", "gpu_nic"))
+    columns = [_Column(other.name, [parts.cell(between, one.pci, other.pci) for one in gpus]) for other in gpus]
+    columns += [_Column(nic.name, [parts.cell(away, one.pci, nic.pci) for one in gpus]) for nic in nics]
+    shown = {word for column in columns for word in column.cells}
+    rails = _rails(document, nics)
+    columns += [_Column("CPUs", [one.cpus for one in gpus]), _Column("NUMA", [one.node for one in gpus])]
+    columns += [_Column("Rail", [rails.get(one.pci, "") for one in gpus])] if any(rails.get(one.pci) for one in gpus) else []
+    for block in _blocks(_Column("", [one.name for one in gpus]), columns, page.width):
+        page.lines.append("")
+        _add_table(page, block)
+    page.lines.append("")
+    for word, text in parts.legend(shown):
+        page.add(f"{word:<4}  {text}", "  ", "        ")
+    reason = parts.why(document.distances) or parts.why(away) or parts.why(between)
+    if parts.UNREAD in shown and reason:
+        page.add(f"Distances are not known: {reason}", "  ", "    ")
+
+
+def _rails(document: Document, nics: Sequence[Device]) -> dict[str, str]:
+    """By GPU, the names of the NICs nearest to it."""
+    names = {one.pci: one.name for one in nics}
+    found = {}
+    for one in parts.rows(document.rails):
+        near = one.get("nics")
+        found[parts.said(one.get("gpu"))] = ", ".join(names.get(parts.said(pci), parts.said(pci)) for pci in near) if isinstance(near, list) else ""
+    return found
+
+
+def _blocks(labels: _Column, columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    """Each begins with the labels and holds as many columns as there is room for, one at least."""
+    block, used = [labels], labels.width
+    for column in columns:
+        if len(block) > 1 and used + 2 + column.width > width:
+            yield block
+            block, used = [labels], labels.width
+        block.append(column)
+        used += 2 + column.width
+    yield block
+
+
+def _add_table(page: Page, columns: Sequence[_Column], indent: str = "") -> None:
+    if any(column.head for column in columns):
+        page.lines.append((indent + "  ".join(f"{column.head:<{column.width}}" for column in columns)).rstrip())
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        padded = (f"{cell:<{column.width}}" for cell, column in zip(cells, columns, strict=True))
+        page.lines.append((indent + "  ".join(padded)).rstrip())
+
+
+def _add_devices(page: Page, title: str, found: Sequence[Device]) -> None:
+    if not found:
+        return
+    page.heading(title)
+    columns = [_Column("", [getattr(one, name) for one in found]) for name in ("name", "pci", "link", "known_as")]
+    columns.insert(2, _Column("", [_node(one.node) for one in found]))
+    _add_table(page, [column for column in columns if any(column.cells)], "  ")
+
+
+def _node(text: str) -> str:
+    return {"-1": "no NUMA node", parts.UNREAD: "NUMA ?"}.get(text, f"NUMA {text}")
+
+
+def _add_nodes(page: Page, document: Document) -> None:
+    page.heading("NUMA NODES")
+    if parts.why(document.numa_nodes):
+        page.add(f"not read: {parts.why(document.numa_nodes)}", "  ")
+    found = parts.nodes(document)
+    columns = [_Column("", [getattr(one, name) for one in found]) for name in ("ids", "cpus", "memory")]
+    if len(parts.rows(document.numa_nodes)) <= _DISTANCES and any(one.distances for one in found):
+        columns.append(_Column("", [f"distances {' '.join(one.distances)}" for one in found]))
+    _add_table(page, columns, "  ")
+    packages = parts.rows(document.packages)
+    if packages:
+        page.heading("PACKAGES")
+        ids = _Column("", [parts.said(one.get("id")) for one in packages])
+        _add_table(page, [ids, _Column("", [f"CPUs {parts.said(one.get('cpus'), 200)}" for one in packages])], "  ")
+
+
+def _add_findings(page: Page, document: Document) -> None:
+    for severity, title in _HEADINGS.items():
+        lines = dict.fromkeys(
+            f"{digest.short_name(one.id)}  {f'{digest.short_name(one.device)}: ' if one.device else ''}{digest.short(one.headline)}"
+            for one in document.findings
+            if one.severity == severity
+        )
+        if lines:
+            page.heading(title)
+        for line in [*lines][:_FINDINGS]:
+            page.add(line, "  ", "      ")
+        if len(lines) > _FINDINGS:
+            page.add(f"and {len(lines) - _FINDINGS} more: hostagent check --only topology,kubelet", "  ")
+
+
+def _add_answer(page: Page, one: Placeable) -> None:
+    word, text = parts.answer(one)
+    page.add(f"{word}  {digest.short(one.shape)}: {text}", then="  ", style=_STYLES[word])
+    if one.admitted is False and not one.fix.steps:
+        page.add("No change of the kubelet's policies or of the pod's own CPUs is known that admits it.", "  ")
+    for number, step in enumerate(one.fix.steps, 1):
+        page.add(f"{number}. {digest.short(step.text)}", "  ", "     ")
+        if one.fix.configuration and (step.text.endswith(":") or step.action == "contact_owner"):
+            page.lines += [f"       {visible(line)}" for line in drop_in(one.fix.configuration)]
+        page.lines += [f"       {visible(step.command)}"] if step.command else []

@@ -1,0 +1,170 @@
+"""The document of ``hostagent topology``: ``facts.topology`` of a report, the pods that were asked about, and what the checks found."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from hostagent.deadline import time_limit
+from hostagent.errors import OutOfTime
+from hostagent.facts.frozen import frozen
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.kubelet import Kubelet
+from hostagent.facts.platform import Platform
+from hostagent.facts.topology import Topology
+from hostagent.facts.unread import Unread, UnreadError
+from hostagent.placement import node_of, place
+from hostagent.placement.answers import Placed
+from hostagent.placement.pods import Pod
+from hostagent.report import HostIdentity, ProfileIdentity, Report, Tool
+from hostagent.steps import Step
+from hostagent.topology.remedy import steps
+from hostagent.typed import plain
+from hostagent.vocabulary import Kind, Outcome, Severity
+
+SCHEMA_VERSION = 1
+#: The names that the document shares with ``facts.topology``.
+PARTS = ("numa_nodes", "packages", "gpus", "nics", "distances", "rails", "capacity")
+#: Seconds for placing the pods.
+PLACING_S = 1.5
+
+
+@frozen
+class Fix:
+    """The smallest change that lets a pod start; all empty where there is nothing to change, or no change is known."""
+
+    configuration: Mapping[str, Any]  # KubeletConfiguration's fields and their new values
+    pod: Mapping[str, str]  # the pod's own quantities: cpu
+    steps: tuple[Step, ...]
+
+
+@frozen
+class Placeable:
+    """Whether this host's kubelet admits one pod."""
+
+    shape: str
+    policy: str | Unread
+    scope: str | Unread
+    admitted: bool | Unread
+    aligned: bool | Unread
+    numa_nodes: tuple[int, ...] | Unread
+    reason: str
+    message: str
+    fix: Fix
+
+
+@frozen
+class Found:
+    """What a check found: the report's finding, as far as a map of the host needs it."""
+
+    id: str
+    outcome: Outcome
+    severity: Severity
+    subject: str
+    device: str
+    headline: str
+
+
+@frozen
+class Document:
+    """The parts that a report's ``facts.topology`` has are as they stand there: plain JSON, ``{"unread": …}`` for what was not read."""
+
+    schema_version: int
+    tool: Tool
+    observed_at: float
+    observed_at_iso: str
+    boot_id: str
+    read_from: Kind
+    replayed: bool
+    simulated: bool
+    host: HostIdentity
+    profile: ProfileIdentity
+    numa_nodes: Any
+    packages: Any
+    gpus: Any
+    nics: Any
+    distances: Any
+    rails: Any
+    capacity: Any
+    placeable: tuple[Placeable, ...]
+    findings: tuple[Found, ...]
+
+
+def document(facts: HostFacts, report: Report, pods: Iterable[Pod], within_s: float = PLACING_S) -> Document:
+    """The map of the host that `report` is about, and an answer for each of `pods`, placed one after the other."""
+    told = report.facts.get("topology", {"unread": "not-recorded", "detail": "topology: not asked for"})
+    found = told if "unread" not in told else dict.fromkeys(PARTS, told)
+    return Document(
+        schema_version=SCHEMA_VERSION,
+        tool=report.tool,
+        observed_at=report.observed_at,
+        observed_at_iso=report.observed_at_iso,
+        boot_id=report.boot_id,
+        read_from=report.read_from,
+        replayed=report.replayed,
+        simulated=report.simulated,
+        host=report.host,
+        profile=report.profile,
+        **{name: found[name] for name in PARTS},
+        placeable=placeable(facts, tuple(pods), within_s),
+        findings=tuple(
+            Found(one.id, one.outcome, one.severity, one.subject, one.device, one.headline)
+            for one in report.findings
+            if one.outcome in ("fail", "warn")
+        ),
+    )
+
+
+def placeable(facts: HostFacts, pods: tuple[Pod, ...], within_s: float = PLACING_S) -> tuple[Placeable, ...]:
+    """One answer a pod, in their order. What the model cannot do without, or has no time for, makes all of them unread."""
+    if not pods:
+        return ()
+    kubelet = facts.of(Kubelet)
+    try:
+        with time_limit(within_s):
+            node = node_of(facts.of(Topology), facts.of(Gpu), kubelet)
+            placed = place(node, pods)
+    except UnreadError as error:
+        return tuple(_unread(pod, kubelet, error.unread) for pod in pods)
+    except OutOfTime:
+        return tuple(_unread(pod, kubelet, Unread("timeout", f"not placed in {within_s:g} s")) for pod in pods)
+    return tuple(_answer(one, facts) for one in placed)
+
+
+def _answer(one: Placed, facts: HostFacts) -> Placeable:
+    fix = Fix({}, {}, ())
+    if one.fix:
+        configuration = {name: _json(value) for name, value in one.fix.configuration}
+        pod = {name: cpus(value) if name == "cpu" else str(value) for name, value in one.fix.pod}
+        fix = Fix(configuration, pod, steps(configuration, pod, facts.of(Kubelet), facts.of(Platform)))
+    return Placeable(one.shape, one.policy, one.scope, one.admitted, one.aligned, one.numa_nodes, one.reason, one.message, fix)
+
+
+def _json(value: Any) -> Any:
+    """A map may come as pairs."""
+    if isinstance(value, tuple) and value and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
+        return {str(key): plain(item) for key, item in value}
+    return plain(value)
+
+
+def _unread(pod: Pod, kubelet: Any, why: Unread) -> Placeable:
+    """What the configuration says is told where it was read."""
+
+    def of(read: Callable[[Any], Any]) -> Any:
+        try:
+            return read(kubelet)
+        except UnreadError as error:
+            return error.unread
+
+    policy = of(lambda one: one.config.topology_manager_policy)
+    scope = of(lambda one: one.config.topology_manager_scope)
+    return Placeable(pod.label, policy, scope, why, why, why, "", "", Fix({}, {}, ()))
+
+
+def cpus(millicores: int) -> str:
+    """As Kubernetes writes a quantity of CPUs.
+
+    >>> cpus(48000), cpus(32500)
+    ('48', '32500m')
+    """
+    whole, rest = divmod(millicores, 1000)
+    return f"{millicores}m" if rest else str(whole)

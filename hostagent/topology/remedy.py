@@ -1,0 +1,117 @@
+"""How a kubelet gets another configuration: the steps, on a host whose kubelet is one's own and on one where it is somebody else's."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hostagent.facts.kubelet import Kubelet
+from hostagent.facts.platform import Platform
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.kubeletways import CONFIGURED_BY, CPU_STATE_OPTIONS, STATE_DIRECTORY
+from hostagent.steps import Step, shell
+
+#: What our own drop-in is called, where the kubelet reads a directory of them: it comes after those with lower numbers.
+DROP_IN = "99-hostagent.conf"
+_POLICY_STATE = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
+
+
+def drop_in(configuration: Mapping[str, Any]) -> tuple[str, ...]:
+    """The lines of a KubeletConfiguration that holds these fields and nothing else.
+
+    >>> drop_in({"topologyManagerPolicy": "restricted", "topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "18"}})[2:]
+    ('topologyManagerPolicy: restricted', 'topologyManagerPolicyOptions:', '  max-allowable-numa-nodes: "18"')
+    """
+    return ("apiVersion: kubelet.config.k8s.io/v1beta1", "kind: KubeletConfiguration", *_fields(configuration))
+
+
+def _fields(configuration: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in configuration.items():
+        if isinstance(value, Mapping) and value:
+            yield f"{name}:"
+            yield from (f'  {key}: "{item}"' for key, item in value.items())
+        else:
+            yield f"{name}: {'{}' if isinstance(value, Mapping) else value}"
+
+
+def steps(configuration: Mapping[str, Any], pod: Mapping[str, str], kubelet: Any, platform: Any) -> tuple[Step, ...]:
+    """What to do, in order; () where nothing changes. `kubelet` and `platform` may be unread."""
+    asked = tuple(Step("configure", f"Let the pod ask for {value} {_PLAIN.get(name, name)}.") for name, value in pod.items())
+    if not configuration:
+        return asked
+    name, owner, place = _part(platform)
+    if owner in ("provider", "image", "operator"):
+        return (*asked, _whose(name, owner))
+    unit = _known(kubelet, "unit") or "kubelet"
+    states = tuple(f"{STATE_DIRECTORY.get(unit, '/var/lib/kubelet')}/{one}" for one in sorted(_state_files(configuration, kubelet)))
+    return (
+        *asked,
+        *_over_flags(configuration, kubelet),
+        Step("configure", _where(_known(kubelet, "config_files"), place)),
+        Step("drain_and_inspect", "Drain the node.", "kubectl drain <node> --ignore-daemonsets --delete-emptydir-data"),
+        Step("restart_service", "Stop the kubelet.", shell("systemctl stop {}", unit)),
+        *(Step("configure", f"Remove {path}: the kubelet refuses that of another policy.", shell("rm -f {}", path)) for path in states),
+        Step("restart_service", "Start the kubelet.", shell("systemctl start {}", unit)),
+        Step("configure", "Let pods onto the node again.", "kubectl uncordon <node>"),
+    )
+
+
+_PLAIN = {"cpu": "CPUs"}
+
+
+def _part(platform: Any) -> tuple[str, str, str]:
+    """Name of the platform, who owns the kubelet's configuration, and its place; the host's own where that was not read."""
+    if not isinstance(platform, Platform) or isinstance(platform.name, Unread):
+        return "", "host", ""
+    part = platform.part("kubelet")
+    return (platform.name, "host", "") if isinstance(part, Unread) else (platform.name, part.owner, part.place)
+
+
+def _whose(name: str, owner: str) -> Step:
+    way = CONFIGURED_BY.get(name)
+    if way:
+        return Step("contact_owner", way)
+    whose = {"provider": "the provider of this node", "operator": "the GPU Operator"}.get(owner, "whoever builds this node's image")
+    return Step("contact_owner", f"Have these fields changed by {whose}: what is changed on the node itself does not last.")
+
+
+def _known(fact: Any, name: str) -> Any:
+    """A field of a fact, None where it, or the fact, was not read."""
+    value = None if isinstance(fact, Unread) or fact is None else getattr(fact, name)
+    return None if isinstance(value, Unread) else value
+
+
+def _over_flags(configuration: Mapping[str, Any], kubelet: Any) -> Iterator[Step]:
+    """A flag wins over every file."""
+    origin = dict(_known(kubelet, "origin") or ())
+    flags = [flag for name in configuration if (flag := origin.get(name, "")).startswith("--")]
+    if flags:
+        yield Step("configure", f"Take {_listed(flags)} off the kubelet's command line: a flag wins over every file.")
+
+
+def _where(files: Iterable[str] | None, place: str) -> str:
+    """Where the fields belong: into a drop-in where the kubelet reads such, else into its file."""
+    read = tuple(files or ())
+    directory = next((path.rpartition("/")[0] for path in reversed(read[1:]) if path.endswith(".conf")), "")
+    if directory:
+        return f"Write this to {directory}/{DROP_IN}:"
+    if read:
+        return f"Set these fields in {read[0]}:"
+    return f"Give the kubelet these fields in a file of its configuration{f' below {place}' if place and place != '?' else ''}:"
+
+
+def _state_files(configuration: Mapping[str, Any], kubelet: Any) -> Iterator[str]:
+    """Those that the kubelet would not start with: of another policy, or of CPUs that an option takes away."""
+    for field, file in _POLICY_STATE.items():
+        if field in configuration:
+            yield file
+    before = dict(_known(_known(kubelet, "config"), "cpu_manager_policy_options") or ())
+    after = configuration.get("cpuManagerPolicyOptions")
+    if (
+        isinstance(after, Mapping)
+        and "cpuManagerPolicy" not in configuration
+        and any(before.get(one) != after.get(one) for one in CPU_STATE_OPTIONS)
+    ):
+        yield "cpu_manager_state"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
