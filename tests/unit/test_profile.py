@@ -367,7 +367,10 @@ def test_shapes_of_pods_merge_key_by_key_and_the_default_asks_for_all_gpus(write
         "full_node": {"gpus": 0, "cpus": 96, "memory": "1.5Ti", "nics": 0},
         "sub_node": {"gpus": 4, "cpus": "7500m", "memory": 1073741824, "nics": 2},
     }
-    assert [one.text for one in loaded.profile.pods.values()] == ["gpus=0,cpus=96,memory=1.5Ti", "gpus=4,cpus=7500m,memory=1073741824,nics=2"]
+    assert [one.text for one in loaded.profile.pods.values()] == [
+        "gpus=0,cpus=96,memory=1.5Ti",
+        "gpus=4,cpus=7500m,memory=1073741824,nics=2",
+    ]
     assert (loaded.origin("pods.sub_node.cpus"), loaded.origin("pods.sub_node.memory")) == (path, site)
 
 
