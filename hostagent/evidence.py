@@ -21,6 +21,7 @@ class Evidence(NamedTuple):
     kernel: str = ""  # the kernel an image will boot
     snapshot: str = ""  # a recorded host
     deadline_s: float = 30
+    host_has: tuple[str, ...] = ("/proc", "/sys")  # what must be there below `host_root`
 
     @property
     def is_this_machine(self) -> bool:
@@ -70,7 +71,7 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...]) -> Iterator[Reading]:
 
     def backend(started: Sequence[Worker]) -> LiveBackend:
         if kind != "live":
-            refuse_wrong_root(root, kind, evidence.kernel)
+            refuse_wrong_root(root, kind, evidence.kernel, evidence.host_has)
         return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
     reading = Forked(backend, Place(root, kind), kinds, deadline, workers)

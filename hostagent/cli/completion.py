@@ -10,6 +10,7 @@ import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete, get_completion_class
 
 from hostagent import catalogue, profile
+from hostagent.cli.pods import SHAPE_KEYS
 from hostagent.errors import HostagentError
 from hostagent.profiles import files
 
@@ -32,11 +33,19 @@ def checks_and_families(context: click.Context, param: click.Parameter, incomple
 
 
 def formats_and_files(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-    """Of FORMAT=FILE."""
-    from hostagent.sinks import FORMATS
-
+    """Of FORMAT=FILE, with the formats of the command's ``--format``."""
+    found = next((one.type for one in context.command.params if "--format" in one.opts), None)
+    formats = found.choices if isinstance(found, click.Choice) else ()
     _, equals, path = incomplete.partition("=")
-    return [CompletionItem(path, type="file")] if equals else _beginning(incomplete, (f"{form}=" for form in FORMATS))
+    return [CompletionItem(path, type="file")] if equals else _beginning(incomplete, (f"{form}=" for form in formats))
+
+
+def shapes_and_files(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
+    """Of ``--pod``: what a shape may name that it does not yet; a word without ``=`` may be a file, too."""
+    before, comma, last = incomplete.rpartition(",")
+    given = {one.partition("=")[0] for one in before.split(",")}
+    known = [f"{before}{comma}{name}=" for name in SHAPE_KEYS if name.startswith(last) and name not in given]
+    return _beginning(incomplete, known) or ([] if "=" in incomplete else [CompletionItem(incomplete, type="file")])
 
 
 def commands(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:

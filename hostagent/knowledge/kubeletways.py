@@ -11,11 +11,11 @@ from collections.abc import Mapping
 #: By the name that `hostagent.knowledge.platforms` gives the platform.
 CONFIGURED_BY: Mapping[str, str] = {
     "GKE node": "Set these fields in the node system configuration of this node's pool (kubeletConfig): GKE then makes the nodes anew.",
-    "AKS node image": "Make a node pool with these fields in its custom node configuration (--kubelet-config): AKS sets them when it makes a node.",
+    "AKS node image": "Make a node pool with these fields in its custom node configuration (--kubelet-config).",
     "EKS AMI": "Set these fields in nodeadm's NodeConfig (spec.kubelet.config) in the node group's launch template, and replace the node.",
     "Bottlerocket": "Set these fields in the node's settings (settings.kubernetes), and replace the node.",
     "Talos Linux": "Set these fields in machine.kubelet.extraConfig of the machine configuration.",
-    "Red Hat CoreOS": "Set these fields in a KubeletConfig object of the node's machine config pool: its operator changes and restarts the nodes.",
+    "Red Hat CoreOS": "Set these fields in a KubeletConfig object for the node's machine config pool.",
 }
 #: Options of the static CPU policy with which a kubelet refuses the CPUs that its state file says are free.
 CPU_STATE_OPTIONS = ("strict-cpu-reservation",)

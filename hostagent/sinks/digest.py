@@ -1,7 +1,7 @@
 """A report as a tired reader wants it: what happened, what to do, then the findings, equal ones as one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hostagent.report import PLACEABLE, Judgement, Report
 from hostagent.report.inventory import gpus, inventory
@@ -11,6 +11,9 @@ from hostagent.sinks.counts import counts
 from hostagent.sinks.words import SAID, WORDS
 from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
+
+if TYPE_CHECKING:
+    from hostagent.topology.document import Document
 
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
 #: Characters of one text, of a name and a command that a page shows: JSON has them whole.
@@ -144,7 +147,7 @@ def gpu_lines(report: Report) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def read_line(report: Report, now: float = 0) -> str:
+def read_line(report: "Report | Document", now: float = 0) -> str:
     """When and of what the report was made, and how long before `now`: on top, so that nobody takes an old one for today's."""
     kind = "a made-up host" if report.simulated else _READ_FROM.get(report.read_from, "")
     when = moment(report.observed_at)

@@ -21,7 +21,7 @@ _VERDICTS: dict[Verdict, str] = {"not_ready": "bad", "unknown": "unknown", "degr
 #: Steps, commands of one step, and missing answers that are seen without opening a fold.
 _FIRST = 12
 #: The second lock, behind the escaping of every text: a browser runs and fetches nothing here.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _GPU_HEADS = {"index": "GPU", "pci": "Address", "name": "Model", "memory": "Memory", "uuid": "UUID", "serial": "Serial"}
 #: A command in the middle of a sentence, as our texts write them.
 _QUOTED = re.compile(r"(?<!\w)'([^'\s][^']{0,200})'(?!\w)")
@@ -40,7 +40,7 @@ def render_html(report: Report) -> str:
     title = f"{WORDS[report.verdict.single_node]}: {short_name(report.host.hostname)}"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escaped(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         f"<header>\n{_header(report)}</header>\n<main>\n{_todo(digest.todo(report))}{_host(report)}{found}"
@@ -75,7 +75,7 @@ def _statement(one: digest.Statement) -> str:
 def _todo(steps: Sequence[digest.Todo]) -> str:
     if not steps:
         return ""
-    items = [f"<li>{_prose(step.text)}{_partly([_command(one) for one in step.commands], 'command')}</li>\n" for step in steps]
+    items = [f"<li>{prose(step.text)}{_partly([command(one) for one in step.commands], 'command')}</li>\n" for step in steps]
     left = "".join(items[_FIRST:])
     rest = _folded(f"{digest.count(len(items) - _FIRST, 'step')} more", f"<ul>\n{left}</ul>\n") if left else ""
     return f'<section class="box">\n<h2>What to do</h2>\n<ol>\n{"".join(items[:_FIRST])}</ol>\n{rest}</section>\n'
@@ -87,13 +87,13 @@ def _partly(parts: Sequence[str], word: str) -> str:
     return "".join(first) + (_folded(f"{digest.count(len(rest), word)} more", "".join(rest)) if rest else "")
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """A sentence whose commands in quotes can be copied."""
     plain = _QUOTED.split(text)
     return "".join(f'<code class="run">{escaped(part)}</code>' if at % 2 else escaped(part) for at, part in enumerate(plain))
 
 
-def _command(text: str) -> str:
+def command(text: str) -> str:
     return f'<pre class="run">{escaped(text)}</pre>'
 
 

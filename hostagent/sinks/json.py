@@ -1,14 +1,17 @@
-"""The report as JSON: one document that validates against ``hostagent schema report``."""
+"""A report, or the map of a host, as JSON: one document that validates against its schema (``hostagent schema``)."""
 
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostagent.report import Report
 from hostagent.typed import plain
 
+if TYPE_CHECKING:
+    from hostagent.topology.document import Document
 
-def render_json(report: Report) -> str:
+
+def render_json(report: "Report | Document") -> str:
     """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema."""
     return json.dumps(_lawful(plain(report)), indent=2, allow_nan=False) + "\n"
 

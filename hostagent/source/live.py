@@ -161,16 +161,17 @@ class LiveBackend:
         return int(buffer[5] & 0xFFFFFFFF)
 
 
-def refuse_wrong_root(path: str, kind: Kind, kernel: str = "") -> None:
-    """A mount point of something else would be judged as a broken host. Raises ``HostagentError``."""
+def refuse_wrong_root(path: str, kind: Kind, kernel: str = "", host_has: Sequence[str] = ("/proc", "/sys")) -> None:
+    """A mount point of something else would be judged as a broken host. Raises ``HostagentError``. `host_has`: what a live host shows."""
     root = Root(path)
     try:
         os.close(root.open("/", os.O_RDONLY | os.O_DIRECTORY))
     except OSError as error:
         raise HostagentError(f"cannot read {path}: {reason(error)}", "Name a directory") from error
-    if kind == "host-root" and not all(_entries(root, path) for path in ("/proc", "/sys")):
+    if kind == "host-root" and not all(_entries(root, path) for path in host_has):
         raise HostagentError(
-            f"found no /proc and /sys below {root.path}, wanted a live host", "Mount its / with everything below it (rbind, rslave)"
+            f"found no {' and '.join(host_has)} below {root.path}, wanted a live host",
+            "Mount its / with everything below it (rbind, rslave)",
         )
     if kind == "image" and not any("os-release" in _entries(root, path) for path in ("/etc", "/usr/lib")):
         raise HostagentError(

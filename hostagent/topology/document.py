@@ -12,7 +12,6 @@ from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Topology
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.placement import node_of, place
 from hostagent.placement.answers import Placed
 from hostagent.placement.pods import Pod
 from hostagent.report import HostIdentity, ProfileIdentity, Report, Tool
@@ -118,6 +117,8 @@ def placeable(facts: HostFacts, pods: tuple[Pod, ...], within_s: float = PLACING
     """One answer a pod, in their order. What the model cannot do without, or has no time for, makes all of them unread."""
     if not pods:
         return ()
+    from hostagent.placement import node_of, place  # not needed for the map alone
+
     kubelet = facts.of(Kubelet)
     try:
         with time_limit(within_s):

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kubeletways import CONFIGURED_BY, CPU_STATE_OPTIONS, STATE_DIRECTORY

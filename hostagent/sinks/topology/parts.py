@@ -9,6 +9,7 @@ from hostagent.sinks.digest import count, short
 from hostagent.topology.document import Document, Placeable
 
 UNREAD = "?"
+NO_FIX = "No change of the kubelet's policies or of the pod's own CPUs is known that admits it."
 #: Characters of a name, and of a list of CPUs.
 _NAME, _CPUS = 40, 60
 _UNITS = ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
@@ -63,12 +64,16 @@ def devices(value: Any) -> tuple[Device, ...]:
             link=_link(one.get("link")),
             root=said(one.get("root")),
             bridges=tuple(said(bridge) for bridge in one["bridges"]) if isinstance(one.get("bridges"), list) else (),
-            known_as=", ".join(
-                said(name) for key in ("rdma", "netdevs") for name in (one[key] if isinstance(one.get(key), list) else ()) if name != one.get("name")
-            ),
+            known_as=_known_as(one),
         )
         for one, name in zip(found, names, strict=True)
     )
+
+
+def _known_as(one: dict[str, Any]) -> str:
+    """Of a NIC, its RDMA devices and interfaces but the one that it is called by."""
+    names = [name for key in ("rdma", "netdevs") if isinstance(one.get(key), list) for name in one[key]]
+    return ", ".join(said(name) for name in names if name != one.get("name"))
 
 
 def _link(value: Any) -> str:
@@ -118,20 +123,30 @@ def amount(value: Any) -> str:
 
 
 def nodes(document: Document) -> tuple[Row, ...]:
-    """NUMA nodes; those without CPUs that follow one another and are alike stand on one line."""
-    made: list[tuple[list[Any], str, str, tuple[str, ...]]] = []
+    """NUMA nodes in their order; those without CPUs that are alike stand on one line."""
+    made: dict[Any, tuple[list[str], Row]] = {}
     for one in rows(document.numa_nodes):
-        cpus, memory = said(one.get("cpus"), _CPUS), amount(one.get("memory_bytes"))
+        name, cpus, memory = said(one.get("id")), said(one.get("cpus"), _CPUS), amount(one.get("memory_bytes"))
         far = tuple(map(said, one["distances"])) if isinstance(one.get("distances"), list) else ()
-        if made and not cpus and (made[-1][1], made[-1][2]) == (cpus, memory):
-            made[-1][0].append(one.get("id"))
+        key = name if cpus else ("no CPUs", memory)
+        made.setdefault(key, ([], Row("", f"CPUs {cpus}" if cpus else "no CPUs", memory, far)))[0].append(name)
+    return tuple(row._replace(ids=ranges(ids), distances=row.distances if len(ids) == 1 else ()) for ids, row in made.values())
+
+
+def ranges(ids: list[str]) -> str:
+    """
+    Ids as the kernel writes lists of them; what is no number stands by itself.
+
+    >>> ranges(["2", "3", "4", "9", "?"])
+    '2-4,9,?'
+    """
+    made: list[list[str]] = []
+    for one in ids:
+        if made and one.isdecimal() and made[-1][-1].isdecimal() and int(one) == int(made[-1][-1]) + 1:
+            made[-1][1:] = [one]
         else:
-            made.append(([one.get("id")], cpus, memory, far))
-    return tuple(Row(_span(ids), f"CPUs {cpus}" if cpus else "no CPUs", memory, far) for ids, cpus, memory, far in made)
-
-
-def _span(ids: list[Any]) -> str:
-    return said(ids[0]) if len(ids) == 1 else f"{said(ids[0])} to {said(ids[-1])}"
+            made.append([one])
+    return ",".join("-".join(span) for span in made)
 
 
 def size_line(document: Document) -> str:
@@ -143,13 +158,11 @@ def size_line(document: Document) -> str:
 def capacity_line(document: Document) -> str:
     """How many GPUs one NUMA node has for a pod."""
     told = document.capacity if isinstance(document.capacity, dict) else {}
-    total, free, restricted = (
-        told.get(f"max_gpus_{name}") for name in ("single_numa_total", "single_numa_free", "restricted_free")
-    )
-    if not isinstance(total, int):
+    total, free, restricted = (told.get(f"max_gpus_{name}") for name in ("single_numa_total", "single_numa_free", "restricted_free"))
+    if not isinstance(total, int) or not total:
         return ""
     parts = [f"one NUMA node has at most {count(total, 'GPU')}"]
-    parts += [f"{free} of them free"] if isinstance(free, int) else []
+    parts += [f"{free} free"] if isinstance(free, int) else []
     parts += [f"the restricted policy admits a pod of up to {count(restricted, 'GPU')}"] if isinstance(restricted, int) else []
     return ", ".join(parts)
 

@@ -53,12 +53,15 @@ def _add_matrix(page: Page, document: Document, gpus: Sequence[Device], nics: Se
         return
     between, away = (parts.distances(document, kind) for kind in ("gpu_gpu", "gpu_nic"))
     columns = [_Column(other.name, [parts.cell(between, one.pci, other.pci) for one in gpus]) for other in gpus]
-    columns += [_Column(nic.name, [parts.cell(away, one.pci, nic.pci) for one in gpus]) for nic in nics]
-    shown = {word for column in columns for word in column.cells}
-    rails = _rails(document, nics)
-    columns += [_Column("CPUs", [one.cpus for one in gpus]), _Column("NUMA", [one.node for one in gpus])]
-    columns += [_Column("Rail", [rails.get(one.pci, "") for one in gpus])] if any(rails.get(one.pci) for one in gpus) else []
-    for block in _blocks(_Column("", [one.name for one in gpus]), columns, page.width):
+    to_nics = [_Column(nic.name, [parts.cell(away, one.pci, nic.pci) for one in gpus]) for nic in nics]
+    shown = {word for column in (*columns, *to_nics) for word in column.cells}
+    labels, last = _Column("", [one.name for one in gpus]), _affinities(document, gpus, nics)
+    blocks = [*_blocks(labels, [*columns, *to_nics], last, page.width)]
+    alike = {word for column in columns for word in column.cells} - {"X"}
+    if len(blocks) > 1 and len(gpus) > 1 and len(alike) == 1:  # a column a GPU says no more than this one
+        blocks = [*_blocks(labels, [_Column("GPUs", [*alike] * len(gpus)), *to_nics], last, page.width)]
+        shown -= {"X"}
+    for block in blocks:
         page.lines.append("")
         _add_table(page, block)
     page.lines.append("")
@@ -69,25 +72,36 @@ def _add_matrix(page: Page, document: Document, gpus: Sequence[Device], nics: Se
         page.add(f"Distances are not known: {reason}", "  ", "    ")
 
 
+def _affinities(document: Document, gpus: Sequence[Device], nics: Sequence[Device]) -> list[_Column]:
+    rails = _rails(document, nics)
+    made = (
+        _Column("CPUs", [one.cpus for one in gpus]),
+        _Column("NUMA", [one.node for one in gpus]),
+        _Column("Rail", [rails.get(one.pci, "") for one in gpus]),
+    )
+    return [column for column in made if any(column.cells)]
+
+
 def _rails(document: Document, nics: Sequence[Device]) -> dict[str, str]:
     """By GPU, the names of the NICs nearest to it."""
     names = {one.pci: one.name for one in nics}
     found = {}
     for one in parts.rows(document.rails):
-        near = one.get("nics")
-        found[parts.said(one.get("gpu"))] = ", ".join(names.get(parts.said(pci), parts.said(pci)) for pci in near) if isinstance(near, list) else ""
+        near = [parts.said(pci) for pci in one["nics"]] if isinstance(one.get("nics"), list) else []
+        found[parts.said(one.get("gpu"))] = ", ".join(names.get(pci, pci) for pci in near)
     return found
 
 
-def _blocks(labels: _Column, columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
-    """Each begins with the labels and holds as many columns as there is room for, one at least."""
+def _blocks(labels: _Column, columns: Sequence[_Column], last: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    """Each begins with the labels and holds as many columns as there is room for, one at least; the last stand together."""
     block, used = [labels], labels.width
-    for column in columns:
-        if len(block) > 1 and used + 2 + column.width > width:
+    for group in (*([column] for column in columns), last):
+        wide = sum(2 + column.width for column in group)
+        if len(block) > 1 and used + wide > width:
             yield block
             block, used = [labels], labels.width
-        block.append(column)
-        used += 2 + column.width
+        block += group
+        used += wide
     yield block
 
 
@@ -147,7 +161,7 @@ def _add_answer(page: Page, one: Placeable) -> None:
     word, text = parts.answer(one)
     page.add(f"{word}  {digest.short(one.shape)}: {text}", then="  ", style=_STYLES[word])
     if one.admitted is False and not one.fix.steps:
-        page.add("No change of the kubelet's policies or of the pod's own CPUs is known that admits it.", "  ")
+        page.add(parts.NO_FIX, "  ")
     for number, step in enumerate(one.fix.steps, 1):
         page.add(f"{number}. {digest.short(step.text)}", "  ", "     ")
         if one.fix.configuration and (step.text.endswith(":") or step.action == "contact_owner"):

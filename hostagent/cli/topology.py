@@ -1,0 +1,113 @@
+"""``hostagent topology``."""
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hostagent.cli import SETTINGS, examples
+from hostagent.cli.options import (
+    STANDARD,
+    color_option,
+    colour_wanted,
+    completed,
+    evidence,
+    evidence_options,
+    prepared_for,
+    profile_option,
+    terminal_width,
+)
+from hostagent.cli.outputs import deliver_all, one_form, output_options, outputs, within_time
+from hostagent.cli.pods import pods_of
+from hostagent.evidence import Evidence, open_host
+from hostagent.sinks.topology import FORMATS, Format, render_topology
+from hostagent.topology.document import PARTS, Document, document
+
+if TYPE_CHECKING:
+    from hostagent.app import Prepared
+    from hostagent.placement.pods import Pod
+
+#: The checks that run, and what the map needs beside what they read.
+_FAMILIES = ("topology", "kubelet")
+_KINDS = ("Topology", "Gpu", "Nic", "Kubelet", "Platform")
+
+_EXAMPLES = examples(
+    "hostagent topology",
+    "hostagent topology --pod gpus=8,cpus=96,memory=1Ti",
+    "hostagent topology --from host.json --pod gpus=4,cpus=16 --pod gpus=4,cpus=16",
+    "hostagent topology --from host.json --format svg -o host.svg",
+    "hostagent topology --from host.json --pod job.yaml --json",
+    "cat job.yaml | hostagent topology --from host.json --pod -",
+)
+
+
+@click.command("topology", context_settings=SETTINGS, epilog=_EXAMPLES)
+@click.option(
+    "--pod",
+    "asked",
+    multiple=True,
+    help="Ask about a pod: gpus, cpus, memory, nics, hugepages-2Mi, hugepages-1Gi or full resource names, with commas;"
+    " or FILE, a manifest, - for standard input. Several are placed one after the other.",
+    metavar="SHAPE|FILE",
+    shell_complete=completed("shapes_and_files"),
+)
+@profile_option("Built-in profile, or a file, - for standard input. Default: the site file's, else 'default'.")
+@click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@output_options
+@color_option
+@evidence_options
+def command(
+    asked: tuple[str, ...],
+    profile_name: str,
+    form: Format | None,
+    as_json: bool,
+    also: tuple[str, ...],
+    output: str,
+    colour: str,
+    **where: Any,
+) -> int:
+    """Show sockets, NUMA nodes, switches, GPUs and NICs as they are, and whether this host's kubelet admits a pod.
+
+    Without --pod the answer is for the pods of the profile. Exit 0: no pod was asked for, or all are admitted. 1: one is not, or cannot
+    be told. 2: usage, or hostagent could not run.
+    """
+    named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
+    place, wanted = evidence(**where)._replace(host_has=("/sys",)), outputs(one_form(named, "text"), output, also, FORMATS)
+    if [place.snapshot, profile_name, *asked].count(STANDARD) > 1:
+        raise click.UsageError("found - for several of --from, --profile and --pod, wanted at most one of them from standard input")
+    ends = time.monotonic() + place.deadline_s
+    found = _answered(place, profile_name, pods_of(asked))
+    width = terminal_width()
+
+    def rendered(kind: Format, path: str) -> str:
+        look: dict[str, Any] = {"colour": colour_wanted(path, colour), "width": width}
+        return within_time(lambda: render_topology(found, kind, **look), lambda: render_topology(_short(found), kind, **look))
+
+    deliver_all(wanted, rendered, ends)
+    return 1 if asked and any(one.admitted is not True for one in found.placeable) else 0
+
+
+def _answered(place: Evidence, profile_name: str, pods: "tuple[Pod, ...]") -> Document:
+    """The checks of the topology and the kubelet, as ``check --only`` runs them, and the map of what they read."""
+    from hostagent import app
+
+    chosen = prepared_for(place, profile_name, _FAMILIES)
+    prepared = chosen._replace(kinds=tuple(dict.fromkeys((*chosen.kinds, *_KINDS))))
+    with open_host(place, prepared.kinds) as reading:
+        collected = reading.collect(nvml_optional=prepared.loaded.profile.nvml == "optional")
+        return document(collected.facts, app.judge(collected, reading, prepared), pods or _of_profile(prepared))
+
+
+def _of_profile(prepared: "Prepared") -> "tuple[Pod, ...]":
+    from hostagent.placement import parse_shape
+
+    return tuple(parse_shape(one.text) for one in prepared.loaded.profile.pods.values())
+
+
+def _short(found: Document) -> Document:
+    """Without the parts that take long to write: the answers have to come out."""
+    late = {"unread": "timeout", "detail": "the map is shortened"}
+    parts: dict[str, Any] = dict.fromkeys(PARTS, late)
+    return replace(found, **parts, findings=found.findings[:20], placeable=found.placeable[:20])

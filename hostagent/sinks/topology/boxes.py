@@ -1,0 +1,123 @@
+"""What stands within what on the picture: packages, their NUMA nodes, the switches below these, GPUs and NICs."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from hostagent.facts.cpulist import parse_cpulist
+from hostagent.sinks import digest
+from hostagent.sinks.topology import parts
+from hostagent.sinks.topology.parts import Device
+from hostagent.topology.document import Document, Found
+from hostagent.vocabulary import SEVERITIES, Severity
+
+#: Characters of a line in a box, and boxes in all: nobody looks at more.
+_LINE, _MOST = 26, 400
+
+
+class Box(NamedTuple):
+    """One box: its lines, what it holds, and how bad its findings are ("" without any)."""
+
+    kind: str  # host, package, node, switch, gpu, nic
+    lines: tuple[str, ...]
+    finds: tuple[Found, ...] = ()
+    inner: tuple["Box", ...] = ()
+
+    @property
+    def severity(self) -> Severity | str:
+        return next((one for one in SEVERITIES if any(found.severity == one for found in self.finds)), "")
+
+    @property
+    def told(self) -> str:
+        """What the findings are, for who points at the box."""
+        return "; ".join(dict.fromkeys(digest.short(one.headline) for one in self.finds))
+
+
+class _Placed(NamedTuple):
+    device: Device
+    box: Box
+
+
+def boxes(document: Document) -> tuple[Box, ...]:
+    """The outermost: packages with their NUMA nodes, then what belongs to none."""
+    found = _devices(document)
+    nodes = parts.rows(document.numa_nodes)
+    ids = [parts.said(one.get("id")) for one in nodes]
+    cpus = {name: _cpus(one.get("cpus")) for name, one in zip(ids, nodes, strict=True)}
+    at = {name: [one for one in found if one.device.node == name] for name in ids}
+    made: list[Box] = []
+    taken: set[str] = set()
+    for package in parts.rows(document.packages):
+        own = _cpus(package.get("cpus"))
+        inside = [name for name in ids if name not in taken and cpus[name] & own]
+        taken.update(inside)
+        lines = (f"Package {parts.said(package.get('id'))}", *(() if inside else (f"CPUs {_line(parts.said(package.get('cpus')))}",)))
+        made.append(Box("package", lines, (), tuple(_node(document, name, at[name]) for name in inside)))
+    made += [_node(document, name, at[name]) for name in ids if name not in taken and (cpus[name] or at[name])]
+    made += _without_cpus(document, {name for name in ids if name not in taken and not cpus[name] and not at[name]})
+    others = dict.fromkeys(one.device.node for one in found if one.device.node not in at)
+    return (*made, *(Box("node", (_nowhere(name),), (), _below(one for one in found if one.device.node == name)) for name in others))
+
+
+def _devices(document: Document) -> list[_Placed]:
+    finds: dict[str, list[Found]] = {}
+    for one in document.findings:
+        finds.setdefault(one.subject, []).append(one)
+    placed = []
+    for kind, part in (("gpu", document.gpus), ("nic", document.nics)):
+        for device in parts.devices(part)[:_MOST]:
+            box = Box(kind, (), tuple(finds.get(device.pci, ())))
+            lines = [_line(device.name), *([device.pci] if device.pci != device.name else [])]
+            about = (device.known_as if kind == "nic" else "", device.link if device.link != parts.UNREAD else "")
+            lines += [_line(text) for text in about if text]
+            lines += [box.severity] if box.severity else []
+            placed.append(_Placed(device, box._replace(lines=tuple(lines))))
+    return placed
+
+
+def _cpus(text: object) -> frozenset[int]:
+    try:
+        return frozenset(parse_cpulist(text)) if isinstance(text, str) else frozenset()
+    except ValueError:
+        return frozenset()
+
+
+def _node(document: Document, name: str, placed: Sequence[_Placed]) -> Box:
+    row = next(one for one in parts.rows(document.numa_nodes) if parts.said(one.get("id")) == name)
+    cpus = parts.said(row.get("cpus"))
+    about = f"{f'CPUs {_line(cpus)}' if cpus else 'no CPUs'}, {parts.amount(row.get('memory_bytes'))}"
+    return Box("node", (f"NUMA node {name}", about), (), _below(placed))
+
+
+def _without_cpus(document: Document, names: set[str]) -> list[Box]:
+    """NUMA nodes with neither CPUs nor devices: one small box for those that are alike."""
+    alike: dict[str, list[str]] = {}
+    for one in parts.rows(document.numa_nodes):
+        if (name := parts.said(one.get("id"))) in names:
+            alike.setdefault(parts.amount(one.get("memory_bytes")), []).append(name)
+    return [Box("node", (f"NUMA node{'s' if len(ids) > 1 else ''} {_line(parts.ranges(ids))}", f"no CPUs, {memory}")) for memory, ids in alike.items()]
+
+
+def _nowhere(node: str) -> str:
+    known = {"-1": "No NUMA node: the firmware names none", parts.UNREAD: "NUMA node not read"}
+    return known.get(node, f"NUMA node {_line(node)}, which is not listed")
+
+
+def _below(placed: Iterable[_Placed], depth: int = 0) -> tuple[Box, ...]:
+    """Devices, and the switches that they hang below; the first of a device's bridges is its root port."""
+    made: dict[str, list[_Placed]] = {}
+    for one in placed:
+        made.setdefault(_switch(one.device, depth) or f"\0{one.device.pci}", []).append(one)
+    return tuple(
+        inside[0].box if name.startswith("\0") else Box("switch", (f"Switch {_line(name)}",), (), _below(inside, depth + 1))
+        for name, inside in made.items()
+    )
+
+
+def _switch(device: Device, depth: int) -> str:
+    """The upstream port of the switch at this depth: a switch is two bridges, its upstream port and the downstream port of a device."""
+    at = 1 + 2 * depth
+    return device.bridges[at] if len(device.bridges) > at + 1 and depth < 8 else ""
+
+
+def _line(text: str) -> str:
+    return digest.short(text) if len(text) <= _LINE else f"{digest.short(text[: _LINE - 1])}…"
