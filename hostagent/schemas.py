@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hostagent.errors import HostagentError
-from hostagent.typed import schema
+from hostagent.typed import UNREAD_SCHEMA, schema
 
 if TYPE_CHECKING:
     from hostagent.profiles.format import Rename
@@ -99,6 +99,31 @@ def _snapshot() -> dict[str, Any]:
     )
 
 
+def _topology() -> dict[str, Any]:
+    from hostagent.report.described import described
+    from hostagent.report.facts.topology import schema as facts
+    from hostagent.topology.described import DESCRIPTIONS
+    from hostagent.topology.document import PARTS, SCHEMA_VERSION, Document
+
+    body, told = schema(Document), _whole(facts())["properties"]
+    body["properties"] |= {name: {"anyOf": [told[name], UNREAD_SCHEMA]} for name in PARTS}
+    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+    return _headed(
+        "topology",
+        SCHEMA_VERSION,
+        "hostagent topology",
+        "What a host is made of, as in a report's facts.topology, and what its kubelet makes of some pods. Names are only ever added: "
+        "readers must accept those that they do not know. A value that could not be read is an object with the key unread.",
+        described(_extensible(body), texts=DESCRIPTIONS),
+    )
+
+
+def _whole(shape: dict[str, Any]) -> dict[str, Any]:
+    """The object of a part that may be unread."""
+    found: dict[str, Any] = next((one for one in shape.get("anyOf", ()) if "unread" not in one.get("properties", {})), shape)
+    return found
+
+
 def _extensible(shape: Any) -> Any:
     """A document that only ever gains names has a schema that lets it: closed objects are opened, maps stay typed."""
     if isinstance(shape, dict):
@@ -106,4 +131,9 @@ def _extensible(shape: Any) -> Any:
     return [_extensible(item) for item in shape] if isinstance(shape, list) else shape
 
 
-_PUBLISHED: Mapping[str, Callable[[], dict[str, Any]]] = {"report": _report, "profile": _profile, "snapshot": _snapshot}
+_PUBLISHED: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "report": _report,
+    "profile": _profile,
+    "snapshot": _snapshot,
+    "topology": _topology,
+}

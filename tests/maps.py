@@ -28,12 +28,16 @@ def between(gpus, nics, near):
     return {"gpu_nic": away, "gpu_gpu": linked}
 
 
-def document(hostname, nodes, packages, gpus, nics, distances, **more):
+def document(hostname, nodes, packages, gpus, nics, distances, **more):  # noqa: PLR0917
     per_node = {str(one["id"]): sum(gpu["numa_node"] == one["id"] for gpu in gpus) for one in nodes}
     most = max(per_node.values(), default=0)
     numbers = {"max_gpus_single_numa_total": most, "max_gpus_single_numa_free": most, "max_gpus_restricted_free": len(gpus)}
     rails = [
-        {"gpu": gpu, "nics": [pci for pci, word in row.items() if word == min(row.values(), key="PIX PXB PHB NODE SYS ?".index)], "class": "PIX"}
+        {
+            "gpu": gpu,
+            "nics": [pci for pci, word in row.items() if word == min(row.values(), key="PIX PXB PHB NODE SYS ?".index)],
+            "class": "PIX",
+        }
         for gpu, row in distances["gpu_nic"].items()
         if row and "unread" not in distances["gpu_nic"]
     ]
@@ -73,7 +77,9 @@ def hgx(gpus=8, nics=8):
 def gb200():
     """Two CPUs, four GPUs whose memory is on 16 NUMA nodes without CPUs, NICs without a switch."""
     cpus = ["0-71", "72-143"]
-    nodes = [{"id": at, "cpus": cpus[at], "memory_bytes": 480 << 30, "distances": [10 if at == to else 40 for to in range(18)]} for at in (0, 1)]
+    nodes = [
+        {"id": at, "cpus": cpus[at], "memory_bytes": 480 << 30, "distances": [10 if at == to else 40 for to in range(18)]} for at in (0, 1)
+    ]
     nodes += [{"id": at, "cpus": "", "memory_bytes": 0, "distances": [10 if at == to else 80 for to in range(18)]} for at in range(2, 18)]
     gpus = [device(f"GPU{at}", (8 + at) * 256 + 1, at // 2, bridges=[f"{8 + at:04x}:00:00.0"], cpus=cpus[at // 2]) for at in range(4)]
     nics = [nic(f"mlx5_{at}", (at + at // 2 * 14) * 256 + 3, at // 2, bridges=[f"{at:04x}:00:00.0"], cpus=cpus[at // 2]) for at in range(4)]
@@ -100,7 +106,7 @@ def many():
     nodes = [{"id": 3 * at, "cpus": f"{64 * at}-{64 * at + 63}", "memory_bytes": 64 << 30, "distances": [10] * 64} for at in range(64)]
     gpus = [device(f"GPU{at}", 16 + at, 3 * at, bridges=[]) for at in range(64)]
     packages = [{"id": at, "cpus": f"{512 * at}-{512 * at + 511}"} for at in range(8)]
-    return document("many", nodes, packages, gpus, [], between(gpus, [], lambda at, to: "SYS"))
+    return document("many", nodes, packages, gpus, [], between(gpus, [], lambda *_: "SYS"))
 
 
 def unread():

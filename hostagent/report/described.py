@@ -143,19 +143,19 @@ DESCRIPTIONS: Mapping[str, str] = {
 _UNREAD = {"unread": "Why there is no value.", "detail": "The same for people."}
 
 
-def described(shape: Any, path: str = "") -> Any:
-    """The schema with the description of each field that stands in `DESCRIPTIONS`; lists and maps add nothing to a path."""
+def described(shape: Any, path: str = "", texts: Mapping[str, str] = DESCRIPTIONS) -> Any:
+    """The schema with the description of each field that stands in `texts`; lists and maps add nothing to a path."""
     if isinstance(shape, list):
-        return [described(one, path) for one in shape]
+        return [described(one, path, texts) for one in shape]
     if not isinstance(shape, dict):
         return shape
-    return {key: _properties(value, path) if key == "properties" else described(value, path) for key, value in shape.items()}
+    return {key: _properties(value, path, texts) if key == "properties" else described(value, path, texts) for key, value in shape.items()}
 
 
-def _properties(fields: Mapping[str, Any], path: str) -> dict[str, Any]:
+def _properties(fields: Mapping[str, Any], path: str, texts: Mapping[str, str]) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     for name, shape in fields.items():
         place = f"{path}.{name}" if path else name
-        text = _UNREAD.get(name) if set(fields) == set(_UNREAD) else DESCRIPTIONS.get(place)
-        whole[name] = {**described(shape, place), **({"description": text} if text else {})}
+        text = _UNREAD.get(name) if set(fields) == set(_UNREAD) else texts.get(place)
+        whole[name] = {**described(shape, place, texts), **({"description": text} if text else {})}
     return whole

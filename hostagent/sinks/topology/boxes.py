@@ -63,8 +63,8 @@ def _devices(document: Document) -> list[_Placed]:
     for one in document.findings:
         finds.setdefault(one.subject, []).append(one)
     placed = []
-    for kind, part in (("gpu", document.gpus), ("nic", document.nics)):
-        for device in parts.devices(part)[:_MOST]:
+    for kind, known in (("gpu", parts.devices(document.gpus)), ("nic", parts.nics(document))):
+        for device in known[:_MOST]:
             box = Box(kind, (), tuple(finds.get(device.pci, ())))
             lines = [_line(device.name), *([device.pci] if device.pci != device.name else [])]
             about = (device.known_as if kind == "nic" else "", device.link if device.link != parts.UNREAD else "")
@@ -94,7 +94,10 @@ def _without_cpus(document: Document, names: set[str]) -> list[Box]:
     for one in parts.rows(document.numa_nodes):
         if (name := parts.said(one.get("id"))) in names:
             alike.setdefault(parts.amount(one.get("memory_bytes")), []).append(name)
-    return [Box("node", (f"NUMA node{'s' if len(ids) > 1 else ''} {_line(parts.ranges(ids))}", f"no CPUs, {memory}")) for memory, ids in alike.items()]
+    return [
+        Box("node", (f"NUMA node{'s' if len(ids) > 1 else ''} {_line(parts.ranges(ids))}", f"no CPUs, {memory}"))
+        for memory, ids in alike.items()
+    ]
 
 
 def _nowhere(node: str) -> str:

@@ -79,7 +79,7 @@ def _finding(one: Found) -> str:
 
 
 def _distances(document: Document) -> str:
-    gpus, nics = parts.devices(document.gpus), parts.devices(document.nics)
+    gpus, nics = parts.devices(document.gpus), parts.nics(document)
     if not gpus:
         return ""
     between, away = (parts.distances(document, kind) for kind in ("gpu_gpu", "gpu_nic"))

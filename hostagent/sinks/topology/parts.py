@@ -70,6 +70,14 @@ def devices(value: Any) -> tuple[Device, ...]:
     )
 
 
+def nics(document: Document) -> tuple[Device, ...]:
+    """The NICs that are told of: of a host with GPUs those with a distance, which virtual functions have not."""
+    away = distances(document, "gpu_nic")
+    known = {pci for row in away.values() if isinstance(row, dict) for pci in row} if isinstance(away, dict) else set[str]()
+    found = devices(document.nics)
+    return tuple(one for one in found if one.pci in known) if known and not why(away) else found
+
+
 def _known_as(one: dict[str, Any]) -> str:
     """Of a NIC, its RDMA devices and interfaces but the one that it is called by."""
     names = [name for key in ("rdma", "netdevs") if isinstance(one.get(key), list) for name in one[key]]

@@ -10,7 +10,7 @@ from hostagent.topology.document import Document
 from hostagent.vocabulary import SEVERITIES
 
 _MARGIN, _GAP, _PAD = 12, 8, 8
-_LINE, _LEAF_LINE, _LETTER = 17, 14, 6.4
+_LINE, _LEAF_LINE, _LETTER, _BOLD = 17, 14, 6.4, 0.9
 #: Pixels that the boxes of one kind stand side by side in.
 _ROOM = {"host": 1180, "package": 572, "node": 556, "switch": 260}
 _LEAF = 118
@@ -62,7 +62,7 @@ def _text_width(text: str) -> float:
 
 def _size(box: Box) -> tuple[float, float]:
     """Width and height, with all that it holds."""
-    texts = max((_text_width(line) for line in box.lines), default=0.0)
+    texts = max((_text_width(line) + (len(line) * _BOLD if number == 0 else 0) for number, line in enumerate(box.lines)), default=0.0)
     if not box.inner:
         return max(texts, _LEAF), len(box.lines) * _LEAF_LINE + 2 * _PAD - 2
     placed = [*_flow(box)]

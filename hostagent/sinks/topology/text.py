@@ -33,10 +33,13 @@ def render_text(document: Document, *, colour: bool = False, width: int = 100) -
     page = Page(colour, width)
     page.add(f"{digest.short_name(document.host.hostname)}: {parts.size_line(document) or 'nothing of it was read'}", style="host")
     page.add("; ".join(line for line in (digest.read_line(document), parts.capacity_line(document)) if line))
-    gpus, nics = parts.devices(document.gpus), parts.devices(document.nics)
+    gpus, nics = parts.devices(document.gpus), parts.nics(document)
     _add_matrix(page, document, gpus, nics)
     _add_devices(page, "GPUS", gpus)
     _add_devices(page, "NICS", nics)
+    others = len(parts.rows(document.nics)) - len(nics)
+    if others:
+        page.add(f"and {digest.count(others, 'virtual function')}", "  ")
     _add_nodes(page, document)
     for name, part in (("GPUs", document.gpus), ("NICs", document.nics), ("packages", document.packages), ("rails", document.rails)):
         if parts.why(part):
