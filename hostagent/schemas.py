@@ -106,7 +106,7 @@ def _topology() -> dict[str, Any]:
     from hostagent.topology.document import PARTS, SCHEMA_VERSION, Document
 
     body, told = schema(Document), _whole(facts())["properties"]
-    body["properties"] |= {name: {"anyOf": [told[name], UNREAD_SCHEMA]} for name in PARTS}
+    body["properties"] |= {name: {"anyOf": [told.get(name, {}), UNREAD_SCHEMA]} for name in PARTS}
     body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
     return _headed(
         "topology",

@@ -44,7 +44,7 @@ def document(hostname, nodes, packages, gpus, nics, distances, **more):  # noqa:
     made = Document(
         schema_version=1, tool=Tool("hostagent", "0"), observed_at=0.0, observed_at_iso="1970-01-01T00:00:00Z", boot_id="", read_from="live",
         replayed=True, simulated=True, host=HostIdentity(hostname, "Ubuntu", "6.8", "x86_64", ""), profile=ProfileIdentity("default", "", {}),
-        numa_nodes=nodes, packages=packages, gpus=gpus, nics=nics, distances=distances, rails=rails,
+        numa_nodes=nodes, packages=packages, cores=[], gpus=gpus, nics=nics, distances=distances, rails=rails,
         capacity={**numbers, "gpus_per_numa": per_node, "cpus_per_numa": {}, "nics_per_numa": {}}, placeable=(), findings=(),
     )  # fmt: skip
     return replace(made, **more)

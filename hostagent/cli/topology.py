@@ -21,6 +21,7 @@ from hostagent.cli.options import (
 from hostagent.cli.outputs import deliver_all, one_form, output_options, outputs, within_time
 from hostagent.cli.pods import pods_of
 from hostagent.evidence import Evidence, open_host
+from hostagent.reading import Reading
 from hostagent.sinks.topology import FORMATS, Format, render_topology
 from hostagent.topology.document import PARTS, Document, document
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from hostagent.placement.pods import Pod
 
 #: The checks that run, and what the map needs beside what they read.
-_FAMILIES = ("topology", "kubelet")
+FAMILIES = ("topology", "kubelet")
 _KINDS = ("Topology", "Gpu", "Nic", "Kubelet", "Platform")
 
 _EXAMPLES = examples(
@@ -90,20 +91,23 @@ def command(
 
 
 def _answered(place: Evidence, profile_name: str, pods: "tuple[Pod, ...]") -> Document:
-    """The checks of the topology and the kubelet, as ``check --only`` runs them, and the map of what they read."""
+    prepared = with_map(prepared_for(place, profile_name, FAMILIES))
+    with open_host(place, prepared.kinds) as reading:
+        return mapped(reading, prepared, pods)
+
+
+def with_map(prepared: "Prepared") -> "Prepared":
+    """What the checks need, and what the map does."""
+    return prepared._replace(kinds=tuple(dict.fromkeys((*prepared.kinds, *_KINDS))))
+
+
+def mapped(reading: Reading, prepared: "Prepared", pods: "tuple[Pod, ...]") -> Document:
+    """One pass: read the host, judge it by the checks that are asked for, place the pods; those of the profile where there are none."""
     from hostagent import app
 
-    chosen = prepared_for(place, profile_name, _FAMILIES)
-    prepared = chosen._replace(kinds=tuple(dict.fromkeys((*chosen.kinds, *_KINDS))))
-    with open_host(place, prepared.kinds) as reading:
-        collected = reading.collect(nvml_optional=prepared.loaded.profile.nvml == "optional")
-        return document(collected.facts, app.judge(collected, reading, prepared), pods or _of_profile(prepared))
-
-
-def _of_profile(prepared: "Prepared") -> "tuple[Pod, ...]":
-    from hostagent.placement import parse_shape
-
-    return tuple(parse_shape(one.text) for one in prepared.loaded.profile.pods.values())
+    collected = reading.collect(nvml_optional=prepared.loaded.profile.nvml == "optional")
+    report = app.judge(collected, reading, prepared)
+    return document(collected.facts, report, pods, () if pods else tuple(one.text for one in prepared.loaded.profile.pods.values()))
 
 
 def _short(found: Document) -> Document:

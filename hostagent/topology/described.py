@@ -6,6 +6,7 @@ from hostagent.report.described import DESCRIPTIONS as REPORT
 
 _FACTS = "facts.topology."
 _OWN: Mapping[str, str] = {
+    "cores": "The CPUs of each core, as lists.",
     "capacity": "How many GPUs, CPUs and NICs one NUMA node has for a pod.",
     "placeable": "For each pod that was asked about, in order, whether this host's kubelet admits it. Without one, the profile's pods.",
     "placeable.shape": "The pod: what was asked, or the file and the object's name.",

@@ -22,7 +22,7 @@ from hostagent.vocabulary import Kind, Outcome, Severity
 
 SCHEMA_VERSION = 1
 #: The names that the document shares with ``facts.topology``.
-PARTS = ("numa_nodes", "packages", "gpus", "nics", "distances", "rails", "capacity")
+PARTS = ("numa_nodes", "packages", "cores", "gpus", "nics", "distances", "rails", "capacity")
 #: Seconds for placing the pods.
 PLACING_S = 1.5
 
@@ -79,6 +79,7 @@ class Document:
     profile: ProfileIdentity
     numa_nodes: Any
     packages: Any
+    cores: Any
     gpus: Any
     nics: Any
     distances: Any
@@ -88,9 +89,12 @@ class Document:
     findings: tuple[Found, ...]
 
 
-def document(facts: HostFacts, report: Report, pods: Iterable[Pod], within_s: float = PLACING_S) -> Document:
-    """The map of the host that `report` is about, and an answer for each of `pods`, placed one after the other."""
+def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: Iterable[str] = (), within_s: float = PLACING_S) -> Document:
+    """The map of the host that `report` is about, and an answer for each of `pods`, placed one after the other, then for each of `shapes`,
+    placed by itself on the host as it would be without its pods.
+    """
     told = report.facts.get("topology", {"unread": "not-recorded", "detail": "topology: not asked for"})
+    missing = {"unread": "not-recorded", "detail": "topology: not told"}
     found = told if "unread" not in told else dict.fromkeys(PARTS, told)
     return Document(
         schema_version=SCHEMA_VERSION,
@@ -103,8 +107,8 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], within_s: fl
         simulated=report.simulated,
         host=report.host,
         profile=report.profile,
-        **{name: found[name] for name in PARTS},
-        placeable=placeable(facts, tuple(pods), within_s),
+        **{name: found.get(name, missing) for name in PARTS},
+        placeable=(*placeable(facts, tuple(pods), within_s=within_s), *of_profile(facts, shapes, within_s=within_s)),
         findings=tuple(
             Found(one.id, one.outcome, one.severity, one.subject, one.device, one.headline)
             for one in report.findings
@@ -113,22 +117,31 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], within_s: fl
     )
 
 
-def placeable(facts: HostFacts, pods: tuple[Pod, ...], within_s: float = PLACING_S) -> tuple[Placeable, ...]:
-    """One answer a pod, in their order. What the model cannot do without, or has no time for, makes all of them unread."""
+def placeable(facts: HostFacts, pods: tuple[Pod, ...], *, empty: bool = False, within_s: float = PLACING_S) -> tuple[Placeable, ...]:
+    """One answer a pod, in their order. What the model cannot do without, or has no time for, makes all of them unread. `empty`: as if
+    nothing of the host were given away.
+    """
     if not pods:
         return ()
-    from hostagent.placement import node_of, place  # not needed for the map alone
+    from hostagent.placement import emptied, node_of, place  # not needed for the map alone
 
     kubelet = facts.of(Kubelet)
     try:
         with time_limit(within_s):
             node = node_of(facts.of(Topology), facts.of(Gpu), kubelet)
-            placed = place(node, pods)
+            placed = place(emptied(node) if empty else node, pods)
     except UnreadError as error:
         return tuple(_unread(pod, kubelet, error.unread) for pod in pods)
     except OutOfTime:
         return tuple(_unread(pod, kubelet, Unread("timeout", f"not placed in {within_s:g} s")) for pod in pods)
     return tuple(_answer(one, facts) for one in placed)
+
+
+def of_profile(facts: HostFacts, shapes: Iterable[str], *, within_s: float = PLACING_S) -> tuple[Placeable, ...]:
+    """The profile's pods: each by itself, for no host has to hold all of them at a time."""
+    from hostagent.placement import parse_shape
+
+    return tuple(one for shape in shapes for one in placeable(facts, (parse_shape(shape),), empty=True, within_s=within_s))
 
 
 def _answer(one: Placed, facts: HostFacts) -> Placeable:

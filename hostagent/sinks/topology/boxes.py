@@ -10,8 +10,8 @@ from hostagent.sinks.topology.parts import Device
 from hostagent.topology.document import Document, Found
 from hostagent.vocabulary import SEVERITIES, Severity
 
-#: Characters of a line in a box, and boxes in all: nobody looks at more.
-_LINE, _MOST = 26, 400
+#: Characters of a line in a box.
+_LINE = 26
 
 
 class Box(NamedTuple):
@@ -64,7 +64,7 @@ def _devices(document: Document) -> list[_Placed]:
         finds.setdefault(one.subject, []).append(one)
     placed = []
     for kind, known in (("gpu", parts.devices(document.gpus)), ("nic", parts.nics(document))):
-        for device in known[:_MOST]:
+        for device in known:
             box = Box(kind, (), tuple(finds.get(device.pci, ())))
             lines = [_line(device.name), *([device.pci] if device.pci != device.name else [])]
             about = (device.known_as if kind == "nic" else "", device.link if device.link != parts.UNREAD else "")

@@ -12,6 +12,8 @@ UNREAD = "?"
 NO_FIX = "No change of the kubelet's policies or of the pod's own CPUs is known that admits it."
 #: Characters of a name, and of a list of CPUs.
 _NAME, _CPUS = 40, 60
+#: GPUs, and NICs, that are told of: JSON has all.
+MOST = 128
 _UNITS = ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
@@ -53,7 +55,7 @@ def said(value: Any, most: int = _NAME) -> str:
 
 def devices(value: Any) -> tuple[Device, ...]:
     """By their place in the part. A name that two have, or none, gives way to the address."""
-    found = rows(value)
+    found = rows(value)[:MOST]
     names = [said(one.get("name")) for one in found]
     return tuple(
         Device(

@@ -1,0 +1,189 @@
+"""``hostagent topology`` as its users meet it: exit codes, formats, mistakes; and its pictures of hosts that nobody has."""
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import fields, replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from hostagent.schemas import published
+from hostagent.sinks.topology import FORMATS, render_topology
+from hostagent.topology.document import PARTS, Fix, Found, Placeable
+from hostagent.typed import plain
+from tests.maps import MADE, asked, device, hgx
+
+HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
+HOSTS = Path(__file__).parent / "hosts"
+HGX = str(HOSTS / "hgx-h100-ubuntu2404")
+NO_GPU = str(HOSTS / "no-gpu-vm")
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = (
+    "<script>alert(1)</script>", "\"'&<>]]>", "\x1b[31m\x00\n\r", "\u202egpu", "a" * 100_000, "", "../../etc", "{{0}}", "%s", "</svg></title></style>",
+    "--&gt;", "\ud800", "X", "?", "NV18",
+)  # fmt: skip
+
+
+def run(*arguments, **options):
+    completed = subprocess.run([HOSTAGENT, "topology", *arguments], capture_output=True, text=True, check=False, timeout=60, **options)
+    assert "Traceback" not in completed.stderr, completed.stderr
+    return completed
+
+
+class TestForms:
+    @pytest.mark.parametrize("width", [80, 100, 120])
+    @pytest.mark.parametrize("name", sorted(MADE))
+    def test_no_line_of_text_is_wider_than_the_terminal(self, name, width):
+        text = render_topology(MADE[name](), "text", width=width)
+        commands = ("kubectl", "systemctl")
+        assert [line for line in text.splitlines() if len(line) > width and not line.strip().startswith(commands)] == []
+
+    @pytest.mark.parametrize("name", sorted(MADE))
+    def test_every_class_that_is_shown_is_in_the_legend_and_no_other(self, name):
+        text = render_topology(MADE[name](), "text", width=1000)
+        matrix = [line.split() for line in text.splitlines() if re.match(r"GPU\d+ ", line)]
+        shown = {
+            re.sub(r"^NV\d+$", "NV#", word)
+            for row in matrix
+            for word in row[1:]
+            if re.fullmatch(r"X|LOC|NV\d+|P[IX][XB]|P2C|PHB|NODE|SYS", word)
+        }
+        legend = set(re.findall(r"^  (X|LOC|NV#|PIX|PXB|P2C|PHB|NODE|SYS)  ", text, re.MULTILINE))
+        assert legend == shown
+
+    def test_a_distance_that_is_not_known_is_no_class(self):
+        text = render_topology(MADE["flat"](), "text")
+        assert "SYS" not in text
+        assert "Distances are not known: a virtual machine shows no switches" in text
+
+    def test_what_was_not_read_says_why(self):
+        text = render_topology(MADE["unread"](), "text")
+        assert text.count("EACCES") == 5
+        assert "no memory" not in text
+
+    def test_alike_columns_give_way_to_one_where_there_is_no_room(self):
+        assert "GPU15" in render_topology(MADE["wide"](), "text", width=400).splitlines()[3]
+        assert "GPUs  mlx5_0" in render_topology(MADE["wide"](), "text", width=80).splitlines()[4]
+
+    def test_colour_only_when_asked_for(self):
+        made = asked(hgx())
+        assert "\x1b" not in render_topology(made, "text")
+        assert "\x1b[1;31mREJECTED" in render_topology(made, "text", colour=True)
+
+    def test_a_rejected_pod_has_its_change_and_the_steps(self):
+        text = render_topology(asked(hgx()), "text")
+        assert "       topologyManagerPolicy: best-effort\n  2. Drain the node.\n" in text
+        assert "No change of the kubelet's policies" in text
+
+    @pytest.mark.parametrize("name", sorted(MADE))
+    def test_the_picture_is_xml_that_fetches_nothing(self, name):
+        text = render_topology(MADE[name](), "svg")
+        root = ET.fromstring(text)
+        assert root.tag == f"{SVG}svg"
+        assert {one.tag.removeprefix(SVG) for one in root.iter()} <= {"svg", "title", "style", "rect", "text", "g"}
+        assert not re.search(r"href|url\(|@import|<script|\bon\w+=", text)
+
+    @pytest.mark.parametrize("name", sorted(MADE))
+    def test_no_box_leaves_the_picture_or_the_box_around_it(self, name):
+        root = ET.fromstring(render_topology(MADE[name](), "svg"))
+        width, height = float(root.get("width")), float(root.get("height"))
+        boxes = [tuple(float(one.get(key)) for key in ("x", "y", "width", "height")) for one in root.iter(f"{SVG}rect") if one.get("x")]
+        assert all(x >= 0 and y >= 0 and x + w <= width and y + h <= height for x, y, w, h in boxes)
+        for group in root.iter(f"{SVG}g"):
+            outer, *inner = [[float(one.get(key)) for key in ("x", "y", "width", "height")] for one in group.iter(f"{SVG}rect")]
+            for x, y, w, h in inner:
+                assert outer[0] < x, (outer, x)
+                assert outer[1] < y
+                assert x + w <= outer[0] + outer[2]
+                assert y + h <= outer[1] + outer[3]
+
+    def test_colour_is_the_severity_of_findings_and_nothing_else(self):
+        severities = re.compile(r'class="t-\w+ t-(critical|warning|info)"')
+        assert severities.findall(render_topology(hgx(), "svg")) == []
+        assert sorted(severities.findall(render_topology(asked(hgx()), "svg"))) == ["critical", "warning"]
+
+    @pytest.mark.parametrize("name", sorted(MADE))
+    def test_the_page_runs_and_fetches_nothing(self, name):
+        text = render_topology(MADE[name](), "html")
+        assert "default-src 'none'" in text
+        assert not re.search(r"<script|<link|<img|@import|url\(|\bon\w+=|href=\"(?!#)|src=", text)
+
+    @pytest.mark.parametrize("form", FORMATS)
+    @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+    def test_a_hostile_text_breaks_no_form(self, form, text):
+        made = hostile(text)
+        shown = render_topology(made, form)
+        assert form in ("text", "json") or "<script>" not in shown
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+        if form == "svg":
+            ET.fromstring(shown.encode("utf-8", "backslashreplace"))
+        if form == "html":
+            assert "</svg></title>" not in shown
+        if form != "json":
+            assert len(shown) < 400_000
+
+    @pytest.mark.parametrize("form", FORMATS)
+    @pytest.mark.parametrize(
+        "value", [None, [], {}, "x", 7, -1, True, [None], [[]], [{}], {"a": 1}, [{"pci": None, "bridges": "x", "link": 3}]]
+    )
+    def test_a_part_of_another_shape_breaks_no_form(self, form, value):
+        for part in PARTS:
+            render_topology(replace(hgx(), **{part: value}), form)
+        render_topology(replace(hgx(), **dict.fromkeys(PARTS, value)), form)
+
+    def test_a_host_with_thousands_of_devices_is_drawn_in_time(self):
+        many = [device(f"GPU{at}", at, at % 64, bridges=[f"{at}:{level}" for level in range(40)]) for at in range(2000)]
+        text = render_topology(replace(hgx(), gpus=many, distances={"gpu_nic": {}, "gpu_gpu": {}}), "svg")
+        assert text.count("<rect") < 10_000
+
+
+def hostile(text):
+    made = asked(hgx(2, 1))
+    change = {
+        "name": text,
+        "pci": text,
+        "numa_node": text,
+        "local_cpus": text,
+        "root": text,
+        "bridges": [text] * 5,
+        "netdevs": [text],
+        "rdma": [text],
+    }
+    gpus, nics = ([{**one, **change, "link": dict.fromkeys(one["link"], text)} for one in part] for part in (made.gpus, made.nics))
+    pairs = {"gpu_nic": {text: {text: text}}, "gpu_gpu": {text: {text: text}}}
+    nodes = [{"id": text, "cpus": text, "memory_bytes": text, "distances": [text]}]
+    pods = [
+        replace(
+            one, shape=text, policy=text, reason=text, message=text, fix=Fix({"topologyManagerPolicy": text}, {"cpu": text}, one.fix.steps)
+        )
+        for one in made.placeable
+    ]
+    found = [Found(text, "fail", "critical", text, text, text)]
+    host = replace(made.host, **{field.name: text for field in fields(made.host)})
+    parts = {"numa_nodes": nodes, "packages": [{"id": text, "cpus": text}], "rails": [{"gpu": text, "nics": [text], "class": text}]}
+    return replace(made, host=host, gpus=gpus, nics=nics, distances=pairs, placeable=tuple(pods), findings=tuple(found), **parts)
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return published("topology")
+
+
+class TestJson:
+    @pytest.mark.parametrize("name", sorted(MADE))
+    def test_a_map_validates_against_its_schema(self, schema, name):
+        jsonschema.validate(json.loads(render_topology(MADE[name](), "json")), schema)
+
+    def test_the_schema_is_one_and_describes_each_field(self, schema):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert set(PARTS) | {"schema_version", "placeable"} <= set(schema["properties"])
+        assert [name for name, one in schema["properties"].items() if "description" not in one] == []
+
+    def test_an_answer_has_the_promised_keys(self):
+        keys = {"shape", "policy", "scope", "admitted", "aligned", "numa_nodes", "reason", "message", "fix"}
+        assert set(plain(asked(hgx()).placeable[0])) == keys == {field.name for field in fields(Placeable)}
