@@ -221,7 +221,7 @@ def _configz(configz: Any) -> Iterator[Mistake]:
 
 def _is_address(text: str) -> bool:
     found = _ADDRESS.fullmatch(text)
-    return bool(found) and int(found[2]) < 65536
+    return found is not None and int(found[2]) < 65536
 
 
 def _constraints(profile: Any) -> Iterator[Mistake]:

@@ -1,9 +1,9 @@
 """A pod that needs two NUMA nodes may get two that are far from each other.
 
-Where the CPUs are more than two NUMA nodes (two sockets with SNC or NPS), and some lie nearer to each other than others, the topology manager
-takes the lowest ids that fit unless its option prefer-closest-numa-nodes is on. The kubelet panics with that option on a host whose NUMA
-nodes are not numbered without gaps, so there this check does not apply. It counts where the profile declares pods that take a part of
-the host (sub_node).
+Where the CPUs are more than two NUMA nodes (two sockets with SNC or NPS), and some lie nearer to each other than others, the
+topology manager takes the lowest ids that fit unless its option prefer-closest-numa-nodes is on. The kubelet panics with that
+option on a host whose NUMA nodes are not numbered without gaps, so there this check does not apply. It counts where the profile
+declares pods that take a part of the host (sub_node).
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

@@ -1,9 +1,9 @@
 """The kubelet does not know on which NUMA node a GPU is, or takes it for another: it cannot put a pod's CPUs near its GPUs.
 
-A device without a NUMA node fits every set of nodes, so the topology policy has no effect on it, without any message. NVIDIA's device plug-in
-reads the node from sysfs as it starts, and reports none where it reads -1 and in WSL. Where sysfs names a node now, the plug-in has read
-something else, or does not report it. Only the kubelet's podresources socket tells it: hostagent asks it where its extra
-podresources is installed.
+A device without a NUMA node fits every set of nodes, so the topology policy has no effect on it, without any message. NVIDIA's
+device plug-in reads the node from sysfs as it starts, and reports none where it reads -1 and in WSL. Where sysfs names a node
+now, the plug-in has read something else, or does not report it. Only the kubelet's podresources socket tells it: hostagent asks
+it where its extra podresources is installed.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -22,7 +22,6 @@ _LOG = Step("restart_service", "Restart this node's nvidia-device-plugin pod, an
     title="The kubelet knows the GPU's NUMA node",
     severity="warning",
     since="0.1",
-    because=("kubelet.gpu_offered",),
     headline="The kubelet does not know the NUMA node of {device}",
     remedy=(_LOG,),
     references=("NVIDIA device plug-in for Kubernetes", "Kubernetes, Device Plugins"),

@@ -27,8 +27,6 @@ _LOG = Step("restart_service", "Read the log of this node's nvidia-device-plugin
         "gpu.bound",
         "gpu.passthrough",
         "gpu.excluded",
-        "driver.nvml_initialises",
-        "driver.library_match",
     ),
     headline="The kubelet does not offer {device} to pods",
     remedy=(_LOG,),
@@ -44,6 +42,8 @@ def gpu_offered(gpu: Gpu, kubelet: Kubelet) -> Findings:
             need(mig)
         if not isinstance(mig, Unread) and mig.current:
             skip("the GPU is offered in parts (MIG)")
-        yield fail("no device plug-in has registered it with the kubelet", code="not-registered", found="not registered", wanted="registered")
+        yield fail(
+            "no device plug-in has registered it with the kubelet", code="not-registered", found="not registered", wanted="registered"
+        )
     elif not all(need(one.healthy) for one in mine):
         yield fail("the device plug-in calls it unhealthy", code="unhealthy", found="unhealthy", wanted="healthy")

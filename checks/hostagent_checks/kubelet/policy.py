@@ -1,9 +1,11 @@
-"""The kubelet may give a pod GPUs, CPUs and NICs of different NUMA nodes, though the profile declares pods that take a part of the host.
+"""The kubelet may give a pod GPUs, CPUs and NICs of different NUMA nodes, though the profile declares pods that take a part of
+the host.
 
-Under the topology policies none and best-effort a pod starts wherever something is free, and its traffic may cross between the sockets. Under
-restricted, and under single-numa-node, it gets all of the smallest set of nodes, or is refused. single-numa-node refuses every pod that needs
-more than one node, one that takes all GPUs too; restricted admits it if its CPUs and memory want as many nodes as its GPUs. A pod that is
-refused fails, and its controller makes another: a scheduler that knows NUMA nodes keeps it from coming back to the same host.
+Under the topology policies none and best-effort a pod starts wherever something is free, and its traffic may cross between the
+sockets. Under restricted, and under single-numa-node, it gets all of the smallest set of nodes, or is refused. single-numa-node
+refuses every pod that needs more than one node, one that takes all GPUs too; restricted admits it if its CPUs and memory want as
+many nodes as its GPUs. A pod that is refused fails, and its controller makes another: a scheduler that knows NUMA nodes keeps it
+from coming back to the same host.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

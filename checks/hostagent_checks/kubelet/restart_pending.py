@@ -1,11 +1,11 @@
 """The kubelet runs with an older configuration than the one on disk: what these checks read has no effect yet.
 
-A kubelet reads its file, its drop-ins and its flags as it starts, and nothing afterwards. What it runs with shows at its address configz; where
-the profile names that (kubelet.configz), its answer is compared. Else the time at which it started is compared with that of its files.
-A restart ends no pod, unless the policy of the CPU or memory manager has changed.
+A kubelet reads its file, its drop-ins and its flags as it starts, and nothing afterwards. What it runs with shows at its address
+configz; where the profile names that (kubelet.configz), its answer is compared. Else the time at which it started is compared
+with that of its files. A restart ends no pod, unless the policy of the CPU or memory manager has changed.
 """
 
-from hostagent.check import Findings, check, fail, need, skip, Step
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.words import first_of
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.unread import Unread
