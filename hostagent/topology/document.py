@@ -89,7 +89,7 @@ class Document:
     findings: tuple[Found, ...]
 
 
-def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: Iterable[str] = (), within_s: float = PLACING_S) -> Document:
+def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tuple[str, ...] = (), within_s: float = PLACING_S) -> Document:
     """The map of the host that `report` is about, and an answer for each of `pods`, placed one after the other, then for each of `shapes`,
     placed by itself on the host as it would be without its pods.
     """
@@ -137,8 +137,10 @@ def placeable(facts: HostFacts, pods: tuple[Pod, ...], *, empty: bool = False, w
     return tuple(_answer(one, facts) for one in placed)
 
 
-def of_profile(facts: HostFacts, shapes: Iterable[str], *, within_s: float = PLACING_S) -> tuple[Placeable, ...]:
+def of_profile(facts: HostFacts, shapes: tuple[str, ...], *, within_s: float = PLACING_S) -> tuple[Placeable, ...]:
     """The profile's pods: each by itself, for no host has to hold all of them at a time."""
+    if not shapes:
+        return ()
     from hostagent.placement import parse_shape
 
     return tuple(one for shape in shapes for one in placeable(facts, (parse_shape(shape),), empty=True, within_s=within_s))

@@ -35,11 +35,8 @@ def render_text(document: Document, *, colour: bool = False, width: int = 100) -
     page.add("; ".join(line for line in (digest.read_line(document), parts.capacity_line(document)) if line))
     gpus, nics = parts.devices(document.gpus), parts.nics(document)
     _add_matrix(page, document, gpus, nics)
-    _add_devices(page, "GPUS", gpus)
-    _add_devices(page, "NICS", nics)
-    others = len(parts.rows(document.nics)) - len(nics)
-    if others:
-        page.add(f"and {digest.count(others, 'virtual function')}", "  ")
+    _add_devices(page, "GPUS", gpus, len(parts.rows(document.gpus)) - len(gpus))
+    _add_devices(page, "NICS", nics, len(parts.rows(document.nics)) - len(nics))
     _add_nodes(page, document)
     for name, part in (("GPUs", document.gpus), ("NICs", document.nics), ("packages", document.packages), ("rails", document.rails)):
         if parts.why(part):
@@ -116,13 +113,16 @@ def _add_table(page: Page, columns: Sequence[_Column], indent: str = "") -> None
         page.lines.append((indent + "  ".join(padded)).rstrip())
 
 
-def _add_devices(page: Page, title: str, found: Sequence[Device]) -> None:
+def _add_devices(page: Page, title: str, found: Sequence[Device], others: int) -> None:
+    """`others`: how many there are that no table tells of, of NICs virtual functions mostly."""
     if not found:
         return
     page.heading(title)
     columns = [_Column("", [getattr(one, name) for one in found]) for name in ("name", "pci", "link", "known_as")]
     columns.insert(2, _Column("", [_node(one.node) for one in found]))
     _add_table(page, [column for column in columns if any(column.cells)], "  ")
+    if others:
+        page.add(f"and {others} more: --json lists all", "  ")
 
 
 def _node(text: str) -> str:
