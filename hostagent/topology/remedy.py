@@ -5,7 +5,8 @@ from typing import Any
 
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.kubeletways import CONFIGURED_BY, CPU_STATE_OPTIONS, STATE_DIRECTORY
+from hostagent.knowledge.kubeletways import CPU_STATE_OPTIONS, STATE_DIRECTORY, WAYS
+from hostagent.knowledge.platforms import owners_way
 from hostagent.steps import Step, shell
 
 #: What our own drop-in is called, where the kubelet reads a directory of them: it comes after those with lower numbers.
@@ -37,10 +38,10 @@ def steps(configuration: Mapping[str, Any], pod: Mapping[str, str], kubelet: Any
     if not configuration:
         return asked
     name, owner, place = _part(platform)
-    if owner in ("provider", "image", "operator"):
-        return (*asked, _whose(name, owner))
+    if owner in ("provider", "image"):
+        return (*asked, *(Step("contact_owner", f"{text.rstrip('.')}:") for text in owners_way(name, owner, "kubelet")[:1]))
     unit = _known(kubelet, "unit") or "kubelet"
-    states = tuple(f"{STATE_DIRECTORY.get(unit, '/var/lib/kubelet')}/{one}" for one in sorted(_state_files(configuration, kubelet)))
+    states = tuple(f"{STATE_DIRECTORY.get(place, '/var/lib/kubelet')}/{one}" for one in sorted(_state_files(configuration, kubelet)))
     return (
         *asked,
         *_over_flags(configuration, kubelet),
@@ -64,14 +65,6 @@ def _part(platform: Any) -> tuple[str, str, str]:
     return (platform.name, "host", "") if isinstance(part, Unread) else (platform.name, part.owner, part.place)
 
 
-def _whose(name: str, owner: str) -> Step:
-    way = CONFIGURED_BY.get(name)
-    if way:
-        return Step("contact_owner", way)
-    whose = {"provider": "the provider of this node", "operator": "the GPU Operator"}.get(owner, "whoever builds this node's image")
-    return Step("contact_owner", f"Have these fields changed by {whose}: what is changed on the node itself does not last.")
-
-
 def _known(fact: Any, name: str) -> Any:
     """A field of a fact, None where it, or the fact, was not read."""
     value = None if isinstance(fact, Unread) or fact is None else getattr(fact, name)
@@ -89,12 +82,12 @@ def _over_flags(configuration: Mapping[str, Any], kubelet: Any) -> Iterator[Step
 def _where(files: Iterable[str] | None, place: str) -> str:
     """Where the fields belong: into a drop-in where the kubelet reads such, else into its file."""
     read = tuple(files or ())
-    directory = next((path.rpartition("/")[0] for path in reversed(read[1:]) if path.endswith(".conf")), "")
+    directory = next((path.rpartition("/")[0] for path in reversed(read) if path.endswith(".conf") and ".d/" in path), "")
     if directory:
         return f"Write this to {directory}/{DROP_IN}:"
-    if read:
-        return f"Set these fields in {read[0]}:"
-    return f"Give the kubelet these fields in a file of its configuration{f' below {place}' if place and place != '?' else ''}:"
+    if place in WAYS:
+        return WAYS[place]
+    return f"Set these fields in {read[0]}:" if read else "Give the kubelet these fields in the file that its --config names:"
 
 
 def _state_files(configuration: Mapping[str, Any], kubelet: Any) -> Iterator[str]:

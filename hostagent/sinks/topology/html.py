@@ -49,7 +49,7 @@ def _answer(one: Placeable) -> str:
     word, text = parts.answer(one)
     steps = ""
     for step in one.fix.steps:
-        fields = one.fix.configuration and (step.text.endswith(":") or step.action == "contact_owner")
+        fields = one.fix.configuration and step.text.endswith(":")
         lines = _lines(drop_in(one.fix.configuration)) if fields else ""
         steps += f"<li>{prose(digest.short(step.text))}{lines}{command(step.command) if step.command else ''}</li>\n"
     told = f'<div class="box">\n<ol>\n{steps}</ol>\n</div>\n' if steps else ""

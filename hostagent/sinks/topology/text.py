@@ -167,6 +167,6 @@ def _add_answer(page: Page, one: Placeable) -> None:
         page.add(parts.NO_FIX, "  ")
     for number, step in enumerate(one.fix.steps, 1):
         page.add(f"{number}. {digest.short(step.text)}", "  ", "     ")
-        if one.fix.configuration and (step.text.endswith(":") or step.action == "contact_owner"):
+        if one.fix.configuration and step.text.endswith(":"):
             page.lines += [f"       {visible(line)}" for line in drop_in(one.fix.configuration)]
         page.lines += [f"       {visible(step.command)}"] if step.command else []
