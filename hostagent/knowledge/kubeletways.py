@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 #: By the place of a distribution's own configuration (`hostagent.knowledge.platforms.KUBELET_PLACES`).
 WAYS: Mapping[str, str] = {
-    "/etc/rancher/k3s": "Write this to /etc/rancher/k3s/kubelet.yaml, and add kubelet-arg config=/etc/rancher/k3s/kubelet.yaml to config.yaml there:",
-    "/etc/rancher/rke2": "Write this to /etc/rancher/rke2/kubelet.yaml, and add kubelet-arg config=/etc/rancher/rke2/kubelet.yaml to config.yaml there:",
-    "/var/snap/microk8s/current/args": "Write this to /var/snap/microk8s/current/args/kubelet.yaml, and add --config with that path to args/kubelet:",
+    "/etc/rancher/k3s": "Write this to a file, and name it in /etc/rancher/k3s/config.yaml (kubelet-arg: config=FILE):",
+    "/etc/rancher/rke2": "Write this to a file, and name it in /etc/rancher/rke2/config.yaml (kubelet-arg: config=FILE):",
+    "/var/snap/microk8s/current/args": "Write this to a file, and name it in /var/snap/microk8s/current/args/kubelet (--config=FILE):",
     "/etc/k0s": "Set these fields in a worker profile (spec.workerProfiles) of k0s.yaml, which the worker names with --profile:",
 }
 #: Options of the static CPU policy with which a kubelet refuses the CPUs that its state file says are free.
