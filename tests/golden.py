@@ -1,19 +1,26 @@
 """What people see of every recorded host: ``python -m tests.golden [HOST…]`` writes it to ``tests/golden``, a test holds it.
 
-``HOST.txt`` is the text at 100 columns, of the hosts in `NAMED` also at 80 and 120 and the page of HTML. Read the difference before you
+``HOST.txt`` is the text at 100 columns, of the hosts in `NAMED` also at 80 and 120 and the page of HTML; ``HOST.topology.txt`` is what
+``hostagent topology`` prints of those in `MAPPED`, asked about the pods there. Read the difference before you
 commit it, as you read code: this writes down today's words, good or bad.
 """
 
 import functools
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
 from hostagent import profile
+from hostagent.app import prepare
+from hostagent.cli.topology import FAMILIES, mapped, with_map
+from hostagent.placement import parse_shape
+from hostagent.reading import InProcess
 from hostagent.report import Report
 from hostagent.sinks import render
+from hostagent.sinks.topology import Format, render_topology
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
 from tests.judged import judged
@@ -26,6 +33,15 @@ NAMED = (
     "gpu-operator-driver-container", "wsl2", "no-gpu-vm",
 )  # fmt: skip
 _WIDTHS = (80, 120)
+#: Hosts whose map matters, and what is asked of each: a board of eight, one of whose GPUs have memory nodes of their own, a guest without a tree, a
+#: cloud whose kubelet is not the host's to change, none at all.
+MAPPED: dict[str, tuple[str, ...]] = {
+    "hgx-h100-ubuntu2404": ("gpus=4", "gpus=8,cpus=16", "gpus=9"),
+    "gb200-nvl": ("gpus=4",),
+    "p5-vm": ("gpus=8",),
+    "gke-cos": ("gpus=8,cpus=96",),
+    "no-gpu-vm": (),
+}
 #: Of the run, not of the host: what it costs is another time each time.
 _TOOK_MS = 40.0
 
@@ -56,7 +72,16 @@ def files(name: str) -> dict[str, str]:
     if name in NAMED:
         made |= {f"{name}.{width}.txt": render(report(name), "text", width=width) for width in _WIDTHS}
         made[f"{name}.html"] = render(report(name), "html")
+    for width in (80, 100) if name in MAPPED else ():
+        made[f"{name}.topology{'' if width == 100 else f'.{width}'}.txt"] = recorded_map(name, "text", MAPPED[name], width=width)
     return made
+
+
+def recorded_map(name: str, form: Format, pods: Sequence[str] = (), width: int = 100) -> str:
+    """As ``hostagent topology --from tests/hosts/NAME --pod …`` prints it."""
+    prepared = with_map(prepare(loaded(name), FAMILIES))
+    reading = InProcess(ReplayBackend(recorded(name)), prepared.kinds, replayed=True, recorded_at=recorded(name).recorded_at)
+    return render_topology(mapped(reading, prepared, tuple(map(parse_shape, pods))), form, width=width)
 
 
 def main(wanted: list[str]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hostagent.sinks import render
-from tests.golden import NAMED, report
+from tests.golden import MAPPED, NAMED, recorded_map, report
 
 #: What is looked at: window size, whether in the dark. A phone is 390 px wide; Chromium makes no narrower window than 500.
 DESKTOP, PHONE = (1200, 1600), (390, 2400)
@@ -22,16 +22,21 @@ def main(folder: Path, names: Sequence[str]) -> None:
         raise SystemExit("Error: found no Chromium. Install it: 'apt-get install chromium' (Debian).")
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        page = folder / f"{name}.html"
-        page.write_text(render(report(name), "html"), encoding="utf-8")
-        opened = folder / f"{name}.open.html"
-        opened.write_text(render(report(name), "html").replace("<details>", "<details open>"), encoding="utf-8")
-        picture(browser, page, folder / f"{name}.desktop.png", DESKTOP)
-        picture(browser, page, folder / f"{name}.dark.png", DESKTOP, dark=True)
-        picture(browser, opened, folder / f"{name}.open.png", (1200, 4000))
-        phone(browser, opened, folder / f"{name}.phone.png")
-        drive(browser, page, f"--print-to-pdf={folder / f'{name}.pdf'}", "--no-pdf-header-footer")
+        look_at(browser, folder, name, render(report(name), "html"))
+        if name in MAPPED:
+            look_at(browser, folder, f"{name}.topology", recorded_map(name, "html", MAPPED[name]))
     print(f"{len(names)} hosts: {folder}/HOST.{{desktop,dark,open,phone}}.png and HOST.pdf")  # noqa: T201
+
+
+def look_at(browser: str, folder: Path, name: str, text: str) -> None:
+    page, opened = folder / f"{name}.html", folder / f"{name}.open.html"
+    page.write_text(text, encoding="utf-8")
+    opened.write_text(text.replace("<details>", "<details open>"), encoding="utf-8")
+    picture(browser, page, folder / f"{name}.desktop.png", DESKTOP)
+    picture(browser, page, folder / f"{name}.dark.png", DESKTOP, dark=True)
+    picture(browser, opened, folder / f"{name}.open.png", (1200, 4000))
+    phone(browser, opened, folder / f"{name}.phone.png")
+    drive(browser, page, f"--print-to-pdf={folder / f'{name}.pdf'}", "--no-pdf-header-footer")
 
 
 def picture(browser: str, page: Path, to: Path, size: tuple[int, int], *, dark: bool = False) -> None:
@@ -55,4 +60,4 @@ def drive(browser: str, page: Path, *options: str) -> None:
 
 if __name__ == "__main__":
     place, *wanted = sys.argv[1:] or [f"{tempfile.gettempdir()}/hostagent-look"]
-    main(Path(place), wanted or NAMED)
+    main(Path(place), wanted or (*NAMED, *(name for name in MAPPED if name not in NAMED)))

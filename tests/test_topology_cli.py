@@ -187,3 +187,73 @@ class TestJson:
     def test_an_answer_has_the_promised_keys(self):
         keys = {"shape", "policy", "scope", "admitted", "aligned", "numa_nodes", "reason", "message", "fix"}
         assert set(plain(asked(hgx()).placeable[0])) == keys == {field.name for field in fields(Placeable)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--pod", "gpus=many"], "gpus"),
+        (["--pod", "gpus=1,gpus=2"], "gpus"),
+        (["--pod", "gpu=1"], "gpu"),
+        (["--pod", "gpus=-1"], "gpus"),
+        (["--pod", "memory=1Zi"], "memory"),
+        (["--pod", "="], "--pod"),
+        (["--pod", ""], "found --pod ''"),
+        (["--pod", "/nonexistent.yaml"], "no such file or directory"),
+        (["--pod", "/proc"], "--pod /proc"),
+        (["--pod", "-", "--from", "-"], "found - for several"),
+        (["--pod", "-", "--pod", "-"], "found - for several"),
+        (["--format", "yaml"], "yaml"),
+        (["--json", "--format", "svg"], "wanted one of them"),
+        (["--also", "junit=x"], "wanted FORMAT=FILE with one of the formats text, json, svg, html"),
+        (["--also", "svg=x", "-o", "x"], "wanted one per file"),
+        (["--host-root", "/etc"], "found no /sys below /etc"),
+        (["--profile", "nonsense"], "nonsense"),
+        (["--deadline", "0"], "deadline"),
+        (["--fail-on", "degraded"], "--fail-on"),
+        (["somewhere"], "somewhere"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_is_a_short_message_and_exit_2(arguments, told):
+    answer = run(*(() if "--from" in arguments or "--host-root" in arguments else ("--from", NO_GPU)), *arguments, input="")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert told in answer.stderr
+    assert len(answer.stderr.splitlines()) <= 5
+
+
+GARBLED = {
+    "binary": b"\xff\xfe\x00\x01",
+    "empty": b"",
+    "markers": b"---\n---\n",
+    "list": b"[1, 2]",
+    "text": b"pod",
+    "number": b"7",
+    "deep": b"[" * 20_000,
+    "braces": b"{" * 20_000,
+    "unclosed": b"spec: {containers: [",
+    "service": b"kind: Service\nspec: {ports: []}\n",
+    "no containers": b"kind: Pod\nspec: {}\n",
+    "containers": b"kind: Pod\nspec: {containers: 7}\n",
+    "requests": b"kind: Pod\nspec: {containers: [{name: a, resources: {limits: {nvidia.com/gpu: many}}}]}\n",
+    "huge": b"a: b\n" * 300_000,
+    "circle": b"a: &a [*a]\nspec: *a\nkind: Pod\n",
+    "bomb": b"a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\nkind: Pod\nspec: {containers: *c}\n",
+    "many": b"---\nkind: Pod\nspec: {containers: [{name: a}]}\n" * 300,
+}
+
+
+@pytest.mark.parametrize("name", sorted(GARBLED))
+def test_a_garbled_manifest_is_a_sentence_and_exit_2(tmp_path, name):
+    (tmp_path / "pod.yaml").write_bytes(GARBLED[name])
+    answer = run("--from", NO_GPU, "--pod", str(tmp_path / "pod.yaml"))
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert "pod.yaml: " in answer.stderr or "wanted at most 100" in answer.stderr
+    assert len(answer.stderr) < 1000
+
+
+def test_a_pipe_is_no_manifest(tmp_path):
+    subprocess.run(["mkfifo", str(tmp_path / "pipe")], check=True)
+    answer = run("--from", NO_GPU, "--pod", str(tmp_path / "pipe"))
+    assert answer.returncode == 2
+    assert "found something that is not a file" in answer.stderr

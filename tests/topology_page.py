@@ -3,7 +3,7 @@
 import textwrap
 
 from hostagent.knowledge.distances import CLASSES
-from tests.maps import recorded_map
+from tests.golden import recorded_map
 from tests.readme import output
 
 PAGE, PICTURE = "docs/topology.md", "docs/topology.svg"

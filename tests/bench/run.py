@@ -107,7 +107,45 @@ def processes(arguments: list[str]) -> tuple[int, int]:
     return int(programs), int(forks)
 
 
-def commands(tree: Path | None) -> dict[str, list[str]]:
+#: A pod for which the kubelet's own search among 34 NUMA nodes does not end.
+POD = "gpus=8,cpus=96,memory=512Gi"
+
+
+def many_nodes(directory: str) -> Path | None:
+    """A recorded host whose GPUs' memory makes 32 NUMA nodes beside those of its two sockets, with every policy of its kubelet strict."""
+    if os.geteuid() != 0:
+        return None
+    from hostagent import snapshot
+    from hostagent.reading import InProcess
+    from hostagent.source import tape
+    from tests.trees import topology
+    from tests.trees.hosts import hgx_h100
+    from tests.trees.record import KEY
+    from tests.trees.staged import stage
+
+    tree = hgx_h100(Path(directory) / "many")
+    sockets = tree.nodes
+    topology.install(tree, (*sockets, *(topology.Node(at, "", -1, 0) for at in range(2, 34))), smt=True, governor="performance")
+    tree.write("/var/lib/kubelet/config.yaml", STRICT)
+    recorded = Path(directory) / "many.json"
+    with stage(tree, "host-root") as backend:
+        recorded.write_text(tape.dumps(snapshot.record(InProcess(backend), KEY)), encoding="utf-8")
+    return recorded
+
+
+STRICT = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupDriver: systemd
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+topologyManagerPolicy: restricted
+topologyManagerPolicyOptions: {max-allowable-numa-nodes: "34", prefer-closest-numa-nodes: "true"}
+cpuManagerPolicy: static
+kubeReserved: {cpu: "2"}
+"""
+
+
+def commands(tree: Path | None, many: Path | None) -> dict[str, list[str]]:
     """What is measured, by the name in the table."""
     python = sys.executable
     measured = {
@@ -117,6 +155,10 @@ def commands(tree: Path | None) -> dict[str, list[str]]:
         "hostagent check, this machine": [HOSTAGENT, "check", "--profile", "default"],
         "hostagent check, replayed 8-GPU host": [HOSTAGENT, "check", "--profile", "default", "--from", str(HOST)],
     }
+    measured["the same, --skip topology,kubelet"] = [*measured["hostagent check, replayed 8-GPU host"], "--skip", "topology,kubelet"]
+    if many:
+        measured["hostagent topology, 34 NUMA nodes"] = [HOSTAGENT, "topology", "--profile", "any", "--from", str(many)]
+        measured["the same, --pod"] = [*measured["hostagent topology, 34 NUMA nodes"], "--pod", POD]
     if tree:
         measured["hostagent check, stub-NVML 8-GPU host"] = [HOSTAGENT, "check", "--profile", "default", "--host-root", str(tree)]
     return measured
@@ -141,7 +183,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures there too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        measured = commands(stub_host(directory))
+        measured = commands(stub_host(directory), many_nodes(directory))
         samples: dict[str, list[Sample]] = {name: [] for name in measured}
         for argv in measured.values():
             sample(argv)  # warm the page cache and the .pyc files
@@ -169,6 +211,14 @@ def report(medians: dict[str, Sample], extra: dict[str, tuple[int, int]], worker
             f"{name:<40} {one.wall_s * 1000:>8.0f} {one.cpu_s * 1000:>7.0f} {one.rss_mib:>6.1f} "
             f"{one.wall_s / floor.wall_s:>8.2f} {one.wall_s / one_check.wall_s:>8.2f} {programs:>9} {forks:>6} {beside:>11}"
         )
+    ratios = (
+        ("hostagent check, replayed 8-GPU host", "gpucm, one disk check", 0.36),
+        ("hostagent check, replayed 8-GPU host", "the same, --skip topology,kubelet", 1.2),
+        ("the same, --pod", "hostagent topology, 34 NUMA nodes", 1.5),
+    )
+    for name, other, wanted in ratios:
+        if name in medians and other in medians:
+            print(f"\n{name} / {other}: {medians[name].wall_s / medians[other].wall_s:.2f}, wanted at most {wanted:.2f}")
 
 
 if __name__ == "__main__":
