@@ -34,7 +34,7 @@ def render_html(document: Document) -> str:
         f"<title>{escaped(head)}</title>\n<style>{STYLE}{_STYLE}</style>\n</head>\n<body>\n"
         f'<header>\n<h1>{escaped(head)}</h1>\n<p class="quiet">{escaped(about)}</p>\n</header>\n<main>\n{_answers(document.placeable)}'
         f'<section>\n<div class="wide">\n{picture(document)}</div>\n</section>\n'
-        f"{_findings(document)}{_distances(document)}{_nodes(document)}</main>\n"
+        f"{_gaps(document)}{_findings(document)}{_distances(document)}{_nodes(document)}</main>\n"
         f'<footer class="quiet">{escaped(made)}</footer>\n'
         "</body>\n</html>\n"
     )
@@ -69,6 +69,11 @@ def _findings(document: Document) -> str:
     ordered = sorted(document.findings, key=lambda one: [*_RANKS].index(one.severity))
     made = "".join(map(_finding, ordered))
     return f"<section>\n<h2>Findings <small>{len(ordered)}</small></h2>\n{made}</section>\n" if made else ""
+
+
+def _gaps(document: Document) -> str:
+    told = "".join(f'<article class="unknown"><p>{escaped(text)}.</p></article>\n' for text in parts.gaps(document))
+    return f"<section>\n<h2>Not known</h2>\n{told}</section>\n" if told else ""
 
 
 def _finding(one: Found) -> str:

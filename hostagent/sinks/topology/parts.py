@@ -1,6 +1,6 @@
 """The parts of the document as every form needs them: names, cells, amounts; what was not read is ``?`` and never an answer."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
@@ -14,6 +14,8 @@ NO_FIX = "No change of the kubelet's policies or of the pod's own CPUs is known 
 _NAME, _CPUS = 40, 60
 #: GPUs, and NICs, that are told of: JSON has all.
 MOST = 128
+#: Reasons for gaps of one kind.
+_REASONS = 3
 _UNITS = ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
@@ -107,6 +109,24 @@ def cell(part: Any, one: str, other: str) -> str:
 
 def distances(document: Document, kind: str) -> Any:
     return document.distances.get(kind) if isinstance(document.distances, dict) else None
+
+
+def gaps(document: Document) -> tuple[str, ...]:
+    """What is missing and why, a sentence each."""
+    parts = (("GPUs", "gpus"), ("NICs", "nics"), ("NUMA nodes", "numa_nodes"), ("Packages", "packages"))
+    told = [f"{name} were not read: {text}" for name, part in parts if (text := why(getattr(document, part)))]
+    reasons = dict.fromkeys(filter(None, _unknown(document))) if devices(document.gpus) else {}
+    return (*(f"Distances are not known: {text}" for text in [*reasons][:_REASONS]), *told)
+
+
+def _unknown(document: Document) -> Iterator[str]:
+    """Why distances are not known, of all of them, of one kind, of one GPU or of a pair."""
+    yield why(document.distances)
+    left = [distances(document, kind) for kind in ("gpu_gpu", *(("gpu_nic",) if rows(document.nics) else ()))]
+    while left:
+        one = left.pop(0)
+        yield why(one)
+        left += list(one.values()) if isinstance(one, dict) and "unread" not in one else ()
 
 
 def legend(shown: set[str]) -> tuple[tuple[str, str], ...]:

@@ -38,9 +38,11 @@ def render_text(document: Document, *, colour: bool = False, width: int = 100) -
     _add_devices(page, "GPUS", gpus, len(parts.rows(document.gpus)) - len(gpus))
     _add_devices(page, "NICS", nics, len(parts.rows(document.nics)) - len(nics))
     _add_nodes(page, document)
-    for name, part in (("GPUs", document.gpus), ("NICs", document.nics), ("packages", document.packages), ("rails", document.rails)):
-        if parts.why(part):
-            page.add(f"NOT READ  {name}: {parts.why(part)}", then="  ", style="NOT CHECKED")
+    gaps = parts.gaps(document)
+    if gaps:
+        page.heading("NOT KNOWN", "NOT CHECKED")
+    for text in gaps:
+        page.add(text, "  ", "      ")
     _add_findings(page, document)
     for one in document.placeable:
         page.lines.append("")
@@ -67,9 +69,6 @@ def _add_matrix(page: Page, document: Document, gpus: Sequence[Device], nics: Se
     page.lines.append("")
     for word, text in parts.legend(shown):
         page.add(f"{word:<4}  {text}", "  ", "        ")
-    reason = parts.why(document.distances) or parts.why(away) or parts.why(between)
-    if parts.UNREAD in shown and reason:
-        page.add(f"Distances are not known: {reason}", "  ", "    ")
 
 
 def _affinities(document: Document, gpus: Sequence[Device], nics: Sequence[Device]) -> list[_Column]:
@@ -130,10 +129,9 @@ def _node(text: str) -> str:
 
 
 def _add_nodes(page: Page, document: Document) -> None:
-    page.heading("NUMA NODES")
-    if parts.why(document.numa_nodes):
-        page.add(f"not read: {parts.why(document.numa_nodes)}", "  ")
     found = parts.nodes(document)
+    if found:
+        page.heading("NUMA NODES")
     columns = [_Column("", [getattr(one, name) for one in found]) for name in ("ids", "cpus", "memory")]
     if len(parts.rows(document.numa_nodes)) <= _DISTANCES and any(one.distances for one in found):
         columns.append(_Column("", [f"distances {' '.join(one.distances)}" for one in found]))
