@@ -1,14 +1,19 @@
 """The file of --config and the drop-ins of --config-dir: which the kubelet takes, and what it says of those it does not."""
 
-from typing import Any, NamedTuple
+import json
+from typing import Any, NamedTuple, NoReturn
 
 from hostagent.collect.kubelet.gates import aggregate
 from hostagent.collect.kubelet.golang import quoted
-from hostagent.collect.kubelet.values import Members, parse_go_json, plain, twice
+from hostagent.collect.kubelet.values import Members, TooLargeError, as_json, parse_go_json, plain, twice
 from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.kubelet import API_VERSION, KIND, OTHER_KINDS
 
 _SCHEME = 'in scheme "k8s.io/kubernetes/pkg/kubelet/apis/config/scheme/scheme.go:33"'
+#: A document that did not decode is kept as this and the error.
+_KEPT_ERROR = b"\0"
+#: A member that a kept document may begin with: what a strict reading found wrong.
+_STRICT = "\0strict"
 _SPACE = b" \t\n\v\f\r\x85\xa0"
 
 
@@ -25,16 +30,47 @@ def parse_document(data: bytes) -> Document:
     >>> parse_document(b'{"maxPods": 1, "maxPods": 2}').strict
     ('duplicate field "maxPods"',)
     """
+    if data.startswith(_KEPT_ERROR):
+        _raise(data.decode("utf-8", "replace")[1:])
     if data.lstrip(_SPACE).startswith(b"{"):
         try:
             value = parse_go_json(data)
         except ValueError as error:
             raise ValueError(f"couldn't get version/kind; json parse error: {error}") from error
+        if isinstance(value, Members) and value and value[0][0] == _STRICT:
+            return Document(Members(value[1:]), (str(value[0][1]),))
         return Document(value, tuple(f"duplicate field {quoted(path)}" for path in twice(value)))
     from hostagent.collect.kubelet.goyaml import parse_go_yaml
 
     value, strict = parse_go_yaml(data)
     return Document(value, (f"yaml: unmarshal errors:\n  {chr(10).join(strict)}",) if strict else ())
+
+
+def _raise(text: str) -> NoReturn:
+    raise TooLargeError(text[1:]) if text.startswith("\0") else ValueError(text)
+
+
+def decode_error(data: bytes) -> str:
+    """Why a document does not decode, "" where it does. A zero byte and this are as good as the document to `parse_document`."""
+    try:
+        parse_document(data)
+    except ValueError as error:
+        return str(error)
+    except TooLargeError as error:
+        return f"\0{error}"
+    return ""
+
+
+def document_bytes(document: Document) -> bytes:
+    """A document that `parse_document` reads as this one: JSON, with what a strict reading found wrong in YAML.
+
+    >>> document_bytes(parse_document(b"a: 1\\na: 2\\n"))
+    b'{"\\\\u0000strict":"yaml: unmarshal errors:\\\\n  line 2: key \\\\"a\\\\" already set in map","a":2}'
+    """
+    value = document.value
+    if document.strict and not twice(value):
+        value = Members([(_STRICT, ", ".join(document.strict)), *(value or ())])
+    return (as_json(value) if isinstance(value, Members) else json.dumps(value) if not isinstance(value, list) else as_json(value)).encode()
 
 
 def documents_of(path: str, data: bytes) -> Document:
@@ -85,13 +121,17 @@ def _what(value: Any) -> tuple[str, str]:
     if value is None:
         return "", ""
     if not isinstance(value, Members):
-        what = "array" if isinstance(value, list) else "bool" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
+        what = (
+            "array" if isinstance(value, list) else "bool" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
+        )
         raise ValueError(f"couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value of type struct")
     found = {"apiversion": "", "kind": ""}
     for key, member in value:
         if key.lower() in found and member is not None:
             if not isinstance(member, str):
-                raise ValueError(f"couldn't get version/kind; json parse error: json: cannot unmarshal into Go struct field .{key} of type string")
+                raise ValueError(
+                    f"couldn't get version/kind; json parse error: json: cannot unmarshal into Go struct field .{key} of type string"
+                )
             found[key.lower()] = member
     _check_group(found["apiversion"])
     return found["apiversion"], found["kind"]

@@ -19,8 +19,8 @@ class Gate(NamedTuple):
     locked: bool
 
 
-class UnknownGateError(ValueError):
-    """A gate that this version does not know."""
+class UnknownNameError(ValueError):
+    """A gate, a policy or an option that this version does not know."""
 
 
 @functools.lru_cache(maxsize=16)
@@ -61,7 +61,7 @@ class Gates(NamedTuple):
         return name in _known(self.minor)
 
     def with_(self, wanted: Mapping[str, bool] | None) -> "Gates":
-        """These and others on top; raises ``ValueError`` in the kubelet's words, ``UnknownGateError`` for a name it does not know."""
+        """These and others on top; raises ``ValueError`` in the kubelet's words, ``UnknownNameError`` for a name it does not know."""
         gates = Gates(self.minor, {**self.set_to, **(wanted or {})})
         errors = []
         for name, value in sorted(gates.set_to.items()):
@@ -69,7 +69,7 @@ class Gates(NamedTuple):
                 continue
             gate = _known(self.minor).get(name)
             if gate is None:
-                raise UnknownGateError(f"unrecognized feature gate: {name}")
+                raise UnknownNameError(f"unrecognized feature gate: {name}")
             if gate.locked and gate.default != value:
                 errors.append(f"cannot set feature gate {name} to {_word(value)}, feature is locked to {_word(gate.default)}")
             elif gate.stage == "p":

@@ -55,7 +55,9 @@ def load(told: Given, minor: int) -> Loaded:
         config = _from_file(path, content, gates, origin)
     if last.get("config-dir"):
         if minor < DROPINS and DROPINS_VARIABLE not in told.environment:
-            raise ValueError(f"flag {last['config-dir']} specified but environment variable {DROPINS_VARIABLE} not set, cannot start kubelet")
+            raise ValueError(
+                f"flag {last['config-dir']} specified but environment variable {DROPINS_VARIABLE} not set, cannot start kubelet"
+            )
         config = _with_dropins(config, last["config-dir"], files, gates, origin)
     if last.get("config") or last.get("config-dir"):
         config = _flags_again(config, flags)

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from hostagent.collect.kubelet.gates import Gates
+from hostagent.collect.kubelet.gates import Gates, UnknownNameError
 from hostagent.collect.kubelet.golang import CpuSet, parse_cpus, parse_duration, quoted, truth, whole
 from hostagent.collect.kubelet.quantity import ZERO, Quantity, parse_quantity
 from hostagent.collect.kubelet.schema import Fields
@@ -19,10 +19,6 @@ from hostagent.knowledge.kubelet import (
 )
 
 Reserved = dict[str, Quantity]
-
-
-class UnknownNameError(ValueError):
-    """A policy or an option that this version does not know."""
 
 
 class Managed(NamedTuple):
@@ -47,7 +43,9 @@ def managed(config: Fields, gates: Gates, machine: Machine) -> Managed:
         raise ValueError(f'topology manager policy options {_go_map(options)} require feature gates "TopologyManagerPolicyOptions" enabled')
     cpu_options = config.get("cpuManagerPolicyOptions")
     if cpu_options is not None and not gates.enabled("CPUManagerPolicyOptions"):
-        raise ValueError(f"CPU Manager policy options {_go_map(cpu_options)} require feature gates CPUManager, CPUManagerPolicyOptions enabled")
+        raise ValueError(
+            f"CPU Manager policy options {_go_map(cpu_options)} require feature gates CPUManager, CPUManagerPolicyOptions enabled"
+        )
     _topology_manager(config, gates, machine)
     strict = _cpu_manager(config, gates, machine, kube.get("cpu", ZERO).plus(system.get("cpu", ZERO)))
     if gates.enabled("MemoryManager") or not gates.knows("MemoryManager"):
@@ -166,7 +164,9 @@ def _check_log_size(text: str) -> None:
     try:
         parse_quantity(text)
     except ValueError as error:
-        raise ValueError(f"failed to initialize container log manager: failed to parse container log max size {quoted(text)}: {error}") from error
+        raise ValueError(
+            f"failed to initialize container log manager: failed to parse container log max size {quoted(text)}: {error}"
+        ) from error
 
 
 def _topology_manager(config: Fields, gates: Gates, machine: Machine) -> None:
@@ -180,7 +180,9 @@ def _topology_manager(config: Fields, gates: Gates, machine: Machine) -> None:
             continue
         number = whole(text)
         if number is None:
-            raise ValueError(f"unable to convert policy option to integer {quoted(name)}: strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+            raise ValueError(
+                f"unable to convert policy option to integer {quoted(name)}: strconv.Atoi: parsing {quoted(text)}: invalid syntax"
+            )
         if number < MAX_NUMA_NODES:
             raise ValueError(f"the minimum value of {quoted(name)} should not be less than {MAX_NUMA_NODES}")
         most = number

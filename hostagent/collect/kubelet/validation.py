@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hostagent.collect.kubelet.gates import Gates, aggregate, shown
+from hostagent.collect.kubelet.gates import Gates, UnknownNameError, aggregate, shown
 from hostagent.collect.kubelet.golang import parse_cpus, printed, quoted
 from hostagent.collect.kubelet.schema import Fields
 from hostagent.knowledge.kubelet import (
@@ -16,6 +16,7 @@ from hostagent.knowledge.kubelet import (
     TOPOLOGY_SCOPES,
 )
 
+_OF_NAMES = (" must be one of: ", "Valid options are")
 _MS = 10**6
 _SECOND = 10**9
 #: Field, flag, lowest, highest, how the rule is put, whether 0 is out of it.
@@ -47,17 +48,16 @@ def validated(config: Fields, gates: Gates) -> None:
     errors = [*_early(config, gates), *_topology(config), *_shutdown(config, gates), *_by_gate(config, gates)]
     errors += [*_enforced(config, gates), *_images(config, gates), *_reserved(config), *_rest(config, gates)]
     if errors:
-        raise ValueError(f"failed to validate kubelet configuration, error: {aggregate([_as_said(error) for error in errors])}")
-
-
-def _as_said(error: str) -> str:
-    return error if error.startswith("=") else f"invalid configuration: {error}"
+        text = f"failed to validate kubelet configuration, error: {aggregate([f'invalid configuration: {error}' for error in errors])}"
+        raise UnknownNameError(text) if all(any(phrase in error for phrase in _OF_NAMES) for error in errors) else ValueError(text)
 
 
 def _check_logging(config: Fields) -> None:
     logging = config.get("logging") or {}
     if logging.get("format") not in {"text", "json"}:
-        raise ValueError(f"initialize logging: logging.format: Invalid value: {quoted(logging.get('format') or '')}: Unsupported log format")
+        raise ValueError(
+            f"initialize logging: logging.format: Invalid value: {quoted(logging.get('format') or '')}: Unsupported log format"
+        )
     if (logging.get("flushFrequency") or 0) <= 0:
         raise ValueError("initialize logging: logging.flushFrequency: Invalid value: Must be greater than zero")
     if logging.get("vmodule") and logging["format"] != "text":
@@ -271,5 +271,3 @@ def _clean(path: str) -> str:
         elif part not in {"", "."}:
             parts.append(part)
     return ("/" if path.startswith("/") else "") + "/".join(parts) or "."
-
-
