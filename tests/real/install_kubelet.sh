@@ -25,6 +25,6 @@ minor=${version#v1.}
 stamp=k8s.io/component-base/version
 built kubelet k8s.io/kubernetes/cmd/kubelet \
   "-X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*} -X $stamp.gitTreeState=clean" go.mod
-built judge ./judge "" judge/*
-built runtime ./runtime "" runtime/*
+built judge ./judge "" judge/* stub/*
+built runtime ./runtime "" runtime/* stub/*
 "$target/kubelet" --version
