@@ -8,6 +8,7 @@ import typing
 import hostagent.collect
 import hostagent.source
 from hostagent import yamlfile
+from hostagent.facts import cpulist
 
 
 def _parsers():
@@ -18,6 +19,8 @@ def _parsers():
             for name, function in vars(module).items():
                 if name.startswith("parse_") and inspect.isfunction(function) and function.__module__ == module.__name__:
                     yield f"{entry.name.removeprefix(package.__name__)[1:]}.{name}", function
+    yield "facts.cpulist.parse_cpulist", cpulist.parse_cpulist
+    yield "facts.cpulist.parse_cpumap", cpulist.parse_cpumap
     yield "yamlfile.parse_yaml", yamlfile.parse_yaml
     yield "yamlfile.parse_foreign_yaml", yamlfile.parse_foreign_yaml
 
@@ -52,6 +55,8 @@ UNITS = [
     # units, logs, settings
     "[Unit]\n", "After=a\n", "After=a \\\n", "a=\\\n", "DefaultLimitMEMLOCK=1\n", "Max locked memory 1 ", "/dev/sda1 / ext4 rw 0 0\n", "a 1 2 00010000 3 4 5 /run/a\n", "error: a\n", "*** ", "make.log for a for kernel b ",
     "Fabric Manager version 1\n", "[ERROR] a\n", "btime 1\n", "SELINUX=enforcing\n", "version ", "libnvidia-container.so.1.", "10.0.0.1\n", "Result=a\n",
+    # topology
+    "0-3,", "0-65535,", "f,", "ffffffff,", "10 ", "MemTotal: ", "Node 0 MemTotal: 1 kB\n", "/0000:16:01.0", "/pci0000:16",
 ]  # fmt: skip
 
 #: A beginning that waits for an end, much of one thing, and something that is no end.
@@ -95,7 +100,7 @@ def arguments(function, text, unit):
 
 
 #: What stands beside the text.
-_OTHERS = {"module": ["nvidia"], "key": ["DefaultLimitMEMLOCK"], "path": ["/"], "sonames": [("libcuda.so.1",)]}
+_OTHERS = {"nodes": [2], "module": ["nvidia"], "key": ["DefaultLimitMEMLOCK"], "path": ["/"], "sonames": [("libcuda.so.1",)]}
 
 
 def _values(kind, text, unit):

@@ -40,6 +40,8 @@ READERS: Mapping[str, Reader] = {
     "Kernel": Reader("kernel.kernel.read_kernel", ("Packages",)),
     "Services": Reader("host.services.read_services"),
     "Machine": Reader("host.machine.read_machine", ("Services",)),
+    "Topology": Reader("topology.topology.read_topology"),
+    "Nic": Reader("topology.nics.read_nics"),
     "Toolkit": Reader("toolkit.toolkit.read_toolkit", ("Packages", "Runtime")),
     "Runtime": Reader("runtime.runtime.read_runtimes", ("Machine", "Packages", "Services")),
     "Launchers": Reader("runtime.launchers.read_launchers", ("Machine", "Runtime", "Services")),

@@ -1,9 +1,12 @@
 """GPUs and NVSwitches of a host, alike in PCI, in /proc/driver and in NVML (whose library is the stub)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests import stub_nvml
+from tests.trees import pcibus, topology
 from tests.trees.driver import SWITCH_MAJOR, node
+from tests.trees.pcibus import Place, function
 from tests.trees.system import log_kernel
 from tests.trees.tree import Tree
 
@@ -41,24 +44,26 @@ GB200 = Product(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a GPU sits."""
-
-    pci: str
-    numa_node: int
-    cpus: str
-
-
 #: An eight-GPU HGX board under two processors of 56 cores.
 HGX = tuple(Place(f"0000:{bus}:00.0", at // 4, f"{at // 4 * 56}-{at // 4 * 56 + 55}") for at, bus in enumerate(stub_nvml.BUSES))
 SWITCHES = tuple(f"0000:{bus}:00.0" for bus in ("07", "08", "09", "0a"))
 
 
-def install_gpus(tree: Tree, product: Product, places: tuple[Place, ...], *, driver: str = "nvidia") -> None:
-    """GPUs on PCI, known to the loaded driver and to NVML. With another `driver` they are on PCI alone."""
+def install_gpus(
+    tree: Tree,
+    product: Product,
+    places: tuple[Place, ...],
+    *,
+    driver: str = "nvidia",
+    above: "Callable[[Place], tuple[str, ...]] | None" = None,
+) -> None:
+    """GPUs on PCI, known to the loaded driver and to NVML. With another `driver` they are on PCI alone. `above`: see `function`."""
     for minor, place in enumerate(places):
-        function(tree, place.pci, 0x10DE, product.device, product.kind, driver=driver, subsystem=product.subsystem, place=place)
+        topology.reach(tree, place.numa_node, place.cpus)
+        path = above(place) if above else ()
+        pcibus.bridges(tree, path, place, speed=product.speed, width=product.width)
+        named = {"driver": driver, "subsystem": product.subsystem, "place": place, "above": path}
+        function(tree, place.pci, 0x10DE, product.device, product.kind, **named)
         directory = f"/sys/bus/pci/devices/{place.pci}"
         for name in ("current_link", "max_link"):
             tree.write(f"{directory}/{name}_speed", f"{product.speed}\n")
@@ -117,23 +122,3 @@ def install_switches(tree: Tree, addresses: tuple[str, ...] = SWITCHES, device: 
         )
         log_kernel(tree, f"nvidia-nvswitch{minor}: open (major={SWITCH_MAJOR})")
     tree.write("/proc/driver/nvidia-nvswitch/permissions", "DeviceFileModify: 1\n")
-
-
-def function(
-    tree: Tree, address: str, vendor: int, device: int, kind: int, *, driver: str = "", subsystem: int = 0, place: "Place | None" = None
-) -> None:
-    """One PCI function (Linux kernel, ABI/testing/sysfs-bus-pci): ids, place, and the header of its configuration space."""
-    directory = f"/sys/devices/pci{address[:7]}/{address}"
-    header = vendor.to_bytes(2, "little") + device.to_bytes(2, "little") + b"\x42\x01\x10\x00\xa1" + kind.to_bytes(3, "little")
-    files = {
-        "vendor": f"0x{vendor:04x}", "device": f"0x{device:04x}", "class": f"0x{kind:06x}", "revision": "0xa1",
-        "subsystem_vendor": f"0x{vendor:04x}", "subsystem_device": f"0x{subsystem:04x}", "enable": "1",
-        "numa_node": str(place.numa_node if place else 0), "local_cpulist": place.cpus if place else "0-55",
-    }  # fmt: skip
-    for name, text in files.items():
-        tree.write(f"{directory}/{name}", f"{text}\n")
-    tree.write(f"{directory}/config", header + bytes(64 - len(header)))
-    tree.link(f"/sys/bus/pci/devices/{address}", f"../../../devices/pci{address[:7]}/{address}")
-    if driver:
-        tree.link(f"{directory}/driver", f"../../../bus/pci/drivers/{driver}")
-        tree.link(f"/sys/bus/pci/drivers/{driver}/{address}", f"../../../../devices/pci{address[:7]}/{address}")

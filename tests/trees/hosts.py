@@ -1,10 +1,12 @@
 """HGX hosts: one healthy, and the same with one thing broken. Each function builds one below an empty directory."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, packages, system
+from tests.trees import containers, driver, gpus, packages, pcibus, system, topology
 from tests.trees.claim import claims
 from tests.trees.packages import TOOLKIT
+from tests.trees.pcibus import Place
 from tests.trees.system import Daemon
 from tests.trees.tree import BOOTED_AT, NOW, Tree
 
@@ -18,6 +20,9 @@ _MANAGER_LOG = (
     "[Nov 10 2026 06:00:21] [INFO] [tid 870] Logging level = INFO\n"
 )
 _LOST = "0000:9d:00.0"
+#: Two processors of 64 cores with two threads each.
+_SOCKETS = (topology.Node(0, "0-63,128-191", 0, 1008), topology.Node(1, "64-127,192-255", 1, 1008))
+_PLACES = tuple(replace(place, cpus=_SOCKETS[place.numa_node].cpus) for place in gpus.HGX)
 
 
 @claims(source="NVIDIA, HGX H100 and Fabric Manager User Guide; Kubernetes, Container Runtimes")
@@ -28,7 +33,9 @@ def hgx_h100(root: Path) -> Tree:
     driver_of_cuda_repository(tree)
     packages.dpkg(tree, dict.fromkeys(packages.SWITCH_PACKAGES, f"{DRIVER}-1ubuntu1"), held=packages.SWITCH_PACKAGES)
     driver.load_driver(tree)
-    gpus.install_gpus(tree, gpus.H100, gpus.HGX)
+    topology.install(tree, _SOCKETS, smt=True, governor="performance")
+    gpus.install_gpus(tree, gpus.H100, _PLACES, above=_switch)
+    _install_nics(tree)
     gpus.install_switches(tree)
     gpus.function(tree, "0000:03:00.0", 0x1A03, 0x2000, 0x030000, driver="ast")  # the board's own display
     persist(tree)
@@ -49,6 +56,27 @@ def hgx_h100(root: Path) -> Tree:
     containers.run_kubelet(tree)
     containers.cdi(tree, len(gpus.HGX))
     return tree
+
+
+def _switch(place: Place) -> tuple[str, ...]:
+    """Each GPU has a switch of its own, and so a root port; a NIC hangs on the same switch."""
+    bus = int(place.pci[5:7], 16)
+    port, upstream, down = bus - 6, bus - 5, bus - 4
+    return (f"pci0000:{port:02x}", f"0000:{port:02x}:01.0", f"0000:{upstream:02x}:00.0", f"0000:{down:02x}:00.0")
+
+
+def _install_nics(tree: Tree) -> None:
+    """A ConnectX-7 for each GPU, and a card with two Ethernet ports for everything else."""
+    for number, place in enumerate(_PLACES):
+        *switch, port = _switch(place)
+        bus = int(place.pci[5:7], 16) - 3
+        near = replace(place, pci=f"0000:{bus:02x}:00.0")
+        pcibus.nic(
+            tree, pcibus.CONNECTX_7, near, above=(*switch, port.replace(":00.0", ":01.0")), netdev=f"ibp{bus}s0", rdma=f"mlx5_{number}"
+        )
+    for function in (0, 1):
+        place = Place(f"0000:38:00.{function}", 0, _SOCKETS[0].cpus)
+        pcibus.nic(tree, pcibus.E810, place, above=("pci0000:37", "0000:37:01.0"), netdev=f"ens3f{function}np{function}")
 
 
 def ubuntu(tree: Tree, hostname: str) -> None:

@@ -5,6 +5,7 @@ import shutil
 import stat
 from calendar import timegm
 from pathlib import Path
+from typing import Any
 
 #: When the packages of every host were installed, when it was booted, and when it is looked at.
 INSTALLED_AT = timegm((2026, 11, 3, 9, 0, 0))
@@ -24,6 +25,8 @@ class Tree:
         self.libraries = f"/usr/lib/{arch}-linux-gnu"
         #: What programs of the host would print, by how their command line begins; nothing in a tree can be run.
         self.programs: dict[tuple[str, ...], str] = {}
+        #: Its NUMA nodes, see `tests.trees.topology`.
+        self.nodes: tuple[Any, ...] = ()
         root.mkdir(parents=True, exist_ok=True)
         for name in ("etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "var/lib", "run", "proc", "sys", "dev", "tmp"):
             (root / name).mkdir(parents=True, exist_ok=True)

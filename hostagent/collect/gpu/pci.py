@@ -41,6 +41,10 @@ def parse_address(text: str) -> str:
     return f"{int(domain or '0', 16):04x}:{bus}:{device}.{function}".lower()
 
 
+def is_address(name: str) -> bool:
+    return _ADDRESS.fullmatch(name) is not None
+
+
 def parse_hex(text: str, where: str) -> "int | Unread":
     r"""A number as sysfs writes ids: ``0x10de``.
 
@@ -62,7 +66,7 @@ def scan(source: Source) -> "tuple[Function, ...] | Unread":
         return names
     found: list[Function] = []
     for name in names:
-        if not _ADDRESS.fullmatch(name):
+        if not is_address(name):
             continue
         kind = number(source, name, "class")
         if isinstance(kind, int):
@@ -130,7 +134,7 @@ def config_readable(source: Source, pci: str, speed: "str | Unread", width: "int
     return data[:4] != b"\xff\xff\xff\xff" if len(data) >= 4 else Unread("error", f"{DEVICES}/{pci}/config: {len(data)} bytes")
 
 
-def _lanes(source: Source, pci: str) -> "int | Unread":
+def lanes(source: Source, pci: str) -> "int | Unread":
     """The lanes that the card has and the port above it: many boards wire eight lanes to a slot for sixteen."""
     own, port = count(source, pci, "max_link_width"), count(source, pci, "../max_link_width")
     if isinstance(own, Unread) or (isinstance(port, Unread) and port.why == "absent"):
@@ -153,5 +157,5 @@ def facts(source: Source, pci: str) -> dict[str, Any]:
         "link_speed": speed,
         "link_speed_max": word(source, pci, "max_link_speed"),
         "link_width": width,
-        "link_width_max": _lanes(source, pci),
+        "link_width_max": lanes(source, pci),
     }

@@ -1,0 +1,109 @@
+"""CPUs: which are online, and their packages, cores and cpufreq policies (Linux kernel, ABI/stable/sysfs-devices-system-cpu).
+
+A host has thousands of CPUs at times, so nothing is asked of each: a package is asked once, a core once, and not even that where
+no core has a second thread.
+"""
+
+import re
+
+from hostagent.collect.values import at_most, line_in, number_in, parse_number, stops_at_unread
+from hostagent.facts.cpulist import LIMIT, format_cpulist, parse_cpulist
+from hostagent.facts.topology import CpuGovernor, CpuPackage
+from hostagent.facts.unread import Unread, need, then
+from hostagent.source import Source
+
+CPUS = "/sys/devices/system/cpu"
+_POLICIES = f"{CPUS}/cpufreq"
+_POLICY = re.compile(r"policy([0-9]{1,5})", re.ASCII)
+_CPU = re.compile(r"cpu([0-9]{1,5})", re.ASCII)
+#: Kernels before 5.3 have the second name alone.
+_OF_PACKAGE = ("package_cpus_list", "core_siblings_list")
+
+
+def cpulist(text: str, where: str) -> "tuple[int, ...] | Unread":
+    try:
+        return parse_cpulist(text)
+    except ValueError as error:
+        return Unread("error", f"{where}: {error}")
+
+
+def list_in(source: Source, path: str) -> "tuple[int, ...] | Unread":
+    """The numbers of a file that holds a list of them."""
+    return then(line_in(source, path), lambda text: cpulist(text, path))
+
+
+@stops_at_unread
+def online(source: Source) -> tuple[int, ...]:
+    """The CPUs that run. Kernels before 2.6.29 and some made trees have no such list: then by their directories."""
+    path = f"{CPUS}/online"
+    listed = list_in(source, path)
+    if not isinstance(listed, Unread) or listed.why != "absent":
+        return need(listed)
+    numbers = (int(found[1]) for name in need(source.listdir(CPUS)) if (found := _CPU.fullmatch(name)))
+    cpus = sorted(at_most(LIMIT, "CPUs", numbers))
+    return tuple(cpu for cpu in cpus if need(line_in(source, f"{CPUS}/cpu{cpu}/online", absent="1")) != "0")
+
+
+@stops_at_unread
+def packages(source: Source, cpus: "tuple[int, ...] | Unread") -> tuple[CpuPackage, ...]:
+    """By id. CPUs of one package whose lists differ, as of firmware that is wrong, are one package all the same."""
+    found: dict[int, set[int]] = {}
+    seen: set[int] = set()
+    for cpu in need(cpus):
+        if cpu not in seen:
+            siblings = _siblings(source, cpu)
+            number = need(number_in(source, f"{CPUS}/cpu{cpu}/topology/physical_package_id"))
+            found.setdefault(number, set()).update(siblings, (cpu,))
+            seen |= found[number]
+    running = set(need(cpus))
+    return tuple(CpuPackage(number, format_cpulist(found[number] & running)) for number in sorted(found))
+
+
+def _siblings(source: Source, cpu: int) -> tuple[int, ...]:
+    for name in _OF_PACKAGE:
+        listed = list_in(source, f"{CPUS}/cpu{cpu}/topology/{name}")
+        if not isinstance(listed, Unread) or listed.why != "absent":
+            return need(listed)
+    return (cpu,)
+
+
+@stops_at_unread
+def cores(source: Source, cpus: "tuple[int, ...] | Unread") -> tuple[str, ...]:
+    """The CPUs of each core, by the first of them."""
+    running = need(cpus)
+    if line_in(source, f"{CPUS}/smt/active", absent="") == "0":  # no core has two CPUs that run
+        return tuple(map(str, running))
+    found: list[str] = []
+    seen: set[int] = set()
+    online_here = set(running)
+    for cpu in running:
+        if cpu not in seen:
+            siblings = set(need(list_in(source, f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"))) & online_here - seen | {cpu}
+            seen |= siblings
+            found.append(format_cpulist(siblings))
+    return tuple(found)
+
+
+@stops_at_unread
+def governors(source: Source, cpus: "tuple[int, ...] | Unread") -> tuple[CpuGovernor, ...]:
+    """By the first CPU of each policy; none where the kernel does not set frequencies.
+
+    Where there are as many policies as CPUs, each governs the one in its name; else each is asked.
+    """
+    names = need(source.listdir(_POLICIES, absent=()))
+    policies = sorted(int(found[1]) for name in names if (found := _POLICY.fullmatch(name)))
+    alone = policies == list(need(cpus)) if policies else True
+    return tuple(
+        CpuGovernor(
+            str(number) if alone else _governed(source, number),
+            line_in(source, f"{_POLICIES}/policy{number}/scaling_governor"),
+        )
+        for number in policies
+    )
+
+
+def _governed(source: Source, number: int) -> str:
+    """``affected_cpus`` of a policy: its CPUs that are online, with spaces between them."""
+    path = f"{_POLICIES}/policy{number}/affected_cpus"
+    words = need(line_in(source, path)).split()
+    return format_cpulist(need(parse_number(word, path)) for word in words)

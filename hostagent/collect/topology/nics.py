@@ -1,0 +1,127 @@
+"""Network controllers on PCI, with their interfaces and RDMA devices (Linux kernel, ABI/testing/sysfs-bus-pci).
+
+The directories ``net`` and ``infiniband`` of a PCI function are the kernel's own lists. What is below /sys/class/infiniband asks the
+card's firmware at times, and nothing of it is read here.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from hostagent.collect.gpu import pci
+from hostagent.collect.values import stops_at_unread
+from hostagent.facts.topology import Nic
+from hostagent.facts.unread import Unread, need
+from hostagent.source import Source
+
+_NETWORK = 0x02
+_VIRTIO = "virtio-pci"
+_VIRTIO_DEVICE = re.compile(r"virtio[0-9]{1,5}", re.ASCII)
+_NO_LINK = Unread("not-supported", "a virtual function has no link of its own")
+_SPEED = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) GT/s", re.ASCII)
+
+
+@stops_at_unread
+def addresses(source: Source) -> tuple[str, ...]:
+    """The functions of class 02xx; unread where that of one function cannot be read."""
+    found: list[str] = []
+    for name in need(source.listdir(pci.DEVICES, absent=())):
+        if pci.is_address(name):
+            kind = pci.number(source, name, "class")
+            if isinstance(kind, Unread) and kind.why == "absent":  # taken out since it was listed
+                continue
+            if need(kind) >> 16 == _NETWORK:
+                found.append(name)
+    return tuple(found)
+
+
+@stops_at_unread
+def read_nics(source: Source, known: Callable[[type], Any]) -> tuple[Nic, ...]:
+    listed = need(addresses(source))
+    made: dict[str, Nic] = {}
+    physical = {address: _physical(source, address) for address in listed}
+    for address in sorted(listed, key=lambda one: isinstance(physical[one], str) and bool(physical[one])):  # physical functions first
+        of = physical[address]
+        made[address] = _virtual(source, address, made[of]) if isinstance(of, str) and of in made else _nic(source, address, of)
+    return tuple(made[address] for address in sorted(made))
+
+
+def _physical(source: Source, address: str) -> "str | Unread":
+    target = source.readlink(f"{pci.DEVICES}/{address}/physfn")
+    if isinstance(target, Unread):
+        return "" if target.why == "absent" else target
+    return target.rstrip("/").rpartition("/")[2]
+
+
+def _nic(source: Source, address: str, of: "str | Unread") -> Nic:
+    bound = pci.bound_to(source, address)
+    link = (
+        _link(source, address)
+        if isinstance(of, Unread) or not of
+        else dict.fromkeys(("link_speed", "link_speed_max", "link_width", "link_width_max"), _NO_LINK)
+    )
+    return Nic(
+        pci=address,
+        vendor_id=pci.identity(source, address, "vendor"),
+        device_id=pci.identity(source, address, "device"),
+        bound_to=bound,
+        virtual_of=of,
+        numa_node=pci.count(source, address, "numa_node"),
+        local_cpus=pci.word(source, address, "local_cpulist"),
+        netdevs=_netdevs(source, address, bound),
+        rdma=source.listdir(f"{pci.DEVICES}/{address}/infiniband", absent=()),
+        **link,
+    )
+
+
+def _virtual(source: Source, address: str, physical: Nic) -> Nic:
+    """A card may have hundreds: what is that of their card (SR-IOV specification, section 3.4) is not asked again."""
+    bound = pci.bound_to(source, address)
+    return Nic(
+        pci=address,
+        vendor_id=physical.vendor_id,
+        device_id=pci.identity(source, address, "device"),
+        bound_to=bound,
+        virtual_of=physical.pci,
+        numa_node=physical.numa_node,
+        local_cpus=physical.local_cpus,
+        netdevs=_netdevs(source, address, bound),
+        rdma=source.listdir(f"{pci.DEVICES}/{address}/infiniband", absent=()),
+        link_speed=_NO_LINK,
+        link_speed_max=_NO_LINK,
+        link_width=_NO_LINK,
+        link_width_max=_NO_LINK,
+    )
+
+
+@stops_at_unread
+def _netdevs(source: Source, address: str, bound: "str | Unread") -> tuple[str, ...]:
+    """A virtio device stands between the function and its interface."""
+    directory = f"{pci.DEVICES}/{address}"
+    if bound != _VIRTIO:
+        return need(source.listdir(f"{directory}/net", absent=()))
+    inner = [name for name in need(source.listdir(directory)) if _VIRTIO_DEVICE.fullmatch(name)]
+    return tuple(name for one in inner for name in need(source.listdir(f"{directory}/{one}/net", absent=())))
+
+
+def _link(source: Source, address: str) -> dict[str, Any]:
+    return {
+        "link_speed": pci.word(source, address, "current_link_speed"),
+        "link_speed_max": slower(pci.word(source, address, "max_link_speed"), pci.word(source, address, "../max_link_speed")),
+        "link_width": pci.count(source, address, "current_link_width"),
+        "link_width_max": pci.lanes(source, address),
+    }
+
+
+def slower(card: "str | Unread", port: "str | Unread") -> "str | Unread":
+    """The lower of two speeds in sysfs words. A port that has none, or does not say it, leaves that of the card.
+
+    >>> slower("32.0 GT/s PCIe", "16.0 GT/s PCIe"), slower("16.0 GT/s PCIe", "Unknown")
+    ('16.0 GT/s PCIe', '16.0 GT/s PCIe')
+    """
+    if isinstance(card, Unread) or (isinstance(port, Unread) and port.why == "absent"):
+        return card
+    if isinstance(port, Unread):
+        return port
+    own, other = _SPEED.match(card), _SPEED.match(port)
+    return port if own and other and float(other[1]) < float(own[1]) else card

@@ -1,0 +1,65 @@
+"""The host's topology, from sysfs alone: nodes, packages, cores, and where GPUs and NICs hang on PCI."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from hostagent.collect.gpu import pci
+from hostagent.collect.topology import cpus, nodes
+from hostagent.collect.topology.nics import addresses
+from hostagent.collect.values import number_in, stops_at_unread
+from hostagent.facts.topology import PciPlace, Topology
+from hostagent.facts.unread import Unread, need, then
+from hostagent.source import Source
+
+_BALANCING = "/proc/sys/kernel/numa_balancing"
+#: A host bridge in a path of sysfs: pci0000:16. Behind Intel's VMD and in Hyper-V one stands below other devices.
+_HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}", re.ASCII)
+_BRIDGE = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
+
+
+def read_topology(source: Source, known: Callable[[type], Any]) -> Topology:
+    running = cpus.online(source)
+    return Topology(
+        numa_nodes=nodes.numa_nodes(source, running),
+        packages=cpus.packages(source, running),
+        cores=cpus.cores(source, running),
+        places=_places(source),
+        governors=cpus.governors(source, running),
+        numa_balancing=_balancing(source),
+    )
+
+
+def _balancing(source: Source) -> "bool | Unread":
+    """Of the bits, 1 is the one that moves pages to whom uses them (Linux kernel, admin-guide/sysctl/kernel); no file, no such thing."""
+    found = number_in(source, _BALANCING)
+    return False if isinstance(found, Unread) and found.why == "absent" else then(found, lambda bits: bool(bits & 1))
+
+
+@stops_at_unread
+def _places(source: Source) -> tuple[PciPlace, ...]:
+    gpus = {one.pci for one in need(pci.scan(source)) if one.vendor == pci.NVIDIA and one.kind in (pci.VGA, pci.THREE_D)}
+    found: list[PciPlace] = []
+    for address in sorted(gpus | set(need(addresses(source)))):
+        path = source.realpath(f"{pci.DEVICES}/{address}")
+        if not isinstance(path, Unread) or path.why != "absent":  # taken out since it was listed
+            found.append(need(parse_place(need(path), address)))
+    return tuple(found)
+
+
+def parse_place(path: str, address: str) -> "PciPlace | Unread":
+    """Where the device hangs, by the path that its link in /sys/bus/pci/devices leads to.
+
+    >>> parse_place("/sys/devices/pci0000:16/0000:16:01.0/0000:17:00.0/0000:18:00.0/0000:1b:00.0", "0000:1b:00.0")
+    PciPlace(pci='0000:1b:00.0', root='pci0000:16', bridges=('0000:16:01.0', '0000:17:00.0', '0000:18:00.0'))
+    """
+    *parts, last = path.split("/")
+    roots = [index for index, part in enumerate(parts) if _HOST_BRIDGE.fullmatch(part)]
+    if last != address or not roots:
+        return Unread(
+            "error", f"{pci.DEVICES}/{address} leads to {path[:200]!r}, wanted a path with a host bridge that ends in the address"
+        )
+    bridges = tuple(parts[roots[-1] + 1 :])
+    if not all(map(_BRIDGE.fullmatch, bridges)):
+        return Unread("error", f"{path[:200]!r} has more than PCI bridges between host bridge and device")
+    return PciPlace(address, parts[roots[-1]], bridges)
