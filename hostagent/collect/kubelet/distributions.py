@@ -1,9 +1,10 @@
 """How distributions of Kubernetes start the kubelet that they contain: from files of their own.
 
-Sources (2026-11): k3s, pkg/daemons/agent/agent_linux.go and docs, Configuration File; RKE2 docs; canonical/microk8s, snapcraft (args/kubelet).
+Sources (2026-11): k3s, pkg/daemons/agent/agent_linux.go and docs, Configuration File; RKE2 docs; canonical/microk8s (args/kubelet).
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from hostagent.collect.kubelet.command import ENVIRONMENT, expanded, parse_flags, parse_words
@@ -54,7 +55,7 @@ def _rancher(source: Source, found: Found) -> Command:
         elif data.why != "absent":
             raise UnreadError(data)
     words = need(found.seen_flags(source))
-    passed += [value for name, value in zip(words, words[1:], strict=False) if name == "--kubelet-arg"]
+    passed += [value for name, value in pairwise(words) if name == "--kubelet-arg"]
     passed += [word.removeprefix("--kubelet-arg=") for word in words if word.startswith("--kubelet-arg=")]
     folder = _DROP_INS.format(found.distribution)
     drop_ins = [f"--config-dir={folder}"] if need(source.exists(folder)) else []

@@ -65,7 +65,7 @@ def _kubelet(source: Source, found: Found, packages: Any, known: Callable[[type]
         config_files=names,
         newest_config_mtime=then(names, lambda those: newest_mtime(source, found, (*those, *need(started).files))),
         configz_differs=_NO_CONFIGZ,
-        given=then(where, lambda those: read_given(source, those.root, need(states))),
+        given=then(where, lambda those: read_given(source, those.root, need(states), runs=found.process is not None)),
         **{name: then(view, lambda one, name=name: getattr(one, name)) for name in _JUDGED},  # type: ignore[misc]
     )
 
