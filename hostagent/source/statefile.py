@@ -39,7 +39,9 @@ def parse_cpu_state(data: bytes) -> dict[str, Any]:
 
 
 def parse_memory_state(data: bytes) -> dict[str, Any]:
-    """memory_manager_state: the first three, ``nodes`` (id, assignments, cells, memory: bytes by resource), ``blocks`` (nodes, resource, size)."""
+    """memory_manager_state: the first three, ``nodes`` (id, assignments, cells, memory: bytes by resource) and ``blocks`` (nodes, resource,
+    size).
+    """
     return _judged(_memory, data)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from hostagent.collect.kubelet.keeps import CHECKPOINT
-from hostagent.collect.kubelet.statefiles import StateFile, read_state_file
+from hostagent.collect.kubelet.states import StateFile, read_state_file
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.cpulist import format_cpulist, parse_cpulist
 from hostagent.facts.kubelet import Device, KubeletState, MemoryBlock

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hostagent.collect.kubelet.statefiles import StateFile
+from hostagent.collect.kubelet.states import StateFile
 from hostagent.facts.kubelet import KubeletConfig, Pairs
 from hostagent.facts.unread import Unread
 
