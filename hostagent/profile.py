@@ -87,7 +87,7 @@ class ImexPolicy:
 
 @frozen
 class ConfigzPolicy:
-    """Where a running kubelet is asked for its configuration (``HOST:PORT``), and files with its CA and a token; all "" for nowhere."""
+    """Where a running kubelet is asked for its configuration (``HOST:PORT``), with its CA and a token in files; all "" for nowhere."""
 
     address: str
     ca: str
