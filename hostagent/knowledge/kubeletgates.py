@@ -5,6 +5,10 @@ controller-manager and component-base, all of which the kubelet registers), 2026
 a alpha, b beta, g general, d deprecated, p not yet; 1 on, 0 off by default; L locked to that; ``-`` unknown, so that setting it is refused.
 """
 
+import functools
+import re
+from typing import NamedTuple
+
 GATES = """
 APIListChunking 29g1L 33-; APIPriorityAndFairness 29g1L 31-; APIResponseCompression 29b1; APISelfSubjectReview 29g1L 30-;
 APIServerIdentity 29b1; APIServerTracing 29b1 34g1L 37-; APIServerWebhookAuthenticationToken 37a0; APIServingWithRoutine 30a0;
@@ -173,3 +177,33 @@ UserNamespacesHostNetworkSupport NodeDeclaredFeatures 36; UserNamespacesHostNetw
 WindowsCPUAndMemoryAffinity MemoryManager 35-35; WindowsGracefulNodeShutdown GracefulNodeShutdown 35;
 WorkloadAwarePreemption GangScheduling 36-36; WorkloadWithJob GenericWorkload 36;
 """
+
+_STAGE = re.compile(r"([0-9]+)(-|[abgdp][01]L?)\Z")
+
+
+class Gate(NamedTuple):
+    """A feature gate of one minor version."""
+
+    stage: str  # a alpha, b beta, g general, d deprecated, p not yet
+    default: bool
+    locked: bool
+
+
+@functools.lru_cache(maxsize=16)
+def gates_of(minor: int) -> dict[str, Gate]:
+    """Each gate that Kubernetes 1.`minor` knows, by name.
+
+    >>> gates_of(34)["CPUManagerPolicyAlphaOptions"], "CPUManager" in gates_of(34)
+    (Gate(stage='a', default=False, locked=False), False)
+    """
+    found = {}
+    for row in GATES.split(";"):
+        name, *stages = row.split() or [""]
+        now = ""
+        for stage in stages:
+            match = _STAGE.match(stage)
+            if match and int(match[1]) <= minor:
+                now = match[2]
+        if now not in {"", "-"}:
+            found[name] = Gate(now[0], now[1] == "1", now.endswith("L"))
+    return found

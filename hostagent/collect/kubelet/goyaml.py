@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from hostagent.collect.kubelet.golang import quoted, whole
-from hostagent.collect.kubelet.values import Members, TooLargeError
+from hostagent.collect.kubelet.values import MAX_DEPTH, Members, TooLargeError
 from hostagent.yamlfile import YamlError, refuse_depth
 
 _PLAIN = "!plain"
@@ -28,7 +28,6 @@ _WORDS: dict[str, tuple[str, Any]] = (
 )
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]*)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?\Z")
-_MAX_DEPTH = 100
 #: Values that are built, those of aliases counted each time.
 _MAX_VALUES = 200_000
 
@@ -88,8 +87,8 @@ class _Reading:
         self._left -= 1
         if self._left < 0:
             raise ValueError("yaml: document contains excessive aliasing")
-        if depth > _MAX_DEPTH:
-            raise TooLargeError(f"more than {_MAX_DEPTH} levels")
+        if depth > MAX_DEPTH:
+            raise TooLargeError(f"more than {MAX_DEPTH} levels")
         if isinstance(node, yaml.ScalarNode):
             return _json(_scalar(node))
         if id(node) in self._open:
@@ -119,7 +118,7 @@ class _Reading:
         for each in wanted:
             if not isinstance(each, yaml.MappingNode):
                 raise ValueError("yaml: map merge requires map or sequence of maps as the value")
-            if id(each) in self._open or depth > _MAX_DEPTH:
+            if id(each) in self._open or depth > MAX_DEPTH:
                 raise ValueError("yaml: anchor value contains itself")
             self._open.add(id(each))
             self._mapping(each, found, depth + 1)

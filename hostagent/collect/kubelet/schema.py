@@ -16,10 +16,19 @@ from hostagent.knowledge.kubeletfields import ROOT, STRUCTURES
 
 Fields = dict[str, Any]
 
-_BITS = {"i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1), "u32": (0, 2**32 - 1)}
-_NAMES = {"s": "string", "b": "bool", "i32": "int32", "i64": "int64", "u32": "uint32", "f": "float64", "q": "resource.Quantity"}
+_BITS = {"i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1), "u32": (0, 2**32 - 1), "u64": (0, 2**64 - 1)}
+_NAMES = {
+    "s": "string",
+    "b": "bool",
+    "i32": "int32",
+    "i64": "int64",
+    "u32": "uint32",
+    "u64": "uint64",
+    "f": "float64",
+    "q": "resource.Quantity",
+}
 #: Go's zero values of what is never null.
-_ZEROS: dict[str, Any] = {"s": "", "b": False, "i32": 0, "i64": 0, "u32": 0, "f": 0.0, "d": 0, "td": 0, "q": ZERO, "t": ""}
+_ZEROS: dict[str, Any] = {"s": "", "b": False, "i32": 0, "i64": 0, "u32": 0, "u64": 0, "f": 0.0, "d": 0, "td": 0, "q": ZERO, "t": ""}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: The letters that Go takes for an ASCII one.
 _FOLDS = {ord("\u017f"): "s", ord("\u212a"): "k"}
@@ -182,7 +191,15 @@ def _read_by_itself(kind: str, value: Any) -> Any:
         if kind == "td" and isinstance(value, int) and not isinstance(value, bool):
             return value
         if value is not None and (not isinstance(value, str) or isinstance(value, Real)):
-            what = "bool" if isinstance(value, bool) else "number" if isinstance(value, int | float | Real) else "array" if type(value) is list else "object"
+            what = (
+                "bool"
+                if isinstance(value, bool)
+                else "number"
+                if isinstance(value, int | float | Real)
+                else "array"
+                if type(value) is list
+                else "object"
+            )
             raise ValueError(f"json: cannot unmarshal {what} into Go value of type string")
         return 0 if kind == "td" and value is None else parse_duration(_text(value or ""))
     except ValueError as error:

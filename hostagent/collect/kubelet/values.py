@@ -4,6 +4,7 @@ import json
 from typing import Any, NoReturn
 
 _MAX_DIGITS = 400
+MAX_DEPTH = 100
 
 
 class TooLargeError(Exception):
@@ -31,9 +32,26 @@ def parse_go_json(data: bytes) -> Any:
     """
     text = data.decode("utf-8", "replace")
     try:
-        return json.loads(text, object_pairs_hook=_members, parse_float=Real, parse_int=_whole, parse_constant=_refuse)
+        value = json.loads(text, object_pairs_hook=_members, parse_float=Real, parse_int=_whole, parse_constant=_refuse)
     except RecursionError as error:
         raise TooLargeError("too many levels") from error
+    _refuse_depth(value)
+    return value
+
+
+def _refuse_depth(value: Any) -> None:
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise TooLargeError(f"more than {MAX_DEPTH} levels")
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, Members):
+                inner += [member for _, member in each if isinstance(member, list)]
+            elif isinstance(each, list):
+                inner += [member for member in each if isinstance(member, list)]
+        level = inner
 
 
 def _members(pairs: list[tuple[str, Any]]) -> Members:
@@ -108,3 +126,16 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nulls(member) for member in value]
     return value
+
+
+def as_json(value: Any) -> str:
+    """JSON that `parse_go_json` reads as the same.
+
+    >>> as_json(Members([("a", Real("1.50")), ("a", [None, True, "x"])]))
+    '{"a":1.50,"a":[null,true,"x"]}'
+    """
+    if isinstance(value, Members):
+        return f"{{{','.join(f'{json.dumps(key)}:{as_json(member)}' for key, member in value)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(as_json, value))}]"
+    return str(value) if isinstance(value, Real) else json.dumps(value)
