@@ -1,6 +1,7 @@
 """``hostagent topology`` as its users meet it: exit codes, formats, mistakes; and its pictures of hosts that nobody has."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -257,3 +258,17 @@ def test_a_pipe_is_no_manifest(tmp_path):
     answer = run("--from", NO_GPU, "--pod", str(tmp_path / "pipe"))
     assert answer.returncode == 2
     assert "found something that is not a file" in answer.stderr
+
+
+def test_a_shell_completes_shapes_formats_and_files(tmp_path):
+    def completed(*words):
+        environment = {**os.environ, "_HOSTAGENT_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(("hostagent", *words)), "COMP_CWORD": str(len(words))}
+        answer = subprocess.run([HOSTAGENT], env=environment, capture_output=True, text=True, check=True, timeout=60)
+        return [line.partition(",")[2] for line in answer.stdout.splitlines()]
+
+    assert "topology" in completed("topo")
+    assert completed("topology", "--also", "s") == ["svg="]
+    assert completed("check", "--also", "j") == ["json=", "junit="]
+    assert completed("topology", "--pod", "gpus=4,c") == ["gpus=4,cpus="]
+    assert completed("topology", "--pod", "gpus=4,g") == []
+    assert completed("topology", "--pod", "pod.y") == ["pod.y"]
