@@ -75,6 +75,7 @@ class MemoryBlock:
     resource: str  # memory, hugepages-1Gi
     allocatable: int
     free: int
+    group: tuple[int, ...] = ()  # the nodes whose memory is given away together with this one's: (0, 1); () while none of it is
 
 
 @frozen

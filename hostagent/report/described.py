@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hostagent.report.facts.kubelet import CONFIGURED
+
 _PACKAGE = {
     "name": "The package's name.",
     "version": "Its version, as the package manager writes it.",
@@ -138,16 +140,49 @@ DESCRIPTIONS: Mapping[str, str] = {
     "facts.runtimes.handlers.runtime_type": "containerd's type of the handler.",
     "facts.runtimes.handlers.binary": "The program that it starts.",
     "facts.runtimes.handlers.systemd_cgroup": "Whether it leaves cgroups to systemd.",
+    "facts.kubelet": "The kubelet: what it is configured to do, and what it has given away.",
+    "facts.kubelet.unit": "Its systemd unit, empty where none is in use.",
+    "facts.kubelet.version": "Its version.",
+    "facts.kubelet.judged_as": "By whose rules its configuration was read: empty for its own version's; newer, older, unknown.",
+    "facts.kubelet.runs": "Whether it runs.",
+    "facts.kubelet.state": "Whether it would start with this configuration: accepted, rejected; absent for no kubelet.",
+    "facts.kubelet.error": "Why it would not start, empty where it would.",
+    "facts.kubelet.config_files": "Its configuration file, then its drop-ins, in the order in which they are merged.",
+    "facts.kubelet.refused_state_files": "State files that it refuses when it starts again.",
+    "facts.kubelet.configz_differs": "Fields of which the running kubelet says another value; only where the profile lets it be asked.",
+    "facts.kubelet.config": "Its effective KubeletConfiguration, under its own names: files, drop-ins, flags and defaults.",
+    **{f"facts.kubelet.config.{name}": "As KubeletConfiguration has it." for name in CONFIGURED},
+    "facts.kubelet.config.reservedMemory.numaNode": "The NUMA node.",
+    "facts.kubelet.config.reservedMemory.limits": "What is reserved on it, by resource.",
+    "facts.kubelet.origin": "For each field of it what set it: default, a file, or a flag.",
+    "facts.kubelet.given": "Devices, CPUs and memory that it has given to containers.",
+    "facts.kubelet.given.devices": "Devices that device plug-ins have registered.",
+    "facts.kubelet.given.devices.resource": "The resource, such as nvidia.com/gpu.",
+    "facts.kubelet.given.devices.id": "The device, as its plug-in calls it.",
+    "facts.kubelet.given.devices.nodes": "Its NUMA nodes; empty where the plug-in says none.",
+    "facts.kubelet.given.devices.healthy": "Whether its plug-in calls it healthy.",
+    "facts.kubelet.given.devices.allocated": "Whether a container has it.",
+    "facts.kubelet.given.devices_from": "Who said so: podresources, checkpoint; empty for neither.",
+    "facts.kubelet.given.cpu_policy": "The CPU manager's policy by its state file, empty without the file.",
+    "facts.kubelet.given.cpus_shared": "CPUs that no container has for itself.",
+    "facts.kubelet.given.cpus_exclusive": "CPUs that containers have for themselves.",
+    "facts.kubelet.given.memory_policy": "The memory manager's policy by its state file, empty without the file.",
+    "facts.kubelet.given.memory": "Memory that the memory manager gives away, by NUMA node.",
+    "facts.kubelet.given.memory.numa_node": "The NUMA node.",
+    "facts.kubelet.given.memory.resource": "memory, or huge pages of a size.",
+    "facts.kubelet.given.memory.allocatable": "What containers may have of it, in bytes.",
+    "facts.kubelet.given.memory.free": "What of that nobody has, in bytes.",
+    "facts.kubelet.given.memory.group": "The nodes whose memory is given away together with this one's; empty while none of it is.",
     "facts.platform": "Whose host this is, and who changes what on it.",
     "facts.platform.name": "Its name, empty for a host of its own.",
     "facts.platform.base": "An ordinary host, one from a cloud's image, one replaced as a whole, or a guest of another system.",
     "facts.platform.virtual": "What it runs in: a virtual machine, a container; empty for neither.",
     "facts.platform.operator": "Whether the GPU Operator works here.",
     **{f"facts.platform.{part}": f"Who brings the {part}, and where they lie." for part in ("gpus", "libraries")},
-    **{f"facts.platform.{part}": f"Who brings the {part}, and where it lies." for part in ("driver", "toolkit", "runtime")},
+    **{f"facts.platform.{part}": f"Who brings the {part}, and where it lies." for part in ("driver", "toolkit", "runtime", "kubelet")},
     **{
         f"facts.platform.{part}.{name}": text
-        for part in ("gpus", "libraries", "driver", "toolkit", "runtime")
+        for part in ("gpus", "libraries", "driver", "toolkit", "runtime", "kubelet")
         for name, text in (("place", "Below which directory; empty for the usual ones, ? for unknown."), ("owner", "Who changes it."))
     },
     "facts.topology": "Where CPUs, memory, GPUs and NICs lie, and how near they are to each other.",
@@ -156,6 +191,10 @@ DESCRIPTIONS: Mapping[str, str] = {
     "facts.topology.numa_nodes.cpus": "Its CPUs, as a list; empty for a node of memory alone.",
     "facts.topology.numa_nodes.memory_bytes": "Its memory, in bytes.",
     "facts.topology.numa_nodes.distances": "The firmware's distance to each node in this order; 10 is its own.",
+    "facts.topology.numa_nodes.hugepages": "Its huge pages, by size.",
+    "facts.topology.numa_nodes.hugepages.size_bytes": "The size of one, in bytes.",
+    "facts.topology.numa_nodes.hugepages.total": "How many there are.",
+    "facts.topology.numa_nodes.hugepages.free": "How many of them are free.",
     "facts.topology.packages": "Its sockets.",
     "facts.topology.packages.id": "The kernel's number.",
     "facts.topology.packages.cpus": "Its CPUs, as a list.",

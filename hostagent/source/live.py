@@ -70,7 +70,7 @@ class LiveBackend:
         lane = next((lane for lane in LANES.values() if lane.has(method, path)), None)
         if lane:
             return self._worker(lane).ask(method, *arguments)
-        if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "lock_holder"):
+        if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "lock_holder", "state_file"):
             return getattr(self, f"_{method}")(*arguments)
         answer = getattr(self._files, method)(*arguments)
         if path in _NEVER_ABSENT and isinstance(answer, Unread) and answer.why == "absent":

@@ -43,6 +43,7 @@ def restart(kubelet: Kubelet) -> Step:
 def without_state(kubelet: Kubelet, file: str) -> Step:
     """A manager whose policy has changed starts only without the file of the former one, on a node without pods of it."""
     unit = kubelet.unit
-    name = "kubelet" if isinstance(unit, Unread) or not unit else unit
-    command = "" if name != "kubelet" else f"systemctl stop kubelet && rm /var/lib/kubelet/{file} && systemctl start kubelet"
-    return Step("restart_service", f"Drain the node, and start {name} without its {file}.", command)
+    if isinstance(unit, Unread) or unit != "kubelet":
+        return Step("restart_service", f"Drain the node, remove the kubelet's {file}, and restart it.")
+    command = shell("systemctl stop kubelet && rm {} && systemctl start kubelet", f"/var/lib/kubelet/{file}")
+    return Step("restart_service", f"Drain the node, and start the kubelet without its {file}.", command)

@@ -1,14 +1,18 @@
 """What a kubelet has given away: its two state files and the device managers' checkpoint, plain JSON below its root."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from hostagent.collect.kubelet.keeps import CHECKPOINT
+from hostagent.collect.kubelet.states import StateFile, read_state_file
 from hostagent.collect.values import stops_at_unread
-from hostagent.facts.kubelet import Device, KubeletState
-from hostagent.facts.unread import Unread, need
+from hostagent.facts.cpulist import format_cpulist, parse_cpulist
+from hostagent.facts.kubelet import Device, KubeletState, MemoryBlock
+from hostagent.facts.unread import Unread, need, then
 from hostagent.source import Source
+
+T = TypeVar("T")
 
 _CHECKPOINT = "device-plugins/kubelet_internal_checkpoint"
 _MOST_DEVICES = 4096
@@ -82,12 +86,58 @@ def _devices(source: Source, root: str) -> "tuple[tuple[Device, ...], str]":
     return need(parse_checkpoint(need(data))), "checkpoint"
 
 
-def read_given(source: Source, root: str) -> KubeletState:
+class StateFiles(NamedTuple):
+    """The two of one kubelet; absent where there is none."""
+
+    cpu: StateFile | Unread
+    memory: StateFile | Unread
+
+
+def read_state_files(source: Source, root: str) -> StateFiles:
     """`root` is the kubelet's own directory."""
+    return StateFiles(*(read_state_file(source, f"{root}/{name}") for name in ("cpu_manager_state", "memory_manager_state")))
+
+
+def read_given(source: Source, root: str, states: StateFiles) -> KubeletState:
+    """Devices, CPUs and memory that containers have."""
     devices = _devices(source, root)
-    unread = Unread("not-recorded", "the state files are not read yet")
+    cpu, memory = (_sound(one) for one in states)
     return KubeletState(
-        devices=devices if isinstance(devices, Unread) else devices[0],
-        devices_from=devices if isinstance(devices, Unread) else devices[1],
-        cpu_policy=unread, cpus_shared=unread, cpus_exclusive=unread, memory_policy=unread, memory=unread,
-    )  # fmt: skip
+        devices=then(devices, lambda found: found[0]),
+        devices_from=then(devices, lambda found: found[1]),
+        cpu_policy=_of(cpu, "", lambda one: one.policy),
+        cpus_shared=_of(cpu, "", lambda one: _cpulist(one.default_cpus)),
+        cpus_exclusive=_of(cpu, "", lambda one: _cpulist(",".join(filter(None, one.assigned_cpus)))),
+        memory_policy=_of(memory, "", lambda one: one.policy),
+        memory=_of(memory, (), _blocks),
+    )
+
+
+def _sound(state: "StateFile | Unread") -> "StateFile | Unread":
+    """A file that does not decode, or that somebody changed, says nothing."""
+    if isinstance(state, Unread):
+        return state
+    if state.error or state.checksum == "wrong":
+        return Unread("error", state.error or "the checksum of the state file is wrong")
+    return state
+
+
+def _of(state: "StateFile | Unread", absent: T, value: "Callable[[StateFile], T | Unread]") -> "T | Unread":
+    if isinstance(state, Unread):
+        return absent if state.why == "absent" else state
+    return value(state)
+
+
+def _cpulist(text: str) -> "str | Unread":
+    try:
+        return format_cpulist(parse_cpulist(text))
+    except ValueError as error:
+        return Unread("error", f"cpu_manager_state: {error}")
+
+
+def _blocks(state: StateFile) -> tuple[MemoryBlock, ...]:
+    return tuple(
+        MemoryBlock(node.id, one.resource, one.allocatable, one.free, node.cells if node.assignments > 0 else ())
+        for node in state.nodes
+        for one in node.memory
+    )

@@ -7,8 +7,8 @@ from hostagent.collect.kubelet.command import parse_flags, unit_environment
 from hostagent.collect.kubelet.effective import effective
 from hostagent.collect.kubelet.files import Files, newest_mtime, places
 from hostagent.collect.kubelet.found import Found, find
-from hostagent.collect.kubelet.given import read_given
-from hostagent.collect.kubelet.machine import read_machine
+from hostagent.collect.kubelet.given import read_given, read_state_files
+from hostagent.collect.kubelet.machine import machine_of
 from hostagent.collect.kubelet.told import Told
 from hostagent.collect.kubelet.version import read_version
 from hostagent.collect.values import stops_at_unread
@@ -32,7 +32,7 @@ def read_kubelet(source: Source, known: Callable[[type], Any]) -> Kubelet:
         return _none()
     one = next((one for one in found if one.process is not None), found[0])
     packages = then(known(Packages), lambda those: those.installed)
-    return _kubelet(source, one, packages, machine)
+    return _kubelet(source, one, packages, known)
 
 
 def _all(unread: Unread) -> Kubelet:
@@ -44,7 +44,7 @@ def _none() -> Kubelet:
     return Kubelet(**{**values, "unit": "", "runs": False, "state": "absent", "error": ""})
 
 
-def _kubelet(source: Source, found: Found, packages: Any, machine: "Machine | Unread") -> Kubelet:
+def _kubelet(source: Source, found: Found, packages: Any, known: Callable[[type], Any]) -> Kubelet:
     command = found.command(source)
     program = "" if isinstance(command, Unread) else next(iter(command), "")
     flags = then(command, parse_flags)
@@ -52,17 +52,18 @@ def _kubelet(source: Source, found: Found, packages: Any, machine: "Machine | Un
     files = then(where, lambda those: _files(source, those.config, those.config_dir))
     version = read_version(source, found.distribution, program, packages)
     told = then(files, lambda those: _told(source, found, version, command, those))
-    view = then(told, lambda one: effective(one, read_machine(source, need(where).root)))
+    states = then(where, lambda those: read_state_files(source, those.root))
+    view = then(told, lambda one: effective(one, machine_of(known, need(states))))
     names = then(files, lambda those: tuple(path for path, data in those if not isinstance(data, Unread)))
     return Kubelet(
         unit=found.name,
         version=version,
-        runs=_runs(found, machine),
+        runs=_runs(found, known(Machine)),
         started_at=found.process.started_at if found.process is not None else Unread("absent", f"{found.name} does not run"),
         config_files=names,
         newest_config_mtime=then(names, lambda those: newest_mtime(source, found, those)),
         configz_differs=_NO_CONFIGZ,
-        given=then(where, lambda those: read_given(source, those.root)),
+        given=then(where, lambda those: read_given(source, those.root, need(states))),
         **{name: then(view, lambda one, name=name: getattr(one, name)) for name in _JUDGED},  # type: ignore[misc]
     )
 

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from hostagent.collect.kubelet.states import StateFile
 from hostagent.facts.kubelet import KubeletConfig, Pairs
 from hostagent.facts.unread import Unread
 
@@ -28,13 +29,13 @@ class MachineNode(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What the kubelet finds when it starts. A host's state files are raw bytes: their checksum covers them."""
+    """What the kubelet finds when it starts."""
 
     nodes: tuple[MachineNode, ...] | Unread
     cpus: str | Unread  # cpulist of the CPUs that are online
     cores: tuple[str, ...] | Unread  # cpulists of the CPUs of each core
-    cpu_state: bytes | Unread  # cpu_manager_state; Unread("absent") where there is none
-    memory_state: bytes | Unread  # memory_manager_state
+    cpu_state: StateFile | Unread  # cpu_manager_state; Unread("absent") where there is none
+    memory_state: StateFile | Unread  # memory_manager_state
 
 
 class Effective(NamedTuple):
