@@ -264,7 +264,7 @@ def test_a_shell_completes_shapes_formats_and_files(tmp_path):
     def completed(*words):
         environment = {**os.environ, "_HOSTAGENT_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(("hostagent", *words)), "COMP_CWORD": str(len(words))}
         answer = subprocess.run([HOSTAGENT], env=environment, capture_output=True, text=True, check=True, timeout=60)
-        return [line.partition(",")[2] for line in answer.stdout.splitlines()]
+        return [line.partition(",")[2] for line in answer.stdout.split()]
 
     assert "topology" in completed("topo")
     assert completed("topology", "--also", "s") == ["svg="]
