@@ -14,6 +14,20 @@ _PACKAGE = {
     "origin": "Where it came from: NVIDIA's repository (cuda), the distribution, the toolkit's, unknown.",
 }
 
+_LIES = {
+    "name": "What nvidia-smi calls a GPU, by its index; of a NIC its RDMA device, its interface or its address.",
+    "pci": "The PCI address.",
+    "numa_node": "The NUMA node, -1 where the firmware names none.",
+    "local_cpus": "The CPUs that are near, as a list.",
+    "link": "Its PCIe link.",
+    "link.speed": "Now, in the kernel's words.",
+    "link.speed_max": "At most.",
+    "link.width": "Lanes, now.",
+    "link.width_max": "Lanes that both ends have.",
+    "root": "The host bridge.",
+    "bridges": "The PCI bridges between the host bridge and the device, the root port first.",
+}
+
 DESCRIPTIONS: Mapping[str, str] = {
     "schema_version": "The version of this document. Names are only ever added within one.",
     "tool": "The program that made the report.",
@@ -171,6 +185,27 @@ DESCRIPTIONS: Mapping[str, str] = {
         for part in ("gpus", "libraries", "driver", "toolkit", "runtime", "kubelet")
         for name, text in (("place", "Below which directory; empty for the usual ones, ? for unknown."), ("owner", "Who changes it."))
     },
+    "facts.topology": "Where CPUs, memory, GPUs and NICs lie, and how near they are to each other.",
+    "facts.topology.numa_nodes": "Its NUMA nodes that are online, by id; one of id 0 where the kernel has none.",
+    "facts.topology.numa_nodes.id": "The kernel's number, which may have gaps.",
+    "facts.topology.numa_nodes.cpus": "Its CPUs, as a list; empty for a node of memory alone.",
+    "facts.topology.numa_nodes.memory_bytes": "Its memory, in bytes.",
+    "facts.topology.numa_nodes.distances": "The firmware's distance to each node in this order; 10 is its own.",
+    "facts.topology.packages": "Its sockets.",
+    "facts.topology.packages.id": "The kernel's number.",
+    "facts.topology.packages.cpus": "Its CPUs, as a list.",
+    "facts.topology.gpus": "Where its NVIDIA GPUs lie, by PCI address.",
+    "facts.topology.nics": "Where its network controllers on PCI lie, by PCI address.",
+    **{f"facts.topology.{part}.{name}": text for part in ("gpus", "nics") for name, text in _LIES.items()},
+    "facts.topology.nics.netdevs": "Its network interfaces.",
+    "facts.topology.nics.rdma": "Its RDMA devices.",
+    "facts.topology.distances": "LOC PIX PXB P2C PHB NODE SYS, the nearest first, or NV and a number of NVLinks; by PCI address.",
+    "facts.topology.distances.gpu_nic": "From each GPU to each NIC that is no virtual function.",
+    "facts.topology.distances.gpu_gpu": "From each GPU to each GPU.",
+    "facts.topology.rails": "For each GPU the NICs that are nearest to it.",
+    "facts.topology.rails.gpu": "The GPU's PCI address.",
+    "facts.topology.rails.nics": "The NICs' PCI addresses.",
+    "facts.topology.rails.class": "How near they are.",
     "cages": "By driver library, what it was not allowed to do while it was asked.",
     "timings_ms": "How long readers and stages took, in milliseconds.",
 }  # fmt: skip
