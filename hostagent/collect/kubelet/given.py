@@ -1,7 +1,8 @@
 """What a kubelet has given away: its two state files and the device managers' checkpoint, plain JSON below its root."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeVar
 
 from hostagent.collect.kubelet.keeps import CHECKPOINT
@@ -43,7 +44,7 @@ def parse_checkpoint(data: bytes, no_nodes: Unread = _NOT_RUNNING) -> "tuple[Dev
 
 
 def _made(
-    nodes: "Mapping[_Pair, tuple[int, ...] | Unread]", healthy: Set[_Pair], taken: Set[_Pair], where: str
+    nodes: "Mapping[_Pair, tuple[int, ...] | Unread]", healthy: AbstractSet[_Pair], taken: AbstractSet[_Pair], where: str
 ) -> "tuple[Device, ...] | Unread":
     """By resource and id."""
     if len(nodes) > _MOST_DEVICES:
