@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -17,10 +18,11 @@ from hostagent.sinks.topology import FORMATS, render_topology
 from hostagent.topology.document import PARTS, Fix, Found, Placeable
 from hostagent.typed import plain
 from tests.maps import MADE, asked, device, hgx
+from tests.trees import kubelethost
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
 HOSTS = Path(__file__).parent / "hosts"
-HGX = str(HOSTS / "hgx-h100-ubuntu2404")
+NO_KUBELET = str(HOSTS / "hgx-a100")
 NO_GPU = str(HOSTS / "no-gpu-vm")
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = (
@@ -262,7 +264,12 @@ def test_a_pipe_is_no_manifest(tmp_path):
 
 def test_a_shell_completes_shapes_formats_and_files(tmp_path):
     def completed(*words):
-        environment = {**os.environ, "_HOSTAGENT_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(("hostagent", *words)), "COMP_CWORD": str(len(words))}
+        environment = {
+            **os.environ,
+            "_HOSTAGENT_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(("hostagent", *words)),
+            "COMP_CWORD": str(len(words)),
+        }
         answer = subprocess.run([HOSTAGENT], env=environment, capture_output=True, text=True, check=True, timeout=60)
         return [line.partition(",")[2] for line in answer.stdout.split()]
 
@@ -272,3 +279,111 @@ def test_a_shell_completes_shapes_formats_and_files(tmp_path):
     assert completed("topology", "--pod", "gpus=4,c") == ["gpus=4,cpus="]
     assert completed("topology", "--pod", "gpus=4,g") == []
     assert completed("topology", "--pod", "pod.y") == ["pod.y"]
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    """Two NUMA nodes with four GPUs and 32 CPUs each, and a kubelet that wants one node for a pod."""
+    return str(kubelethost.build(tmp_path_factory.mktemp("strict") / "root", "topologyManagerPolicy: single-numa-node").root)
+
+
+@pytest.mark.parametrize(
+    ("pods", "code", "words"),
+    [
+        ((), 0, ["REJECTED"]),  # the profile's pod: nobody asked
+        (("gpus=4",), 0, ["ADMITTED"]),
+        (("gpus=4", "gpus=4"), 0, ["ADMITTED", "ADMITTED"]),
+        (("gpus=4", "gpus=4", "gpus=1"), 1, ["ADMITTED", "ADMITTED", "REJECTED"]),
+        (("gpus=6",), 1, ["REJECTED"]),
+        (("gpus=3", "gpus=3", "gpus=2"), 1, ["ADMITTED", "ADMITTED", "REJECTED"]),
+    ],
+)
+def test_the_exit_code_is_the_answer(strict, pods, code, words):
+    answer = run("--host-root", strict, *(part for pod in pods for part in ("--pod", pod)))
+    assert answer.returncode == code, answer
+    assert re.findall(r"^(ADMITTED|REJECTED|NOT KNOWN)  ", answer.stdout, re.MULTILINE) == words
+
+
+def test_what_cannot_be_told_is_1_where_it_was_asked(strict):
+    answer = run("--from", NO_KUBELET, "--pod", "gpus=1")
+    assert answer.returncode == 1
+    assert "NOT KNOWN  gpus=1: " in answer.stdout
+    assert run("--from", NO_KUBELET).returncode == 0
+
+
+def test_a_manifest_is_asked_about_from_a_file_and_from_standard_input(strict, tmp_path):
+    container = {"name": "train", "resources": {"limits": {"nvidia.com/gpu": "6"}}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train"},
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "train"}, "spec": {"ports": []}}
+    text = f"# a comment\n---\n{json.dumps(service)}\n---\n{json.dumps(job)}\n"
+    (tmp_path / "job.yaml").write_text(text)
+    for answer in (run("--host-root", strict, "--pod", str(tmp_path / "job.yaml")), run("--host-root", strict, "--pod", "-", input=text)):
+        assert answer.returncode == 1
+        assert answer.stdout.count("REJECTED") == 1
+
+
+def test_json_has_one_answer_a_pod_in_their_order(strict, schema):
+    document = json.loads(run("--host-root", strict, "--pod", "gpus=6", "--pod", "gpus=1", "--json").stdout)
+    jsonschema.validate(document, schema)
+    assert [(one["shape"], one["admitted"], one["reason"]) for one in document["placeable"]] == [
+        ("gpus=6", False, "TopologyAffinityError"),
+        ("gpus=1", True, ""),
+    ]
+    assert document["simulated"] is True
+    assert document["capacity"]["gpus_per_numa"] == {"0": 4, "1": 4}
+
+
+def test_the_report_has_the_same_map_and_no_answers(strict):
+    answer = subprocess.run(
+        [HOSTAGENT, "check", "--only", "topology,kubelet", "--json", "--host-root", strict], capture_output=True, text=True, check=False
+    )
+    facts = json.loads(answer.stdout)["facts"]["topology"]
+    document = json.loads(run("--host-root", strict, "--json").stdout)
+    assert {name: document[name] for name in facts} == facts
+    assert "placeable" not in facts
+
+
+def test_a_sys_alone_is_enough_for_the_map(strict, tmp_path):
+    shutil.copytree(Path(strict) / "sys", tmp_path / "sys", symlinks=True)
+    answer = run("--host-root", str(tmp_path), "--json")
+    document = json.loads(answer.stdout)
+    assert answer.returncode == 0
+    assert document["simulated"] is True
+    assert len(document["gpus"]) == 8
+    assert [one["id"] for one in document["numa_nodes"]] == [0, 1]
+    assert run("--host-root", str(tmp_path), "--pod", "gpus=1").returncode == 1
+
+
+def test_several_formats_come_from_one_run(strict, tmp_path):
+    answer = run(
+        "--host-root", strict, "--also", f"svg={tmp_path}/map.svg", "--also", f"html={tmp_path}/map.html", "-o", str(tmp_path / "map.txt")
+    )
+    assert (answer.returncode, answer.stdout) == (0, "")
+    ET.parse(tmp_path / "map.svg")
+    assert {path.name for path in tmp_path.iterdir()} == {"map.svg", "map.html", "map.txt"}
+    assert "\x1b" not in (tmp_path / "map.txt").read_text()
+
+
+def test_colour_is_as_check_has_it(strict):
+    assert "\x1b" not in run("--host-root", strict).stdout
+    assert "\x1b[1;31mREJECTED" in run("--host-root", strict, "--color", "always").stdout
+    assert "\x1b" in run("--host-root", strict, env={**os.environ, "FORCE_COLOR": "1"}).stdout
+
+
+def test_every_recorded_host_has_a_map(tmp_path):
+    """Also those that were recorded before there was one."""
+    for host in ("hgx-h100-ubuntu2404", "no-gpu-vm", "wsl2", "debian12-image-without-kernel"):
+        for form in FORMATS:
+            answer = run("--from", str(HOSTS / host), "--format", form)
+            assert (answer.returncode, answer.stderr) == (0, ""), (host, form, answer)
+
+
+def test_it_ends_with_its_deadline(tmp_path, strict):
+    answer = run("--host-root", strict, "--deadline", "0.1")
+    assert answer.returncode in (0, 1)
+    assert answer.stdout

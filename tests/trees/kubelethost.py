@@ -19,15 +19,14 @@ CONFIG = "/var/lib/kubelet/config.yaml"
 def nodes(number: int, *, cpus: int = 64, memory_gib: int = 256) -> tuple[topology.Node, ...]:
     """NUMA nodes with as many CPUs each, the first half of them in the first of two sockets."""
     each = cpus // number
-    return tuple(
-        topology.Node(at, f"{at * each}-{at * each + each - 1}", at * 2 // number, memory_gib // number) for at in range(number)
-    )
+    return tuple(topology.Node(at, f"{at * each}-{at * each + each - 1}", at * 2 // number, memory_gib // number) for at in range(number))
 
 
 def build(root: Path, *lines: str, numa: tuple[topology.Node, ...] = nodes(2), gpus: int = 8, kubelet: bool = True) -> Tree:
     """Two nodes of 32 CPUs with four GPUs each, unless said; `lines` are more of the kubelet's configuration."""
     tree = Tree(root, kernel="6.8.0-87-generic", driver="")
     system.install_os(tree, "ubuntu2404", "placer")
+    system.boot(tree, "placer")
     topology.install(tree, numa)
     for at in range(gpus):
         node = numa[at * len([one for one in numa if one.cpus]) // gpus]

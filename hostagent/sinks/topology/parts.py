@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.distances import CLASSES, class_of
-from hostagent.sinks.digest import count, short
+from hostagent.sinks.digest import count, sentence, short
 from hostagent.topology.document import Document, Placeable
 
 UNREAD = "?"
@@ -201,12 +201,12 @@ def answer(one: Placeable) -> tuple[str, str]:
     """(ADMITTED, REJECTED or NOT KNOWN; why in a sentence)."""
     how = f"policy {_word(one.policy)}, scope {_word(one.scope)}"
     if isinstance(one.admitted, Unread):
-        return "NOT KNOWN", f"{short(one.message or one.admitted.detail or one.admitted.why)}"
+        return "NOT KNOWN", short(one.admitted.detail or one.admitted.why)
     if not one.admitted:
-        return "REJECTED", f"{short(': '.join(part for part in (one.reason, one.message) if part))} ({how})"
-    where = _nodes(one.numa_nodes)
+        message = sentence(short(one.message))
+        return "REJECTED", " ".join(part for part in (message, f"{short(one.reason, _NAME)} ({how})." if one.reason else "") if part)
     aligned = "" if isinstance(one.aligned, Unread) else ", aligned" if one.aligned else ", not aligned by any guarantee"
-    return "ADMITTED", f"{where}{aligned} ({how}){f'. {short(one.message)}' if one.message else ''}"
+    return "ADMITTED", f"{_nodes(one.numa_nodes)}{aligned} ({how})"
 
 
 def _word(value: Any) -> str:
