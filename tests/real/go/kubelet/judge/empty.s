@@ -1,0 +1,1 @@
+// Lets go:linkname declare a function without a body.
