@@ -1,16 +1,19 @@
 """The profile's shapes of pods, judged by the kubelet's own rules on this host as it is without its pods."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from hostagent.check import Finding, Severity, Step, fail, need, shell, skip
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 from hostagent.facts.unread import Unread
-from hostagent.placement.answers import Fix, Placed
 from hostagent.profile import PodPolicy
 
 from ._host import is_stopped, restart, skip_without, started_before_its_files, without_state
+
+if TYPE_CHECKING:
+    from hostagent.placement.answers import Fix, Placed
 
 _STEP_CHARS = 90
 _CODES = {"KubeletNotStarting": "not-starting", "KubeletPanic": "panics"}
@@ -41,13 +44,13 @@ def refused(
     )
 
 
-def _placed(shape: PodPolicy, kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> Placed:
+def _placed(shape: PodPolicy, kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "Placed":
     from hostagent.placement import emptied, node_of, parse_shape, place  # a host without a kubelet pays nothing for it
 
     return place(emptied(node_of(topology, gpus, kubelet)), (parse_shape(shape.text),))[0]
 
 
-def _rules(placed: Placed) -> tuple[str, ...]:
+def _rules(placed: "Placed") -> tuple[str, ...]:
     named = (("topologyManagerPolicy", placed.policy), ("topologyManagerScope", placed.scope))
     return tuple(f"{key}: {value}" for key, value in named if not isinstance(value, Unread))
 
@@ -74,7 +77,7 @@ def _steps(fix: "Fix | None", shape: PodPolicy, kubelet: Kubelet) -> tuple[Step,
     return tuple(steps)
 
 
-def _said(fix: Fix) -> str:
+def _said(fix: "Fix") -> str:
     """The change in words, where they are few."""
     parts = [f"{field} to {_value(value)}" for field, value in fix.configuration]
     asks = [f"{amount / 1000:g} CPUs" if name == "cpu" else f"{amount} {name}" for name, amount in fix.pod]
