@@ -83,6 +83,7 @@ CONNECTX_7_ETHERNET = Card(_MELLANOX, 0x1021, "mlx5_core")
 BLUEFIELD_3 = Card(_MELLANOX, 0xA2DC, "mlx5_core")
 E810 = Card(_INTEL, 0x159B, "ice", speed="16.0 GT/s PCIe", width=8)
 X710 = Card(_INTEL, 0x1572, "i40e", speed="8.0 GT/s PCIe", width=8)
+VIRTIO = Card(0x1AF4, 0x1041, "virtio-pci", speed="2.5 GT/s PCIe", width=1)
 VIRTUAL_CONNECTX = Card(_MELLANOX, 0x101E, "mlx5_core")
 
 
@@ -95,6 +96,8 @@ def nic(
     function(tree, place.pci, card.vendor, card.device, card.kind, driver=bound, subsystem=0x0001, place=place, above=above)
     link(tree, place.pci, card.speed, card.width)
     directory = str(tree.at(f"{_DEVICES}/{place.pci}/x").parent.relative_to(tree.root))
+    if netdev and bound == VIRTIO.driver:  # the virtio device stands between
+        directory += "/virtio0"
     if netdev:
         tree.write(f"/{directory}/net/{netdev}/address", f"02:00:00:{place.pci[5:7]}:00:0{place.pci[-1]}\n")
         tree.link(f"/sys/class/net/{netdev}", f"../../{directory.removeprefix('sys/')}/net/{netdev}")

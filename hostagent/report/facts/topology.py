@@ -12,7 +12,7 @@ from hostagent.facts.unread import Unread, then
 from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
 from hostagent.typed import plain
 
-_NODE = ("id", "cpus", "memory_bytes", "distances")
+_NODE = ("id", "cpus", "memory_bytes", "distances", "hugepages")
 _PACKAGE = ("id", "cpus")
 _LINK = {"speed": "link_speed", "speed_max": "link_speed_max", "width": "link_width", "width_max": "link_width_max"}
 _DEVICE = ("pci", "numa_node", "local_cpus")
