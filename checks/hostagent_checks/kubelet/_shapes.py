@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hostagent.placement.answers import Fix, Placed
 
 _STEP_CHARS = 90
-_CODES = {"KubeletNotStarting": "not-starting", "KubeletPanic": "panics"}
+_CODES = {"": "not-offered", "KubeletNotStarting": "not-starting", "KubeletPanic": "panics"}
 #: The manager whose policy has changed, and the file of the former one.
 _STATE_FILES = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
 
@@ -32,10 +32,11 @@ def refused(
     if need(placed.admitted):
         return
     what = f"a pod of the shape {name} ({shape.text})" if name else f"a pod of {shape.text}"
+    does = f"the kubelet refuses {what}" if placed.reason else f"{what} has no place here"
     yield fail(
-        f"the kubelet refuses {what}: {placed.message or placed.reason}",
+        f"{does}: {placed.message.rstrip('.') or placed.reason}",
         code=_CODES.get(placed.reason, "refused"),
-        found=placed.reason,
+        found=placed.reason or "not offered",
         wanted="admitted",
         evidence=_rules(placed),
         remedy=_steps(placed.fix, shape, kubelet),

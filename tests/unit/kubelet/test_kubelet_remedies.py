@@ -75,3 +75,11 @@ def test_a_shape_under_a_rejected_kubelet_is_told_under_it(runs):
         "kubelet.full_node": "warning",
         "kubelet.sub_node": "warning" if runs else "critical",
     }
+
+
+def test_a_host_whose_gpus_are_all_taken_admits_its_shapes_as_an_empty_one_does():
+    given = case("full_node/green-restricted")
+    kubelet = given.facts[Kubelet]
+    taken = replace(kubelet, given=replace(kubelet.given, devices=tuple(replace(one, allocated=True) for one in kubelet.given.devices)))
+    (found,) = evaluate([CHECKS["kubelet.full_node"]], HostFacts({**given.facts, Kubelet: taken}), given.profile)
+    assert found.outcome == "pass"
