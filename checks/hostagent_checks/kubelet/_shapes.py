@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostagent.check import Finding, Severity, Step, fail, need, shell, skip
+from hostagent.derived.words import counted
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
@@ -31,7 +32,7 @@ def refused(
     placed = _placed(shape, kubelet, topology, gpus)
     if need(placed.admitted):
         return
-    what = f"a pod of the shape {name} ({shape.text})" if name else f"a pod of {shape.text}"
+    what = f"a pod of the shape {name} ({_words(shape)})" if name else f"a pod with {_words(shape)}"
     does = f"the kubelet refuses {what}" if placed.reason else f"{what} has no place here"
     yield fail(
         f"{does}: {placed.message.rstrip('.') or placed.reason}",
@@ -43,6 +44,13 @@ def refused(
         headline=headline,
         at_most=_weight(kubelet),
     )
+
+
+def _words(shape: PodPolicy) -> str:
+    """The shape as people say it: all GPUs, 96 CPUs, 200Gi of memory."""
+    asked = (("CPUs", shape.cpus), ("of memory", shape.memory), ("NICs", shape.nics))
+    gpus = counted(shape.gpus, "GPU") if shape.gpus else "all GPUs"
+    return ", ".join((gpus, *(f"{value} {noun}" for noun, value in asked if str(value) != "0")))
 
 
 def _placed(shape: PodPolicy, kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "Placed":
@@ -69,7 +77,7 @@ def _weight(kubelet: Kubelet) -> "Severity | None":
 def _steps(fix: "Fix | None", shape: PodPolicy, kubelet: Kubelet) -> tuple[Step, ...]:
     ask = shell("hostagent topology --pod {}", shape.text)
     if fix is None:
-        return (Step("configure", "No smaller change than another shape of the pod lets it in: see what fits.", ask),)
+        return (Step("configure", "Declare a shape that fits: no change of the kubelet's configuration lets this one in.", ask),)
     fields = [field for field, _ in fix.configuration]
     steps = [Step("configure", _said(fix), ask)]
     steps += [without_state(kubelet, _STATE_FILES[field]) for field in fields if field in _STATE_FILES]

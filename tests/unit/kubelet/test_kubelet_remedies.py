@@ -44,7 +44,7 @@ def test_where_no_change_lets_a_pod_in_nothing_is_restarted():
 
 def test_each_refused_shape_of_a_name_of_its_own_is_named():
     (found,) = run_case(case("shapes/red-one-of-two"), CHECKS)
-    assert "a pod of the shape large (gpus=3)" in found.message
+    assert "a pod of the shape large (3 GPUs)" in found.message
 
 
 def test_a_refused_state_file_is_removed_on_a_drained_node():
