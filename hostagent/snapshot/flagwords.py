@@ -9,7 +9,10 @@ from hostagent.snapshot.documents import DURATION
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,80}")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w{0,80}=)(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{[A-Za-z_]\w{0,80}\}|[A-Za-z_]\w{0,80})")
-_PLAIN = re.compile(r"-?[0-9]{1,18}|true|false")
+_PLAIN = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[A-Za-z]{1,2}|%)?|true|false")
+_OWN_KEY = re.compile(r"(?:\A|\.)(?:kubernetes|k8s)\.io/")
+_ADDRESS = re.compile(r"[0-9a-fA-F.:]{2,45}")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 #: Words of a text, with the quotes and blanks between them left where they are.
 _WORD = re.compile(r"[^\s\"']+")
 #: As long as a word that `hostagent.source.process` has cut.
@@ -41,12 +44,35 @@ def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
 def _type(value: str) -> str:
     """A number, a truth value, a duration or a variable as it is; of any other text that it is one, and that it was cut.
 
-    >>> _type("10s"), _type("${X}"), _type("secret"), _type("")
-    ('10s', '${X}', '~', '')
+    Of lists and maps the parts, with keys that Kubernetes itself has; of an address that it is one.
+
+    >>> _type("10s"), _type("${X}"), _type("secret"), _type("a=b,node.kubernetes.io/x=y"), _type("k=v:NoSchedule")
+    ('10s', '${X}', '~', '~=~,node.kubernetes.io/x=~', '~=~:NoSchedule')
     """
-    if not value or _PLAIN.fullmatch(value) or DURATION.fullmatch(value) or _VARIABLE.fullmatch(value):
-        return value
-    return "~" if len(value) < _CUT // 2 else "~" * len(value)
+    if len(value) >= _CUT // 2:
+        return "~" * len(value)
+    return ",".join(map(_part, value.split(",")))
+
+
+def _part(text: str) -> str:
+    if not text or _PLAIN.fullmatch(text) or DURATION.fullmatch(text) or _VARIABLE.fullmatch(text):
+        return text
+    key, equals, value = text.partition("=")
+    if equals:
+        return f"{key if _OWN_KEY.search(key) else '~'}={_part(value)}"
+    head, colon, effect = text.rpartition(":")
+    if colon and effect in _EFFECTS:
+        return f"{_part(head)}:{effect}"
+    return _address(text) if _ADDRESS.fullmatch(text) else "~"
+
+
+def _address(text: str) -> str:
+    from ipaddress import ip_address
+
+    try:
+        return "192.0.2.1" if ip_address(text).version == 4 else "2001:db8::1"
+    except ValueError:
+        return "~"
 
 
 def typed_text(text: str, names: tuple[str, ...]) -> str:

@@ -257,7 +257,7 @@ class Source:
         return answer if isinstance(answer, dict | Unread) else _unexpected("state_file", path, answer)
 
     def podresources(self) -> "dict[str, Any] | Unread":
-        """Devices by the kubelet itself, as rows of resource, ids and NUMA nodes: ``devices`` that can be given away, ``allocated`` ones."""
+        """Devices by the kubelet itself, as rows of resource, ids and NUMA nodes: ``devices`` to give away, ``allocated`` ones."""
         answer = self._ask("podresources", "list")
         return answer if isinstance(answer, dict | Unread) else _unexpected("podresources", "list", answer)
 

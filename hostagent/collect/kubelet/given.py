@@ -1,7 +1,8 @@
 """What a kubelet has given away: its two state files and the device managers' checkpoint, plain JSON below its root."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeVar
 
 from hostagent.collect.kubelet.keeps import CHECKPOINT
@@ -35,20 +36,22 @@ def parse_checkpoint(data: bytes, no_nodes: Unread = _NOT_RUNNING) -> "tuple[Dev
     if not isinstance(inner, dict):
         return Unread("error", f"{_CHECKPOINT} has no Data")
     try:
-        taken = {pair for entry in _list(inner.get("PodDeviceEntries")) for pair in _taken(entry)}
-        registered = {(resource, one) for resource, ids in _table(inner.get("RegisteredDevices")).items() for one in _texts(ids)}
+        taken = dict.fromkeys(pair for entry in _list(inner.get("PodDeviceEntries")) for pair in _taken(entry))
+        registered = dict.fromkeys(
+            (resource, one) for resource, ids in _table(inner.get("RegisteredDevices")).items() for one in _texts(ids)
+        )
     except TypeError as error:
         return Unread("error", f"{_CHECKPOINT}: {error}")
-    return _made(dict.fromkeys(registered | taken, no_nodes), registered, taken, _CHECKPOINT)
+    return _made(dict.fromkeys([*registered, *taken], no_nodes), registered.keys(), taken.keys(), _CHECKPOINT)
 
 
 def _made(
-    nodes: "Mapping[_Pair, tuple[int, ...] | Unread]", healthy: Set[_Pair], taken: Set[_Pair], where: str
+    nodes: "Mapping[_Pair, tuple[int, ...] | Unread]", healthy: AbstractSet[_Pair], taken: AbstractSet[_Pair], where: str
 ) -> "tuple[Device, ...] | Unread":
-    """By resource and id."""
+    """In the order in which they were told: a pseudonym has another place in the order of ids."""
     if len(nodes) > _MOST_DEVICES:
         return Unread("error", f"{where} has {len(nodes)} devices, wanted at most {_MOST_DEVICES}")
-    return tuple(Device(*pair, nodes[pair], pair in healthy, pair in taken) for pair in sorted(nodes))
+    return tuple(Device(*pair, nodes[pair], pair in healthy, pair in taken) for pair in nodes)
 
 
 def devices_of(answer: Mapping[str, Any]) -> "tuple[Device, ...] | Unread":
