@@ -2,11 +2,7 @@
 
 from pathlib import Path
 
-<<<<<<< HEAD
-from tests.trees import containers, driver, gpus, packages, system, topology
-=======
-from tests.trees import containers, driver, gpus, kubelets, packages, system
->>>>>>> kstate
+from tests.trees import containers, driver, gpus, kubelets, packages, system, topology
 from tests.trees.claim import BOARD, UNBIND, claims
 from tests.trees.gpus import HGX, Place, Product
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, persist, toolkit, ubuntu

@@ -2,11 +2,7 @@
 
 from pathlib import Path
 
-<<<<<<< HEAD
-from tests.trees import containers, driver, gpus, packages, pcibus, system, topology
-=======
-from tests.trees import containers, driver, gpus, kubelets, packages, system
->>>>>>> kstate
+from tests.trees import containers, driver, gpus, kubelets, packages, pcibus, system, topology
 from tests.trees.claim import PACKAGES, RUNTIME_CONFIGURATION, claims
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, own_libraries, persist, toolkit, ubuntu
 from tests.trees.packages import TOOLKIT
