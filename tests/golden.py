@@ -33,13 +33,16 @@ NAMED = (
     "gpu-operator-driver-container", "wsl2", "no-gpu-vm",
 )  # fmt: skip
 _WIDTHS = (80, 120)
-#: Hosts whose map matters, and what is asked of each: a board of eight, one of whose GPUs have memory nodes of their own, a guest without a tree, a
-#: cloud whose kubelet is not the host's to change, none at all.
+#: Hosts whose map matters, and what is asked of each: a board of eight, the same with half of it taken, clouds whose kubelet is not the host's to
+#: change, GPUs with NUMA nodes of their own, many NUMA nodes, a guest that shows no switches, no GPU at all.
 MAPPED: dict[str, tuple[str, ...]] = {
-    "hgx-h100-ubuntu2404": ("gpus=4", "gpus=8,cpus=16", "gpus=9"),
+    "hgx-h100-ubuntu2404": ("gpus=8,cpus=96,memory=1Ti", "gpus=1"),
+    "kubeadm-single-numa-node": ("gpus=4,cpus=40,memory=200Gi", "gpus=1"),
+    "eks-by-flags": ("gpus=4,cpus=16", "gpus=5"),
+    "gke-cos": ("gpus=2",),
     "gb200-nvl": ("gpus=4",),
-    "p5-vm": ("gpus=8",),
-    "gke-cos": ("gpus=8,cpus=96",),
+    "epyc-nps4": (),
+    "vm-flat-tree": (),
     "no-gpu-vm": (),
 }
 #: Of the run, not of the host: what it costs is another time each time.

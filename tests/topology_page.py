@@ -8,7 +8,7 @@ from tests.readme import output
 
 PAGE, PICTURE = "docs/topology.md", "docs/topology.svg"
 #: The host of the picture, and one whose kubelet rejects the pod.
-HOST, REJECTING = "hgx-h100-ubuntu2404", "hgx-h100-single-numa-node"
+HOST, REJECTING = "hgx-h100-ubuntu2404", "kubeadm-single-numa-node"
 POD = "gpus=6,cpus=40,memory=200Gi"
 
 _PAGE = """\

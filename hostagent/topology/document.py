@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from hostagent.deadline import time_limit
+from hostagent.deadline import Deadline, time_limit, within
 from hostagent.errors import OutOfTime
 from hostagent.facts.frozen import frozen
 from hostagent.facts.gpu import Gpu
@@ -23,8 +23,8 @@ from hostagent.vocabulary import Kind, Outcome, Severity
 SCHEMA_VERSION = 1
 #: The names that the document shares with ``facts.topology``.
 PARTS = ("numa_nodes", "packages", "cores", "gpus", "nics", "distances", "rails", "capacity")
-#: Seconds for placing the pods.
-PLACING_S = 1.5
+#: Seconds for placing the pods, where the run's own time is up.
+PLACING_S = 0.6
 
 
 @frozen
@@ -91,8 +91,9 @@ class Document:
 
 def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tuple[str, ...] = (), within_s: float = PLACING_S) -> Document:
     """The map of the host that `report` is about, and an answer for each of `pods`, placed one after the other, then for each of `shapes`,
-    placed by itself on the host as it would be without its pods.
+    placed by itself on the host as it would be without its pods. What is not placed after `within_s` seconds is unread.
     """
+    deadline = within(within_s)
     told = report.facts.get("topology", {"unread": "not-recorded", "detail": "topology: not asked for"})
     missing = {"unread": "not-recorded", "detail": "topology: not told"}
     found = told if "unread" not in told else dict.fromkeys(PARTS, told)
@@ -108,7 +109,7 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tupl
         host=report.host,
         profile=report.profile,
         **{name: found.get(name, missing) for name in PARTS},
-        placeable=(*placeable(facts, tuple(pods), within_s=within_s), *of_profile(facts, shapes, within_s=within_s)),
+        placeable=(*placeable(facts, tuple(pods), deadline), *of_profile(facts, shapes, deadline)),
         findings=tuple(
             Found(one.id, one.outcome, one.severity, one.subject, one.device, one.headline)
             for one in report.findings
@@ -117,7 +118,7 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tupl
     )
 
 
-def placeable(facts: HostFacts, pods: tuple[Pod, ...], *, empty: bool = False, within_s: float = PLACING_S) -> tuple[Placeable, ...]:
+def placeable(facts: HostFacts, pods: tuple[Pod, ...], deadline: Deadline, *, empty: bool = False) -> tuple[Placeable, ...]:
     """One answer a pod, in their order. What the model cannot do without, or has no time for, makes all of them unread. `empty`: as if
     nothing of the host were given away.
     """
@@ -127,23 +128,23 @@ def placeable(facts: HostFacts, pods: tuple[Pod, ...], *, empty: bool = False, w
 
     kubelet = facts.of(Kubelet)
     try:
-        with time_limit(within_s):
+        with time_limit(deadline.left_s, deadline.seconds):
             node = node_of(facts.of(Topology), facts.of(Gpu), kubelet)
             placed = place(emptied(node) if empty else node, pods)
     except UnreadError as error:
         return tuple(_unread(pod, kubelet, error.unread) for pod in pods)
-    except OutOfTime:
-        return tuple(_unread(pod, kubelet, Unread("timeout", f"not placed in {within_s:g} s")) for pod in pods)
+    except OutOfTime as late:
+        return tuple(_unread(pod, kubelet, Unread("timeout", f"not placed: {late}")) for pod in pods)
     return tuple(_answer(one, facts) for one in placed)
 
 
-def of_profile(facts: HostFacts, shapes: tuple[str, ...], *, within_s: float = PLACING_S) -> tuple[Placeable, ...]:
+def of_profile(facts: HostFacts, shapes: tuple[str, ...], deadline: Deadline) -> tuple[Placeable, ...]:
     """The profile's pods: each by itself, for no host has to hold all of them at a time."""
     if not shapes:
         return ()
     from hostagent.placement import parse_shape
 
-    return tuple(one for shape in shapes for one in placeable(facts, (parse_shape(shape),), empty=True, within_s=within_s))
+    return tuple(one for shape in shapes for one in placeable(facts, (parse_shape(shape),), deadline, empty=True))
 
 
 def _answer(one: Placed, facts: HostFacts) -> Placeable:
