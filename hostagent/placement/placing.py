@@ -18,11 +18,16 @@ _TOO_MANY = Unread("not-supported", "too many sets of NUMA nodes to look at")
 
 def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Placed, ...]:
     """One answer a pod, in their order; an admitted one keeps what it was given. Devices and CPUs are given lowest first."""
+    if node.state == "absent":
+        return tuple(_unknown(node, pod, Unread("absent", "this host has no kubelet")) for pod in pods)
     try:
         chosen = settings(node)
         error = _refused(chosen, node)
         model = None if error else Model(node, chosen)
     except UnreadError as unread:
+        if node.state == "rejected":
+            message = _sentence(f"the kubelet does not start: {node.error or 'its configuration is refused'}")
+            return tuple(_answer(node, pod, admitted=False, reason=NOT_STARTING, message=message) for pod in pods)
         return tuple(_unknown(node, pod, unread.unread) for pod in pods)
     if model is None:
         return tuple(_not_starting(node, chosen, pod, error, fixes=fixes) for pod in pods)
