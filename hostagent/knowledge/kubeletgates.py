@@ -23,7 +23,7 @@ CBORServingAndStorage 32a0; CPUManager 29g1L 33-; CPUManagerPolicyAlphaOptions 2
 CPUManagerPolicyOptions 29b1 33g1L; CRDObservedGenerationTracking 35b0 36b1; CRDValidationRatcheting 29a0 30b1 33g1L;
 CRIListStreaming 36a0; CSIMigrationAzureFile 29g1L 30-; CSIMigrationPortworx 29b0 31b1 33g1L 36-; CSIMigrationRBD 29d0 31-;
 CSINodeExpandSecret 29g1L 31-; CSIServiceAccountTokenSecrets 35b1 36g1L; CSIVolumeHealth 29a0;
-ChangeContainerStatusOnKubeletRestart 36d0; ClearingNominatedNodeNameAfterBinding 34a0 35b1; ClientsAllowCARotation 36b1;
+ChangeContainerStatusOnKubeletRestart 35d0; ClearingNominatedNodeNameAfterBinding 34a0 35b1; ClientsAllowCARotation 36b1;
 ClientsAllowCBOR 32a0; ClientsAllowTLSCacheGC 36b1; ClientsPreferCBOR 32a0;
 CloudControllerManagerWatchBasedRoutesReconciliation 35a0; CloudControllerManagerWebhook 29a0; CloudDualStackNodeIPs 29b1 30g1L 32-;
 ClusterTrustBundle 29a0 33b0 37g1; ClusterTrustBundleProjection 29a0 33b0 37g1; ComponentFlagz 32a0 36b1;
@@ -95,7 +95,7 @@ PodsAPI 36a0 37b1; PortForwardWebsockets 30a0 31b1; PreferSameTrafficDistributio
 PreventStaticPodAPIReferences 34b1 37-; ProbeHostPodSecurityStandards 34g1L 35-; ProcMountType 29a0 31b0 33b1 36g1L;
 ProxyTerminatingEndpoints 29g1L 30-; QOSReserved 29a0; ReadWriteOncePod 29g1L 31-; RecoverVolumeExpansionFailure 29a0 32b1 34g1L;
 RecursiveReadOnlyMounts 30a0 31b1 33g1L; ReduceDefaultCrashLoopBackOffDecay 33a0; RelaxedDNSSearchValidation 32a0 33b1 34g1L 37-;
-RelaxedEnvironmentVariableValidation 30a0 32b1 34g1L; RelaxedServiceNameValidation 34a0 36b1 37g1L;
+RelaxedEnvironmentVariableValidation 30a0 32b1 34g1L; RelaxedServiceNameValidation 34a0 36b1 37g1L; ReloadKubeletClientCAFile 36b1;
 ReloadKubeletServerCertificateFile 31b1; RemainingItemCount 29g1L 33-; RemoteRequestHeaderUID 32a0 33b1; RemoveSelfLink 29g1L 30-;
 ResilientWatchCacheInitialization 31b1 34g1L 37-; ResourceHealthStatus 31a0 36b1; ResourceHealthStatusMessage 36b1;
 RestartAllContainersOnContainerExits 35a0 36b1; RetryGenerateName 30a0 31b1 32g1L 37-; RotateKubeletServerCertificate 29b1;
@@ -111,7 +111,7 @@ ShardedListAndWatch 36a0; SidecarContainers 29b1 33g1L 37-; SizeBasedListCostEst
 SkipReadOnlyValidationGCE 29d1 31-; StableLoadBalancerNodeSet 29b1 30g1L 32-; StaleControllerConsistencyDaemonSet 36b1;
 StaleControllerConsistencyHPA 37b1; StaleControllerConsistencyJob 36b1; StaleControllerConsistencyReplicaSet 36b1;
 StaleControllerConsistencyStatefulSet 36b1; StatefulSetAutoDeletePVC 29b1 32g1L 35-; StatefulSetRecreateStrategy 37a0;
-StatefulSetSemanticRevisionComparison 36b1; StatefulSetStartOrdinal 29b1 31g1L 34-; StorageCapacityScoring 33a0 37b1;
+StatefulSetSemanticRevisionComparison 34b1; StatefulSetStartOrdinal 29b1 31g1L 34-; StorageCapacityScoring 33a0 37b1;
 StorageNamespaceIndex 30b1 33d1; StorageVersionAPI 29a0; StorageVersionHash 29b1; StorageVersionMigrator 30a0 35b0 37g1;
 StreamingCollectionEncodingToJSON 33b1 34g1L 37-; StreamingCollectionEncodingToProtobuf 33b1 34g1L 37-;
 StrictCostEnforcementForVAP 30b0 32g1L 35-; StrictCostEnforcementForWebhooks 30b0 32g1L 35-; StrictIPCIDRValidation 33a0 36b1;
