@@ -8,7 +8,7 @@ from hostagent.placement.node import Node, is_gpu_resource
 
 
 def capacity(node: Node) -> dict[str, Any]:
-    """GPUs that one NUMA node has and has free, that restricted would still admit, and what lies on each node; ``Unread`` without devices."""
+    """The most GPUs of one NUMA node and of one pod under restricted, and what lies on each node. Unread where devices are."""
     if isinstance(node.devices, Unread):
         unknown = node.devices
         numbers = dict.fromkeys(

@@ -1,12 +1,12 @@
 """Which CPUs the static CPU manager takes: packed, spread over cores, or distributed over NUMA nodes."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import combinations
 from math import ceil, sqrt
 from typing import NamedTuple
 
-from hostagent.placement.masks import BUDGET, TooMany
+from hostagent.placement.masks import BUDGET, TooManyError
 
 
 class Cpu(NamedTuple):
@@ -71,7 +71,7 @@ class _Taking:
         return sorted(counts, key=lambda number: (counts[number], number))
 
     def nested(self, outer: str, inner: str) -> list[int]:
-        """The inner groups of each outer one, the outer ones with the fewest free CPUs first; sizes are those of the whole machine's free CPUs."""
+        """The inner groups of each outer one, those with the fewest free CPUs first on both levels."""
         places = self.topology.places
         counts = Counter(getattr(places[cpu], inner) for cpu in self.free)
         inside: dict[int, set[int]] = {}
@@ -116,7 +116,7 @@ class _Taking:
 
 
 def take(topology: CpuTopology, available: Iterable[int], need: int, options: CpuOptions) -> set[int] | None:
-    """The CPUs that are taken of those available, or None where there are not enough. Raises ``TooMany``."""
+    """The CPUs that are taken of those available, or None where there are not enough. Raises ``TooManyError``."""
     if options.distribute_cpus_across_numa:
         return _distributed(topology, available, need, options)
     return _packed(topology, available, need, spread=options.distribute_cpus_across_cores)
@@ -128,12 +128,7 @@ def _packed(topology: CpuTopology, available: Iterable[int], need: int, *, sprea
         return set()
     if need > len(taking.free):
         return None
-    steps = [lambda: taking.take_whole(taking.nodes(), topology.in_node), lambda: _take_sockets(taking)]
-    if not taking.nodes_first:
-        steps.reverse()
-    if not spread:
-        steps.append(lambda: taking.take_whole(taking.cores(), topology.in_core, topology.per_core))
-    for step in steps:
+    for step in _steps(taking, spread=spread):
         step()
         if taking.need < 1:
             return taking.taken
@@ -141,8 +136,20 @@ def _packed(topology: CpuTopology, available: Iterable[int], need: int, *, sprea
     return taking.taken
 
 
-def _take_sockets(taking: _Taking) -> None:
-    taking.take_whole(taking.sockets(), taking.topology.in_socket, taking.topology.per_socket)
+def _steps(taking: _Taking, *, spread: bool) -> list[Callable[[], None]]:
+    """Whole nodes and sockets, the larger ones first, then whole cores."""
+
+    def nodes() -> None:
+        taking.take_whole(taking.nodes(), taking.topology.in_node)
+
+    def sockets() -> None:
+        taking.take_whole(taking.sockets(), taking.topology.in_socket, taking.topology.per_socket)
+
+    def cores() -> None:
+        taking.take_whole(taking.cores(), taking.topology.in_core, taking.topology.per_core)
+
+    steps = [nodes, sockets] if taking.nodes_first else [sockets, nodes]
+    return steps if spread else [*steps, cores]
 
 
 def _distributed(topology: CpuTopology, available: Iterable[int], need: int, options: CpuOptions) -> set[int] | None:
@@ -163,11 +170,13 @@ def _distributed(topology: CpuTopology, available: Iterable[int], need: int, opt
         for size in range(ceil(groups / per_node), min(groups, len(nodes)) + 1):
             found = _balanced(nodes, free, size, need, group)
             if found is not None:
-                return _share_out(taking, *found, need, group, spread=spread)
+                return _share_out(taking, found, group, spread=spread)
     return _packed(topology, available, need, spread=spread)
 
 
-def _share_out(taking: _Taking, combo: tuple[int, ...], rest: tuple[int, ...], need: int, group: int, *, spread: bool) -> set[int]:
+def _share_out(taking: _Taking, nodes: tuple[tuple[int, ...], tuple[int, ...]], group: int, *, spread: bool) -> set[int]:
+    combo, rest = nodes
+    need = taking.need
     topology = taking.topology
     each = need // len(combo) // group * group
     for node in combo:
@@ -190,7 +199,7 @@ def _balanced(nodes: list[int], free: dict[int, int], size: int, need: int, grou
             break
         looked += 1
         if looked > BUDGET:
-            raise TooMany
+            raise TooManyError
         each = need // size // group * group
         if sum(free[node] // group for node in combo) * group < need or any(free[node] < each for node in combo):
             continue

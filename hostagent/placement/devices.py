@@ -2,8 +2,8 @@
 
 from hostagent.facts.kubelet import Device
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.placement.masks import FEW, Hints, NoHints, TooMany, fewest, mask_of, subsets
-from hostagent.placement.memory import Refused
+from hostagent.placement.masks import FEW, Hints, NoHints, TooManyError, fewest, mask_of, subsets
+from hostagent.placement.memory import RefusedError
 from hostagent.placement.merge import Best
 
 
@@ -54,7 +54,7 @@ class Pool:
             return NoHints(self.resource)
         holders = mask_of(ids) if wanted <= 0 else self._holders(ids)
         counts = None if again or any(one.bit_count() > 1 for one in free) else _counts(ids, free)
-        return Hints(self.resource, ids, holders, fits, self._width(ids, wanted), free=counts, need=wanted)
+        return Hints(self.resource, ids, holders, fits, self._width(ids, wanted)).holding(counts, wanted)
 
     def _holders(self, ids: tuple[int, ...]) -> int:
         holders = 0
@@ -68,21 +68,21 @@ class Pool:
         if not any(one.bit_count() > 1 for one in masks):
             return fewest(_counts(ids, masks), wanted, len(ids))
         if len(ids) > FEW:
-            raise TooMany
+            raise TooManyError
         enough = (mask.bit_count() for mask in subsets(ids) if sum(1 for one in masks if mask & one) >= wanted)
         return next(enough, len(ids))
 
     def allocate(self, wanted: int, reusable: set[int], hint: Best) -> set[int]:
-        """The devices given, the reusable ones first, then those on the hint's nodes. Raises `Refused`."""
+        """The devices given, the reusable ones first, then those on the hint's nodes. Raises `RefusedError`."""
         if not self.healthy:
-            raise Refused(f"no {self.resource} is healthy")
+            raise RefusedError(f"no {self.resource} is healthy")
         if wanted <= 0:
             return set()
         given = set(sorted(reusable)[:wanted])
         left = wanted - len(given)
         available = self.available
         if left > len(available):
-            raise Refused(f"{left} of {self.resource} are asked for and {len(available)} are free")
+            raise RefusedError(f"{left} of {self.resource} are asked for and {len(available)} are free")
         mask = hint.mask if hint.mask is not None and self.has_topology else 0
         aligned = {place for place in available if self.masks[place] & mask}
         given |= set(sorted(aligned)[:left])

@@ -121,7 +121,7 @@ def _quantities(value: object, whose: str) -> dict[str, int]:
 
 
 def _with_pod_defaults(pod: Pod) -> Pod:
-    """What the API server fills in where the pod as a whole has resources: its huge pages, and requests out of its containers or its limits."""
+    """What the API server fills in for a pod with resources of its own: huge pages, and requests by its containers or limits."""
     alone = pod._replace(requests={}, limits={})
     limits = dict(pod.limits)
     for name, size in total(alone, limits=True).items():

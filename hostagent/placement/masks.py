@@ -9,7 +9,7 @@ FEW = 8
 BUDGET = 20_000
 
 
-class TooMany(Exception):
+class TooManyError(Exception):
     """More sets of nodes than are looked at."""
 
 
@@ -43,31 +43,30 @@ class Hints:
     `holders` are the nodes that hold any of it: no preferred set has another node. `empty`: no set can serve it.
     """
 
-    def __init__(
-        self,
-        name: str,
-        ids: tuple[int, ...],
-        holders: int,
-        fits: Callable[[int], bool],
-        width: int,
-        preferred: Callable[[int], bool] | None = None,
-        free: dict[int, int] | None = None,
-        need: int = 0,
-    ) -> None:
+    def __init__(self, name: str, ids: tuple[int, ...], holders: int, fits: Callable[[int], bool], width: int) -> None:
         self.name = name
         self.ids = ids
+        self.universe = mask_of(ids)
         self.holders = holders
         self.fits = fits
         self.width = width
-        self.has_own_preference = preferred is not None
-        self._preferred = preferred
-        self.universe = mask_of(ids)
-        self._free = free
-        self._need = need
+        self.own_preference: Callable[[int], bool] | None = None
+        self._free: dict[int, int] | None = None
+        self._need = 0
+
+    def preferring(self, own: Callable[[int], bool] | None) -> "Hints":
+        """With sets that are preferred whatever their size."""
+        self.own_preference = own
+        return self
+
+    def holding(self, free: dict[int, int] | None, need: int) -> "Hints":
+        """With what each node has free, where a set has as much as its nodes together."""
+        self._free, self._need = free, need
+        return self
 
     def prefers(self, mask: int) -> bool:
         """Of a set that fits."""
-        return mask.bit_count() == self.width or (self._preferred is not None and self._preferred(mask))
+        return mask.bit_count() == self.width or (self.own_preference is not None and self.own_preference(mask))
 
     def may_fit(self, ids: tuple[int, ...], size: int) -> bool:
         """Whether `size` of these nodes can hold enough at all: False proves that none fits."""
@@ -76,17 +75,21 @@ class Hints:
         return sum(sorted((self._free.get(number, 0) for number in ids), reverse=True)[:size]) >= self._need
 
     def all(self) -> list[int]:
-        """Every set that fits; raises ``TooMany``."""
+        """Every set that fits; raises ``TooManyError``."""
         if len(self.ids) > FEW:
-            raise TooMany
+            raise TooManyError
         return [mask for mask in subsets(self.ids) if self.fits(mask)]
+
+
+def _never(_: int) -> bool:
+    return False
 
 
 class NoHints(Hints):
     """A resource that no set of nodes can serve."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, (), 0, lambda mask: False, 0)
+        super().__init__(name, (), 0, _never, 0)
 
 
 def fewest(amounts: dict[int, int], need: int, most: int) -> int:
@@ -100,12 +103,10 @@ def fewest(amounts: dict[int, int], need: int, most: int) -> int:
 
 
 def choose(ids: tuple[int, ...], size: int) -> Iterator[int]:
-    """The sets of `size` nodes, the lowest number first; raises ``TooMany`` after `BUDGET`."""
-    seen = 0
-    for chosen in _colexicographic(ids, size):
-        seen += 1
-        if seen > BUDGET:
-            raise TooMany
+    """The sets of `size` nodes, the lowest number first; raises ``TooManyError`` after `BUDGET`."""
+    for seen, chosen in enumerate(_colexicographic(ids, size)):
+        if seen >= BUDGET:
+            raise TooManyError
         yield mask_of(chosen)
 
 

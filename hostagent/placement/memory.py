@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from hostagent.placement.masks import FEW, Hints, TooMany, bits, fewest, mask_of, subsets
-from hostagent.placement.merge import Best, Panic
+from hostagent.placement.masks import FEW, Hints, TooManyError, bits, fewest, mask_of, subsets
+from hostagent.placement.merge import Best, PanicError
 
 MEMORY = "memory"
 
@@ -16,7 +16,7 @@ class Block(NamedTuple):
     size: int
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Allocation fails; the text says why."""
 
 
@@ -43,7 +43,7 @@ class Memory:
         """One list for each resource, all of the same sets of nodes."""
         for resource in wanted:
             if any(resource not in node.allocatable for node in self.nodes.values()):
-                raise Panic
+                raise PanicError
         if not self._any_fits(wanted):
             return []  # the manager then leaves the resource out, which counts as no preference
         width = self._width(wanted)
@@ -56,16 +56,16 @@ class Memory:
         if len(self.ids) <= FEW:
             return any(self.fits(mask, wanted) for mask in subsets(self.ids))
         if any(node.assignments for node in self.nodes.values()):
-            raise TooMany
+            raise TooManyError
         return bool(wanted) and all(sum(node.free[one] for node in self.nodes.values()) >= need for one, need in wanted.items())
 
     def _hints(self, resource: str, wanted: dict[str, int], holders: int, width: int) -> Hints:
         free = None if self.reusable else {number: node.free[resource] for number, node in self.nodes.items()}
-        return Hints(resource, self.ids, holders, lambda mask: self.fits(mask, wanted), width, free=free, need=wanted[resource])
+        return Hints(resource, self.ids, holders, lambda mask: self.fits(mask, wanted), width).holding(free, wanted[resource])
 
     def _fitting(self, wanted: dict[str, int]) -> list[int]:
         if len(self.ids) > FEW:
-            raise TooMany
+            raise TooManyError
         return [mask for mask in subsets(self.ids) if self.fits(mask, wanted)]
 
     def _width(self, wanted: dict[str, int]) -> int:
@@ -75,7 +75,7 @@ class Memory:
         if len(wanted) == 1:
             ((resource, need),) = wanted.items()
             return fewest({number: node.allocatable[resource] for number, node in self.nodes.items()}, need, len(self.ids))
-        raise TooMany
+        raise TooManyError
 
     def _allows(self, mask: int, wanted: dict[str, int]) -> bool:
         members = [self.nodes[number] for number in bits(mask)]
@@ -110,43 +110,43 @@ class Memory:
         width = self._width(wanted)
         masks = [mask for mask in self._fitting(wanted) if mask & within == within]
         if not masks:
-            raise Refused("no NUMA nodes have enough memory together")
+            raise RefusedError("no NUMA nodes have enough memory together")
         best = min(masks, key=lambda mask: (mask.bit_count() != width, mask.bit_count(), mask))
         return best, best.bit_count() == width
 
-    def allocate(self, pod: int, container: str, wanted: dict[str, int], hint: Best, earlier: list[str], *, init: bool) -> None:
-        """Gives a Guaranteed container its memory; raises `Refused`. `earlier` are the pod's init containers before this one."""
+    def allocate(self, owner: tuple[int, str], wanted: dict[str, int], hint: Best, earlier: list[str], *, init: bool) -> None:
+        """Gives a Guaranteed container its memory; raises `RefusedError`. `earlier` are the pod's init containers before this one."""
         if any(one not in node.allocatable for one in wanted for node in self.nodes.values()):
-            raise Panic
+            raise PanicError
         mask = self._mask(wanted, hint)
         numbers = bits(mask)
         if self.violates(numbers):
-            raise Refused("its NUMA nodes already give memory to pods on other sets of nodes")
+            raise RefusedError("its NUMA nodes already give memory to pods on other sets of nodes")
         blocks = [Block(one, numbers, size) for one, size in wanted.items()]
         for block in blocks:
             self._take(numbers, block.resource, max(0, block.size - self.reusable.get((mask, block.resource), 0)))
         self._note_reusable(mask, blocks, init=init)
-        self.blocks[pod, container] = blocks
+        self.blocks[owner] = blocks
         for block in blocks:
-            self._shrink(pod, earlier, block)
+            self._shrink(owner[0], earlier, block)
 
     def _mask(self, wanted: dict[str, int], hint: Best) -> int:
         mask, preferred = hint.mask, hint.preferred
         if mask is None:
             if not wanted:
-                raise Refused("it asks for no memory")
+                raise RefusedError("it asks for no memory")
             mask, is_best = self._best(wanted, 0) if MEMORY in wanted else (None, False)
             if mask is None:
-                raise Panic
+                raise PanicError
             if not is_best and preferred:
-                raise Refused("no preferred set of NUMA nodes has enough memory")
+                raise RefusedError("no preferred set of NUMA nodes has enough memory")
             preferred = is_best
         if not all(sum(self.nodes[number].free[one] for number in bits(mask)) >= need for one, need in wanted.items()):
             if MEMORY not in wanted:
-                raise Refused("no NUMA nodes have enough memory together")
+                raise RefusedError("no NUMA nodes have enough memory together")
             mask, is_best = self._best(wanted, mask)
             if not is_best and preferred:
-                raise Refused("no preferred set of NUMA nodes has enough memory")
+                raise RefusedError("no preferred set of NUMA nodes has enough memory")
         return mask
 
     def _take(self, numbers: tuple[int, ...], resource: str, size: int) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostagent.placement.masks import FEW, Hints, NoHints, TooMany, bits, choose, mask_of
+from hostagent.placement.masks import FEW, Hints, NoHints, TooManyError, bits, choose, mask_of
+from hostagent.placement.walk import walk
 
 
 class Policy(NamedTuple):
@@ -23,15 +24,18 @@ class Best(NamedTuple):
     hinted: bool
 
 
-class Panic(Exception):
+class PanicError(Exception):
     """The kubelet would crash here."""
 
 
 def merge(policy: Policy, hints: list[Hints]) -> Best | None:
-    """The merged hint, or None where the policy rejects. Raises ``TooMany`` and ``Panic``."""
+    """The merged hint, or None where the policy rejects. Raises ``TooManyError`` and ``PanicError``."""
     default = mask_of(policy.ids)
     if not hints:
         return Best(None if policy.name == "single-numa-node" else default, True, False)
+    if policy.closest and any(number >= len(policy.distances[number]) for number in policy.ids):
+        mask, preferred = walk(hints, default, lambda mask: distance(policy, mask))
+        return Best(mask, preferred, True) if preferred or policy.name == "best-effort" else None
     found = None if any(isinstance(one, NoHints) for one in hints) else _preferred(policy, hints)
     if found is not None:
         alone = policy.name == "single-numa-node" and found == default
@@ -45,12 +49,12 @@ def _preferred(policy: Policy, hints: list[Hints]) -> int | None:
     """The best set that every resource prefers."""
     if policy.name == "single-numa-node":
         return next((1 << number for number in policy.ids if _all_prefer(hints, 1 << number)), None)
-    fixed = {one.width for one in hints if not one.has_own_preference}
+    fixed = {one.width for one in hints if not one.own_preference}
     if len(fixed) > 1:
         return None
     holders = mask_of(policy.ids)
     for one in hints:
-        holders &= one.universe if one.has_own_preference else one.holders
+        holders &= one.universe if one.own_preference else one.holders
     candidates = bits(holders)
     for size in sorted(fixed) or range(1, len(candidates) + 1):
         if not all(one.may_fit(candidates, size) for one in hints):
@@ -82,7 +86,7 @@ def distance(policy: Policy, mask: int) -> int:
     try:
         return sum(policy.distances[one][other] for one in members for other in members)
     except (IndexError, KeyError) as error:
-        raise Panic from error
+        raise PanicError from error
 
 
 def _compromise(policy: Policy, hints: list[Hints], default: int) -> int:
@@ -91,7 +95,7 @@ def _compromise(policy: Policy, hints: list[Hints], default: int) -> int:
     wanted = 0
     for one in hints:
         if len(policy.ids) > FEW:
-            raise TooMany
+            raise TooManyError
         masks = one.all()
         wanted = max(wanted, min(mask.bit_count() for mask in masks))
         reached = {mask & other for mask in masks for other in reached}

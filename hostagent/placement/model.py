@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostagent.facts.unread import UnreadError, need
+from hostagent.facts.unread import need
+from hostagent.placement.cpuhints import aligned, cpu_hints
 from hostagent.placement.cpus import take
 from hostagent.placement.devices import Pool
 from hostagent.placement.machine import Capacity, Cpus, memory_of, policy_of, pools_of
-from hostagent.placement.masks import Hints, NoHints
-from hostagent.placement.memory import MEMORY, Refused
+from hostagent.placement.masks import Hints
+from hostagent.placement.memory import MEMORY, RefusedError
 from hostagent.placement.merge import Best, merge
 from hostagent.placement.node import Node
 from hostagent.placement.pods import Container, Pod, is_guaranteed, total
@@ -28,7 +29,7 @@ class Answer(NamedTuple):
     hints: tuple[Hints, ...] = ()  # of the container that was rejected
 
 
-class _Rejected(Exception):
+class _RejectedError(Exception):
     def __init__(self, reason: str, why: str, hints: tuple[Hints, ...] = ()) -> None:
         super().__init__(why)
         self.reason = reason
@@ -36,23 +37,20 @@ class _Rejected(Exception):
         self.hints = hints
 
 
-class _Given(NamedTuple):
-    """What a pod has been given, so that it can be taken back."""
+class _Visit(NamedTuple):
+    """One pod's way through admission: what it has been given, and what its init containers had and the next ones may take."""
 
+    pod: Pod
+    exclusive: bool  # its containers may have CPUs and memory for themselves
     devices: list[tuple[Pool, set[int]]]
     cpus: set[int]
     memory: list[str]
-
-
-class _Reusable(NamedTuple):
-    """What init containers had and the pod's next containers may take."""
-
-    devices: dict[str, set[int]]
-    cpus: set[int]
+    reusable_devices: dict[str, set[int]]
+    reusable_cpus: set[int]
 
 
 class Model:
-    """One kubelet. Raises ``UnreadError`` for what it needs and is not known; ``TooMany`` and ``Panic`` from `admit`."""
+    """One kubelet. Raises ``UnreadError`` for what it needs and is not known; ``TooManyError`` and ``PanicError`` from `admit`."""
 
     def __init__(self, node: Node, chosen: Settings) -> None:
         self.chosen = chosen
@@ -66,31 +64,27 @@ class Model:
     def admit(self, pod: Pod) -> Answer:
         """Gives the pod what it asks for, or nothing."""
         self.number += 1
-        given = _Given([], set(), [])
+        visit = _Visit(pod, is_guaranteed(pod) and not pod.has_own_resources, [], set(), [], {}, set())
         try:
-            best = self._topology(pod, given)
+            best = self._topology(visit)
             self._predicate(pod)
-        except _Rejected as rejected:
-            self._take_back(given)
+        except _RejectedError as rejected:
+            self._take_back(visit)
             return Answer(False, rejected.reason, rejected.why, (), rejected.hints)
         self._count(pod)
         return Answer(True, best=tuple(best.items()))
 
     # the topology manager
 
-    def _topology(self, pod: Pod, given: _Given) -> dict[str, Best]:
-        reusable = _Reusable({}, set())
+    def _topology(self, visit: _Visit) -> dict[str, Best]:
         if self.memory is not None:
             self.memory.reusable = {}
-        exclusive = is_guaranteed(pod) and not pod.has_own_resources
         chosen: dict[str, Best] = {}
-        whole = self._merged(self._pod_hints(pod, exclusive=exclusive)) if self._scope == "pod" else None
-        for one in pod.in_order:
-            best = whole or _NOWHERE
-            if self._scope == "container":
-                best = self._merged(self._hints(one, reusable, exclusive=exclusive))
+        whole = self._merged(self._pod_hints(visit)) if self._scope == "pod" else _NOWHERE
+        for one in visit.pod.in_order:
+            best = self._merged(self._hints(one, visit)) if self._scope == "container" else whole
             chosen[one.name] = best
-            self._allocate(pod, one, best, given, reusable, exclusive=exclusive)
+            self._allocate(one, best, visit)
         return chosen
 
     @property
@@ -100,106 +94,91 @@ class Model:
     def _merged(self, hints: list[Hints]) -> Best:
         best = merge(self.policy, hints)
         if best is None:
-            raise _Rejected(AFFINITY, "", tuple(hints))
+            raise _RejectedError(AFFINITY, "", tuple(hints))
         return best
 
-    def _hints(self, one: Container, reusable: _Reusable, *, exclusive: bool) -> list[Hints]:
-        hints = [
-            pool.hints(self.policy.ids, wanted, reusable.devices.get(name, set()))
-            for name, wanted in one.limits.items()
-            if (pool := self.pools.get(name)) is not None
-        ]
-        if exclusive:
-            hints.append(self._cpu_hints(_whole_cpus(one), reusable.cpus))
-            if self.memory is not None:
-                hints += self.memory.hints(memory_wanted(one))
+    def _hints(self, one: Container, visit: _Visit) -> list[Hints]:
+        pools = ((self.pools.get(name), name, wanted) for name, wanted in one.limits.items())
+        hints = [pool.hints(self.policy.ids, wanted, visit.reusable_devices.get(name, set())) for pool, name, wanted in pools if pool]
+        if visit.exclusive:
+            hints.append(self._cpu_hints(whole_cpus(one), visit.reusable_cpus))
+            hints += self.memory.hints(memory_wanted(one)) if self.memory is not None else []
         return [hint for hint in hints if hint is not None]
 
-    def _pod_hints(self, pod: Pod, *, exclusive: bool) -> list[Hints]:
-        hints = [
-            pool.hints(self.policy.ids, wanted, set())
-            for name, wanted in total(pod, limits=True).items()
-            if (pool := self.pools.get(name)) is not None
-        ]
-        if exclusive:
-            hints.append(self._cpu_hints(together(pod, lambda one: {"cpu": _whole_cpus(one)}).get("cpu", 0), set()))
-            if self.memory is not None:
-                hints += self.memory.hints(together(pod, memory_wanted))
+    def _pod_hints(self, visit: _Visit) -> list[Hints]:
+        pools = ((self.pools.get(name), wanted) for name, wanted in total(visit.pod, limits=True).items())
+        hints = [pool.hints(self.policy.ids, wanted, set()) for pool, wanted in pools if pool]
+        if visit.exclusive:
+            hints.append(self._cpu_hints(together(visit.pod, lambda one: {"cpu": whole_cpus(one)}).get("cpu", 0), set()))
+            hints += self.memory.hints(together(visit.pod, memory_wanted)) if self.memory is not None else []
         return [hint for hint in hints if hint is not None]
 
     def _cpu_hints(self, wanted: int, reusable: set[int]) -> Hints | None:
-        if self.cpus is None or wanted == 0:
-            return None
-        return cpu_hints(self.cpus, wanted, reusable)
+        return None if self.cpus is None or wanted == 0 else cpu_hints(self.cpus, wanted, reusable)
 
     # allocation
 
-    def _allocate(self, pod: Pod, one: Container, best: Best, given: _Given, reusable: _Reusable, *, exclusive: bool) -> None:
+    def _allocate(self, one: Container, best: Best, visit: _Visit) -> None:
         try:
-            self._allocate_devices(one, best, given, reusable)
-            if exclusive:
-                self._allocate_cpus(one, best, given, reusable)
-                self._allocate_memory(pod, one, best, given)
-        except Refused as refused:
-            raise _Rejected(UNEXPECTED, str(refused)) from refused
+            self._allocate_devices(one, best, visit)
+            if visit.exclusive:
+                self._allocate_cpus(one, best, visit)
+                self._allocate_memory(one, best, visit)
+        except RefusedError as refused:
+            raise _RejectedError(UNEXPECTED, str(refused)) from refused
 
-    def _allocate_devices(self, one: Container, best: Best, given: _Given, reusable: _Reusable) -> None:
-        got: set[tuple[str, int]] = set()
+    def _allocate_devices(self, one: Container, best: Best, visit: _Visit) -> None:
+        got: dict[str, set[int]] = {}
         for name, wanted in one.limits.items():
             pool = self.pools.get(name)
-            if pool is None:
-                continue
-            taken = pool.allocate(wanted, reusable.devices.get(name, set()), best)
-            given.devices.append((pool, taken))
-            got |= {(name, place) for place in taken}
-        for name, place in got:
-            again = reusable.devices.setdefault(name, set())
+            if pool is not None:
+                got[name] = pool.allocate(wanted, visit.reusable_devices.get(name, set()), best)
+                visit.devices.append((pool, got[name]))
+        for name, places in got.items():
+            again = visit.reusable_devices.setdefault(name, set())
             if one.kind == "init":
-                again.add(place)
+                again |= places
             else:
-                again.discard(place)
+                again -= places
 
-    def _allocate_cpus(self, one: Container, best: Best, given: _Given, reusable: _Reusable) -> None:
-        wanted = _whole_cpus(one)
+    def _allocate_cpus(self, one: Container, best: Best, visit: _Visit) -> None:
+        wanted = whole_cpus(one)
         cpus = self.cpus
         if cpus is None or wanted == 0:
             return
         if cpus.options.full_pcpus_only:
-            if wanted % cpus.topology.per_core:
-                raise _Rejected(SMT, f"{wanted} CPUs are no multiple of the {cpus.topology.per_core} threads of a core")
-            if wanted > cpus.whole_cores:
-                raise _Rejected(SMT, f"{wanted} CPUs are asked for and whole cores with {cpus.whole_cores} CPUs are free")
-        available = cpus.available | reusable.cpus
+            _check_cores(cpus, wanted)
+        available = cpus.available | visit.reusable_cpus
         got: set[int] = set()
         if best.mask is not None:
-            aligned = _aligned(cpus, best.mask, available)
-            got = take(cpus.topology, aligned, min(wanted, len(aligned)), cpus.options) or set()
+            near = aligned(cpus, best.mask, available)
+            got = take(cpus.topology, near, min(wanted, len(near)), cpus.options) or set()
         rest = take(cpus.topology, available - got, wanted - len(got), cpus.options)
         if rest is None:
-            raise Refused(f"{wanted} CPUs are asked for and {len(available)} are free for containers alone")
+            raise RefusedError(f"{wanted} CPUs are asked for and {len(available)} are free for containers alone")
         got |= rest
-        given.cpus.update(got & cpus.shared)
+        visit.cpus.update(got)
         cpus.shared -= got
         if one.kind == "init":
-            reusable.cpus.update(got)
+            visit.reusable_cpus.update(got)
         else:
-            reusable.cpus.difference_update(got)
+            visit.reusable_cpus.difference_update(got)
 
-    def _allocate_memory(self, pod: Pod, one: Container, best: Best, given: _Given) -> None:
+    def _allocate_memory(self, one: Container, best: Best, visit: _Visit) -> None:
         if self.memory is None:
             return
-        order = pod.in_order
+        order = visit.pod.in_order
         earlier = [before.name for before in order[: order.index(one)] if before.kind == "init"]
-        given.memory.append(one.name)
-        self.memory.allocate(self.number, one.name, memory_wanted(one), best, earlier, init=one.kind == "init")
+        visit.memory.append(one.name)
+        self.memory.allocate((self.number, one.name), memory_wanted(one), best, earlier, init=one.kind == "init")
 
-    def _take_back(self, given: _Given) -> None:
-        for pool, taken in given.devices:
+    def _take_back(self, visit: _Visit) -> None:
+        for pool, taken in visit.devices:
             pool.taken -= taken
         if self.cpus is not None:
-            self.cpus.shared |= given.cpus
+            self.cpus.shared |= visit.cpus
         if self.memory is not None:
-            for name in given.memory:
+            for name in visit.memory:
                 self.memory.release(self.number, name)
 
     # the predicate
@@ -213,7 +192,7 @@ class Model:
                 most = max(need(allocatable), len(pool.taken) if pool is not None else 0)
                 used = self.capacity.requested.get(name, 0)
                 if size > most - used:
-                    raise _Rejected(f"OutOf{name}", f"{name}|{size}|{used}|{most}")
+                    raise _RejectedError(f"OutOf{name}", f"{name}|{size}|{used}|{most}")
 
     def _known(self, wanted: dict[str, int]) -> dict[str, int]:
         """Without extended resources that this node does not have: the kubelet takes them for those of the cluster."""
@@ -227,7 +206,7 @@ class Model:
             requested[name] = requested.get(name, 0) + size
 
 
-def _whole_cpus(one: Container) -> int:
+def whole_cpus(one: Container) -> int:
     """CPUs that a Guaranteed container gets for itself: none where it asks for a fraction."""
     wanted = one.requests.get("cpu", 0)
     return wanted // 1000 if wanted % 1000 == 0 else 0
@@ -253,51 +232,9 @@ def together(pod: Pod, wants: Callable[[Container], dict[str, int]]) -> dict[str
     return {name: max(size + sidecars.get(name, 0), first.get(name, 0)) for name, size in apps.items()}
 
 
-def cpu_hints(cpus: Cpus, wanted: int, reusable: set[int]) -> Hints:
-    """Sets of nodes with enough free CPUs; preferred are those as small as all CPUs of the machine allow."""
-    places, nodes = cpus.topology.places, cpus.topology.nodes
-    free = dict.fromkeys(nodes, 0)
-    for cpu in cpus.available:
-        free[places[cpu].node] += 1
-    again = {places[cpu].node for cpu in reusable}
-    extra = len(reusable - cpus.available) + len(reusable & cpus.available)
-
-    def fits(mask: int) -> bool:
-        if any(not mask >> node & 1 for node in again):
-            return False
-        return extra + sum(count for node, count in free.items() if mask >> node & 1) >= wanted
-
-    whole = sum(1 << node for node in nodes)
-    if not fits(whole):
-        return NoHints("cpu")
-    sizes = {node: len(cpus.topology.in_node[node]) for node in nodes}
-    width = _fewest(sizes, wanted)
-    prefers = _socket_preference(cpus, width) if cpus.options.align_by_socket else None
-    return Hints("cpu", nodes, whole, fits, width, prefers, None if reusable else free, wanted)
-
-
-def _fewest(sizes: dict[int, int], wanted: int) -> int:
-    from hostagent.placement.masks import fewest
-
-    return fewest(sizes, wanted, len(sizes))
-
-
-def _socket_preference(cpus: Cpus, width: int) -> Callable[[int], bool] | None:
-    """align-by-socket: a set that spans as few sockets as its nodes need is preferred, whatever its size."""
-    per_socket = len(cpus.topology.nodes) // cpus.topology.sockets if cpus.topology.sockets else 0
-    if per_socket == 0:
-        return None
-    fewest_sockets = -(-width // per_socket)
-    sockets = cpus.topology.node_sockets
-    return lambda mask: len({one for node, found in sockets.items() if mask >> node & 1 for one in found}) == fewest_sockets
-
-
-def _aligned(cpus: Cpus, mask: int, available: set[int]) -> set[int]:
-    topology = cpus.topology
-    if cpus.options.align_by_socket:
-        sockets = {one for node, found in topology.node_sockets.items() if mask >> node & 1 for one in found}
-        return {cpu for cpu in available if topology.places[cpu].socket in sockets}
-    return {cpu for cpu in available if mask >> topology.places[cpu].node & 1}
-
-
-__all__ = ["AFFINITY", "Answer", "Model", "UnreadError"]
+def _check_cores(cpus: Cpus, wanted: int) -> None:
+    """full-pcpus-only: whole cores alone."""
+    if wanted % cpus.topology.per_core:
+        raise _RejectedError(SMT, f"{wanted} CPUs are no multiple of the {cpus.topology.per_core} threads of a core")
+    if wanted > cpus.whole_cores:
+        raise _RejectedError(SMT, f"{wanted} CPUs are asked for and whole cores with {cpus.whole_cores} CPUs are free")

@@ -3,13 +3,13 @@
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.placement.answers import Fix, Placed
 from hostagent.placement.fixes import fix_of
-from hostagent.placement.masks import TooMany, bits
-from hostagent.placement.merge import Panic
+from hostagent.placement.masks import TooManyError, bits
+from hostagent.placement.merge import PanicError
 from hostagent.placement.messages import asked_of, of_rejection
 from hostagent.placement.model import Answer, Model
 from hostagent.placement.node import Node
 from hostagent.placement.pods import Pod
-from hostagent.placement.resolve import Unplaced, resolved
+from hostagent.placement.resolve import UnplacedError, resolved
 from hostagent.placement.settings import Settings, refusal, settings
 
 NOT_STARTING, PANIC = "KubeletNotStarting", "KubeletPanic"
@@ -55,13 +55,13 @@ def _place(node: Node, model: Model, pod: Pod) -> Placed:
     try:
         asked = resolved(node, pod)
         answer = model.admit(asked)
-    except Unplaced as unplaced:
+    except UnplacedError as unplaced:
         return _answer(node, pod, admitted=False, message=_sentence(str(unplaced)))
     except UnreadError as unread:
         return _unknown(node, pod, unread.unread)
-    except TooMany:
+    except TooManyError:
         return _unknown(node, pod, _TOO_MANY)
-    except Panic:
+    except PanicError:
         return _answer(node, pod, admitted=False, reason=PANIC, message="The kubelet crashes when it places this pod.")
     if not answer.admitted:
         return _answer(

@@ -6,10 +6,9 @@ from math import ceil
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,3})", re.ASCII)
 _SCALE = {
-    "n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "": Decimal(1),
-    "k": Decimal(10) ** 3, "M": Decimal(10) ** 6, "G": Decimal(10) ** 9, "T": Decimal(10) ** 12, "P": Decimal(10) ** 15, "E": Decimal(10) ** 18,
-    "Ki": Decimal(2) ** 10, "Mi": Decimal(2) ** 20, "Gi": Decimal(2) ** 30, "Ti": Decimal(2) ** 40, "Pi": Decimal(2) ** 50, "Ei": Decimal(2) ** 60,
-}  # fmt: skip
+    **{unit: Decimal(10) ** power for unit, power in zip(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), range(-9, 19, 3), strict=True)},
+    **{f"{unit}i": Decimal(2) ** power for unit, power in zip("KMGTPE", range(10, 70, 10), strict=True)},
+}
 _MOST = (1 << 63) - 1
 
 

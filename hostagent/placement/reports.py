@@ -177,7 +177,8 @@ def _device(row: Mapping[str, Any]) -> Device:
 
 
 def _block(row: Mapping[str, Any]) -> MemoryBlock:
-    sizes = (_is_number(row[key]) for key in ("allocatable", "free"))
+    allocatable, free = _is_number(row["allocatable"]), _is_number(row["free"])
+    group = tuple(_is_number(one) for one in row.get("group", ()))
     return MemoryBlock(
-        _is_number(row["numa_node"]), _is_text(row["resource"]), *sizes, tuple(_is_number(one) for one in row.get("group", ()))
+        _is_number(row["numa_node"]), _is_text(row["resource"]), _is_number(row["allocatable"]), _is_number(row["free"]), group
     )

@@ -1,5 +1,7 @@
 """Words of a shape that only the node can fill: all GPUs, its one NIC resource."""
 
+from collections.abc import Mapping
+
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.placement.node import GPU_RESOURCE, Node, is_gpu_resource
 from hostagent.placement.pods import Container, Pod
@@ -10,7 +12,7 @@ _NIC_DOMAINS = ("rdma/", "mellanox.com/", "openshift.io/", "vpc.amazonaws.com/ef
 _NIC_WORDS = ("rdma", "hca", "sriov", "mlnx", "mlx", "roce", "infiniband", "_vf", "nic")
 
 
-class Unplaced(Exception):
+class UnplacedError(Exception):
     """The pod asks for what no plug-in offers here: the scheduler never sends it to this node."""
 
 
@@ -26,13 +28,13 @@ def is_nic_resource(name: str) -> bool:
 
 
 def resolved(node: Node, pod: Pod) -> Pod:
-    """The pod with full resource names. Raises `Unplaced` and ``UnreadError``."""
+    """The pod with full resource names. Raises `UnplacedError` and ``UnreadError``."""
     containers = tuple(_container(node, one) for one in pod.containers)
     names = {name for one in containers for name, size in one.limits.items() if size and "/" in name}
     registered = {device.resource for device in need(node.devices)}
     missing = sorted(names - registered)
     if missing:
-        raise Unplaced(f"no device plug-in has registered {missing[0]} here: the scheduler sends no such pod to this node")
+        raise UnplacedError(f"no device plug-in has registered {missing[0]} here: the scheduler sends no such pod to this node")
     return pod._replace(containers=containers)
 
 
@@ -42,9 +44,9 @@ def _container(node: Node, one: Container) -> Container:
     return one._replace(requests=_filled(node, one.requests), limits=_filled(node, one.limits))
 
 
-def _filled(node: Node, wanted: "dict[str, int] | object") -> dict[str, int]:
+def _filled(node: Node, wanted: Mapping[str, int]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for name, size in dict(wanted).items():  # type: ignore[call-overload]
+    for name, size in wanted.items():
         if name == GPUS:
             resource, count = _gpus(node, size)
             found[resource] = count
@@ -59,7 +61,7 @@ def _filled(node: Node, wanted: "dict[str, int] | object") -> dict[str, int]:
 def _gpus(node: Node, size: int) -> tuple[str, int]:
     names = sorted({device.resource for device in need(node.devices) if is_gpu_resource(device.resource)})
     if not names:
-        raise Unplaced("no GPU is registered here, and none on PCI could be")
+        raise UnplacedError("no GPU is registered here, and none on PCI could be")
     resource = GPU_RESOURCE if GPU_RESOURCE in names else names[0]
     if resource != GPU_RESOURCE and len(names) > 1:
         raise UnreadError(Unread("error", f"several GPU resources are registered ({', '.join(names[:4])}): give one by its full name"))
@@ -69,7 +71,7 @@ def _gpus(node: Node, size: int) -> tuple[str, int]:
 def _nic(node: Node) -> str:
     names = sorted({device.resource for device in need(node.devices) if is_nic_resource(device.resource)})
     if not names:
-        raise Unplaced("no device plug-in has registered a NIC resource here")
+        raise UnplacedError("no device plug-in has registered a NIC resource here")
     if len(names) > 1:
         raise UnreadError(Unread("error", f"several NIC resources are registered ({', '.join(names[:4])}): give one by its full name"))
     return names[0]

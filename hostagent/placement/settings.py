@@ -109,6 +109,12 @@ def refusal(chosen: Settings, node: Node) -> str:
             return "the static CPU manager needs reserved CPUs"
         if ceil(chosen.reserved_milli / 1000) > sum(len(one.cpus) for one in node.numa):
             return "more CPUs are reserved than there are"
+        if chosen.options.distribute_cpus_across_cores and (
+            chosen.options.full_pcpus_only or chosen.options.distribute_cpus_across_numa or chosen.options.prefer_align_cpus_by_uncorecache
+        ):
+            return "distribute-cpus-across-cores does not go with the other options that were given"
+        if chosen.options.distribute_cpus_across_numa and chosen.options.prefer_align_cpus_by_uncorecache:
+            return "distribute-cpus-across-numa does not go with prefer-align-cpus-by-uncorecache"
         if chosen.options.align_by_socket:
             return _refuses_align_by_socket(chosen, node)
     if chosen.static_memory:
