@@ -179,6 +179,4 @@ def _device(row: Mapping[str, Any]) -> Device:
 def _block(row: Mapping[str, Any]) -> MemoryBlock:
     allocatable, free = _is_number(row["allocatable"]), _is_number(row["free"])
     group = tuple(_is_number(one) for one in row.get("group", ()))
-    return MemoryBlock(
-        _is_number(row["numa_node"]), _is_text(row["resource"]), _is_number(row["allocatable"]), _is_number(row["free"]), group
-    )
+    return MemoryBlock(_is_number(row["numa_node"]), _is_text(row["resource"]), allocatable, free, group)
