@@ -210,6 +210,13 @@ DESCRIPTIONS: Mapping[str, str] = {
     "facts.topology.rails.gpu": "The GPU's PCI address.",
     "facts.topology.rails.nics": "The NICs' PCI addresses.",
     "facts.topology.rails.class": "How near they are.",
+    "facts.topology.capacity": "What pods can get here, by the kubelet's rules.",
+    "facts.topology.capacity.max_gpus_single_numa_total": "The GPUs of the NUMA node that has most of them.",
+    "facts.topology.capacity.max_gpus_single_numa_free": "The free GPUs of the NUMA node that has most free ones.",
+    "facts.topology.capacity.max_gpus_restricted_free": "The most GPUs that the policy restricted would give to one pod now.",
+    "facts.topology.capacity.gpus_per_numa": "GPUs, by NUMA node.",
+    "facts.topology.capacity.cpus_per_numa": "CPUs, by NUMA node.",
+    "facts.topology.capacity.nics_per_numa": "NICs, by NUMA node.",
     "cages": "By driver library, what it was not allowed to do while it was asked.",
     "timings_ms": "How long readers and stages took, in milliseconds.",
 }  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 from hostagent.derived.distance import NEAREST_FIRST, classes, rails
 from hostagent.facts.gpu import FabricInfo, Gpu, NvLink
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, NumaNode, PciPlace, Topology
 from hostagent.facts.unread import Unread
@@ -155,3 +156,10 @@ def test_the_report_names_gpus_by_nvml_s_index_and_nics_by_their_rdma_device():
     unindexed = report.write(HostFacts({Topology: host(), Gpu: (gpu(G), gpus[1]), Nic: nics, Platform: METAL}))
     assert [one["name"] for one in unindexed["gpus"]] == ["GPU0", "GPU1"]
     json.dumps(told)
+
+
+def test_the_report_counts_what_lies_on_each_node():
+    given = {Topology: host(), Gpu: (gpu(G, on_pci=True, bound_to="nvidia", vga=False),), Nic: (nic(N, 1),), Platform: METAL}
+    assert report.write(HostFacts(given))["capacity"]["unread"] == "not-recorded"
+    told = report.write(HostFacts({**given, Kubelet: made(Kubelet, state="absent")}))["capacity"]
+    assert (told["cpus_per_numa"], told["nics_per_numa"]) == ({"0": 1, "1": 1}, {"0": 0, "1": 1})
