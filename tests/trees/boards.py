@@ -81,8 +81,9 @@ def hgx_b200(root: Path) -> Tree:
     """Eight B200: PCI shows no NVSwitch, four functions of a ConnectX-7 lead to them, nvlsm runs beside the fabric manager."""
     tree = _board(root, "hgx-b200-11", B200)
     for number, address in enumerate(_BRIDGES):
-        gpus.function(tree, address, 0x15B3, 0x1021, 0x020700, driver="mlx5_core")
+        gpus.function(tree, address, 0x15B3, 0x1021, 0x020700, driver="mlx5_core", place=Place(address, 1, HGX[-1].cpus))
         device = f"/sys/devices/pci{address[:7]}/{address}"
+        tree.directory(f"{device}/infiniband/mlx5_{number}")
         tree.write(f"{device}/vpd", b"\x82\x22\x00Nvidia ConnectX-7 mezz\x90\x10\x00V3\x0dSMDL=SW_MNG\x78")
         tree.link(f"/sys/class/infiniband/mlx5_{number}/device", f"../../..{device.removeprefix('/sys')}")
     system.load(tree, "mlx5_core", "ib_umad")

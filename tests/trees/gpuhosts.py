@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, kubelets, packages, system
+from tests.trees import containers, driver, gpus, kubelets, packages, system, topology
 from tests.trees.claim import BOARD, UNBIND, claims
 from tests.trees.gpus import HGX, Place, Product
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, persist, toolkit, ubuntu
@@ -135,6 +135,7 @@ def dgx_spark(root: Path) -> Tree:
     ubuntu(tree, "spark-71c2")
     driver_of_cuda_repository(tree)
     driver.load_driver(tree)
+    topology.install(tree, (topology.Node(0, "0-19", 0, 119),), governor="performance")
     gpus.install_gpus(tree, GB10, (Place("000f:01:00.0", 0, "0-19"),))
     persist(tree)
     toolkit(tree)

@@ -37,12 +37,13 @@ def restart(kubelet: Kubelet) -> Step:
     unit = kubelet.unit
     if isinstance(unit, Unread) or not unit:
         return Step("restart_service", "Restart the kubelet.")
-    return Step("restart_service", f"Restart {unit}.", shell("systemctl restart {}", unit))
+    return Step("restart_service", f"Restart {'the kubelet' if unit == 'kubelet' else unit}.", shell("systemctl restart {}", unit))
 
 
 def without_state(kubelet: Kubelet, file: str) -> Step:
     """A manager whose policy has changed starts only without the file of the former one, on a node without pods of it."""
     unit = kubelet.unit
-    name = "kubelet" if isinstance(unit, Unread) or not unit else unit
-    command = "" if name != "kubelet" else f"systemctl stop kubelet && rm /var/lib/kubelet/{file} && systemctl start kubelet"
-    return Step("restart_service", f"Drain the node, and start {name} without its {file}.", command)
+    if isinstance(unit, Unread) or unit != "kubelet":
+        return Step("restart_service", f"Drain the node, remove the kubelet's {file}, and restart it.")
+    command = shell("systemctl stop kubelet && rm {} && systemctl start kubelet", f"/var/lib/kubelet/{file}")
+    return Step("restart_service", f"Drain the node, and start the kubelet without its {file}.", command)

@@ -1,19 +1,23 @@
 """The profile's shapes of pods, judged by the kubelet's own rules on this host as it is without its pods."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from hostagent.check import Finding, Severity, Step, fail, need, shell, skip
+from hostagent.derived.words import counted
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 from hostagent.facts.unread import Unread
-from hostagent.placement.answers import Fix, Placed
 from hostagent.profile import PodPolicy
 
 from ._host import is_stopped, restart, skip_without, started_before_its_files, without_state
 
+if TYPE_CHECKING:
+    from hostagent.placement.answers import Fix, Placed
+
 _STEP_CHARS = 90
-_CODES = {"KubeletNotStarting": "not-starting", "KubeletPanic": "panics"}
+_CODES = {"": "not-offered", "KubeletNotStarting": "not-starting", "KubeletPanic": "panics"}
 #: The manager whose policy has changed, and the file of the former one.
 _STATE_FILES = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
 
@@ -28,11 +32,12 @@ def refused(
     placed = _placed(shape, kubelet, topology, gpus)
     if need(placed.admitted):
         return
-    what = f"a pod of the shape {name} ({shape.text})" if name else f"a pod of {shape.text}"
+    what = f"a pod of the shape {name} ({_words(shape)})" if name else f"a pod with {_words(shape)}"
+    does = f"the kubelet refuses {what}" if placed.reason else f"{what} has no place here"
     yield fail(
-        f"the kubelet refuses {what}: {placed.message or placed.reason}",
+        f"{does}: {placed.message.rstrip('.') or placed.reason}",
         code=_CODES.get(placed.reason, "refused"),
-        found=placed.reason,
+        found=placed.reason or "not offered",
         wanted="admitted",
         evidence=_rules(placed),
         remedy=_steps(placed.fix, shape, kubelet),
@@ -41,13 +46,24 @@ def refused(
     )
 
 
-def _placed(shape: PodPolicy, kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> Placed:
+def _words(shape: PodPolicy) -> str:
+    """The shape as people say it: all GPUs, 96 CPUs, 200Gi of memory."""
+    asked = (("CPUs", shape.cpus), ("of memory", shape.memory), ("NICs", shape.nics))
+    gpus = counted(shape.gpus, "GPU") if shape.gpus else "all GPUs"
+    return ", ".join((gpus, *(f"{value} {noun}" for noun, value in asked if str(value) != "0")))
+
+
+def _placed(shape: PodPolicy, kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "Placed":
     from hostagent.placement import emptied, node_of, parse_shape, place  # a host without a kubelet pays nothing for it
+    from hostagent.placement.node import is_gpu_resource
 
-    return place(emptied(node_of(topology, gpus, kubelet)), (parse_shape(shape.text),))[0]
+    node = emptied(node_of(topology, gpus, kubelet))
+    if node.state != "rejected" and not any(is_gpu_resource(one.resource) for one in need(node.devices)):
+        skip("containers get no GPU of this host by a device plug-in")
+    return place(node, (parse_shape(shape.text),))[0]
 
 
-def _rules(placed: Placed) -> tuple[str, ...]:
+def _rules(placed: "Placed") -> tuple[str, ...]:
     named = (("topologyManagerPolicy", placed.policy), ("topologyManagerScope", placed.scope))
     return tuple(f"{key}: {value}" for key, value in named if not isinstance(value, Unread))
 
@@ -65,7 +81,7 @@ def _weight(kubelet: Kubelet) -> "Severity | None":
 def _steps(fix: "Fix | None", shape: PodPolicy, kubelet: Kubelet) -> tuple[Step, ...]:
     ask = shell("hostagent topology --pod {}", shape.text)
     if fix is None:
-        return (Step("configure", "No smaller change than another shape of the pod lets it in: see what fits.", ask),)
+        return (Step("configure", "Declare a shape that fits: no change of the kubelet's configuration lets this one in.", ask),)
     fields = [field for field, _ in fix.configuration]
     steps = [Step("configure", _said(fix), ask)]
     steps += [without_state(kubelet, _STATE_FILES[field]) for field in fields if field in _STATE_FILES]
@@ -74,7 +90,7 @@ def _steps(fix: "Fix | None", shape: PodPolicy, kubelet: Kubelet) -> tuple[Step,
     return tuple(steps)
 
 
-def _said(fix: Fix) -> str:
+def _said(fix: "Fix") -> str:
     """The change in words, where they are few."""
     parts = [f"{field} to {_value(value)}" for field, value in fix.configuration]
     asks = [f"{amount / 1000:g} CPUs" if name == "cpu" else f"{amount} {name}" for name, amount in fix.pod]

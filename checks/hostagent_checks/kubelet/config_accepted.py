@@ -1,13 +1,14 @@
 """The kubelet refuses its configuration: at its next start, or already now, it does not run and this host takes no pod.
 
 A kubelet reads its file, its drop-ins and its flags once, as it starts. It ends with an error for an unknown or misspelt field,
-for a feature gate that its version no longer has, for a policy or an option that it does not know, for reservations that do not
-add up (reservedMemory against kubeReserved, systemReserved and evictionHard), and, with any topology policy but none, on a
-machine with more NUMA nodes than it allows (8, unless max-allowable-numa-nodes says more: a Grace Hopper or Grace Blackwell host
-has more, because the memory of its GPUs are nodes). It also ends where cpu_manager_state or memory_manager_state is of another
-policy, or of CPUs that are gone: a changed policy needs a drained node and the file removed. A host that has not joined its
-cluster has no file yet, which is no fault of an image. A kubelet that runs goes on with what it read at its start, so there it is
-a warning.
+for a feature gate that its version no longer has, for a policy or an option that it does not know, and for reservations that do
+not add up (reservedMemory against kubeReserved, systemReserved and evictionHard). With any topology policy but none it ends on a
+machine with more NUMA nodes than it allows: 8, unless max-allowable-numa-nodes says more. Grace Hopper and Grace Blackwell hosts
+have more, because the memory of their GPUs are nodes. It also ends where cpu_manager_state or memory_manager_state is of another
+policy, or of CPUs that are gone: a changed policy needs a drained node and the file removed.
+
+A kubelet that runs goes on with what it read at its start: there it is a warning. One that does not run takes no pod: there it is
+critical. A host that has not joined its cluster has no file yet, which is no fault of an image.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
@@ -44,9 +45,10 @@ def config_accepted(kubelet: Kubelet) -> Findings:
     state = need(kubelet.state)
     if state == "absent":
         skip("this host has no kubelet")
+    refused = need(kubelet.refused_state_files)
     if state != "rejected":
         return
-    error, refused = need(kubelet.error), need(kubelet.refused_state_files)
+    error = need(kubelet.error)
     stopped = is_stopped(kubelet)
     when = "refuses its configuration" if stopped else "runs, and would not start again"
     if not refused and _MISSING in error and stopped:

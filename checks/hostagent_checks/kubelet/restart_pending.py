@@ -21,7 +21,7 @@ from ._host import restart, skip_without, started_before_its_files
     because=("kubelet.config_accepted",),
     headline="The kubelet runs with an older configuration than the one on disk",
     remedy=(Step("restart_service", "Restart the kubelet.", "systemctl restart kubelet"),),
-    references=("Kubernetes, Set Kubelet Parameters Via A Configuration File", "Kubernetes, Reconfiguring a kubelet"),
+    references=("Kubernetes, Set Kubelet Parameters Via A Configuration File",),
     confirm=("systemctl show -p ActiveEnterTimestamp kubelet", "ls -lt --full-time /var/lib/kubelet/config.yaml /etc/kubernetes"),
 )
 def restart_pending(kubelet: Kubelet, profile: Profile) -> Findings:

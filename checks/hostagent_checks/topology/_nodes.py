@@ -32,11 +32,6 @@ def skip_passed_on(device: "Gpu | Nic") -> None:
         skip("the device is bound to vfio-pci, for a virtual machine")
 
 
-def skip_virtual_function(nic: Nic) -> None:
-    if need(nic.virtual_of):
-        skip("a virtual function is judged with its card")
-
-
 def skip_without_rdma(nics: tuple[Nic, ...]) -> None:
     """What costs a few percent between nodes is no matter on a host that jobs do not leave."""
     if not any(need(nic.rdma) for nic in nics):

@@ -23,11 +23,12 @@ from ._nodes import ASK_FIRMWARE, ASK_PROVIDER, MACHINE, skip_one_node, skip_pas
     confirm=("cat /sys/bus/pci/devices/<address>/numa_node", "nvidia-smi topo -m"),
 )
 def gpu_numa(gpu: Gpu, topology: Topology, platform: Platform) -> Findings:
+    if need(gpu.numa_node) >= 0:
+        return
     skip_passed_on(gpu)
     skip_one_node(topology)
-    if need(gpu.numa_node) < 0:
-        text = "the GPU's NUMA node is not known"
-        if need(platform.virtual) == MACHINE:
-            yield fail(text, code="machine", found="-1", wanted="a node", remedy=ASK_PROVIDER, at_most="info")
-        else:
-            yield fail(text, code="firmware", found="-1", wanted="a node")
+    text = "the GPU's NUMA node is not known"
+    if need(platform.virtual) == MACHINE:
+        yield fail(text, code="machine", found="-1", wanted="a node", remedy=ASK_PROVIDER, at_most="info")
+    else:
+        yield fail(text, code="firmware", found="-1", wanted="a node")

@@ -8,7 +8,7 @@ from hostagent.check import Findings, check, fail, need, skip
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, Topology
 
-from ._nodes import ASK_FIRMWARE, ASK_PROVIDER, MACHINE, skip_one_node, skip_passed_on, skip_virtual_function
+from ._nodes import ASK_FIRMWARE, ASK_PROVIDER, MACHINE, skip_one_node, skip_passed_on
 
 
 @check(
@@ -22,14 +22,16 @@ from ._nodes import ASK_FIRMWARE, ASK_PROVIDER, MACHINE, skip_one_node, skip_pas
     confirm=("cat /sys/bus/pci/devices/<address>/numa_node",),
 )
 def nic_numa(nic: Nic, topology: Topology, platform: Platform) -> Findings:
-    skip_virtual_function(nic)
+    if need(nic.numa_node) >= 0:
+        return
+    if need(nic.virtual_of):
+        skip("a virtual function is judged with its card")
     skip_passed_on(nic)
     if not need(nic.rdma):
         skip("the NIC has no RDMA device")
     skip_one_node(topology)
-    if need(nic.numa_node) < 0:
-        text = "the card's NUMA node is not known"
-        if need(platform.virtual) == MACHINE:
-            yield fail(text, code="machine", found="-1", wanted="a node", remedy=ASK_PROVIDER, at_most="info")
-        else:
-            yield fail(text, code="firmware", found="-1", wanted="a node")
+    text = "the card's NUMA node is not known"
+    if need(platform.virtual) == MACHINE:
+        yield fail(text, code="machine", found="-1", wanted="a node", remedy=ASK_PROVIDER, at_most="info")
+    else:
+        yield fail(text, code="firmware", found="-1", wanted="a node")

@@ -10,7 +10,7 @@ from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic
 
-from ._nodes import MACHINE, skip_passed_on, skip_virtual_function
+from ._nodes import MACHINE, skip_passed_on
 
 
 @check(
@@ -28,12 +28,11 @@ from ._nodes import MACHINE, skip_passed_on, skip_virtual_function
     confirm=("lspci -vv -s <address> | grep -E 'LnkCap|LnkSta'",),
 )
 def nic_speed(nic: Nic, platform: Platform) -> Findings:
-    skip_virtual_function(nic)
-    skip_passed_on(nic)
     now, most = _gigatransfers(need(nic.link_speed)), _gigatransfers(need(nic.link_speed_max))
     if not now or not most:
         skip("the link reports no speed")
     if now < most:
+        skip_passed_on(nic)
         if need(platform.virtual) == MACHINE:
             skip("the slot belongs to the machine below this virtual one")
         text = f"the link runs at {now:g} GT/s, the card and its slot can do {most:g} GT/s"

@@ -10,7 +10,7 @@ from hostagent.derived.words import counted
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic
 
-from ._nodes import MACHINE, skip_passed_on, skip_virtual_function
+from ._nodes import MACHINE, skip_passed_on
 from ._peers import lanes_of_peers
 
 #: What registers of no or of a dead link read as.
@@ -31,13 +31,12 @@ _NO_WIDTH = (0, 63, 255)
     confirm=("lspci -vv -s <address> | grep -E 'LnkCap|LnkSta'",),
 )
 def nic_width(nic: Nic, nics: tuple[Nic, ...], platform: Platform) -> Findings:
-    skip_virtual_function(nic)
-    skip_passed_on(nic)
     width, most = need(nic.link_width), need(nic.link_width_max)
     if width in _NO_WIDTH or most in _NO_WIDTH:
         skip(f"the link reports no width ({width} of {most})")
     if width >= most:
         return
+    skip_passed_on(nic)
     peers = [lanes for lanes in lanes_of_peers(nic, nics) if lanes not in _NO_WIDTH]
     if any(lanes > width for lanes in peers):
         text = f"the link has {counted(width, 'lane')}, its peers' links have {max(peers)}"

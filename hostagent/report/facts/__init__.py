@@ -8,8 +8,14 @@ from hostagent.report.facts.values import object_schema
 
 #: Name in the report, and the module whose `write` and `schema` make it.
 _PARTS = {
-    "gpus": gpus, "driver": driver, "toolkit": toolkit, "runtimes": runtimes, "kubelet": kubelet, "platform": platform, "topology": topology,
-}  # fmt: skip
+    "gpus": gpus,
+    "driver": driver,
+    "toolkit": toolkit,
+    "runtimes": runtimes,
+    "kubelet": kubelet,
+    "platform": platform,
+    "topology": topology,
+}
 
 
 def report_facts(facts: HostFacts) -> dict[str, Any]:

@@ -6,17 +6,21 @@ from typing import Any
 from hostagent.derived.distance import Distances, classes, rails
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import CpuPackage, Nic, NumaNode, Topology
-from hostagent.facts.unread import Unread, then
+from hostagent.facts.unread import Unread, UnreadError, then
 from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
 from hostagent.typed import plain
 
-_NODE = ("id", "cpus", "memory_bytes", "distances")
+_NODE = ("id", "cpus", "memory_bytes", "distances", "hugepages")
 _PACKAGE = ("id", "cpus")
 _LINK = {"speed": "link_speed", "speed_max": "link_speed_max", "width": "link_width", "width_max": "link_width_max"}
 _DEVICE = ("pci", "numa_node", "local_cpus")
 _NIC = ("netdevs", "rdma")
+_MOST = ("max_gpus_single_numa_total", "max_gpus_single_numa_free", "max_gpus_restricted_free")
+_COUNTED = ("gpus_per_numa", "cpus_per_numa", "nics_per_numa")
+_NUMBER = {"type": "integer"}
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
@@ -33,6 +37,7 @@ def write(facts: HostFacts) -> Any:
         "nics": each(nics, lambda nic: {"name": _nic_name(nic), **_device(nic, hangs), **picked(nic, _NIC)}),
         "distances": {name: _matrix(distances, name) for name in Distances._fields},
         "rails": _rails(distances, nics),
+        "capacity": _capacity(topology, gpus, nics, facts.of(Kubelet)),
     }
 
 
@@ -83,8 +88,28 @@ def _rails(distances: "Distances | Unread", nics: Any) -> Any:
     return each(found, lambda one: {"gpu": one.gpu, "nics": plain(one.nics), "class": plain(one.distance)})
 
 
+def _capacity(*parts: Any) -> Any:
+    """The numbers of `hostagent.placement.capacity`; unread as a whole where the model has too little to begin with."""
+    from hostagent.placement import capacity, node_of  # a millisecond
+
+    for part in parts:
+        if isinstance(part, Unread):
+            return plain(part)
+    topology, gpus, nics, kubelet = parts
+    try:
+        found = capacity(node_of(topology, gpus, kubelet, nics))
+    except UnreadError as error:
+        return plain(error.unread)
+    return {name: _by_node(found[name]) if name in _COUNTED else plain(found[name]) for name in (*_MOST, *_COUNTED)}
+
+
+def _by_node(counts: Any) -> Any:
+    return plain(counts) if isinstance(counts, Unread) else {str(node): count for node, count in counts.items()}
+
+
 def schema() -> dict[str, Any]:
     matrix = or_unread({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": or_unread(_TEXT)}})
+    counts = {"type": "object", "additionalProperties": _NUMBER}
     rail = object_schema({"gpu": _TEXT, "nics": or_unread(_TEXTS), "class": or_unread(_TEXT)})
     parts = {
         "numa_nodes": _list(object_schema(fields_schema(NumaNode, _NODE))),
@@ -93,6 +118,7 @@ def schema() -> dict[str, Any]:
         "nics": _list(object_schema({**_device_schema(Nic), **fields_schema(Nic, _NIC)})),
         "distances": object_schema(dict.fromkeys(Distances._fields, matrix)),
         "rails": _list(rail),
+        "capacity": or_unread(object_schema({**dict.fromkeys(_MOST, or_unread(_NUMBER)), **dict.fromkeys(_COUNTED, or_unread(counts))})),
     }
     return object_schema(parts)
 
