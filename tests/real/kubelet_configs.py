@@ -42,11 +42,11 @@ def _drops(config, *bodies, flags=(), words=True):
 
 
 def _json(pairs):
-    """JSON out of members, of which two may have one key."""
-    return "{" + ", ".join(f"{json.dumps(key)}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in pairs) + "}"
+    """JSON out of members, of which two may have one key; bytes stand as they are."""
+    return "{" + ", ".join(f"{json.dumps(key)}: {value.decode() if isinstance(value, bytes) else json.dumps(value)}" for key, value in pairs) + "}"
 
 
-_JSON_HEAD = [("apiVersion", '"kubelet.config.k8s.io/v1beta1"'), ("kind", '"KubeletConfiguration"')]
+_JSON_HEAD = list(_HEAD.items())
 _JSON_TAIL = list({**_TAIL, **_REACH}.items())
 _EVICTION = "evictionHard: {memory.available: 300Mi}\n"
 _STATIC = "cpuManagerPolicy: static\nkubeReserved: {cpu: 500m}\n"
@@ -76,8 +76,8 @@ CASES = {
     "twice-in-yaml": _file("maxPods: 9\nkubeReserved: {cpu: 100m}\nmaxPods: 8\nkubeReserved: {memory: 1Gi}\n"),
     "twice-in-json": Case(_json([*_JSON_HEAD, ("kubeReserved", {"cpu": "100m"}), ("maxPods", 9), ("kubeReserved", {"memory": "1Gi"}), ("maxPods", 8), *_JSON_TAIL])),
     "json": Case(_json([*_JSON_HEAD, ("maxPods", 9), ("evictionSoft", {}), *_JSON_TAIL])),
-    "json-float": Case(_json([*_JSON_HEAD, ("maxPods", "9.0"), *_JSON_TAIL])),
-    "json-with-a-comma-too-many": Case(_json([*_JSON_HEAD, *_JSON_TAIL])[:-1] + ",}", words=False),
+    "json-float": Case(_json([*_JSON_HEAD, ("maxPods", b"9.0"), *_JSON_TAIL])),
+    "json-with-a-comma-too-many": Case(_json([*_JSON_HEAD, *_JSON_TAIL])[:-1] + ",}"),
     "several-documents": Case(KIND + "maxPods: 9\n" + INLINE + "---\n" + KIND + "maxPods: 10\n"),
     "second-document-is-broken": Case(KIND + "maxPods: 9\n" + INLINE + "---\n{[\n"),
     "empty-document-first": Case("---\n---\n" + KIND + INLINE, words=False),
@@ -132,11 +132,13 @@ CASES = {
     "reserved-cpus-over-system": _file('cpuManagerPolicy: static\nreservedSystemCPUs: 0-2\nsystemReserved: {cpu: "1", pid: "100"}\n'),
     "reserved-cpus-that-are-gone": _file("reservedSystemCPUs: 6-9\n"),
     "more-cpus-than-there-are": _file('cpuManagerPolicy: static\nkubeReserved: {cpu: "9"}\n'),
-    "more-memory-than-there-is": _file("systemReserved: {memory: 20Gi}\n"),
+    "more-memory-than-there-is": _file("systemReserved: {memory: 20Gi}\n", words=False),
     "reservation-of-another-resource": _file("kubeReserved: {nvidia.com/gpu: 1}\n".replace(": 1}", ': "1"}')),
     "negative-reservation": _file("systemReserved: {memory: -1Gi}\n"),
     "reservation-that-is-no-quantity": _file("systemReserved: {memory: 1 Gi}\n"),
     "memory-static": _file(_EVICTION + "kubeReserved: {memory: 724Mi}\nmemoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 0.5Gi}}, {numaNode: 1, limits: {memory: 512Mi}}]\n"),
+    "memory-static-in-drop-ins": _drops("", _EVICTION + "kubeReserved: {memory: 724Mi}\nmemoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 0.5Gi}}, {numaNode: 1, limits: {memory: 512Mi}}]\n"),
+    "memory-static-in-whole-numbers": _file(_EVICTION + "kubeReserved: {memory: 724Mi}\nmemoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 0512Mi}}, {numaNode: 1, limits: {memory: 536870912}}]\n"),
     "memory-static-without-sum": _file("memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n"),
     "memory-static-without-any": _file("evictionHard: {}\nmemoryManagerPolicy: Static\n"),
     "memory-on-a-node-that-is-gone": _file("memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 2, limits: {memory: 100Mi}}]\n"),
@@ -167,7 +169,7 @@ CASES = {
     "other-letters-in-a-drop-in": _drops("maxPods: 7\n", "MAXPODS: 9\nRESERVEDSYSTEMCPUS: '1'\nKubeReserved: {cpu: 100m}\n"),
     "twice-in-a-drop-in": _drops("", "maxPods: 9\nmaxPods: 8\n"),
     "twice-in-a-drop-in-of-json": Case(KIND, {"10.conf": _json([*_JSON_HEAD, ("maxPods", 9), ("maxPods", 9)])}),
-    "json-float-in-a-drop-in": Case(KIND, {"10.conf": _json([*_JSON_HEAD, ("maxPods", "9.0")])}),
+    "json-float-in-a-drop-in": Case(KIND, {"10.conf": _json([*_JSON_HEAD, ("maxPods", b"9.0")])}),
     "drop-in-without-kind": Case(KIND, {"10.conf": "apiVersion: kubelet.config.k8s.io/v1beta1\nmaxPods: 9\n"}),
     "drop-in-without-version": Case(KIND, {"10.conf": "kind: KubeletConfiguration\nmaxPods: 9\n"}),
     "drop-in-of-another-kind": Case(KIND, {"10.conf": "apiVersion: v1\nkind: Node\n"}, words=False),

@@ -55,8 +55,12 @@ def _words(shape: PodPolicy) -> str:
 
 def _placed(shape: PodPolicy, kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "Placed":
     from hostagent.placement import emptied, node_of, parse_shape, place  # a host without a kubelet pays nothing for it
+    from hostagent.placement.node import is_gpu_resource
 
-    return place(emptied(node_of(topology, gpus, kubelet)), (parse_shape(shape.text),))[0]
+    node = emptied(node_of(topology, gpus, kubelet))
+    if node.state != "rejected" and not any(is_gpu_resource(one.resource) for one in need(node.devices)):
+        skip("containers get no GPU of this host by a device plug-in")
+    return place(node, (parse_shape(shape.text),))[0]
 
 
 def _rules(placed: "Placed") -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """A pod of another shape that the profile declares is refused by the kubelet of this host.
 
-Besides full_node and sub_node a profile may declare shapes under names of its own. Each that the kubelet refuses is told here,
+Next to full_node and sub_node a profile may declare shapes under names of its own. Each that the kubelet refuses is told here,
 with its name.
 """
 
@@ -32,6 +32,6 @@ _JUDGED = ("full_node", "sub_node")
 def shapes(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...], profile: Profile) -> Findings:
     others = {name: shape for name, shape in profile.pods.items() if name not in _JUDGED}
     if not others:
-        skip("the profile declares no shape besides full_node and sub_node")
+        skip("the profile declares no other shape than full_node and sub_node")
     for name, shape in sorted(others.items()):
         yield from refused(shape, kubelet, topology, gpus, name=name)

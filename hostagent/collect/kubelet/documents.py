@@ -9,7 +9,6 @@ from hostagent.collect.kubelet.values import Members, TooLargeError, as_json, pa
 from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.kubelet import API_VERSION, KIND, OTHER_KINDS
 
-_SCHEME = 'in scheme "k8s.io/kubernetes/pkg/kubelet/apis/config/scheme/scheme.go:33"'
 #: A document that did not decode is kept as this and the error.
 _KEPT_ERROR = b"\0"
 #: A member that a kept document may begin with: what a strict reading found wrong.
@@ -82,7 +81,7 @@ def documents_of(path: str, data: bytes) -> Document:
         group, kind = _what(document.value)
         _require(group, kind)
         if group != API_VERSION or (kind != KIND and kind not in OTHER_KINDS):
-            raise ValueError(f"no kind {quoted(kind)} is registered for version {quoted(group)} {_SCHEME}")
+            raise ValueError(f"no kind {quoted(kind)} is registered for version {quoted(group)}")
     except ValueError as error:
         raise ValueError(f"failed to decode: {error}") from error
     if kind != KIND:
@@ -111,7 +110,7 @@ def dropin_of(path: str, content: bytes | Unread, *, by_name: bool) -> dict[str,
     except ValueError as error:
         raise ValueError(f"{before}error: failed to load drop-in kubelet config file {path}, error {error}") from error
     if by_name and (group, kind) != (API_VERSION, KIND):
-        raise ValueError(f"{before}unknown apiVersion/kind: {group}, Kind={kind}")
+        raise ValueError(f"{before}unknown apiVersion/kind: {group if '/' in group else f'/{group}'}, Kind={kind}")
     patch: dict[str, Any] = plain(document.value)
     return patch
 

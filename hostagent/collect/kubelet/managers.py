@@ -262,6 +262,8 @@ def _memory_manager(config: Fields, kube: Reserved, system: Reserved, left: Quan
                 f"the total amount {quoted(str(found))} of type {quoted(name)} is not equal to the value {quoted(str(wanted))} "
                 "determined by Node Allocatable feature"
             )
+    if not all(quantity.is_whole() for row in config.get("reservedMemory") or [] for quantity in (row.get("limits") or {}).values()):
+        raise ValueError("could not covert a variable of type Quantity to int64")
     if totals.get("memory", ZERO).mantissa <= 0:
         raise ValueError("[memorymanager] you should specify the system reserved memory")
 

@@ -101,13 +101,7 @@ class _Decoding:
         self.unknown: list[str] = []
 
     def mismatch(self, value: Any, name: str, path: str) -> None:
-        what = (
-            "bool" if isinstance(value, bool) else "string" if isinstance(value, str) and not isinstance(value, Real)
-            else "array" if isinstance(value, list) and not isinstance(value, Members) else "object" if isinstance(value, Members | dict) else "number"
-        )  # fmt: skip
-        shown = f" {value}" if what == "number" and name in _NAMES.values() and len(str(value)) < 40 else ""
-        where = f"Go struct field {ROOT}.{path}" if path else "Go value"
-        self.errors.append(f"json: cannot unmarshal {what}{shown} into {where} of type {name}")
+        self.errors.append(_mismatch(value, name, path))
 
     def structure(self, name: str, value: Any, into: Fields, path: str) -> Fields:
         known, found = self._schema.structures[name], dict(into)
@@ -137,7 +131,7 @@ class _Decoding:
         if kind.startswith("[]"):
             return self._list(kind[2:], value, into, path)
         if kind in {"d", "td", "q", "t"}:
-            return _read_by_itself(kind, value)
+            return _read_by_itself(kind, value, path)
         if value is None:
             return into
         return self._simple(kind, value, into, path)
@@ -182,7 +176,24 @@ class _Decoding:
         return [self.value(kind, member, zero(kind), path) for member in value]
 
 
-def _read_by_itself(kind: str, value: Any) -> Any:
+def _mismatch(value: Any, name: str, path: str) -> str:
+    what = _kind_of(value)
+    shown = f" {value}" if what == "number" and name[:3] in {"int", "uin"} and len(str(value)) < 40 else ""
+    where = f"Go struct field {ROOT}.{path}" if path else "Go value"
+    return f"json: cannot unmarshal {what}{shown} into {where} of type {name}"
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float | Real):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, Members | dict) else "array"
+
+
+def _read_by_itself(kind: str, value: Any, path: str) -> Any:
     try:
         if kind == "q":
             return _quantity(value)
@@ -190,17 +201,8 @@ def _read_by_itself(kind: str, value: Any) -> Any:
             return "" if value is None else str(value)
         if kind == "td" and isinstance(value, int) and not isinstance(value, bool):
             return value
-        if value is not None and (not isinstance(value, str) or isinstance(value, Real)):
-            what = (
-                "bool"
-                if isinstance(value, bool)
-                else "number"
-                if isinstance(value, int | float | Real)
-                else "array"
-                if type(value) is list
-                else "object"
-            )
-            raise ValueError(f"json: cannot unmarshal {what} into Go value of type string")
+        if value is not None and _kind_of(value) != "string":
+            raise ValueError(_mismatch(value, "string", path))  # noqa: TRY004, TRY301  in Go's words
         return 0 if kind == "td" and value is None else parse_duration(_text(value or ""))
     except ValueError as error:
         raise _FatalError(str(error)) from error

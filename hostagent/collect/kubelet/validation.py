@@ -94,12 +94,16 @@ def _early(config: Fields, gates: Gates) -> Iterator[str]:
 
 def _quota(config: Fields, gates: Gates) -> Iterator[str]:
     period = config.get("cpuCFSQuotaPeriod") or 0
-    field = f"cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {printed(period)}"
+    field = f"cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {_braced(period)}"
     if not gates.enabled("CustomCPUCFSQuotaPeriod"):
         if period != 100 * _MS:
             yield f"{field} requires feature gate CustomCPUCFSQuotaPeriod"
     elif not _MS <= period <= _SECOND:
         yield f"{field} must be between 1ms and 1sec, inclusive"
+
+
+def _braced(duration: int) -> str:
+    return f"{{{printed(duration)}}}"
 
 
 def _image_age(config: Fields, gates: Gates) -> Iterator[str]:
@@ -126,10 +130,10 @@ def _shutdown(config: Fields, gates: Gates) -> Iterator[str]:
     by_priority = config.get("shutdownGracePeriodByPodPriority")
     if gates.enabled("GracefulNodeShutdown"):
         if critical > period:
-            yield f"shutdownGracePeriodCriticalPods {printed(critical)} must be <= shutdownGracePeriod {printed(period)}"
+            yield f"shutdownGracePeriodCriticalPods {_braced(critical)} must be <= shutdownGracePeriod {_braced(period)}"
         for field, value in (("shutdownGracePeriod", period), ("shutdownGracePeriodCriticalPods", critical)):
             if value < 0 or 0 < value < _SECOND:
-                yield f"{field} {printed(value)} must be either zero or otherwise >= 1 sec"
+                yield f"{field} {_braced(value)} must be either zero or otherwise >= 1 sec"
     elif period > 0 or critical > 0:
         yield "specifying shutdownGracePeriod or shutdownGracePeriodCriticalPods requires feature gate GracefulNodeShutdown"
     if not by_priority:

@@ -33,10 +33,29 @@ def parse_go_json(data: bytes) -> Any:
     text = data.decode("utf-8", "replace")
     try:
         value = json.loads(text, object_pairs_hook=_members, parse_float=Real, parse_int=_whole, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise ValueError(_in_go(error)) from error
     except RecursionError as error:
         raise TooLargeError("too many levels") from error
     _refuse_depth(value)
     return value
+
+
+#: What Python's reader says, and how Go's ends its sentence.
+_SAID = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+    "Expecting ':' delimiter": "after object key",
+    "Expecting ',' delimiter": "after object key:value pair",
+    "Extra data": "after top-level value",
+}
+
+
+def _in_go(error: json.JSONDecodeError) -> str:
+    if not error.doc[error.pos :].strip():
+        return "unexpected end of JSON input"
+    at = len(error.doc) - len(error.doc[error.pos :].lstrip())
+    return f"invalid character {error.doc[at]!r} {_SAID.get(error.msg, error.msg)}"
 
 
 def _refuse_depth(value: Any) -> None:

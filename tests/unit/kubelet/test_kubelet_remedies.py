@@ -30,7 +30,7 @@ def test_a_refused_shape_names_the_change_the_command_that_prints_it_and_the_res
     configure, restart = remedy("full_node/red-single-numa-node")
     assert (configure[0], configure[2]) == ("configure", "hostagent topology --pod gpus=0")
     assert "topologyManagerPolicy to " in configure[1]
-    assert restart == ("restart_service", "Restart kubelet.", "systemctl restart kubelet")
+    assert restart == ("restart_service", "Restart the kubelet.", "systemctl restart kubelet")
 
 
 def test_the_shape_in_the_command_is_that_of_the_profile():
