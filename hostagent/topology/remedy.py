@@ -11,6 +11,8 @@ from hostagent.steps import Step, shell
 
 #: What our own drop-in is called, where the kubelet reads a directory of them: it comes after those with lower numbers.
 DROP_IN = "99-hostagent.conf"
+#: How a step begins that a whole file follows.
+_FILE = "Write this to "
 _POLICY_STATE = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
 
 
@@ -21,6 +23,13 @@ def drop_in(configuration: Mapping[str, Any]) -> tuple[str, ...]:
     ('topologyManagerPolicy: restricted', 'topologyManagerPolicyOptions:', '  max-allowable-numa-nodes: "18"')
     """
     return ("apiVersion: kubelet.config.k8s.io/v1beta1", "kind: KubeletConfiguration", *_fields(configuration))
+
+
+def lines_below(step: Step, configuration: Mapping[str, Any]) -> tuple[str, ...]:
+    """The lines of the configuration that stand below a step: a whole file, or the fields that belong into one; () below most."""
+    if not configuration or not step.text.endswith(":"):
+        return ()
+    return drop_in(configuration) if step.text.startswith(_FILE) else tuple(_fields(configuration))
 
 
 def _fields(configuration: Mapping[str, Any]) -> Iterator[str]:
@@ -47,14 +56,23 @@ def steps(configuration: Mapping[str, Any], pod: Mapping[str, str], kubelet: Any
         *_over_flags(configuration, kubelet),
         Step("configure", _where(_known(kubelet, "config_files"), place)),
         Step("drain_and_inspect", "Drain the node.", "kubectl drain <node> --ignore-daemonsets --delete-emptydir-data"),
-        Step("restart_service", "Stop the kubelet.", shell("systemctl stop {}", unit)),
-        *(Step("configure", f"Remove {path}: the kubelet refuses that of another policy.", shell("rm -f {}", path)) for path in states),
-        Step("restart_service", "Start the kubelet.", shell("systemctl start {}", unit)),
+        *_restart(unit, states),
         Step("configure", "Let pods onto the node again.", "kubectl uncordon <node>"),
     )
 
 
 _PLAIN = {"cpu": "CPUs"}
+
+
+def _restart(unit: str, states: tuple[str, ...]) -> Iterator[Step]:
+    """A running kubelet writes its state files, so they go while it is stopped."""
+    if not states:
+        yield Step("restart_service", "Restart the kubelet.", shell("systemctl restart {}", unit))
+        return
+    yield Step("restart_service", "Stop the kubelet.", shell("systemctl stop {}", unit))
+    for path in states:
+        yield Step("configure", f"Remove {path}: the kubelet refuses that of another policy.", shell("rm -f {}", path))
+    yield Step("restart_service", "Start the kubelet.", shell("systemctl start {}", unit))
 
 
 def _part(platform: Any) -> tuple[str, str, str]:
@@ -84,7 +102,7 @@ def _where(files: Iterable[str] | None, place: str) -> str:
     read = tuple(files or ())
     directory = next((path.rpartition("/")[0] for path in reversed(read) if path.endswith(".conf") and ".d/" in path), "")
     if directory:
-        return f"Write this to {directory}/{DROP_IN}:"
+        return f"{_FILE}{directory}/{DROP_IN}:"
     if place in WAYS:
         return WAYS[place]
     return f"Set these fields in {read[0]}:" if read else "Give the kubelet these fields in the file that its --config names:"

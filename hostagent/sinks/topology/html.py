@@ -10,7 +10,7 @@ from hostagent.sinks.topology import parts
 from hostagent.sinks.topology.parts import Device
 from hostagent.sinks.topology.svg import picture
 from hostagent.topology.document import Document, Found, Placeable
-from hostagent.topology.remedy import drop_in
+from hostagent.topology.remedy import lines_below
 
 _COLOURS = {"ADMITTED": "good", "REJECTED": "bad", "NOT KNOWN": "unknown"}
 _RANKS = {"critical": "bad", "warning": "warn", "info": "note"}
@@ -49,8 +49,8 @@ def _answer(one: Placeable) -> str:
     word, text = parts.answer(one)
     steps = ""
     for step in one.fix.steps:
-        fields = one.fix.configuration and step.text.endswith(":")
-        lines = _lines(drop_in(one.fix.configuration)) if fields else ""
+        fields = lines_below(step, one.fix.configuration)
+        lines = _lines(fields) if fields else ""
         steps += f"<li>{prose(digest.short(step.text))}{lines}{command(step.command) if step.command else ''}</li>\n"
     told = f'<div class="box">\n<ol>\n{steps}</ol>\n</div>\n' if steps else ""
     if one.admitted is False and not steps:

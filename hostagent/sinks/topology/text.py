@@ -8,7 +8,7 @@ from hostagent.sinks.page import Page
 from hostagent.sinks.topology import parts
 from hostagent.sinks.topology.parts import Device
 from hostagent.topology.document import Document, Placeable
-from hostagent.topology.remedy import drop_in
+from hostagent.topology.remedy import lines_below
 from hostagent.visible import visible
 
 #: As `hostagent.sinks.page` colours verdicts.
@@ -165,6 +165,5 @@ def _add_answer(page: Page, one: Placeable) -> None:
         page.add(parts.NO_FIX, "  ")
     for number, step in enumerate(one.fix.steps, 1):
         page.add(f"{number}. {digest.short(step.text)}", "  ", "     ")
-        if one.fix.configuration and step.text.endswith(":"):
-            page.lines += [f"       {visible(line)}" for line in drop_in(one.fix.configuration)]
+        page.lines += [f"       {visible(line)}" for line in lines_below(step, one.fix.configuration)]
         page.lines += [f"       {visible(step.command)}"] if step.command else []
