@@ -9,7 +9,7 @@ from tests.readme import output
 PAGE, PICTURE = "docs/topology.md", "docs/topology.svg"
 #: The host of the picture, and one whose kubelet rejects the pod.
 HOST, REJECTING = "hgx-h100-ubuntu2404", "kubeadm-single-numa-node"
-POD = "gpus=6,cpus=40,memory=200Gi"
+POD = "gpus=4,cpus=40,memory=1100Gi"
 
 _PAGE = """\
 # The map of a host, and the pods that it admits
@@ -32,14 +32,17 @@ thick line where a check found something, in the colour of its severity; nothing
 {shown}
 ```
 
-The command ends with exit code 1. The change is the smallest that the model knows: the fewest fields among topology policy, scope and options, CPU
-policy options, memory policy and the pod's own CPUs. It was tried in the model before it is shown. Where the kubelet's configuration is a
-provider's, the steps name the provider's way.
+The command ends with exit code 1. Half of this host's GPUs are taken, and its kubelet keeps memory for each pod on NUMA nodes. The change
+is the smallest that the model knows: the fewest fields among topology policy, scope and options, CPU policy options, memory policy and
+the pod's own CPUs. It was tried in the model before it is shown. Where the kubelet's configuration is a provider's, the steps name the
+provider's way.
 
 `--pod` takes `gpus`, `cpus`, `memory`, `nics`, `hugepages-2Mi`, `hugepages-1Gi` and full resource names, with commas: one container whose
-limits equal its requests. `gpus=0` asks for all GPUs of the host. `--pod FILE` takes a Pod or any object with a pod template (Job, JobSet,
-TrainJob), as YAML or JSON; `-` is standard input. Several pods are placed one after the other, so that the second finds what the first left.
-Without `--pod` the answer is for the `pods` of the profile, each by itself and on the host as it would be without its pods.
+limits equal its requests. `gpus=0` asks for all GPUs of the host. Only a pod with both CPUs and memory is Guaranteed, as the API server
+computes it, and only such a pod gets CPUs and memory of its own: without `memory` the CPUs are shared ones, which are on every NUMA node.
+`--pod FILE` takes a Pod or any object with a pod template (Job, JobSet, TrainJob), as YAML or JSON; `-` is standard input. Several pods
+are placed one after the other, so that the second finds what the first left. Without `--pod` the answer is for the `pods` of the profile,
+each by itself and on the host as it would be without its pods.
 
 ## How to read it
 
