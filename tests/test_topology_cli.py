@@ -13,8 +13,14 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from hostagent import profile
+from hostagent.app import prepare
+from hostagent.cli.topology import FAMILIES, mapped, with_map
+from hostagent.placement import parse_shape
+from hostagent.reading import InProcess
 from hostagent.schemas import published
 from hostagent.sinks.topology import FORMATS, render_topology
+from hostagent.source.tape import ReplayBackend, load
 from hostagent.topology.document import PARTS, Fix, Found, Placeable
 from hostagent.typed import plain
 from tests.maps import MADE, asked, device, hgx
@@ -387,3 +393,56 @@ def test_it_ends_with_its_deadline(tmp_path, strict):
     answer = run("--host-root", strict, "--deadline", "0.1")
     assert answer.returncode in (0, 1)
     assert answer.stdout
+
+
+@pytest.fixture(scope="module")
+def tape(strict, tmp_path_factory):
+    file = str(tmp_path_factory.mktemp("tape") / "host.json")
+    subprocess.run([HOSTAGENT, "snapshot", "save", file, "--host-root", strict], capture_output=True, check=True, timeout=60)
+    return load(file)
+
+
+def shown_of(answers, kept):
+    """Every form of what a tape with these answers says, asked about two pods."""
+    changed = replace(kept, answers=answers)
+    prepared = with_map(prepare(profile.load("", site_file=""), FAMILIES))
+    reading = InProcess(ReplayBackend(changed), prepared.kinds, replayed=True, recorded_at=kept.recorded_at)
+    found = mapped(reading, prepared, (parse_shape("gpus=4,cpus=8,memory=8Gi"), parse_shape("gpus=5")))
+    return {form: render_topology(found, form) for form in FORMATS}
+
+
+GARBAGE = (
+    "",
+    "\x00",
+    "-1",
+    "0-",
+    "99999999999999999999",
+    "0-65535",
+    "1,1,1",
+    "<script>",
+    "{",
+    "[]",
+    "null",
+    "\ud800",
+    "9" * 5000,
+    "\n" * 1000,
+    "0 10 x",
+)
+
+
+@pytest.mark.parametrize("place", ["/sys/devices/system/node", "/sys/devices/system/cpu", "/sys/bus/pci", "/var/lib/kubelet", "/proc"])
+@pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
+def test_no_answer_of_a_host_breaks_a_form(tape, schema, place, text):
+    changed = {key: {**value, "text": text} if "text" in value and f" {place}" in key else value for key, value in tape.answers.items()}
+    assert changed != tape.answers
+    shown = shown_of(changed, tape)
+    ET.fromstring(shown["svg"].encode("utf-8", "backslashreplace"))
+    assert "<script>" not in shown["html"]
+    jsonschema.validate(json.loads(shown["json"]), schema)
+
+
+def test_a_whole_tape_is_drawn_and_an_empty_one_is_not_known(tape):
+    assert "ADMITTED  gpus=4" in shown_of(tape.answers, tape)["text"]
+    text = shown_of({}, tape)["text"]
+    assert text.count("NOT KNOWN  ") == 2
+    assert "GPU0" not in text
