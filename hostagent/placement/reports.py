@@ -146,7 +146,8 @@ def _config(data: Mapping[str, Any]) -> KubeletConfig:
         elif isinstance(found, str):
             values[name] = found
         elif found is not None:
-            values[name] = _unread(found) or _LACKING
+            unread = _unread(found)
+            values[name] = _LACKING if unread is None else unread
     return KubeletConfig(**values)
 
 
