@@ -5,6 +5,8 @@ drop-in lets the test ask; else the file or the flags have it themselves.
 """
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 HOME = "/var/lib/k"
@@ -28,7 +30,7 @@ FLAGS = (
 
 class Case(NamedTuple):
     config: str | bytes | None = None
-    drops: dict = {}
+    drops: Mapping = MappingProxyType({})
     flags: tuple = ()
     words: bool = True  # our reason has the kubelet's words
 
@@ -38,12 +40,18 @@ def _file(body, *flags, words=True):
 
 
 def _drops(config, *bodies, flags=(), words=True):
-    return Case(None if config is None else KIND + config, {f"{10 + n}.conf": KIND + body for n, body in enumerate(bodies)}, tuple(flags), words)
+    return Case(
+        None if config is None else KIND + config, {f"{10 + n}.conf": KIND + body for n, body in enumerate(bodies)}, tuple(flags), words
+    )
 
 
 def _json(pairs):
     """JSON out of members, of which two may have one key; bytes stand as they are."""
-    return "{" + ", ".join(f"{json.dumps(key)}: {value.decode() if isinstance(value, bytes) else json.dumps(value)}" for key, value in pairs) + "}"
+    return (
+        "{"
+        + ", ".join(f"{json.dumps(key)}: {value.decode() if isinstance(value, bytes) else json.dumps(value)}" for key, value in pairs)
+        + "}"
+    )
 
 
 _JSON_HEAD = list(_HEAD.items())
