@@ -17,13 +17,14 @@ from hostagent.collect.kubelet.schema import decode, schema_of
 from hostagent.collect.kubelet.states import read_state_file
 from hostagent.facts.kubelet import KubeletConfig
 from hostagent.testing import host
-from tests.real.kubelet_configs import CASES, HOME, INLINE, KIND, told
+from tests.real.kubelet_configs import CASES, HOME, INLINE, KIND, random_cases, told
 from tests.real.kubeletrun import Made, need_kubelet, run_kubelet
 
 MINOR = 35
 FIELDS = sorted(KubeletConfig.__dataclass_fields__)
 #: Of so many configurations at once the kubelets run; each is a second of one CPU.
 AT_ONCE = 2
+RANDOM, SEED = 24, 35
 
 
 def ours(flags, files, machine):
@@ -83,16 +84,17 @@ def asked(cases, machine, folder):
 
 
 def test_the_kubelet_makes_of_it_what_we_make_of_it(machine, tmp_path, capsys):
-    answers = asked({name: told(case) for name, case in CASES.items()}, machine, tmp_path)
-    found = {name: differences(ours(*told(case), Made().facts()), answers[name], words=case.words) for name, case in CASES.items()}
+    cases = {**CASES, **random_cases(RANDOM, SEED)}
+    answers = asked({name: told(case) for name, case in cases.items()}, machine, tmp_path)
+    found = {name: differences(ours(*told(case), Made().facts()), answers[name], words=case.words) for name, case in cases.items()}
     found = {name: wrong for name, wrong in found.items() if wrong}
     refused = sum(answer.configz is None for answer in answers.values())
     with capsys.disabled():
         sys.stdout.write(
-            f"\n{len(CASES)} configurations asked of the kubelet 1.{MINOR}, {refused} of them refused: {len(found)} differences\n"
+            f"\n{len(cases)} configurations asked of the kubelet 1.{MINOR}, {RANDOM} random ones of seed {SEED}, {refused} refused: {len(found)} differences\n"
         )
     assert found == {}
-    assert len(CASES) - refused >= 40
+    assert len(cases) - refused >= 40
 
 
 MANAGED = """kubeReserved: {cpu: "1", memory: 1Gi}

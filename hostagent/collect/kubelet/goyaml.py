@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from hostagent.collect.kubelet.golang import quoted, whole
-from hostagent.collect.kubelet.values import MAX_DEPTH, Members, TooLargeError
+from hostagent.collect.kubelet.values import MAX_DEPTH, Members, Real, TooLargeError
 from hostagent.yamlfile import YamlError, refuse_depth
 
 _PLAIN = "!plain"
@@ -146,7 +146,7 @@ def _json(value: Any) -> Any:
         return value
     if math.isnan(value) or math.isinf(value):
         raise ValueError(f"json: unsupported value: {'NaN' if math.isnan(value) else '+Inf' if value > 0 else '-Inf'}")
-    return int(value) if value == int(value) and abs(value) < 1e21 else value
+    return int(value) if value == int(value) and abs(value) < 1e21 else Real(repr(value))
 
 
 def _scalar(node: Any) -> Any:
