@@ -15,11 +15,15 @@ class Pool:
         self.masks: dict[int, int] = {}
         self.healthy: set[int] = set()
         self.taken: set[int] = set()
-        self.unknown: Unread | None = None
+        self.unknown: Unread | None = None  # whose NUMA nodes are not known
+        self.unsure: Unread | None = None  # of which it is not known whether it can be given
         for place, device in enumerate(devices):
             if isinstance(device.nodes, Unread):
                 self.unknown = device.nodes
             self.masks[place] = 0 if isinstance(device.nodes, Unread) else mask_of(node for node in device.nodes if node >= 0)
+            for state in (device.healthy, device.allocated):
+                if isinstance(state, Unread):
+                    self.unsure = state
             if device.healthy is not False:
                 self.healthy.add(place)
             if device.allocated is True:
@@ -31,6 +35,9 @@ class Pool:
 
     @property
     def available(self) -> set[int]:
+        """Raises ``UnreadError`` where it is not known of each device."""
+        if self.unsure is not None:
+            raise UnreadError(self.unsure)
         return self.healthy - self.taken
 
     def hints(self, ids: tuple[int, ...], wanted: int, reusable: set[int]) -> Hints | None:

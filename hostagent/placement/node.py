@@ -84,7 +84,10 @@ def _devices(
         return (_on_pci(gpus), "pci") if given.devices.why in ("absent", "not-running") else (given.devices, "")
     registered = tuple(_with_nodes(device, gpus) for device in given.devices)
     if not any(is_gpu_resource(device.resource) for device in registered):
-        registered += _on_pci(gpus)
+        found = _on_pci(gpus)
+        if isinstance(found, Unread):
+            return found, ""
+        registered += found
     source: Literal["podresources", "checkpoint", "pci"] = "pci"
     if given.devices and not isinstance(given.devices_from, Unread):
         source = "podresources" if given.devices_from == "podresources" else "checkpoint"
@@ -117,7 +120,10 @@ def _nodes_of(gpu: Gpu) -> tuple[int, ...] | Unread:
     return (gpu.numa_node,) if gpu.numa_node >= 0 else ()
 
 
-def _on_pci(gpus: tuple[Gpu, ...]) -> tuple[Device, ...]:
+def _on_pci(gpus: tuple[Gpu, ...]) -> tuple[Device, ...] | Unread:
     """GPUs that a device plug-in would offer: none that is given to a virtual machine, and no display card."""
-    counted = [gpu for gpu in gpus if gpu.on_pci is True and gpu.bound_to != "vfio-pci" and gpu.vga is not True]
+    try:
+        counted = [gpu for gpu in gpus if need(gpu.on_pci) and need(gpu.bound_to) != "vfio-pci" and not need(gpu.vga)]
+    except UnreadError as error:
+        return error.unread
     return tuple(Device(GPU_RESOURCE, gpu.pci, _nodes_of(gpu), True, False) for gpu in sorted(counted, key=lambda gpu: gpu.pci))

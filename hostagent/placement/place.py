@@ -23,6 +23,9 @@ def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Pla
         error = _refused(chosen, node)
         model = None if error else Model(node, chosen)
     except UnreadError as unread:
+        if node.state == "rejected":  # what did not decode has no fields
+            message = _sentence(f"the kubelet does not start: {_refused_by(node)}")
+            return tuple(_answer(node, pod, admitted=False, reason=NOT_STARTING, message=message) for pod in pods)
         return tuple(_unknown(node, pod, unread.unread) for pod in pods)
     if model is None:
         return tuple(_not_starting(node, chosen, pod, error, fixes=fixes) for pod in pods)
@@ -43,9 +46,11 @@ def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Pla
 
 
 def _refused(chosen: Settings, node: Node) -> str:
-    if node.state == "rejected":
-        return node.error or "its configuration is refused"
-    return refusal(chosen, node)
+    return _refused_by(node) if node.state == "rejected" else refusal(chosen, node)
+
+
+def _refused_by(node: Node) -> str:
+    return node.error or "its configuration is refused"
 
 
 def _not_starting(node: Node, chosen: Settings, pod: Pod, error: str, *, fixes: bool) -> Placed:
