@@ -24,7 +24,7 @@ _STATE_FILES = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": 
 
 
 def empty_node(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "Node":
-    """This host as the model sees it, without its pods; the check does not apply where containers get no GPU from a kubelet."""
+    """The host as the model sees it, without its pods; the check does not apply where containers get no GPU from a kubelet."""
     skip_without(kubelet)
     if not gpus:
         skip("this host has no GPU")
