@@ -93,10 +93,8 @@ def _reserved_bytes(kube: dict[str, str], system: dict[str, str], eviction: dict
 
 
 def _max_pods(config: KubeletConfig, node: Node) -> int:
-    most, per_core = config.max_pods, config.pods_per_core
-    if isinstance(most, Unread):
-        return 110
-    if isinstance(per_core, Unread) or per_core <= 0:
+    most, per_core = need(config.max_pods), need(config.pods_per_core)
+    if per_core <= 0:
         return most
     return min(most, per_core * sum(len(one.cpus) for one in node.numa))
 

@@ -18,13 +18,15 @@ _TOO_MANY = Unread("not-supported", "too many sets of NUMA nodes to look at")
 
 def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Placed, ...]:
     """One answer a pod, in their order; an admitted one keeps what it was given. Devices and CPUs are given lowest first."""
+    if node.state == "absent":
+        return tuple(_unknown(node, pod, Unread("absent", "this host has no kubelet")) for pod in pods)
     try:
         chosen = settings(node)
         error = _refused(chosen, node)
         model = None if error else Model(node, chosen)
     except UnreadError as unread:
-        if node.state == "rejected":  # what did not decode has no fields
-            message = _sentence(f"the kubelet does not start: {_refused_by(node)}")
+        if node.state == "rejected":
+            message = _sentence(f"the kubelet does not start: {node.error or 'its configuration is refused'}")
             return tuple(_answer(node, pod, admitted=False, reason=NOT_STARTING, message=message) for pod in pods)
         return tuple(_unknown(node, pod, unread.unread) for pod in pods)
     if model is None:
@@ -46,11 +48,9 @@ def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Pla
 
 
 def _refused(chosen: Settings, node: Node) -> str:
-    return _refused_by(node) if node.state == "rejected" else refusal(chosen, node)
-
-
-def _refused_by(node: Node) -> str:
-    return node.error or "its configuration is refused"
+    if node.state == "rejected":
+        return node.error or "its configuration is refused"
+    return refusal(chosen, node)
 
 
 def _not_starting(node: Node, chosen: Settings, pod: Pod, error: str, *, fixes: bool) -> Placed:
