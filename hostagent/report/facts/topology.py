@@ -90,7 +90,8 @@ def _rails(distances: "Distances | Unread", nics: Any) -> Any:
 
 def _capacity(*parts: Any) -> Any:
     """The numbers of `hostagent.placement.capacity`; unread as a whole where the model has too little to begin with."""
-    from hostagent.placement import capacity, node_of  # a millisecond
+    from hostagent.placement.capacities import capacity
+    from hostagent.placement.node import node_of
 
     for part in parts:
         if isinstance(part, Unread):
