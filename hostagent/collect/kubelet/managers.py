@@ -1,4 +1,4 @@
-"""The topology, CPU and memory managers and what is reserved: whether they start with a configuration, on a machine as far as it is known."""
+"""The topology, CPU and memory managers, and what is reserved: whether they start with a configuration on a machine."""
 
 from typing import Any, NamedTuple
 
@@ -120,9 +120,7 @@ def _statement(signal: str, text: str) -> Quantity | float | None:
 def _percentage(text: str) -> float:
     number = text.rstrip("%")
     try:
-        if not number or number != number.strip() or len(number) > 300:
-            raise ValueError
-        return float(number) / 100
+        return float(number if number == number.strip() and "_" not in number else "") / 100
     except ValueError as error:
         raise ValueError(f"strconv.ParseFloat: parsing {quoted(number)}: invalid syntax") from error
 
