@@ -87,9 +87,7 @@ class ImexPolicy:
 
 @frozen
 class ConfigzPolicy:
-    """Where the running kubelet is asked for its configuration: ``HOST:PORT``, the CA of its certificate and a token, both as files.
-    Without an ``address`` it is not asked.
-    """
+    """Where a running kubelet is asked for its configuration (``HOST:PORT``), with its CA and a token in files; all "" for nowhere."""
 
     address: str
     ca: str
@@ -98,8 +96,6 @@ class ConfigzPolicy:
 
 @frozen
 class KubeletPolicy:
-    """How the kubelet of this host is looked at."""
-
     configz: ConfigzPolicy
 
 
@@ -112,9 +108,7 @@ class TopologyPolicy:
 
 @frozen
 class PodPolicy:
-    """What one container of a pod asks for. ``gpus`` 0 are all of the host; ``cpus`` and ``memory`` are Kubernetes' quantities; 0 of these
-    and of ``nics`` asks for none.
-    """
+    """What a pod's one container asks for: ``gpus`` 0 are all, 0 of the others none; ``cpus`` and ``memory`` are Kubernetes' quantities."""
 
     gpus: int = 0
     cpus: int | str = 0

@@ -1,9 +1,13 @@
 """Feature gates that the kubelet knows, by minor version.
 
 Read from the sources of Kubernetes 1.29.6 to 1.37.2 (pkg/features and the gates of apiserver, apiextensions-apiserver, client-go,
-controller-manager and component-base, all of which the kubelet registers), 2026-11. A row is the gate and what holds from a minor version on:
-a alpha, b beta, g general, d deprecated, p not yet; 1 on, 0 off by default; L locked to that; ``-`` unknown, so that setting it is refused.
+controller-manager and component-base, all of which the kubelet registers), 2026-11. A row is the gate and what holds from a minor version
+on: a alpha, b beta, g general, d deprecated, p not yet; 1 on, 0 off by default; L locked to that; ``-`` unknown: who sets it is refused.
 """
+
+import functools
+import re
+from typing import NamedTuple
 
 GATES = """
 APIListChunking 29g1L 33-; APIPriorityAndFairness 29g1L 31-; APIResponseCompression 29b1; APISelfSubjectReview 29g1L 30-;
@@ -19,7 +23,7 @@ CBORServingAndStorage 32a0; CPUManager 29g1L 33-; CPUManagerPolicyAlphaOptions 2
 CPUManagerPolicyOptions 29b1 33g1L; CRDObservedGenerationTracking 35b0 36b1; CRDValidationRatcheting 29a0 30b1 33g1L;
 CRIListStreaming 36a0; CSIMigrationAzureFile 29g1L 30-; CSIMigrationPortworx 29b0 31b1 33g1L 36-; CSIMigrationRBD 29d0 31-;
 CSINodeExpandSecret 29g1L 31-; CSIServiceAccountTokenSecrets 35b1 36g1L; CSIVolumeHealth 29a0;
-ChangeContainerStatusOnKubeletRestart 36d0; ClearingNominatedNodeNameAfterBinding 34a0 35b1; ClientsAllowCARotation 36b1;
+ChangeContainerStatusOnKubeletRestart 35d0; ClearingNominatedNodeNameAfterBinding 34a0 35b1; ClientsAllowCARotation 36b1;
 ClientsAllowCBOR 32a0; ClientsAllowTLSCacheGC 36b1; ClientsPreferCBOR 32a0;
 CloudControllerManagerWatchBasedRoutesReconciliation 35a0; CloudControllerManagerWebhook 29a0; CloudDualStackNodeIPs 29b1 30g1L 32-;
 ClusterTrustBundle 29a0 33b0 37g1; ClusterTrustBundleProjection 29a0 33b0 37g1; ComponentFlagz 32a0 36b1;
@@ -91,7 +95,7 @@ PodsAPI 36a0 37b1; PortForwardWebsockets 30a0 31b1; PreferSameTrafficDistributio
 PreventStaticPodAPIReferences 34b1 37-; ProbeHostPodSecurityStandards 34g1L 35-; ProcMountType 29a0 31b0 33b1 36g1L;
 ProxyTerminatingEndpoints 29g1L 30-; QOSReserved 29a0; ReadWriteOncePod 29g1L 31-; RecoverVolumeExpansionFailure 29a0 32b1 34g1L;
 RecursiveReadOnlyMounts 30a0 31b1 33g1L; ReduceDefaultCrashLoopBackOffDecay 33a0; RelaxedDNSSearchValidation 32a0 33b1 34g1L 37-;
-RelaxedEnvironmentVariableValidation 30a0 32b1 34g1L; RelaxedServiceNameValidation 34a0 36b1 37g1L;
+RelaxedEnvironmentVariableValidation 30a0 32b1 34g1L; RelaxedServiceNameValidation 34a0 36b1 37g1L; ReloadKubeletClientCAFile 36b1;
 ReloadKubeletServerCertificateFile 31b1; RemainingItemCount 29g1L 33-; RemoteRequestHeaderUID 32a0 33b1; RemoveSelfLink 29g1L 30-;
 ResilientWatchCacheInitialization 31b1 34g1L 37-; ResourceHealthStatus 31a0 36b1; ResourceHealthStatusMessage 36b1;
 RestartAllContainersOnContainerExits 35a0 36b1; RetryGenerateName 30a0 31b1 32g1L 37-; RotateKubeletServerCertificate 29b1;
@@ -107,7 +111,7 @@ ShardedListAndWatch 36a0; SidecarContainers 29b1 33g1L 37-; SizeBasedListCostEst
 SkipReadOnlyValidationGCE 29d1 31-; StableLoadBalancerNodeSet 29b1 30g1L 32-; StaleControllerConsistencyDaemonSet 36b1;
 StaleControllerConsistencyHPA 37b1; StaleControllerConsistencyJob 36b1; StaleControllerConsistencyReplicaSet 36b1;
 StaleControllerConsistencyStatefulSet 36b1; StatefulSetAutoDeletePVC 29b1 32g1L 35-; StatefulSetRecreateStrategy 37a0;
-StatefulSetSemanticRevisionComparison 36b1; StatefulSetStartOrdinal 29b1 31g1L 34-; StorageCapacityScoring 33a0 37b1;
+StatefulSetSemanticRevisionComparison 34b1; StatefulSetStartOrdinal 29b1 31g1L 34-; StorageCapacityScoring 33a0 37b1;
 StorageNamespaceIndex 30b1 33d1; StorageVersionAPI 29a0; StorageVersionHash 29b1; StorageVersionMigrator 30a0 35b0 37g1;
 StreamingCollectionEncodingToJSON 33b1 34g1L 37-; StreamingCollectionEncodingToProtobuf 33b1 34g1L 37-;
 StrictCostEnforcementForVAP 30b0 32g1L 35-; StrictCostEnforcementForWebhooks 30b0 32g1L 35-; StrictIPCIDRValidation 33a0 36b1;
@@ -173,3 +177,33 @@ UserNamespacesHostNetworkSupport NodeDeclaredFeatures 36; UserNamespacesHostNetw
 WindowsCPUAndMemoryAffinity MemoryManager 35-35; WindowsGracefulNodeShutdown GracefulNodeShutdown 35;
 WorkloadAwarePreemption GangScheduling 36-36; WorkloadWithJob GenericWorkload 36;
 """
+
+_STAGE = re.compile(r"([0-9]+)(-|[abgdp][01]L?)\Z")
+
+
+class Gate(NamedTuple):
+    """A feature gate of one minor version."""
+
+    stage: str  # a alpha, b beta, g general, d deprecated, p not yet
+    default: bool
+    locked: bool
+
+
+@functools.lru_cache(maxsize=16)
+def gates_of(minor: int) -> dict[str, Gate]:
+    """Each gate that Kubernetes 1.`minor` knows, by name.
+
+    >>> gates_of(34)["CPUManagerPolicyAlphaOptions"], "CPUManager" in gates_of(34)
+    (Gate(stage='a', default=False, locked=False), False)
+    """
+    found = {}
+    for row in GATES.split(";"):
+        name, *stages = row.split() or [""]
+        now = ""
+        for stage in stages:
+            match = _STAGE.match(stage)
+            if match and int(match[1]) <= minor:
+                now = match[2]
+        if now not in {"", "-"}:
+            found[name] = Gate(now[0], now[1] == "1", now.endswith("L"))
+    return found

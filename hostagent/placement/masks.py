@@ -6,7 +6,7 @@ from itertools import combinations
 #: Up to so many nodes every set of them is looked at; beyond it only those that can be an answer.
 FEW = 8
 #: Sets that are looked at before the answer is "not known".
-BUDGET = 20_000
+BUDGET = 4_000
 
 
 class TooManyError(Exception):
@@ -67,6 +67,17 @@ class Hints:
     def prefers(self, mask: int) -> bool:
         """Of a set that fits."""
         return mask.bit_count() == self.width or (self.own_preference is not None and self.own_preference(mask))
+
+    @property
+    def needed(self) -> int:
+        """The nodes that can make a difference to `fits`."""
+        return self.holders if self._free is None else mask_of(number for number, count in self._free.items() if count)
+
+    def fewest_now(self) -> int:
+        """How many nodes the narrowest set has that fits; raises ``TooManyError``."""
+        if self._free is not None:
+            return fewest(self._free, self._need, len(self.ids))
+        return min(mask.bit_count() for mask in self.all())
 
     def may_fit(self, ids: tuple[int, ...], size: int) -> bool:
         """Whether `size` of these nodes can hold enough at all: False proves that none fits."""

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostagent.placement.masks import FEW, Hints, NoHints, TooManyError, bits, choose, mask_of
+from hostagent.placement.common import reachable
+from hostagent.placement.masks import FEW, Hints, NoHints, bits, choose, mask_of
 from hostagent.placement.walk import walk
 
 
@@ -91,11 +92,13 @@ def distance(policy: Policy, mask: int) -> int:
 
 def _compromise(policy: Policy, hints: list[Hints], default: int) -> int:
     """best-effort where no set suits all: what the hints have in common, as near as possible to the widest resource's need."""
+    if not hints:
+        return default
+    if len(policy.ids) > FEW:
+        return _compromise_of_many(policy, hints, default)
     reached = {default}
     wanted = 0
     for one in hints:
-        if len(policy.ids) > FEW:
-            raise TooManyError
         masks = one.all()
         wanted = max(wanted, min(mask.bit_count() for mask in masks))
         reached = {mask & other for mask in masks for other in reached}
@@ -106,6 +109,16 @@ def _compromise(policy: Policy, hints: list[Hints], default: int) -> int:
     best = [mask for mask in reached if mask.bit_count() == size]
     found = closest(policy, best) if policy.closest else min(best)
     return default if found is None else found
+
+
+def _compromise_of_many(policy: Policy, hints: list[Hints], default: int) -> int:
+    wanted = max(one.fewest_now() for one in hints)
+    for size in (*range(wanted, 0, -1), *range(wanted + 1, len(policy.ids) + 1)):
+        masks = reachable(hints, size)
+        found = closest(policy, list(masks)) if policy.closest else next(masks, None)
+        if found is not None:
+            return found
+    return default
 
 
 def _nearest(sizes: set[int], wanted: int) -> int:

@@ -7,6 +7,18 @@ from hostagent.placement.model import AFFINITY, SMT, Answer, Model
 from hostagent.placement.node import is_gpu_resource
 from hostagent.placement.pods import Pod, total
 from hostagent.placement.quantity import shown
+from hostagent.placement.settings import MOST_SEARCHED
+
+
+def of_admission(model: Model, nodes: tuple[int, ...], *, aligned: bool) -> str:
+    """Where it starts. A kubelet that looks at every set of very many nodes does not come to an end, which is said too."""
+    where = "on any NUMA nodes"
+    if nodes:
+        where = f"on NUMA node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
+    text = f"Starts {where}{'' if aligned else ', not aligned by guarantee'}."
+    if model.policy.name != "none" and len(model.policy.ids) > MOST_SEARCHED:
+        text += f" The kubelet itself tries all sets of {len(model.policy.ids)} NUMA nodes and does not come to an end: use policy none."
+    return text
 
 
 def of_rejection(answer: Answer, model: Model, pod: Pod, asked: Mapping[str, int]) -> str:

@@ -84,7 +84,10 @@ def _devices(
         return (_on_pci(gpus), "pci") if given.devices.why in ("absent", "not-running") else (given.devices, "")
     registered = tuple(_with_nodes(device, gpus) for device in given.devices)
     if not any(is_gpu_resource(device.resource) for device in registered):
-        registered += _on_pci(gpus)
+        others = _on_pci(gpus)
+        if isinstance(others, Unread):
+            return others, ""
+        registered += others
     source: Literal["podresources", "checkpoint", "pci"] = "pci"
     if given.devices and not isinstance(given.devices_from, Unread):
         source = "podresources" if given.devices_from == "podresources" else "checkpoint"
@@ -117,7 +120,18 @@ def _nodes_of(gpu: Gpu) -> tuple[int, ...] | Unread:
     return (gpu.numa_node,) if gpu.numa_node >= 0 else ()
 
 
-def _on_pci(gpus: tuple[Gpu, ...]) -> tuple[Device, ...]:
+def _on_pci(gpus: tuple[Gpu, ...]) -> tuple[Device, ...] | Unread:
     """GPUs that a device plug-in would offer: none that is given to a virtual machine, and no display card."""
-    counted = [gpu for gpu in gpus if gpu.on_pci is True and gpu.bound_to != "vfio-pci" and gpu.vga is not True]
-    return tuple(Device(GPU_RESOURCE, gpu.pci, _nodes_of(gpu), True, False) for gpu in sorted(counted, key=lambda gpu: gpu.pci))
+    counted = []
+    for gpu in sorted(gpus, key=lambda gpu: gpu.pci):
+        for known in (gpu.on_pci, gpu.bound_to, gpu.vga):
+            if isinstance(known, Unread) and gpu.on_pci is not False:
+                return known
+        if gpu.on_pci is True and gpu.bound_to != "vfio-pci" and not _is_display_card(gpu):
+            counted.append(Device(GPU_RESOURCE, gpu.pci, _nodes_of(gpu), healthy=True, allocated=False))
+    return tuple(counted)
+
+
+def _is_display_card(gpu: Gpu) -> bool:
+    """A card with a display that no NVIDIA driver has taken: it shows the console."""
+    return gpu.vga is True and gpu.bound_to in ("", "nouveau")

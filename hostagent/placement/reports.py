@@ -132,20 +132,31 @@ def _kubelet(data: Mapping[str, Any]) -> Kubelet:
 
 
 def _config(data: Mapping[str, Any]) -> KubeletConfig:
+    """Fields by their names in KubeletConfiguration, or by ours."""
+    given = {_plain(key): value for key, value in data.items()}
     values: dict[str, Any] = dict.fromkeys(KubeletConfig.__dataclass_fields__, _LACKING)
     for name in values:
-        found = data.get(name)
+        found = given.get(_plain(name))
         if name in _PAIRS:
             values[name] = _maybe(found, _pairs)
         elif name == "reserved_memory":
-            values[name] = _list(found, lambda row: ReservedMemory(_is_number(row["numa_node"]), _pairs(row["limits"])))
+            values[name] = _list(found, _reserved)
         elif name in ("max_pods", "pods_per_core"):
             values[name] = _number(found)
         elif isinstance(found, str):
             values[name] = found
         elif found is not None:
-            values[name] = _unread(found) or _LACKING
+            unread = _unread(found)
+            values[name] = _LACKING if unread is None else unread
     return KubeletConfig(**values)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _reserved(row: Mapping[str, Any]) -> ReservedMemory:
+    return ReservedMemory(_is_number(row["numaNode"] if "numaNode" in row else row["numa_node"]), _pairs(row["limits"]))
 
 
 def _pairs(value: Any) -> Pairs:
@@ -179,6 +190,4 @@ def _device(row: Mapping[str, Any]) -> Device:
 def _block(row: Mapping[str, Any]) -> MemoryBlock:
     allocatable, free = _is_number(row["allocatable"]), _is_number(row["free"])
     group = tuple(_is_number(one) for one in row.get("group", ()))
-    return MemoryBlock(
-        _is_number(row["numa_node"]), _is_text(row["resource"]), _is_number(row["allocatable"]), _is_number(row["free"]), group
-    )
+    return MemoryBlock(_is_number(row["numa_node"]), _is_text(row["resource"]), allocatable, free, group)

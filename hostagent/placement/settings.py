@@ -13,6 +13,8 @@ from hostagent.placement.quantity import milli, parse_quantity, whole
 
 #: What the topology manager takes without max-allowable-numa-nodes.
 MOST_NODES = 8
+#: The kubelet looks at every set of NUMA nodes: seconds a pod with so many of them, and no end with some more.
+MOST_SEARCHED = 18
 #: Node ids from here on have no place in its 64 bits.
 MOST_ID = 64
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
@@ -33,6 +35,8 @@ class Settings(NamedTuple):
     reserved_on_node: tuple[tuple[int, str, int], ...]  # reservedMemory: node, resource, bytes
     reserved_bytes: tuple[tuple[str, int], ...]  # by resource: kube, system and hard eviction together
     max_pods: int
+    topology_options: tuple[tuple[str, str], ...] = ()  # as they are written
+    cpu_options: tuple[tuple[str, str], ...] = ()
 
 
 def settings(node: Node) -> Settings:
@@ -67,6 +71,8 @@ def _settings(config: KubeletConfig, node: Node) -> Settings:
         tuple((row.numa_node, resource, whole(size)) for row in rows for resource, size in row.limits),
         tuple(_reserved_bytes(kube, system, _pairs(config.eviction_hard), node).items()),
         _max_pods(config, node),
+        tuple(topology.items()),
+        tuple(cpu.items()),
     )
 
 
@@ -87,10 +93,8 @@ def _reserved_bytes(kube: dict[str, str], system: dict[str, str], eviction: dict
 
 
 def _max_pods(config: KubeletConfig, node: Node) -> int:
-    most, per_core = config.max_pods, config.pods_per_core
-    if isinstance(most, Unread):
-        return 110
-    if isinstance(per_core, Unread) or per_core <= 0:
+    most, per_core = need(config.max_pods), need(config.pods_per_core)
+    if per_core <= 0:
         return most
     return min(most, per_core * sum(len(one.cpus) for one in node.numa))
 

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from itertools import product
 
-from hostagent.placement.masks import BUDGET, Hints, NoHints, TooManyError
+from hostagent.placement.masks import Hints, NoHints, TooManyError
 
+#: Combinations that are walked over.
+_MOST = 300_000
 _Hint = tuple[int | None, bool]  # a set of nodes, None for no preference; preferred
 Distance = Callable[[int], int]
 
@@ -19,7 +21,7 @@ def walk(hints: list[Hints], default: int, distance: Distance) -> _Hint:
         wanted = max([wanted, *(min(mask.bit_count() for mask, _ in found if mask) for _ in found[:1] if found[0][0] is not None)])
         combinations *= len(found)
         lists.append(found)
-        if combinations > BUDGET:
+        if combinations > _MOST:
             raise TooManyError
     best: tuple[int, bool] | None = None
     for chosen in product(*lists):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, packages, pcibus, system, topology
+from tests.trees import containers, driver, gpus, kubelets, packages, pcibus, system, topology
 from tests.trees.claim import PACKAGES, RUNTIME_CONFIGURATION, claims
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, own_libraries, persist, toolkit, ubuntu
 from tests.trees.packages import TOOLKIT
@@ -48,7 +48,7 @@ def gpu_operator_driver_container(root: Path) -> Tree:
         tree.program(f"{toolkit}/{name}")
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
     containers.install_containerd(tree, binary=f"{toolkit}/nvidia-container-runtime")
-    containers.run_kubelet(tree)
+    kubelets.kubeadm(tree)
     return tree
 
 
@@ -251,6 +251,6 @@ def gb200_nvl(root: Path) -> Tree:
     toolkit(tree)
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
     containers.install_containerd(tree)
-    containers.run_kubelet(tree)
+    kubelets.kubeadm(tree)
     containers.cdi(tree, len(places))
     return tree

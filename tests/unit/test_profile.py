@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.errors import HostagentError
-from hostagent.profile import load, validate
+from hostagent.placement import parse_shape
+from hostagent.profile import PodPolicy, load, validate
 from hostagent.profiles.files import BUILT_IN, MAX_BYTES, names
 from hostagent.typed import plain
 from hostagent.yamlfile import YamlError, load_yaml, parse_yaml
@@ -388,3 +389,18 @@ def test_an_address_is_a_host_and_a_port(write, address):
     path = write(json.dumps({"kubelet": {"configz": {"address": address, "ca": "/ca", "token_file": "/token"}}}))
     with pytest.raises(HostagentError, match=r"mine\.yaml:1: kubelet\.configz\.address: found "):
         load(path, site_file=NO_SITE)
+
+
+quantities = st.one_of(
+    st.integers(0, 10**9 - 1),
+    st.from_regex(r"[0-9]{1,9}m|[0-9]{1,9}(\.[0-9]{1,3})?", fullmatch=True),
+)
+sizes = st.one_of(st.integers(0, 10**15), st.from_regex(r"[0-9]{1,6}(\.[0-9]{1,9})?([kMGT]|[KMGT]i)", fullmatch=True))
+
+
+@given(st.builds(PodPolicy, st.integers(0, 4096), quantities, sizes, st.integers(0, 4096)))
+@settings(deadline=None)
+def test_a_shape_that_a_profile_may_declare_is_one_that_the_model_reads(shape):
+    loaded = load("default", site_file=NO_SITE, overlay={"pods": {"some": plain(shape)}})
+    (container,) = parse_shape(loaded.profile.pods["some"].text).containers
+    assert container.kind == "app"

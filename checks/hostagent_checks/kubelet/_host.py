@@ -37,7 +37,7 @@ def restart(kubelet: Kubelet) -> Step:
     unit = kubelet.unit
     if isinstance(unit, Unread) or not unit:
         return Step("restart_service", "Restart the kubelet.")
-    return Step("restart_service", f"Restart {unit}.", shell("systemctl restart {}", unit))
+    return Step("restart_service", f"Restart {'the kubelet' if unit == 'kubelet' else unit}.", shell("systemctl restart {}", unit))
 
 
 def without_state(kubelet: Kubelet, file: str) -> Step:

@@ -45,9 +45,10 @@ def config_accepted(kubelet: Kubelet) -> Findings:
     state = need(kubelet.state)
     if state == "absent":
         skip("this host has no kubelet")
+    refused = need(kubelet.refused_state_files)
     if state != "rejected":
         return
-    error, refused = need(kubelet.error), need(kubelet.refused_state_files)
+    error = need(kubelet.error)
     stopped = is_stopped(kubelet)
     when = "refuses its configuration" if stopped else "runs, and would not start again"
     if not refused and _MISSING in error and stopped:

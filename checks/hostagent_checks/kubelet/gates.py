@@ -9,7 +9,7 @@ import re
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.words import first_of
 from hostagent.facts.kubelet import Kubelet
-from hostagent.knowledge.kubeletgates import GATES
+from hostagent.knowledge.kubeletgates import gates_of
 from hostagent.knowledge.kubeletversions import NEWEST, OLDEST
 
 from ._host import accepted
@@ -36,18 +36,8 @@ def gates(kubelet: Kubelet) -> Findings:
     found = _MINOR.match(version)
     if not found:
         skip(f"the kubelet's version {version} names no minor version of Kubernetes 1")
-    stages = _stages(min(max(int(found[1]), OLDEST), NEWEST))
-    alpha = sorted(name for name in on if name == _ALL or stages.get(name) == "a")
+    known = gates_of(min(max(int(found[1]), OLDEST), NEWEST))
+    alpha = sorted(name for name in on if name == _ALL or (name in known and known[name].stage == "a"))
     if alpha:
         names = first_of(alpha)
         yield fail(f"alpha feature gates are on: {names}", code="alpha", found=names, wanted="none")
-
-
-def _stages(minor: int) -> dict[str, str]:
-    """Gate: the letter of its stage in this minor version."""
-    found = {}
-    for name, *stages in (row.split() for row in GATES.split(";") if row.split()):
-        for stage in stages:  # 33g1L: from 1.33 on general
-            if int(stage[:2]) <= minor:
-                found[name] = stage[2]
-    return found

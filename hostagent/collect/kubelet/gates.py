@@ -1,40 +1,18 @@
 """Feature gates of one minor version: which it knows, which are on, what it says when one cannot be set."""
 
 import functools
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from hostagent.collect.kubelet.golang import quoted
 from hostagent.collect.kubelet.rows import holds, rows_of
-from hostagent.knowledge.kubeletgates import GATES, NEEDS
+from hostagent.knowledge.kubeletgates import NEEDS, gates_of
 
-_STAGE = re.compile(r"([0-9]+)(-|[abgdp][01]L?)\Z")
 _ALL = {"AllAlpha": "a", "AllBeta": "b"}
 
 
-class Gate(NamedTuple):
-    stage: str  # a, b, g, d, p
-    default: bool
-    locked: bool
-
-
-class UnknownGateError(ValueError):
-    """A gate that this version does not know."""
-
-
-@functools.lru_cache(maxsize=16)
-def _known(minor: int) -> dict[str, Gate]:
-    found = {}
-    for name, *stages in rows_of(GATES):
-        now = ""
-        for stage in stages:
-            match = _STAGE.match(stage)
-            if match and int(match[1]) <= minor:
-                now = match[2]
-        if now not in {"", "-"}:
-            found[name] = Gate(now[0], now[1] == "1", now.endswith("L"))
-    return found
+class UnknownNameError(ValueError):
+    """A gate, a policy or an option that this version does not know."""
 
 
 @functools.lru_cache(maxsize=16)
@@ -49,7 +27,7 @@ class Gates(NamedTuple):
     set_to: Mapping[str, bool] = {}
 
     def enabled(self, name: str) -> bool:
-        gate = _known(self.minor).get(name)
+        gate = gates_of(self.minor).get(name)
         if gate is None or (gate.locked and name in self.set_to):
             return gate is not None and gate.default
         if name in self.set_to:
@@ -58,18 +36,18 @@ class Gates(NamedTuple):
         return self.set_to.get(whole, gate.default)
 
     def knows(self, name: str) -> bool:
-        return name in _known(self.minor)
+        return name in gates_of(self.minor)
 
     def with_(self, wanted: Mapping[str, bool] | None) -> "Gates":
-        """These and others on top; raises ``ValueError`` in the kubelet's words, ``UnknownGateError`` for a name it does not know."""
+        """These and others on top; raises ``ValueError`` in the kubelet's words, ``UnknownNameError`` for a name it does not know."""
         gates = Gates(self.minor, {**self.set_to, **(wanted or {})})
         errors = []
         for name, value in sorted(gates.set_to.items()):
             if name in _ALL:
                 continue
-            gate = _known(self.minor).get(name)
+            gate = gates_of(self.minor).get(name)
             if gate is None:
-                raise UnknownGateError(f"unrecognized feature gate: {name}")
+                raise UnknownNameError(f"unrecognized feature gate: {name}")
             if gate.locked and gate.default != value:
                 errors.append(f"cannot set feature gate {name} to {_word(value)}, feature is locked to {_word(gate.default)}")
             elif gate.stage == "p":

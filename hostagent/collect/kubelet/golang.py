@@ -61,7 +61,9 @@ def _based(digits: str) -> tuple[int, str]:
     """Base and digits of a literal; underscores stand between digits only."""
     bases = {"0x": 16, "0b": 2, "0o": 8}
     prefix = digits[:2].lower()
-    base, rest = (bases[prefix], digits[2:]) if prefix in bases else (8, digits[1:]) if digits[:1] == "0" and len(digits) > 1 else (10, digits)
+    base, rest = (
+        (bases[prefix], digits[2:]) if prefix in bases else (8, digits[1:]) if digits[:1] == "0" and len(digits) > 1 else (10, digits)
+    )
     if "_" in rest:
         before = "0" if base != 10 and rest.startswith("_") else ""
         if "__" in rest or rest.endswith("_") or (rest.startswith("_") and not before):

@@ -25,6 +25,7 @@ class Quantity(NamedTuple):
     exponent: int
     form: str  # decimal, binary, exponent
     text: str = ""  # as it was written, where Kubernetes prints it so
+    quick: bool = False  # Kubernetes holds it as a whole number and a power of ten
 
     def __str__(self) -> str:
         return self.text or _canonical(self)
@@ -33,8 +34,8 @@ class Quantity(NamedTuple):
         """In units of 10**-places, rounded away from zero."""
         exponent = min(self.exponent, _MAX_EXPONENT) + places
         if exponent >= 0:
-            return self.mantissa * 10**exponent
-        size = 10 ** min(-exponent, _MAX_EXPONENT)
+            return self.mantissa * int(10**exponent)
+        size = int(10 ** min(-exponent, _MAX_EXPONENT))
         whole, rest = divmod(abs(self.mantissa), size)
         return (whole + bool(rest)) * (-1 if self.mantissa < 0 else 1)
 
@@ -44,8 +45,35 @@ class Quantity(NamedTuple):
         return Quantity(self.scaled(-low) + other.scaled(-low), low, form)
 
     def is_whole(self) -> bool:
-        """A whole number of 64 bits."""
-        return self.scaled(9) % 10**9 == 0 and -(2**63) <= self.scaled(0) <= _MAX_INT64
+        """Kubernetes can take it for a whole number of 64 bits."""
+        return self.quick and self.exponent >= 0 and -(2**63) <= self.scaled(0) <= _MAX_INT64
+
+
+class _Parts(NamedTuple):
+    """A quantity's text."""
+
+    negative: bool
+    number: str  # without zeros in front
+    fraction: str
+    form: str
+    power: int  # of two or of ten
+
+    def exponent(self) -> int:
+        return (0 if self.form == "binary" else self.power) - len(self.fraction)
+
+    def quick(self) -> bool:
+        if self.form == "binary":
+            return not self.fraction and 15 - len(self.number) - int(self.power * 3 / 10) - 1 >= 0
+        return len(self.number) + len(self.fraction) <= 18 and self.exponent() >= -9
+
+    def kept(self, text: str, mantissa: int) -> str:
+        """The text itself, where Kubernetes takes it for canonical without another look; else ""."""
+        if not self.quick():
+            return ""
+        if self.form == "binary":
+            return text if mantissa & 7 else ""
+        digits = self.number + self.fraction
+        return text if self.exponent() % 3 == 0 and not digits.endswith("000") and digits[0] != "0" else ""
 
 
 ZERO = Quantity(0, 0, "decimal")
@@ -59,23 +87,21 @@ def parse_quantity(text: str) -> Quantity:
     """
     if not text:
         raise ValueError(WRONG_FORMAT)
-    negative = text[0] == "-"
     number, fraction, suffix = _split(text, 1 if text[0] in "+-" else 0)
-    form, power = _meaning(suffix)
+    parts = _Parts(text[0] == "-", number, fraction, *_meaning(suffix))
+    if text == "0":
+        return Quantity(0, 0, "decimal", "0", quick=True)
     digits = number + fraction
-    if not number.strip("0") and not fraction.strip("0") and not suffix and text == "0":
-        return Quantity(0, 0, "decimal", "0")
     shift = max(0, len(digits) - _MAX_DIGITS)
-    mantissa = int(digits[: len(digits) - shift] or "0") * (10**shift if shift < _MAX_EXPONENT else 10**_MAX_EXPONENT)
-    kept = _as_written(text, number, fraction, form, power, mantissa)
-    sign = -1 if negative else 1
-    if form == "binary":
-        return _binary(mantissa, len(fraction), power, sign, kept)
-    exponent = power - len(fraction)
+    mantissa = int(digits[: len(digits) - shift] or "0") * 10 ** min(shift, _MAX_EXPONENT)
+    kept, sign = parts.kept(text, mantissa), -1 if parts.negative else 1
+    if parts.form == "binary":
+        value, places, form = _binary(mantissa, len(fraction), parts.power)
+        return Quantity(sign * value, -places, form, kept, parts.quick())
+    exponent = parts.exponent()
     if exponent < -9:  # rounded up to a billionth
-        over = 10 ** min(-9 - exponent, _MAX_EXPONENT)
-        mantissa, exponent = -(-mantissa // over), -9
-    return Quantity(sign * mantissa, exponent, form, kept)
+        mantissa, exponent = -(-mantissa // 10 ** min(-9 - exponent, _MAX_EXPONENT)), -9
+    return Quantity(sign * mantissa, exponent, parts.form, kept, parts.quick())
 
 
 def _split(text: str, start: int) -> tuple[str, str, str]:
@@ -92,9 +118,7 @@ def _split(text: str, start: int) -> tuple[str, str, str]:
     first = at
     while at < end and text[at] in _LETTERS:
         at += 1
-    if first < at < end and text[at] in "+-":
-        at += 1
-    elif first == at < end and text[at] in "+-":
+    if at < end and text[at] in "+-":
         at += 1
     while at < end and text[at] in _DIGITS:
         at += 1
@@ -115,32 +139,19 @@ def _meaning(suffix: str) -> tuple[str, int]:
     return "exponent", (power + 2**31) % 2**32 - 2**31
 
 
-def _as_written(text: str, number: str, fraction: str, form: str, power: int, mantissa: int) -> str:
-    """The text itself, where Kubernetes takes it for canonical without another look; else ""."""
-    digits = number + fraction
-    if form == "binary":
-        room = 15 - len(number) - int(power * 3 / 10) - 1
-        return text if not fraction and room >= 0 and mantissa & 7 else ""
-    exponent = power - len(fraction)
-    fits = 18 - len(digits) >= 0 and exponent >= -9
-    return text if fits and exponent % 3 == 0 and not digits.endswith("000") and digits[0] != "0" else ""
-
-
-def _binary(mantissa: int, places: int, power: int, sign: int, kept: str) -> Quantity:
+def _binary(mantissa: int, places: int, power: int) -> tuple[int, int, str]:
+    """Value, decimal places, form."""
     value = mantissa << power
     places = min(places, _MAX_DIGITS + _MAX_EXPONENT)
     if places > 9:
         value, places = -(-value // 10 ** (places - 9)), 9
-    form = "binary"
     if value > _MAX_INT64 * 10**places:
-        value, places = _MAX_INT64, 0
-    elif 0 < value < 10**places:
-        form = "decimal"
-    return Quantity(sign * value, -places, form, kept)
+        return _MAX_INT64, 0, "binary"
+    return value, places, "decimal" if 0 < value < 10**places else "binary"
 
 
 def _canonical(quantity: Quantity) -> str:
-    mantissa, exponent, form, _ = quantity
+    mantissa, exponent, form = quantity.mantissa, quantity.exponent, quantity.form
     if not mantissa:
         return "0"
     if form == "binary":

@@ -9,17 +9,26 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hostagent.collect.kubelet.golang import parse_duration
-from hostagent.collect.kubelet.quantity import ZERO, WRONG_FORMAT, Quantity, parse_quantity
+from hostagent.collect.kubelet.quantity import WRONG_FORMAT, ZERO, Quantity, parse_quantity
 from hostagent.collect.kubelet.rows import holds
-from hostagent.collect.kubelet.values import Members, Real
+from hostagent.collect.kubelet.values import Members, Real, kind_of
 from hostagent.knowledge.kubeletfields import ROOT, STRUCTURES
 
 Fields = dict[str, Any]
 
-_BITS = {"i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1), "u32": (0, 2**32 - 1)}
-_NAMES = {"s": "string", "b": "bool", "i32": "int32", "i64": "int64", "u32": "uint32", "f": "float64", "q": "resource.Quantity"}
+_BITS = {"i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1), "u32": (0, 2**32 - 1), "u64": (0, 2**64 - 1)}
+_NAMES = {
+    "s": "string",
+    "b": "bool",
+    "i32": "int32",
+    "i64": "int64",
+    "u32": "uint32",
+    "u64": "uint64",
+    "f": "float64",
+    "q": "resource.Quantity",
+}
 #: Go's zero values of what is never null.
-_ZEROS: dict[str, Any] = {"s": "", "b": False, "i32": 0, "i64": 0, "u32": 0, "f": 0.0, "d": 0, "td": 0, "q": ZERO, "t": ""}
+_ZEROS: dict[str, Any] = {"s": "", "b": False, "i32": 0, "i64": 0, "u32": 0, "u64": 0, "f": 0.0, "d": 0, "td": 0, "q": ZERO, "t": ""}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: The letters that Go takes for an ASCII one.
 _FOLDS = {ord("\u017f"): "s", ord("\u212a"): "k"}
@@ -92,13 +101,7 @@ class _Decoding:
         self.unknown: list[str] = []
 
     def mismatch(self, value: Any, name: str, path: str) -> None:
-        what = (
-            "bool" if isinstance(value, bool) else "string" if isinstance(value, str) and not isinstance(value, Real)
-            else "array" if isinstance(value, list) and not isinstance(value, Members) else "object" if isinstance(value, Members | dict) else "number"
-        )  # fmt: skip
-        shown = f" {value}" if what == "number" and name in _NAMES.values() and len(str(value)) < 40 else ""
-        where = f"Go struct field {ROOT}.{path}" if path else "Go value"
-        self.errors.append(f"json: cannot unmarshal {what}{shown} into {where} of type {name}")
+        self.errors.append(_mismatch(value, name, path))
 
     def structure(self, name: str, value: Any, into: Fields, path: str) -> Fields:
         known, found = self._schema.structures[name], dict(into)
@@ -128,7 +131,7 @@ class _Decoding:
         if kind.startswith("[]"):
             return self._list(kind[2:], value, into, path)
         if kind in {"d", "td", "q", "t"}:
-            return _read_by_itself(kind, value)
+            return _read_by_itself(kind, value, path)
         if value is None:
             return into
         return self._simple(kind, value, into, path)
@@ -173,7 +176,14 @@ class _Decoding:
         return [self.value(kind, member, zero(kind), path) for member in value]
 
 
-def _read_by_itself(kind: str, value: Any) -> Any:
+def _mismatch(value: Any, name: str, path: str) -> str:
+    what = kind_of(value)
+    shown = f" {value}" if what == "number" and name[:3] in {"int", "uin"} and len(str(value)) < 40 else ""
+    where = f"Go struct field {ROOT}.{path}" if path else "Go value"
+    return f"json: cannot unmarshal {what}{shown} into {where} of type {name}"
+
+
+def _read_by_itself(kind: str, value: Any, path: str) -> Any:
     try:
         if kind == "q":
             return _quantity(value)
@@ -181,9 +191,8 @@ def _read_by_itself(kind: str, value: Any) -> Any:
             return "" if value is None else str(value)
         if kind == "td" and isinstance(value, int) and not isinstance(value, bool):
             return value
-        if value is not None and (not isinstance(value, str) or isinstance(value, Real)):
-            what = "bool" if isinstance(value, bool) else "number" if isinstance(value, int | float | Real) else "array" if type(value) is list else "object"
-            raise ValueError(f"json: cannot unmarshal {what} into Go value of type string")
+        if value is not None and kind_of(value) != "string":
+            raise ValueError(_mismatch(value, "string", path))  # noqa: TRY301  in Go's words
         return 0 if kind == "td" and value is None else parse_duration(_text(value or ""))
     except ValueError as error:
         raise _FatalError(str(error)) from error

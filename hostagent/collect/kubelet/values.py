@@ -4,10 +4,16 @@ import json
 from typing import Any, NoReturn
 
 _MAX_DIGITS = 400
+MAX_DEPTH = 100
 
 
-class TooLargeError(Exception):
+class TooLargeError(ValueError):
     """A document that is not read here, whatever the kubelet makes of it."""
+
+
+def again(error: ValueError, text: str) -> ValueError:
+    """The same error in more words; what is not read here needs none."""
+    return error if isinstance(error, TooLargeError) else type(error)(text)
 
 
 class Members(list[tuple[str, Any]]):
@@ -23,6 +29,17 @@ class Real(str):
     __slots__ = ()
 
 
+def kind_of(value: Any) -> str:
+    """What Go calls it."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float | Real):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, Members | dict) else "array"
+
+
 def parse_go_json(data: bytes) -> Any:
     """A JSON document; raises ``ValueError``, and ``TooLargeError`` for what is not read here.
 
@@ -31,9 +48,45 @@ def parse_go_json(data: bytes) -> Any:
     """
     text = data.decode("utf-8", "replace")
     try:
-        return json.loads(text, object_pairs_hook=_members, parse_float=Real, parse_int=_whole, parse_constant=_refuse)
+        value = json.loads(text, object_pairs_hook=_members, parse_float=Real, parse_int=_whole, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise ValueError(_in_go(error)) from error
     except RecursionError as error:
         raise TooLargeError("too many levels") from error
+    _refuse_depth(value)
+    return value
+
+
+#: What Python's reader says, and how Go's ends its sentence.
+_SAID = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+    "Expecting ':' delimiter": "after object key",
+    "Expecting ',' delimiter": "after object key:value pair",
+    "Extra data": "after top-level value",
+}
+
+
+def _in_go(error: json.JSONDecodeError) -> str:
+    if not error.doc[error.pos :].strip():
+        return "unexpected end of JSON input"
+    at = len(error.doc) - len(error.doc[error.pos :].lstrip())
+    return f"invalid character {error.doc[at]!r} {_SAID.get(error.msg, error.msg)}"
+
+
+def _refuse_depth(value: Any) -> None:
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise TooLargeError(f"more than {MAX_DEPTH} levels")
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, Members):
+                inner += [member for _, member in each if isinstance(member, list)]
+            elif isinstance(each, list):
+                inner += [member for member in each if isinstance(member, list)]
+        level = inner
 
 
 def _members(pairs: list[tuple[str, Any]]) -> Members:
@@ -108,3 +161,16 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nulls(member) for member in value]
     return value
+
+
+def as_json(value: Any) -> str:
+    """JSON that `parse_go_json` reads as the same.
+
+    >>> as_json(Members([("a", Real("1.50")), ("a", [None, True, "x"])]))
+    '{"a":1.50,"a":[null,true,"x"]}'
+    """
+    if isinstance(value, Members):
+        return f"{{{','.join(f'{json.dumps(key)}:{as_json(member)}' for key, member in value)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(as_json, value))}]"
+    return str(value) if isinstance(value, Real) else json.dumps(value)

@@ -1,11 +1,11 @@
 """`place`: what becomes of pods that arrive one after the other."""
 
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.placement.answers import Fix, Placed
+from hostagent.placement.answers import Placed
 from hostagent.placement.fixes import fix_of
 from hostagent.placement.masks import TooManyError, bits
 from hostagent.placement.merge import PanicError
-from hostagent.placement.messages import asked_of, of_rejection
+from hostagent.placement.messages import asked_of, of_admission, of_rejection
 from hostagent.placement.model import Answer, Model
 from hostagent.placement.node import Node
 from hostagent.placement.pods import Pod
@@ -18,27 +18,29 @@ _TOO_MANY = Unread("not-supported", "too many sets of NUMA nodes to look at")
 
 def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Placed, ...]:
     """One answer a pod, in their order; an admitted one keeps what it was given. Devices and CPUs are given lowest first."""
+    if node.state == "absent":
+        return tuple(_unknown(node, pod, Unread("absent", "this host has no kubelet")) for pod in pods)
     try:
         chosen = settings(node)
         error = _refused(chosen, node)
         model = None if error else Model(node, chosen)
     except UnreadError as unread:
+        if node.state == "rejected":
+            message = _sentence(f"the kubelet does not start: {node.error or 'its configuration is refused'}")
+            return tuple(_answer(node, pod, admitted=False, reason=NOT_STARTING, message=message) for pod in pods)
         return tuple(_unknown(node, pod, unread.unread) for pod in pods)
     if model is None:
-        return tuple(
-            _answer(node, pod, admitted=False, reason=NOT_STARTING, message=_sentence(f"the kubelet does not start: {error}"))
-            for pod in pods
-        )
+        return tuple(_not_starting(node, chosen, pod, error, fixes=fixes) for pod in pods)
     placed: list[Placed] = []
     before: list[Pod] = []
     for pod in pods:
         answer = _place(node, model, pod)
-        if fixes and answer.admitted is False:
-            answer = answer._replace(fix=_fix(node, chosen, tuple(before), pod, answer))
+        if fixes and answer.reason:
+            answer = answer._replace(fix=fix_of(node, chosen, tuple(before), resolved(node, pod)))
         if answer.admitted is True:
-            before.append(pod)
+            before.append(resolved(node, pod))
         placed.append(answer)
-        if isinstance(answer.admitted, Unread) and pod is not pods[-1]:
+        if isinstance(answer.admitted, Unread):
             rest = Unread("error", f"what {pod.label} gets is not known")
             placed += [_unknown(node, later, rest) for later in pods[len(placed) :]]
             break
@@ -49,6 +51,19 @@ def _refused(chosen: Settings, node: Node) -> str:
     if node.state == "rejected":
         return node.error or "its configuration is refused"
     return refusal(chosen, node)
+
+
+def _not_starting(node: Node, chosen: Settings, pod: Pod, error: str, *, fixes: bool) -> Placed:
+    """A fix is told where the refusal is one that the model knows, and no other."""
+    fix = None
+    known = refusal(chosen, node)
+    if fixes and known and known in error:
+        try:
+            fix = fix_of(node, chosen, (), resolved(node, pod))
+        except (UnplacedError, UnreadError):
+            fix = None
+    message = _sentence(f"the kubelet does not start: {error}")
+    return _answer(node, pod, admitted=False, reason=NOT_STARTING, message=message, fix=fix)
 
 
 def _place(node: Node, model: Model, pod: Pod) -> Placed:
@@ -64,22 +79,11 @@ def _place(node: Node, model: Model, pod: Pod) -> Placed:
     except PanicError:
         return _answer(node, pod, admitted=False, reason=PANIC, message="The kubelet crashes when it places this pod.")
     if not answer.admitted:
-        return _answer(
-            node, pod, admitted=False, reason=answer.reason, message=_sentence(of_rejection(answer, model, asked, asked_of(asked)))
-        )
-    nodes = _nodes(answer)
-    where = (
-        f"on NUMA node {nodes[0]}" if len(nodes) == 1 else f"on NUMA nodes {', '.join(map(str, nodes))}" if nodes else "on any NUMA nodes"
-    )
-    aligned = _is_aligned(model, answer, asked)
-    return _answer(
-        node,
-        pod,
-        admitted=True,
-        aligned=aligned,
-        numa_nodes=nodes,
-        message=f"Starts {where}{'' if aligned else ', not aligned by guarantee'}.",
-    )
+        message = of_rejection(answer, model, asked, asked_of(asked))
+        return _answer(node, pod, admitted=False, reason=answer.reason, message=_sentence(message))
+    nodes, aligned = _nodes(answer), _is_aligned(model, answer, asked)
+    message = of_admission(model, nodes, aligned=aligned)
+    return _answer(node, pod, admitted=True, aligned=aligned, numa_nodes=nodes, message=message)
 
 
 def _nodes(answer: Answer) -> tuple[int, ...]:
@@ -98,10 +102,6 @@ def _is_aligned(model: Model, answer: Answer, pod: Pod) -> bool:
     asked = asked_of(pod)
     has_place = all(model.pools[name].has_topology for name in asked if name in model.pools and asked[name])
     return bool(masks) and len(masks) == 1 and has_place
-
-
-def _fix(node: Node, chosen: Settings, before: tuple[Pod, ...], pod: Pod, answer: Placed) -> Fix | None:
-    return fix_of(node, chosen, before, pod) if answer.reason else None
 
 
 def _sentence(text: str) -> str:
