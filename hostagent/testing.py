@@ -172,6 +172,12 @@ class TreeBackend:
         data = self._read(path)
         return data if isinstance(data, Unread) else parse_elf(data)
 
+    def _state_file(self, path: str) -> "Answer | Unread":
+        from hostagent.source.statefile import judged
+
+        data = self._read(path)
+        return data if isinstance(data, Unread) else judged(path, data)
+
     def _tail(self, path: str) -> "bytes | Unread":
         return self._read(path)
 

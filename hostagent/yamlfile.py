@@ -133,7 +133,7 @@ def _place(loader: Any, node: Any, path: tuple[Any, ...], line: int, found: dict
 
 def parse_foreign_yaml(data: bytes) -> Any:
     """One document of at most a megabyte that another program wrote, as `_ForeignLoader` takes it; raises ``YamlError``."""
-    return _load(data, _ForeignLoader, _refuse_depth)
+    return _load(data, _ForeignLoader, refuse_depth)
 
 
 def _load(data: bytes, loader: Any, refuse: Callable[[bytes], None]) -> Any:
@@ -165,7 +165,7 @@ def _refuse_events(data: bytes, loader: Any, *, aliases: bool) -> None:
             raise YamlError.at(event.start_mark, f"found more than {MAX_DEPTH} levels")
 
 
-def _refuse_depth(data: bytes) -> None:
+def refuse_depth(data: bytes) -> None:
     """The same, cheaply: following the events is exact and costs eight times the whole load of a specification.
 
     Too many brackets in one another, or dashes on one line, is what ends the process, or takes the square of their number. No

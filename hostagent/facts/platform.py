@@ -26,6 +26,7 @@ class Platform:
     libraries: Part | Unread
     toolkit: Part | Unread
     runtime: Part | Unread  # the runtime's configuration
+    kubelet: Part | Unread  # the kubelet's configuration
     library_directories: tuple[str, ...] | Unread  # the directories of the driver's libraries, where the platform has its own
     firmware_directories: tuple[str, ...] | Unread  # as /lib/firmware, for the driver's firmware
     #: Archives of DKMS, with bytes in them, of which a unit of the image installs one at its first boot.
@@ -37,4 +38,6 @@ class Platform:
         return not isinstance(self.virtual, Unread) and self.virtual == "container"
 
     def part(self, name: str) -> Part | Unread:
-        return {"gpus": self.gpus, "driver": self.driver, "toolkit": self.toolkit, "runtime": self.runtime}[name]
+        return {
+            "gpus": self.gpus, "driver": self.driver, "toolkit": self.toolkit, "runtime": self.runtime, "kubelet": self.kubelet,
+        }[name]  # fmt: skip

@@ -2,14 +2,15 @@
 
 Sources (read 2026-11): os-release of each image; awslabs/amazon-eks-ami (/etc/eks, nodeadm), Azure/AgentBaker (/opt/azure/containers),
 GoogleCloudPlatform/container-engine-accelerators and cos_gpu_installer of cos/tools (installer below /home/kubernetes/bin/nvidia),
-kubernetes/kubernetes (cluster/gce/gci), bottlerocket-os/bottlerocket-kernel-kit (kmod-6.12-nvidia-r580.spec), siderolabs/extensions
+kubernetes/kubernetes (cluster/gce/gci), k3s, RKE2 and k0s documentation (configuration files), canonical/microk8s (args/kubelet),
+bottlerocket-os/bottlerocket-kernel-kit (kmod-6.12-nvidia-r580.spec), siderolabs/extensions
 (nvidia-gpu), flatcar/scripts (setup-nvidia) and flatcar/sysext-bakery, NVIDIA DGX OS user guide, NVIDIA GPU Operator (paths below
 /run/nvidia and /usr/local/nvidia), Microsoft WSL (/dev/dxg, /usr/lib/wsl), NVIDIA Jetson Linux (/etc/nv_tegra_release),
 systemd.exec(5) and systemd, src/basic/virt.c (/run/systemd/container), Linux kernel, include/linux/proc_ns.h.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hostagent.vocabulary import Base, PartOwner
 
@@ -40,6 +41,8 @@ class Row(NamedTuple):
     owner: PartOwner = "image"  # of the driver and its libraries
     others: PartOwner = "image"  # of the toolkit and the runtime's configuration
     gpus: str = ""  # NOWHERE where PCI does not show them
+    kubelet: str = ""  # place of the kubelet's configuration, "" for the usual one
+    kubelet_owner: PartOwner | Literal[""] = ""  # "" as `others`
     driver: str = ""  # place of the driver and its libraries, "" where the distribution puts them
     libraries: str = ""
     directories: tuple[str, ...] = ()  # of the libraries, below their place
@@ -50,9 +53,10 @@ class Row(NamedTuple):
 _GKE, _COS, _TALOS = "/home/kubernetes/bin/nvidia", "/var/lib/nvidia", "/usr/local/glibc"
 _BOTTLEROCKET = tuple(f"/{arch}-bottlerocket-linux-gnu" for arch in ("x86_64", "aarch64"))
 _CLUSTER = "/home/kubernetes"
+_OPENSHIFT = "/etc/kubernetes"
 _OSTREE = ("/run/ostree-booted", "/sysroot/ostree/repo", "/ostree/repo")
 _GOOGLE = Row(
-    "GKE node", "managed", ("cos",), (_CLUSTER,), owner="provider", others="provider",
+    "GKE node", "managed", ("cos",), (_CLUSTER,), owner="provider", others="provider", kubelet=_CLUSTER,
     driver=_GKE, libraries=f"{_GKE}/lib64", directories=(f"{_GKE}/lib64",), firmware=(f"{_GKE}/firmware",),
 )  # fmt: skip
 #: The first that fits.
@@ -76,40 +80,44 @@ ROWS = (
     ),
     Row(
         "Bottlerocket", "managed", ("bottlerocket",), (*_BOTTLEROCKET, "/.bottlerocket", "/usr/share/bottlerocket", "/usr/bin/apiclient"),
-        directories=tuple(f"{root}/sys-root/usr/lib/nvidia/tesla" for root in _BOTTLEROCKET),
+        directories=tuple(f"{root}/sys-root/usr/lib/nvidia/tesla" for root in _BOTTLEROCKET), kubelet="/etc/kubernetes/kubelet",
     ),
     Row(
         "Talos Linux", "managed", ("talos",),
         ("/usr/local/lib/containers", "/usr/local/etc/containers", "/system", "/etc/cri/conf.d", _TALOS),
-        libraries=_TALOS, directories=tuple(f"{_TALOS}/{name}" for name in ("usr/lib64", "usr/lib", "lib")),
+        libraries=_TALOS, directories=tuple(f"{_TALOS}/{name}" for name in ("usr/lib64", "usr/lib", "lib")), kubelet="/etc/kubernetes",
     ),
     Row(
         "Flatcar Container Linux", "managed", ("flatcar",), ("/usr/share/flatcar", "/usr/share/update_engine"),
         driver="/opt/nvidia", libraries="/opt/nvidia", directories=("/opt/nvidia/current/usr/lib64",),
+        kubelet_owner="host",
     ),
-    Row("Red Hat CoreOS", "managed", ("rhcos", "scos"), _OSTREE),
-    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), _OSTREE, variant="coreos"),
-    Row("CoreOS", "managed", ("fedora",), _OSTREE, variant="coreos"),
+    Row("Red Hat CoreOS", "managed", ("rhcos", "scos"), _OSTREE, kubelet=_OPENSHIFT),
+    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), _OSTREE, variant="coreos", kubelet=_OPENSHIFT),
+    Row("CoreOS", "managed", ("fedora",), _OSTREE, variant="coreos", kubelet_owner="host"),
     # OpenShift 4.19 and later (openshift/enhancements, split-rhcos-into-layers): os-release is RHEL's; Ignition set it up
-    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), ("/etc/.ignition-result.json",)),
+    Row("Red Hat CoreOS", "managed", ("rhel", "centos"), ("/etc/.ignition-result.json",), kubelet=_OPENSHIFT),
     Row("Ubuntu Core", "managed", ("ubuntu-core",), ("/writable", "/run/mnt/ubuntu-data", "/snap")),
-    Row("SUSE Linux Micro", "managed", ("sl-micro", "sle-micro"), ("/usr/sbin/transactional-update", "/.snapshots")),
+    Row("SUSE Linux Micro", "managed", ("sl-micro", "sle-micro"), ("/usr/sbin/transactional-update", "/.snapshots"), kubelet_owner="host"),
     Row(
         "EKS AMI", "cloud-image", ("amzn", "ubuntu", "rhel"),
         (
             *(f"/etc/eks/{name}" for name in ("nvidia-kmod-load.sh", "setup-nvidia.sh", "bootstrap.sh", "release")),
             *("/usr/bin/nodeadm", "/etc/eks/image-credential-provider/config.json"),
         ),
-        vendor="Amazon", is_common=True,
+        vendor="Amazon", is_common=True, kubelet="/etc/kubernetes/kubelet", kubelet_owner="provider",
         archives=("/var/lib/dkms-archive", "/etc/systemd/system/multi-user.target.wants/nvidia-kmod-load.service"),
     ),
     Row(
         "AKS node image", "cloud-image", ("ubuntu", "azurelinux", "mariner"),
         tuple(f"/opt/azure/containers/{name}.sh" for name in ("provision", "provision_source", "provision_installs", "provision_configs")),
-        vendor="Microsoft", is_common=True,
+        vendor="Microsoft", is_common=True, kubelet="/etc/default", kubelet_owner="provider",
     ),
     Row("DGX OS", "host", ("ubuntu",), ("/etc/dgx-release",), vendor="NVIDIA", is_common=True, owner="host", others="host"),
 )  # fmt: skip
+
+#: Where a distribution of Kubernetes has its own configuration of the kubelet, on a host that anybody may change.
+KUBELET_PLACES = ("/etc/rancher/rke2", "/etc/rancher/k3s", "/var/snap/microk8s/current/args", "/etc/k0s")
 
 #: How the owner of a part changes it: what stands where a check would tell its reader to change the host.
 OWNERS_WAY: Mapping[str, tuple[str, ...]] = {
@@ -159,6 +167,16 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
+#: How the kubelet's configuration is changed where the host's own files are written anew by somebody else.
+_KUBELET_WAYS: Mapping[str, tuple[str, ...]] = {
+    "GKE node": ("Change kubeletConfig in the node pool's system configuration: GKE writes the kubelet's configuration.",),
+    "EKS AMI": ("Change spec.kubelet of the NodeConfig in the node's user data, and replace the node: nodeadm writes these files.",),
+    "AKS node image": ("Make a node pool with a custom kubelet configuration: AKS writes the kubelet's flags and files.",),
+    "Bottlerocket": ("Change settings.kubernetes with 'apiclient set': Bottlerocket writes the kubelet's configuration.",),
+    "Talos Linux": ("Change machine.kubelet.extraConfig in the machine configuration: Talos Linux writes the kubelet's configuration.",),
+    "Red Hat CoreOS": ("Change the KubeletConfig of the node's machine config pool: the Machine Config Operator writes this file.",),
+}
+
 
 def owners_way(platform: str, owner: str, part: str) -> tuple[str, ...]:
     """What the reader may do about a part that somebody else owns; () where it is the host's own.
@@ -170,6 +188,8 @@ def owners_way(platform: str, owner: str, part: str) -> tuple[str, ...]:
     """
     if owner == "host":
         return ()
+    if part == "kubelet" and platform in _KUBELET_WAYS:
+        return _KUBELET_WAYS[platform]
     if owner == "operator":
         return OWNERS_WAY["driver" if part == "libraries" else part]
     if platform in _WAYS:

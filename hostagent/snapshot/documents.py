@@ -1,8 +1,9 @@
 """Filters of TOML, JSON and YAML: the values at named paths.
 
 A name is a path of keys, ``a/*/b``; lists of tables are passed through, ``*`` is any key. ``a/b`` keeps the text there, ``a/b#`` the number
-or truth value, ``a/b[]`` the texts of the list; ``a/b~`` the shape alone: tables, types, and which texts and numbers are equal. ``a/b=x``
-keeps texts that begin with ``x``; ``a/b=`` of texts what stands before their ``=``; ``a/*!`` the shape
+or truth value, ``a/b[]`` the texts of the list, ``a/b**`` all that is there; ``a/b~`` the shape alone: tables, types, and which texts and
+numbers are equal. ``a/b=x`` keeps texts that begin with ``x``;
+``a/b=`` of texts what stands before their ``=``; ``a/*!`` the shape
 under another name. Of what is something else than its name says the
 shape stays. A text that is no document is scrambled: what is wrong with it, and where, stays.
 """
@@ -18,6 +19,8 @@ Mask = Callable[[str], str]
 _KEY = re.compile(r"[A-Za-z_][\w-]{0,63}")
 #: YAML's aliases make a small file a large document.
 _MOST_NODES = 200_000
+#: As Go writes one.
+DURATION = re.compile(r"-?(?:[0-9]{1,18}(?:\.[0-9]{1,18})?(?:ns|us|\u00b5s|ms|s|m|h)){1,6}")
 #: What a text may keep of itself, and an escaped character, which is one.
 _WORD = re.compile(rb"(\\(?:u[0-9a-fA-F]{4}|[\s\S]))|[A-Za-z0-9_]+")
 _PLAIN = frozenset(b"true false null inf nan io containerd grpc cri v1 images runtime".split())
@@ -29,6 +32,7 @@ class _Node:
     def __init__(self) -> None:
         self.below: dict[str, _Node] = {}
         self.kept, self.is_shape = "", False
+        self.is_whole = False
         self.starts: list[str] = []
 
     def at(self, path: str) -> "_Node":
@@ -42,12 +46,12 @@ def _tree(names: tuple[str, ...]) -> _Node:
     root = _Node()
     for name in names:
         path, equals, start = name.partition("=")
-        kind = next((one for one in ("~", "#", "[]", "!") if path.endswith(one)), "")
+        kind = next((one for one in ("**", "~", "#", "[]", "!") if path.endswith(one)), "")
         node = root.at(path.removesuffix(kind))
         if equals:
             node.starts.append(start)
-        elif kind == "~":
-            node.is_shape = True
+        elif kind in ("~", "**"):
+            node.is_shape, node.is_whole = True, kind == "**"
         else:
             node.kept = kind or "text"
     return root
@@ -61,6 +65,8 @@ class _Part:
         self._left = _MOST_NODES
 
     def of(self, value: Any, nodes: "list[_Node]", *, in_list: bool = False) -> Any:
+        if any(node.is_whole for node in nodes):
+            return self.whole(value)
         self._count()
         if isinstance(value, dict):
             return dict(self._entries(value, nodes))
@@ -92,6 +98,12 @@ class _Part:
             name, equals, _ = value[1:].partition("=")
             return f"{value[:1]}{name}=" if equals else self.shape(value)
         return value if value.startswith(starts) else self.shape(value)
+
+    def whole(self, value: Any) -> Any:
+        self._count()
+        if isinstance(value, dict):
+            return {key: self.whole(item) for key, item in value.items()}
+        return [self.whole(item) for item in value] if isinstance(value, list) else value
 
     def shape(self, value: Any) -> Any:
         self._count()

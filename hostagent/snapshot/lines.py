@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 from hostagent.secret.names import without_secrets
+from hostagent.snapshot.flagwords import typed_text
 
 Mask = Callable[[str], str]
 
@@ -107,7 +108,8 @@ def mounts(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
 def unit(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     r"""The named assignments of a unit (systemd.syntax(7)), with the lines they go on in, and the headings of their sections.
 
-    Of ``Section.Key?FLAG`` the flags that are named so, with the word behind each.
+    Of ``Section.Key?FLAG`` the flags that are named so, with the word behind each. Of ``Section.Key@FLAG`` all words, as
+    `hostagent.snapshot.flagwords` keeps them.
 
     >>> unit(b"[Service]\nExecStart=/usr/bin/kubelet --token x --config=/a\n", ("Service.ExecStart?--config",), str)
     b'[Service]\nExecStart=- --config=/a\n'
@@ -138,6 +140,9 @@ def unit(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
 
 def _flags_of(section: str, pending: "list[str]", names: tuple[str, ...]) -> "list[str]":
     key, _, value = " ".join(line.strip().removesuffix("\\") for line in pending).partition("=")
+    whole = f"{section}.{key.strip()}@"
+    if kept := tuple(name.removeprefix(whole) for name in names if name.startswith(whole)):
+        return [f"{key.strip()}={typed_text(value.strip(), kept)}"]
     start = f"{section}.{key.strip()}?"
     flags = [re.escape(name.removeprefix(start)) for name in names if name.startswith(start)]
     if not flags:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from hostagent.snapshot.flagwords import typed_words
+
 Mask = Callable[[str], str]
 
 
@@ -15,13 +17,21 @@ def keys(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
 def arguments(answer: Any, names: tuple[str, ...], mask: Mask) -> Any:
     """Processes, of whose command line the named flags stay.
 
-    They are followed by a path or a socket's, by any word (``FLAG#``) or by none (``FLAG!``).
-
+    They are followed by a path or a socket's, by any word (``FLAG#``) or by none (``FLAG!``). Of a process called NAME (``NAME*``) all
+    words, as `hostagent.snapshot.flagwords` keeps them.
 
     >>> arguments([{"pid": 1, "argv": ["k3s", "--token", "x", "-c", "/a", "--config=/b", "--config", "c"]}], ("-c", "--config"), str)
     [{'pid': 1, 'argv': ['-c', '/a', '--config=/b', '--config', '']}]
     """
-    return [{**row, "argv": _flags(row.get("argv"), names)} for row in answer]
+    flags = tuple(name.rstrip("#!") for name in names)
+    return [{**row, "argv": _words(row, names, flags)} for row in answer]
+
+
+def _words(row: Any, names: tuple[str, ...], flags: tuple[str, ...]) -> "list[str]":
+    argv = row.get("argv")
+    if f"{row.get('name')}*" in names and isinstance(argv, list | tuple):
+        return typed_words(map(str, argv), flags)
+    return _flags(argv, names)
 
 
 def _flags(argv: Any, names: tuple[str, ...]) -> "list[str]":

@@ -251,6 +251,16 @@ class Source:
         answer = self._ask("lock_holder", path)
         return answer if isinstance(answer, int | Unread) else _unexpected("lock_holder", path, answer)
 
+    def state_file(self, path: str) -> "dict[str, Any] | Unread":
+        """A state file of the kubelet without the pods and containers in it, see `hostagent.source.statefile`."""
+        answer = self._ask("state_file", path)
+        return answer if isinstance(answer, dict | Unread) else _unexpected("state_file", path, answer)
+
+    def podresources(self) -> "dict[str, Any] | Unread":
+        """Devices by the kubelet itself, as rows of resource, ids and NUMA nodes: ``devices`` to give away, ``allocated`` ones."""
+        answer = self._ask("podresources", "list")
+        return answer if isinstance(answer, dict | Unread) else _unexpected("podresources", "list", answer)
+
     def nvml(self, call: str, *arguments: str) -> "Answer | Unread":
         """An NVML answer, already JSON; see `hostagent.source.lanes.nvml`. An NVML error is an ``Unread`` whose detail starts
         with the error's number: ``15 GPU is lost``. Where the profile makes NVML optional and it cannot be initialised for

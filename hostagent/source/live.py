@@ -20,7 +20,7 @@ from hostagent.vocabulary import Kind
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0
 #: What an image has only once it runs.
-_RUNNING_ONLY = frozenset({"nvml", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
+_RUNNING_ONLY = frozenset({"nvml", "podresources", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 #: These exist on every running host; if one is missing, the host is only partly mounted here.
 _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})
@@ -70,7 +70,7 @@ class LiveBackend:
         lane = next((lane for lane in LANES.values() if lane.has(method, path)), None)
         if lane:
             return self._worker(lane).ask(method, *arguments)
-        if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "lock_holder"):
+        if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "lock_holder", "state_file"):
             return getattr(self, f"_{method}")(*arguments)
         answer = getattr(self._files, method)(*arguments)
         if path in _NEVER_ABSENT and isinstance(answer, Unread) and answer.why == "absent":

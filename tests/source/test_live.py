@@ -30,7 +30,9 @@ def test_a_lock_that_is_no_file_is_not_opened(tree):
     assert [source.lock_holder(path).why for path in ("/fifo", "/directory", "/nothing")] == ["error", "error", "absent"]
 
 
-@pytest.mark.parametrize("method", ["read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "lock_holder"])
+@pytest.mark.parametrize(
+    "method", ["read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "lock_holder", "state_file"]
+)
 @pytest.mark.parametrize("path", ["/a\0b", "", "/" + "x" * 5000, "/etc/" * 2000])
 def test_no_path_makes_a_question_raise(tree, method, path):
     backend = LiveBackend(str(tree), "host-root")

@@ -138,7 +138,12 @@ def cri_dockerd(root: Path) -> Tree:
     system.unit(tree, "cri-docker.service", system.service("CRI Interface for Docker Application Container Engine", " ".join(argv)))
     system.run(tree, Daemon(1100, argv, "cri-docker.service", ("/run/cri-dockerd.sock",), 30))
     endpoint = "--container-runtime-endpoint=unix:///var/run/cri-dockerd.sock"
-    serving.kubelet(tree, "/var/lib/kubelet/config.yaml", endpoint, text="kind: KubeletConfiguration\ncgroupDriver: systemd\n")
+    serving.kubelet(
+        tree,
+        "/var/lib/kubelet/config.yaml",
+        endpoint,
+        text="apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupDriver: systemd\n",
+    )
     containers.cdi(tree, 1)
     return tree
 

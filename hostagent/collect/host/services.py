@@ -6,6 +6,7 @@ from typing import Any
 from hostagent.collect.host.keeps import FLAGS
 from hostagent.collect.host.processes import read_processes
 from hostagent.collect.host.unitfile import UnitText, parse_unit
+from hostagent.collect.kubelet.keeps import FLAGS as KUBELET_FLAGS
 from hostagent.collect.values import names_in
 from hostagent.facts.host import Process, Services, Unit, running
 from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
@@ -30,6 +31,9 @@ _UNIT = Keep(
         *(f"Install.{key}" for key in ("WantedBy", "RequiredBy", "UpheldBy", "Alias", "Also")),
     ),
 )
+#: Of a kubelet's unit all words of its command line and its variables, as `hostagent.snapshot.flagwords` keeps them.
+_KUBELET = Keep("unit", (*_UNIT.names, *(f"Service.{key}@{flag}" for key in ("ExecStart", "Environment") for flag in KUBELET_FLAGS)))
+_KUBELETS = frozenset(f"{name}.service" for name in units("kubelet", "supervisor"))
 #: All units have what `service.d` holds, and each keeps its text.
 _MOST_DROP_INS, _MOST_BYTES = 200, 64 * KIB
 _CGROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
@@ -111,6 +115,10 @@ def slice_path(name: str) -> str:
     return "/".join("-".join(parts[: end + 1]) + ".slice" for end in range(len(parts)))
 
 
+def _keep(name: str) -> Keep:
+    return _KUBELET if name in _KUBELETS else _UNIT
+
+
 class FoundUnit:
     """A unit file as systemd finds it."""
 
@@ -162,7 +170,7 @@ class UnitTree:
         path = f"{directory}/{name}"
         if self._null(path):
             return FoundUnit("masked-runtime" if directory.startswith("/run") else "masked", "", parse_unit(""))
-        text = self._source.text(path, keep=_UNIT)
+        text = self._source.text(path, keep=_keep(name))
         if isinstance(text, Unread):
             gone = Unread("error", f"{path} is a link to a file that is not there", text.question)
             raise UnreadError(gone if text.why == "absent" else text)
@@ -257,7 +265,7 @@ class UnitTree:
             raise UnreadError(Unread("error", f"{names[0]} has {len(chosen)} drop-ins, wanted at most {_MOST_DROP_INS}"))
         for file in sorted(chosen):
             if not self._null(chosen[file]):
-                yield need(self._source.text(chosen[file], keep=_UNIT, absent=""))  # systemd passes over a link to nothing
+                yield need(self._source.text(chosen[file], keep=_keep(names[0]), absent=""))  # systemd passes over a link to nothing
 
     def _null(self, path: str) -> bool:
         """A link to /dev/null, or an empty file."""

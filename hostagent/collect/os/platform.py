@@ -9,7 +9,17 @@ from hostagent.facts.os import Os
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.unread import NOT_THERE, Unread, need, then
 from hostagent.knowledge.os import is_virtual
-from hostagent.knowledge.platforms import CONTAINER_FILE, CONTAINERS, FIRST_NAMESPACE, NOWHERE, OPERATOR_DRIVER, OPERATOR_TOOLKIT, ROWS, Row
+from hostagent.knowledge.platforms import (
+    CONTAINER_FILE,
+    CONTAINERS,
+    FIRST_NAMESPACE,
+    KUBELET_PLACES,
+    NOWHERE,
+    OPERATOR_DRIVER,
+    OPERATOR_TOOLKIT,
+    ROWS,
+    Row,
+)
 from hostagent.source import Source
 from hostagent.vocabulary import Virtual
 
@@ -35,10 +45,20 @@ def read_platform(source: Source, known: Callable[[type], Any]) -> Platform:
         libraries=part("driver", OPERATOR_DRIVER, lambda one: Part(one.libraries, one.owner)),
         toolkit=part("toolkit", OPERATOR_TOOLKIT, lambda one: Part("", one.others)),
         runtime=part("toolkit", "", lambda one: Part("", one.others)),
+        kubelet=_kubelet(source, row),
         library_directories=then(row, lambda one: one.directories),
         firmware_directories=then(row, lambda one: one.firmware),
         module_archives=then(row, lambda one: _archives(source, *one.archives)),
     )
+
+
+@stops_at_unread
+def _kubelet(source: Source, row: "Row | Unread") -> Part:
+    """A platform's own place; else that of a distribution of Kubernetes, by its directory."""
+    own = need(row)
+    if own.name:
+        return Part(own.kubelet, own.kubelet_owner or own.others)
+    return Part(next((place for place in KUBELET_PLACES if need(source.exists(place))), ""), "host")
 
 
 @stops_at_unread

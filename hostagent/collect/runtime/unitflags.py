@@ -14,20 +14,6 @@ _FLAG = rf"(?<![\w-])({'|'.join(sorted(map(re.escape, FLAGS), key=len, reverse=T
 _IN_ENVIRONMENT = Keep("matches", (_FLAG,))
 
 
-def parse_flags(words: "tuple[str, ...]") -> "dict[str, str]":
-    """Flags of a command line and the word behind each; the last counts.
-
-    >>> parse_flags(("kubelet", "--config=/a", "--container-runtime-endpoint", "unix:///run/crio/crio.sock"))
-    {'--config': '/a', '--container-runtime-endpoint': 'unix:///run/crio/crio.sock'}
-    """
-    found = {}
-    for number, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name.startswith("-"):
-            found[name] = value if equals else next(iter(words[number + 1 : number + 2]), "")
-    return found
-
-
 @stops_at_unread
 def unit_flags(source: Source, unit: "Unit | Unread") -> "tuple[str, ...]":
     """As words of a command line: those of ExecStart, of Environment and of the files of EnvironmentFile; none without a unit."""

@@ -1,0 +1,160 @@
+"""A kubelet's command line as its unit would start it, with variables expanded as systemd does (systemd.service(5), systemd.exec(5))."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from hostagent.collect.host.unitfile import UnitText, parse_unit
+from hostagent.collect.kubelet.keeps import FLAGS
+from hostagent.collect.values import Allowance, stops_at_unread
+from hostagent.facts.host import Unit
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, need, then
+from hostagent.source import Source
+from hostagent.source.keep import Keep
+
+#: Of a file of shell variables names, flags and types; of our flags the values.
+ENVIRONMENT = Keep("flags", FLAGS)
+_MOST_WORDS, _MOST_CHARACTERS = 4096, 256 * 1024
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+#: What the kubelet itself takes from its environment: client-go's feature gates.
+_READ_BY_KUBELET = re.compile(r"KUBE_FEATURE_\w{1,80}")
+
+
+def parse_flags(words: tuple[str, ...]) -> dict[str, str]:
+    """Flags of a command line and the word behind each; the last counts.
+
+    >>> parse_flags(("kubelet", "--config=/a", "--container-runtime-endpoint", "unix:///run/crio/crio.sock"))
+    {'--config': '/a', '--container-runtime-endpoint': 'unix:///run/crio/crio.sock'}
+    """
+    found = {}
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name.startswith("-"):
+            found[name] = value if equals else next(iter(words[number + 1 : number + 2]), "")
+    return found
+
+
+@stops_at_unread
+def unit_command(source: Source, unit: "Unit | Unread") -> tuple[str, ...]:
+    """The words of ExecStart, the program first; none without a unit."""
+    text = then(unit, lambda one: one.text)
+    if isinstance(text, Unread) and text.why in NOT_APPLICABLE:
+        return ()
+    settings = parse_unit(need(text))
+    started = settings.values("Service", "ExecStart")
+    if not started:
+        return ()
+    words = parse_words(started[-1].lstrip("@-:+!"))
+    needed = any("$" in word for word in words)
+    return tuple(expanded(words, environment(source, settings) if needed else {}))
+
+
+def unit_environment(source: Source, unit: "Unit | Unread") -> tuple[tuple[str, str], ...]:
+    """Of the unit's variables those that the kubelet itself reads; raises ``UnreadError``."""
+    text = then(unit, lambda one: one.text)
+    if isinstance(text, Unread) and text.why in NOT_APPLICABLE:
+        return ()
+    variables = environment(source, parse_unit(need(text)))
+    return tuple((name, value) for name, value in sorted(variables.items()) if _READ_BY_KUBELET.fullmatch(name))
+
+
+def environment_files(settings: UnitText) -> tuple[str, ...]:
+    """Paths of `EnvironmentFile=`, in order."""
+    paths = (value.strip("\"'").removeprefix("-") for value in settings.values("Service", "EnvironmentFile"))
+    return tuple(path for path in paths if path.startswith("/") and not set(path) & set("*?[%"))
+
+
+def environment(source: Source, settings: UnitText) -> dict[str, str]:
+    """Variables of `Environment=`, and over them those of the files; raises ``UnreadError``."""
+    found: dict[str, str] = {}
+    for value in settings.values("Service", "Environment"):
+        found |= _assigned(parse_words(value))
+    files = environment_files(settings)
+    Allowance("files of a kubelet's variables", 20).take(len(files))
+    for path in files:
+        found |= parse_environment(need(source.text(path, keep=ENVIRONMENT, absent="")))
+    return found
+
+
+def parse_environment(text: str) -> dict[str, str]:
+    r"""A file of `EnvironmentFile=`: assignments, quoted or not, a backslash at the end of a line goes on.
+
+    >>> parse_environment('# x\nA="--b=c --d" \nE=f\n')
+    {'A': '--b=c --d', 'E': 'f'}
+    """
+    found: dict[str, str] = {}
+    for line in text[:_MOST_CHARACTERS].replace("\\\n", "").splitlines():
+        name, equals, value = line.strip().partition("=")
+        if equals and _NAME.fullmatch(name.strip()):
+            found[name.strip()] = "".join(_unquoted(value.strip()))
+    return found
+
+
+def _assigned(words: Iterable[str]) -> dict[str, str]:
+    pairs = (word.partition("=") for word in words)
+    return {name: value for name, equals, value in pairs if equals and _NAME.fullmatch(name)}
+
+
+def expanded(words: Iterable[str], variables: Mapping[str, str]) -> list[str]:
+    """`$NAME` alone becomes the words of its value, `${NAME}` a part of its word; what is not set is nothing.
+
+    >>> expanded(["k", "$A", "--x=${B}", "$C"], {"A": "--a=1 --b", "B": "y z"})
+    ['k', '--a=1', '--b', '--x=y z']
+    """
+    found: list[str] = []
+    left = _MOST_CHARACTERS
+    for word in words:
+        if word.startswith("$") and _NAME.fullmatch(word[1:]):
+            found += parse_words(variables.get(word[1:], ""))
+        else:
+            found.append(_BRACED.sub(lambda seen: variables.get(seen[1], ""), word).replace("$$", "$"))
+        left -= len(found[-1]) if found else 0
+        if len(found) > _MOST_WORDS or left < 0:
+            break
+    return found[:_MOST_WORDS]
+
+
+def parse_words(text: str) -> list[str]:
+    """Words of a command line as systemd splits it: quotes group, a backslash takes the next character as it is.
+
+    >>> parse_words('/usr/bin/kubelet "--a=b c" $X ${Y}')
+    ['/usr/bin/kubelet', '--a=b c', '$X', '${Y}']
+    """
+    words: list[str] = []
+    word: list[str] = []
+    is_open = False  # a word has begun, be it an empty one in quotes
+    quote = ""
+    rest = iter(text[:_MOST_CHARACTERS])
+    for char in rest:
+        if char == "\\":
+            word.append(next(rest, ""))
+        elif quote:
+            if char != quote:
+                word.append(char)
+            else:
+                quote = ""
+            continue
+        elif char in "\"'":
+            quote = char
+        elif char.isspace():
+            if is_open:
+                words.append("".join(word))
+            word, is_open = [], False
+            continue
+        else:
+            word.append(char)
+        is_open = True
+    return [*words, *(["".join(word)] if is_open else [])][:_MOST_WORDS]
+
+
+def _unquoted(value: str) -> Iterable[str]:
+    """The characters of a value: what is between quotes, and what stands next to them."""
+    quote = ""
+    rest = iter(value)
+    for char in rest:
+        if char == "\\" and quote != "'":
+            yield next(rest, "")
+        elif char in "\"'" and quote in ("", char):
+            quote = "" if quote else char
+        else:
+            yield char

@@ -1,0 +1,64 @@
+"""Kubelets that are in use on this host, and what each was started with."""
+
+from typing import NamedTuple
+
+from hostagent.collect.kubelet.command import unit_command
+from hostagent.collect.runtime.places import in_use
+from hostagent.collect.values import stops_at_unread
+from hostagent.facts.host import Process, Services, Unit
+from hostagent.facts.unread import Unread, need
+from hostagent.knowledge.daemons import processes as names_of
+from hostagent.knowledge.runtimes import KUBELET_SEEN_ONLY, KUBELET_UNITS
+from hostagent.source import Source
+
+#: As `hostagent.source.processes` cuts a command line.
+_MOST_ARGUMENTS, _ARGUMENT_BYTES = 64, 4096
+
+
+class Found(NamedTuple):
+    """One kubelet, by its unit."""
+
+    name: str  # without .service
+    distribution: str  # whose it is (k3s, rke2, microk8s, k0s); "" for one of its own
+    unit: Unit | Unread
+    process: Process | None  # the one that is believed to be its unit's
+
+    @property
+    def argv(self) -> "tuple[str, ...] | Unread":
+        """The command line of its process, unread where the kernel's was cut."""
+        if self.process is None:
+            return Unread("absent", f"{self.name} does not run")
+        argv = self.process.argv
+        if len(argv) >= _MOST_ARGUMENTS or any(len(word.encode("utf-8", "replace")) >= _ARGUMENT_BYTES for word in argv):
+            return Unread("error", f"the command line of {self.process.name} (pid {self.process.pid}) is longer than what is read of it")
+        return argv
+
+    def command(self, source: Source) -> "tuple[str, ...] | Unread":
+        """Of its process, else as its unit would start it: the program first."""
+        return self.argv if self.process is not None else unit_command(source, self.unit)
+
+    def seen_flags(self, source: Source) -> "tuple[str, ...] | Unread":
+        """Words with flags: of a process all that was read, of a unit what it would start."""
+        return self.process.argv if self.process is not None else unit_command(source, self.unit)
+
+
+@stops_at_unread
+def find(services: "Services | Unread", processes: "tuple[Process, ...] | Unread") -> tuple[Found, ...]:
+    """By unit. What contains one without being one (k0s, RKE2) counts by the kubelet in its cgroup, or by its unit."""
+    seen = () if isinstance(processes, Unread) and processes.why == "not-running" else need(processes)
+    named = [one for one in seen if one.name in names_of("kubelet")]
+    running = {one.unit.removesuffix(".service"): one for one in reversed(named) if not isinstance(one.unit, Unread)}
+    if not running:
+        need(next((one.unit for one in named if isinstance(one.unit, Unread)), ""))
+    found = []
+    for name, distribution in KUBELET_UNITS.items():
+        unit = need(services).unit(name)
+        used = False if name in KUBELET_SEEN_ONLY or _is_unlooked(unit) else in_use(services, (name,), name in running)
+        if name in running or need(used):
+            found.append(Found(name, distribution, unit, running.get(name)))
+    others = (Found(name, "", Unread("absent", name), one) for name, one in running.items() if name not in KUBELET_UNITS)
+    return (*found, *others)
+
+
+def _is_unlooked(unit: "Unit | Unread") -> bool:
+    return isinstance(unit, Unread) and unit.why == "not-recorded"

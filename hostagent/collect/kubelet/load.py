@@ -1,0 +1,157 @@
+"""Files, drop-ins and flags become one configuration, in the order in which the kubelet reads them."""
+
+import posixpath
+from typing import Any, NamedTuple
+
+from hostagent.collect.kubelet.defaults import defaulted
+from hostagent.collect.kubelet.documents import Document, documents_of, dropin_of
+from hostagent.collect.kubelet.flags import Flag, applied, checked, parse_flags
+from hostagent.collect.kubelet.gates import Gates
+from hostagent.collect.kubelet.schema import Fields, decode, schema_of
+from hostagent.collect.kubelet.told import Told
+from hostagent.collect.kubelet.values import merged
+from hostagent.collect.kubelet.written import written
+from hostagent.facts.unread import Unread, need
+from hostagent.knowledge.kubelet import EVICTION_HARD, LABEL_NAMESPACES, LABELS
+from hostagent.knowledge.kubeletversions import DROPINS, DROPINS_VARIABLE, MERGES_BY_NAME
+
+_INITIAL = "failed to set feature gates from initial flags-based config: "
+
+
+class Loaded(NamedTuple):
+    """`origin`: by field of the configuration, the file or the flag that set it last."""
+
+    config: Fields
+    gates: Gates
+    origin: dict[str, str]
+    flags: tuple[Flag, ...]
+
+
+class Given(NamedTuple):
+    """The words of a command line, and the files that it names."""
+
+    words: tuple[str, ...]
+    files: tuple[tuple[str, bytes | Unread], ...]
+    environment: dict[str, str]
+
+
+def given(told: Told) -> Given:
+    """Raises ``UnreadError`` where the command line is not known."""
+    return Given(need(told.flags), told.files, dict(told.environment))
+
+
+def load(told: Given, minor: int) -> Loaded:
+    """Raises ``ValueError`` in the kubelet's words where it would not start, ``UnreadError`` for a file that could not be read."""
+    flags = parse_flags(told.words, minor)
+    checked(flags)
+    _ends_at_once(flags)
+    last = {flag.name: flag.value for flag in flags}
+    config, origin = applied(flags, defaulted({}, Gates(minor))), dict[str, str]()
+    gates = _gates(Gates(minor), config)
+    _check_labels(flags)
+    files = list(told.files)
+    if last.get("config"):
+        path, content = files.pop(0) if files else (last["config"], Unread("error", "the reader named no such file"))
+        config = _from_file(path, content, gates, origin)
+    if last.get("config-dir"):
+        if minor < DROPINS and DROPINS_VARIABLE not in told.environment:
+            raise ValueError(
+                f"flag {last['config-dir']} specified but environment variable {DROPINS_VARIABLE} not set, cannot start kubelet"
+            )
+        config = _with_dropins(config, last["config-dir"], files, gates, origin)
+    if last.get("config") or last.get("config-dir"):
+        config = _flags_again(config, flags)
+        gates = _gates(gates, config)
+    origin.update({flag.path.partition(".")[0]: f"--{flag.name}" for flag in flags if flag.path})
+    return Loaded(config, gates, origin, flags)
+
+
+def _ends_at_once(flags: tuple[Flag, ...]) -> None:
+    for flag in flags:
+        if flag.name in {"help", "version"} and flag.value != "false":
+            raise ValueError(f"--{flag.name} prints its answer and ends")
+
+
+def _gates(gates: Gates, config: Fields) -> Gates:
+    try:
+        return gates.with_(config.get("featureGates"))
+    except ValueError as error:
+        raise type(error)(f"{_INITIAL}{error}") from error
+
+
+def _check_labels(flags: tuple[Flag, ...]) -> None:
+    labels = applied(tuple(flag for flag in flags if flag.name == "node-labels"), {}, only_config=False).get("--node-labels") or {}
+    unknown = []
+    for label in labels:
+        namespace = label.partition("/")[0] if "/" in label else ""
+        ours = namespace in {"kubernetes.io", "k8s.io"} or namespace.endswith((".kubernetes.io", ".k8s.io"))
+        allowed = label in LABELS or any(namespace == each or namespace.endswith(f".{each}") for each in LABEL_NAMESPACES)
+        if ours and not allowed:
+            unknown.append(label)
+    if unknown:
+        raise ValueError(
+            "failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: "
+            f"[{' '.join(sorted(unknown))}]"
+        )
+
+
+def _from_file(path: str, content: bytes | Unread, gates: Gates, origin: dict[str, str]) -> Fields:
+    before = f"failed to load kubelet config file, path: {path}, error: failed to load Kubelet config file {path}, error "
+    if isinstance(content, Unread) and content.why == "absent":
+        raise ValueError(f'{before}failed to read kubelet config file "{path}", error: open {path}: no such file or directory')
+    try:
+        document = documents_of(path, need(content))
+        decoded = decode(schema_of(gates.minor), document.value, {}, folded=False)
+        if decoded.error:
+            raise ValueError(f"failed to decode: {decoded.error}")
+    except ValueError as error:
+        raise ValueError(f"{before}{error}") from error
+    config = defaulted(decoded.fields, gates)
+    _absolute(config, path)
+    if config.get("evictionHard") is None:
+        config["evictionHard"] = dict(EVICTION_HARD)
+    elif config.get("mergeDefaultEvictionSettings"):
+        config["evictionHard"] = {**EVICTION_HARD, **config["evictionHard"]}
+    origin.update(dict.fromkeys(_set_by(document, gates.minor), path))
+    return config
+
+
+def _absolute(config: Fields, path: str) -> None:
+    """Paths that the file names are seen from its folder."""
+    for field in ("staticPodPath", "tlsCertFile", "tlsPrivateKeyFile", "resolvConf", "podLogsDir"):
+        if config.get(field) and not config[field].startswith("/"):
+            config[field] = posixpath.normpath(posixpath.join(posixpath.dirname(path), config[field]))
+
+
+def _set_by(document: Document, minor: int) -> list[str]:
+    known = schema_of(minor).fields()
+    return [field for field, value in document.value or () if field in known and value is not None]
+
+
+def _with_dropins(config: Fields, folder: str, files: list[tuple[str, bytes | Unread]], gates: Gates, origin: dict[str, str]) -> Fields:
+    schema, by_name = schema_of(gates.minor), gates.minor >= MERGES_BY_NAME
+    base: dict[str, Any] = written(schema, config) if by_name else {}
+    names = {field.lower(): field for field in schema.fields()}
+    try:
+        for path, content in files:
+            patch = dropin_of(path, content, by_name=by_name)
+            base = merged(base, patch)
+            for key, value in patch.items():
+                field = names.get(key.lower(), key)
+                origin.pop(field, None)
+                if value is not None:
+                    origin[field] = path
+    except ValueError as error:
+        raise ValueError(f'failed to merge kubelet configs: failed to walk through kubelet dropin directory "{folder}": {error}') from error
+    decoded = decode(schema, dict(sorted(base.items())), {} if by_name else config, folded=True)
+    if decoded.error:
+        raise ValueError(f"failed to merge kubelet configs: failed to unmarshal merged JSON into kubelet configuration: {decoded.error}")
+    return defaulted(decoded.fields, gates) if by_name else decoded.fields
+
+
+def _flags_again(config: Fields, flags: tuple[Flag, ...]) -> Fields:
+    before = config.get("featureGates")
+    result = applied(flags, config)
+    if before or result.get("featureGates"):
+        result = {**result, "featureGates": {**(before or {}), **(result.get("featureGates") or {})}}
+    return result

@@ -1,0 +1,91 @@
+"""The two state files of a kubelet, as a host answers them: pods and containers are not in the answer."""
+
+from typing import Any, NamedTuple
+
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+
+_MEMORY_KEYS = ("total", "systemReserved", "allocatable", "reserved", "free")
+
+
+class StateMemory(NamedTuple):
+    """One memory type of a NUMA node, bytes."""
+
+    resource: str  # memory, hugepages-1Gi
+    total: int
+    system_reserved: int
+    allocatable: int
+    reserved: int
+    free: int
+
+
+class StateNode(NamedTuple):
+    """One NUMA node of memory_manager_state."""
+
+    id: int
+    assignments: int
+    cells: tuple[int, ...]  # it and those that share an assignment with it
+    memory: tuple[StateMemory, ...]
+
+
+class StateBlock(NamedTuple):
+    """What one container has."""
+
+    nodes: tuple[int, ...]
+    resource: str
+    size: int  # bytes
+
+
+class StateFile(NamedTuple):
+    """cpu_manager_state or memory_manager_state; what the other one has is empty."""
+
+    error: str  # why it does not decode, "" otherwise
+    checksum: str  # right, wrong; unknown: of a layout with pod-level entries
+    policy: str
+    default_cpus: str  # as it is written
+    assigned_cpus: tuple[str, ...]  # each container's, as it is written
+    nodes: tuple[StateNode, ...]
+    blocks: tuple[StateBlock, ...]
+
+
+def read_state_file(source: Source, path: str) -> "StateFile | Unread":
+    """Absent where there is none."""
+    answer = source.state_file(path)
+    if isinstance(answer, Unread):
+        return answer
+    try:
+        return state_file(answer)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:  # a tape may say anything
+        return Unread("error", f"{path}: an answer without {type(error).__name__} {error}"[:200])
+
+
+def state_file(answer: "dict[str, Any]") -> StateFile:
+    """Raises ``TypeError``, ``ValueError``, ``KeyError`` or ``AttributeError`` for what is no such answer."""
+    if answer["error"]:
+        return StateFile(str(answer["error"]), "unknown", "", "", (), (), ())
+    nodes = (
+        StateNode(
+            _number(one["id"]), _number(one["assignments"]), tuple(map(_number, one["cells"])), tuple(_memory(one["memory"]))
+        )
+        for one in answer.get("nodes", [])
+    )  # fmt: skip
+    blocks = (StateBlock(tuple(map(_number, one["nodes"])), str(one["resource"]), _number(one["size"])) for one in answer.get("blocks", []))
+    return StateFile(
+        "",
+        str(answer["checksum"]),
+        str(answer["policy"]),
+        str(answer.get("default_cpus", "")),
+        tuple(map(str, answer.get("assigned_cpus", []))),
+        tuple(nodes),
+        tuple(blocks),
+    )
+
+
+def _memory(table: "dict[str, dict[str, int]]") -> "list[StateMemory]":
+    return [StateMemory(str(resource), *(_number(those[key]) for key in _MEMORY_KEYS)) for resource, those in sorted(table.items())]
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r:.40}")
+    return value

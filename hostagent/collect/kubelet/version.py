@@ -1,0 +1,53 @@
+"""Which version a kubelet is: its package, else the program's own word."""
+
+import re
+from typing import Any
+
+from hostagent.collect.runtime.places import parse_version
+from hostagent.facts.unread import Unread, then
+from hostagent.source import Source
+from hostagent.source.keep import Keep
+
+#: Whose version is Kubernetes' own: OpenShift's is that of OpenShift.
+_PACKAGES = ("kubelet",)
+_PACKAGED = "/usr/bin/kubelet"
+#: Programs that have the kubelet of a distribution, the first that is there; each says its version.
+_PROGRAMS = {
+    "": ("/usr/bin/kubelet", "/usr/local/bin/kubelet", "/opt/bin/kubelet", "/home/kubernetes/bin/kubelet"),
+    "k3s": ("/usr/local/bin/k3s", "/usr/bin/k3s"),
+    "rke2": ("/var/lib/rancher/rke2/bin/kubelet",),
+    "k0s": ("/var/lib/k0s/bin/kubelet", "/usr/local/bin/k0s"),
+}
+_SNAP = "/snap/microk8s/current/meta/snap.yaml"
+
+
+def read_version(source: Source, distribution: str, program: str, packages: Any) -> "str | Unread":
+    """As ``1.34.2``. `program`: the first word of its command line; `packages`: those installed."""
+    if distribution == "microk8s":
+        text = source.text(_SNAP, keep=Keep("settings", ("version",)))
+        return then(text, lambda one: parse_version(" ".join(re.findall(r"(?m)^version:[ \t]*[\"']?([^\s\"']{1,80})", one))))
+    if not distribution and program in ("", "kubelet", _PACKAGED) and not isinstance(packages, Unread):
+        mine = next((one for one in packages if one.name in _PACKAGES), None)
+        if mine is not None:
+            found: str | Unread = mine.upstream
+            return found
+    place = _program(source, distribution, program)
+    if isinstance(place, Unread):
+        return place
+    answer = source.run(place, "--version", keep=Keep("head", ("4096",)))
+    if isinstance(answer, Unread) and answer.why == "absent":
+        return Unread("error", f"{place} is there and cannot be run: {answer.detail}", answer.question)
+    return then(answer, lambda said: parse_version(said.stdout))
+
+
+def _program(source: Source, distribution: str, program: str) -> "str | Unread":
+    """A program that is there. What a distribution's process runs is no kubelet that says its version."""
+    if not distribution and program.startswith("/"):
+        return program
+    for path in _PROGRAMS.get(distribution, ()):
+        there = source.exists(path)
+        if isinstance(there, Unread):
+            return there
+        if there:
+            return path
+    return Unread("error", "no package and no program says the version of the kubelet")
