@@ -12,6 +12,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source.answers import Completed, Disk, Elf, Stat, shaped, unexpected
 from hostagent.source.budget import Budget
 from hostagent.source.keep import Filtered, Keep, usable, within_limit
+from hostagent.source.policy import Policy
 from hostagent.vocabulary import Kind
 
 #: bytes for file contents; else what JSON can hold.
@@ -48,15 +49,15 @@ class Source:
         self,
         backend: Backend,
         *,
-        nvml_optional: Callable[[], bool] = lambda: False,
+        policy: Callable[[], Policy] = Policy,
         answers: "Mapping[tuple[str, ...], Answer | Unread]" = MappingProxyType({}),
         heard: "Callable[[tuple[str, ...], Answer | Unread], None]" = lambda *_: None,
     ) -> None:
-        """`nvml_optional` is asked when NVML turns out to be unavailable: the profile may be read while the host is.
+        """`policy` is asked where it matters, as when NVML turns out to be unavailable: the profile may be read while the host is.
         `answers`: what this pass has been answered already. `heard` is told every answer: what a tape is made of.
         """
         self._backend = backend
-        self._nvml_optional = nvml_optional
+        self._policy = policy
         self._answers: dict[tuple[str, ...], Answer | Unread] = {}
         self._heard = heard
         self._early = answers
@@ -225,6 +226,14 @@ class Source:
         answer = self._ask("podresources", "list")
         return answer if isinstance(answer, dict | Unread) else unexpected("podresources", "list", answer)
 
+    def configz(self) -> "dict[str, Any] | Unread | None":
+        """Fields of the running kubelet's own configuration; None where the profile lets nobody be asked."""
+        where = self._policy().configz
+        if not where[0]:
+            return None
+        answer = self._ask("configz", *where)
+        return answer if isinstance(answer, dict | Unread) else unexpected("configz", where[0], answer)
+
     def nvml(self, call: str, *arguments: str) -> "Answer | Unread":
         """An NVML answer, already JSON; see `hostagent.source.lanes.nvml`. An NVML error is an ``Unread`` whose detail starts
         with the error's number: ``15 GPU is lost``. Where the profile makes NVML optional and it cannot be initialised for
@@ -233,7 +242,7 @@ class Source:
         answer = self._ask("nvml", call, *arguments)
         started = self._ask("nvml", "init") if isinstance(answer, Unread) else None
         if isinstance(started, Unread):
-            if _is_unavailable(answer) and _is_unavailable(started) and self._nvml_optional():
+            if _is_unavailable(answer) and _is_unavailable(started) and self._policy().nvml_optional:
                 return Unread("not-supported", f"NVML is optional in this profile: {started.detail}", started.question)
             return started
         return answer
