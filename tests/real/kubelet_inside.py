@@ -108,4 +108,5 @@ def main(folder):
         json.dump(result, file)
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])
