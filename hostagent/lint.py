@@ -12,7 +12,14 @@ from collections.abc import Iterator
 from types import ModuleType
 
 #: What the module of a check may import. The engine's collectors and sources are out of its reach.
-ALLOWED_ROOTS = ("hostagent.check", "hostagent.facts", "hostagent.profile", "hostagent.knowledge", "hostagent.derived")
+ALLOWED_ROOTS = (
+    "hostagent.check",
+    "hostagent.facts",
+    "hostagent.profile",
+    "hostagent.knowledge",
+    "hostagent.derived",
+    "hostagent.placement",
+)
 ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})
 #: They reach the host, names as texts, or classes and their making; the last four end the run.
 FORBIDDEN_NAMES = frozenset(
@@ -120,7 +127,7 @@ def _is_of(value: object, module: ModuleType) -> bool:
         return False
     home = str(getattr(value, "__module__", module.__name__) or module.__name__)
     return home == module.__name__ or home.startswith(
-        ("hostagent.facts", "hostagent.knowledge", "hostagent.derived", "hostagent.steps", "hostagent.vocabulary")
+        ("hostagent.facts", "hostagent.knowledge", "hostagent.derived", "hostagent.placement", "hostagent.steps", "hostagent.vocabulary")
     )
 
 

@@ -86,6 +86,43 @@ class ImexPolicy:
 
 
 @frozen
+class ConfigzPolicy:
+    """Where a running kubelet is asked for its configuration (``HOST:PORT``), with its CA and a token in files; all "" for nowhere."""
+
+    address: str
+    ca: str
+    token_file: str
+
+
+@frozen
+class KubeletPolicy:
+    configz: ConfigzPolicy
+
+
+@frozen
+class TopologyPolicy:
+    """``cpu_nodes_per_package``: NUMA nodes with CPUs that a socket has (SNC, NPS); 0 takes any."""
+
+    cpu_nodes_per_package: int
+
+
+@frozen
+class PodPolicy:
+    """What a pod's one container asks for: ``gpus`` 0 are all, 0 of the others none; ``cpus`` and ``memory`` are Kubernetes' quantities."""
+
+    gpus: int = 0
+    cpus: int | str = 0
+    memory: int | str = 0
+    nics: int = 0
+
+    @property
+    def text(self) -> str:
+        """The shape as ``hostagent topology --pod`` takes it: ``gpus=0,cpus=96``."""
+        asked = (("cpus", self.cpus), ("memory", self.memory), ("nics", self.nics))
+        return ",".join((f"gpus={self.gpus}", *(f"{key}={value}" for key, value in asked if str(value) != "0")))
+
+
+@frozen
 class ReportPolicy:
     """``valid_for_s``: seconds until a verdict is stale."""
 
@@ -121,6 +158,9 @@ class Profile:
     runtime: RuntimePolicy
     rdma: RdmaPolicy
     imex: ImexPolicy
+    kubelet: KubeletPolicy
+    topology: TopologyPolicy
+    pods: Mapping[str, PodPolicy]
     security: Literal["advisory", "warning", "critical"]
     report: ReportPolicy
     checks: Mapping[str, CheckPolicy]

@@ -45,7 +45,7 @@ READERS: Mapping[str, Reader] = {
     "Toolkit": Reader("toolkit.toolkit.read_toolkit", ("Packages", "Runtime")),
     "Runtime": Reader("runtime.runtime.read_runtimes", ("Machine", "Packages", "Services")),
     "Launchers": Reader("runtime.launchers.read_launchers", ("Machine", "Runtime", "Services")),
-    "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Services", "Topology")),
+    "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Services", "Topology"), ("podresources",)),
     "Cdi": Reader("cdi.cdi.read_cdi", ("Runtime", "Services")),
     "Fabric": Reader("nvswitch.fabric.read_fabric", (), _NVIDIA),
     "GpuEvents": Reader("gpu.events.read_events"),

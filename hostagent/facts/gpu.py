@@ -78,7 +78,8 @@ class Gpu:
     local_cpus: str | Unread  # cpulist
     config_readable: bool | Unread  # False: PCI configuration reads all ones, the device fell off the bus
     link_speed: str | Unread  # sysfs words: "32.0 GT/s PCIe", "Unknown"
-    link_speed_max: str | Unread
+    link_speed_card: str | Unread  # the highest that the card offers
+    link_speed_max: str | Unread  # the highest that both the card and the port above it have
     link_width: int | Unread  # lanes; 63 and 255 are what a dead link shows
     link_width_max: int | Unread  # lanes that both the card and the port above it have
     index: int | Unread  # NVML's index: not stable over boots

@@ -12,13 +12,17 @@ from typing import Any, NamedTuple
 from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError, build, dotted
 
 #: The profile format. A key that is added makes the next minor; what an older agent would read wrongly, the next major.
-SCHEMA_VERSION, SCHEMA_MINOR = 1, 0
+SCHEMA_VERSION, SCHEMA_MINOR = 1, 1
 OURS = f"{SCHEMA_VERSION}.{SCHEMA_MINOR}"
 #: What ``schema_version`` may say as text: our major, any minor.
 VERSION_PATTERN = rf"{SCHEMA_VERSION}\.(0|[1-9][0-9]{{0,8}})"
-_MAX_CHECKS, _MAX_CATALOGUES = 2000, 64
+_MAX_CHECKS, _MAX_CATALOGUES, _MAX_PODS = 2000, 64, 64
 _MAX_VALID_FOR_S = 315_360_000
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_CPUS = re.compile(r"[0-9]{1,9}m|[0-9]{1,9}(\.[0-9]{1,3})?")
+_MEMORY = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?([kMGT]|[KMGT]i)|[0-9]{1,18}")
+_SHAPE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+_ADDRESS = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([1-9][0-9]{0,4})")
 _POLICY_KEYS = ("off", "severity", "params", "except")
 
 
@@ -174,9 +178,50 @@ def impossible(profile: Any) -> Iterator[Mistake]:
         yield Mistake(("gpus", "passthrough"), f"found {wrong!r:.60}, wanted PCI addresses such as 0000:1b:00.0")
     if profile.gpus.count < 0:
         yield Mistake(("gpus", "count"), f"found {profile.gpus.count!r:.60}, wanted 0 or more")
+    yield from _pods(profile.pods)
+    yield from _configz(profile.kubelet.configz)
+    if profile.topology.cpu_nodes_per_package < 0:
+        problem = f"found {profile.topology.cpu_nodes_per_package!r:.60}, wanted 0 (any) or more"
+        yield Mistake(("topology", "cpu_nodes_per_package"), problem)
     if not 0 < profile.report.valid_for_s <= _MAX_VALID_FOR_S:
         problem = f"found {profile.report.valid_for_s!r:.60}, wanted seconds above 0, at most {_MAX_VALID_FOR_S} (10 years)"
         yield Mistake(("report", "valid_for_s"), problem)
+
+
+def _pods(pods: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Shapes that no pod has."""
+    if len(pods) > _MAX_PODS:
+        yield Mistake(("pods",), f"found {len(pods)} of them, wanted at most {_MAX_PODS}")
+    for name, shape in pods.items():
+        if not _SHAPE.fullmatch(name):
+            problem = f"found the name {name!r:.80}, wanted letters, digits, - and _ (at most 63, a letter first)"
+            yield Mistake(("pods", name), problem)
+        for key, count, zero in (("gpus", shape.gpus, "0 (all of the host)"), ("nics", shape.nics, "0")):
+            if count < 0:
+                yield Mistake(("pods", name, key), f"found {count!r:.60}, wanted {zero} or more")
+        if not _CPUS.fullmatch(str(shape.cpus)):
+            yield Mistake(("pods", name, "cpus"), f'found {shape.cpus!r:.60}, wanted CPUs such as 16 or "7500m"', shape.cpus)
+        if not _MEMORY.fullmatch(str(shape.memory)):
+            problem = f"found {shape.memory!r:.60}, wanted bytes or a quantity such as 200Gi"
+            yield Mistake(("pods", name, "memory"), problem, shape.memory)
+
+
+def _configz(configz: Any) -> Iterator[Mistake]:
+    """An address without what it takes to ask there, or the other way round."""
+    path = ("kubelet", "configz")
+    if configz.address and not _is_address(configz.address):
+        yield Mistake((*path, "address"), f"found {configz.address!r:.60}, wanted a host and a port such as 127.0.0.1:10250")
+    for key, file in (("ca", configz.ca), ("token_file", configz.token_file)):
+        if file and not (file.startswith("/") and file.isprintable()):
+            yield Mistake((*path, key), f"found {file!r:.60}, wanted the path of a file, from /")
+        elif bool(file) != bool(configz.address):
+            found = f"{configz.address!r:.60} and no {key}" if configz.address else f"{file!r:.60} and no address"
+            yield Mistake((*path, key), f'found {found}, wanted address, ca and token_file, or "" for all of them')
+
+
+def _is_address(text: str) -> bool:
+    found = _ADDRESS.fullmatch(text)
+    return found is not None and int(found[2]) < 65536
 
 
 def _constraints(profile: Any) -> Iterator[Mistake]:

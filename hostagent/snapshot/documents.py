@@ -2,7 +2,7 @@
 
 A name is a path of keys, ``a/*/b``; lists of tables are passed through, ``*`` is any key. ``a/b`` keeps the text there, ``a/b#`` the number
 or truth value, ``a/b[]`` the texts of the list, ``a/b**`` all that is there; ``a/b~`` the shape alone: tables, types, and which texts and
-numbers are equal; ``a/b%`` the shape with numbers, truth values and durations as they are. ``a/b=x`` keeps texts that begin with ``x``;
+numbers are equal. ``a/b=x`` keeps texts that begin with ``x``;
 ``a/b=`` of texts what stands before their ``=``; ``a/*!`` the shape
 under another name. Of what is something else than its name says the
 shape stays. A text that is no document is scrambled: what is wrong with it, and where, stays.
@@ -19,7 +19,7 @@ Mask = Callable[[str], str]
 _KEY = re.compile(r"[A-Za-z_][\w-]{0,63}")
 #: YAML's aliases make a small file a large document.
 _MOST_NODES = 200_000
-_SHAPES = ("~", "%", "**")
+#: As Go writes one.
 DURATION = re.compile(r"-?(?:[0-9]{1,18}(?:\.[0-9]{1,18})?(?:ns|us|\u00b5s|ms|s|m|h)){1,6}")
 #: What a text may keep of itself, and an escaped character, which is one.
 _WORD = re.compile(rb"(\\(?:u[0-9a-fA-F]{4}|[\s\S]))|[A-Za-z0-9_]+")
@@ -32,7 +32,7 @@ class _Node:
     def __init__(self) -> None:
         self.below: dict[str, _Node] = {}
         self.kept, self.is_shape = "", False
-        self.is_open = self.is_whole = False
+        self.is_whole = False
         self.starts: list[str] = []
 
     def at(self, path: str) -> "_Node":
@@ -46,13 +46,12 @@ def _tree(names: tuple[str, ...]) -> _Node:
     root = _Node()
     for name in names:
         path, equals, start = name.partition("=")
-        kind = next((one for one in ("**", "~", "#", "[]", "!", "%") if path.endswith(one)), "")
+        kind = next((one for one in ("**", "~", "#", "[]", "!") if path.endswith(one)), "")
         node = root.at(path.removesuffix(kind))
         if equals:
             node.starts.append(start)
-        elif kind in _SHAPES:
-            node.is_shape = True
-            node.is_open, node.is_whole = kind == "%", kind == "**"
+        elif kind in ("~", "**"):
+            node.is_shape, node.is_whole = True, kind == "**"
         else:
             node.kept = kind or "text"
     return root
@@ -68,8 +67,6 @@ class _Part:
     def of(self, value: Any, nodes: "list[_Node]", *, in_list: bool = False) -> Any:
         if any(node.is_whole for node in nodes):
             return self.whole(value)
-        if any(node.is_open for node in nodes):
-            return self.shape(value, is_open=True)
         self._count()
         if isinstance(value, dict):
             return dict(self._entries(value, nodes))
@@ -108,14 +105,12 @@ class _Part:
             return {key: self.whole(item) for key, item in value.items()}
         return [self.whole(item) for item in value] if isinstance(value, list) else value
 
-    def shape(self, value: Any, *, is_open: bool = False) -> Any:
+    def shape(self, value: Any) -> Any:
         self._count()
         if isinstance(value, dict):
-            return {self._key(key): self.shape(item, is_open=is_open) for key, item in value.items()}
+            return {self._key(key): self.shape(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.shape(item, is_open=is_open) for item in value]
-        if is_open and (isinstance(value, int | float) or (isinstance(value, str) and DURATION.fullmatch(value))):
-            return value
+            return [self.shape(item) for item in value]
         if isinstance(value, str):
             return f"~{self._mask(value)[:12]}" if value else value
         if isinstance(value, bool) or not value:

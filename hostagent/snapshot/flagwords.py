@@ -9,9 +9,12 @@ from hostagent.snapshot.documents import DURATION
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,80}")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w{0,80}=)(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{[A-Za-z_]\w{0,80}\}|[A-Za-z_]\w{0,80})")
-_PLAIN = re.compile(r"-?[0-9]{1,18}|true|false")
-#: Words of a text, with the quotes and blanks between them left where they are.
-_WORD = re.compile(r"[^\s\"']+")
+_PLAIN = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[A-Za-z]{1,2}|%)?|true|false")
+_OWN_KEY = re.compile(r"(?:\A|\.)(?:kubernetes|k8s)\.io/")
+_ADDRESS = re.compile(r"[0-9a-fA-F.:]{2,45}")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+#: Words of a text, with the quotes and blanks between them left where they are; a flag with a quoted value is one.
+_WORD = re.compile(r"-[^\s\"'=]*=([\"'])[^\"'\n]*\1|[^\s\"']+")
 #: As long as a word that `hostagent.source.process` has cut.
 _CUT = 4096
 
@@ -29,7 +32,8 @@ def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
         if is_kept and not word.startswith("-"):
             found.append(word)
         elif is_flag and equals:
-            found.append(word if name in names else f"{name}={_type(value)}")
+            quote = value[:1] if value[:1] in {'"', "'"} else ""
+            found.append(word if name in names else f"{name}={quote}{_type(value.strip(quote)) if quote else _type(value)}{quote}")
         elif is_flag or (number == 0 and word.startswith("/")):
             found.append(word)
         else:
@@ -41,19 +45,42 @@ def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
 def _type(value: str) -> str:
     """A number, a truth value, a duration or a variable as it is; of any other text that it is one, and that it was cut.
 
-    >>> _type("10s"), _type("${X}"), _type("secret"), _type("")
-    ('10s', '${X}', '~', '')
+    Of lists and maps the parts, with keys that Kubernetes itself has; of an address that it is one.
+
+    >>> _type("10s"), _type("${X}"), _type("secret"), _type("a=b,node.kubernetes.io/x=y"), _type("k=v:NoSchedule")
+    ('10s', '${X}', '~', '~=~,node.kubernetes.io/x=~', '~=~:NoSchedule')
     """
-    if not value or _PLAIN.fullmatch(value) or DURATION.fullmatch(value) or _VARIABLE.fullmatch(value):
-        return value
-    return "~" if len(value) < _CUT // 2 else "~" * len(value)
+    if len(value) >= _CUT // 2:
+        return "~" * len(value)
+    return ",".join(map(_part, value.split(",")))
+
+
+def _part(text: str) -> str:
+    if not text or _PLAIN.fullmatch(text) or DURATION.fullmatch(text) or _VARIABLE.fullmatch(text):
+        return text
+    key, equals, value = text.partition("=")
+    if equals:
+        return f"{key if _OWN_KEY.search(key) else '~'}={_part(value)}"
+    head, colon, effect = text.rpartition(":")
+    if colon and effect in _EFFECTS:
+        return f"{_part(head)}:{effect}"
+    return _address(text) if _ADDRESS.fullmatch(text) else "~"
+
+
+def _address(text: str) -> str:
+    from ipaddress import ip_address
+
+    try:
+        return "192.0.2.1" if ip_address(text).version == 4 else "2001:db8::1"
+    except ValueError:
+        return "~"
 
 
 def typed_text(text: str, names: tuple[str, ...]) -> str:
     """The same for a text of words: quotes, blanks and the names of variables stay where they are.
 
-    >>> typed_text('KUBELET_ARGS="--config=/a --token x" TOKEN=y', ("--config",))
-    'KUBELET_ARGS="--config=/a --token ~" TOKEN=~'
+    >>> typed_text('KUBELET_ARGS="--config=/a --token x" TOKEN=y --a="b c"', ("--config",))
+    'KUBELET_ARGS="--config=/a --token ~" TOKEN=~ --a="~"'
     """
     pieces = list(_WORD.finditer(text))
     words = [piece[0] for piece in pieces]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from hostagent.collect import collect
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
-from hostagent.snapshot import documents, flagwords, lines, packages, rows
+from hostagent.snapshot import documents, flagwords, kubelets, lines, packages, rows
 from hostagent.source.answerfile import Question
 from hostagent.source.base import Answer, Source
 from hostagent.source.budget import weight
@@ -20,7 +20,21 @@ from hostagent.vocabulary import Kind
 
 #: Questions whose answers this program makes itself, of numbers, names of files and words of its own.
 _OWN = frozenset(
-    {"list", "stat", "readlink", "realpath", "statvfs", "elf", "adjtimex", "lock_holder", "host", "nvml", "state_file", "podresources"}
+    {
+        "list",
+        "stat",
+        "readlink",
+        "realpath",
+        "statvfs",
+        "elf",
+        "adjtimex",
+        "lock_holder",
+        "host",
+        "nvml",
+        "state_file",
+        "podresources",
+        "configz",
+    }
 )
 #: In memory, where numbers and empty texts take more than in a file.
 _MOST_BYTES = 2 * MAX_BYTES
@@ -30,8 +44,8 @@ _ERRORS, _ERROR_CHARACTERS = 20, 300
 Mask = Callable[[str], str]
 _Filter = Callable[[Any, tuple[str, ...], Mask], Any]
 #: What a name is: a key (settings, keys); a pattern (matches, log, first, messages); ``Section.Key`` (unit); a key in full (apt.conf);
-#: a path of keys (toml, json, yaml: see `documents`); a word before ``=`` (words); what a line begins with (beginnings); a first column
-#: (rows); a number of bytes (head); a flag (arguments, flags); a path (paths, mounts); a field or
+#: a path of keys (toml, json, yaml: see `documents`); a field (kubelet); a word before ``=`` (words); what a line begins with
+#: (beginnings); a first column (rows); a number of bytes (head); a flag (arguments, flags); a path (paths, mounts); a field or
 #: ``PACKAGE*`` (dpkg); a soname.
 KINDS: Mapping[str, _Filter] = {
     "settings": lines.settings,
@@ -55,6 +69,7 @@ KINDS: Mapping[str, _Filter] = {
     "toml": documents.toml,
     "json": documents.json_document,
     "yaml": documents.yaml_document,
+    "kubelet": kubelets.kubelet_document,
     "keys": rows.keys,
     "arguments": rows.arguments,
     "paths": rows.paths,

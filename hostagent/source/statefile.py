@@ -79,6 +79,20 @@ def _cpu_checksum(found: Mapping[str, Any], policy: str, default: str, entries: 
         return "right"  # as the file that kubelets wrote before there were checksums
     if found.get("podEntries"):
         return "unknown"
+    return "right" if told in map(fnv, _cpu_texts(policy, default, entries)) else "wrong"
+
+
+def cpu_checksum(policy: str, default: str, entries: "Mapping[str, Any]") -> int:
+    """As the kubelet writes it, of containers' CPUs by pod.
+
+    >>> cpu_checksum("none", "", {})
+    1353318690
+    """
+    return fnv(_cpu_texts(policy, default, entries)[-2])
+
+
+def _cpu_texts(policy: str, default: str, entries: "Mapping[str, Any] | None") -> "list[str]":
+    """What the layouts are summed over: version 1, 2, and 3 without pod-level entries."""
     flat = entries is not None and all(isinstance(one, str) for one in entries.values())
     nested = entries is None or all(isinstance(one, dict) for one in entries.values())
     head = f"(*state.CPUManagerCheckpoint){{PolicyName:(string){policy} DefaultCPUSet:(string){default} Entries:"
@@ -91,7 +105,7 @@ def _cpu_checksum(found: Mapping[str, Any], policy: str, default: str, entries: 
             f"{shown} Checksum:(checksum.Checksum)0}}",
             f"{shown} PodEntries:(state.PodCPUAssignments)map[] Checksum:(checksum.Checksum)0}}",
         ]
-    return "right" if told in map(fnv, texts) else "wrong"
+    return texts
 
 
 def _memory(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,10 +113,7 @@ def _memory(document: Mapping[str, Any]) -> dict[str, Any]:
     policy = _text(found.get("policyName"))
     nodes = {int(node): _node(state) for node, state in (_object(found.get("machineState", {})) or {}).items()}
     entries = _object(found.get("entries", {}))
-    blocks = {
-        pod: {name: [_block(one) for one in _list(those)] for name, those in (_object(inner) or {}).items()}
-        for pod, inner in (entries or {}).items()
-    }
+    blocks = _blocks(entries or {})
     flat = [one for inner in blocks.values() for those in inner.values() for one in those]
     _limit(len(flat) + len(nodes) + len(blocks))
     return {
@@ -117,15 +128,34 @@ def _memory(document: Mapping[str, Any]) -> dict[str, Any]:
 def _memory_checksum(found: Mapping[str, Any], policy: str, nodes: "dict[int, Any]", blocks: Any) -> str:
     if found.get("podEntries"):
         return "unknown"
+    return "right" if _number(found.get("checksum", 0)) in map(fnv, _memory_texts(policy, nodes, blocks)) else "wrong"
+
+
+def memory_checksum(policy: str, nodes: "Mapping[str, Any]", entries: "Mapping[str, Any]") -> int:
+    """As the kubelet writes it, of what stands in the file.
+
+    >>> memory_checksum("None", {}, {})
+    4236770233
+    """
+    return fnv(_memory_texts(policy, {int(node): _node(one) for node, one in nodes.items()}, _blocks(entries))[0])
+
+
+def _memory_texts(policy: str, nodes: "Mapping[int, Any]", blocks: Any) -> "list[str]":
     head = (
         f"(*state.MemoryManagerCheckpoint){{PolicyName:(string){policy} MachineState:(state.NUMANodeMap){_map(nodes, _shown_node)} "
         f"Entries:(state.ContainerMemoryAssignments){_map(blocks, lambda pod: _map(pod, _shown_blocks))}"
     )
-    texts = [
+    return [
         f"{head} Checksum:(checksum.Checksum)0}}",
         f"{head} PodEntries:(state.PodMemoryAssignments)map[] Checksum:(checksum.Checksum)0}}",
     ]
-    return "right" if _number(found.get("checksum", 0)) in map(fnv, texts) else "wrong"
+
+
+def _blocks(entries: "Mapping[str, Any]") -> "dict[str, dict[str, list[dict[str, Any]]]]":
+    return {
+        pod: {name: [_block(one) for one in _list(those)] for name, those in (_object(inner) or {}).items()}
+        for pod, inner in entries.items()
+    }
 
 
 def _node(value: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Tests against real programs: what they need, and what happens where it is missing."""
 
+import importlib.util
 import os
 import shutil
 
@@ -16,9 +17,19 @@ def need_real(program: str, how: str) -> str:
     that a build machine can never skip in silence.
     """
     found = program if os.path.isabs(program) else shutil.which(program) or os.path.join(CACHE, program)
-    if os.path.exists(found):
-        return found
-    reason = f"found no {program}; to enable this test run: {how}"
+    if not os.path.exists(found):
+        _missing(program, how)
+    return found
+
+
+def _missing(what: str, how: str) -> None:
+    reason = f"found no {what}; to enable this test run: {how}"
     if os.environ.get("HOSTAGENT_REQUIRE_REAL") == "1":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+def need_module(name: str, how: str) -> None:
+    """The same for a Python module that an extra brings."""
+    if importlib.util.find_spec(name) is None:
+        _missing(f"the Python module {name}", how)

@@ -17,7 +17,7 @@ FILLED = {"address": "0000:00:00.0", "kernel": os.uname().release, "package": "b
 #: Each of these only shows something. apt-get is the one that fetches lists: what it says of a key it says nowhere else.
 READERS = re.compile(
     r"(?:apt-cache|apt-config|apt-get|apt-mark|ausearch|cat|chronyc|cloud-init|containerd|crictl|crio|ctr|cut|df|dkms|dmesg|dnf|docker|"
-    r"dockerd|dpkg|find|fuser|getenforce|getsebool|grep|grubby|head|hostnamectl|journalctl|ldconfig|ls|lsinitramfs|lsinitrd|lsmod|"
+    r"dockerd|dpkg|find|fuser|getenforce|getsebool|grep|grubby|head|hostnamectl|journalctl|kubelet|ldconfig|ls|lsinitramfs|lsinitrd|lsmod|"
     r"lspci|modinfo|modprobe|mokutil|needs-restarting|nv-fabricmanager|nvcc|nvidia-ctk|nvidia-imex|nvidia-imex-ctl|nvidia-smi|pgrep|"
     r"rpm|sort|ss|systemctl|tail|timedatectl|uname|uptime|xargs|zypper)"
 )
@@ -25,7 +25,7 @@ READERS = re.compile(
 CHANGES = re.compile(
     r"^(?:systemctl (?!status|show|is-enabled|cat|list-timers)|modprobe (?!-c)|dnf (?!list|module list|versionlock list|history info)"
     r"|apt-mark (?!showhold)|apt-get (?!update)|zypper (?!locks)|rpm -(?!q)|dpkg (?!-l|-S|--audit)|nvidia-ctk (?!cdi list|config|--version)"
-    r"|ldconfig(?! -p)|cloud-init (?!status)|chronyc (?!tracking)|mokutil (?!--sb)|docker (?!info)|dockerd (?!--v)|containerd (?!config dump|--v)"
+    r"|kubelet (?!--v)|ldconfig(?! -p)|cloud-init (?!status)|chronyc (?!tracking)|mokutil (?!--sb)|docker (?!info)|dockerd (?!--v)|containerd (?!config dump|--v)"
     r"|crio (?!status|--v)|find .* -(?:delete|exec)|nvidia-smi -(?:[rae]|pm|mig|pl|c)\b|fuser .*-k|dmesg .*-[cC])"
 )
 #: These are safe to run anywhere, and quick.

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, packages, system
+from tests.trees import containers, driver, gpus, kubelets, packages, system
 from tests.trees.claim import BOARD, claims
 from tests.trees.gpus import HGX, Place, Product
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, hgx_h100, persist, toolkit, ubuntu
@@ -54,7 +54,7 @@ def _board(root: Path, name: str, product: Product, places: tuple[Place, ...] = 
     toolkit(tree)
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
     containers.install_containerd(tree)
-    containers.run_kubelet(tree)
+    kubelets.kubeadm(tree)
     containers.cdi(tree, len(places))
     return tree
 
@@ -81,8 +81,9 @@ def hgx_b200(root: Path) -> Tree:
     """Eight B200: PCI shows no NVSwitch, four functions of a ConnectX-7 lead to them, nvlsm runs beside the fabric manager."""
     tree = _board(root, "hgx-b200-11", B200)
     for number, address in enumerate(_BRIDGES):
-        gpus.function(tree, address, 0x15B3, 0x1021, 0x020700, driver="mlx5_core")
+        gpus.function(tree, address, 0x15B3, 0x1021, 0x020700, driver="mlx5_core", place=Place(address, 1, HGX[-1].cpus))
         device = f"/sys/devices/pci{address[:7]}/{address}"
+        tree.directory(f"{device}/infiniband/mlx5_{number}")
         tree.write(f"{device}/vpd", b"\x82\x22\x00Nvidia ConnectX-7 mezz\x90\x10\x00V3\x0dSMDL=SW_MNG\x78")
         tree.link(f"/sys/class/infiniband/mlx5_{number}/device", f"../../..{device.removeprefix('/sys')}")
     system.load(tree, "mlx5_core", "ib_umad")

@@ -45,6 +45,7 @@ def _containerd(tree: Tree, config: str, *argv: str, path: str = "/etc/container
 
 def _kubelet(tree: Tree, config: str, text: str, *flags: str, program: str = "/usr/bin/kubelet", unit: str = "kubelet.service") -> None:
     tree.program(program)
+    tree.programs[program, "--version"] = "Kubernetes v1.34.2\n"
     argv = (program, f"--config={config}", *flags)
     if unit:
         system.unit(tree, unit, system.service("Kubelet", " ".join(argv)), directory="/etc/systemd/system")
@@ -490,6 +491,9 @@ conf_dir = "/etc/cni/net.d"
 """
 
 
+_EKS_KUBELET = '{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "cgroupDriver": "systemd"}\n'
+
+
 @claims(source="awslabs/amazon-eks-ami, templates/al2023 (install-nvidia-driver.sh, nvidia-kmod-load.sh)")
 def eks_al2023(root: Path) -> Tree:
     """EKS's accelerated AMI, on a g5: the module that fits the GPU comes out of an archive at boot, the fabric manager is for other types."""
@@ -521,7 +525,7 @@ def eks_al2023(root: Path) -> Tree:
     _eks_packages(tree)
     tree.write("/etc/nvidia-container-runtime/config.toml", _FLATCAR_TOOLKIT.replace("docker-runc", "docker-runc"))
     _containerd(tree, _EKS_CONTAINERD)
-    _kubelet(tree, "/etc/kubernetes/kubelet/config.json", '{"kind": "KubeletConfiguration", "cgroupDriver": "systemd"}\n', _ENDPOINT)
+    _kubelet(tree, "/etc/kubernetes/kubelet/config.json", _EKS_KUBELET, _ENDPOINT)
     tree.remove("/var/run/cdi/nvidia.yaml")
     containers.cdi(tree, 4)
     return tree

@@ -94,17 +94,6 @@ def install_containerd(tree: Tree, *, binary: str = "/usr/bin/nvidia-container-r
     run(tree, Daemon(901, ("/usr/bin/containerd",), "containerd.service", ("/run/containerd/containerd.sock",)))
 
 
-def run_kubelet(tree: Tree) -> None:
-    tree.program("/usr/bin/kubelet")
-    unit(tree, "kubelet.service", service("kubelet: The Kubernetes Node Agent", "/usr/bin/kubelet"))
-    argv = (
-        "/usr/bin/kubelet",
-        "--config=/var/lib/kubelet/config.yaml",
-        "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
-    )
-    run(tree, Daemon(1201, argv, "kubelet.service", started_s=45))
-
-
 def install_docker(tree: Tree, daemon: "dict[str, object]") -> None:
     """dockerd with this daemon.json, and the containerd that Docker's packages bring, running."""
     for name in ("dockerd", "docker", "docker-proxy", "containerd", "runc"):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, packages, system
+from tests.trees import containers, driver, gpus, kubelets, packages, system, topology
 from tests.trees.claim import BOARD, UNBIND, claims
 from tests.trees.gpus import HGX, Place, Product
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, persist, toolkit, ubuntu
@@ -61,7 +61,7 @@ def _node(root: Path, name: str, vm: tuple[str, str] = ("", "")) -> Tree:
     toolkit(tree)
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
     containers.install_containerd(tree)
-    containers.run_kubelet(tree)
+    kubelets.kubeadm(tree)
     return tree
 
 
@@ -135,6 +135,7 @@ def dgx_spark(root: Path) -> Tree:
     ubuntu(tree, "spark-71c2")
     driver_of_cuda_repository(tree)
     driver.load_driver(tree)
+    topology.install(tree, (topology.Node(0, "0-19", 0, 119),), governor="performance")
     gpus.install_gpus(tree, GB10, (Place("000f:01:00.0", 0, "0-19"),))
     persist(tree)
     toolkit(tree)

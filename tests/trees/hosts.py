@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, packages, pcibus, system, topology
+from tests.trees import containers, driver, gpus, kubelets, packages, pcibus, system, topology
 from tests.trees.claim import claims
 from tests.trees.packages import TOOLKIT
 from tests.trees.pcibus import Place
@@ -53,7 +53,10 @@ def hgx_h100(root: Path) -> Tree:
     toolkit(tree)
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
     containers.install_containerd(tree)
-    containers.run_kubelet(tree)
+    kubelets.kubeadm(tree)
+    kubelets.give_devices(tree, {"nvidia.com/gpu": [gpus.uuid(minor) for minor in range(len(gpus.HGX))]})
+    kubelets.keep_cpus(tree, "none", "")
+    kubelets.keep_memory(tree)
     containers.cdi(tree, len(gpus.HGX))
     return tree
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, packages, system
+from tests.trees import containers, driver, gpus, kubelets, packages, pcibus, system, topology
 from tests.trees.claim import PACKAGES, RUNTIME_CONFIGURATION, claims
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, own_libraries, persist, toolkit, ubuntu
 from tests.trees.packages import TOOLKIT
@@ -48,7 +48,7 @@ def gpu_operator_driver_container(root: Path) -> Tree:
         tree.program(f"{toolkit}/{name}")
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
     containers.install_containerd(tree, binary=f"{toolkit}/nvidia-container-runtime")
-    containers.run_kubelet(tree)
+    kubelets.kubeadm(tree)
     return tree
 
 
@@ -204,11 +204,30 @@ def t4_workstation_docker(root: Path) -> Tree:
     return tree
 
 
+#: Two Grace CPUs with their memory; and nodes that each GPU has for its own, eight a module, empty while the driver keeps the memory.
+_GRACE = (
+    topology.Node(0, "0-71", 0, 478),
+    topology.Node(1, "72-143", 1, 479),
+    *(topology.Node(number, "", (number - 2) // 8, 0) for number in range(2, 18)),
+)
+
+
+def _grace_distance(one: topology.Node, other: topology.Node) -> int:
+    return 10 if one.id == other.id else (40 if one.package != other.package else 80) if one.cpus and other.cpus else 80
+
+
+def _grace_port(place: gpus.Place) -> tuple[str, ...]:
+    """Each device has a host bridge and a root port of its own."""
+    domain = place.pci[:4]
+    return f"pci{domain}:00", f"{domain}:00:00.0"
+
+
 @claims(source="NVIDIA, IMEX Service for NVLink Networks; Coherent Driver Memory Management")
 def gb200_nvl(root: Path) -> Tree:
-    """A compute node of a GB200 rack: four GPUs on a fabric that is run elsewhere, IMEX between the nodes, CDMM."""
+    """A compute node of a GB200 rack: four GPUs on a fabric that is run elsewhere, IMEX between the nodes, CDMM,
+    18 NUMA nodes."""
     tree = Tree(root, kernel="6.8.0-1040-nvidia-64k", driver=DRIVER, arch="aarch64")
-    places = tuple(gpus.Place(f"{domain:04x}:01:00.0", domain // 16, "0-71" if domain < 16 else "72-143") for domain in (8, 9, 24, 25))
+    places = tuple(gpus.Place(f"{domain:04x}:01:00.0", domain // 16, _GRACE[domain // 16].cpus) for domain in (8, 9, 24, 25))
     ubuntu(tree, "gb200-r4-n07")
     driver_of_cuda_repository(tree)
     imex = ("nvidia-imex",)
@@ -216,7 +235,13 @@ def gb200_nvl(root: Path) -> Tree:
     tree.write("/etc/modprobe.d/nvidia-cdmm.conf", "options nvidia NVreg_CoherentGPUMemoryMode=driver\n")
     driver.load_driver(tree)
     tree.edit("/proc/driver/nvidia/params", 'CoherentGPUMemoryMode: ""', 'CoherentGPUMemoryMode: "driver"')
-    gpus.install_gpus(tree, gpus.GB200, places)
+    topology.install(tree, _GRACE, governor="performance", distance=_grace_distance)
+    gpus.install_gpus(tree, gpus.GB200, places, above=_grace_port)
+    for number, domain in enumerate((0, 2, 16, 18)):
+        card = gpus.Place(f"{domain:04x}:03:00.0", domain // 16, _GRACE[domain // 16].cpus)
+        pcibus.nic(
+            tree, pcibus.CONNECTX_7, card, above=_grace_port(card), netdev=f"ibP{domain}p3s0" if domain else "ibp3s0", rdma=f"mlx5_{number}"
+        )
     persist(tree)
     tree.write("/etc/nvidia-imex/nodes_config.cfg", "".join(f"192.0.2.{number}\n" for number in range(1, 19)))
     system.unit(tree, "nvidia-imex.service", system.service("NVIDIA IMEX service", "/usr/bin/nvidia-imex -c /etc/nvidia-imex/config.cfg"))
@@ -226,6 +251,6 @@ def gb200_nvl(root: Path) -> Tree:
     toolkit(tree)
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "kubelet": "1.34.2-1.1"})
     containers.install_containerd(tree)
-    containers.run_kubelet(tree)
+    kubelets.kubeadm(tree)
     containers.cdi(tree, len(places))
     return tree

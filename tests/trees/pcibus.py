@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from hostagent.facts.cpulist import parse_cpulist
+from tests.trees.topology import mask
 from tests.trees.tree import Tree
 
 _DEVICES = "/sys/bus/pci/devices"
@@ -34,13 +36,14 @@ def function(
 
     `above`: what it hangs on, the host bridge with its directories first; () is a host bridge of its own bus.
     """
+    near = place.cpus if place else "0-55"
     path = f"devices/{'/'.join(above or (f'pci{address[:7]}',))}/{address}"
     directory = f"/sys/{path}"
     header = vendor.to_bytes(2, "little") + device.to_bytes(2, "little") + b"\x42\x01\x10\x00\xa1" + kind.to_bytes(3, "little")
     files = {
         "vendor": f"0x{vendor:04x}", "device": f"0x{device:04x}", "class": f"0x{kind:06x}", "revision": "0xa1",
         "subsystem_vendor": f"0x{vendor:04x}", "subsystem_device": f"0x{subsystem:04x}", "enable": "1",
-        "numa_node": str(place.numa_node if place else 0), "local_cpulist": place.cpus if place else "0-55",
+        "numa_node": str(place.numa_node if place else 0), "local_cpulist": near, "local_cpus": mask(parse_cpulist(near)),
     }  # fmt: skip
     for name, text in files.items():
         tree.write(f"{directory}/{name}", f"{text}\n")
@@ -57,6 +60,16 @@ def bridges(tree: Tree, above: tuple[str, ...], place: Place, *, speed: str = "3
         if not tree.at(f"{_DEVICES}/{address}").is_symlink():
             function(tree, address, 0x1000, 0xC030, _BRIDGE, driver="pcieport", place=place, above=above[:depth])
             link(tree, address, speed, width)
+        _lead(tree, address, (*above[depth + 1 :], place.pci)[0], place.pci)
+
+
+def _lead(tree: Tree, address: str, next_one: str, last: str) -> None:
+    """The buses below a bridge, in its configuration (PCI-to-PCI Bridge Architecture Specification, section 3.2)."""
+    config = f"{_DEVICES}/{address}/config"
+    before = tree.at(config).read_bytes()
+    nearest, farthest = int(next_one.split(":")[1], 16), max(before[0x1A], int(last.split(":")[1], 16))
+    buses = bytes([int(address.split(":")[1], 16), nearest, farthest])
+    tree.write(config, before[:0x0E] + b"\1" + before[0x0F:0x18] + buses + before[0x1B:])
 
 
 def link(tree: Tree, address: str, speed: str, width: int, *, now: int = 0) -> None:
@@ -83,6 +96,7 @@ CONNECTX_7_ETHERNET = Card(_MELLANOX, 0x1021, "mlx5_core")
 BLUEFIELD_3 = Card(_MELLANOX, 0xA2DC, "mlx5_core")
 E810 = Card(_INTEL, 0x159B, "ice", speed="16.0 GT/s PCIe", width=8)
 X710 = Card(_INTEL, 0x1572, "i40e", speed="8.0 GT/s PCIe", width=8)
+VIRTIO = Card(0x1AF4, 0x1041, "virtio-pci", speed="2.5 GT/s PCIe", width=1)
 VIRTUAL_CONNECTX = Card(_MELLANOX, 0x101E, "mlx5_core")
 
 
@@ -95,6 +109,8 @@ def nic(
     function(tree, place.pci, card.vendor, card.device, card.kind, driver=bound, subsystem=0x0001, place=place, above=above)
     link(tree, place.pci, card.speed, card.width)
     directory = str(tree.at(f"{_DEVICES}/{place.pci}/x").parent.relative_to(tree.root))
+    if netdev and bound == VIRTIO.driver:  # the virtio device stands between
+        directory += "/virtio0"
     if netdev:
         tree.write(f"/{directory}/net/{netdev}/address", f"02:00:00:{place.pci[5:7]}:00:0{place.pci[-1]}\n")
         tree.link(f"/sys/class/net/{netdev}", f"../../{directory.removeprefix('sys/')}/net/{netdev}")

@@ -42,6 +42,7 @@ def _containerd(tree: Tree, config: str, version: str) -> None:
 def kubelet(tree: Tree, config: str, *flags: str, text: str) -> None:
     """A kubelet with this configuration file, running."""
     tree.program("/usr/bin/kubelet")
+    tree.programs["/usr/bin/kubelet", "--version"] = "Kubernetes v1.34.2\n"
     command = " ".join(("/usr/bin/kubelet", f"--config={config}", *flags))
     system.unit(tree, "kubelet.service", system.service("kubelet: The Kubernetes Node Agent", command))
     tree.write(config, text)

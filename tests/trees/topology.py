@@ -63,8 +63,8 @@ def install(
 def _cpu(tree: Tree, cpu: int, package: int, mine: list[int], core: set[int]) -> None:
     directory = f"{_CPUS}/cpu{cpu}/topology"
     files = {
-        "physical_package_id": str(package), "core_id": str(min(core)), "thread_siblings_list": format_cpulist(core), "thread_siblings": _mask(core),
-        "core_cpus": _mask(core), "core_siblings": _mask(mine), "package_cpus": _mask(mine), "package_cpus_list": format_cpulist(mine),
+        "physical_package_id": str(package), "core_id": str(min(core)), "thread_siblings_list": format_cpulist(core), "thread_siblings": mask(core),
+        "core_cpus": mask(core), "core_siblings": mask(mine), "package_cpus": mask(mine), "package_cpus_list": format_cpulist(mine),
     }  # fmt: skip
     for name, text in files.items():
         tree.write(f"{directory}/{name}", f"{text}\n")
@@ -76,7 +76,7 @@ def _node(tree: Tree, node: Node, distances: list[int], cpus: int) -> None:
     for cpu in parse_cpulist(node.cpus):
         tree.link(f"{directory}/cpu{cpu}", f"../../cpu/cpu{cpu}")
     tree.write(f"{directory}/cpulist", f"{node.cpus}\n")
-    tree.write(f"{directory}/cpumap", f"{_mask(parse_cpulist(node.cpus), cpus)}\n")
+    tree.write(f"{directory}/cpumap", f"{mask(parse_cpulist(node.cpus), cpus)}\n")
     tree.write(f"{directory}/meminfo", f"Node {node.id} MemTotal:       {total} kB\nNode {node.id} MemFree:        {total // 2} kB\n")
     tree.write(f"{directory}/distance", " ".join(map(str, distances)) + "\n")
     for size in (2048, 1048576):
@@ -84,7 +84,7 @@ def _node(tree: Tree, node: Node, distances: list[int], cpus: int) -> None:
             tree.write(f"{directory}/hugepages/hugepages-{size}kB/{name}", f"{node.hugepages.get(size, 0)}\n")
 
 
-def _mask(cpus: "list[int] | set[int] | tuple[int, ...]", at_least: int = 1) -> str:
+def mask(cpus: "list[int] | set[int] | tuple[int, ...]", at_least: int = 1) -> str:
     """Words of 32 bits, the highest first."""
     bits = sum(1 << cpu for cpu in cpus)
     words = max(1, -(-max(bits.bit_length(), at_least) // 32))

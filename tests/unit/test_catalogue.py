@@ -220,8 +220,8 @@ def test_every_fact_that_our_checks_take_has_a_reader():
 def test_a_family_says_its_title_its_order_and_its_condition():
     families = {one.id.partition(".")[0]: one.family for one in CHECKS}
     assert {name: family.condition for name, family in families.items()} == {
-        "cdi": "ToolkitReady", "driver": "DriverReady", "gpu": "", "host": "", "kernel": "DriverReady", "nvswitch": "FabricReady",
-        "os": "", "runtime": "ToolkitReady", "toolkit": "ToolkitReady",
+        "cdi": "ToolkitReady", "driver": "DriverReady", "gpu": "", "host": "", "kernel": "DriverReady", "kubelet": "TopologyReady",
+        "nvswitch": "FabricReady", "os": "", "runtime": "ToolkitReady", "toolkit": "ToolkitReady", "topology": "TopologyReady",
     }  # fmt: skip
     assert all(family.title for family in families.values())
     assert len({family.order for family in families.values()}) == len(families)
@@ -247,7 +247,8 @@ def test_a_family_that_says_nothing_is_told_last_and_has_no_condition(written):
 #: kernel without the module, and missing firmware from libraries of another version.
 LOOKED_AT = (
     *("os", "gpu.present", "nvswitch.board", "gpu.passthrough", "gpu.on_bus", "gpu.lost", "kernel", "gpu.bound"),
-    *("driver.loaded", "driver", "driver.gsp_firmware", "gpu", "nvswitch", "gpu.fabric_state", "toolkit", "runtime", "cdi", "host"),
+    *("driver.loaded", "driver", "driver.gsp_firmware", "gpu", "nvswitch", "gpu.fabric_state"),
+    *("topology", "toolkit", "runtime", "kubelet", "cdi", "host"),
 )
 
 

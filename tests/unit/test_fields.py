@@ -9,7 +9,6 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 #: What will use a field that nobody uses yet.
 WAITING = {
-    "Gpu.local_cpus": "topology: which CPUs and NICs are near a GPU",
     "Driver.refcount": "the installer: a module that is in use is not unloaded",
 }
 

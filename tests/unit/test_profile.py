@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostagent.errors import HostagentError
-from hostagent.profile import load, validate
+from hostagent.placement import parse_shape
+from hostagent.profile import PodPolicy, load, validate
 from hostagent.profiles.files import BUILT_IN, MAX_BYTES, names
 from hostagent.typed import plain
 from hostagent.yamlfile import YamlError, load_yaml, parse_yaml
@@ -356,3 +357,50 @@ def test_who_turned_off_a_check_that_nobody_has_is_named(write):
     for check_id in ("gpu.row_rempa", "gpu.none", "gpu.less"):
         assert loaded.origin(f"checks.{check_id}") == path
     assert loaded.origin("checks.gpu.other.severity") == "default"
+
+
+def test_shapes_of_pods_merge_key_by_key_and_the_default_asks_for_all_gpus(write):
+    assert plain(load("default", site_file=NO_SITE).profile)["pods"] == {"full_node": {"gpus": 0, "cpus": 0, "memory": 0, "nics": 0}}
+    path = write("pods: {full_node: {cpus: 96, memory: 1.5Ti}, sub_node: {gpus: 4, cpus: 7500m, nics: 2}}\n")
+    site = write("pods: {sub_node: {memory: 1073741824}}\n", "site.yaml")
+    loaded = load(path, site_file=site)
+    assert plain(loaded.profile)["pods"] == {
+        "full_node": {"gpus": 0, "cpus": 96, "memory": "1.5Ti", "nics": 0},
+        "sub_node": {"gpus": 4, "cpus": "7500m", "memory": 1073741824, "nics": 2},
+    }
+    assert [one.text for one in loaded.profile.pods.values()] == [
+        "gpus=0,cpus=96,memory=1.5Ti",
+        "gpus=4,cpus=7500m,memory=1073741824,nics=2",
+    ]
+    assert (loaded.origin("pods.sub_node.cpus"), loaded.origin("pods.sub_node.memory")) == (path, site)
+
+
+def test_configz_is_asked_nowhere_unless_a_profile_names_it(write):
+    assert not load("default", site_file=NO_SITE).profile.kubelet.configz.address
+    for address in ("127.0.0.1:10250", "[::1]:10250", "gpu-17.example.com:443"):
+        named = f"kubelet: {{configz: {{address: '{address}', ca: /etc/kubernetes/pki/ca.crt, token_file: /run/token}}}}\n"
+        assert load(write(named), site_file=NO_SITE).profile.kubelet.configz.address == address
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", ":10250", "[::1]", "::1:10250", "127.0.0.1:0", "127.0.0.1:65536", "a b:1", "a:1/configz", "a:1\n"]
+)
+def test_an_address_is_a_host_and_a_port(write, address):
+    path = write(json.dumps({"kubelet": {"configz": {"address": address, "ca": "/ca", "token_file": "/token"}}}))
+    with pytest.raises(HostagentError, match=r"mine\.yaml:1: kubelet\.configz\.address: found "):
+        load(path, site_file=NO_SITE)
+
+
+quantities = st.one_of(
+    st.integers(0, 10**9 - 1),
+    st.from_regex(r"[0-9]{1,9}m|[0-9]{1,9}(\.[0-9]{1,3})?", fullmatch=True),
+)
+sizes = st.one_of(st.integers(0, 10**15), st.from_regex(r"[0-9]{1,6}(\.[0-9]{1,9})?([kMGT]|[KMGT]i)", fullmatch=True))
+
+
+@given(st.builds(PodPolicy, st.integers(0, 4096), quantities, sizes, st.integers(0, 4096)))
+@settings(deadline=None)
+def test_a_shape_that_a_profile_may_declare_is_one_that_the_model_reads(shape):
+    loaded = load("default", site_file=NO_SITE, overlay={"pods": {"some": plain(shape)}})
+    (container,) = parse_shape(loaded.profile.pods["some"].text).containers
+    assert container.kind == "app"

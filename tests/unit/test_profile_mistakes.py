@@ -97,6 +97,31 @@ def told(path, site=""):
             "checks: {gpu.temperature: {params: {min_margin_celsius: .nan}}}",
             "b.yaml:1: checks.gpu.temperature.params.min_margin_celsius: found nan, wanted texts, finite numbers, true or false",
         ),
+        ("pods: {sub_node: {gpus: -1}}", "b.yaml:1: pods.sub_node.gpus: found -1, wanted 0 (all of the host) or more"),
+        ("pods: {sub_node: {nics: -2}}", "b.yaml:1: pods.sub_node.nics: found -2, wanted 0 or more"),
+        ("pods: {sub_node: {gpu: 4}}", "b.yaml:1: pods.sub_node.gpu: unknown key; did you mean gpus?"),
+        ("pods: {sub_node: {cpus: four}}", "b.yaml:1: pods.sub_node.cpus: found 'four', wanted CPUs such as 16 or \"7500m\""),
+        ("pods: {sub_node: {cpus: -1}}", 'b.yaml:1: pods.sub_node.cpus: found -1, wanted CPUs such as 16 or "7500m"'),
+        ("pods: {sub_node: {cpus: 0.5}}", "b.yaml:1: pods.sub_node.cpus: found the number 0.5, wanted a whole number or text"),
+        ("pods:\n  big:\n    memory: 200GB\n", "b.yaml:3: pods.big.memory: found '200GB', wanted bytes or a quantity such as 200Gi"),
+        (
+            "pods: {'8 GPUs': {gpus: 8}}",
+            "b.yaml:1: pods.8 GPUs: found the name '8 GPUs', wanted letters, digits, - and _ (at most 63, a letter first)",
+        ),
+        ("pods: [8]", "b.yaml:1: pods: found the list [8], wanted a mapping"),
+        ("topology: {cpu_nodes_per_package: -1}", "b.yaml:1: topology.cpu_nodes_per_package: found -1, wanted 0 (any) or more"),
+        (
+            "kubelet: {configz: {address: 'https://127.0.0.1', ca: /ca.crt, token_file: /token}}",
+            "b.yaml:1: kubelet.configz.address: found 'https://127.0.0.1', wanted a host and a port such as 127.0.0.1:10250",
+        ),
+        (
+            "kubelet:\n  configz:\n    address: 127.0.0.1:10250\n    ca: ca.crt\n    token_file: /token\n",
+            "b.yaml:4: kubelet.configz.ca: found 'ca.crt', wanted the path of a file, from /",
+        ),
+        (
+            "kubelet: {configz: {ca: /ca.crt, token_file: ''}}",
+            "b.yaml:1: kubelet.configz.ca: found '/ca.crt' and no address, wanted address, ca and token_file, or \"\" for all of them",
+        ),
         ("gpus:\n  cuont: 8\n", "b.yaml:2: gpus.cuont: unknown key; did you mean count?"),
         ("gpus: {ecc: enbled}", "b.yaml:1: gpus.ecc: found 'enbled', wanted one of any, enabled, disabled; did you mean enabled?"),
         (
@@ -105,7 +130,7 @@ def told(path, site=""):
         ),
         ("name: a\nname: b\n", "b.yaml:2: cannot read this YAML: found the key 'name' twice"),
         ("a: &x 1\nb: *x\n", "b.yaml:2: cannot read this YAML: found an alias, wanted plain values"),
-        ("schema_version: 7\nnew: 1\n", 'b.yaml:1: schema_version is 7, wanted 1 or a text such as "1.0"'),
+        ("schema_version: 7\nnew: 1\n", 'b.yaml:1: schema_version is 7, wanted 1 or a text such as "1.1"'),
     ],
 )
 def test_a_mistake_names_file_line_and_key_and_how_to_write_it(write, tmp_path, text, sentence):

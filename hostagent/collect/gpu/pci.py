@@ -16,6 +16,7 @@ OTHER_VENDORS = (0x1002, 0x8086)
 VGA, THREE_D, DISPLAY, ACCELERATOR = 0x0300, 0x0302, 0x0380, 0x1200
 
 _ADDRESS = re.compile(r"(?:([0-9a-fA-F]{1,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7])", re.ASCII)
+_SPEED = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) GT/s", re.ASCII)
 #: Lanes of a real link; a register of all ones reads as 63, one that sysfs cannot decode as 255.
 _LANES = range(1, 33)
 
@@ -142,9 +143,24 @@ def lanes(source: Source, pci: str) -> "int | Unread":
     return port if isinstance(port, Unread) else min(own, port) if port in _LANES else own
 
 
+def slower(card: "str | Unread", port: "str | Unread") -> "str | Unread":
+    """The lower of two speeds in sysfs words. A port that has none, or does not say it, leaves that of the card.
+
+    >>> slower("32.0 GT/s PCIe", "16.0 GT/s PCIe"), slower("16.0 GT/s PCIe", "Unknown")
+    ('16.0 GT/s PCIe', '16.0 GT/s PCIe')
+    """
+    if isinstance(card, Unread) or (isinstance(port, Unread) and port.why == "absent"):
+        return card
+    if isinstance(port, Unread):
+        return port
+    own, other = _SPEED.match(card), _SPEED.match(port)
+    return port if own and other and float(other[1]) < float(own[1]) else card
+
+
 def facts(source: Source, pci: str) -> dict[str, Any]:
     """The fields of `hostagent.facts.gpu.Gpu` that sysfs knows."""
     speed, width = word(source, pci, "current_link_speed"), count(source, pci, "current_link_width")
+    offered = word(source, pci, "max_link_speed")
     device = identity(source, pci, "device")
     return {
         "device_id": device,
@@ -155,7 +171,8 @@ def facts(source: Source, pci: str) -> dict[str, Any]:
         "local_cpus": word(source, pci, "local_cpulist"),
         "config_readable": config_readable(source, pci, speed, width),
         "link_speed": speed,
-        "link_speed_max": word(source, pci, "max_link_speed"),
+        "link_speed_card": offered,
+        "link_speed_max": slower(offered, word(source, pci, "../max_link_speed")),
         "link_width": width,
         "link_width_max": lanes(source, pci),
     }

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeVar
 
 from hostagent.collect.kubelet.keeps import CHECKPOINT
@@ -13,15 +14,16 @@ from hostagent.facts.unread import Unread, need, then
 from hostagent.source import Source
 
 T = TypeVar("T")
+#: Resource and id.
+_Pair = tuple[str, str]
 
 _CHECKPOINT = "device-plugins/kubelet_internal_checkpoint"
 _MOST_DEVICES = 4096
-_NO_TOPOLOGY = Unread("not-recorded", "only podresources says on which NUMA nodes a device is")
-_NO_HEALTH = Unread("not-recorded", "only podresources leaves out a device that is not healthy")
+_NOT_RUNNING = Unread("not-running", "the kubelet does not run, and it alone says on which NUMA nodes a device is")
 
 
-def parse_checkpoint(data: bytes) -> "tuple[Device, ...] | Unread":
-    """Devices of kubelet_internal_checkpoint: registered ones, and those that containers have.
+def parse_checkpoint(data: bytes, no_nodes: Unread = _NOT_RUNNING) -> "tuple[Device, ...] | Unread":
+    """Devices of kubelet_internal_checkpoint: registered ones, which are those that are healthy, and those that containers have.
 
     Shape (pkg/kubelet/cm/devicemanager/checkpoint): ``{"Data": {"PodDeviceEntries": [{"ResourceName", "DeviceIDs"}], "RegisteredDevices":
     {resource: [id]}}}``; DeviceIDs are ids by NUMA node, before Kubernetes 1.20 a list.
@@ -34,14 +36,44 @@ def parse_checkpoint(data: bytes) -> "tuple[Device, ...] | Unread":
     if not isinstance(inner, dict):
         return Unread("error", f"{_CHECKPOINT} has no Data")
     try:
-        taken = {pair for entry in _list(inner.get("PodDeviceEntries")) for pair in _taken(entry)}
-        registered = {(resource, one) for resource, ids in _table(inner.get("RegisteredDevices")).items() for one in _texts(ids)}
+        taken = dict.fromkeys(pair for entry in _list(inner.get("PodDeviceEntries")) for pair in _taken(entry))
+        registered = dict.fromkeys(
+            (resource, one) for resource, ids in _table(inner.get("RegisteredDevices")).items() for one in _texts(ids)
+        )
     except TypeError as error:
         return Unread("error", f"{_CHECKPOINT}: {error}")
-    pairs = sorted(registered | taken)
-    if len(pairs) > _MOST_DEVICES:
-        return Unread("error", f"{_CHECKPOINT} has {len(pairs)} devices, wanted at most {_MOST_DEVICES}")
-    return tuple(Device(resource, one, _NO_TOPOLOGY, _NO_HEALTH, (resource, one) in taken) for resource, one in pairs)
+    return _made(dict.fromkeys([*registered, *taken], no_nodes), registered.keys(), taken.keys(), _CHECKPOINT)
+
+
+def _made(
+    nodes: "Mapping[_Pair, tuple[int, ...] | Unread]", healthy: AbstractSet[_Pair], taken: AbstractSet[_Pair], where: str
+) -> "tuple[Device, ...] | Unread":
+    """In the order in which they were told: a pseudonym has another place in the order of ids."""
+    if len(nodes) > _MOST_DEVICES:
+        return Unread("error", f"{where} has {len(nodes)} devices, wanted at most {_MOST_DEVICES}")
+    return tuple(Device(*pair, nodes[pair], pair in healthy, pair in taken) for pair in nodes)
+
+
+def devices_of(answer: Mapping[str, Any]) -> "tuple[Device, ...] | Unread":
+    """The same of what `podresources` answers: rows of resource, ids and NUMA nodes."""
+    nodes: dict[_Pair, set[int]] = {}
+    seen: dict[str, set[_Pair]] = {"devices": set(), "allocated": set()}
+    try:
+        for name, pairs in seen.items():
+            for resource, ids, on in answer[name]:
+                for one in _texts(ids):
+                    pairs.add((str(resource), one))
+                    nodes.setdefault((str(resource), one), set()).update(_numbers(on))
+    except (TypeError, ValueError, KeyError) as error:  # a tape may say anything
+        return Unread("error", f"podresources: {type(error).__name__}: {error}"[:200])
+    return _made({pair: tuple(sorted(on)) for pair, on in nodes.items()}, seen["devices"], seen["allocated"], "podresources")
+
+
+def _numbers(value: Any) -> list[int]:
+    found = _list(value)
+    if not all(isinstance(one, int) and not isinstance(one, bool) for one in found):
+        raise TypeError("NUMA nodes that are no numbers")
+    return found
 
 
 def _taken(entry: Any) -> "Iterator[tuple[str, str]]":
@@ -78,12 +110,16 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 
 @stops_at_unread
-def _devices(source: Source, root: str) -> "tuple[tuple[Device, ...], str]":
-    """The devices, and where they are from."""
+def _devices(source: Source, root: str, *, runs: bool) -> "tuple[tuple[Device, ...], str]":
+    """The devices, and where they are from: by a kubelet that is believed to run, else its checkpoint."""
+    answer = source.podresources() if runs else _NOT_RUNNING
+    told = then(answer, devices_of)
+    if not isinstance(told, Unread):
+        return told, "podresources"
     data = source.read(f"{root}/{_CHECKPOINT}", keep=CHECKPOINT)
     if isinstance(data, Unread) and data.why == "absent":
         return (), ""
-    return need(parse_checkpoint(need(data))), "checkpoint"
+    return need(parse_checkpoint(need(data), told)), "checkpoint"
 
 
 class StateFiles(NamedTuple):
@@ -98,9 +134,9 @@ def read_state_files(source: Source, root: str) -> StateFiles:
     return StateFiles(*(read_state_file(source, f"{root}/{name}") for name in ("cpu_manager_state", "memory_manager_state")))
 
 
-def read_given(source: Source, root: str, states: StateFiles) -> KubeletState:
+def read_given(source: Source, root: str, states: StateFiles, *, runs: bool) -> KubeletState:
     """Devices, CPUs and memory that containers have."""
-    devices = _devices(source, root)
+    devices = _devices(source, root, runs=runs)
     cpu, memory = (_sound(one) for one in states)
     return KubeletState(
         devices=then(devices, lambda found: found[0]),

@@ -10,8 +10,10 @@ FIELDS = (
     "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim", "evictionMaxPodGracePeriod",
     "evictionPressureTransitionPeriod", "featureGates", "cgroupsPerQOS", "cgroupRoot", "cgroupDriver", "kubeletCgroups",
     "systemCgroups", "failCgroupV1", "cpuCFSQuota", "cpuCFSQuotaPeriod", "maxPods", "podsPerCore", "containerRuntimeEndpoint",
+    "logging", "hairpinMode", "crashLoopBackOff", "imagePullCredentialsVerificationPolicy", "preloadedImagesVerificationAllowlist",
+    "qosReserved", "podLogsDir", "containerLogMaxSize", "memoryReservationPolicy", "mergeDefaultEvictionSettings", "userNamespaces",
 )  # fmt: skip
-CONFIG = Keep("yaml", ("*%", *(f"{name}**" for name in FIELDS)))
+CONFIG = Keep("kubelet", FIELDS)
 #: Of k3s' and RKE2's own files what they pass on, and which runtime they ask.
 DISTRIBUTION = Keep("yaml", ("container-runtime-endpoint", "docker#", "kubelet-arg**", "kubelet-arg+**"))
 #: Flags that set them, and those that say where the kubelet's files are. A path stays for each.
@@ -23,6 +25,7 @@ FLAGS = (
     "--eviction-minimum-reclaim", "--eviction-max-pod-grace-period", "--eviction-pressure-transition-period", "--feature-gates",
     "--cgroups-per-qos", "--cgroup-root", "--cgroup-driver", "--kubelet-cgroups", "--system-cgroups", "--fail-cgroupv1", "--cpu-cfs-quota",
     "--cpu-cfs-quota-period", "--max-pods", "--pods-per-core", "--kubelet-arg", "--kubelet-args-file",
+    "--hairpin-mode", "--logging-format", "--container-log-max-size", "--qos-reserved",
 )  # fmt: skip
 #: Of device-plugins/kubelet_internal_checkpoint which devices there are and which are given away: what a plug-in answered may hold secrets.
 CHECKPOINT = Keep(

@@ -18,7 +18,6 @@ _NETWORK = 0x02
 _VIRTIO = "virtio-pci"
 _VIRTIO_DEVICE = re.compile(r"virtio[0-9]{1,5}", re.ASCII)
 _NO_LINK = Unread("not-supported", "a virtual function has no link of its own")
-_SPEED = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) GT/s", re.ASCII)
 
 
 @stops_at_unread
@@ -107,21 +106,7 @@ def _netdevs(source: Source, address: str, bound: "str | Unread") -> tuple[str, 
 def _link(source: Source, address: str) -> dict[str, Any]:
     return {
         "link_speed": pci.word(source, address, "current_link_speed"),
-        "link_speed_max": slower(pci.word(source, address, "max_link_speed"), pci.word(source, address, "../max_link_speed")),
+        "link_speed_max": pci.slower(pci.word(source, address, "max_link_speed"), pci.word(source, address, "../max_link_speed")),
         "link_width": pci.count(source, address, "current_link_width"),
         "link_width_max": pci.lanes(source, address),
     }
-
-
-def slower(card: "str | Unread", port: "str | Unread") -> "str | Unread":
-    """The lower of two speeds in sysfs words. A port that has none, or does not say it, leaves that of the card.
-
-    >>> slower("32.0 GT/s PCIe", "16.0 GT/s PCIe"), slower("16.0 GT/s PCIe", "Unknown")
-    ('16.0 GT/s PCIe', '16.0 GT/s PCIe')
-    """
-    if isinstance(card, Unread) or (isinstance(port, Unread) and port.why == "absent"):
-        return card
-    if isinstance(port, Unread):
-        return port
-    own, other = _SPEED.match(card), _SPEED.match(port)
-    return port if own and other and float(other[1]) < float(own[1]) else card

@@ -3,11 +3,19 @@
 from typing import Any
 
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.report.facts import driver, gpus, kubelet, platform, runtimes, toolkit
+from hostagent.report.facts import driver, gpus, kubelet, platform, runtimes, toolkit, topology
 from hostagent.report.facts.values import object_schema
 
 #: Name in the report, and the module whose `write` and `schema` make it.
-_PARTS = {"gpus": gpus, "driver": driver, "toolkit": toolkit, "runtimes": runtimes, "kubelet": kubelet, "platform": platform}
+_PARTS = {
+    "gpus": gpus,
+    "driver": driver,
+    "toolkit": toolkit,
+    "runtimes": runtimes,
+    "kubelet": kubelet,
+    "platform": platform,
+    "topology": topology,
+}
 
 
 def report_facts(facts: HostFacts) -> dict[str, Any]:

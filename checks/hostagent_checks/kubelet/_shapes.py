@@ -1,0 +1,107 @@
+"""The profile's shapes of pods, judged by the kubelet's own rules on this host as it is without its pods."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostagent.check import Finding, Severity, Step, fail, need, shell, skip
+from hostagent.derived.words import counted
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.kubelet import Kubelet
+from hostagent.facts.topology import Topology
+from hostagent.facts.unread import Unread
+from hostagent.profile import PodPolicy
+
+from ._host import is_stopped, restart, skip_without, started_before_its_files, without_state
+
+if TYPE_CHECKING:
+    from hostagent.placement.answers import Fix, Placed
+
+_STEP_CHARS = 90
+_CODES = {"": "not-offered", "KubeletNotStarting": "not-starting", "KubeletPanic": "panics"}
+#: The manager whose policy has changed, and the file of the former one.
+_STATE_FILES = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
+
+
+def refused(
+    shape: PodPolicy, kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...], *, headline: str = "", name: str = ""
+) -> Iterator[Finding]:
+    """The finding about a shape that this host's kubelet refuses, with the smallest change that lets it in."""
+    skip_without(kubelet)
+    if not gpus:
+        skip("this host has no GPU")
+    placed = _placed(shape, kubelet, topology, gpus)
+    if need(placed.admitted):
+        return
+    what = f"a pod of the shape {name} ({_words(shape)})" if name else f"a pod with {_words(shape)}"
+    does = f"the kubelet refuses {what}" if placed.reason else f"{what} has no place here"
+    yield fail(
+        f"{does}: {placed.message.rstrip('.') or placed.reason}",
+        code=_CODES.get(placed.reason, "refused"),
+        found=placed.reason or "not offered",
+        wanted="admitted",
+        evidence=_rules(placed),
+        remedy=_steps(placed.fix, shape, kubelet),
+        headline=headline,
+        at_most=_weight(kubelet),
+    )
+
+
+def _words(shape: PodPolicy) -> str:
+    """The shape as people say it: all GPUs, 96 CPUs, 200Gi of memory."""
+    asked = (("CPUs", shape.cpus), ("of memory", shape.memory), ("NICs", shape.nics))
+    gpus = counted(shape.gpus, "GPU") if shape.gpus else "all GPUs"
+    return ", ".join((gpus, *(f"{value} {noun}" for noun, value in asked if str(value) != "0")))
+
+
+def _placed(shape: PodPolicy, kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "Placed":
+    from hostagent.placement import emptied, node_of, parse_shape, place  # a host without a kubelet pays nothing for it
+    from hostagent.placement.node import is_gpu_resource
+
+    node = emptied(node_of(topology, gpus, kubelet))
+    if node.state != "rejected" and not any(is_gpu_resource(one.resource) for one in need(node.devices)):
+        skip("containers get no GPU of this host by a device plug-in")
+    return place(node, (parse_shape(shape.text),))[0]
+
+
+def _rules(placed: "Placed") -> tuple[str, ...]:
+    named = (("topologyManagerPolicy", placed.policy), ("topologyManagerScope", placed.scope))
+    return tuple(f"{key}: {value}" for key, value in named if not isinstance(value, Unread))
+
+
+def _weight(kubelet: Kubelet) -> "Severity | None":
+    """A kubelet that runs with another configuration than the one on disk may admit it today: only its next start is known to refuse it."""
+    if is_stopped(kubelet):
+        return None
+    if need(kubelet.state) == "rejected":
+        return "warning"
+    times = (kubelet.started_at, kubelet.newest_config_mtime)
+    return None if any(isinstance(one, Unread) for one in times) or not started_before_its_files(kubelet) else "warning"
+
+
+def _steps(fix: "Fix | None", shape: PodPolicy, kubelet: Kubelet) -> tuple[Step, ...]:
+    ask = shell("hostagent topology --pod {}", shape.text)
+    if fix is None:
+        return (Step("configure", "Declare a shape that fits: no change of the kubelet's configuration lets this one in.", ask),)
+    fields = [field for field, _ in fix.configuration]
+    steps = [Step("configure", _said(fix), ask)]
+    steps += [without_state(kubelet, _STATE_FILES[field]) for field in fields if field in _STATE_FILES]
+    if fields and len(steps) == 1:
+        steps.append(restart(kubelet))
+    return tuple(steps)
+
+
+def _said(fix: "Fix") -> str:
+    """The change in words, where they are few."""
+    parts = [f"{field} to {_value(value)}" for field, value in fix.configuration]
+    asks = [f"{amount / 1000:g} CPUs" if name == "cpu" else f"{amount} {name}" for name, amount in fix.pod]
+    said = [f"set {' and '.join(parts)}"] if parts else []
+    said += [f"let the pod ask for {' and '.join(asks)}"] if asks else []
+    text = ", and ".join(said)
+    text = f"{text[:1].upper()}{text[1:]}."
+    return text if len(text) <= _STEP_CHARS else "Change the kubelet's configuration as this prints."
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return " and ".join(f"{key}={item}" for key, item in value.items()) or "nothing"
+    return str(value)

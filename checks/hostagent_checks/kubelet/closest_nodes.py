@@ -1,0 +1,54 @@
+"""A pod that needs two NUMA nodes may get two that are far from each other.
+
+Where the CPUs are more than two NUMA nodes (two sockets with SNC or NPS), and some lie nearer to each other than others, the
+topology manager takes the lowest ids that fit unless its option prefer-closest-numa-nodes is on. The kubelet panics with that
+option on a host whose NUMA nodes are not numbered without gaps, so there this check does not apply. It counts where the profile
+declares pods that take a part of the host (sub_node).
+"""
+
+from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.facts.kubelet import Kubelet
+from hostagent.facts.topology import Topology
+from hostagent.profile import Profile
+
+from ._host import accepted, restart
+from ._nodes import cpu_nodes
+
+_OPTION = "prefer-closest-numa-nodes"
+_SET = Step("configure", f"Set {_OPTION} to true in topologyManagerPolicyOptions.")
+
+
+@check(
+    title="The kubelet prefers NUMA nodes that are near each other",
+    severity="info",
+    since="0.1",
+    headline="The kubelet does not look at how far NUMA nodes are from each other",
+    remedy=(_SET, Step("restart_service", "Restart the kubelet.", "systemctl restart kubelet")),
+    references=("Kubernetes, Control Topology Management Policies on a Node",),
+    confirm=("grep -n -A3 topologyManagerPolicyOptions /var/lib/kubelet/config.yaml", "cat /sys/devices/system/node/node*/distance"),
+)
+def closest_nodes(kubelet: Kubelet, topology: Topology, profile: Profile) -> Findings:
+    config = accepted(kubelet)
+    policy = need(config.topology_manager_policy)
+    if policy not in ("best-effort", "restricted"):
+        skip(f"no pod gets a chosen set of NUMA nodes under the policy {policy}")
+    if (_OPTION, "true") in need(config.topology_manager_policy_options):
+        return
+    nodes = cpu_nodes(topology)
+    if len(nodes) < 3:
+        skip("there is only one set of two NUMA nodes")
+    ids = [one.id for one in need(topology.numa_nodes)]
+    if ids != list(range(len(ids))):
+        skip(f"the NUMA nodes are not numbered without gaps: the kubelet panics with {_OPTION}")
+    places = [ids.index(one.id) for one in nodes]
+    between = {need(one.distances)[place] for one in nodes for place in places if ids[place] != one.id}
+    if len(between) < 2:
+        skip("all NUMA nodes are equally far from each other")
+    yield fail(
+        f"{_OPTION} is off, and the CPUs are {len(nodes)} NUMA nodes",
+        code="off",
+        found="off",
+        wanted="on",
+        remedy=(_SET, restart(kubelet)),
+        at_least="warning" if "sub_node" in profile.pods else None,
+    )

@@ -1,0 +1,79 @@
+"""The kubelet refuses its configuration: at its next start, or already now, it does not run and this host takes no pod.
+
+A kubelet reads its file, its drop-ins and its flags once, as it starts. It ends with an error for an unknown or misspelt field,
+for a feature gate that its version no longer has, for a policy or an option that it does not know, and for reservations that do
+not add up (reservedMemory against kubeReserved, systemReserved and evictionHard). With any topology policy but none it ends on a
+machine with more NUMA nodes than it allows: 8, unless max-allowable-numa-nodes says more. Grace Hopper and Grace Blackwell hosts
+have more, because the memory of their GPUs are nodes. It also ends where cpu_manager_state or memory_manager_state is of another
+policy, or of CPUs that are gone: a changed policy needs a drained node and the file removed.
+
+A kubelet that runs goes on with what it read at its start: there it is a warning. One that does not run takes no pod: there it is
+critical. A host that has not joined its cluster has no file yet, which is no fault of an image.
+"""
+
+from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.facts.kubelet import Kubelet
+from hostagent.facts.unread import Unread
+
+from ._host import is_stopped, restart, without_state
+
+#: Of the error about a file that the command line names and that is not there.
+_MISSING = "no such file or directory"
+_JOIN = (
+    Step("configure", "Join the host to its cluster, which writes the file."),
+    Step("restart_service", "Start the kubelet again."),
+)
+
+
+@check(
+    title="The kubelet accepts its configuration",
+    severity="warning",
+    since="0.1",
+    headline="The kubelet refuses its configuration",
+    remedy=(
+        Step("configure", "Correct what the error names."),
+        Step("restart_service", "Restart the kubelet.", "systemctl restart kubelet"),
+    ),
+    references=(
+        "Kubernetes, Set Kubelet Parameters Via A Configuration File",
+        "Kubernetes, KubeletConfiguration",
+        "Kubernetes, Control Topology Management Policies on a Node",
+    ),
+    confirm=("journalctl -b -u kubelet | grep -i 'command failed'", "systemctl cat kubelet"),
+)
+def config_accepted(kubelet: Kubelet) -> Findings:
+    state = need(kubelet.state)
+    if state == "absent":
+        skip("this host has no kubelet")
+    refused = need(kubelet.refused_state_files)
+    if state != "rejected":
+        return
+    error = need(kubelet.error)
+    stopped = is_stopped(kubelet)
+    when = "refuses its configuration" if stopped else "runs, and would not start again"
+    if not refused and _MISSING in error and stopped:
+        yield fail(
+            f"the kubelet has no configuration yet: {error}",
+            code="not-joined",
+            found=error,
+            wanted="an accepted configuration",
+            remedy=_JOIN,
+            headline="The kubelet has no configuration yet",
+            at_most="info" if isinstance(kubelet.runs, Unread) else "warning",
+        )
+        return
+    if refused:
+        steps = tuple(without_state(kubelet, file) for file in refused)
+        headline = f"The kubelet refuses {refused[0]}" if stopped else f"The kubelet would refuse {refused[0]} at its next start"
+    else:
+        steps = (Step("configure", "Correct what the error names."), restart(kubelet))
+        headline = "" if stopped else "The kubelet runs, and would not start again"
+    yield fail(
+        f"the kubelet {when}: {error}",
+        code="state-file" if refused else "rejected",
+        found=error,
+        wanted="an accepted configuration",
+        remedy=steps,
+        headline=headline,
+        at_least="critical" if stopped else None,
+    )

@@ -1,0 +1,43 @@
+"""Alpha feature gates of the kubelet are on: they may change or go with the next version, and few others run with them.
+
+An alpha gate is off by default, and may be removed without notice. A kubelet that no longer knows a gate does not start: a node then stays
+down after an upgrade.
+"""
+
+import re
+
+from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.words import first_of
+from hostagent.facts.kubelet import Kubelet
+from hostagent.knowledge.kubeletgates import gates_of
+from hostagent.knowledge.kubeletversions import NEWEST, OLDEST
+
+from ._host import accepted
+
+_MINOR = re.compile(r"v?1\.([0-9]{1,4})(?![0-9])")
+#: What turns all of them on.
+_ALL = "AllAlpha"
+
+
+@check(
+    title="No alpha feature gate of the kubelet is on",
+    severity="info",
+    since="0.1",
+    headline="An alpha feature gate of the kubelet is on",
+    remedy=(Step("configure", "Look for each of them in the notes of the next version before you upgrade."),),
+    references=("Kubernetes, Feature Gates",),
+    confirm=("grep -n -A9 featureGates /var/lib/kubelet/config.yaml",),
+)
+def gates(kubelet: Kubelet) -> Findings:
+    on = [name for name, value in need(accepted(kubelet).feature_gates) if value]
+    if not on:
+        return
+    version = need(kubelet.version)
+    found = _MINOR.match(version)
+    if not found:
+        skip(f"the kubelet's version {version} names no minor version of Kubernetes 1")
+    known = gates_of(min(max(int(found[1]), OLDEST), NEWEST))
+    alpha = sorted(name for name in on if name == _ALL or (name in known and known[name].stage == "a"))
+    if alpha:
+        names = first_of(alpha)
+        yield fail(f"alpha feature gates are on: {names}", code="alpha", found=names, wanted="none")

@@ -1,0 +1,193 @@
+"""How near GPUs and NICs are to each other, in the words of nvidia-smi and NCCL.
+
+LOC the same device; PIX below one PCIe switch, or one port; PXB below several switches, none of them a host bridge; P2C over the link
+between a Grace CPU and its GPU, the NIC at that CPU; PHB over one host bridge; NODE over several of one NUMA node; SYS between NUMA
+nodes; NV18 between GPUs over 18 NVLinks.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from hostagent.facts.gpu import FabricInfo, Gpu
+from hostagent.facts.platform import Platform
+from hostagent.facts.topology import Nic, PciPlace, Topology
+from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.knowledge.fabric import BOARDS, is_on
+from hostagent.knowledge.pci import COHERENT, architecture
+
+#: The nearest first.
+NEAREST_FIRST = ("LOC", "PIX", "PXB", "P2C", "PHB", "NODE", "SYS")
+_REGISTERED = "completed"
+_BOARD_GPUS = 8
+
+Row = Mapping[str, "str | Unread"]
+
+
+class Distances(NamedTuple):
+    """By PCI address of a GPU, and of the other device."""
+
+    gpu_nic: Mapping[str, Row]
+    gpu_gpu: Mapping[str, Row]
+
+
+class Rail(NamedTuple):
+    """A GPU and the NICs that are nearest to it, by address."""
+
+    gpu: str
+    nics: "tuple[str, ...] | Unread"
+    distance: "str | Unread"
+
+
+class _Device(NamedTuple):
+    pci: str
+    place: "PciPlace | Unread"
+    numa_node: "int | Unread"
+    at_cpu: bool  # a GPU that a C2C link joins to its CPU
+
+
+class _Host(NamedTuple):
+    cpu_nodes: "int | Unread"
+    virtual: "str | Unread"
+
+
+def classes(topology: "Topology | Unread", gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], platform: "Platform | Unread") -> Distances:
+    """Each GPU's distance to each other one and to each NIC. A virtual function is where its card is, and has no row of its own."""
+    host = _Host(_cpu_nodes(topology), platform if isinstance(platform, Unread) else platform.virtual)
+    places = topology if isinstance(topology, Unread) else topology.places
+    by_address = places if isinstance(places, Unread) else {one.pci: one for one in places}
+    ours = [(gpu, _Device(gpu.pci, _place(by_address, gpu.pci), gpu.numa_node, _is_at_cpu(gpu))) for gpu in gpus]
+    theirs = [_Device(nic.pci, _place(by_address, nic.pci), nic.numa_node, at_cpu=False) for nic in cards(nics)]
+    return Distances(
+        {gpu.pci: {nic.pci: _known(device, nic, host) for nic in theirs} for gpu, device in ours},
+        {gpu.pci: {other.pci: _between(gpu, other, gpus, (device, its), host) for other, its in ours} for gpu, device in ours},
+    )
+
+
+def cards(nics: tuple[Nic, ...]) -> tuple[Nic, ...]:
+    """Those that are no virtual function of another one."""
+    return tuple(nic for nic in nics if isinstance(nic.virtual_of, Unread) or not nic.virtual_of)
+
+
+def rails(distances: Distances, nics: tuple[Nic, ...]) -> tuple[Rail, ...]:
+    """By GPU. Where a NIC has an RDMA device, those with one are looked at, else all."""
+    own = cards(nics)
+    wanted = [nic.pci for nic in own if not isinstance(nic.rdma, Unread) and nic.rdma] or [nic.pci for nic in own]
+    return tuple(_rail(gpu, {nic: row[nic] for nic in wanted}) for gpu, row in distances.gpu_nic.items())
+
+
+def _rail(gpu: str, row: Row) -> Rail:
+    if not row:
+        none = Unread("absent", "the host has no NIC on PCI")
+        return Rail(gpu, none, none)
+    for found in row.values():
+        if isinstance(found, Unread):
+            return Rail(gpu, found, found)
+    nearest = min((need(one) for one in row.values()), key=NEAREST_FIRST.index)
+    return Rail(gpu, tuple(sorted(nic for nic, found in row.items() if found == nearest)), nearest)
+
+
+def _cpu_nodes(topology: "Topology | Unread") -> "int | Unread":
+    try:
+        return sum(bool(need(node.cpus)) for node in need(need(topology).numa_nodes))
+    except UnreadError as error:
+        return error.unread
+
+
+def _place(places: "Mapping[str, PciPlace] | Unread", address: str) -> "PciPlace | Unread":
+    return places if isinstance(places, Unread) else places.get(address, Unread("absent", f"{address} is not on PCI"))
+
+
+def _is_at_cpu(gpu: Gpu) -> bool:
+    return isinstance(gpu.device_id, str) and architecture(gpu.device_id) in COHERENT
+
+
+def _known(one: _Device, other: _Device, host: _Host) -> "str | Unread":
+    if one.pci == other.pci:
+        return "LOC"
+    try:
+        return _distance(one, other, host)
+    except UnreadError as error:
+        return error.unread
+
+
+def _distance(one: _Device, other: _Device, host: _Host) -> str:
+    first, second = need(one.place), need(other.place)
+    if below_one_switch := _below_a_bridge(first, second, is_virtual=need(host.virtual) == "vm"):
+        return below_one_switch
+    if host.virtual == "vm":
+        need(Unread("not-supported", "a virtual machine does not show which switches and host bridges its devices share"))
+    near = _same_node(one, other, host)
+    if one.at_cpu != other.at_cpu and near:
+        return "P2C"
+    if first.root == second.root:
+        return "PHB"
+    return "NODE" if near else "SYS"
+
+
+def _below_a_bridge(one: PciPlace, other: PciPlace, *, is_virtual: bool) -> str:
+    """PIX or PXB where both hang below one bridge, "" where only a host bridge is above both.
+
+    A switch shows as two levels of bridges: its port towards the CPU, and one of its ports away from it for each device. A path begins
+    with the root port, so the second, fourth … bridge of it leads into a switch. In a virtual machine the root port of a device may be
+    made up, a switch is not.
+    """
+    if one.root != other.root:
+        return ""
+    common = 0
+    for mine, its in zip(one.bridges, other.bridges, strict=False):
+        if mine != its:
+            break
+        common += 1
+    if common == 0 or (is_virtual and common == 1):
+        return ""
+    own_port = 1 if common % 2 == 0 else 0  # below a switch, each has a port of that switch
+    is_direct = len(one.bridges) <= common + own_port and len(other.bridges) <= common + own_port
+    return "PIX" if is_direct else "PXB"
+
+
+def _same_node(one: _Device, other: _Device, host: _Host) -> bool:
+    first, second = need(one.numa_node), need(other.numa_node)
+    if min(first, second) >= 0:
+        return first == second
+    if need(host.cpu_nodes) > 1:
+        device = one if first < 0 else other
+        need(Unread("not-supported", f"the firmware does not say which NUMA node {device.pci} is near"))
+    return True
+
+
+def _between(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...], devices: tuple[_Device, _Device], host: _Host) -> "str | Unread":
+    """By NVLink where NVML says that there are links that are up, else by PCI."""
+    if gpu.pci == other.pci:
+        return "LOC"
+    links = min(_links(gpu), _links(other))
+    if not links:
+        return _known(*devices, host)
+    if _share_switches(gpu, other, gpus) or _are_a_pair(gpu, other, gpus):
+        return f"NV{links}"
+    return Unread("not-supported", "NVML does not say to which GPUs these NVLinks lead")
+
+
+def _links(gpu: Gpu) -> int:
+    """NVLinks that are known to be up."""
+    if isinstance(gpu.nvlinks, Unread):
+        return 0
+    return sum(link.active for link in gpu.nvlinks if not isinstance(link.active, Unread))
+
+
+def _share_switches(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...]) -> bool:
+    """Over NVSwitches the links of a GPU lead to all others. GPUs before Hopper say nothing of their fabric: they show by their board."""
+    mine, its = gpu.fabric, other.fabric
+    if isinstance(mine, FabricInfo) and isinstance(its, FabricInfo):
+        same = (mine.cluster_uuid, mine.clique_id) == (its.cluster_uuid, its.clique_id)
+        return same and mine.state == its.state == _REGISTERED
+    for board in BOARDS:
+        on_it = [one.pci for one in gpus if isinstance(one.device_id, str) and is_on(board, one.device_id)]
+        if len(on_it) >= _BOARD_GPUS and {gpu.pci, other.pci} <= set(on_it):
+            return True
+    return False
+
+
+def _are_a_pair(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...]) -> bool:
+    """The only two GPUs that have links, as many each: a bridge joins them."""
+    linked = [one.pci for one in gpus if isinstance(one.nvlinks, Unread) or one.nvlinks]
+    return set(linked) == {gpu.pci, other.pci} and _links(gpu) == _links(other)

@@ -1,0 +1,123 @@
+"""One node as the model sees it: its NUMA nodes and CPUs, the kubelet's configuration, and what is registered and given away."""
+
+from typing import Literal, NamedTuple
+
+from hostagent.facts.cpulist import parse_cpulist
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.kubelet import Device, Kubelet, KubeletConfig, KubeletState
+from hostagent.facts.topology import Nic, NumaNode, Topology
+from hostagent.facts.unread import Unread, UnreadError, need
+
+GPU_RESOURCE = "nvidia.com/gpu"
+CpuSets = tuple[tuple[int, ...], ...]
+
+
+class Numa(NamedTuple):
+    """One NUMA node; hugepages are pages by their size in bytes."""
+
+    id: int
+    cpus: tuple[int, ...]
+    memory_bytes: int | Unread
+    distances: tuple[int, ...] | Unread
+    hugepages: tuple[tuple[int, int], ...] | Unread
+
+
+class Node(NamedTuple):
+    """What `place` asks. Devices are in the order in which they are given away."""
+
+    state: str  # accepted, rejected, absent
+    error: str
+    config: KubeletConfig | Unread
+    numa: tuple[Numa, ...]
+    packages: CpuSets | Unread
+    cores: CpuSets | Unread
+    devices: tuple[Device, ...] | Unread
+    devices_from: Literal["podresources", "checkpoint", "pci", ""]
+    given: KubeletState | Unread
+    nics: tuple[tuple[str, int], ...] = ()  # address and NUMA node of each NIC, for the numbers alone
+
+
+def node_of(topology: Topology, gpus: tuple[Gpu, ...], kubelet: Kubelet, nics: tuple[Nic, ...] = ()) -> Node:
+    """Raises ``UnreadError`` where the NUMA nodes, their CPUs or the kubelet's state are not known. `nics` are for `capacity` alone."""
+    numa = tuple(_numa(node) for node in sorted(need(topology.numa_nodes), key=lambda node: node.id))
+    state = need(kubelet.state)
+    devices, source = _devices(gpus, kubelet.given)
+    packages = topology.packages if isinstance(topology.packages, Unread) else tuple(_cpus(one.cpus) for one in topology.packages)
+    cores = topology.cores if isinstance(topology.cores, Unread) else tuple(_cpus(one) for one in topology.cores)
+    error = kubelet.error if isinstance(kubelet.error, str) else ""
+    return Node(state, error, kubelet.config, numa, packages, cores, devices, source, kubelet.given, _lie(nics))
+
+
+def _lie(nics: tuple[Nic, ...]) -> tuple[tuple[str, int], ...]:
+    return tuple((nic.pci, nic.numa_node) for nic in nics if not isinstance(nic.numa_node, Unread))
+
+
+def emptied(node: Node) -> Node:
+    """The same node with nothing given away; devices that are unhealthy stay so."""
+    devices = node.devices if isinstance(node.devices, Unread) else tuple(_free(device) for device in node.devices)
+    return node._replace(devices=devices, given=Unread("absent", "nothing is given away"))
+
+
+def _free(device: Device) -> Device:
+    return Device(device.resource, device.id, device.nodes, device.healthy, False)
+
+
+def _cpus(text: str) -> tuple[int, ...]:
+    try:
+        return parse_cpulist(text)
+    except ValueError as error:
+        raise UnreadError(Unread("error", str(error))) from error
+
+
+def _numa(node: NumaNode) -> Numa:
+    pages = node.hugepages if isinstance(node.hugepages, Unread) else tuple((size.size_bytes, size.total) for size in node.hugepages)
+    return Numa(node.id, _cpus(need(node.cpus)), node.memory_bytes, node.distances, pages)
+
+
+def _devices(
+    gpus: tuple[Gpu, ...], given: KubeletState | Unread
+) -> tuple[tuple[Device, ...] | Unread, Literal["podresources", "checkpoint", "pci", ""]]:
+    """The registered devices; without a word of the kubelet about GPUs every NVIDIA GPU on PCI stands for one that is free."""
+    if isinstance(given, Unread):
+        return (_on_pci(gpus), "pci") if given.why in ("absent", "not-running") else (given, "")
+    if isinstance(given.devices, Unread):
+        return (_on_pci(gpus), "pci") if given.devices.why in ("absent", "not-running") else (given.devices, "")
+    registered = tuple(_with_nodes(device, gpus) for device in given.devices)
+    if not any(is_gpu_resource(device.resource) for device in registered):
+        registered += _on_pci(gpus)
+    source: Literal["podresources", "checkpoint", "pci"] = "pci"
+    if given.devices and not isinstance(given.devices_from, Unread):
+        source = "podresources" if given.devices_from == "podresources" else "checkpoint"
+    return tuple(sorted(registered, key=_order)), source
+
+
+def is_gpu_resource(name: str) -> bool:
+    return name.startswith((GPU_RESOURCE, "nvidia.com/mig-", "nvidia.com/pgpu"))
+
+
+def _order(device: Device) -> tuple[str, int, str]:
+    nodes = device.nodes
+    return device.resource, -1 if isinstance(nodes, Unread) or not nodes else min(nodes), device.id
+
+
+def _with_nodes(device: Device, gpus: tuple[Gpu, ...]) -> Device:
+    """A GPU's nodes by its UUID where podresources was not asked: its plug-in reads the same file of sysfs."""
+    if not isinstance(device.nodes, Unread):
+        return device
+    uuid = device.id.partition("::")[0]
+    for gpu in gpus:
+        if isinstance(gpu.uuid, str) and gpu.uuid == uuid:
+            return Device(device.resource, device.id, _nodes_of(gpu), device.healthy, device.allocated)
+    return device
+
+
+def _nodes_of(gpu: Gpu) -> tuple[int, ...] | Unread:
+    if isinstance(gpu.numa_node, Unread):
+        return gpu.numa_node
+    return (gpu.numa_node,) if gpu.numa_node >= 0 else ()
+
+
+def _on_pci(gpus: tuple[Gpu, ...]) -> tuple[Device, ...]:
+    """GPUs that a device plug-in would offer: none that is given to a virtual machine, and no display card."""
+    counted = [gpu for gpu in gpus if gpu.on_pci is True and gpu.bound_to != "vfio-pci" and gpu.vga is not True]
+    return tuple(Device(GPU_RESOURCE, gpu.pci, _nodes_of(gpu), True, False) for gpu in sorted(counted, key=lambda gpu: gpu.pci))

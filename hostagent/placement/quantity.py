@@ -1,0 +1,68 @@
+"""Kubernetes quantities: ``200Gi``, ``1500m``, ``1e3``."""
+
+import re
+from decimal import Decimal
+from math import ceil
+
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,3})", re.ASCII)
+_SCALE = {
+    **{unit: Decimal(10) ** power for unit, power in zip(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), range(-9, 19, 3), strict=True)},
+    **{f"{unit}i": Decimal(2) ** power for unit, power in zip("KMGTPE", range(10, 70, 10), strict=True)},
+}
+_MOST = (1 << 63) - 1
+
+
+def parse_quantity(text: object) -> Decimal:
+    """As the API server reads it. Raises ``ValueError``.
+
+    >>> parse_quantity("200Gi") == 200 * 2**30, parse_quantity("500m") == Decimal("0.5"), parse_quantity(4)
+    (True, True, Decimal('4'))
+    """
+    words = str(text) if isinstance(text, str | int | float) and not isinstance(text, bool) else ""
+    found = _QUANTITY.fullmatch(words) if len(words) < 100 else None
+    if found is None:
+        raise ValueError(f"{str(text)[:40]!r} is no quantity such as 4, 500m or 200Gi")
+    number, unit = Decimal(found[1]), found[2]
+    exponent = int(unit[1:]) if unit[:1] in ("e", "E") and len(unit) > 1 and unit != "Ei" else 0
+    if exponent > 18:
+        raise ValueError(f"{words!r} is larger than any resource")
+    return number * (Decimal(10) ** exponent if exponent else _SCALE.get(unit, Decimal(1)))
+
+
+def whole(text: object) -> int:
+    """Bytes or pieces, rounded up. Raises ``ValueError`` for less than none and for more than 2^63-1."""
+    value = ceil(parse_quantity(text))
+    if not 0 <= value <= _MOST:
+        raise ValueError(f"{str(text)[:40]!r} is out of range")
+    return value
+
+
+def milli(text: object) -> int:
+    """Thousandths, rounded up: CPUs. Raises ``ValueError``."""
+    value = ceil(parse_quantity(text) * 1000)
+    if not 0 <= value <= _MOST:
+        raise ValueError(f"{str(text)[:40]!r} is out of range")
+    return value
+
+
+def shown_bytes(size: int) -> str:
+    """With the largest binary unit that divides it: ``200Gi``."""
+    for unit, scale in (("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)):
+        if size and size % (1 << scale) == 0:
+            return f"{size >> scale}{unit}"
+    return str(size)
+
+
+def shown_milli(value: int) -> str:
+    return str(value // 1000) if value % 1000 == 0 else f"{value}m"
+
+
+def amount(resource: str, text: object) -> int:
+    """Of a resource by its name: thousandths of CPUs, bytes, or pieces."""
+    return milli(text) if resource == "cpu" else whole(text)
+
+
+def shown(resource: str, value: int) -> str:
+    if resource == "cpu":
+        return shown_milli(value)
+    return shown_bytes(value) if resource == "memory" or resource.startswith("hugepages-") else str(value)
