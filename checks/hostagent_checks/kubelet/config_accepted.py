@@ -19,6 +19,10 @@ from ._host import is_stopped, restart, without_state
 
 #: Of the error about a file that the command line names and that is not there.
 _MISSING = "no such file or directory"
+#: Of the error about more NUMA nodes than the topology manager takes.
+_MANY_NODES = "NUMA Nodes"
+_ALLOW = Step("configure", "Set max-allowable-numa-nodes in topologyManagerPolicyOptions, or the policy none.")
+_CORRECT = Step("configure", "Correct what the error names.")
 _JOIN = (
     Step("configure", "Join the host to its cluster, which writes the file."),
     Step("restart_service", "Start the kubelet again."),
@@ -31,7 +35,7 @@ _JOIN = (
     since="0.1",
     headline="The kubelet refuses its configuration",
     remedy=(
-        Step("configure", "Correct what the error names."),
+        _CORRECT,
         Step("restart_service", "Restart the kubelet.", "systemctl restart kubelet"),
     ),
     references=(
@@ -66,7 +70,7 @@ def config_accepted(kubelet: Kubelet) -> Findings:
         steps = tuple(without_state(kubelet, file) for file in refused)
         headline = f"The kubelet refuses {refused[0]}" if stopped else f"The kubelet would refuse {refused[0]} at its next start"
     else:
-        steps = (Step("configure", "Correct what the error names."), restart(kubelet))
+        steps = (_ALLOW if _MANY_NODES in error else _CORRECT, restart(kubelet))
         headline = "" if stopped else "The kubelet runs, and would not start again"
     yield fail(
         f"the kubelet {when}: {error}",
