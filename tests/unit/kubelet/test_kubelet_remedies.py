@@ -70,7 +70,7 @@ def test_whose_the_configuration_is_changes_it():
 
 @pytest.mark.parametrize("runs", [True, False])
 def test_a_shape_under_a_rejected_kubelet_is_told_under_it(runs):
-    shape, rejected = case("sub_node/red-rejected-and-runs"), case("config_accepted/red-unknown-field-runs")
+    shape, rejected = case("sub_node/red-rejected-and-runs"), case("config_accepted/red-unknown-policy-runs")
     kubelet = replace(shape.facts[Kubelet], refused_state_files=rejected.facts[Kubelet].refused_state_files, runs=runs)
     checks = [CHECKS["kubelet.config_accepted"], CHECKS["kubelet.sub_node"], CHECKS["kubelet.full_node"]]
     found = {one.id: one for one in evaluate(checks, HostFacts({**shape.facts, Kubelet: kubelet}), shape.profile)}
