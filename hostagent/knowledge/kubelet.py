@@ -16,10 +16,13 @@ DEFAULTS: tuple[tuple[str, object, str], ...] = (
     ("eventRecordQPS", 50, ""), ("eventBurst", 100, ""), ("kubeAPIQPS", 50, ""), ("kubeAPIBurst", 100, ""),
     ("registryPullQPS", 5, ""), ("registryBurst", 10, ""),
     ("port", 10250, ""), ("healthzPort", 10248, ""), ("oomScoreAdj", -999, ""),
-    ("syncFrequency", 60_000, ""), ("imageMinimumGCAge", 120_000, ""), ("imageGCHighThresholdPercent", 85, ""), ("imageGCLowThresholdPercent", 80, ""),
+    ("syncFrequency", 60_000, ""), ("imageMinimumGCAge", 120_000, ""),
+    ("imageGCHighThresholdPercent", 85, ""), ("imageGCLowThresholdPercent", 80, ""),
     ("iptablesMasqueradeBit", 14, ""), ("iptablesDropBit", 15, ""), ("nodeStatusMaxImages", 50, ""), ("maxOpenFiles", 1_000_000, ""),
-    ("hairpinMode", "promiscuous-bridge", ""), ("configMapAndSecretChangeDetectionStrategy", "Watch", ""), ("enableSystemLogHandler", True, ""),
-    ("containerLogMaxSize", "10Mi", ""), ("containerLogMaxFiles", 5, ""), ("containerLogMaxWorkers", 1, "30-"), ("containerLogMonitorInterval", 10_000, "30-"),
+    ("hairpinMode", "promiscuous-bridge", ""), ("configMapAndSecretChangeDetectionStrategy", "Watch", ""),
+    ("enableSystemLogHandler", True, ""),
+    ("containerLogMaxSize", "10Mi", ""), ("containerLogMaxFiles", 5, ""), ("containerLogMaxWorkers", 1, "30-"),
+    ("containerLogMonitorInterval", 10_000, "30-"),
     ("podLogsDir", "/var/log/pods", "30-"), ("memoryThrottlingFactor", 0.9, "-36"), ("memoryReservationPolicy", "None", "36-"),
     ("cgroupsPerQOS", True, ""), ("cgroupDriver", "cgroupfs", ""), ("failCgroupV1", False, "31-34"), ("failCgroupV1", True, "35-"),
     ("topologyManagerPolicy", "none", ""), ("topologyManagerScope", "container", ""),
@@ -31,7 +34,8 @@ DEFAULTS: tuple[tuple[str, object, str], ...] = (
 
 #: Thresholds that hold where a file says nothing of any.
 EVICTION_HARD = {
-    "memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%", "imagefs.inodesFree": "5%",
+    "memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%",
+    "imagefs.available": "15%", "imagefs.inodesFree": "5%",
 }  # fmt: skip
 SIGNALS = frozenset(
     (
@@ -58,7 +62,8 @@ LABEL_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 LABELS = frozenset(
     (
         "kubernetes.io/hostname", "kubernetes.io/arch", "kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/os",
-        "beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type", "topology.kubernetes.io/region", "topology.kubernetes.io/zone",
+        "beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type",
+        "topology.kubernetes.io/region", "topology.kubernetes.io/zone",
         "failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
     )
 )  # fmt: skip
@@ -92,8 +97,9 @@ TOPOLOGY_OPTIONS = (
     Option("prefer-closest-numa-nodes", 26, 28, 32),
     Option("max-allowable-numa-nodes", 31, 31, 35),
 )
-#: From this one on, state files have a form whose checksum is not known here.
-NEW_STATE_FILES = 36
+#: User ids that a pod has to itself, and the minor version from which the kubelet counts whether there are enough.
+IDS_PER_POD = 65536
+USER_IDS_SINCE = 30
 
 #: Fields that `hostagent.facts.kubelet.KubeletConfig` holds: its name, the name of KubeletConfiguration, how it is shown: s text, i a whole
 #: number, b true or false, d a duration, p pairs, l words, m reserved memory.
@@ -106,7 +112,8 @@ HELD: tuple[tuple[str, str, str], ...] = (
     ("kube_reserved", "kubeReserved", "p"), ("system_reserved", "systemReserved", "p"),
     ("kube_reserved_cgroup", "kubeReservedCgroup", "s"), ("system_reserved_cgroup", "systemReservedCgroup", "s"),
     ("enforce_node_allocatable", "enforceNodeAllocatable", "l"),
-    ("eviction_hard", "evictionHard", "p"), ("eviction_soft", "evictionSoft", "p"), ("eviction_soft_grace_period", "evictionSoftGracePeriod", "p"),
+    ("eviction_hard", "evictionHard", "p"), ("eviction_soft", "evictionSoft", "p"),
+    ("eviction_soft_grace_period", "evictionSoftGracePeriod", "p"),
     ("eviction_minimum_reclaim", "evictionMinimumReclaim", "p"), ("eviction_max_pod_grace_period", "evictionMaxPodGracePeriod", "i"),
     ("eviction_pressure_transition_period", "evictionPressureTransitionPeriod", "d"), ("feature_gates", "featureGates", "p"),
     ("cgroups_per_qos", "cgroupsPerQOS", "b"), ("cgroup_root", "cgroupRoot", "s"), ("cgroup_driver", "cgroupDriver", "s"),

@@ -1,8 +1,9 @@
 """Fields of KubeletConfiguration kubelet.config.k8s.io/v1beta1 and their types, by minor version.
 
-Read from the sources of Kubernetes 1.29.6 to 1.37.2 (k8s.io/kubelet/config/v1beta1 and the structures it uses), 2026-11. A row is the field, its
-type, and the minor versions that know it, where not all do. Types: s text, b true or false, i32 i64 u32 whole numbers, f a number, d a duration,
-td a duration or nanoseconds, t a time, q a quantity, ``:Name`` a structure, ``[]`` a list of, ``{}`` a map of, ``*`` null is kept apart from empty.
+Read from the sources of Kubernetes 1.29.6 to 1.37.2 (k8s.io/kubelet/config/v1beta1 and the structures it uses), 2026-11. A row is the
+field, its type, and the minor versions that know it, where not all do. Types: s text, b true or false, i32 i64 u32 whole numbers,
+f a number, d a duration, td a duration or nanoseconds, t a time, q a quantity, ``:Name`` a structure, ``[]`` a list of, ``{}`` a map of;
+``*`` keeps null apart from empty.
 """
 
 ROOT = "KubeletConfiguration"

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from hostagent.snapshot.documents import DURATION
 
 #: A flag's own name, or what a variable is called.
-_FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,80}")
+_FLAG = re.compile(r"--[A-Za-z][\w.-]{0,80}|-[A-Za-z]")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w{0,80}=)(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{[A-Za-z_]\w{0,80}\}|[A-Za-z_]\w{0,80})")
 _PLAIN = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[A-Za-z]{1,2}|%)?|true|false")
 _OWN_KEY = re.compile(r"(?:\A|\.)(?:kubernetes|k8s)\.io/")
 _ADDRESS = re.compile(r"[0-9a-fA-F.:]{2,45}")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-#: Words of a text, with the quotes and blanks between them left where they are.
-_WORD = re.compile(r"[^\s\"']+")
+#: Words of a text, with the quotes and blanks between them left where they are; a flag with a quoted value is one.
+_WORD = re.compile(r"-[^\s\"'=]*=([\"'])[^\"'\n]*\1|[^\s\"']+")
 #: As long as a word that `hostagent.source.process` has cut.
 _CUT = 4096
 
@@ -24,6 +24,8 @@ def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
 
     >>> typed_words(["/usr/bin/kubelet", "--config=/a", "--token", "x", "--v=2", "--max-pods", "9"], ("--config", "--max-pods"))
     ['/usr/bin/kubelet', '--config=/a', '--token', '~', '--v=2', '--max-pods', '9']
+    >>> typed_words(["-psecret", "-v2", "-p=secret", "-config"], ())
+    ['-p~', '-v2', '-p=~', '-c~']
     """
     found, is_kept = list[str](), False
     for number, word in enumerate(words):
@@ -32,9 +34,12 @@ def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
         if is_kept and not word.startswith("-"):
             found.append(word)
         elif is_flag and equals:
-            found.append(word if name in names else f"{name}={_type(value)}")
+            quote = value[:1] if value[:1] in {'"', "'"} else ""
+            found.append(word if name in names else f"{name}={quote}{_type(value.strip(quote)) if quote else _type(value)}{quote}")
         elif is_flag or (number == 0 and word.startswith("/")):
             found.append(word)
+        elif word.startswith("-") and _FLAG.fullmatch(word[:2]):
+            found.append(word[:2] + _type(word[2:]))
         else:
             found.append(_type(word))
         is_kept = is_flag and not equals and name in names
@@ -78,8 +83,8 @@ def _address(text: str) -> str:
 def typed_text(text: str, names: tuple[str, ...]) -> str:
     """The same for a text of words: quotes, blanks and the names of variables stay where they are.
 
-    >>> typed_text('KUBELET_ARGS="--config=/a --token x" TOKEN=y', ("--config",))
-    'KUBELET_ARGS="--config=/a --token ~" TOKEN=~'
+    >>> typed_text('KUBELET_ARGS="--config=/a --token x" TOKEN=y --a="b c"', ("--config",))
+    'KUBELET_ARGS="--config=/a --token ~" TOKEN=~ --a="~"'
     """
     pieces = list(_WORD.finditer(text))
     words = [piece[0] for piece in pieces]

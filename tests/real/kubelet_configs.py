@@ -5,6 +5,9 @@ drop-in lets the test ask; else the file or the flags have it themselves.
 """
 
 import json
+from collections.abc import Mapping
+from random import Random
+from types import MappingProxyType
 from typing import NamedTuple
 
 HOME = "/var/lib/k"
@@ -28,7 +31,7 @@ FLAGS = (
 
 class Case(NamedTuple):
     config: str | bytes | None = None
-    drops: dict = {}
+    drops: Mapping = MappingProxyType({})
     flags: tuple = ()
     words: bool = True  # our reason has the kubelet's words
 
@@ -38,12 +41,18 @@ def _file(body, *flags, words=True):
 
 
 def _drops(config, *bodies, flags=(), words=True):
-    return Case(None if config is None else KIND + config, {f"{10 + n}.conf": KIND + body for n, body in enumerate(bodies)}, tuple(flags), words)
+    return Case(
+        None if config is None else KIND + config, {f"{10 + n}.conf": KIND + body for n, body in enumerate(bodies)}, tuple(flags), words
+    )
 
 
 def _json(pairs):
     """JSON out of members, of which two may have one key; bytes stand as they are."""
-    return "{" + ", ".join(f"{json.dumps(key)}: {value.decode() if isinstance(value, bytes) else json.dumps(value)}" for key, value in pairs) + "}"
+    return (
+        "{"
+        + ", ".join(f"{json.dumps(key)}: {value.decode() if isinstance(value, bytes) else json.dumps(value)}" for key, value in pairs)
+        + "}"
+    )
 
 
 _JSON_HEAD = list(_HEAD.items())
@@ -105,7 +114,7 @@ CASES = {
     "unreadable-cpus": _file("reservedSystemCPUs: 0-1,x\n"),
     "quota-period-without-gate": _file("cpuCFSQuotaPeriod: 10ms\n"),
     "quota-period-with-gate": _file("cpuCFSQuotaPeriod: 10ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: true}\n"),
-    "reserved-memory-twice": _file("reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 0, limits: {memory: 0, cpu: 1}}]\n"),
+    "reserved-memory-twice": _file("reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 0, limits: {memory: 0, cpu: 1}}]\n", words=False),
     "bad-quantity-in-memory": _file("reservedMemory: [{numaNode: 0, limits: {memory: 1X}}]\n"),
     # gates
     "gates": _file("featureGates: {CPUManagerPolicyAlphaOptions: true, ContextualLogging: false, AllBeta: true}\n"),
@@ -114,7 +123,7 @@ CASES = {
     "locked-gate": _file("featureGates: {MemoryManager: false}\n"),
     "locked-gate-as-it-is": _file("featureGates: {MemoryManager: true}\n"),
     "gate-that-needs-another": _file("featureGates: {DRAConsumableCapacity: true, DRAAdminAccess: true}\n"),
-    "gate-whose-need-is-off": _file("featureGates: {GracefulNodeShutdown: false}\n"),
+    "gate-whose-need-is-off": _file("featureGates: {GracefulNodeShutdown: false}\n", words=False),
     "gates-of-flags-and-file": _file("featureGates: {ContextualLogging: false, NodeLogQuery: true}\n", "--feature-gates=ContextualLogging=true,CPUManagerPolicyAlphaOptions=true"),
     # policies, options, reservations
     "static-without-reservation": _file("cpuManagerPolicy: static\n"),
@@ -144,6 +153,8 @@ CASES = {
     "memory-on-a-node-that-is-gone": _file("memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 2, limits: {memory: 100Mi}}]\n"),
     "memory-huge-pages": _file("memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 100Mi, hugepages-2Mi: 2Mi}}]\n"),
     "unknown-memory-policy": _file("memoryManagerPolicy: static\n"),
+    "more-pods-than-users": _file("maxPods: 65536\n"),
+    "as-many-pods-as-users": _file("maxPods: 65535\n"),
     "canonical-quantities": _file("reservedMemory: [{numaNode: 0, limits: {memory: 1024Mi}}, {numaNode: 1, limits: {memory: 1e3, hugepages-1Gi: 1.5Gi}}]\n"),
     "topology-options": _file('topologyManagerPolicy: restricted\ntopologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true", max-allowable-numa-nodes: "16"}\n'),
     "too-low-a-limit-of-nodes": _file('topologyManagerPolicy: restricted\ntopologyManagerPolicyOptions: {max-allowable-numa-nodes: "4"}\n'),
@@ -226,3 +237,67 @@ def told(case):
         files |= {f"{HOME}/conf.d/{name}": value for name, value in case.drops.items()} | {f"{HOME}/conf.d/99-last.conf": LAST}
         flags = [f"--config-dir={HOME}/conf.d", *flags]
     return tuple(flags), files
+
+
+#: What a random configuration is made of: fields with values, right and wrong ones, as YAML has them.
+_POOL = {
+    "maxPods": ["1", "0", "null", "0x10", "1e2", "-1", '"5"', "[]", "2147483647", "~"],
+    "podsPerCore": ["0", "3", "true", "1.0"],
+    "topologyManagerPolicy": ["none", "best-effort", "restricted", "single-numa-node", '""', "null", "off"],
+    "topologyManagerScope": ["pod", "container", '""', "y"],
+    "topologyManagerPolicyOptions": ["{}", "null", '{prefer-closest-numa-nodes: "true"}', '{max-allowable-numa-nodes: "8"}', '{max-allowable-numa-nodes: "x"}', "{a: b}"],
+    "cpuManagerPolicy": ["none", "static", '""', "null"],
+    "cpuManagerPolicyOptions": ["{}", "null", '{full-pcpus-only: "1"}', '{strict-cpu-reservation: "true"}', '{distribute-cpus-across-cores: "true"}'],
+    "cpuManagerReconcilePeriod": ["10s", "1m", "0s", "1h0m0.5s", "5", '"-1s"'],
+    "reservedSystemCPUs": ['""', '"0"', "0-1", "1,0", "7-9", "null", "0"],
+    "memoryManagerPolicy": ["None", "Static", '""', "none"],
+    "reservedMemory": [
+        "[]", "null", "[{numaNode: 0, limits: {memory: 100Mi}}]", "[{limits: {memory: 104857600}}]", "[{numaNode: 1, limits: {memory: 1Gi}}, {numaNode: 0, limits: null}]",
+        "[{numaNode: 0, limits: {hugepages-1Gi: 1Gi}}]", "[null]", "[{numaNode: 5, limits: {memory: 100Mi}}]",
+    ],
+    "kubeReserved": ["{}", "null", "{cpu: 100m}", '{cpu: "2", memory: 1Gi}', "{memory: 10%}", "{cpu: null}", '{pid: "1000", ephemeral-storage: 1Gi}'],
+    "systemReserved": ["{}", "null", "{cpu: 0.5}", "{cpu: 1500m, memory: 512Mi}", '{cpu: "0"}'],
+    "evictionHard": ["{}", "null", "{memory.available: 100Mi}", "{memory.available: 5%}", "{nodefs.available: 1Gi, imagefs.inodesFree: 5%}", "{memory.available: 0}", "{memory.available: 1e3}"],
+    "evictionSoft": ["{}", "{memory.available: 200Mi}", "null"],
+    "evictionSoftGracePeriod": ["{}", "{memory.available: 30s}", "{memory.available: 30}", "null"],
+    "evictionMinimumReclaim": ["{nodefs.available: 500Mi}", "{nodefs.available: 0%}", "null"],
+    "evictionMaxPodGracePeriod": ["0", "60", "-1"],
+    "evictionPressureTransitionPeriod": ["5m", "0", "30s", '""'],
+    "mergeDefaultEvictionSettings": ["true", "false", "null", "on"],
+    "featureGates": ["{}", "null", "{ContextualLogging: false}", "{CPUManagerPolicyAlphaOptions: true}", "{AllAlpha: false}", "{CPUManagerPolicyOptions: true}", "{CustomCPUCFSQuotaPeriod: yes}", "{Nothing: true}"],
+    "cgroupRoot": ['""', "/pods"],
+    "kubeletCgroups": ["/k", "null"],
+    "systemCgroups": ["/s", '""'],
+    "kubeReservedCgroup": ["/kr", '""'],
+    "cpuCFSQuota": ["true", "false", "null", "no"],
+    "cpuCFSQuotaPeriod": ["100ms", "10ms", "null", "0s"],
+    "failCgroupV1": ["false", "null"],
+    "MAXPODS": ["7", "null"],
+    "evictionhard": ["{memory.available: 1Mi}"],
+    "somethingElse": ["{a: [1, {b: null}]}"],
+}  # fmt: skip
+_FLAG_POOL = (
+    "--max-pods=12", "--topology-manager-policy=best-effort", "--topology-manager-scope=pod", "--cpu-manager-policy=static", "--kube-reserved=cpu=200m,memory=100Mi",
+    "--system-reserved=cpu=1", "--eviction-hard=memory.available<1Gi", "--eviction-soft=", "--feature-gates=ContextualLogging=false,AllBeta=true", "--reserved-cpus=0",
+    "--memory-manager-policy=None", "--cpu-cfs-quota=0", "--cpu-manager-reconcile-period=1.5m", "--eviction-max-pod-grace-period=5", "--kubelet-cgroups=/f",
+    "--cpu-manager-policy-options=full-pcpus-only=true", "--topology-manager-policy-options=prefer-closest-numa-nodes=false", "--pods-per-core=-0", "--eviction-minimum-reclaim=imagefs.available=1Gi",
+)  # fmt: skip
+
+
+def random_cases(count, seed):
+    """So many configurations, the same for one seed: a file, up to two drop-ins, some flags."""
+    random = Random(seed)
+    return {f"random-{number}": _random_case(random) for number in range(count)}
+
+
+def _random_case(random):
+    bodies = [_random_body(random) for _ in range(random.choice((1, 1, 2, 3)))]
+    flags = tuple(random.sample(_FLAG_POOL, random.choice((0, 0, 1, 3))))
+    if len(bodies) == 1:  # a field of the lines that follow wins, in YAML as here
+        return Case(KIND + bodies[0] + INLINE, {}, flags, words=False)
+    return Case(KIND + bodies[0], {f"{10 + n}.conf": KIND + body for n, body in enumerate(bodies[1:])}, flags, words=False)
+
+
+def _random_body(random):
+    fields = random.sample(sorted(_POOL), random.choice((1, 2, 4, 6)))
+    return "".join(f"{field}: {random.choice(_POOL[field])}\n" for field in fields)

@@ -16,7 +16,14 @@ import sys
 import time
 import urllib.request
 
-SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
+SYSCTLS = (
+    "vm/overcommit_memory",
+    "vm/panic_on_oom",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+    "kernel/keys/root_maxkeys",
+    "kernel/keys/root_maxbytes",
+)
 STARTED = b"Starting Kubelet Plugin Manager"
 HOME = "/var/lib/k"
 
@@ -75,7 +82,13 @@ def main(folder):
     with open(f"{folder}/case.json", encoding="utf-8") as file:
         case = json.load(file)
     prepare(case)
-    log = open(f"{folder}/log", "wb")
+    with open(f"{folder}/log", "wb") as log:
+        result = run(case, folder, log)
+    with open(f"{folder}/result.json", "w", encoding="utf-8") as file:
+        json.dump(result, file)
+
+
+def run(case, folder, log):
     runtime = subprocess.Popen([case["runtime"], "/var/lib/runtime.sock"], stdout=log, stderr=log)
     kubelet = None
     try:
@@ -97,15 +110,13 @@ def main(folder):
         for name in ("cpu_manager_state", "memory_manager_state"):
             with contextlib.suppress(FileNotFoundError), open(f"/var/lib/kubelet/{name}", encoding="latin-1") as file:
                 states[name] = file.read()
-        result = {"done": done, "exit": kubelet.poll(), "configz": answer, "states": states}
+        return {"done": done, "exit": kubelet.poll(), "configz": answer, "states": states}
     finally:
         for process in (kubelet, runtime):
             if process is not None:
                 with contextlib.suppress(ProcessLookupError):
                     process.send_signal(signal.SIGKILL)
                 process.wait()
-    with open(f"{folder}/result.json", "w", encoding="utf-8") as file:
-        json.dump(result, file)
 
 
 if __name__ == "__main__":

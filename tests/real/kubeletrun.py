@@ -34,10 +34,15 @@ class Made(NamedTuple):
         nodes = tuple(MachineNode(number, self.memory, ((2 << 20, self.hugepages), (1 << 30, 0))) for number in range(self.nodes))
         last = self.nodes * self.cpus - 1
         cores = tuple(f"{first}-{first + 1}" for first in range(0, last, 2))
-        return Machine(nodes, f"0-{last}", cores, absent if cpu_state is None else cpu_state, absent if memory_state is None else memory_state)
+        return Machine(
+            nodes, f"0-{last}", cores, absent if cpu_state is None else cpu_state, absent if memory_state is None else memory_state
+        )
 
     def write(self, folder):
-        _put(folder / "meminfo", f"MemTotal: {self.nodes * self.memory // 1024} kB\nMemFree: 1 kB\nMemAvailable: 1 kB\nSwapTotal: 0 kB\nHugepagesize: 2048 kB\n")
+        _put(
+            folder / "meminfo",
+            f"MemTotal: {self.nodes * self.memory // 1024} kB\nMemFree: 1 kB\nMemAvailable: 1 kB\nSwapTotal: 0 kB\nHugepagesize: 2048 kB\n",
+        )
         for part, last in (("node", self.nodes - 1), ("cpu", self.nodes * self.cpus - 1)):
             for name in ("online", "possible", "present"):
                 _put(folder / part / name, f"0-{last}\n" if last else "0\n")

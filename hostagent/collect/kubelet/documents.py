@@ -3,9 +3,8 @@
 import json
 from typing import Any, NamedTuple, NoReturn
 
-from hostagent.collect.kubelet.gates import aggregate
 from hostagent.collect.kubelet.golang import quoted
-from hostagent.collect.kubelet.values import Members, TooLargeError, as_json, parse_go_json, plain, twice
+from hostagent.collect.kubelet.values import Members, TooLargeError, again, as_json, kind_of, parse_go_json, plain, twice
 from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.kubelet import API_VERSION, KIND, OTHER_KINDS
 
@@ -35,14 +34,21 @@ def parse_document(data: bytes) -> Document:
         try:
             value = parse_go_json(data)
         except ValueError as error:
-            raise ValueError(f"couldn't get version/kind; json parse error: {error}") from error
+            raise again(error, f"couldn't get version/kind; json parse error: {error}") from error
         if isinstance(value, Members) and value and value[0][0] == _STRICT:
-            return Document(Members(value[1:]), (str(value[0][1]),))
+            return Document(Members(value[1:]), _kept_strict(value[0][1]))
         return Document(value, tuple(f"duplicate field {quoted(path)}" for path in twice(value)))
     from hostagent.collect.kubelet.goyaml import parse_go_yaml
 
     value, strict = parse_go_yaml(data)
     return Document(value, (f"yaml: unmarshal errors:\n  {chr(10).join(strict)}",) if strict else ())
+
+
+def _kept_strict(text: Any) -> tuple[str, ...]:
+    try:
+        return (bytes.fromhex(str(text)[1:]).decode("utf-8", "replace"),)
+    except ValueError:  # somebody's own member
+        return ()
 
 
 def _raise(text: str) -> NoReturn:
@@ -54,21 +60,19 @@ def decode_error(data: bytes) -> str:
     try:
         parse_document(data)
     except ValueError as error:
-        return str(error)
-    except TooLargeError as error:
-        return f"\0{error}"
+        return f"\0{error}" if isinstance(error, TooLargeError) else str(error)
     return ""
 
 
 def document_bytes(document: Document) -> bytes:
-    """A document that `parse_document` reads as this one: JSON, with what a strict reading found wrong in YAML.
+    r"""A document that `parse_document` reads as this one: JSON, with what a strict reading found wrong in YAML, in hexadecimal.
 
-    >>> document_bytes(parse_document(b"a: 1\\na: 2\\n"))
-    b'{"\\\\u0000strict":"yaml: unmarshal errors:\\\\n  line 2: key \\\\"a\\\\" already set in map","a":2}'
+    >>> parse_document(document_bytes(parse_document(b"a: 1\na: 2\n"))).strict
+    ('yaml: unmarshal errors:\n  line 2: key "a" already set in map',)
     """
     value = document.value
     if document.strict and not twice(value):
-        value = Members([(_STRICT, ", ".join(document.strict)), *(value or ())])
+        value = Members([(_STRICT, f"x{', '.join(document.strict).encode().hex()}"), *(value or ())])
     return (as_json(value) if isinstance(value, Members) else json.dumps(value) if not isinstance(value, list) else as_json(value)).encode()
 
 
@@ -77,16 +81,23 @@ def documents_of(path: str, data: bytes) -> Document:
     if not data:
         raise ValueError(f'kubelet config file "{path}" was empty')
     try:
-        document = parse_document(data)
-        group, kind = _what(document.value)
-        _require(group, kind)
-        if group != API_VERSION or (kind != KIND and kind not in OTHER_KINDS):
-            raise ValueError(f"no kind {quoted(kind)} is registered for version {quoted(group)}")
+        document, group, kind = _typed(data)
     except ValueError as error:
-        raise ValueError(f"failed to decode: {error}") from error
+        raise again(error, f"failed to decode: {error}") from error
     if kind != KIND:
         raise ValueError(f"failed to cast object to KubeletConfiguration, unexpected type: {group}, Kind={kind}")
     return document
+
+
+def _typed(data: bytes) -> tuple[Document, str, str]:
+    document = parse_document(data)
+    group, kind = _what(document.value)
+    for name, value in (("Kind", kind), ("apiVersion", group)):
+        if not value:
+            raise ValueError(f"Object '{name}' is missing")
+    if group != API_VERSION or (kind != KIND and kind not in OTHER_KINDS):
+        raise ValueError(f"no kind {quoted(kind)} is registered for version {quoted(group)}")
+    return document, group, kind
 
 
 def dropin_of(path: str, content: bytes | Unread, *, by_name: bool) -> dict[str, Any]:
@@ -96,34 +107,36 @@ def dropin_of(path: str, content: bytes | Unread, *, by_name: bool) -> dict[str,
     """
     if isinstance(content, Unread) and content.why == "absent":
         raise ValueError(f"lstat {path}: no such file or directory")
-    before = f"failed to load kubelet dropin file, path: {path}, "
-    data = need(content)
+    before, data = f"failed to load kubelet dropin file, path: {path}, ", need(content)
     try:
-        if not data:
-            raise ValueError(f'kubelet config file "{path}" was empty')
-        document = parse_document(data)
-        group, kind = _exactly(document.value)
-        if not kind:
-            raise ValueError("Object 'Kind' is missing")
-        if document.strict:
-            raise ValueError(f"strict decoding error: {', '.join(document.strict)}")
+        document, group, kind = _untyped(path, data)
     except ValueError as error:
-        raise ValueError(f"{before}error: failed to load drop-in kubelet config file {path}, error {error}") from error
+        raise again(error, f"{before}error: failed to load drop-in kubelet config file {path}, error {error}") from error
     if by_name and (group, kind) != (API_VERSION, KIND):
         raise ValueError(f"{before}unknown apiVersion/kind: {group if '/' in group else f'/{group}'}, Kind={kind}")
     patch: dict[str, Any] = plain(document.value)
     return patch
 
 
+def _untyped(path: str, data: bytes) -> tuple[Document, str, str]:
+    if not data:
+        raise ValueError(f'kubelet config file "{path}" was empty')
+    document = parse_document(data)
+    group, kind = _exactly(document.value)
+    if not kind:
+        raise ValueError("Object 'Kind' is missing")
+    if document.strict:
+        raise ValueError(f"strict decoding error: {', '.join(document.strict)}")
+    return document, group, kind
+
+
 def _what(value: Any) -> tuple[str, str]:
-    """apiVersion and kind, whatever the case of their letters; the last of each."""
+    """ApiVersion and kind, whatever the case of their letters; the last of each."""
     if value is None:
         return "", ""
     if not isinstance(value, Members):
-        what = (
-            "array" if isinstance(value, list) else "bool" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
-        )
-        raise ValueError(f"couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value of type struct")
+        what = f"json: cannot unmarshal {kind_of(value)} into Go value of type struct"
+        raise ValueError(f"couldn't get version/kind; json parse error: {what}")  # noqa: TRY004  in Go's words
     found = {"apiversion": "", "kind": ""}
     for key, member in value:
         if key.lower() in found and member is not None:
@@ -137,7 +150,7 @@ def _what(value: Any) -> tuple[str, str]:
 
 
 def _exactly(value: Any) -> tuple[str, str]:
-    """apiVersion and kind as they are written, of what `_what` could be told of."""
+    """ApiVersion and kind as they are written, of what `_what` could be told of."""
     _what(value)
     last = dict(value or ())
     group, kind = last.get("apiVersion"), last.get("kind")
@@ -147,9 +160,3 @@ def _exactly(value: Any) -> tuple[str, str]:
 def _check_group(group: str) -> None:
     if group.count("/") > 1:
         raise ValueError(f"couldn't get version/kind; json parse error: unexpected GroupVersion string: {group}")
-
-
-def _require(group: str, kind: str) -> None:
-    missing = [name for name, value in (("Kind", kind), ("apiVersion", group)) if not value]
-    if missing:
-        raise ValueError(aggregate([f"Object '{missing[0]}' is missing"]))

@@ -44,9 +44,6 @@ def effective(told: Told, machine: Machine) -> Effective:
     except UnreadError as error:
         gap = error.unread
         return Effective(gap, gap, gap, gap, judged_as, gap)
-    except TooLargeError as error:
-        gap = Unread("error", f"this configuration is not read: {error}")
-        return Effective(gap, gap, gap, gap, judged_as, gap)
     state: str | Unread = "rejected" if judged.error else "accepted"
     if doubt:
         state = Unread("error", f"this version is not known, and known ones refuse it: {judged.error}"[:_MAX_ERROR])
@@ -92,6 +89,8 @@ def _judge(words: Given, machine: Machine, minor: int) -> _Judged:
         on = loaded.gates.enabled("MemoryManager") or not loaded.gates.knows("MemoryManager")
         files = refused(with_cpus, machine, memory_manager=on)
         return _Judged("" if isinstance(files, Unread) or not files else files[0][1], by_name=False, loaded=shown, files=files)
+    except TooLargeError as error:
+        raise UnreadError(Unread("error", f"this configuration is not read: {error}")) from error
     except ValueError as error:
         by_name = isinstance(error, UnknownNameError) or (isinstance(error, FlagError) and error.by_name)
         return _Judged(str(error), by_name, loaded, [])

@@ -10,6 +10,7 @@ from hostagent.collect.kubelet.quantity import Quantity, parse_quantity
 from hostagent.collect.kubelet.rows import holds, rows_of
 from hostagent.collect.kubelet.schema import Fields
 from hostagent.knowledge.kubeletflags import FLAGS, SHORT
+from hostagent.knowledge.kubeletversions import NEWEST
 
 _BITS = {"i32": 32, "i64": 64, "u32": 33}
 
@@ -44,7 +45,7 @@ def _known(minor: int) -> dict[str, tuple[str, str]]:
     return {row[0]: (row[1], "" if row[2] == "." else row[2]) for row in rows_of(FLAGS) if holds(row[3:], minor)}
 
 
-def parse_flags(words: tuple[str, ...], minor: int) -> tuple[Flag, ...]:
+def parse_flags(words: tuple[str, ...], minor: int = NEWEST) -> tuple[Flag, ...]:
     """In their order; raises ``FlagError`` for words that are none, unknown flags and missing values. Values are not looked at.
 
     >>> parse_flags(("--max_pods=5", "-v", "4"), 35)

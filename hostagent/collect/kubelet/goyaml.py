@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from hostagent.collect.kubelet.golang import quoted, whole
-from hostagent.collect.kubelet.values import MAX_DEPTH, Members, TooLargeError
+from hostagent.collect.kubelet.values import MAX_DEPTH, Members, Real, TooLargeError
 from hostagent.yamlfile import YamlError, refuse_depth
 
 _PLAIN = "!plain"
@@ -41,11 +41,11 @@ _Loader.add_implicit_resolver(_PLAIN, re.compile(""), None)
 
 
 def parse_go_yaml(data: bytes) -> tuple[Any, tuple[str, ...]]:
-    """The first document as JSON would have it, and what a strict reading finds wrong with it.
+    r"""The first document as JSON would have it, and what a strict reading finds wrong with it.
 
     Raises ``ValueError`` in the words of Go's reader, ``TooLargeError`` for what is not read here.
 
-    >>> parse_go_yaml(b"a: 010\\nb: on\\na: [1, null]\\n")
+    >>> parse_go_yaml(b"a: 010\nb: on\na: [1, null]\n")
     (Members([('a', [1, None]), ('b', True)]), ('line 3: key "a" already set in map',))
     """
     try:
@@ -84,9 +84,7 @@ class _Reading:
         self._open: set[int] = set()
 
     def value(self, node: Any, depth: int) -> Any:
-        self._left -= 1
-        if self._left < 0:
-            raise ValueError("yaml: document contains excessive aliasing")
+        self._spend()
         if depth > MAX_DEPTH:
             raise TooLargeError(f"more than {MAX_DEPTH} levels")
         if isinstance(node, yaml.ScalarNode):
@@ -103,6 +101,11 @@ class _Reading:
         finally:
             self._open.discard(id(node))
 
+    def _spend(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError("yaml: document contains excessive aliasing")
+
     def _mapping(self, node: Any, found: dict[str, Any], depth: int) -> None:
         for key_node, value_node in node.value:
             if isinstance(key_node, yaml.ScalarNode) and key_node.value == "<<" and key_node.tag in {_PLAIN, f"{_TAG}merge"}:
@@ -116,8 +119,9 @@ class _Reading:
     def _merge(self, node: Any, found: dict[str, Any], depth: int) -> None:
         wanted = reversed(node.value) if isinstance(node, yaml.SequenceNode) else [node]
         for each in wanted:
+            self._spend()
             if not isinstance(each, yaml.MappingNode):
-                raise ValueError("yaml: map merge requires map or sequence of maps as the value")
+                raise ValueError("yaml: map merge requires map or sequence of maps as the value")  # noqa: TRY004  in its words
             if id(each) in self._open or depth > MAX_DEPTH:
                 raise ValueError("yaml: anchor value contains itself")
             self._open.add(id(each))
@@ -126,8 +130,8 @@ class _Reading:
 
     def _key(self, node: Any) -> str:
         if not isinstance(node, yaml.ScalarNode):
-            raise ValueError("yaml: invalid map key")
-        self._left -= 1
+            raise ValueError("yaml: invalid map key")  # noqa: TRY004  in its words
+        self._spend()
         value = _scalar(node)
         if isinstance(value, bool):
             return "true" if value else "false"
@@ -142,7 +146,7 @@ def _json(value: Any) -> Any:
         return value
     if math.isnan(value) or math.isinf(value):
         raise ValueError(f"json: unsupported value: {'NaN' if math.isnan(value) else '+Inf' if value > 0 else '-Inf'}")
-    return int(value) if value == int(value) and abs(value) < 1e21 else value
+    return int(value) if value == int(value) and abs(value) < 1e21 else Real(repr(value))
 
 
 def _scalar(node: Any) -> Any:

@@ -9,7 +9,7 @@ from hostagent.collect.kubelet.flags import Flag, applied, checked, parse_flags
 from hostagent.collect.kubelet.gates import Gates
 from hostagent.collect.kubelet.schema import Fields, decode, schema_of
 from hostagent.collect.kubelet.told import Told
-from hostagent.collect.kubelet.values import merged
+from hostagent.collect.kubelet.values import again, merged
 from hostagent.collect.kubelet.written import written
 from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.kubelet import EVICTION_HARD, LABEL_NAMESPACES, LABELS
@@ -100,13 +100,10 @@ def _from_file(path: str, content: bytes | Unread, gates: Gates, origin: dict[st
     if isinstance(content, Unread) and content.why == "absent":
         raise ValueError(f'{before}failed to read kubelet config file "{path}", error: open {path}: no such file or directory')
     try:
-        document = documents_of(path, need(content))
-        decoded = decode(schema_of(gates.minor), document.value, {}, folded=False)
-        if decoded.error:
-            raise ValueError(f"failed to decode: {decoded.error}")
+        document, fields = _decoded(path, need(content), gates.minor)
     except ValueError as error:
-        raise ValueError(f"{before}{error}") from error
-    config = defaulted(decoded.fields, gates)
+        raise again(error, f"{before}{error}") from error
+    config = defaulted(fields, gates)
     _absolute(config, path)
     if config.get("evictionHard") is None:
         config["evictionHard"] = dict(EVICTION_HARD)
@@ -114,6 +111,14 @@ def _from_file(path: str, content: bytes | Unread, gates: Gates, origin: dict[st
         config["evictionHard"] = {**EVICTION_HARD, **config["evictionHard"]}
     origin.update(dict.fromkeys(_set_by(document, gates.minor), path))
     return config
+
+
+def _decoded(path: str, data: bytes, minor: int) -> tuple[Document, Fields]:
+    document = documents_of(path, data)
+    decoded = decode(schema_of(minor), document.value, {}, folded=False)
+    if decoded.error:
+        raise ValueError(f"failed to decode: {decoded.error}")
+    return document, decoded.fields
 
 
 def _absolute(config: Fields, path: str) -> None:
@@ -142,7 +147,9 @@ def _with_dropins(config: Fields, folder: str, files: list[tuple[str, bytes | Un
                 if value is not None:
                     origin[field] = path
     except ValueError as error:
-        raise ValueError(f'failed to merge kubelet configs: failed to walk through kubelet dropin directory "{folder}": {error}') from error
+        raise again(
+            error, f'failed to merge kubelet configs: failed to walk through kubelet dropin directory "{folder}": {error}'
+        ) from error
     decoded = decode(schema, dict(sorted(base.items())), {} if by_name else config, folded=True)
     if decoded.error:
         raise ValueError(f"failed to merge kubelet configs: failed to unmarshal merged JSON into kubelet configuration: {decoded.error}")

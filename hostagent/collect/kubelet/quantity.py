@@ -34,8 +34,8 @@ class Quantity(NamedTuple):
         """In units of 10**-places, rounded away from zero."""
         exponent = min(self.exponent, _MAX_EXPONENT) + places
         if exponent >= 0:
-            return self.mantissa * 10**exponent
-        size = 10 ** min(-exponent, _MAX_EXPONENT)
+            return self.mantissa * int(10**exponent)
+        size = int(10 ** min(-exponent, _MAX_EXPONENT))
         whole, rest = divmod(abs(self.mantissa), size)
         return (whole + bool(rest)) * (-1 if self.mantissa < 0 else 1)
 

@@ -105,7 +105,8 @@ def _differs(node: StateNode, nodes: dict[int, MachineNode], blocks: tuple[State
     real = nodes.get(node.id)
     if real is None:
         return True
-    cells, assignments = (node.id,), 0
+    cells: tuple[int, ...] = (node.id,)
+    assignments = 0
     for block in blocks:
         if node.id in block.nodes:
             cells, assignments = block.nodes, assignments + 1

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hostagent.collect.kubelet.golang import parse_duration
-from hostagent.collect.kubelet.quantity import ZERO, WRONG_FORMAT, Quantity, parse_quantity
+from hostagent.collect.kubelet.quantity import WRONG_FORMAT, ZERO, Quantity, parse_quantity
 from hostagent.collect.kubelet.rows import holds
-from hostagent.collect.kubelet.values import Members, Real
+from hostagent.collect.kubelet.values import Members, Real, kind_of
 from hostagent.knowledge.kubeletfields import ROOT, STRUCTURES
 
 Fields = dict[str, Any]
@@ -177,20 +177,10 @@ class _Decoding:
 
 
 def _mismatch(value: Any, name: str, path: str) -> str:
-    what = _kind_of(value)
+    what = kind_of(value)
     shown = f" {value}" if what == "number" and name[:3] in {"int", "uin"} and len(str(value)) < 40 else ""
     where = f"Go struct field {ROOT}.{path}" if path else "Go value"
     return f"json: cannot unmarshal {what}{shown} into {where} of type {name}"
-
-
-def _kind_of(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float | Real):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "object" if isinstance(value, Members | dict) else "array"
 
 
 def _read_by_itself(kind: str, value: Any, path: str) -> Any:
@@ -201,8 +191,8 @@ def _read_by_itself(kind: str, value: Any, path: str) -> Any:
             return "" if value is None else str(value)
         if kind == "td" and isinstance(value, int) and not isinstance(value, bool):
             return value
-        if value is not None and _kind_of(value) != "string":
-            raise ValueError(_mismatch(value, "string", path))  # noqa: TRY004, TRY301  in Go's words
+        if value is not None and kind_of(value) != "string":
+            raise ValueError(_mismatch(value, "string", path))  # noqa: TRY301  in Go's words
         return 0 if kind == "td" and value is None else parse_duration(_text(value or ""))
     except ValueError as error:
         raise _FatalError(str(error)) from error

@@ -1,7 +1,6 @@
 """What the kubelet checks of its configuration before it looks at the machine, in its order and its words."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from hostagent.collect.kubelet.gates import Gates, UnknownNameError, aggregate, shown
 from hostagent.collect.kubelet.golang import parse_cpus, printed, quoted
@@ -190,7 +189,8 @@ def _cgroup_of(name: str, config: Fields, flag: str) -> Iterator[str]:
 def _images(config: Fields, gates: Gates) -> Iterator[str]:
     mode = config.get("hairpinMode") or ""
     if mode not in HAIRPIN_MODES:
-        yield f'option {quoted(mode)} specified for hairpinMode (--hairpin-mode). Valid options are "none", "hairpin-veth" or "promiscuous-bridge"'
+        valid = '"none", "hairpin-veth" or "promiscuous-bridge"'
+        yield f"option {quoted(mode)} specified for hairpinMode (--hairpin-mode). Valid options are {valid}"
     policy, allowed = config.get("imagePullCredentialsVerificationPolicy") or "", config.get("preloadedImagesVerificationAllowlist")
     if not gates.enabled("KubeletEnsureSecretPulledImages"):
         for field, value in (("imagePullCredentialsVerificationPolicy", policy), ("preloadedImagesVerificationAllowlist", allowed)):
@@ -225,7 +225,8 @@ def _reserved(config: Fields) -> Iterator[str]:
         node = row.get("numaNode") or 0
         for name, quantity in sorted((row.get("limits") or {}).items()):
             if name != "memory" and not name.startswith("hugepages-"):
-                yield f"the limit type {quoted(name)} for NUMA node {node} is not supported, only [memory hugepages-<HugePageSize>] is accepted"
+                only = "only [memory hugepages-<HugePageSize>] is accepted"
+                yield f"the limit type {quoted(name)} for NUMA node {node} is not supported, {only}"
             if not quantity.mantissa:
                 yield f"reserved memory may not be zero for NUMA node {node} and resource {quoted(name)}"
             if (node, name) in seen:

@@ -7,8 +7,13 @@ _MAX_DIGITS = 400
 MAX_DEPTH = 100
 
 
-class TooLargeError(Exception):
+class TooLargeError(ValueError):
     """A document that is not read here, whatever the kubelet makes of it."""
+
+
+def again(error: ValueError, text: str) -> ValueError:
+    """The same error in more words; what is not read here needs none."""
+    return error if isinstance(error, TooLargeError) else type(error)(text)
 
 
 class Members(list[tuple[str, Any]]):
@@ -22,6 +27,17 @@ class Real(str):
     """A number of JSON that is not written as a whole one."""
 
     __slots__ = ()
+
+
+def kind_of(value: Any) -> str:
+    """What Go calls it."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float | Real):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, Members | dict) else "array"
 
 
 def parse_go_json(data: bytes) -> Any:

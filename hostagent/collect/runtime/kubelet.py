@@ -90,7 +90,7 @@ class Kubelets:
         """The configuration file, and over it the drop-ins of its directory; of a distribution its own file."""
         if distribution:
             path = KUBELET_FILES.get(distribution, "")
-            return _values(path, self._source.read(path, keep=DISTRIBUTION)) if path else {}
+            return _own_values(path, self._source.read(path, keep=DISTRIBUTION)) if path else {}
         files = Files(self._source)
         paths = [said.of("--config")] if said.of("--config") else [] if said.runs else list(KUBELET_CONFIGS)
         values: dict[str, str] = {}
@@ -123,16 +123,32 @@ def _by_flag(said: _Said) -> str:
     return K3S_DOCKER if said.of("--docker") else parse_endpoint(said.of(_ENDPOINT)) if said.of(_ENDPOINT) else ""
 
 
-def _values(path: str, data: "bytes | Unread") -> "dict[str, str]":
-    if isinstance(data, Unread):
-        if data.why == "absent":
-            return {}
-        raise UnreadError(data)
+def _own_values(path: str, data: "bytes | Unread") -> "dict[str, str]":
+    """Of a distribution's own file."""
+    if isinstance(data, Unread) and data.why == "absent":
+        return {}
     from hostagent.yamlfile import YamlError, parse_foreign_yaml  # 16 ms, where there is a file
 
     try:
-        document = parse_foreign_yaml(data)
+        return _texts(parse_foreign_yaml(need(data)))
     except YamlError as error:
         raise UnreadError(Unread("error", f"{path}: {error}"[:300])) from error
+
+
+def _values(path: str, data: "bytes | Unread") -> "dict[str, str]":
+    """Of a file of the kubelet's, as it reads it."""
+    if isinstance(data, Unread) and data.why == "absent":
+        return {}
+    from hostagent.collect.kubelet.documents import parse_document
+    from hostagent.collect.kubelet.values import Members, TooLargeError
+
+    try:
+        document = parse_document(need(data)).value
+    except (ValueError, TooLargeError) as error:
+        raise UnreadError(Unread("error", f"{path}: {error}"[:300])) from error
+    return _texts(dict(document) if isinstance(document, Members) else {})
+
+
+def _texts(document: Any) -> "dict[str, str]":
     found = document if isinstance(document, dict) else {}
     return {str(key): str(value) for key, value in found.items() if isinstance(value, str | bool) and value}
