@@ -57,8 +57,8 @@ def asks_unknown(pod):
 def takes_some_of_the_reusable(pod):
     """A container that takes fewer devices than init containers had before it: which ones is the order of a map in the kubelet."""
     reusable = Counter()
-    for place, one in enumerate(pod["spec"]["initContainers"] + pod["spec"]["containers"]):
-        is_init = place < len(pod["spec"]["initContainers"]) and "restartPolicy" not in one
+    for at, one in enumerate(pod["spec"]["initContainers"] + pod["spec"]["containers"]):
+        is_init = at < len(pod["spec"]["initContainers"]) and "restartPolicy" not in one
         for name, size in one["resources"]["limits"].items():
             if "/" in name and 0 < int(size) < reusable[name]:
                 return True
