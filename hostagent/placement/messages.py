@@ -109,7 +109,7 @@ def _shortage(model: Model, asked: Mapping[str, int]) -> str:
             state = f"{len(pool.available)} of {len(pool.masks)} are free" + (f" and {bad} unhealthy" if bad else "")
             return f"{_words(name, size)} are asked for and {state}"
         if pool is not None and pool.has_topology and size > sum(1 for place in pool.available if pool.masks[place]):
-            return f"{_words(name, size)} are asked for, and devices without a NUMA node never count beside those with one"
+            return f"{_words(name, size)} are asked for, and devices without a NUMA node do not count where others have one"
         if name == "cpu" and model.cpus is not None and size // 1000 > len(model.cpus.available):
             return f"{_words(name, size)} are asked for and {len(model.cpus.available)} are free for containers alone"
     return ""
