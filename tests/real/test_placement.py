@@ -222,7 +222,7 @@ def is_for_the_binary(case):
 
 
 GENERATED = [case for case in cases(SEED, 80) if is_for_the_binary(case)][:6]
-SAMPLE = {name: ROWS[name][0] for name in list(ROWS)[::5]} | {f"generated {number}": case for number, case in enumerate(GENERATED)}
+SAMPLE = {name: ROWS[name][0] for name in list(ROWS)[::6]} | {f"generated {number}": case for number, case in enumerate(GENERATED)}
 
 
 @pytest.mark.parametrize("name", SAMPLE)
