@@ -91,15 +91,14 @@ def _rails(distances: "Distances | Unread", nics: Any) -> Any:
     return each(found, lambda one: {"gpu": one.gpu, "nics": plain(one.nics), "class": plain(one.distance)})
 
 
-def _capacity(*parts: Any) -> Any:
+def _capacity(topology: Any, gpus: Any, nics: Any, kubelet: Any) -> Any:
     """The numbers of `hostagent.placement.capacity`; unread as a whole where the model has too little to begin with."""
     from hostagent.placement.capacities import capacity
     from hostagent.placement.node import node_of
 
-    for part in parts:
+    for part in (topology, gpus, nics):
         if isinstance(part, Unread):
             return plain(part)
-    topology, gpus, nics, kubelet = parts
     try:
         found = capacity(node_of(topology, gpus, kubelet, nics))
     except UnreadError as error:
