@@ -91,6 +91,7 @@ def _rows():
     yield "sidecar 4 and app 4, scope container", setup(M, EVEN, "single-numa-node"), beside, ["ok 0 1"]
     yield from _cpus()
     yield from _memory()
+    yield from _shapes()
     yield from _machines()
     yield from _devices()
 
@@ -123,6 +124,22 @@ def _memory():
         both = setup(M, EVEN, policy, static=True, memory=True)
         pods = [pod(box(1, 2, "10Gi")), pod(box(7, 40, "200Gi"))]
         yield f"1 GPU with 10 Gi, then 7 with 200 Gi, {policy}", both, pods, ["ok 0", UAE]
+
+
+def _shapes():
+    """What people ask of 2 x 4 GPUs, under each policy."""
+    policies = ("none", "best-effort", "restricted", "single-numa-node")
+    for count in (1, 4, 5, 7):
+        one = count <= 4
+        for policy, answer in zip(policies, ("ok", *(["ok 0"] * 3 if one else ["ok 0 1", "ok 0 1", TAE])), strict=True):
+            yield f"2 x 4 GPUs, {count}, {policy}", setup(M, EVEN, policy), gpus(count), [answer]
+    wide = machine(2, cpus=56)
+    for cpus, found in ((96, ("ok", "ok 0 1", "ok 0 1", TAE)), (16, ("ok", "ok 0 1", TAE, TAE))):
+        for policy, answer in zip(policies, found, strict=True):
+            yield f"8 GPUs and {cpus} of 2 x 56 CPUs, {policy}", setup(wide, EVEN, policy, static=True), [pod(box(8, cpus))], [answer]
+    for policy, answer in zip(policies, ("ok", "ok 0 1", TAE, TAE), strict=True):
+        static = setup(M, EVEN, policy, memory=True)
+        yield f"8 GPUs and memory of one node, {policy}", static, [pod(box(8, "4500m", "100Gi"))], [answer]
 
 
 def _machines():

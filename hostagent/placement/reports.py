@@ -24,7 +24,9 @@ def node_of_report(data: Mapping[str, Any]) -> Node:
     topology = facts.get("topology", data)
     kubelet = facts.get("kubelet", data.get("kubelet"))
     try:
-        return node_of(_topology(_mapping(topology)), _gpus(topology), _kubelet(_mapping(kubelet)), _nics(topology))
+        return node_of(
+            _topology(_mapping(topology)), _gpus(topology), _maybe(kubelet, lambda told: _kubelet(_mapping(told))), _nics(topology)
+        )
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise UnreadError(Unread("error", f"the report's topology or kubelet has another shape: {error}"[:200])) from error
 
@@ -111,7 +113,12 @@ def _gpus(data: Mapping[str, Any]) -> tuple[Gpu, ...]:
 
 def _gpu(row: Mapping[str, Any]) -> Gpu:
     values: dict[str, Any] = dict.fromkeys(Gpu.__dataclass_fields__, _LACKING)
-    known = {"pci": _is_text(row["pci"]), "on_pci": True, "numa_node": _number(row.get("numa_node")), "uuid": _text(row.get("uuid"))}
+    known = {
+        "pci": _is_text(row["pci"]),
+        "on_pci": _yes(row.get("on_pci", True)),
+        "numa_node": _number(row.get("numa_node")),
+        "uuid": _text(row.get("uuid")),
+    }
     return Gpu(**{**values, **known, "vga": _yes(row.get("vga")), "bound_to": _text(row.get("bound_to"))})
 
 
@@ -174,6 +181,7 @@ def _state(data: Mapping[str, Any]) -> KubeletState:
         cpus_exclusive=_text(data.get("cpus_exclusive")),
         memory_policy=_text(data.get("memory_policy")),
         memory=_list(data.get("memory"), _block),
+        dra_only=_yes(data.get("dra_only", False)),
     )
 
 
