@@ -56,7 +56,7 @@ def _answer(one: Placeable) -> str:
     if one.admitted is False and not steps:
         told = f"<p>{escaped(parts.NO_FIX)}</p>\n"
     badge = f'<strong class="badge {_COLOURS[word]}"><span>{word}</span></strong>'
-    head = f"<h3>{badge} {escaped(digest.short(one.shape))}</h3>"
+    head = f"<h3>{badge} {escaped(parts.pod_name(one))}</h3>"
     return f'<article class="{_COLOURS[word]}">\n{head}\n<p>{escaped(text)}</p>\n{told}</article>\n'
 
 

@@ -197,6 +197,11 @@ def capacity_line(document: Document) -> str:
     return ", ".join(parts)
 
 
+def pod_name(one: Placeable) -> str:
+    """What was asked about."""
+    return f"{short(one.shape)}{' (all GPUs)' if 'gpus=0' in one.shape.split(',') else ''}"
+
+
 def answer(one: Placeable) -> tuple[str, str]:
     """(ADMITTED, REJECTED or NOT KNOWN; why in a sentence)."""
     how = f"policy {_word(one.policy)}, scope {_word(one.scope)}"

@@ -160,7 +160,7 @@ def _add_findings(page: Page, document: Document) -> None:
 
 def _add_answer(page: Page, one: Placeable) -> None:
     word, text = parts.answer(one)
-    page.add(f"{word}  {digest.short(one.shape)}: {text}", then="  ", style=_STYLES[word])
+    page.add(f"{word}  {parts.pod_name(one)}: {text}", then="  ", style=_STYLES[word])
     if one.admitted is False and not one.fix.steps:
         page.add(parts.NO_FIX, "  ")
     for number, step in enumerate(one.fix.steps, 1):
