@@ -9,7 +9,7 @@ import hostagent.collect
 import hostagent.source
 from hostagent import yamlfile
 from hostagent.facts import cpulist
-from hostagent.placement import parse_shape, pod_of, quantity
+from hostagent.placement import parse_shape, pod_of
 
 
 def parse_manifest(data: bytes):
@@ -28,7 +28,6 @@ def _parsers():
     yield "facts.cpulist.parse_cpulist", cpulist.parse_cpulist
     yield "facts.cpulist.parse_cpumap", cpulist.parse_cpumap
     yield "placement.parse_shape", parse_shape
-    yield "placement.parse_quantity", quantity.parse_quantity
     yield "placement.parse_manifest", parse_manifest
     yield "yamlfile.parse_yaml", yamlfile.parse_yaml
     yield "yamlfile.parse_foreign_yaml", yamlfile.parse_foreign_yaml

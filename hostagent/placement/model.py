@@ -186,7 +186,7 @@ class Model:
     def _predicate(self, pod: Pod) -> None:
         wanted = {"pods": 1} | self._known(total(pod))
         for name, size in wanted.items():
-            if size > 0:
+            if size > 0 and (name != "pods" or self.capacity.requested["pods"]):  # the first pod has a place
                 allocatable = self.capacity.allocatable.get(name, 0)
                 pool = self.pools.get(name)
                 most = max(need(allocatable), len(pool.taken) if pool is not None else 0)

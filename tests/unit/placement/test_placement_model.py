@@ -207,9 +207,9 @@ FIELDS = [
 def test_an_unknown_field_of_the_configuration_is_no_answer(field):
     node = even(static=True, memory=True)
     unknown = node._replace(config=dataclasses.replace(node.config, **{field: Unread("denied", "open")}))
-    (found,) = answers(unknown, ["gpus=4,cpus=4,memory=4Gi"])
+    found = answers(unknown, ["gpus=2,cpus=4,memory=4Gi"] * 2)[-1]
     assert isinstance(found.admitted, Unread)
-    assert found.message == "Cannot be told: open."
+    assert found.message.startswith("Cannot be told: ")
 
 
 @pytest.mark.parametrize("field", ["nodes", "healthy", "allocated"])
