@@ -24,6 +24,7 @@ from hostagent.report import SCHEMA_VERSION, HostIdentity, Judgement, ProfileIde
 from hostagent.report.facts import report_facts
 from hostagent.report.times import iso
 from hostagent.report.told import with_headline
+from hostagent.source.policy import Policy
 
 #: Seconds for judging, beside the deadline of the reading.
 JUDGING_S = 1.5
@@ -60,7 +61,14 @@ def prepare(loaded: Loaded, only: Iterable[str] = (), skip: Iterable[str] = ()) 
 
 def examine(reading: Reading, prepared: Prepared) -> Report:
     """One pass: read the host, judge it by the profile, report."""
-    return judge(reading.collect(nvml_optional=prepared.loaded.profile.nvml == "optional"), reading, prepared)
+    return judge(reading.collect(policy_of(prepared)), reading, prepared)
+
+
+def policy_of(prepared: Prepared) -> Policy:
+    """What reading needs of the profile."""
+    profile = prepared.loaded.profile
+    configz = profile.kubelet.configz
+    return Policy(profile.nvml == "optional", (configz.address, configz.ca, configz.token_file))
 
 
 def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:

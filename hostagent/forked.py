@@ -36,6 +36,7 @@ from hostagent.source.child import Child, Send
 from hostagent.source.lanes import LANES
 from hostagent.source.live import PROGRAM_TIMEOUT_S
 from hostagent.source.mounts import mount_below
+from hostagent.source.policy import NO_POLICY, Policy
 from hostagent.source.worker import Worker
 from hostagent.vocabulary import Kind
 
@@ -118,7 +119,7 @@ class Forked:
             return
         self._begin(_Word(self._word[0], self._deadline))
 
-    def _begin(self, nvml_optional: Callable[[], bool]) -> None:
+    def _begin(self, policy: Callable[[], Policy]) -> None:
         assert self._kept is not None
         self._workers = self._make_workers()
         for one in self._workers:  # the workers first: they read while everything else is collected
@@ -126,7 +127,7 @@ class Forked:
         self._asked, self._child = (), Child()
         needed = (self._word[0], self._kept.descriptor, *(one.pipe for one in self._workers if one.pid))
         try:
-            self._child.start(lambda send: self._read(send, nvml_optional), needed)
+            self._child.start(lambda send: self._read(send, policy), needed)
         except OSError as error:
             self._problem = Unread("error", f"the reading process cannot start: {error}")
         for one in self._workers:  # the child listens to them from now on
@@ -142,12 +143,12 @@ class Forked:
                 os.close(descriptor)
         self._word = (-1, -1)
 
-    def collect(self, *, nvml_optional: bool = False) -> Collected:
+    def collect(self, policy: Policy = NO_POLICY) -> Collected:
         """Raises ``HostagentError`` where the root is not what was wanted, or does not answer."""
         if self._word[1] >= 0:
             with contextlib.suppress(BrokenPipeError):
-                os.write(self._word[1], b"1" if nvml_optional else b"0")
-        self._receive(lambda: nvml_optional)
+                os.write(self._word[1], marshal.dumps(tuple(policy)))
+        self._receive(lambda: policy)
         self._end()
         if self._refused:
             raise self._refused
@@ -165,7 +166,7 @@ class Forked:
         self._workers = ()
         return left
 
-    def _receive(self, nvml_optional: Callable[[], bool]) -> None:
+    def _receive(self, policy: Callable[[], Policy]) -> None:
         """All that comes until the child is done, dead or late."""
         while self._problem is None and self._refused is None:
             late_s = self._deadline.left_s + _GRACE_S
@@ -184,7 +185,7 @@ class Forked:
             if self._deadline.left_s < -_GRACE_S:
                 self._stop("timeout", f"the deadline of {self._deadline.seconds:g} s for the whole run has passed")
             elif time.monotonic() >= self._question_ends():
-                self._replace(nvml_optional)
+                self._replace(policy)
 
     def _question_ends(self) -> float:
         """When the question under way has to be answered, on the monotonic clock."""
@@ -199,7 +200,7 @@ class Forked:
         used_s = self._child.cpu_s - self._began_cpu_s
         return used_s > _BUSY * (now - self._began) or self._child.state == "R"
 
-    def _replace(self, nvml_optional: Callable[[], bool]) -> None:
+    def _replace(self, policy: Callable[[], Policy]) -> None:
         """Leave the child that hangs, and start another that has all the answers and a timeout for that one."""
         assert self._kept is not None
         asked, left = self._asked, self._end()
@@ -216,7 +217,7 @@ class Forked:
         self._kept.read()
         self._kept.add(asked, late)
         self._known = self._kept.read()
-        self._begin(nvml_optional)
+        self._begin(policy)
 
     def _stop(self, why: Why, how: str) -> None:
         if self._asked[:1] == (_ENTER,):
@@ -240,7 +241,7 @@ class Forked:
         else:
             self._facts += rest
 
-    def _read(self, send: Send, nvml_optional: Callable[[], bool]) -> None:
+    def _read(self, send: Send, policy: Callable[[], Policy]) -> None:
         """In the child."""
         import pickle
 
@@ -255,7 +256,7 @@ class Forked:
             ask((_ENTER, self._root))
             backend = self._make_backend(self._workers)
             ask(())
-            source = Source(Told(backend, ask, self._hung), nvml_optional=nvml_optional, answers=self._known, heard=self._kept.add)
+            source = Source(Told(backend, ask, self._hung), policy=policy, answers=self._known, heard=self._kept.add)
             collect(source, self._kinds, told=lambda *fact: tell("fact", pickle.dumps(fact, protocol=5)))
             for one in self._workers:
                 if one.cage:
@@ -279,17 +280,18 @@ def _allowed_s(asked: Question) -> float:
 
 
 class _Word:
-    """Whether NVML is optional: the parent says so as soon as it has read the profile, and is waited for until then."""
+    """The profile's word: the parent gives it as soon as it has read the profile, and is waited for until then."""
 
     def __init__(self, pipe: int, deadline: Deadline) -> None:
         self._pipe = pipe
         self._deadline = deadline
-        self._is_optional: bool | None = None
+        self._policy: Policy | None = None
 
-    def __call__(self) -> bool:
-        if self._is_optional is None:
+    def __call__(self) -> Policy:
+        if self._policy is None:
             poll = select.poll()
             poll.register(self._pipe, select.POLLIN)
             came = poll.poll(max(0, self._deadline.left_s) * 1000)
-            self._is_optional = bool(came) and os.read(self._pipe, 1) == b"1"
-        return self._is_optional
+            word = os.read(self._pipe, select.PIPE_BUF) if came else b""  # written at once, and no longer than that
+            self._policy = Policy(*marshal.loads(word)) if word else Policy()  # noqa: S302  by our own parent
+        return self._policy

@@ -12,6 +12,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source.answerfile import Question
 from hostagent.source.base import Answer, Backend, Source
 from hostagent.source.lane import below
+from hostagent.source.policy import NO_POLICY, Policy
 from hostagent.vocabulary import Kind
 
 
@@ -38,8 +39,8 @@ class Reading(Protocol):
     def answers(self) -> "Mapping[Question, Answer | Unread]":
         """Every question that went to the host, with its answer; complete after `collect`, until the pass is closed."""
 
-    def collect(self, *, nvml_optional: bool = False) -> Collected:
-        """The facts, once they have come or the time is up. Call it once. `nvml_optional`: the profile's word."""
+    def collect(self, policy: Policy = NO_POLICY) -> Collected:
+        """The facts, once they have come or the time is up. Call it once. `policy`: the profile's word."""
 
 
 class InProcess:
@@ -64,8 +65,8 @@ class InProcess:
         self.answers: dict[Question, Answer | Unread] = {}
         self.cages: dict[str, Any] = {}
 
-    def collect(self, *, nvml_optional: bool = False) -> Collected:
-        source = Source(self._backend, nvml_optional=lambda: nvml_optional, heard=self.answers.__setitem__)
+    def collect(self, policy: Policy = NO_POLICY) -> Collected:
+        source = Source(self._backend, policy=lambda: policy, heard=self.answers.__setitem__)
         read: list[Collected] = []
         try:
             with time_limit(self._deadline.left_s, self._deadline.seconds):

@@ -9,7 +9,7 @@ _THINGS = (
                                                             "beginnings", "rows", "ld.so.cache")),
     ("settings of systemd units, of the boot and of modules", ("unit", "settings", "words", "keys", "modinfo", "elf")),
     ("settings of container runtimes, CDI specifications", ("toml", "json", "yaml")),
-    ("what the kubelet is told, and which devices, CPUs and memory it has given away", ("kubelet", "flags", "state_file", "podresources")),
+    ("what the kubelet is told, and which devices, CPUs and memory it has given away", ("kubelet", "flags", "state_file", "podresources", "configz")),
     ("daemons, where their configuration is, and their sockets", ("arguments", "paths", "processes", "sockets")),
     ("lines of logs", ("messages", "matches", "log", "first", "kernel_log", "tail")),
     ("words and numbers of the kernel, and of its devices", ("read", "mounts", "head", "whole")),

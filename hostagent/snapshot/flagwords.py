@@ -13,8 +13,8 @@ _PLAIN = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[A-Za-z]{1,2}|%)?|true|f
 _OWN_KEY = re.compile(r"(?:\A|\.)(?:kubernetes|k8s)\.io/")
 _ADDRESS = re.compile(r"[0-9a-fA-F.:]{2,45}")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-#: Words of a text, with the quotes and blanks between them left where they are.
-_WORD = re.compile(r"[^\s\"']+")
+#: Words of a text, with the quotes and blanks between them left where they are; a flag with a quoted value is one.
+_WORD = re.compile(r"-[^\s\"'=]*=([\"'])[^\"'\n]*\1|[^\s\"']+")
 #: As long as a word that `hostagent.source.process` has cut.
 _CUT = 4096
 
@@ -32,7 +32,8 @@ def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
         if is_kept and not word.startswith("-"):
             found.append(word)
         elif is_flag and equals:
-            found.append(word if name in names else f"{name}={_type(value)}")
+            quote = value[:1] if value[:1] in {'"', "'"} else ""
+            found.append(word if name in names else f"{name}={quote}{_type(value.strip(quote)) if quote else _type(value)}{quote}")
         elif is_flag or (number == 0 and word.startswith("/")):
             found.append(word)
         else:
@@ -78,8 +79,8 @@ def _address(text: str) -> str:
 def typed_text(text: str, names: tuple[str, ...]) -> str:
     """The same for a text of words: quotes, blanks and the names of variables stay where they are.
 
-    >>> typed_text('KUBELET_ARGS="--config=/a --token x" TOKEN=y', ("--config",))
-    'KUBELET_ARGS="--config=/a --token ~" TOKEN=~'
+    >>> typed_text('KUBELET_ARGS="--config=/a --token x" TOKEN=y --a="b c"', ("--config",))
+    'KUBELET_ARGS="--config=/a --token ~" TOKEN=~ --a="~"'
     """
     pieces = list(_WORD.finditer(text))
     words = [piece[0] for piece in pieces]

@@ -6,11 +6,13 @@ mapping from questions to answers, and live, image, recorded and replayed hosts 
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from hostagent.facts.unread import Unread
+from hostagent.source.answers import Completed, Disk, Elf, Stat, shaped, unexpected
 from hostagent.source.budget import Budget
 from hostagent.source.keep import Filtered, Keep, usable, within_limit
+from hostagent.source.policy import Policy
 from hostagent.vocabulary import Kind
 
 #: bytes for file contents; else what JSON can hold.
@@ -36,43 +38,6 @@ class Backend(Protocol):
     def ask(self, method: str, *arguments: str) -> "Answer | Unread": ...
 
 
-class Stat(NamedTuple):
-    """stat(2) with links resolved. ``kind``: file, dir, char, block, fifo, socket."""
-
-    kind: str
-    mode: int  # permission bits
-    uid: int
-    gid: int
-    size: int  # bytes
-    mtime: float  # seconds since the epoch
-    major: int  # of a device
-    minor: int
-
-
-class Disk(NamedTuple):
-    """statvfs(3), for an unprivileged user."""
-
-    total_bytes: int
-    free_bytes: int
-    free_inodes: int
-    mount_id: int  # f_fsid: equal for two paths on one filesystem
-
-
-class Elf(NamedTuple):
-    """What a file is by its ELF header: ``machine`` is e_machine, 0 of what is no 64-bit ELF file."""
-
-    machine: int
-    whole: bool  # a shared library, and each segment that is loaded ends within the file
-
-
-class Completed(NamedTuple):
-    """A command that ended within its deadline."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-
 class Source:
     """The questions, typed. Paths are absolute paths of the judged host, whatever root it is mounted at.
 
@@ -84,15 +49,15 @@ class Source:
         self,
         backend: Backend,
         *,
-        nvml_optional: Callable[[], bool] = lambda: False,
+        policy: Callable[[], Policy] = Policy,
         answers: "Mapping[tuple[str, ...], Answer | Unread]" = MappingProxyType({}),
         heard: "Callable[[tuple[str, ...], Answer | Unread], None]" = lambda *_: None,
     ) -> None:
-        """`nvml_optional` is asked when NVML turns out to be unavailable: the profile may be read while the host is.
+        """`policy` is asked where it matters, as when NVML turns out to be unavailable: the profile may be read while the host is.
         `answers`: what this pass has been answered already. `heard` is told every answer: what a tape is made of.
         """
         self._backend = backend
-        self._nvml_optional = nvml_optional
+        self._policy = policy
         self._answers: dict[tuple[str, ...], Answer | Unread] = {}
         self._heard = heard
         self._early = answers
@@ -143,7 +108,7 @@ class Source:
     def read(self, path: str, limit: int = MIB, *, keep: Keep | None = None) -> "bytes | Unread":
         """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut. `keep`: what of it is used."""
         answer = self._ask("read", path, *([] if limit == MIB else [str(limit)]), keep=keep)
-        return answer if isinstance(answer, bytes | Unread) else _unexpected("read", path, answer)
+        return answer if isinstance(answer, bytes | Unread) else unexpected("read", path, answer)
 
     def text(self, path: str, limit: int = MIB, *, keep: Keep | None = None, absent: "str | None" = None) -> "str | Unread":
         """`read`, decoded: UTF-8, with undecodable bytes kept visible as U+FFFD. `absent` stands for a file that is not there."""
@@ -157,7 +122,7 @@ class Source:
         answer = self._ask("tail", path, str(limit), keep=keep)
         if isinstance(answer, bytes):
             return answer.decode("utf-8", "replace")
-        return answer if isinstance(answer, Unread) else _unexpected("tail", path, answer)
+        return answer if isinstance(answer, Unread) else unexpected("tail", path, answer)
 
     def listdir(self, path: str, *, absent: "tuple[str, ...] | None" = None) -> "tuple[str, ...] | Unread":
         """Names in a directory, sorted. `absent` stands for a directory that is not there."""
@@ -166,11 +131,11 @@ class Source:
             return tuple(answer)
         if absent is not None and isinstance(answer, Unread) and answer.why == "absent":
             return absent
-        return answer if isinstance(answer, Unread) else _unexpected("list", path, answer)
+        return answer if isinstance(answer, Unread) else unexpected("list", path, answer)
 
     def stat(self, path: str) -> "Stat | Unread":
         answer = self._ask("stat", path)
-        return answer if isinstance(answer, Unread) else _shaped(Stat, "stat", path, answer)
+        return answer if isinstance(answer, Unread) else shaped(Stat, "stat", path, answer)
 
     def exists(self, path: str) -> "bool | Unread":
         """Whether `stat` finds something at `path`; unread where that could not be seen."""
@@ -182,33 +147,33 @@ class Source:
     def readlink(self, path: str) -> "str | Unread":
         """The text of a symbolic link, unresolved. Not a link: absent."""
         answer = self._ask("readlink", path)
-        return answer if isinstance(answer, str | Unread) else _unexpected("readlink", path, answer)
+        return answer if isinstance(answer, str | Unread) else unexpected("readlink", path, answer)
 
     def realpath(self, path: str) -> "str | Unread":
         """`path` with every link resolved inside the host's root, as a path of the host."""
         answer = self._ask("realpath", path)
-        return answer if isinstance(answer, str | Unread) else _unexpected("realpath", path, answer)
+        return answer if isinstance(answer, str | Unread) else unexpected("realpath", path, answer)
 
     def statvfs(self, path: str) -> "Disk | Unread":
         answer = self._ask("statvfs", path)
-        return answer if isinstance(answer, Unread) else _shaped(Disk, "statvfs", path, answer)
+        return answer if isinstance(answer, Unread) else shaped(Disk, "statvfs", path, answer)
 
     def modinfo(self, path: str, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
         """A kernel module's .modinfo as text by key, ``signer`` where it is signed: the module itself is too large for a tape."""
         answer = self._ask("modinfo", path, keep=keep)
         if isinstance(answer, dict) and all(isinstance(value, str) for value in answer.values()):
             return answer
-        return answer if isinstance(answer, Unread) else _unexpected("modinfo", path, answer)
+        return answer if isinstance(answer, Unread) else unexpected("modinfo", path, answer)
 
     def elf(self, path: str) -> "Elf | Unread":
         """Whether a file is a library that can be loaded: what a library holds is never read."""
         answer = self._ask("elf", path)
-        return answer if isinstance(answer, Unread) else _shaped(Elf, "elf", path, answer)
+        return answer if isinstance(answer, Unread) else shaped(Elf, "elf", path, answer)
 
     def run(self, *argv: str, keep: Keep | None = None) -> "Completed | Unread":
         """Run a program of the host. Last resort: no shell, LC_ALL=C, capped output, a deadline of its own."""
         answer = self._ask("run", *argv, keep=keep)
-        return answer if isinstance(answer, Unread) else _shaped(Completed, "run", " ".join(argv), answer)
+        return answer if isinstance(answer, Unread) else shaped(Completed, "run", " ".join(argv), answer)
 
     def host(self) -> "dict[str, Any] | Unread":
         """Who and when, with the keys hostname, release, machine, boot_id, now, uid; and simulated, where it is no live host."""
@@ -244,22 +209,30 @@ class Source:
     def adjtimex(self) -> "int | Unread":
         """Status word of the kernel clock; bit 0x40 is STA_UNSYNC."""
         answer = self._ask("adjtimex")
-        return answer if isinstance(answer, int | Unread) else _unexpected("adjtimex", "", answer)
+        return answer if isinstance(answer, int | Unread) else unexpected("adjtimex", "", answer)
 
     def lock_holder(self, path: str) -> "int | Unread":
         """Process id that holds a POSIX lock on `path` (F_GETLK); 0 when nobody does."""
         answer = self._ask("lock_holder", path)
-        return answer if isinstance(answer, int | Unread) else _unexpected("lock_holder", path, answer)
+        return answer if isinstance(answer, int | Unread) else unexpected("lock_holder", path, answer)
 
     def state_file(self, path: str) -> "dict[str, Any] | Unread":
         """A state file of the kubelet without the pods and containers in it, see `hostagent.source.statefile`."""
         answer = self._ask("state_file", path)
-        return answer if isinstance(answer, dict | Unread) else _unexpected("state_file", path, answer)
+        return answer if isinstance(answer, dict | Unread) else unexpected("state_file", path, answer)
 
     def podresources(self) -> "dict[str, Any] | Unread":
         """Devices by the kubelet itself, as rows of resource, ids and NUMA nodes: ``devices`` to give away, ``allocated`` ones."""
         answer = self._ask("podresources", "list")
-        return answer if isinstance(answer, dict | Unread) else _unexpected("podresources", "list", answer)
+        return answer if isinstance(answer, dict | Unread) else unexpected("podresources", "list", answer)
+
+    def configz(self) -> "dict[str, Any] | Unread | None":
+        """Fields of the running kubelet's own configuration; None where the profile lets nobody be asked."""
+        where = self._policy().configz
+        if not where[0]:
+            return None
+        answer = self._ask("configz", *where)
+        return answer if isinstance(answer, dict | Unread) else unexpected("configz", where[0], answer)
 
     def nvml(self, call: str, *arguments: str) -> "Answer | Unread":
         """An NVML answer, already JSON; see `hostagent.source.lanes.nvml`. An NVML error is an ``Unread`` whose detail starts
@@ -269,40 +242,21 @@ class Source:
         answer = self._ask("nvml", call, *arguments)
         started = self._ask("nvml", "init") if isinstance(answer, Unread) else None
         if isinstance(started, Unread):
-            if _is_unavailable(answer) and _is_unavailable(started) and self._nvml_optional():
+            if _is_unavailable(answer) and _is_unavailable(started) and self._policy().nvml_optional:
                 return Unread("not-supported", f"NVML is optional in this profile: {started.detail}", started.question)
             return started
         return answer
 
     def _object(self, method: str, keep: Keep | None = None) -> "dict[str, Any] | Unread":
         answer = self._ask(method, keep=keep)
-        return answer if isinstance(answer, dict | Unread) else _unexpected(method, "", answer)
+        return answer if isinstance(answer, dict | Unread) else unexpected(method, "", answer)
 
     def _objects(self, method: str, keep: Keep | None) -> "list[dict[str, Any]] | Unread":
         answer = self._ask(method, keep=keep)
         if isinstance(answer, list) and all(isinstance(row, dict) for row in answer):
             return answer
-        return answer if isinstance(answer, Unread) else _unexpected(method, "", answer)
+        return answer if isinstance(answer, Unread) else unexpected(method, "", answer)
 
 
 def _is_unavailable(answer: "Answer | Unread") -> bool:
     return isinstance(answer, Unread) and answer.why in ("absent", "denied")
-
-
-def _unexpected(method: str, argument: str, answer: Answer) -> Unread:
-    """A tape can hold anything: a wrong shape is an error, not a crash."""
-    return Unread("error", f"{method} {argument}: answer of type {type(answer).__name__}".replace("  ", " "))
-
-
-def _shaped(shape: Any, method: str, argument: str, answer: Answer) -> Any:
-    """`answer`, a mapping with just the fields of a NamedTuple and their types, as that NamedTuple."""
-    if isinstance(answer, shape):
-        return answer
-    wanted = shape.__annotations__
-    if not isinstance(answer, dict) or set(answer) != set(wanted):
-        return _unexpected(method, argument, answer)
-    for name, kind in wanted.items():
-        accepted = (int, float) if kind is float else kind
-        if not isinstance(answer[name], accepted) or isinstance(answer[name], bool) != (kind is bool):
-            return Unread("error", f"{method} {argument}: field {name} has type {type(answer[name]).__name__}")
-    return shape(**answer)

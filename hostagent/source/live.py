@@ -20,7 +20,7 @@ from hostagent.vocabulary import Kind
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0
 #: What an image has only once it runs.
-_RUNNING_ONLY = frozenset({"nvml", "podresources", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
+_RUNNING_ONLY = frozenset({"nvml", "podresources", "configz", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 #: These exist on every running host; if one is missing, the host is only partly mounted here.
 _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})
@@ -144,6 +144,13 @@ class LiveBackend:
         from hostagent.source.sockets import sockets
 
         return sockets(self._root)
+
+    def _configz(self, address: str, ca: str, token_file: str) -> Answer:
+        from hostagent.source.configz import ask
+
+        if self._root.simulated:
+            return Unread("error", "configz is not asked: this is no live host")
+        return ask(self._files, address, ca, token_file)
 
     def _kernel_log(self) -> Answer:
         from hostagent.source.kernellog import kernel_log

@@ -34,14 +34,16 @@ def main(proto, folder):
     pods = api.ListPodResourcesResponse(pod_resources=[api.PodResources(name="p", namespace="n", containers=[container])])
     answers = {"GetAllocatableResources": allocatable, "List": pods}
     methods = {
-        name: grpc.unary_unary_rpc_method_handler(lambda _request, _context, one=one: one.SerializeToString()) for name, one in answers.items()
+        name: grpc.unary_unary_rpc_method_handler(lambda _request, _context, one=one: one.SerializeToString())
+        for name, one in answers.items()
     }
     server = grpc.server(futures.ThreadPoolExecutor(2))
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("v1.PodResourcesLister", methods),))
     os.chdir(folder)
     server.add_insecure_port("unix:kubelet.sock")
     server.start()
-    print(os.getpid(), flush=True)
+    sys.stdout.write(f"{os.getpid()}\n")
+    sys.stdout.flush()
     threading.Event().wait()
 
 

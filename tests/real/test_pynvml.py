@@ -13,6 +13,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source import Source
 from hostagent.source.lanes import nvmllibrary
 from hostagent.source.lanes.nvml import DEVICE
+from hostagent.source.policy import Policy
 from tests import stub_nvml
 from tests.judged import live
 from tests.real.conftest import need_real
@@ -33,7 +34,7 @@ def tree(tmp_path):
 
 def gpus(tree, *, nvml_optional=False):
     with live(tree) as backend:
-        return collect(Source(backend, nvml_optional=lambda: nvml_optional), ("Gpu",))[0].of(Gpu)
+        return collect(Source(backend, policy=lambda: Policy(nvml_optional=nvml_optional)), ("Gpu",))[0].of(Gpu)
 
 
 def unread_fields(gpu):

@@ -120,7 +120,7 @@ def test_a_socket_in_a_directory_of_others_is_not_asked(tree):
 
 @pytest.mark.parametrize("data", [b"\x0a", b"\x0a\xff\x01a", b"\xff" * 11, b"\x0b", b"\x0a\x02\x0a\x05"])
 def test_messages_that_end_too_early_are_refused(data):
-    with pytest.raises(ValueError, match="a (field|number)"):
+    with pytest.raises(ValueError, match=r"a (field|number)"):
         parse_allocatable(data)
 
 
@@ -130,7 +130,9 @@ def test_no_message_makes_a_parser_crash():
     assert parse_allocatable(b"\x08\x01\x0a\x00") == [["", [], []]]
 
 
-@pytest.mark.parametrize("answer", [{}, {"devices": 3, "allocated": []}, {"devices": [["a", ["b"], ["x"]]], "allocated": []}, {"devices": [[]], "allocated": []}])
+@pytest.mark.parametrize(
+    "answer", [{}, {"devices": 3, "allocated": []}, {"devices": [["a", ["b"], ["x"]]], "allocated": []}, {"devices": [[]], "allocated": []}]
+)
 def test_an_answer_of_another_shape_is_an_error(answer):
     found = devices_of(answer)
     assert isinstance(found, Unread)

@@ -27,6 +27,7 @@ from hostagent.source.lane import CALL_S, LOCKING
 from hostagent.source.lanes import nvml as nvml_module
 from hostagent.source.lanes import nvmlgate as nvmlgate_module
 from hostagent.source.lanes.nvidia import NVIDIA
+from hostagent.source.policy import Policy
 from hostagent.source.worker import Worker
 from tests import stub_nvml
 from tests.children import children
@@ -350,7 +351,7 @@ def test_without_the_module_nvml_is_not_called(tree):
             (tree / path).write_text(text)
         with running(tree) as worker:
             assert worker.ask("nvml", "init") == Unread("absent", reason)
-            optional = Source(Asking(worker), nvml_optional=lambda: True)
+            optional = Source(Asking(worker), policy=lambda: Policy(nvml_optional=True))
             assert optional.nvml(*NAME[1:]) == Unread("not-supported", f"NVML is optional in this profile: {reason}")
     betray(tree)
     with running(tree) as worker:
@@ -418,13 +419,13 @@ def test_the_profile_is_asked_whether_nvml_is_optional_only_where_it_is_unavaila
     stub_nvml.install(tree, 1)
     asked = []
     with running(tree) as worker:
-        source = Source(Asking(worker), nvml_optional=lambda: not asked.append(1))
+        source = Source(Asking(worker), policy=lambda: Policy(nvml_optional=not asked.append(1)))
         assert source.nvml("init") is True
         assert source.nvml("device", "7", "name").why == "absent", "one device that is missing is a fault"
         assert asked == []
     (tree / "dev/nvidiactl").unlink()
     with running(tree) as worker:
-        source = Source(Asking(worker), nvml_optional=lambda: not asked.append(1))
+        source = Source(Asking(worker), policy=lambda: Policy(nvml_optional=not asked.append(1)))
         assert source.nvml("init") == Unread("not-supported", "NVML is optional in this profile: no /dev/nvidiactl")
         assert asked == [1]
 
@@ -433,7 +434,7 @@ def test_an_optional_nvml_that_hangs_is_still_a_fault(tree):
     persistence_daemon(tree)
     stub_nvml.install(tree, 1, {"Init *": "hang"})
     with running(tree) as worker:
-        assert Source(Asking(worker), nvml_optional=lambda: True).nvml("init").why == "timeout"
+        assert Source(Asking(worker), policy=lambda: Policy(nvml_optional=True)).nvml("init").why == "timeout"
 
 
 #: Answers EPERM to one system call from now on (seccomp(2)): its number, then the BPF program that compares it.

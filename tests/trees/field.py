@@ -57,6 +57,25 @@ _MICROK8S_CONFIG = "/var/snap/microk8s/8511/args/containerd.toml"
 _SNAP_UNIT = "[Unit]\nDescription=Service for snap application {0}\n\n[Service]\nExecStart=/usr/bin/snap run {0}\n\n[Install]\nWantedBy=multi-user.target\n"
 
 
+#: canonical/microk8s, microk8s-resources/default-args/kubelet.
+_MICROK8S_KUBELET = """--resolv-conf=/run/systemd/resolve/resolv.conf
+--kubeconfig=${SNAP_DATA}/credentials/kubelet.config
+--cert-dir=${SNAP_DATA}/certs
+--client-ca-file=${SNAP_DATA}/certs/ca.crt
+--anonymous-auth=false
+--root-dir=${SNAP_COMMON}/var/lib/kubelet
+--fail-swap-on=false
+--eviction-hard="memory.available<100Mi,nodefs.available<1Gi,imagefs.available<1Gi"
+--container-runtime-endpoint=${SNAP_COMMON}/run/containerd.sock
+--containerd=${SNAP_COMMON}/run/containerd.sock
+--node-labels="microk8s.io/cluster=true,node.kubernetes.io/microk8s-controlplane=microk8s-controlplane"
+--authentication-token-webhook=true
+--cluster-domain=cluster.local
+--cluster-dns=10.152.183.10
+--serialize-image-pulls=false
+"""
+
+
 def _snap_unit(tree: Tree, app: str) -> None:
     system.unit(tree, f"snap.{app}.service", _SNAP_UNIT.format(app), directory="/etc/systemd/system")
 
@@ -81,6 +100,10 @@ def microk8s_addon(root: Path) -> Tree:
     system.run(tree, Daemon(950, argv, "snap.microk8s.daemon-containerd.service", (socket,), 24))
     system.run(tree, Daemon(960, kubelite, "snap.microk8s.daemon-kubelite.service", started_s=30))
     tree.link("/var/lib/kubelet", "/var/snap/microk8s/common/var/lib/kubelet")
+    tree.write("/var/snap/microk8s/8511/args/kubelet", _MICROK8S_KUBELET)
+    tree.write(
+        "/snap/microk8s/8511/meta/snap.yaml", "name: microk8s\nversion: v1.33.5\nsummary: Kubernetes for workstations and appliances\n"
+    )
     _operators_toolkit(tree)
     return tree
 

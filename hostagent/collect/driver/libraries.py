@@ -13,7 +13,8 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import libraries
 from hostagent.source import Source
-from hostagent.source.base import MIB, Elf
+from hostagent.source.answers import Elf
+from hostagent.source.base import MIB
 from hostagent.source.keep import Keep
 
 SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")

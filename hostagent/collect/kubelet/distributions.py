@@ -86,6 +86,8 @@ def _listed(source: Source, directory: str) -> Iterator[str]:
 
 def _microk8s(source: Source, found: Found) -> Command:
     path = parse_flags(need(found.seen_flags(source))).get("--kubelet-args-file", "") or _MICROK8S
-    text = need(source.text(path, keep=ENVIRONMENT))
+    text = source.text(path, keep=ENVIRONMENT)
+    if isinstance(text, Unread):
+        raise UnreadError(Unread("error", text.detail, text.question) if text.why == "absent" else text)
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
     return Command((_SEEN, *expanded(parse_words(" ".join(lines)), _SNAP)), (path,))

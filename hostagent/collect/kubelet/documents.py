@@ -36,7 +36,7 @@ def parse_document(data: bytes) -> Document:
         except ValueError as error:
             raise again(error, f"couldn't get version/kind; json parse error: {error}") from error
         if isinstance(value, Members) and value and value[0][0] == _STRICT:
-            return Document(Members(value[1:]), (str(value[0][1]),))
+            return Document(Members(value[1:]), (bytes.fromhex(str(value[0][1])[1:]).decode("utf-8", "replace"),))
         return Document(value, tuple(f"duplicate field {quoted(path)}" for path in twice(value)))
     from hostagent.collect.kubelet.goyaml import parse_go_yaml
 
@@ -58,14 +58,14 @@ def decode_error(data: bytes) -> str:
 
 
 def document_bytes(document: Document) -> bytes:
-    r"""A document that `parse_document` reads as this one: JSON, with what a strict reading found wrong in YAML.
+    r"""A document that `parse_document` reads as this one: JSON, with what a strict reading found wrong in YAML, in hexadecimal.
 
-    >>> document_bytes(parse_document(b"a: 1\na: 2\n"))
-    b'{"\\u0000strict":"yaml: unmarshal errors:\\n  line 2: key \\"a\\" already set in map","a":2}'
+    >>> parse_document(document_bytes(parse_document(b"a: 1\na: 2\n"))).strict
+    ('yaml: unmarshal errors:\n  line 2: key "a" already set in map',)
     """
     value = document.value
     if document.strict and not twice(value):
-        value = Members([(_STRICT, ", ".join(document.strict)), *(value or ())])
+        value = Members([(_STRICT, f"x{', '.join(document.strict).encode().hex()}"), *(value or ())])
     return (as_json(value) if isinstance(value, Members) else json.dumps(value) if not isinstance(value, list) else as_json(value)).encode()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.kubelet.command import parse_flags, unit_environment
+from hostagent.collect.kubelet.configz import read_differences
 from hostagent.collect.kubelet.distributions import Command, command
 from hostagent.collect.kubelet.effective import effective
 from hostagent.collect.kubelet.files import Files, newest_mtime, places
@@ -20,7 +21,6 @@ from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.source import Source
 
 _NONE = Unread("absent", "no kubelet is in use")
-_NO_CONFIGZ = Unread("not-recorded", "the profile names no configz")
 
 
 def read_kubelet(source: Source, known: Callable[[type], Any]) -> Kubelet:
@@ -64,7 +64,7 @@ def _kubelet(source: Source, found: Found, packages: Any, known: Callable[[type]
         started_at=found.process.started_at if found.process is not None else Unread("absent", f"{found.name} does not run"),
         config_files=names,
         newest_config_mtime=then(names, lambda those: newest_mtime(source, found, (*those, *need(started).files))),
-        configz_differs=_NO_CONFIGZ,
+        configz_differs=read_differences(source, then(view, lambda one: one.config), runs=found.process is not None),
         given=then(where, lambda those: read_given(source, those.root, need(states), runs=found.process is not None)),
         **{name: then(view, lambda one, name=name: getattr(one, name)) for name in _JUDGED},  # type: ignore[misc]
     )

@@ -24,7 +24,7 @@ _SNAP = "/snap/microk8s/current/meta/snap.yaml"
 def read_version(source: Source, distribution: str, program: str, packages: Any) -> "str | Unread":
     """As ``1.34.2``. `program`: the first word of its command line; `packages`: those installed."""
     if distribution == "microk8s":
-        text = source.text(_SNAP, keep=Keep("settings", ("version",)))
+        text = source.text(_SNAP, keep=Keep("settings", ("version",)), absent="")
         return then(text, lambda one: parse_version(" ".join(re.findall(r"(?m)^version:[ \t]*[\"']?([^\s\"']{1,80})", one))))
     if not distribution and program in ("", "kubelet", _PACKAGED) and not isinstance(packages, Unread):
         mine = next((one for one in packages if one.name in _PACKAGES), None)

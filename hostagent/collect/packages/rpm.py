@@ -4,7 +4,7 @@ from hostagent.collect.packages.dpkg import Record, merged_usr
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
 from hostagent.source import Source
-from hostagent.source.base import Completed
+from hostagent.source.answers import Completed
 from hostagent.source.keep import Keep
 
 DIRECTORIES = ("/usr/lib/sysimage/rpm", "/var/lib/rpm")

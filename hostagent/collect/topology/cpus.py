@@ -78,7 +78,8 @@ def cores(source: Source, cpus: "tuple[int, ...] | Unread") -> tuple[str, ...]:
     online_here = set(running)
     for cpu in running:
         if cpu not in seen:
-            siblings = set(need(list_in(source, f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"))) & online_here - seen | {cpu}
+            listed = need(list_in(source, f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"))
+            siblings = {cpu, *(one for one in listed if one in online_here and one not in seen)}
             seen |= siblings
             found.append(format_cpulist(siblings))
     return tuple(found)

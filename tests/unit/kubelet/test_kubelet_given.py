@@ -27,8 +27,24 @@ def given(files, *, runs=False):
     [
         ({"policyName": "none", "defaultCPUSet": "4-6", "entries": {}, "checksum": 354655845}, "right"),
         ({"policyName": "none", "defaultCPUSet": "1-3", "checksum": 1694838852}, "right"),
-        ({"policyName": "none", "defaultCPUSet": "1-3", "entries": {"pod": {"container1": "4-6", "container2": "asd"}}, "checksum": 962272150}, "right"),
-        ({"policyName": "none", "defaultCPUSet": "1-3", "entries": {"containerID1": "4-6", "containerID2": "1-3"}, "checksum": 3680390589}, "right"),
+        (
+            {
+                "policyName": "none",
+                "defaultCPUSet": "1-3",
+                "entries": {"pod": {"container1": "4-6", "container2": "asd"}},
+                "checksum": 962272150,
+            },
+            "right",
+        ),
+        (
+            {
+                "policyName": "none",
+                "defaultCPUSet": "1-3",
+                "entries": {"containerID1": "4-6", "containerID2": "1-3"},
+                "checksum": 3680390589,
+            },
+            "right",
+        ),
         ({"policyName": "none", "defaultCPUSet": "4-6", "entries": {}, "checksum": 1337}, "wrong"),
         ({"policyName": "none", "defaultCPUSet": "4-6"}, "right"),
         ({"policyName": "none", "defaultCpuSet": "4-6", "podEntries": {"pod": {"cpuSet": "1"}}, "checksum": 1}, "unknown"),
@@ -55,7 +71,13 @@ def test_cpus_and_memory_that_containers_have():
     files = {
         CPU: json.dumps({"policyName": "static", "defaultCpuSet": "0,4-7", "entries": {"p": {"a": "1", "b": "2-3"}}}),
         MEMORY: "unread",
-        f"state_file {MEMORY}": {"error": "", "checksum": "right", "policy": "Static", "nodes": [{"id": 0, "assignments": 2, **{k: node[k] for k in ("cells",)}, "memory": {"memory": TABLE}}], "blocks": []},
+        f"state_file {MEMORY}": {
+            "error": "",
+            "checksum": "right",
+            "policy": "Static",
+            "nodes": [{"id": 0, "assignments": 2, **{k: node[k] for k in ("cells",)}, "memory": {"memory": TABLE}}],
+            "blocks": [],
+        },
     }
     found = given(files)
     assert (found.cpu_policy, found.cpus_shared, found.cpus_exclusive, found.memory_policy) == ("static", "0,4-7", "1-3", "Static")
@@ -64,10 +86,19 @@ def test_cpus_and_memory_that_containers_have():
 
 def test_without_the_files_nothing_is_given():
     found = given({})
-    assert (found.cpu_policy, found.cpus_shared, found.memory_policy, found.memory, found.devices, found.devices_from) == ("", "", "", (), (), "")
+    assert (found.cpu_policy, found.cpus_shared, found.memory_policy, found.memory, found.devices, found.devices_from) == (
+        "",
+        "",
+        "",
+        (),
+        (),
+        "",
+    )
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"policyName": 1}', '{"defaultCpuSet":"x","policyName":"none"}', "9" * 5000, '{"checksum":1}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"policyName": 1}', '{"defaultCpuSet":"x","policyName":"none"}', "9" * 5000, '{"checksum":1}', "[" * 100_000]
+)
 def test_a_state_file_that_says_nothing_is_unread(text):
     assert given({CPU: text}).cpus_shared.why == "error"
     assert isinstance(parse_memory_state(text.encode()), dict)
@@ -79,7 +110,15 @@ def test_files_that_cannot_be_read_are_unread():
     assert (found.cpu_policy.why, found.memory.why, found.devices.why) == ("denied", "denied", "denied")
 
 
-@pytest.mark.parametrize("answer", [{}, {"error": 0}, {"error": "", "checksum": "right", "policy": "none", "nodes": 3}, {"error": "", "checksum": "x", "policy": "", "nodes": [{}]}])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"error": 0},
+        {"error": "", "checksum": "right", "policy": "none", "nodes": 3},
+        {"error": "", "checksum": "x", "policy": "", "nodes": [{}]},
+    ],
+)
 def test_an_answer_of_another_shape_is_an_error(answer):
     assert read_state_file(host({f"state_file {CPU}": answer}), CPU).why == "error"
 
@@ -88,8 +127,27 @@ def test_a_file_larger_than_any_kubelets_is_refused():
     assert MAX_BYTES < 1024 * 1024
 
 
-V2 = {"Data": {"PodDeviceEntries": [{"PodUID": "u", "ContainerName": "c", "ResourceName": "nvidia.com/gpu", "DeviceIDs": {"-1": ["GPU-b"], "1": ["GPU-gone"]}, "AllocResp": "aHVudGVyMg=="}], "RegisteredDevices": {"nvidia.com/gpu": ["GPU-c", "GPU-b"]}}, "Checksum": 1}
-V1 = {"Data": {"PodDeviceEntries": [{"ResourceName": "nvidia.com/gpu", "DeviceIDs": ["GPU-b"]}], "RegisteredDevices": {"nvidia.com/gpu": ["GPU-b"]}}}
+V2 = {
+    "Data": {
+        "PodDeviceEntries": [
+            {
+                "PodUID": "u",
+                "ContainerName": "c",
+                "ResourceName": "nvidia.com/gpu",
+                "DeviceIDs": {"-1": ["GPU-b"], "1": ["GPU-gone"]},
+                "AllocResp": "aHVudGVyMg==",
+            }
+        ],
+        "RegisteredDevices": {"nvidia.com/gpu": ["GPU-c", "GPU-b"]},
+    },
+    "Checksum": 1,
+}
+V1 = {
+    "Data": {
+        "PodDeviceEntries": [{"ResourceName": "nvidia.com/gpu", "DeviceIDs": ["GPU-b"]}],
+        "RegisteredDevices": {"nvidia.com/gpu": ["GPU-b"]},
+    }
+}
 
 
 def test_the_checkpoint_tells_registered_and_given_devices():

@@ -34,7 +34,10 @@ def package(name, version):
     return Package(name, version, version.partition("-")[0], "amd64", "installed", False, "unknown")
 
 
-def read(files, processes=(), kind="live", installed=(package("kubelet", "1.34.2-1.1"),)):
+INSTALLED = (package("kubelet", "1.34.2-1.1"),)
+
+
+def read(files, processes=(), kind="live", installed=INSTALLED):
     source = host({"processes": [], **files}, kind)
     nodes = tuple(NumaNode(one, f"{one * 4}-{one * 4 + 3}", 2**36, (10, 20), ()) for one in (0, 1))
     facts = {
@@ -105,7 +108,12 @@ def test_a_command_line_that_was_cut_is_unread(argv):
 
 
 def test_drop_ins_are_merged_in_their_order_and_a_missing_file_is_said():
-    files = {"/c.yaml": HEAD + "maxPods: 1\n", "/d/10-a.conf": HEAD + "maxPods: 2\n", "/d/sub/x.conf": HEAD + "podsPerCore: 3\n", "/d/z.yaml": "{"}
+    files = {
+        "/c.yaml": HEAD + "maxPods: 1\n",
+        "/d/10-a.conf": HEAD + "maxPods: 2\n",
+        "/d/sub/x.conf": HEAD + "podsPerCore: 3\n",
+        "/d/z.yaml": "{",
+    }
     found = read(files, running("kubelet", "--config=/c.yaml", "--config-dir=/d"))
     assert found.config_files == ("/c.yaml", "/d/10-a.conf", "/d/sub/x.conf")
     assert (found.config.max_pods, found.config.pods_per_core) == (2, 3)
@@ -133,7 +141,11 @@ def test_a_distribution_passes_arguments_on():
         "/etc/rancher/k3s/config.yaml": "kubelet-arg:\n- max-pods=3\ntoken: x\n",
         "/etc/rancher/k3s/config.yaml.d/10.yaml": "kubelet-arg+: topology-manager-policy=restricted\n",
         "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00-k3s-defaults.conf": HEAD + "maxPods: 1\ncgroupDriver: systemd\n",
-        "run /usr/local/bin/k3s --version": {"exit_code": 0, "stdout": "k3s version v1.34.1+k3s1 (24fc436e)\ngo version go1.24.6\n", "stderr": ""},
+        "run /usr/local/bin/k3s --version": {
+            "exit_code": 0,
+            "stdout": "k3s version v1.34.1+k3s1 (24fc436e)\ngo version go1.24.6\n",
+            "stderr": "",
+        },
         "/usr/local/bin/k3s": "",
     }
     found = read(files, running("/usr/local/bin/k3s", "agent", name="k3s-agent", unit="k3s-agent"), installed=())
@@ -164,7 +176,11 @@ def test_a_program_that_cannot_be_run_leaves_the_version_open():
 
 
 def test_the_newest_of_all_its_files_counts():
-    files = {**enabled(UNIT), "/c.yaml": HEAD, "/usr/lib/systemd/system/kubelet.service.d/a.conf": "[Service]\nEnvironmentFile=/etc/default/kubelet\n"}
+    files = {
+        **enabled(UNIT),
+        "/c.yaml": HEAD,
+        "/usr/lib/systemd/system/kubelet.service.d/a.conf": "[Service]\nEnvironmentFile=/etc/default/kubelet\n",
+    }
     stat = {"kind": "file", "mode": 0o644, "uid": 0, "gid": 0, "size": 1, "major": 0, "minor": 0}
     files |= {"stat /c.yaml": {**stat, "mtime": 5.0}, "stat /etc/default/kubelet": {**stat, "mtime": 9.0}, "/etc/default/kubelet": ""}
     assert read(files, running("kubelet", "--config=/c.yaml")).newest_config_mtime == 9.0
@@ -175,7 +191,7 @@ def test_the_newest_of_all_its_files_counts():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('a "b c" \'d\'', ["a", "b c", "d"]),
+        ("a \"b c\" 'd'", ["a", "b c", "d"]),
         ('--x="" ""', ["--x=", ""]),
         (r"a\ b", ["a b"]),
         ('"not ended', ["not ended"]),

@@ -42,7 +42,7 @@ KUBELET = {"pid": 7, "name": "kubelet", "started_at": 1.0, "unit": "kubelet.serv
 PROFILE = b"kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
 
 
-def recorded(files, redact=False):
+def recorded(files, *, redact=False):
     return snapshot.record(InProcess(TreeBackend(files)), KEY, redact=redact)
 
 
@@ -65,7 +65,7 @@ def test_a_configuration_is_judged_as_before_on_its_tape(config, where):
     files = {"/c.yaml": config, "/d/a.conf": config, "processes": [{**KUBELET, "argv": ["/usr/bin/kubelet", where]}]}
     raw = told(TreeBackend(files))
     for redact in (False, True):
-        tape = recorded(files, redact)
+        tape = recorded(files, redact=redact)
         assert told(ReplayBackend(tape)) == raw
         assert "hunter2" not in json.dumps(tape.answers)
 

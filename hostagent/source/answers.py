@@ -1,0 +1,61 @@
+"""The shapes of answers: what a question of a file, a disk or a program answers."""
+
+from typing import Any, NamedTuple
+
+from hostagent.facts.unread import Unread
+
+
+class Stat(NamedTuple):
+    """stat(2) with links resolved. ``kind``: file, dir, char, block, fifo, socket."""
+
+    kind: str
+    mode: int  # permission bits
+    uid: int
+    gid: int
+    size: int  # bytes
+    mtime: float  # seconds since the epoch
+    major: int  # of a device
+    minor: int
+
+
+class Disk(NamedTuple):
+    """statvfs(3), for an unprivileged user."""
+
+    total_bytes: int
+    free_bytes: int
+    free_inodes: int
+    mount_id: int  # f_fsid: equal for two paths on one filesystem
+
+
+class Elf(NamedTuple):
+    """What a file is by its ELF header: ``machine`` is e_machine, 0 of what is no 64-bit ELF file."""
+
+    machine: int
+    whole: bool  # a shared library, and each segment that is loaded ends within the file
+
+
+class Completed(NamedTuple):
+    """A command that ended within its deadline."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def unexpected(method: str, argument: str, answer: Any) -> Unread:
+    """A tape can hold anything: a wrong shape is an error, not a crash."""
+    return Unread("error", f"{method} {argument}: answer of type {type(answer).__name__}".replace("  ", " "))
+
+
+def shaped(shape: Any, method: str, argument: str, answer: Any) -> Any:
+    """`answer`, a mapping with just the fields of a NamedTuple and their types, as that NamedTuple."""
+    if isinstance(answer, shape):
+        return answer
+    wanted = shape.__annotations__
+    if not isinstance(answer, dict) or set(answer) != set(wanted):
+        return unexpected(method, argument, answer)
+    for name, kind in wanted.items():
+        accepted = (int, float) if kind is float else kind
+        if not isinstance(answer[name], accepted) or isinstance(answer[name], bool) != (kind is bool):
+            return Unread("error", f"{method} {argument}: field {name} has type {type(answer[name]).__name__}")
+    return shape(**answer)
