@@ -97,8 +97,9 @@ TOPOLOGY_OPTIONS = (
     Option("prefer-closest-numa-nodes", 26, 28, 32),
     Option("max-allowable-numa-nodes", 31, 31, 35),
 )
-#: From this one on, state files have a form whose checksum is not known here.
-NEW_STATE_FILES = 36
+#: User ids that a pod has to itself, and the minor version from which the kubelet counts whether there are enough.
+IDS_PER_POD = 65536
+USER_IDS_SINCE = 30
 
 #: Fields that `hostagent.facts.kubelet.KubeletConfig` holds: its name, the name of KubeletConfiguration, how it is shown: s text, i a whole
 #: number, b true or false, d a duration, p pairs, l words, m reserved memory.

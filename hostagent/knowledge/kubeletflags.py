@@ -63,6 +63,3 @@ version b .; vmodule x .; volume-plugin-dir s volumePluginDir; volume-stats-agg-
 
 #: Flags of one letter.
 SHORT = {"h": "help", "v": "v"}
-
-#: Flags that stand for a value when none is given with them.
-WITHOUT_VALUE = {"b": "true"}

@@ -20,7 +20,21 @@ from hostagent.vocabulary import Kind
 
 #: Questions whose answers this program makes itself, of numbers, names of files and words of its own.
 _OWN = frozenset(
-    {"list", "stat", "readlink", "realpath", "statvfs", "elf", "adjtimex", "lock_holder", "host", "nvml", "state_file", "podresources", "configz"}
+    {
+        "list",
+        "stat",
+        "readlink",
+        "realpath",
+        "statvfs",
+        "elf",
+        "adjtimex",
+        "lock_holder",
+        "host",
+        "nvml",
+        "state_file",
+        "podresources",
+        "configz",
+    }
 )
 #: In memory, where numbers and empty texts take more than in a file.
 _MOST_BYTES = 2 * MAX_BYTES

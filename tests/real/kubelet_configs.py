@@ -114,7 +114,7 @@ CASES = {
     "unreadable-cpus": _file("reservedSystemCPUs: 0-1,x\n"),
     "quota-period-without-gate": _file("cpuCFSQuotaPeriod: 10ms\n"),
     "quota-period-with-gate": _file("cpuCFSQuotaPeriod: 10ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: true}\n"),
-    "reserved-memory-twice": _file("reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 0, limits: {memory: 0, cpu: 1}}]\n"),
+    "reserved-memory-twice": _file("reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 0, limits: {memory: 0, cpu: 1}}]\n", words=False),
     "bad-quantity-in-memory": _file("reservedMemory: [{numaNode: 0, limits: {memory: 1X}}]\n"),
     # gates
     "gates": _file("featureGates: {CPUManagerPolicyAlphaOptions: true, ContextualLogging: false, AllBeta: true}\n"),
@@ -123,7 +123,7 @@ CASES = {
     "locked-gate": _file("featureGates: {MemoryManager: false}\n"),
     "locked-gate-as-it-is": _file("featureGates: {MemoryManager: true}\n"),
     "gate-that-needs-another": _file("featureGates: {DRAConsumableCapacity: true, DRAAdminAccess: true}\n"),
-    "gate-whose-need-is-off": _file("featureGates: {GracefulNodeShutdown: false}\n"),
+    "gate-whose-need-is-off": _file("featureGates: {GracefulNodeShutdown: false}\n", words=False),
     "gates-of-flags-and-file": _file("featureGates: {ContextualLogging: false, NodeLogQuery: true}\n", "--feature-gates=ContextualLogging=true,CPUManagerPolicyAlphaOptions=true"),
     # policies, options, reservations
     "static-without-reservation": _file("cpuManagerPolicy: static\n"),
@@ -153,6 +153,8 @@ CASES = {
     "memory-on-a-node-that-is-gone": _file("memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 2, limits: {memory: 100Mi}}]\n"),
     "memory-huge-pages": _file("memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 100Mi, hugepages-2Mi: 2Mi}}]\n"),
     "unknown-memory-policy": _file("memoryManagerPolicy: static\n"),
+    "more-pods-than-users": _file("maxPods: 65536\n"),
+    "as-many-pods-as-users": _file("maxPods: 65535\n"),
     "canonical-quantities": _file("reservedMemory: [{numaNode: 0, limits: {memory: 1024Mi}}, {numaNode: 1, limits: {memory: 1e3, hugepages-1Gi: 1.5Gi}}]\n"),
     "topology-options": _file('topologyManagerPolicy: restricted\ntopologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true", max-allowable-numa-nodes: "16"}\n'),
     "too-low-a-limit-of-nodes": _file('topologyManagerPolicy: restricted\ntopologyManagerPolicyOptions: {max-allowable-numa-nodes: "4"}\n'),

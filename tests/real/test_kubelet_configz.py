@@ -16,11 +16,12 @@ from hostagent.collect.kubelet.flags import paths_of
 from hostagent.collect.kubelet.schema import decode, schema_of
 from hostagent.collect.kubelet.states import read_state_file
 from hostagent.facts.kubelet import KubeletConfig
+from hostagent.knowledge.kubeletversions import MEASURED
 from hostagent.testing import host
 from tests.real.kubelet_configs import CASES, HOME, INLINE, KIND, random_cases, told
 from tests.real.kubeletrun import Made, need_kubelet, run_kubelet
 
-MINOR = 35
+MINOR = MEASURED
 FIELDS = sorted(KubeletConfig.__dataclass_fields__)
 #: Of so many configurations at once the kubelets run; each is a second of one CPU.
 AT_ONCE = 2

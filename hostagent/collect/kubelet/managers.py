@@ -11,10 +11,12 @@ from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.kubelet import (
     CPU_OPTIONS,
     CPU_OPTIONS_APART,
+    IDS_PER_POD,
     MAX_NUMA_NODES,
     RESERVABLE,
     SIGNALS,
     TOPOLOGY_OPTIONS,
+    USER_IDS_SINCE,
     Option,
 )
 
@@ -52,6 +54,7 @@ def managed(config: Fields, gates: Gates, machine: Machine) -> Managed:
         _memory_manager(config, kube, system, memory_left, machine)
     _check_thresholds(config)
     _check_log_size(config.get("containerLogMaxSize") or "")
+    _check_users(config, gates)
     _fits(kube, system, memory_left, machine)
     return Managed(config, cpus if cpus.size() else None, strict)
 
@@ -165,6 +168,13 @@ def _check_log_size(text: str) -> None:
         raise ValueError(
             f"failed to initialize container log manager: failed to parse container log max size {quoted(text)}: {error}"
         ) from error
+
+
+def _check_users(config: Fields, gates: Gates) -> None:
+    """Each pod may have user ids of its own: there are no more than 32 bits of them."""
+    each, pods = (config.get("userNamespaces") or {}).get("idsPerPod") or IDS_PER_POD, config.get("maxPods") or 0
+    if gates.enabled("UserNamespacesSupport") and gates.minor >= USER_IDS_SINCE and pods > (2**32 - each) // each:
+        raise ValueError(f"create user namespace manager: kubelet user assigned IDs are not enough to support {pods} pods")
 
 
 def _topology_manager(config: Fields, gates: Gates, machine: Machine) -> None:
