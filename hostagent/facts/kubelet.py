@@ -89,6 +89,7 @@ class KubeletState:
     cpus_exclusive: str | Unread  # cpulist that containers have for themselves
     memory_policy: str | Unread  # by memory_manager_state: None, Static; "" without the file
     memory: tuple[MemoryBlock, ...] | Unread
+    dra_only: bool | Unread = False  # NVIDIA's DRA driver has registered, and no device plug-in of NVIDIA's: no GPU is a device
 
 
 @frozen

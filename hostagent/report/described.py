@@ -167,6 +167,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "facts.kubelet.given.cpus_shared": "CPUs that no container has for itself.",
     "facts.kubelet.given.cpus_exclusive": "CPUs that containers have for themselves.",
     "facts.kubelet.given.memory_policy": "The memory manager's policy by its state file, empty without the file.",
+    "facts.kubelet.given.dra_only": "Whether GPUs are given by NVIDIA's DRA driver alone, and none is a device of a plug-in.",
     "facts.kubelet.given.memory": "Memory that the memory manager gives away, by NUMA node.",
     "facts.kubelet.given.memory.numa_node": "The NUMA node.",
     "facts.kubelet.given.memory.resource": "memory, or huge pages of a size.",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from hostagent.snapshot.documents import DURATION
 
 #: A flag's own name, or what a variable is called.
-_FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,80}")
+_FLAG = re.compile(r"--[A-Za-z][\w.-]{0,80}|-[A-Za-z]")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w{0,80}=)(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{[A-Za-z_]\w{0,80}\}|[A-Za-z_]\w{0,80})")
 _PLAIN = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[A-Za-z]{1,2}|%)?|true|false")
@@ -24,6 +24,8 @@ def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
 
     >>> typed_words(["/usr/bin/kubelet", "--config=/a", "--token", "x", "--v=2", "--max-pods", "9"], ("--config", "--max-pods"))
     ['/usr/bin/kubelet', '--config=/a', '--token', '~', '--v=2', '--max-pods', '9']
+    >>> typed_words(["-psecret", "-v2", "-p=secret", "-config"], ())
+    ['-p~', '-v2', '-p=~', '-c~']
     """
     found, is_kept = list[str](), False
     for number, word in enumerate(words):
@@ -36,6 +38,8 @@ def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
             found.append(word if name in names else f"{name}={quote}{_type(value.strip(quote)) if quote else _type(value)}{quote}")
         elif is_flag or (number == 0 and word.startswith("/")):
             found.append(word)
+        elif word.startswith("-") and _FLAG.fullmatch(word[:2]):
+            found.append(word[:2] + _type(word[2:]))
         else:
             found.append(_type(word))
         is_kept = is_flag and not equals and name in names

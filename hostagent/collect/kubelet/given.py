@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from hostagent.collect.kubelet.keeps import CHECKPOINT
 from hostagent.collect.kubelet.states import StateFile, read_state_file
-from hostagent.collect.values import stops_at_unread
+from hostagent.collect.values import names_in, stops_at_unread
 from hostagent.facts.cpulist import format_cpulist, parse_cpulist
 from hostagent.facts.kubelet import Device, KubeletState, MemoryBlock
 from hostagent.facts.unread import Unread, need, then
+from hostagent.knowledge.runtimes import DRA_DRIVER
 from hostagent.source import Source
 
 T = TypeVar("T")
@@ -146,7 +147,18 @@ def read_given(source: Source, root: str, states: StateFiles, *, runs: bool) -> 
         cpus_exclusive=_of(cpu, "", lambda one: _cpulist(",".join(filter(None, one.assigned_cpus)))),
         memory_policy=_of(memory, "", lambda one: one.policy),
         memory=_of(memory, (), _blocks),
+        dra_only=_dra_only(source, root),
     )
+
+
+@stops_at_unread
+def _dra_only(source: Source, root: str) -> bool:
+    """By the sockets that plug-ins make."""
+    drivers = need(names_in(source, f"{root}/plugins/{DRA_DRIVER}"))
+    if not any(name.startswith("dra") and name.endswith(".sock") for name in drivers):
+        return False
+    plugins = need(names_in(source, f"{root}/device-plugins"))
+    return not any(name.startswith("nvidia") and name.endswith(".sock") for name in plugins)
 
 
 def _sound(state: "StateFile | Unread") -> "StateFile | Unread":

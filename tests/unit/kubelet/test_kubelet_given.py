@@ -84,6 +84,14 @@ def test_cpus_and_memory_that_containers_have():
     assert found.memory == (MemoryBlock(0, "memory", 1536, 1024, (0, 1)),)
 
 
+def test_gpus_may_be_given_by_dra_alone():
+    driver, plugin = f"{ROOT}/plugins/gpu.nvidia.com/dra.sock", f"{ROOT}/device-plugins/nvidia-gpu.sock"
+    assert given({driver: ""}).dra_only is True
+    assert given({driver: "", plugin: ""}).dra_only is False
+    assert given({plugin: ""}).dra_only is False
+    assert given({f"list {ROOT}/plugins/gpu.nvidia.com": Unread("denied", "no")}).dra_only.why == "denied"
+
+
 def test_without_the_files_nothing_is_given():
     found = given({})
     assert (found.cpu_policy, found.cpus_shared, found.memory_policy, found.memory, found.devices, found.devices_from) == (
