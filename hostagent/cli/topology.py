@@ -108,7 +108,7 @@ def mapped(reading: Reading, prepared: "Prepared", pods: "tuple[Pod, ...]", ends
     """One pass: read the host, judge it by the checks that are asked for, place the pods; those of the profile where there are none."""
     from hostagent import app
 
-    collected = reading.collect(nvml_optional=prepared.loaded.profile.nvml == "optional")
+    collected = reading.collect(app.policy_of(prepared))
     report = app.judge(collected, reading, prepared)
     shapes = () if pods else tuple(one.text for one in prepared.loaded.profile.pods.values())
     return document(collected.facts, report, pods, shapes, min(max(PLACING_S, ends - time.monotonic()), _MOST_S))

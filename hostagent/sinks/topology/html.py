@@ -77,8 +77,7 @@ def _gaps(document: Document) -> str:
 
 
 def _finding(one: Found) -> str:
-    whose = f"{digest.short_name(one.device)}: " if one.device else ""
-    head = f"<h3>{escaped(whose + digest.short(one.headline))}</h3>"
+    head = f"<h3>{escaped(parts.told(one))}</h3>"
     name = f'<p class="quiet"><code>{escaped(digest.short_name(one.id))}</code></p>'
     return f'<article class="{_RANKS[one.severity]}">\n{head}\n{name}</article>\n'
 

@@ -145,11 +145,7 @@ def _add_nodes(page: Page, document: Document) -> None:
 
 def _add_findings(page: Page, document: Document) -> None:
     for severity, title in _HEADINGS.items():
-        lines = dict.fromkeys(
-            f"{digest.short_name(one.id)}  {f'{digest.short_name(one.device)}: ' if one.device else ''}{digest.short(one.headline)}"
-            for one in document.findings
-            if one.severity == severity
-        )
+        lines = dict.fromkeys(f"{digest.short_name(one.id)}  {parts.told(one)}" for one in document.findings if one.severity == severity)
         if lines:
             page.heading(title)
         for line in [*lines][:_FINDINGS]:
