@@ -188,6 +188,7 @@ def case(rng, nodes=()):
             "align-by-socket",
             "strict-cpu-reservation",
             "distribute-cpus-across-cores",
+            "prefer-align-cpus-by-uncorecache",
         )
         cpu_options = {name: "true" for name in names if rng.random() < 0.2}
     cpus = [cpu for row in rows for core in row["cores"] for cpu in core["cpus"]]

@@ -80,6 +80,10 @@ def _devices(
     """The registered devices; without a word of the kubelet about GPUs every NVIDIA GPU on PCI stands for one that is free."""
     if isinstance(given, Unread):
         return (_on_pci(gpus), "pci") if given.why in ("absent", "not-running") else (given, "")
+    if isinstance(given.dra_only, Unread):
+        return given.dra_only, ""
+    if given.dra_only:  # containers get GPUs by claims, which no topology manager sees
+        return (given.devices, "") if isinstance(given.devices, Unread) else (tuple(sorted(given.devices, key=_order)), "podresources")
     if isinstance(given.devices, Unread):
         return (_on_pci(gpus), "pci") if given.devices.why in ("absent", "not-running") else (given.devices, "")
     registered = tuple(_with_nodes(device, gpus) for device in given.devices)

@@ -111,7 +111,12 @@ def _gpus(data: Mapping[str, Any]) -> tuple[Gpu, ...]:
 
 def _gpu(row: Mapping[str, Any]) -> Gpu:
     values: dict[str, Any] = dict.fromkeys(Gpu.__dataclass_fields__, _LACKING)
-    known = {"pci": _is_text(row["pci"]), "on_pci": True, "numa_node": _number(row.get("numa_node")), "uuid": _text(row.get("uuid"))}
+    known = {
+        "pci": _is_text(row["pci"]),
+        "on_pci": _yes(row.get("on_pci", True)),
+        "numa_node": _number(row.get("numa_node")),
+        "uuid": _text(row.get("uuid")),
+    }
     return Gpu(**{**values, **known, "vga": _yes(row.get("vga")), "bound_to": _text(row.get("bound_to"))})
 
 
@@ -174,6 +179,7 @@ def _state(data: Mapping[str, Any]) -> KubeletState:
         cpus_exclusive=_text(data.get("cpus_exclusive")),
         memory_policy=_text(data.get("memory_policy")),
         memory=_list(data.get("memory"), _block),
+        dra_only=_yes(data.get("dra_only", False)),
     )
 
 

@@ -59,6 +59,8 @@ STATES = {
     "podresources": KubeletState(tuple(dataclasses.replace(one, nodes=(int(place > 3),)) for place, one in enumerate(HELD)), "podresources", "static", "0-9,16-31", "10-15", "Static", BLOCKS),
     "checkpoint": KubeletState(HELD, "checkpoint", "", "", "", "", ()),
     "nothing": KubeletState((), "", "", "", "", "", ()),
+    "dra": KubeletState((), "", "", "", "", "", (), True),
+    "dra unread": KubeletState((), "", "", "", "", "", (), Unread("denied", "open")),
     "unread": Unread("denied", "open"),
     "absent": Unread("absent", "no file"),
 }  # fmt: skip
@@ -113,11 +115,13 @@ def test_the_topology_commands_own_json_is_read_too():
 def test_devices_by_the_kubelet_then_by_the_checkpoint_then_by_pci():
     by = {name: node_of(TOPOLOGY, GPUS, kubelet(state)) for name, state in STATES.items()}
     assert {name: node.devices_from for name, node in by.items()} == {
-        "podresources": "podresources", "checkpoint": "checkpoint", "nothing": "pci", "unread": "", "absent": "pci",
+        "podresources": "podresources", "checkpoint": "checkpoint", "nothing": "pci", "dra": "podresources", "dra unread": "", "unread": "", "absent": "pci",
     }  # fmt: skip
     assert [one.nodes for one in by["checkpoint"].devices] == [(0,)] * 4 + [(1,)] * 4
     assert [one.id for one in by["nothing"].devices] == [f"0000:0{bus}:00.0" for bus in range(1, 9)]
     assert isinstance(by["unread"].devices, Unread)
+    assert isinstance(by["dra unread"].devices, Unread)
+    assert by["dra"].devices == ()
     assert sum(one.allocated for one in emptied(by["podresources"]).devices) == 0
 
 
