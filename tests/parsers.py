@@ -41,6 +41,8 @@ PIECES = [
     "Status: install ok half-configured\n", "[plugins]\n", "version = 2\n", 'imports = ["/etc/*.toml"]\n', "[Unit]\n", "After=multi-user.target\n",
     "extra/nvidia.ko.zst: kernel/x.ko", "NVRM: Xid (PCI:0000:1b:00): 79, pid=1", "blacklist nouveau\n", "Pin: version 580*\n", "Pin-Priority: 1001\n",
     "deb [signed-by=/x] ://user:pw@h/ubuntu noble main\n", "cdiVersion: 0.5.0\n", "kind: nvidia.com/gpu\n", '{"a": [1, {"b": null}]}', "\0", "\x1b[31m",
+    '{"policyName":"static","defaultCpuSet":"0-3","entries":{"p":{"c":"1"}},"checksum":1}', 'KUBELET_EXTRA_ARGS="--config=/a ${B}"\n', "\x0a\x04\x0a\x02\x0a\x00",
+    '{"Data":{"PodDeviceEntries":[{"ResourceName":"a","DeviceIDs":{"0":["b"]}}],"RegisteredDevices":{"a":["b"]}}}', '{"kubeletconfig":{"maxPods":1}}',
     "=", ":", "\n", "\n\n", '"', "'", "[[", "]]", "{", "}", ",", " " * 50, "9" * 400, "-1", "\ufffd", "0x", "..", "/", "~", "name=",
 ]  # fmt: skip
 
@@ -62,6 +64,7 @@ UNITS = [
     '{"MESSAGE":"a","SYSLOG_FACILITY":"0","__MONOTONIC_TIMESTAMP":"1"}\n', "extra/nvidia.ko.zst: ", "a/nvidia.ko:\n", "options nvidia a=b\n", "options nvidia ", "saved_entry=a\n", "linux vmlinuz-1\n", "195 nvidia\n",
     # units, logs, settings
     "[Unit]\n", "After=a\n", "After=a \\\n", "a=\\\n", "DefaultLimitMEMLOCK=1\n", "Max locked memory 1 ", "/dev/sda1 / ext4 rw 0 0\n", "a 1 2 00010000 3 4 5 /run/a\n", "error: a\n", "*** ", "make.log for a for kernel b ",
+    "--a=b ", "$A ", "${A}", '--a="', "\x0a\x02", "\x08\x80", '{"entries":{"p":', '"checksum":1,', "kubelet-arg+: a\n",
     "Fabric Manager version 1\n", "[ERROR] a\n", "btime 1\n", "SELINUX=enforcing\n", "version ", "libnvidia-container.so.1.", "10.0.0.1\n", "Result=a\n",
     # topology
     "0-3,", "0-65535,", "f,", "ffffffff,", "10 ", "MemTotal: ", "Node 0 MemTotal: 1 kB\n", "/0000:16:01.0", "/pci0000:16",
