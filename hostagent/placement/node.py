@@ -6,7 +6,7 @@ from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Device, Kubelet, KubeletConfig, KubeletState
 from hostagent.facts.topology import Nic, NumaNode, Topology
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need
 
 GPU_RESOURCE = "nvidia.com/gpu"
 CpuSets = tuple[tuple[int, ...], ...]
@@ -37,15 +37,21 @@ class Node(NamedTuple):
     nics: tuple[tuple[str, int], ...] = ()  # address and NUMA node of each NIC, for the numbers alone
 
 
-def node_of(topology: Topology, gpus: tuple[Gpu, ...], kubelet: Kubelet, nics: tuple[Nic, ...] = ()) -> Node:
-    """Raises ``UnreadError`` where the NUMA nodes, their CPUs or the kubelet's state are not known. `nics` are for `capacity` alone."""
+def node_of(topology: Topology, gpus: tuple[Gpu, ...], kubelet: Kubelet | Unread, nics: tuple[Nic, ...] = ()) -> Node:
+    """Raises ``UnreadError`` where the NUMA nodes, their CPUs or the kubelet's state are not known. `nics` are for `capacity` alone.
+
+    A host without a kubelet is a node too: in state absent, with the GPUs that are on PCI.
+    """
     numa = tuple(_numa(node) for node in sorted(need(topology.numa_nodes), key=lambda node: node.id))
-    state = need(kubelet.state)
-    devices, source = _devices(gpus, kubelet.given)
     packages = topology.packages if isinstance(topology.packages, Unread) else tuple(_cpus(one.cpus) for one in topology.packages)
     cores = topology.cores if isinstance(topology.cores, Unread) else tuple(_cpus(one) for one in topology.cores)
+    if isinstance(kubelet, Unread):
+        if kubelet.why not in NOT_THERE:
+            raise UnreadError(kubelet)
+        return Node("absent", "", kubelet, numa, packages, cores, _on_pci(gpus), "pci", kubelet, _lie(nics))
+    devices, source = _devices(gpus, kubelet.given)
     error = kubelet.error if isinstance(kubelet.error, str) else ""
-    return Node(state, error, kubelet.config, numa, packages, cores, devices, source, kubelet.given, _lie(nics))
+    return Node(need(kubelet.state), error, kubelet.config, numa, packages, cores, devices, source, kubelet.given, _lie(nics))
 
 
 def _lie(nics: tuple[Nic, ...]) -> tuple[tuple[str, int], ...]:

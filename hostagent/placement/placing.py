@@ -1,8 +1,7 @@
 """`place`: what becomes of pods that arrive one after the other."""
 
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.placement.answers import Placed
-from hostagent.placement.fixes import fix_of
+from hostagent.placement.answers import Fix, Placed
 from hostagent.placement.masks import TooManyError, bits
 from hostagent.placement.merge import PanicError
 from hostagent.placement.messages import asked_of, of_admission, of_rejection
@@ -36,7 +35,7 @@ def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Pla
     for pod in pods:
         answer = _place(node, model, pod)
         if fixes and answer.reason:
-            answer = answer._replace(fix=fix_of(node, chosen, tuple(before), resolved(node, pod)))
+            answer = answer._replace(fix=_fix(node, chosen, tuple(before), pod))
         if answer.admitted is True:
             before.append(resolved(node, pod))
         placed.append(answer)
@@ -58,12 +57,18 @@ def _not_starting(node: Node, chosen: Settings, pod: Pod, error: str, *, fixes: 
     fix = None
     known = refusal(chosen, node)
     if fixes and known and known in error:
-        try:
-            fix = fix_of(node, chosen, (), resolved(node, pod))
-        except (UnplacedError, UnreadError):
-            fix = None
+        fix = _fix(node, chosen, (), pod)
     message = _sentence(f"the kubelet does not start: {error}")
     return _answer(node, pod, admitted=False, reason=NOT_STARTING, message=message, fix=fix)
+
+
+def _fix(node: Node, chosen: Settings, before: tuple[Pod, ...], pod: Pod) -> Fix | None:
+    from hostagent.placement.fixes import fix_of  # only a rejected pod pays for it
+
+    try:
+        return fix_of(node, chosen, before, resolved(node, pod))
+    except (UnplacedError, UnreadError):
+        return None
 
 
 def _place(node: Node, model: Model, pod: Pod) -> Placed:

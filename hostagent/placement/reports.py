@@ -24,7 +24,9 @@ def node_of_report(data: Mapping[str, Any]) -> Node:
     topology = facts.get("topology", data)
     kubelet = facts.get("kubelet", data.get("kubelet"))
     try:
-        return node_of(_topology(_mapping(topology)), _gpus(topology), _kubelet(_mapping(kubelet)), _nics(topology))
+        return node_of(
+            _topology(_mapping(topology)), _gpus(topology), _maybe(kubelet, lambda told: _kubelet(_mapping(told))), _nics(topology)
+        )
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise UnreadError(Unread("error", f"the report's topology or kubelet has another shape: {error}"[:200])) from error
 

@@ -125,6 +125,17 @@ def test_devices_by_the_kubelet_then_by_the_checkpoint_then_by_pci():
     assert sum(one.allocated for one in emptied(by["podresources"]).devices) == 0
 
 
+def test_a_host_without_a_kubelet_has_numbers_and_no_answer():
+    node = node_of(TOPOLOGY, GPUS, Unread("absent", "no kubelet is in use"), NICS)
+    data = report(TOPOLOGY, GPUS, kubelet(STATES["nothing"]), NICS)
+    data["facts"]["kubelet"] = {"unread": "absent", "detail": "no kubelet is in use"}
+    assert repr(node_of_report(data)) == repr(node)
+    assert capacity(node)["gpus_per_numa"] == {0: 4, 1: 4}
+    assert isinstance(place(node, (parse_shape("gpus=1"),))[0].admitted, Unread)
+    with pytest.raises(UnreadError):
+        node_of(TOPOLOGY, GPUS, Unread("denied", "open"), NICS)
+
+
 @pytest.mark.parametrize("field", ["on_pci", "bound_to", "vga"])
 def test_a_gpu_of_which_it_is_not_known_whether_it_counts(field):
     gpus = (dataclasses.replace(GPUS[0], **{field: Unread("denied", "open")}), *GPUS[1:])
