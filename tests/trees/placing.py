@@ -17,7 +17,7 @@ topologyManagerScope: pod
 cpuManagerPolicy: static
 cpuManagerPolicyOptions:
   full-pcpus-only: "true"
-reservedSystemCPUs: 0-1,128-129
+reservedSystemCPUs: 0,64,128,192
 memoryManagerPolicy: Static
 reservedMemory:
 - numaNode: 0

@@ -24,7 +24,7 @@ def fields(tree: ast.Module) -> Iterator[str]:
 
 
 def words(tree: ast.Module, *, by_name: bool) -> set[str]:
-    """Attributes that are looked at; with `by_name` texts too, for what hands names to ``getattr``. A constructor's keyword is neither."""
+    """Attributes that are looked at; with `by_name` texts too, its own and its tables', for what hands names to ``getattr``. A constructor's keyword is neither."""
     found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return found | texts if by_name else found
@@ -38,8 +38,9 @@ def unused(modules: dict[str, ast.Module]) -> set[str]:
             continue  # knows no facts
         imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
         by_name = not name.startswith(("hostagent.collect", "hostagent.facts", "hostagent_checks"))
+        tables = [modules[one] for one in imported if by_name and one.startswith("hostagent.knowledge.") and one in modules]
         for module in imported | {name}:
-            seen.setdefault(module, set()).update(words(tree, by_name=by_name))
+            seen.setdefault(module, set()).update(words(tree, by_name=by_name), *(words(one, by_name=True) for one in tables))
     facts = {name: tree for name, tree in modules.items() if name.startswith("hostagent.facts.")}
     return {field for name, tree in facts.items() for field in fields(tree) if field.partition(".")[2] not in seen[name]}
 
