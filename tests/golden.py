@@ -38,7 +38,7 @@ _WIDTHS = (80, 120)
 MAPPED: dict[str, tuple[str, ...]] = {
     "hgx-h100-ubuntu2404": ("gpus=8,cpus=96,memory=1Ti", "gpus=1"),
     "kubeadm-single-numa-node": ("gpus=4,cpus=40,memory=200Gi", "gpus=1"),
-    "eks-by-flags": ("gpus=4,cpus=16", "gpus=5"),
+    "eks-by-flags": ("gpus=4,cpus=16", "gpus=4,cpus=60,memory=10Gi"),
     "gke-cos": ("gpus=2",),
     "gb200-nvl": ("gpus=4",),
     "epyc-nps4": (),

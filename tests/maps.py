@@ -30,6 +30,7 @@ def between(gpus, nics, near):
 
 def document(hostname, nodes, packages, gpus, nics, distances, **more):  # noqa: PLR0917
     nodes = [{"hugepages": [], **one} for one in nodes]
+    gpus = [{"uuid": "", "bound_to": "nvidia", "vga": False, "on_pci": True, **one} for one in gpus]
     per_node = {str(one["id"]): sum(gpu["numa_node"] == one["id"] for gpu in gpus) for one in nodes}
     most = max(per_node.values(), default=0)
     numbers = {"max_gpus_single_numa_total": most, "max_gpus_single_numa_free": most, "max_gpus_restricted_free": len(gpus)}
@@ -111,7 +112,7 @@ def many():
 
 
 def unread():
-    parts = {name: UNREAD for name in ("numa_nodes", "packages", "gpus", "nics", "distances", "rails", "capacity")}
+    parts = dict.fromkeys(("numa_nodes", "packages", "gpus", "nics", "distances", "rails", "capacity"), UNREAD)
     return replace(hgx(), **parts)
 
 

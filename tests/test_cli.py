@@ -39,7 +39,7 @@ def test_a_host_without_gpus_is_not_ready_and_says_so():
 def test_the_commands_and_their_help_are_there():
     shown = run("-h")
     assert shown.returncode == 0
-    for command in ("check", "status", "snapshot", "checks", "profile", "schema"):
+    for command in ("check", "status", "topology", "snapshot", "checks", "profile", "schema"):
         assert f"\n  {command} " in shown.stdout
         assert run(command, "-h").returncode == 0
 

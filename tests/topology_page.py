@@ -76,6 +76,8 @@ taken, is asked in this order:
 2. the device plug-ins' checkpoint, a file of the kubelet;
 3. neither: every NVIDIA GPU on PCI is taken as registered and free, but those on vfio-pci and display cards.
 
+What is printed as NOT KNOWN names the answer that is missing; a snapshot from before this command was there lacks several.
+
 CPUs and memory that pods have for themselves come from the kubelet's two state files. Which of several free devices a pod gets is the kubelet's
 choice; the model takes the lowest first.
 

@@ -107,45 +107,35 @@ def processes(arguments: list[str]) -> tuple[int, int]:
     return int(programs), int(forks)
 
 
-#: A pod for which the kubelet's own search among 34 NUMA nodes does not end.
-POD = "gpus=8,cpus=96,memory=512Gi"
+#: A pod that is rejected: the kubelet's own search among 34 NUMA nodes does not end, ours looks for what would admit it, too.
+POD = "gpus=8,cpus=16,memory=51Gi"
 
 
-def many_nodes(directory: str) -> Path | None:
-    """A recorded host whose GPUs' memory makes 32 NUMA nodes beside those of its two sockets, with every policy of its kubelet strict."""
-    if os.geteuid() != 0:
-        return None
+STRICT = (
+    "topologyManagerPolicy: restricted",
+    'topologyManagerPolicyOptions: {max-allowable-numa-nodes: "34", prefer-closest-numa-nodes: "true"}',
+    "cpuManagerPolicy: static",
+    'kubeReserved: {cpu: "2"}',
+)
+
+
+def many_nodes(directory: str) -> Path:
+    """A recorded host whose GPUs' memory makes 32 NUMA nodes more than its two sockets, and whose kubelet is strict."""
     from hostagent import snapshot
     from hostagent.reading import InProcess
     from hostagent.source import tape
-    from tests.trees import topology
-    from tests.trees.hosts import hgx_h100
-    from tests.trees.record import KEY
+    from tests.trees import kubelethost, topology
     from tests.trees.staged import stage
 
-    tree = hgx_h100(Path(directory) / "many")
-    sockets = tree.nodes
-    topology.install(tree, (*sockets, *(topology.Node(at, "", -1, 0) for at in range(2, 34))), smt=True, governor="performance")
-    tree.write("/var/lib/kubelet/config.yaml", STRICT)
+    more = tuple(topology.Node(at, "", -1, 0) for at in range(2, 34))
+    tree = kubelethost.build(Path(directory) / "many", *STRICT, numa=(*kubelethost.nodes(2, cpus=256, memory_gib=2048), *more))
     recorded = Path(directory) / "many.json"
-    with stage(tree, "host-root") as backend:
-        recorded.write_text(tape.dumps(snapshot.record(InProcess(backend), KEY)), encoding="utf-8")
+    with stage(tree) as backend:
+        recorded.write_text(tape.dumps(snapshot.record(InProcess(backend), b"k" * 32)), encoding="utf-8")
     return recorded
 
 
-STRICT = """\
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-cgroupDriver: systemd
-containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
-topologyManagerPolicy: restricted
-topologyManagerPolicyOptions: {max-allowable-numa-nodes: "34", prefer-closest-numa-nodes: "true"}
-cpuManagerPolicy: static
-kubeReserved: {cpu: "2"}
-"""
-
-
-def commands(tree: Path | None, many: Path | None) -> dict[str, list[str]]:
+def commands(tree: Path | None, many: Path) -> dict[str, list[str]]:
     """What is measured, by the name in the table."""
     python = sys.executable
     measured = {
@@ -156,9 +146,8 @@ def commands(tree: Path | None, many: Path | None) -> dict[str, list[str]]:
         "hostagent check, replayed 8-GPU host": [HOSTAGENT, "check", "--profile", "default", "--from", str(HOST)],
     }
     measured["the same, --skip topology,kubelet"] = [*measured["hostagent check, replayed 8-GPU host"], "--skip", "topology,kubelet"]
-    if many:
-        measured["hostagent topology, 34 NUMA nodes"] = [HOSTAGENT, "topology", "--profile", "any", "--from", str(many)]
-        measured["the same, --pod"] = [*measured["hostagent topology, 34 NUMA nodes"], "--pod", POD]
+    measured["hostagent topology, 34 NUMA nodes"] = [HOSTAGENT, "topology", "--profile", "any", "--from", str(many)]
+    measured["the same, --pod"] = [*measured["hostagent topology, 34 NUMA nodes"], "--pod", POD]
     if tree:
         measured["hostagent check, stub-NVML 8-GPU host"] = [HOSTAGENT, "check", "--profile", "default", "--host-root", str(tree)]
     return measured

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from reports import ATTRIBUTES, GPUS, HOSTILE, SAMPLE, TAGS, Tags, judgement, report, reports
 
 from hostagent.deliver.file import deliver
+from hostagent.facts.hostfacts import HostFacts
 from hostagent.report import Cause
 from hostagent.report.exitcode import Asked
+from hostagent.report.facts import report_facts
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS, render
 from hostagent.sinks.digest import gaps
@@ -46,8 +48,7 @@ def test_no_text_of_a_host_reaches_a_terminal_unescaped(whole, form, width, verb
 @given(reports)
 @settings(deadline=None)
 def test_the_json_validates_against_the_published_schema(whole):
-    facts = {"gpus": [], "driver": {"unread": "denied", "detail": ""}, "toolkit": {"unread": "absent", "detail": ""}, "runtimes": []}
-    facts["platform"] = {"unread": "denied", "detail": ""}
+    facts = report_facts(HostFacts({}))
     document = json.loads(render(report(*whole.findings, facts=facts), "json"))
     VALIDATE.validate(document)
     assert [one["id"] for one in document["findings"]] == [one.id for one in whole.findings]

@@ -56,7 +56,7 @@ def _answer(one: Placeable) -> str:
     if one.admitted is False and not steps:
         told = f"<p>{escaped(parts.NO_FIX)}</p>\n"
     badge = f'<strong class="badge {_COLOURS[word]}"><span>{word}</span></strong>'
-    head = f"<h3>{badge} {escaped(digest.short(one.shape))}</h3>"
+    head = f"<h3>{badge} {escaped(parts.pod_name(one))}</h3>"
     return f'<article class="{_COLOURS[word]}">\n{head}\n<p>{escaped(text)}</p>\n{told}</article>\n'
 
 
@@ -77,8 +77,7 @@ def _gaps(document: Document) -> str:
 
 
 def _finding(one: Found) -> str:
-    whose = f"{digest.short_name(one.device)}: " if one.device else ""
-    head = f"<h3>{escaped(whose + digest.short(one.headline))}</h3>"
+    head = f"<h3>{escaped(parts.told(one))}</h3>"
     name = f'<p class="quiet"><code>{escaped(digest.short_name(one.id))}</code></p>'
     return f'<article class="{_RANKS[one.severity]}">\n{head}\n{name}</article>\n'
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.distances import CLASSES, class_of
 from hostagent.sinks.digest import count, sentence, short
-from hostagent.topology.document import Document, Placeable
+from hostagent.topology.document import Document, Found, Placeable
 
 UNREAD = "?"
 NO_FIX = "No change of the kubelet's policies or of the pod's own CPUs is known that admits it."
@@ -195,6 +195,17 @@ def capacity_line(document: Document) -> str:
     parts += [f"{free} free"] if isinstance(free, int) else []
     parts += [f"the restricted policy admits a pod of up to {count(restricted, 'GPU')}"] if isinstance(restricted, int) else []
     return ", ".join(parts)
+
+
+def told(one: Found) -> str:
+    """The headline of a finding, with its device where that does not name it."""
+    headline, device = short(one.headline), short(one.device, 100)
+    return headline if not device or device in headline else f"{device}: {headline}"
+
+
+def pod_name(one: Placeable) -> str:
+    """What was asked about."""
+    return f"{short(one.shape)}{' (all GPUs)' if 'gpus=0' in one.shape.split(',') else ''}"
 
 
 def answer(one: Placeable) -> tuple[str, str]:

@@ -145,11 +145,7 @@ def _add_nodes(page: Page, document: Document) -> None:
 
 def _add_findings(page: Page, document: Document) -> None:
     for severity, title in _HEADINGS.items():
-        lines = dict.fromkeys(
-            f"{digest.short_name(one.id)}  {f'{digest.short_name(one.device)}: ' if one.device else ''}{digest.short(one.headline)}"
-            for one in document.findings
-            if one.severity == severity
-        )
+        lines = dict.fromkeys(f"{digest.short_name(one.id)}  {parts.told(one)}" for one in document.findings if one.severity == severity)
         if lines:
             page.heading(title)
         for line in [*lines][:_FINDINGS]:
@@ -160,7 +156,7 @@ def _add_findings(page: Page, document: Document) -> None:
 
 def _add_answer(page: Page, one: Placeable) -> None:
     word, text = parts.answer(one)
-    page.add(f"{word}  {digest.short(one.shape)}: {text}", then="  ", style=_STYLES[word])
+    page.add(f"{word}  {parts.pod_name(one)}: {text}", then="  ", style=_STYLES[word])
     if one.admitted is False and not one.fix.steps:
         page.add(parts.NO_FIX, "  ")
     for number, step in enumerate(one.fix.steps, 1):
