@@ -9,6 +9,12 @@ import hostagent.collect
 import hostagent.source
 from hostagent import yamlfile
 from hostagent.facts import cpulist
+from hostagent.placement import parse_shape, pod_of
+
+
+def parse_manifest(data: bytes):
+    """A pod out of a file, as ``--pod FILE`` reads it."""
+    return pod_of(yamlfile.parse_foreign_yaml(data), "p")
 
 
 def _parsers():
@@ -21,6 +27,8 @@ def _parsers():
                     yield f"{entry.name.removeprefix(package.__name__)[1:]}.{name}", function
     yield "facts.cpulist.parse_cpulist", cpulist.parse_cpulist
     yield "facts.cpulist.parse_cpumap", cpulist.parse_cpumap
+    yield "placement.parse_shape", parse_shape
+    yield "placement.parse_manifest", parse_manifest
     yield "yamlfile.parse_yaml", yamlfile.parse_yaml
     yield "yamlfile.parse_foreign_yaml", yamlfile.parse_foreign_yaml
 

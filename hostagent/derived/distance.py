@@ -55,11 +55,17 @@ def classes(topology: "Topology | Unread", gpus: tuple[Gpu, ...], nics: tuple[Ni
     host = _Host(_cpu_nodes(topology), platform if isinstance(platform, Unread) else platform.virtual)
     places = topology if isinstance(topology, Unread) else topology.places
     by_address = places if isinstance(places, Unread) else {one.pci: one for one in places}
+    links = {gpu.pci: _links(gpu) for gpu in gpus}
     ours = [(gpu, _Device(gpu.pci, _place(by_address, gpu.pci), gpu.numa_node, _is_at_cpu(gpu))) for gpu in gpus]
     theirs = [_Device(nic.pci, _place(by_address, nic.pci), nic.numa_node, at_cpu=False) for nic in cards(nics)]
+
+    def between(gpu: Gpu, device: _Device, other: Gpu, its: _Device) -> "str | Unread":
+        linked = _linked(gpu, other, gpus, links)
+        return _known(device, its, host) if linked is None else linked
+
     return Distances(
         {gpu.pci: {nic.pci: _known(device, nic, host) for nic in theirs} for gpu, device in ours},
-        {gpu.pci: {other.pci: _between(gpu, other, gpus, (device, its), host) for other, its in ours} for gpu, device in ours},
+        {gpu.pci: {other.pci: between(gpu, device, other, its) for other, its in ours} for gpu, device in ours},
     )
 
 
@@ -155,15 +161,13 @@ def _same_node(one: _Device, other: _Device, host: _Host) -> bool:
     return True
 
 
-def _between(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...], devices: tuple[_Device, _Device], host: _Host) -> "str | Unread":
-    """By NVLink where NVML says that there are links that are up, else by PCI."""
-    if gpu.pci == other.pci:
-        return "LOC"
-    links = min(_links(gpu), _links(other))
-    if not links:
-        return _known(*devices, host)
-    if _share_switches(gpu, other, gpus) or _are_a_pair(gpu, other, gpus):
-        return f"NV{links}"
+def _linked(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...], links: Mapping[str, int]) -> "str | Unread | None":
+    """By NVLink where NVML says that there are links that are up; None where PCI is all that joins them."""
+    common = min(links[gpu.pci], links[other.pci])
+    if not common or gpu.pci == other.pci:
+        return None
+    if _share_switches(gpu, other, gpus) or _are_a_pair(gpu, other, gpus, links):
+        return f"NV{common}"
     return Unread("not-supported", "NVML does not say to which GPUs these NVLinks lead")
 
 
@@ -187,7 +191,7 @@ def _share_switches(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...]) -> bool:
     return False
 
 
-def _are_a_pair(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...]) -> bool:
+def _are_a_pair(gpu: Gpu, other: Gpu, gpus: tuple[Gpu, ...], links: Mapping[str, int]) -> bool:
     """The only two GPUs that have links, as many each: a bridge joins them."""
     linked = [one.pci for one in gpus if isinstance(one.nvlinks, Unread) or one.nvlinks]
-    return set(linked) == {gpu.pci, other.pci} and _links(gpu) == _links(other)
+    return set(linked) == {gpu.pci, other.pci} and links[gpu.pci] == links[other.pci]

@@ -33,7 +33,13 @@ def parse_cpulist(text: str) -> tuple[int, ...]:
 
 
 def _bits(mask: int) -> tuple[int, ...]:
-    return tuple(index for index, bit in enumerate(reversed(f"{mask:b}")) if bit == "1")
+    digits = f"{mask:b}"[::-1]
+    found: list[int] = []
+    at = digits.find("1")
+    while at >= 0:
+        found.append(at)
+        at = digits.find("1", at + 1)
+    return tuple(found)
 
 
 def _number(digits: str, word: str) -> int:

@@ -1,16 +1,36 @@
 """The kubelet's placement model, pure: whether this node's kubelet admits a pod, on which NUMA nodes, why not, and what would change that.
 
-It takes facts, or the same out of a report's JSON, so that others can ask it about another node.
+It takes facts, or the same out of a report's JSON, so that others can ask it about another node. What is not asked for is not imported.
 """
 
-from hostagent.placement.answers import Fix, Placed
-from hostagent.placement.capacities import capacity
-from hostagent.placement.manifests import pod_of
-from hostagent.placement.node import Node, emptied, node_of
-from hostagent.placement.place import place
-from hostagent.placement.pods import Container, Pod
-from hostagent.placement.reports import node_of_report
-from hostagent.placement.shapes import parse_shape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hostagent.placement.answers import Fix, Placed
+    from hostagent.placement.capacities import capacity
+    from hostagent.placement.manifests import pod_of
+    from hostagent.placement.node import Node, emptied, node_of
+    from hostagent.placement.placing import place
+    from hostagent.placement.pods import Container, Pod
+    from hostagent.placement.reports import node_of_report
+    from hostagent.placement.shapes import parse_shape
+
+#: Where each name is defined.
+_HOMES = {
+    "Container": "pods",
+    "Fix": "answers",
+    "Node": "node",
+    "Placed": "answers",
+    "Pod": "pods",
+    "capacity": "capacities",
+    "emptied": "node",
+    "node_of": "node",
+    "node_of_report": "reports",
+    "parse_shape": "shapes",
+    "place": "placing",
+    "pod_of": "manifests",
+}
 
 __all__ = [
     "Container",
@@ -26,3 +46,11 @@ __all__ = [
     "place",
     "pod_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return value

@@ -15,10 +15,14 @@ class Pool:
         self.masks: dict[int, int] = {}
         self.healthy: set[int] = set()
         self.taken: set[int] = set()
-        self.unknown: Unread | None = None
+        self.unknown: Unread | None = None  # a device's health, or whether it is taken
+        self.nowhere: Unread | None = None  # a device's NUMA nodes
         for place, device in enumerate(devices):
             if isinstance(device.nodes, Unread):
-                self.unknown = device.nodes
+                self.nowhere = device.nodes
+            for known in (device.healthy, device.allocated):
+                if isinstance(known, Unread):
+                    self.unknown = known
             self.masks[place] = 0 if isinstance(device.nodes, Unread) else mask_of(node for node in device.nodes if node >= 0)
             if device.healthy is not False:
                 self.healthy.add(place)
@@ -35,8 +39,9 @@ class Pool:
 
     def hints(self, ids: tuple[int, ...], wanted: int, reusable: set[int]) -> Hints | None:
         """None where the devices have no topology. Raises ``UnreadError`` where it is not known."""
-        if self.unknown is not None:
-            raise UnreadError(self.unknown)
+        for lacking in (self.unknown, self.nowhere):
+            if lacking is not None:
+                raise UnreadError(lacking)
         if not self.has_topology:
             return None
         available = self.available
@@ -73,7 +78,9 @@ class Pool:
         return next(enough, len(ids))
 
     def allocate(self, wanted: int, reusable: set[int], hint: Best) -> set[int]:
-        """The devices given, the reusable ones first, then those on the hint's nodes. Raises `RefusedError`."""
+        """The devices given, the reusable ones first, then those on the hint's nodes. Raises `RefusedError` and ``UnreadError``."""
+        if self.unknown is not None:
+            raise UnreadError(self.unknown)
         if not self.healthy:
             raise RefusedError(f"no {self.resource} is healthy")
         if wanted <= 0:

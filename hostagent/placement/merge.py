@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostagent.placement.common import reachable
+from hostagent.placement.compromise import reachable
 from hostagent.placement.masks import FEW, Hints, NoHints, bits, choose, mask_of
 from hostagent.placement.walk import walk
 

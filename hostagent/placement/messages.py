@@ -27,8 +27,7 @@ def of_rejection(answer: Answer, model: Model, pod: Pod, asked: Mapping[str, int
         return _affinity(answer.hints, model, asked)
     if answer.reason.startswith("OutOf"):
         name, size, used, most = answer.why.rsplit("|", 3)
-        of = _words(name, int(size))
-        return f"{of} are asked for and {shown(name, int(most) - int(used))} of {shown(name, int(most))} are left"
+        return f"{_asked(name, int(size))} and {shown(name, int(most) - int(used))} of {shown(name, int(most))} are left"
     if answer.reason == SMT:
         return answer.why
     return _shortage(model, asked) or answer.why or "the kubelet cannot give what the pod asks for"
@@ -36,12 +35,17 @@ def of_rejection(answer: Answer, model: Model, pod: Pod, asked: Mapping[str, int
 
 def _words(resource: str, size: int) -> str:
     if resource == "cpu":
-        return f"{shown(resource, size)} CPUs"
+        return "1 CPU" if size == 1000 else f"{shown(resource, size)} CPUs"
     if is_gpu_resource(resource) and resource == "nvidia.com/gpu":
         return f"{size} GPUs" if size != 1 else "1 GPU"
     if resource == "memory" or resource.startswith("hugepages-"):
         return f"{shown(resource, size)} of {resource}"
     return f"{size} of {resource}"
+
+
+def _asked(resource: str, size: int) -> str:
+    words = _words(resource, size)
+    return f"{words} {'is' if words.startswith('1 ') else 'are'} asked for"
 
 
 def _affinity(hints: tuple[Hints, ...], model: Model, asked: Mapping[str, int]) -> str:
@@ -52,16 +56,21 @@ def _affinity(hints: tuple[Hints, ...], model: Model, asked: Mapping[str, int]) 
     wide = [one for one in hints if one.width > 1]
     if model.policy.name == "single-numa-node" and wide:
         one = max(wide, key=lambda found: found.width)
-        return f"{_words(one.name, asked.get(one.name, 0))} do not fit one NUMA node{_largest(model, one.name)}"
+        do = "does" if asked.get(one.name) == 1 else "do"
+        return f"{_words(one.name, asked.get(one.name, 0))} {do} not fit one NUMA node{_largest(model, one.name)}"
     for one in hints:
         if not _has_preferred(one, ids):
             nodes = "one NUMA node" if one.width == 1 else f"{one.width} NUMA nodes"
             return f"{_words(one.name, asked.get(one.name, 0))} would fit {nodes} of an empty host{_free(model, one.name)}"
     widths = {one.name: one.width for one in hints}
     if len(set(widths.values())) > 1:
-        parts = [f"{_words(name, asked.get(name, 0))} fit {width} NUMA node{'s' if width > 1 else ''}" for name, width in widths.items()]
+        parts = [_fits(name, asked.get(name, 0), width) for name, width in widths.items()]
         return f"{' but '.join(parts[:3])}, and {model.policy.name} wants the same nodes for all"
     return f"no NUMA nodes have {' and '.join(_words(name, asked.get(name, 0)) for name in widths)} free at once"
+
+
+def _fits(resource: str, size: int, width: int) -> str:
+    return f"{_words(resource, size)} {'fits' if size == 1 else 'fit'} {width} NUMA node{'s' if width > 1 else ''}"
 
 
 def _has_preferred(one: Hints, ids: tuple[int, ...]) -> bool:
@@ -107,11 +116,11 @@ def _shortage(model: Model, asked: Mapping[str, int]) -> str:
         if pool is not None and size > len(pool.available):
             bad = len(pool.masks) - len(pool.healthy)
             state = f"{len(pool.available)} of {len(pool.masks)} are free" + (f" and {bad} unhealthy" if bad else "")
-            return f"{_words(name, size)} are asked for and {state}"
+            return f"{_asked(name, size)} and {state}"
         if pool is not None and pool.has_topology and size > sum(1 for place in pool.available if pool.masks[place]):
-            return f"{_words(name, size)} are asked for, and devices without a NUMA node never count beside those with one"
+            return f"{_asked(name, size)}, and devices without a NUMA node do not count where others have one"
         if name == "cpu" and model.cpus is not None and size // 1000 > len(model.cpus.available):
-            return f"{_words(name, size)} are asked for and {len(model.cpus.available)} are free for containers alone"
+            return f"{_asked(name, size)} and {len(model.cpus.available)} are free for containers alone"
     return ""
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostagent.facts.unread import need
+from hostagent.facts.unread import UnreadError, need
 from hostagent.placement.cpuhints import aligned, cpu_hints
 from hostagent.placement.cpus import take
 from hostagent.placement.devices import Pool
 from hostagent.placement.machine import Capacity, Cpus, memory_of, policy_of, pools_of
-from hostagent.placement.masks import Hints
+from hostagent.placement.masks import Hints, TooManyError
 from hostagent.placement.memory import MEMORY, RefusedError
-from hostagent.placement.merge import Best, merge
+from hostagent.placement.merge import Best, PanicError, merge
 from hostagent.placement.node import Node
 from hostagent.placement.pods import Container, Pod, is_guaranteed, total
 from hostagent.placement.settings import Settings
@@ -71,6 +71,9 @@ class Model:
         except _RejectedError as rejected:
             self._take_back(visit)
             return Answer(False, rejected.reason, rejected.why, (), rejected.hints)
+        except (UnreadError, TooManyError, PanicError):
+            self._take_back(visit)
+            raise
         self._count(pod)
         return Answer(True, best=tuple(best.items()))
 
@@ -186,7 +189,7 @@ class Model:
     def _predicate(self, pod: Pod) -> None:
         wanted = {"pods": 1} | self._known(total(pod))
         for name, size in wanted.items():
-            if size > 0:
+            if size > 0 and (name != "pods" or self.capacity.requested["pods"]):  # the first pod has a place
                 allocatable = self.capacity.allocatable.get(name, 0)
                 pool = self.pools.get(name)
                 most = max(need(allocatable), len(pool.taken) if pool is not None else 0)

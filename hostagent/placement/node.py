@@ -6,7 +6,7 @@ from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Device, Kubelet, KubeletConfig, KubeletState
 from hostagent.facts.topology import Nic, NumaNode, Topology
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need
 
 GPU_RESOURCE = "nvidia.com/gpu"
 CpuSets = tuple[tuple[int, ...], ...]
@@ -37,15 +37,21 @@ class Node(NamedTuple):
     nics: tuple[tuple[str, int], ...] = ()  # address and NUMA node of each NIC, for the numbers alone
 
 
-def node_of(topology: Topology, gpus: tuple[Gpu, ...], kubelet: Kubelet, nics: tuple[Nic, ...] = ()) -> Node:
-    """Raises ``UnreadError`` where the NUMA nodes, their CPUs or the kubelet's state are not known. `nics` are for `capacity` alone."""
+def node_of(topology: Topology, gpus: tuple[Gpu, ...], kubelet: Kubelet | Unread, nics: tuple[Nic, ...] = ()) -> Node:
+    """Raises ``UnreadError`` where the NUMA nodes, their CPUs or the kubelet's state are not known. `nics` are for `capacity` alone.
+
+    A host without a kubelet is a node too: in state absent, with the GPUs that are on PCI.
+    """
     numa = tuple(_numa(node) for node in sorted(need(topology.numa_nodes), key=lambda node: node.id))
-    state = need(kubelet.state)
-    devices, source = _devices(gpus, kubelet.given)
     packages = topology.packages if isinstance(topology.packages, Unread) else tuple(_cpus(one.cpus) for one in topology.packages)
     cores = topology.cores if isinstance(topology.cores, Unread) else tuple(_cpus(one) for one in topology.cores)
+    if isinstance(kubelet, Unread):
+        if kubelet.why not in NOT_THERE:
+            raise UnreadError(kubelet)
+        return Node("absent", "", kubelet, numa, packages, cores, _on_pci(gpus), "pci", kubelet, _lie(nics))
+    devices, source = _devices(gpus, kubelet.given)
     error = kubelet.error if isinstance(kubelet.error, str) else ""
-    return Node(state, error, kubelet.config, numa, packages, cores, devices, source, kubelet.given, _lie(nics))
+    return Node(need(kubelet.state), error, kubelet.config, numa, packages, cores, devices, source, kubelet.given, _lie(nics))
 
 
 def _lie(nics: tuple[Nic, ...]) -> tuple[tuple[str, int], ...]:
@@ -80,11 +86,18 @@ def _devices(
     """The registered devices; without a word of the kubelet about GPUs every NVIDIA GPU on PCI stands for one that is free."""
     if isinstance(given, Unread):
         return (_on_pci(gpus), "pci") if given.why in ("absent", "not-running") else (given, "")
+    if isinstance(given.dra_only, Unread):
+        return given.dra_only, ""
+    if given.dra_only:  # containers get GPUs by claims, which no topology manager sees
+        return (given.devices, "") if isinstance(given.devices, Unread) else (tuple(sorted(given.devices, key=_order)), "podresources")
     if isinstance(given.devices, Unread):
         return (_on_pci(gpus), "pci") if given.devices.why in ("absent", "not-running") else (given.devices, "")
     registered = tuple(_with_nodes(device, gpus) for device in given.devices)
     if not any(is_gpu_resource(device.resource) for device in registered):
-        registered += _on_pci(gpus)
+        others = _on_pci(gpus)
+        if isinstance(others, Unread):
+            return others, ""
+        registered += others
     source: Literal["podresources", "checkpoint", "pci"] = "pci"
     if given.devices and not isinstance(given.devices_from, Unread):
         source = "podresources" if given.devices_from == "podresources" else "checkpoint"
@@ -117,7 +130,18 @@ def _nodes_of(gpu: Gpu) -> tuple[int, ...] | Unread:
     return (gpu.numa_node,) if gpu.numa_node >= 0 else ()
 
 
-def _on_pci(gpus: tuple[Gpu, ...]) -> tuple[Device, ...]:
+def _on_pci(gpus: tuple[Gpu, ...]) -> tuple[Device, ...] | Unread:
     """GPUs that a device plug-in would offer: none that is given to a virtual machine, and no display card."""
-    counted = [gpu for gpu in gpus if gpu.on_pci is True and gpu.bound_to != "vfio-pci" and gpu.vga is not True]
-    return tuple(Device(GPU_RESOURCE, gpu.pci, _nodes_of(gpu), True, False) for gpu in sorted(counted, key=lambda gpu: gpu.pci))
+    counted = []
+    for gpu in sorted(gpus, key=lambda gpu: gpu.pci):
+        for known in (gpu.on_pci, gpu.bound_to, gpu.vga):
+            if isinstance(known, Unread) and gpu.on_pci is not False:
+                return known
+        if gpu.on_pci is True and gpu.bound_to != "vfio-pci" and not _is_display_card(gpu):
+            counted.append(Device(GPU_RESOURCE, gpu.pci, _nodes_of(gpu), healthy=True, allocated=False))
+    return tuple(counted)
+
+
+def _is_display_card(gpu: Gpu) -> bool:
+    """A card with a display that no NVIDIA driver has taken: it shows the console."""
+    return gpu.vga is True and gpu.bound_to in ("", "nouveau")

@@ -24,7 +24,9 @@ def node_of_report(data: Mapping[str, Any]) -> Node:
     topology = facts.get("topology", data)
     kubelet = facts.get("kubelet", data.get("kubelet"))
     try:
-        return node_of(_topology(_mapping(topology)), _gpus(topology), _kubelet(_mapping(kubelet)), _nics(topology))
+        return node_of(
+            _topology(_mapping(topology)), _gpus(topology), _maybe(kubelet, lambda told: _kubelet(_mapping(told))), _nics(topology)
+        )
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise UnreadError(Unread("error", f"the report's topology or kubelet has another shape: {error}"[:200])) from error
 
@@ -111,7 +113,12 @@ def _gpus(data: Mapping[str, Any]) -> tuple[Gpu, ...]:
 
 def _gpu(row: Mapping[str, Any]) -> Gpu:
     values: dict[str, Any] = dict.fromkeys(Gpu.__dataclass_fields__, _LACKING)
-    known = {"pci": _is_text(row["pci"]), "on_pci": True, "numa_node": _number(row.get("numa_node")), "uuid": _text(row.get("uuid"))}
+    known = {
+        "pci": _is_text(row["pci"]),
+        "on_pci": _yes(row.get("on_pci", True)),
+        "numa_node": _number(row.get("numa_node")),
+        "uuid": _text(row.get("uuid")),
+    }
     return Gpu(**{**values, **known, "vga": _yes(row.get("vga")), "bound_to": _text(row.get("bound_to"))})
 
 
@@ -132,20 +139,31 @@ def _kubelet(data: Mapping[str, Any]) -> Kubelet:
 
 
 def _config(data: Mapping[str, Any]) -> KubeletConfig:
+    """Fields by their names in KubeletConfiguration, or by ours."""
+    given = {_plain(key): value for key, value in data.items()}
     values: dict[str, Any] = dict.fromkeys(KubeletConfig.__dataclass_fields__, _LACKING)
     for name in values:
-        found = data.get(name)
+        found = given.get(_plain(name))
         if name in _PAIRS:
             values[name] = _maybe(found, _pairs)
         elif name == "reserved_memory":
-            values[name] = _list(found, lambda row: ReservedMemory(_is_number(row["numa_node"]), _pairs(row["limits"])))
+            values[name] = _list(found, _reserved)
         elif name in ("max_pods", "pods_per_core"):
             values[name] = _number(found)
         elif isinstance(found, str):
             values[name] = found
         elif found is not None:
-            values[name] = _unread(found) or _LACKING
+            unread = _unread(found)
+            values[name] = _LACKING if unread is None else unread
     return KubeletConfig(**values)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _reserved(row: Mapping[str, Any]) -> ReservedMemory:
+    return ReservedMemory(_is_number(row["numaNode"] if "numaNode" in row else row["numa_node"]), _pairs(row["limits"]))
 
 
 def _pairs(value: Any) -> Pairs:
@@ -163,6 +181,7 @@ def _state(data: Mapping[str, Any]) -> KubeletState:
         cpus_exclusive=_text(data.get("cpus_exclusive")),
         memory_policy=_text(data.get("memory_policy")),
         memory=_list(data.get("memory"), _block),
+        dra_only=_yes(data.get("dra_only", False)),
     )
 
 

@@ -34,7 +34,7 @@ class Settings(NamedTuple):
     static_memory: bool
     reserved_on_node: tuple[tuple[int, str, int], ...]  # reservedMemory: node, resource, bytes
     reserved_bytes: tuple[tuple[str, int], ...]  # by resource: kube, system and hard eviction together
-    max_pods: int
+    max_pods: int | Unread
     topology_options: tuple[tuple[str, str], ...] = ()  # as they are written
     cpu_options: tuple[tuple[str, str], ...] = ()
 
@@ -92,11 +92,11 @@ def _reserved_bytes(kube: dict[str, str], system: dict[str, str], eviction: dict
     return reserved
 
 
-def _max_pods(config: KubeletConfig, node: Node) -> int:
+def _max_pods(config: KubeletConfig, node: Node) -> int | Unread:
     most, per_core = config.max_pods, config.pods_per_core
-    if isinstance(most, Unread):
-        return 110
-    if isinstance(per_core, Unread) or per_core <= 0:
+    if isinstance(most, Unread) or isinstance(per_core, Unread):
+        return most if isinstance(most, Unread) else per_core
+    if per_core <= 0:
         return most
     return min(most, per_core * sum(len(one.cpus) for one in node.numa))
 

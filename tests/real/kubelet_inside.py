@@ -119,4 +119,5 @@ def run(case, folder, log):
                 process.wait()
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

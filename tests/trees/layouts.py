@@ -6,13 +6,14 @@ from pathlib import Path
 from tests.trees import containers, driver, gpus, packages, pcibus, system, topology
 from tests.trees.claim import BOARD, claims
 from tests.trees.gpuhosts import L40S
-from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, persist, toolkit, ubuntu
+from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, hgx_h100, persist, toolkit, ubuntu
 from tests.trees.pcibus import Place
 from tests.trees.tree import Tree
 
 #: Two processors of 64 cores, each of them four nodes.
 _NPS4 = tuple(topology.Node(number, f"{number * 16}-{number * 16 + 15}", number // 4, 188) for number in range(8))
 _EPYC = (topology.Node(0, "0-31", 0, 376),)
+_NARROW = "0000:9a:00.0"
 _GUEST = (topology.Node(0, "0-31", 0, 220), topology.Node(1, "32-63", 1, 220))
 
 
@@ -86,4 +87,12 @@ def _virtual_port(place: Place) -> tuple[str, ...]:
     return "pci0000:00", f"0000:00:02.{int(place.pci[5:7], 16) - 4}"
 
 
-RECIPES = {"epyc-nps4": epyc_nps4, "one-socket": one_socket, "vm-flat-tree": vm_flat_tree}
+@claims("topology.nic_width", twin="hgx-h100-ubuntu2404")
+def hgx_h100_narrow_nic(root: Path) -> Tree:
+    """One of the eight ConnectX-7 has half of its lanes."""
+    tree = hgx_h100(root)
+    pcibus.link(tree, _NARROW, pcibus.CONNECTX_7.speed, 16, now=8)
+    return tree
+
+
+RECIPES = {"hgx-h100-narrow-nic": hgx_h100_narrow_nic, "epyc-nps4": epyc_nps4, "one-socket": one_socket, "vm-flat-tree": vm_flat_tree}

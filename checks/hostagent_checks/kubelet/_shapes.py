@@ -15,6 +15,7 @@ from ._host import is_stopped, restart, skip_without, started_before_its_files, 
 
 if TYPE_CHECKING:
     from hostagent.placement.answers import Fix, Placed
+    from hostagent.placement.node import Node
 
 _STEP_CHARS = 90
 _CODES = {"": "not-offered", "KubeletNotStarting": "not-starting", "KubeletPanic": "panics"}
@@ -22,14 +23,25 @@ _CODES = {"": "not-offered", "KubeletNotStarting": "not-starting", "KubeletPanic
 _STATE_FILES = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
 
 
-def refused(
-    shape: PodPolicy, kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...], *, headline: str = "", name: str = ""
-) -> Iterator[Finding]:
-    """The finding about a shape that this host's kubelet refuses, with the smallest change that lets it in."""
+def empty_node(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "Node":
+    """The host as the model sees it, without its pods; the check does not apply where containers get no GPU from a kubelet."""
     skip_without(kubelet)
     if not gpus:
         skip("this host has no GPU")
-    placed = _placed(shape, kubelet, topology, gpus)
+    from hostagent.placement import emptied, node_of  # a host without a kubelet pays nothing for it
+    from hostagent.placement.node import is_gpu_resource
+
+    node = emptied(node_of(topology, gpus, kubelet))
+    if node.state != "rejected" and not any(is_gpu_resource(one.resource) for one in need(node.devices)):
+        skip("containers get no GPU of this host by a device plug-in")
+    return node
+
+
+def refused(shape: PodPolicy, node: "Node", kubelet: Kubelet, name: str = "") -> Iterator[Finding]:
+    """The finding about a shape that this host's kubelet refuses, with the smallest change that lets it in."""
+    from hostagent.placement import parse_shape, place
+
+    (placed,) = place(node, (parse_shape(shape.text),))
     if need(placed.admitted):
         return
     what = f"a pod of the shape {name} ({_words(shape)})" if name else f"a pod with {_words(shape)}"
@@ -40,8 +52,7 @@ def refused(
         found=placed.reason or "not offered",
         wanted="admitted",
         evidence=_rules(placed),
-        remedy=_steps(placed.fix, shape, kubelet),
-        headline=headline,
+        remedy=_steps(placed, shape, kubelet),
         at_most=_weight(kubelet),
     )
 
@@ -51,16 +62,6 @@ def _words(shape: PodPolicy) -> str:
     asked = (("CPUs", shape.cpus), ("of memory", shape.memory), ("NICs", shape.nics))
     gpus = counted(shape.gpus, "GPU") if shape.gpus else "all GPUs"
     return ", ".join((gpus, *(f"{value} {noun}" for noun, value in asked if str(value) != "0")))
-
-
-def _placed(shape: PodPolicy, kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "Placed":
-    from hostagent.placement import emptied, node_of, parse_shape, place  # a host without a kubelet pays nothing for it
-    from hostagent.placement.node import is_gpu_resource
-
-    node = emptied(node_of(topology, gpus, kubelet))
-    if node.state != "rejected" and not any(is_gpu_resource(one.resource) for one in need(node.devices)):
-        skip("containers get no GPU of this host by a device plug-in")
-    return place(node, (parse_shape(shape.text),))[0]
 
 
 def _rules(placed: "Placed") -> tuple[str, ...]:
@@ -78,12 +79,14 @@ def _weight(kubelet: Kubelet) -> "Severity | None":
     return None if any(isinstance(one, Unread) for one in times) or not started_before_its_files(kubelet) else "warning"
 
 
-def _steps(fix: "Fix | None", shape: PodPolicy, kubelet: Kubelet) -> tuple[Step, ...]:
+def _steps(placed: "Placed", shape: PodPolicy, kubelet: Kubelet) -> tuple[Step, ...]:
     ask = shell("hostagent topology --pod {}", shape.text)
-    if fix is None:
+    if placed.fix is None and placed.reason == "KubeletNotStarting":
+        return (Step("configure", "Correct the configuration that the kubelet refuses."), restart(kubelet))
+    if placed.fix is None:
         return (Step("configure", "Declare a shape that fits: no change of the kubelet's configuration lets this one in.", ask),)
-    fields = [field for field, _ in fix.configuration]
-    steps = [Step("configure", _said(fix), ask)]
+    fields = [field for field, _ in placed.fix.configuration]
+    steps = [Step("configure", _said(placed.fix), ask)]
     steps += [without_state(kubelet, _STATE_FILES[field]) for field in fields if field in _STATE_FILES]
     if fields and len(steps) == 1:
         steps.append(restart(kubelet))

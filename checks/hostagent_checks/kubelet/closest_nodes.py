@@ -12,7 +12,7 @@ from hostagent.facts.topology import Topology
 from hostagent.profile import Profile
 
 from ._host import accepted, restart
-from ._nodes import cpu_nodes
+from ._nodes import cpu_nodes, distances_between
 
 _OPTION = "prefer-closest-numa-nodes"
 _SET = Step("configure", f"Set {_OPTION} to true in topologyManagerPolicyOptions.")
@@ -40,9 +40,7 @@ def closest_nodes(kubelet: Kubelet, topology: Topology, profile: Profile) -> Fin
     ids = [one.id for one in need(topology.numa_nodes)]
     if ids != list(range(len(ids))):
         skip(f"the NUMA nodes are not numbered without gaps: the kubelet panics with {_OPTION}")
-    places = [ids.index(one.id) for one in nodes]
-    between = {need(one.distances)[place] for one in nodes for place in places if ids[place] != one.id}
-    if len(between) < 2:
+    if len(distances_between(nodes, ids)) < 2:
         skip("all NUMA nodes are equally far from each other")
     yield fail(
         f"{_OPTION} is off, and the CPUs are {len(nodes)} NUMA nodes",

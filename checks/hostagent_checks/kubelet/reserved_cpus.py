@@ -5,12 +5,11 @@ refused. Reserve as many of each node.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 
 from ._host import accepted, without_state
-from ._nodes import cpu_nodes
+from ._nodes import cpu_nodes, cpus_of
 
 _SET = Step("configure", "Name as many CPUs of each NUMA node in reservedSystemCPUs.")
 
@@ -34,8 +33,8 @@ def reserved_cpus(kubelet: Kubelet, topology: Topology) -> Findings:
     nodes = cpu_nodes(topology)
     if len(nodes) < 2:
         skip("the CPUs are one NUMA node")
-    reserved = set(parse_cpulist(listed))
-    holding = [one.id for one in nodes if reserved & set(parse_cpulist(need(one.cpus)))]
+    reserved = cpus_of(listed)
+    holding = [one.id for one in nodes if reserved & cpus_of(need(one.cpus))]
     if len(holding) == 1:
         found = f"CPUs {listed}, of NUMA node {holding[0]}"
         steps = (_SET, without_state(kubelet, "cpu_manager_state"))

@@ -10,7 +10,7 @@ from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 from hostagent.profile import Profile
 
-from ._shapes import refused
+from ._shapes import empty_node, refused
 
 #: They have checks of their own.
 _JUDGED = ("full_node", "sub_node")
@@ -33,5 +33,6 @@ def shapes(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...], profile:
     others = {name: shape for name, shape in profile.pods.items() if name not in _JUDGED}
     if not others:
         skip("the profile declares no other shape than full_node and sub_node")
+    node = empty_node(kubelet, topology, gpus)
     for name, shape in sorted(others.items()):
-        yield from refused(shape, kubelet, topology, gpus, name=name)
+        yield from refused(shape, node, kubelet, name)

@@ -12,7 +12,7 @@ from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 from hostagent.profile import Profile
 
-from ._shapes import refused
+from ._shapes import empty_node, refused
 
 
 @check(
@@ -30,4 +30,4 @@ from ._shapes import refused
 )
 def sub_node(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...], profile: Profile) -> Findings:
     shape = profile.pods.get("sub_node") or skip("the profile declares no shape sub_node")
-    yield from refused(shape, kubelet, topology, gpus)
+    yield from refused(shape, empty_node(kubelet, topology, gpus), kubelet)

@@ -16,7 +16,7 @@ from ._nodes import ASK_FIRMWARE, ASK_PROVIDER, MACHINE, skip_one_node, skip_pas
     severity="warning",
     scope="fabric",
     since="0.1",
-    headline="The firmware does not say which NUMA node {device} is near",
+    headline="The firmware names no NUMA node for {device}",
     remedy=ASK_FIRMWARE,
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, numa_node",),
     confirm=("cat /sys/bus/pci/devices/<address>/numa_node",),

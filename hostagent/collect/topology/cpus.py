@@ -6,7 +6,7 @@ no core has a second thread.
 
 import re
 
-from hostagent.collect.values import at_most, line_in, number_in, parse_number, stops_at_unread
+from hostagent.collect.values import line_in, number_in, parse_number, stops_at_unread
 from hostagent.facts.cpulist import LIMIT, format_cpulist, parse_cpulist
 from hostagent.facts.topology import CpuGovernor, CpuPackage
 from hostagent.facts.unread import Unread, need, then
@@ -40,7 +40,7 @@ def online(source: Source) -> tuple[int, ...]:
     if not isinstance(listed, Unread) or listed.why != "absent":
         return need(listed)
     numbers = (int(found[1]) for name in need(source.listdir(CPUS)) if (found := _CPU.fullmatch(name)))
-    cpus = sorted(at_most(LIMIT, "CPUs", numbers))
+    cpus = sorted(_sane(number, CPUS) for number in numbers)
     return tuple(cpu for cpu in cpus if need(line_in(source, f"{CPUS}/cpu{cpu}/online", absent="1")) != "0")
 
 
@@ -78,7 +78,8 @@ def cores(source: Source, cpus: "tuple[int, ...] | Unread") -> tuple[str, ...]:
     online_here = set(running)
     for cpu in running:
         if cpu not in seen:
-            siblings = set(need(list_in(source, f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"))) & online_here - seen | {cpu}
+            listed = need(list_in(source, f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"))
+            siblings = {cpu, *(one for one in listed if one in online_here and one not in seen)}
             seen |= siblings
             found.append(format_cpulist(siblings))
     return tuple(found)
@@ -106,4 +107,9 @@ def _governed(source: Source, number: int) -> str:
     """``affected_cpus`` of a policy: its CPUs that are online, with spaces between them."""
     path = f"{_POLICIES}/policy{number}/affected_cpus"
     words = need(line_in(source, path)).split()
-    return format_cpulist(need(parse_number(word, path)) for word in words)
+    return format_cpulist(_sane(need(parse_number(word, path)), path) for word in words)
+
+
+def _sane(cpu: int, where: str) -> int:
+    """A number that `parse_cpulist` takes."""
+    return cpu if 0 <= cpu < LIMIT else need(Unread("error", f"{where} has CPU {cpu}, wanted one below {LIMIT}"))

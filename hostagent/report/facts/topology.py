@@ -17,6 +17,7 @@ _NODE = ("id", "cpus", "memory_bytes", "distances", "hugepages")
 _PACKAGE = ("id", "cpus")
 _LINK = {"speed": "link_speed", "speed_max": "link_speed_max", "width": "link_width", "width_max": "link_width_max"}
 _DEVICE = ("pci", "numa_node", "local_cpus")
+_GPU = ("uuid", "bound_to", "vga", "on_pci")  # what a plug-in offers, and by which name
 _NIC = ("netdevs", "rdma")
 _MOST = ("max_gpus_single_numa_total", "max_gpus_single_numa_free", "max_gpus_restricted_free")
 _COUNTED = ("gpus_per_numa", "cpus_per_numa", "nics_per_numa")
@@ -33,6 +34,7 @@ def write(facts: HostFacts) -> Any:
     return {
         "numa_nodes": _rows(topology, "numa_nodes", _NODE),
         "packages": _rows(topology, "packages", _PACKAGE),
+        "cores": plain(then(topology, lambda known: known.cores)),
         "gpus": then(gpus, lambda listed: _gpus(listed, hangs)) if not isinstance(gpus, Unread) else plain(gpus),
         "nics": each(nics, lambda nic: {"name": _nic_name(nic), **_device(nic, hangs), **picked(nic, _NIC)}),
         "distances": {name: _matrix(distances, name) for name in Distances._fields},
@@ -49,7 +51,8 @@ def _gpus(gpus: tuple[Gpu, ...], hangs: Any) -> list[dict[str, Any]]:
     """NVML's index names a GPU where each has one, else its place in the order of addresses."""
     indices = [gpu.index for gpu in gpus]
     by_index = not any(isinstance(index, Unread) for index in indices)
-    return [{"name": f"GPU{gpu.index if by_index else number}", **_device(gpu, hangs)} for number, gpu in enumerate(gpus)]
+    names = [f"GPU{gpu.index if by_index else number}" for number, gpu in enumerate(gpus)]
+    return [{"name": name, **_device(gpu, hangs), **picked(gpu, _GPU)} for name, gpu in zip(names, gpus, strict=True)]
 
 
 def _nic_name(nic: Nic) -> str:
@@ -90,7 +93,8 @@ def _rails(distances: "Distances | Unread", nics: Any) -> Any:
 
 def _capacity(*parts: Any) -> Any:
     """The numbers of `hostagent.placement.capacity`; unread as a whole where the model has too little to begin with."""
-    from hostagent.placement import capacity, node_of  # a millisecond
+    from hostagent.placement.capacities import capacity
+    from hostagent.placement.node import node_of
 
     for part in parts:
         if isinstance(part, Unread):
@@ -114,7 +118,8 @@ def schema() -> dict[str, Any]:
     parts = {
         "numa_nodes": _list(object_schema(fields_schema(NumaNode, _NODE))),
         "packages": _list(object_schema(fields_schema(CpuPackage, _PACKAGE))),
-        "gpus": _list(object_schema(_device_schema(Gpu))),
+        "cores": or_unread(_TEXTS),
+        "gpus": _list(object_schema({**_device_schema(Gpu), **fields_schema(Gpu, _GPU)})),
         "nics": _list(object_schema({**_device_schema(Nic), **fields_schema(Nic, _NIC)})),
         "distances": object_schema(dict.fromkeys(Distances._fields, matrix)),
         "rails": _list(rail),

@@ -1,8 +1,7 @@
 """`place`: what becomes of pods that arrive one after the other."""
 
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.placement.answers import Placed
-from hostagent.placement.fixes import fix_of
+from hostagent.placement.answers import Fix, Placed
 from hostagent.placement.masks import TooManyError, bits
 from hostagent.placement.merge import PanicError
 from hostagent.placement.messages import asked_of, of_admission, of_rejection
@@ -18,11 +17,16 @@ _TOO_MANY = Unread("not-supported", "too many sets of NUMA nodes to look at")
 
 def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Placed, ...]:
     """One answer a pod, in their order; an admitted one keeps what it was given. Devices and CPUs are given lowest first."""
+    if node.state == "absent":
+        return tuple(_unknown(node, pod, Unread("absent", "this host has no kubelet")) for pod in pods)
     try:
         chosen = settings(node)
         error = _refused(chosen, node)
         model = None if error else Model(node, chosen)
     except UnreadError as unread:
+        if node.state == "rejected":
+            message = _sentence(f"the kubelet does not start: {node.error or 'its configuration is refused'}")
+            return tuple(_answer(node, pod, admitted=False, reason=NOT_STARTING, message=message) for pod in pods)
         return tuple(_unknown(node, pod, unread.unread) for pod in pods)
     if model is None:
         return tuple(_not_starting(node, chosen, pod, error, fixes=fixes) for pod in pods)
@@ -31,7 +35,7 @@ def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Pla
     for pod in pods:
         answer = _place(node, model, pod)
         if fixes and answer.reason:
-            answer = answer._replace(fix=fix_of(node, chosen, tuple(before), resolved(node, pod)))
+            answer = answer._replace(fix=_fix(node, chosen, tuple(before), pod))
         if answer.admitted is True:
             before.append(resolved(node, pod))
         placed.append(answer)
@@ -53,12 +57,18 @@ def _not_starting(node: Node, chosen: Settings, pod: Pod, error: str, *, fixes: 
     fix = None
     known = refusal(chosen, node)
     if fixes and known and known in error:
-        try:
-            fix = fix_of(node, chosen, (), resolved(node, pod))
-        except (UnplacedError, UnreadError):
-            fix = None
+        fix = _fix(node, chosen, (), pod)
     message = _sentence(f"the kubelet does not start: {error}")
     return _answer(node, pod, admitted=False, reason=NOT_STARTING, message=message, fix=fix)
+
+
+def _fix(node: Node, chosen: Settings, before: tuple[Pod, ...], pod: Pod) -> Fix | None:
+    from hostagent.placement.fixes import fix_of  # only a rejected pod pays for it
+
+    try:
+        return fix_of(node, chosen, before, resolved(node, pod))
+    except (UnplacedError, UnreadError):
+        return None
 
 
 def _place(node: Node, model: Model, pod: Pod) -> Placed:

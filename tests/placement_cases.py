@@ -1,8 +1,6 @@
 """Cases for the placement model and for the kubelet's own managers: one description, written for both."""
 
-import json
 import random
-import subprocess
 
 from hostagent.facts.kubelet import Device, KubeletConfig, ReservedMemory
 from hostagent.facts.unread import Unread
@@ -70,19 +68,12 @@ def config_of_case(case):
     )
 
 
-def verdicts(judge, cases):
-    """What the kubelet's own managers answer."""
-    text = "\n".join(json.dumps(case) for case in cases) + "\n"
-    run = subprocess.run([judge], input=text, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in run.stdout.splitlines()]
-
-
-def machine(rng, nodes=None):
+def machine(rng, nodes=()):
     """Up to six NUMA nodes, with and without SMT, sockets of one or more nodes, now and then without CPUs or memory."""
-    count = nodes or rng.choice((1, 2, 2, 2, 3, 4, 4, 5, 6))
+    count = rng.choice(nodes or (1, 2, 2, 2, 3, 4, 4, 5, 6))
     ids = list(range(count))
     if rng.random() < 0.08:
-        ids = sorted(rng.sample(range(10), count))
+        ids = sorted(rng.sample(range(count + 4), count))
     per_socket = rng.choice([size for size in (1, 2, 3) if count % size == 0])
     threads = rng.choice((1, 2, 2))
     cores = rng.choice((2, 4, 4, 6))
@@ -169,8 +160,18 @@ def pod(rng, case):
     return {"kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
 
 
-def case(rng):
-    out = machine(rng)
+def steps(one):
+    """About how many combinations the kubelet looks at for one pod of the case."""
+    kinds = (
+        len(one["devices"])
+        + (one["cpu_policy"] == "static")
+        + (one["memory_policy"] == "Static") * (1 + bool(one["nodes"][0]["hugepages"]))
+    )
+    return (2 ** len(one["nodes"])) ** kinds
+
+
+def case(rng, nodes=()):
+    out = machine(rng, nodes)
     rows = out["nodes"]
     static = rng.random() < 0.6 and sum(len(row["cores"]) for row in rows) > 1
     memory = rng.random() < 0.4
@@ -187,6 +188,7 @@ def case(rng):
             "align-by-socket",
             "strict-cpu-reservation",
             "distribute-cpus-across-cores",
+            "prefer-align-cpus-by-uncorecache",
         )
         cpu_options = {name: "true" for name in names if rng.random() < 0.2}
     cpus = [cpu for row in rows for core in row["cores"] for cpu in core["cpus"]]
@@ -205,6 +207,14 @@ def case(rng):
     return out
 
 
-def cases(seed, count):
+def cases(seed, count, *, nodes=(), few=False):
+    """So many cases that the kubelet answers quickly, `few`: of at most one resource with NUMA nodes beside the GPUs."""
     rng = random.Random(seed)
-    return [case(rng) for _ in range(count)]
+    found = []
+    while len(found) < count:
+        one = case(rng, nodes)
+        if few:
+            one["options"]["max-allowable-numa-nodes"] = "16"
+        if steps(one) <= (1 << 20 if few else 1 << 15):
+            found.append(one)
+    return found
