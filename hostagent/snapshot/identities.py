@@ -16,10 +16,11 @@ MAC = re.compile(
     rf"|(?<![\w.-]){_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}(?![\w.-])|(?i:(?<=mac=)|(?<=hwaddr=)|(?<=ether )){_HEX}{{12}}(?![0-9a-zA-Z])"
 )
 LONG_HEX = re.compile(rf"(?<![0-9a-zA-Z]){_HEX}{{32}}(?![0-9a-zA-Z])")  # machine ids
-#: GUIDs of InfiniBand and NVLink ports: 16 digits, in one piece or in four.
+#: GUIDs of InfiniBand and NVLink ports: 16 digits, in one piece or in four; and in names that udev makes of them (rdma-core, NAME_GUID).
 GUID = re.compile(
     rf"(?<![0-9a-zA-Z])(?:0x{_HEX}{{16}}|(?=[0-9]{{0,15}}[a-fA-F]){_HEX}{{16}})(?![0-9a-zA-Z])"
     rf"|(?<![\w:.]){_HEX}{{4}}(?::{_HEX}{{4}}){{3}}(?![\w:.])"
+    r"|(?:(?<=\bibx)|(?<=\biwx)|(?<=\bopax)|(?<=\brocex))[0-9a-f]{16}(?![0-9a-z])"
 )
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"  # no leading zero: 580.159.03.1 and 90.04.96.00.A1 are versions
 IPV4 = re.compile(rf"(?<![\d.])(?!0\.|127\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?!\d|\.\d)")

@@ -9,12 +9,10 @@ import json
 import os
 import signal
 import socket
-import ssl
 import struct
 import subprocess
 import sys
 import time
-import urllib.request
 
 SYSCTLS = (
     "vm/overcommit_memory",
@@ -71,11 +69,23 @@ def wait(condition, seconds):
 
 
 def configz():
+    import ssl
+    import urllib.request
+
     plain = ssl.create_default_context()
     plain.check_hostname, plain.verify_mode = False, ssl.CERT_NONE
     with contextlib.suppress(OSError), urllib.request.urlopen("https://127.0.0.1:10250/configz", timeout=5, context=plain) as answer:
         return json.load(answer)["kubeletconfig"]
     return None
+
+
+def written():
+    """What the kubelet has written of what the test wants to see again."""
+    found = {}
+    for name in ("cpu_manager_state", "memory_manager_state", "pki/kubelet.crt", "pki/kubelet.key"):
+        with contextlib.suppress(FileNotFoundError), open(f"/var/lib/kubelet/{name}", encoding="latin-1") as file:
+            found[name] = file.read()
+    return found
 
 
 def main(folder):
@@ -106,11 +116,7 @@ def run(case, folder, log):
             wait(lambda: kubelet.poll() is not None, 0.05)
         if kubelet.poll() is None:
             answer = configz()
-        states = {}
-        for name in ("cpu_manager_state", "memory_manager_state"):
-            with contextlib.suppress(FileNotFoundError), open(f"/var/lib/kubelet/{name}", encoding="latin-1") as file:
-                states[name] = file.read()
-        return {"done": done, "exit": kubelet.poll(), "configz": answer, "states": states}
+        return {"done": done, "exit": kubelet.poll(), "configz": answer, "written": written()}
     finally:
         for process in (kubelet, runtime):
             if process is not None:

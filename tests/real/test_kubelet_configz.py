@@ -114,7 +114,7 @@ CPU, MEMORY = (f"/var/lib/kubelet/{name}_manager_state" for name in ("cpu", "mem
 def test_the_kubelet_refuses_the_state_files_that_we_refuse(machine, tmp_path):
     """First it writes them itself; then it starts with another configuration, or with what somebody changed."""
     flags, config = (f"--config={HOME}/config.yaml",), KIND + MANAGED + ROWS + INLINE
-    states = run_kubelet(tmp_path / "first", machine, flags, {f"{HOME}/config.yaml": config}).states
+    states = run_kubelet(tmp_path / "first", machine, flags, {f"{HOME}/config.yaml": config}).written
     cpu, memory = states["cpu_manager_state"], states["memory_manager_state"]
 
     def with_(before="", after="", cpu=cpu, memory=memory):

@@ -29,11 +29,15 @@ def empty_node(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "
     if not gpus:
         skip("this host has no GPU")
     from hostagent.placement import emptied, node_of  # a host without a kubelet pays nothing for it
-    from hostagent.placement.node import is_gpu_resource
+    from hostagent.placement.node import GPU_RESOURCE, is_gpu_resource
 
     node = emptied(node_of(topology, gpus, kubelet))
-    if node.state != "rejected" and not any(is_gpu_resource(one.resource) for one in need(node.devices)):
-        skip("containers get no GPU of this host by a device plug-in")
+    if node.state != "rejected":
+        names = {one.resource for one in need(node.devices) if is_gpu_resource(one.resource)}
+        if not names:
+            skip("containers get no GPU of this host by a device plug-in")
+        if len(names) > 1 and GPU_RESOURCE not in names:
+            skip("the GPUs are offered in parts of several sizes (MIG)")
     return node
 
 

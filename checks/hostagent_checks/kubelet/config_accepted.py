@@ -1,11 +1,12 @@
 """The kubelet refuses its configuration: at its next start, or already now, it does not run and this host takes no pod.
 
-A kubelet reads its file, its drop-ins and its flags once, as it starts. It ends with an error for an unknown or misspelt field,
-for a feature gate that its version no longer has, for a policy or an option that it does not know, and for reservations that do
-not add up (reservedMemory against kubeReserved, systemReserved and evictionHard). With any topology policy but none it ends on a
-machine with more NUMA nodes than it allows: 8, unless max-allowable-numa-nodes says more. Grace Hopper and Grace Blackwell hosts
-have more, because the memory of their GPUs are nodes. It also ends where cpu_manager_state or memory_manager_state is of another
-policy, or of CPUs that are gone: a changed policy needs a drained node and the file removed.
+A kubelet reads its file, its drop-ins and its flags once, as it starts. It ends with an error for a value of another type, for a
+feature gate that its version no longer has, for a policy or an option that it does not know, and for reservations that do not add
+up (reservedMemory against kubeReserved, systemReserved and evictionHard). A field that it does not know it logs and ignores. With
+any topology policy but none it ends on a machine with more NUMA nodes than it allows: 8, unless max-allowable-numa-nodes says
+more. Grace Hopper and Grace Blackwell hosts have more, because the memory of their GPUs are nodes. It also ends where
+cpu_manager_state or memory_manager_state is of another policy, or of CPUs that are gone: a changed policy needs a drained node
+and the file removed.
 
 A kubelet that runs goes on with what it read at its start: there it is a warning. One that does not run takes no pod: there it is
 critical. A host that has not joined its cluster has no file yet, which is no fault of an image.
@@ -19,6 +20,10 @@ from ._host import is_stopped, restart, without_state
 
 #: Of the error about a file that the command line names and that is not there.
 _MISSING = "no such file or directory"
+#: Of the error about more NUMA nodes than the topology manager takes.
+_MANY_NODES = "NUMA Nodes"
+_ALLOW = Step("configure", "Set max-allowable-numa-nodes in topologyManagerPolicyOptions, or the policy none.")
+_CORRECT = Step("configure", "Correct what the error names.")
 _JOIN = (
     Step("configure", "Join the host to its cluster, which writes the file."),
     Step("restart_service", "Start the kubelet again."),
@@ -31,7 +36,7 @@ _JOIN = (
     since="0.1",
     headline="The kubelet refuses its configuration",
     remedy=(
-        Step("configure", "Correct what the error names."),
+        _CORRECT,
         Step("restart_service", "Restart the kubelet.", "systemctl restart kubelet"),
     ),
     references=(
@@ -66,7 +71,7 @@ def config_accepted(kubelet: Kubelet) -> Findings:
         steps = tuple(without_state(kubelet, file) for file in refused)
         headline = f"The kubelet refuses {refused[0]}" if stopped else f"The kubelet would refuse {refused[0]} at its next start"
     else:
-        steps = (Step("configure", "Correct what the error names."), restart(kubelet))
+        steps = (_ALLOW if _MANY_NODES in error else _CORRECT, restart(kubelet))
         headline = "" if stopped else "The kubelet runs, and would not start again"
     yield fail(
         f"the kubelet {when}: {error}",

@@ -1,5 +1,6 @@
 """The file of --config and the drop-ins of --config-dir: which the kubelet takes, and what it says of those it does not."""
 
+import functools
 import json
 from typing import Any, NamedTuple, NoReturn
 
@@ -42,6 +43,12 @@ def parse_document(data: bytes) -> Document:
 
     value, strict = parse_go_yaml(data)
     return Document(value, (f"yaml: unmarshal errors:\n  {chr(10).join(strict)}",) if strict else ())
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(data: bytes) -> Document:
+    """One reading for all versions by whose rules it is judged."""
+    return parse_document(data)
 
 
 def _kept_strict(text: Any) -> tuple[str, ...]:
@@ -90,7 +97,7 @@ def documents_of(path: str, data: bytes) -> Document:
 
 
 def _typed(data: bytes) -> tuple[Document, str, str]:
-    document = parse_document(data)
+    document = _parsed(data)
     group, kind = _what(document.value)
     for name, value in (("Kind", kind), ("apiVersion", group)):
         if not value:
@@ -121,7 +128,7 @@ def dropin_of(path: str, content: bytes | Unread, *, by_name: bool) -> dict[str,
 def _untyped(path: str, data: bytes) -> tuple[Document, str, str]:
     if not data:
         raise ValueError(f'kubelet config file "{path}" was empty')
-    document = parse_document(data)
+    document = _parsed(data)
     group, kind = _exactly(document.value)
     if not kind:
         raise ValueError("Object 'Kind' is missing")

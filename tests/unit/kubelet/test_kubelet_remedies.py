@@ -55,6 +55,11 @@ def test_a_refused_state_file_is_removed_on_a_drained_node():
     assert ("memory_manager_state" in text, command) == (True, "")
 
 
+def test_a_host_with_many_numa_nodes_is_told_the_option_that_allows_them():
+    assert "max-allowable-numa-nodes" in remedy("config_accepted/red-gb200-numa-nodes")[0][1]
+    assert remedy("config_accepted/red-stopped")[0][1] == "Correct what the error names."
+
+
 def test_whose_the_configuration_is_changes_it():
     given = case("full_node/red-single-numa-node")
     unread = dict.fromkeys(Platform.__dataclass_fields__, Unread("not-recorded", ""))
@@ -65,7 +70,7 @@ def test_whose_the_configuration_is_changes_it():
 
 @pytest.mark.parametrize("runs", [True, False])
 def test_a_shape_under_a_rejected_kubelet_is_told_under_it(runs):
-    shape, rejected = case("sub_node/red-rejected-and-runs"), case("config_accepted/red-unknown-field-runs")
+    shape, rejected = case("sub_node/red-rejected-and-runs"), case("config_accepted/red-unknown-policy-runs")
     kubelet = replace(shape.facts[Kubelet], refused_state_files=rejected.facts[Kubelet].refused_state_files, runs=runs)
     checks = [CHECKS["kubelet.config_accepted"], CHECKS["kubelet.sub_node"], CHECKS["kubelet.full_node"]]
     found = {one.id: one for one in evaluate(checks, HostFacts({**shape.facts, Kubelet: kubelet}), shape.profile)}

@@ -6,6 +6,7 @@ from hostagent.collect.gpu.pci import DEVICES
 from hostagent.collect.topology.nics import read_nics
 from hostagent.collect.topology.topology import read_topology
 from hostagent.facts.unread import Unread
+from hostagent.snapshot.redact import Redactor
 from hostagent.testing import host
 
 ADDRESS = "0000:1a:00.0"
@@ -107,3 +108,11 @@ def test_gpus_and_nics_have_a_place():
         (ADDRESS, "pci0000:16", ("0000:16:01.0",)),
         ("0000:1b:00.0", "pci0000:16", ("0000:16:01.0",)),
     ]
+
+
+@pytest.mark.parametrize("name", ["enx0242ac110002", "ibx506b4b0300c8d2e0", "rocex506b4b0300c8d2e0"])
+def test_a_name_that_is_made_of_an_address_is_a_pseudonym_in_a_snapshot(name):
+    masked = Redactor(b"key", ()).text(name)
+    assert masked != name
+    assert len(masked) == len(name)
+    assert Redactor(b"key", ()).text("enP2p1s0 mlx5_0 ibp24s0") == "enP2p1s0 mlx5_0 ibp24s0"
