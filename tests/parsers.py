@@ -54,6 +54,8 @@ UNITS = [
     # brackets and lists of TOML, YAML and JSON
     "[", "]", "[]", "[],", "{", "}", "{}", "{},", "[[a.", "[a.", "[a]\n", "[[a]]\n", "[a.b.c]\n", "a = 1\n", "a.b=1\n", "a={", "a=[", "a='''", 'a="""', '"a":', '{"a":', "[1,", "[ ", "a, ", "{a: ",
     "- ", "- - ", "- a\n", "-\n", "? a\n", "? ", "a: ", "a:\n ", "a: b\n", "&a ", "*a ", "- &a b\n- *a\n", "!a ", "!!str ", "---\n", "%YAML 1.1\n", "a: |\n", ">\n", '["a=", ',
+    # kubelets
+    "0-1,", "1-0,", "1h", "1.5s", "-1m", "1Gi", "e1", "<<: *a\n", "- &a {<<: *a}\n", "maxPods: 1\n", "featureGates: {a: true}\n", "--a=b", "-v", '"kind":1,', "kind: KubeletConfiguration\n",
     # keyrings
     "-----BEGIN PGP A-----:\n", "-----BEGIN PGP A-----\n", "-----END", "-----BEGIN PGP A-----\n\nAAAA\n-----END PGP A-----\n", "\n=", "AAAA\n", "\x01",
     # packages
@@ -81,6 +83,7 @@ UNENDED = [
     ("NVRM: Xid (PCI:0000:1b:00", " ", "): 1"), ("NVRM: Xid (PCI:0000:1b:00)", " ", ": 1"), ("NVRM: ", "a", ": x"), ("NVRM: GPU", "1", " x"), ("nvidia-nvswitch", "0", "x"), ("a", "-", ": Loading"), ("Lockdown: ", ": unsigned", "x"), ("6,", "1", ",1,-;a"),
     ("6,1,1,-;", "\\x0a", "\n"), ("<6>[", " ", "1.000000] a"), ('{"MESSAGE":[', "1,", '1],"SYSLOG_FACILITY":"0","__MONOTONIC_TIMESTAMP":"1"}'), ("", "a/", "nvidia.ko:"), ("nvidia.ko.", "a", ":"), ("options nvidia ", "a=b ", ""), ("options nvidia", "\\\n", ""),
     ("[Unit]\nAfter=", "a \\\n", "b"), ("[", "]", "x"), ("DKMS make.log for ", "a", " for kernel "), ("", " ", "error:"), ("a:", " ", "error"), ("version:", " ", ""), ("Result=", "a", "\nExecMainExitTimestampMonotonic=1"), ("libnvidia-container.so.1.", "1.", ""),
+    ("0-", "9", ","), ("1.", "9", "Gi"), ("1e", "9", ""), ("1", "0", "Ei"), ("0.", "0", "1n"), ("1.", "0", "h"), ("a: &a {b: 1}\nc: {", "<<: *a, ", "}\n"), ("a: &a [", "1, ", "]\nb: *a\n"), ('{"kind":"a",', '"b":{"c":[1.5]},', '"d":1}'),
     ("NVRM version: ", " ", "x"), ("NVRM version: NVIDIA", " a", ""), ("Max locked memory", " ", "1"), ("0: 1 1 00010000 1 1 1 ", "/", ""), ("/dev/sda ", "/", " ext4"), ("/dev/sda1 ", "\\040", " ext4 rw"), ("lib.so.", "1.", "x"), ("SELINUX=", " ", ""),
 ]  # fmt: skip
 
