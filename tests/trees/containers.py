@@ -120,6 +120,7 @@ def install_docker(tree: Tree, daemon: "dict[str, object]") -> None:
 
 def install_k3s(tree: Tree) -> None:
     """A k3s agent that found the toolkit when it started."""
+    tree.programs["/usr/local/bin/k3s", "--version"] = "k3s version v1.33.6+k3s1 (24fc436e)\ngo version go1.24.6\n"
     tree.program("/usr/local/bin/k3s")
     directory = "/var/lib/rancher/k3s/agent/etc/containerd"
     text = _CONTAINERD_3.replace("/run/containerd", "/run/k3s/containerd").replace(

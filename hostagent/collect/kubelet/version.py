@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 from hostagent.collect.runtime.places import parse_version
-from hostagent.facts.unread import Unread, then
+from hostagent.collect.values import stops_at_unread
+from hostagent.facts.unread import Unread, UnreadError, need, then
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -18,6 +19,7 @@ _PROGRAMS = {
     "rke2": ("/var/lib/rancher/rke2/bin/kubelet",),
     "k0s": ("/var/lib/k0s/bin/kubelet", "/usr/local/bin/k0s"),
 }
+_OTHERS_WRITE = 0o022
 _SNAP = "/snap/microk8s/current/meta/snap.yaml"
 
 
@@ -31,13 +33,29 @@ def read_version(source: Source, distribution: str, program: str, packages: Any)
         if mine is not None:
             found: str | Unread = mine.upstream
             return found
-    place = _program(source, distribution, program)
+    place = _roots(source, _program(source, distribution, program))
     if isinstance(place, Unread):
         return place
     answer = source.run(place, "--version", keep=Keep("head", ("4096",)))
     if isinstance(answer, Unread) and answer.why == "absent":
         return Unread("error", f"{place} is there and cannot be run: {answer.detail}", answer.question)
     return then(answer, lambda said: parse_version(said.stdout))
+
+
+@stops_at_unread
+def _roots(source: Source, program: "str | Unread") -> str:
+    """A program that only root may change: it, and each directory that leads to it. Links are resolved first."""
+    path = need(program)
+    real = source.realpath(path)
+    if isinstance(real, Unread):
+        raise UnreadError(Unread("error", f"{path} is not there: {real.detail}", real.question) if real.why == "absent" else real)
+    parts = real.strip("/").split("/")
+    for end in range(len(parts) + 1):
+        place = "/" + "/".join(parts[:end])
+        stat = need(source.stat(place))
+        if stat.uid != 0 or stat.mode & _OTHERS_WRITE:
+            raise UnreadError(Unread("denied", f"{path} is not run: others than root may change {place}"))
+    return path
 
 
 def _program(source: Source, distribution: str, program: str) -> "str | Unread":

@@ -166,13 +166,22 @@ def test_microk8s_has_a_file_of_flags():
 
 @pytest.mark.parametrize(("name", "version"), [("kubelet", "1.34.2"), ("openshift-kubelet", "1.33.4")])
 def test_the_version_is_the_packages_or_the_programs(name, version):
-    said = {"run /usr/bin/kubelet --version": {"exit_code": 0, "stdout": "Kubernetes v1.33.4\n", "stderr": ""}}
+    said = {"run /usr/bin/kubelet --version": {"exit_code": 0, "stdout": "Kubernetes v1.33.4\n", "stderr": ""}, "/usr/bin/kubelet": ""}
     assert read(said, running(), installed=(package(name, "1.34.2-1.1"),)).version == version
 
 
 def test_a_program_that_cannot_be_run_leaves_the_version_open():
     found = read({}, running("/opt/x/kubelet"), installed=())
     assert (found.version.why, found.judged_as) == ("error", "unknown")
+
+
+@pytest.mark.parametrize("changed", [{"uid": 1000}, {"mode": 0o777}])
+@pytest.mark.parametrize("path", ["/opt/x/kubelet", "/opt/x"])
+def test_a_program_that_others_may_change_is_not_run(path, changed):
+    stat = {"kind": "file", "mode": 0o755, "uid": 0, "gid": 0, "size": 1, "mtime": 1.0, "major": 0, "minor": 0}
+    said = {"run /opt/x/kubelet --version": {"exit_code": 0, "stdout": "Kubernetes v1.33.4\n", "stderr": ""}, "/opt/x/kubelet": ""}
+    assert read(said, running("/opt/x/kubelet"), installed=()).version == "1.33.4"
+    assert read({**said, f"stat {path}": {**stat, **changed}}, running("/opt/x/kubelet"), installed=()).version.why == "denied"
 
 
 def test_the_newest_of_all_its_files_counts():
