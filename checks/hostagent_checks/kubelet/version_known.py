@@ -3,7 +3,7 @@
 Each version has other feature gates, options and defaults. A newer one is taken to read its configuration as the newest known one does.
 """
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.unread import Unread
 
@@ -26,6 +26,8 @@ def version_known(kubelet: Kubelet) -> Findings:
     judged_as = need(kubelet.judged_as)
     if judged_as:
         version = kubelet.version
+        if isinstance(version, Unread) and version.why == "not-running":
+            skip("no program of an image is run, and no package says the kubelet's version")
         found = f"kubelet {'of an unknown version' if isinstance(version, Unread) else version}"
         rules = _NEAREST.get(judged_as, "the newest rules that are known")
         yield fail(f"{found}: judged by {rules}", code="nearest-rules", found=found, wanted="a known version")

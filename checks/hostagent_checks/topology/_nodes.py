@@ -12,9 +12,7 @@ ASK_FIRMWARE = (
     Step("configure", "Update the board's firmware: it names the node of each device (ACPI _PXM)."),
     Step("contact_owner", "Ask the vendor of the board.", if_back=True),
 )
-ASK_PROVIDER = (
-    Step("contact_owner", "Ask the provider of this virtual machine for NUMA nodes of its devices, or for an NCCL topology file."),
-)
+ASK_PROVIDER = (Step("contact_owner", "Ask the virtual machine's provider for the NUMA nodes of its devices."),)
 
 
 def cpu_nodes(topology: Topology) -> tuple[NumaNode, ...]:

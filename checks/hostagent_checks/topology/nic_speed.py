@@ -20,10 +20,7 @@ from ._nodes import MACHINE, skip_passed_on
     since="0.1",
     because=("topology.nic_width",),
     headline="The PCIe link of {device} is slower than it can be",
-    remedy=(
-        Step("configure", "Set the slot's link speed to automatic in the firmware setup."),
-        Step("replace", "Power the node off, and reseat the card or its riser.", if_back=True),
-    ),
+    remedy=(Step("configure", "Set the slot's link speed to automatic in the firmware setup."),),
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci, current_link_speed",),
     confirm=("lspci -vv -s <address> | grep -E 'LnkCap|LnkSta'",),
 )
