@@ -9,12 +9,12 @@ import hostagent.collect
 import hostagent.source
 from hostagent import yamlfile
 from hostagent.facts import cpulist
-from hostagent.placement import parse_shape, pod_of
+from hostagent.placement import parse_shape, pods_in
 
 
 def parse_manifest(data: bytes):
     """A pod out of a file, as ``--pod FILE`` reads it."""
-    return pod_of(yamlfile.parse_foreign_yaml(data), "p")
+    return pods_in(yamlfile.parse_foreign_yaml(data), "p")
 
 
 def _parsers():

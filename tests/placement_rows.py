@@ -80,6 +80,14 @@ def _rows():
     yield "3, 3, then 2, best-effort", setup(M, EVEN, "best-effort"), gpus(3, 3, 2), ["ok 0", "ok 1", "ok 0 1"]
     yield "1, then 6, restricted", setup(M, EVEN, "restricted"), gpus(1, 6), ["ok 0", "ok 0 1"]
     yield "1, then 6, single-numa-node", setup(M, EVEN, "single-numa-node"), gpus(1, 6), ["ok 0", TAE]
+    part = pod(box(1, cpus="2", memory="100m"))
+    kept = setup(M, EVEN, "restricted", static=True, memory=True)
+    yield "memory in a part of a byte, static memory", kept, [part], [UAE]
+    yield "memory in a part of a byte", setup(M, EVEN, "restricted", static=True), [part], ["ok 0"]
+    group = pod(box(8, cpus="20", memory="1Gi"))
+    yield "a pod with 8 GPUs and 20 CPUs", kept, [group], [TAE]
+    empty = {**group, "spec": {**group["spec"], "resources": {}}}
+    yield "the same with an empty group of resources", kept, [empty], ["ok 0 1"]
     two = [pod(box(4, name="a"), box(4, name="b"))]
     yield "two containers of 4, scope container", setup(M, EVEN, "single-numa-node"), two, ["ok 0 1"]
     yield "two containers of 4, scope pod", setup(M, EVEN, "single-numa-node", scope="pod"), two, [TAE]

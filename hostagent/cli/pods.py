@@ -51,13 +51,13 @@ def _file(path: str) -> list[Pod]:
 
 
 def _add(document: Any, label: str, found: list[Pod], wrong: list[str], *, several: bool) -> None:
-    """One document's pod. Of several, those that have none (a Service) are passed over."""
-    from hostagent.placement import pod_of
+    """One document's pods. Of several, those that have none (a Service) are passed over."""
+    from hostagent.placement import pods_in
 
     if several and not _has_pod(document):
         return
     try:
-        found.append(pod_of(document, label))
+        found += pods_in(document, label)
     except ValueError as error:
         wrong.append(str(error))
 
@@ -83,7 +83,7 @@ def _documents(path: str, label: str) -> Iterator[Any]:
     try:
         data = read_standard_input(_MOST_BYTES) if path == STANDARD else read_small(path, _MOST_BYTES)
     except OSError as error:
-        raise click.UsageError(f"--pod {label}: {reason(error)}, wanted a shape such as gpus=8 or a file with a pod") from error
+        raise click.UsageError(f"--pod {label}: {reason(error)}; wanted is a shape such as gpus=8, or a file with a pod") from error
     for part in _split(data):
         try:
             document = parse_foreign_yaml(part)

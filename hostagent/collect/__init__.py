@@ -46,7 +46,7 @@ READERS: Mapping[str, Reader] = {
     "Runtime": Reader("runtime.runtime.read_runtimes", ("Machine", "Packages", "Services")),
     "Launchers": Reader("runtime.launchers.read_launchers", ("Machine", "Runtime", "Services")),
     "Cdi": Reader("cdi.cdi.read_cdi", ("Runtime", "Services")),
-    "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Services", "Topology"), ("podresources",)),
+    "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology"), ("podresources",)),
     "Fabric": Reader("nvswitch.fabric.read_fabric", (), _NVIDIA),
     "GpuEvents": Reader("gpu.events.read_events"),
     "Driver": Reader("driver.driver.read_driver", ("Packages", "Platform"), _NVIDIA),

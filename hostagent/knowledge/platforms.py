@@ -167,6 +167,8 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
+#: Files that say that a kubelet is there, which runs in a container of its own: Talos Linux writes its configuration on the host.
+KUBELETS_IN_CONTAINERS: Mapping[str, str] = {"Talos Linux": "/etc/kubernetes/kubelet.yaml"}
 #: How the kubelet's configuration is changed where the host's own files are written anew by somebody else.
 _KUBELET_WAYS: Mapping[str, tuple[str, ...]] = {
     "GKE node": ("Change kubeletConfig in the node pool's system configuration: GKE writes the kubelet's configuration.",),

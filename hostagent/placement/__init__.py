@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hostagent.placement.answers import Fix, Placed
     from hostagent.placement.capacities import capacity
-    from hostagent.placement.manifests import pod_of
+    from hostagent.placement.manifests import pods_in
     from hostagent.placement.node import Node, emptied, node_of
     from hostagent.placement.placing import place
     from hostagent.placement.pods import Container, Pod
@@ -29,7 +29,7 @@ _HOMES = {
     "node_of_report": "reports",
     "parse_shape": "shapes",
     "place": "placing",
-    "pod_of": "manifests",
+    "pods_in": "manifests",
 }
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
     "node_of_report",
     "parse_shape",
     "place",
-    "pod_of",
+    "pods_in",
 ]
 
 

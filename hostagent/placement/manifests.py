@@ -1,34 +1,47 @@
-"""Pods out of manifests: a Pod, or anything that has one pod template."""
+"""Pods out of manifests: a Pod, anything that has pod templates, and lists of these."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from hostagent.placement.pods import Container, Pod, total
-from hostagent.placement.quantity import amount
+from hostagent.placement.quantity import amount, is_fraction, shown
 
 _DEEP = 12
 _MOST_CONTAINERS = 250
 _MOST_VALUES = 20_000
 
 
-def pod_of(document: object, label: str) -> Pod:
-    """The pod of a Pod, Deployment, Job, CronJob, StatefulSet or of what else holds one pod template, with the API server's defaults.
+def pods_in(document: object, label: str) -> tuple[Pod, ...]:
+    """The pods of a Pod, Deployment, Job, CronJob, StatefulSet or of what else holds pod templates, with the API server's defaults.
 
-    Raises ``ValueError`` with a sentence: no pod, several different ones, or quantities that are none.
+    Templates that ask for the same are one pod; others (a launcher and its workers) are one each, named by their place. Of a list each
+    item counts, and those without a pod are passed over. Raises ``ValueError`` with a sentence: no pod, or what the API server refuses.
     """
     if not isinstance(document, Mapping):
         raise ValueError("holds no Kubernetes object: wants a mapping with a kind")
-    named = _label(document, label)
-    if document.get("kind") == "Pod":
-        return _pod(document.get("spec"), named)
-    found = list(_templates(document))
-    if not found:
-        raise ValueError(f"holds no pod template: found kind {str(document.get('kind'))[:60]!r}")
-    pods = [(path, _pod(spec, named)) for path, spec in found]
-    if any(_asks(pod) != _asks(pods[0][1]) for _, pod in pods[1:]):
-        places = ", ".join(path for path, _ in pods[:6])
-        raise ValueError(f"holds pods of different shapes ({places}): give each pod by itself")
-    return pods[0][1]
+    kind, items = str(document.get("kind")), document.get("items")
+    if kind.endswith("List") and isinstance(items, list):
+        pods = tuple(pod for item in items if _holds_pods(item) for pod in pods_in(item, label))
+    elif kind == "Pod":
+        pods = (_pod(document.get("spec"), _label(document, label)),)
+    else:
+        pods = _of_templates(list(_templates(document)), _label(document, label))
+    if not pods:
+        raise ValueError(f"holds no pod template: found kind {kind[:60]!r}")
+    return pods
+
+
+def _holds_pods(item: object) -> bool:
+    return isinstance(item, Mapping) and (item.get("kind") == "Pod" or next(_templates(item), None) is not None)
+
+
+def _of_templates(found: list[tuple[str, Any]], label: str) -> tuple[Pod, ...]:
+    pods: list[Pod] = []
+    for path, spec in found:
+        pod = _pod(spec, label)
+        if all(_asks(pod) != _asks(one) for one in pods):
+            pods.append(pod._replace(label=f"{label} {path}") if len(found) > 1 else pod)
+    return tuple(pods) if len(pods) > 1 else tuple(pod._replace(label=label) for pod in pods)
 
 
 def _label(document: Mapping[Any, Any], label: str) -> str:
@@ -38,7 +51,7 @@ def _label(document: Mapping[Any, Any], label: str) -> str:
 
 
 def _asks(pod: Pod) -> object:
-    return [(one.kind, dict(one.requests), dict(one.limits)) for one in pod.containers], dict(pod.requests), dict(pod.limits)
+    return pod._replace(label="", containers=tuple(one._replace(name="") for one in pod.containers))
 
 
 def _templates(document: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
@@ -71,8 +84,11 @@ def _pod(spec: object, label: str) -> Pod:
     names = [one.name for one in (*first, *apps)]
     if len(set(names)) < len(names):
         raise ValueError("has two containers of one name")
-    requests, limits = _resources(spec.get("resources"), "the pod")
-    pod = Pod(label, (*first, *apps), requests, limits)
+    resources = spec.get("resources")
+    requests, limits = _resources(resources, "the pod")
+    claims = tuple(str(one.get("name", ""))[:253] for one in _list(spec, "resourceClaims") if isinstance(one, Mapping))
+    overhead = _quantities(spec.get("overhead"), "the pod's overhead")
+    pod = Pod(label, (*first, *apps), requests, limits, resources is not None, overhead, claims)
     return _with_pod_defaults(pod) if limits or requests else pod
 
 
@@ -92,8 +108,31 @@ def _container(one: object, *, is_init: bool) -> Container:
     kind: Literal["app", "init", "sidecar"] = "app"
     if is_init:
         kind = "sidecar" if one.get("restartPolicy") == "Always" else "init"
-    requests, limits = _resources(one.get("resources"), f"container {name}")
-    return Container(name, kind, limits | requests, limits)
+    resources = one.get("resources")
+    requests, limits = _resources(resources, f"container {name}")
+    requests = limits | requests
+    for resource, size in requests.items():
+        _refuse(resource, size, limits.get(resource), f"container {name}")
+    return Container(name, kind, requests, limits, _has_fractions(resources))
+
+
+def _refuse(resource: str, request: int, limit: int | None, whose: str) -> None:
+    """What the API server refuses: a request over its limit, and one of what cannot be overcommitted that has no equal limit."""
+    is_exact = "/" in resource or resource.startswith("hugepages-")
+    if is_exact and limit is None:
+        raise ValueError(f"{whose}: {resource[:60]}: found a request without a limit, wanted both, and equal")
+    if limit is not None and (request > limit or (is_exact and request != limit)):
+        wanted = "the same" if is_exact else "at most the limit"
+        found = f"a request of {shown(resource, request)} and a limit of {shown(resource, limit)}"
+        raise ValueError(f"{whose}: {resource[:60]}: found {found}, wanted {wanted}")
+
+
+def _has_fractions(resources: object) -> bool:
+    """Whether memory or huge pages are asked for in fractions of a byte."""
+    requests = resources.get("requests") if isinstance(resources, Mapping) else None
+    limits = resources.get("limits") if isinstance(resources, Mapping) else None
+    asked = {**(limits if isinstance(limits, Mapping) else {}), **(requests if isinstance(requests, Mapping) else {})}
+    return any(is_fraction(size) for name, size in asked.items() if name == "memory" or str(name).startswith("hugepages-"))
 
 
 def _resources(value: object, whose: str) -> tuple[dict[str, int], dict[str, int]]:
@@ -115,6 +154,8 @@ def _quantities(value: object, whose: str) -> dict[str, int]:
             raise ValueError(f"{whose}: {str(name)[:40]!r} is no resource")
         try:
             found[name] = amount(name, size)
+            if "/" in name and is_fraction(size):
+                raise ValueError(f"found {str(size)[:40]}, wanted a whole number")  # noqa: TRY301  # told with its resource
         except ValueError as error:
             raise ValueError(f"{whose}: {name[:60]}: {error}") from error
     return found

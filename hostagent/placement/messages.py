@@ -27,7 +27,7 @@ def of_rejection(answer: Answer, model: Model, pod: Pod, asked: Mapping[str, int
         return _affinity(answer.hints, model, asked)
     if answer.reason.startswith("OutOf"):
         name, size, used, most = answer.why.rsplit("|", 3)
-        return f"{_asked(name, int(size))} and {shown(name, int(most) - int(used))} of {shown(name, int(most))} are left"
+        return f"{_asked(name, int(size))} and {shown(name, int(most) - int(used))} of {shown(name, int(most))} {_is(name)} left"
     if answer.reason == SMT:
         return answer.why
     return _shortage(model, asked) or answer.why or "the kubelet cannot give what the pod asks for"
@@ -45,7 +45,11 @@ def _words(resource: str, size: int) -> str:
 
 def _asked(resource: str, size: int) -> str:
     words = _words(resource, size)
-    return f"{words} {'is' if words.startswith('1 ') else 'are'} asked for"
+    return f"{words} {'is' if words.startswith('1 ') else _is(resource)} asked for"
+
+
+def _is(resource: str) -> str:
+    return "is" if resource == "memory" or resource.startswith("hugepages-") else "are"
 
 
 def _affinity(hints: tuple[Hints, ...], model: Model, asked: Mapping[str, int]) -> str:
@@ -64,13 +68,18 @@ def _affinity(hints: tuple[Hints, ...], model: Model, asked: Mapping[str, int]) 
             return f"{_words(one.name, asked.get(one.name, 0))} would fit {nodes} of an empty host{_free(model, one.name)}"
     widths = {one.name: one.width for one in hints}
     if len(set(widths.values())) > 1:
-        parts = [_fits(name, asked.get(name, 0), width) for name, width in widths.items()]
+        parts = [_fit(_words_at(width, widths, asked), width) for width in dict.fromkeys(widths.values())]
         return f"{' but '.join(parts[:3])}, and {model.policy.name} wants the same nodes for all"
     return f"no NUMA nodes have {' and '.join(_words(name, asked.get(name, 0)) for name in widths)} free at once"
 
 
-def _fits(resource: str, size: int, width: int) -> str:
-    return f"{_words(resource, size)} {'fits' if size == 1 else 'fit'} {width} NUMA node{'s' if width > 1 else ''}"
+def _words_at(width: int, widths: Mapping[str, int], asked: Mapping[str, int]) -> list[str]:
+    return [_words(name, asked.get(name, 0)) for name, wide in widths.items() if wide == width]
+
+
+def _fit(things: list[str], width: int) -> str:
+    is_one = len(things) == 1 and (things[0].startswith("1 ") or " of memory" in things[0] or " of hugepages" in things[0])
+    return f"{' and '.join(things)} {'fits' if is_one else 'fit'} {width} NUMA node{'s' if width > 1 else ''}"
 
 
 def _has_preferred(one: Hints, ids: tuple[int, ...]) -> bool:

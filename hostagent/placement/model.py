@@ -105,7 +105,7 @@ class Model:
         hints = [pool.hints(self.policy.ids, wanted, visit.reusable_devices.get(name, set())) for pool, name, wanted in pools if pool]
         if visit.exclusive:
             hints.append(self._cpu_hints(whole_cpus(one), visit.reusable_cpus))
-            hints += self.memory.hints(memory_wanted(one)) if self.memory is not None else []
+            hints += self.memory.hints(memory_wanted(one)) if self.memory is not None and not one.has_fractions else []
         return [hint for hint in hints if hint is not None]
 
     def _pod_hints(self, visit: _Visit) -> list[Hints]:
@@ -113,7 +113,8 @@ class Model:
         hints = [pool.hints(self.policy.ids, wanted, set()) for pool, wanted in pools if pool]
         if visit.exclusive:
             hints.append(self._cpu_hints(together(visit.pod, lambda one: {"cpu": whole_cpus(one)}).get("cpu", 0), set()))
-            hints += self.memory.hints(together(visit.pod, memory_wanted)) if self.memory is not None else []
+            is_whole = not any(one.has_fractions for one in visit.pod.containers)
+            hints += self.memory.hints(together(visit.pod, memory_wanted)) if self.memory is not None and is_whole else []
         return [hint for hint in hints if hint is not None]
 
     def _cpu_hints(self, wanted: int, reusable: set[int]) -> Hints | None:
@@ -170,6 +171,8 @@ class Model:
     def _allocate_memory(self, one: Container, best: Best, visit: _Visit) -> None:
         if self.memory is None:
             return
+        if one.has_fractions:
+            raise RefusedError("memory is asked for in fractions of a byte, which the memory manager cannot give")
         order = visit.pod.in_order
         earlier = [before.name for before in order[: order.index(one)] if before.kind == "init"]
         visit.memory.append(one.name)

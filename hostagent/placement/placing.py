@@ -72,6 +72,10 @@ def _fix(node: Node, chosen: Settings, before: tuple[Pod, ...], pod: Pod) -> Fix
 
 
 def _place(node: Node, model: Model, pod: Pod) -> Placed:
+    if pod.claims:
+        return _unknown(
+            node, pod, Unread("not-supported", "a pod's resource claims are not read, and the topology manager sees none of their devices")
+        )
     try:
         asked = resolved(node, pod)
         answer = model.admit(asked)

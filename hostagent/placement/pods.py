@@ -11,6 +11,7 @@ class Container(NamedTuple):
     kind: Literal["app", "init", "sidecar"]
     requests: Mapping[str, int]
     limits: Mapping[str, int]
+    has_fractions: bool = False  # memory or huge pages are asked for in fractions of a byte: memory: 100m
 
 
 class Pod(NamedTuple):
@@ -20,6 +21,9 @@ class Pod(NamedTuple):
     containers: tuple[Container, ...]  # init containers and sidecars in their order, then the others
     requests: Mapping[str, int] = {}  # of the pod as a whole (spec.resources), as of a container
     limits: Mapping[str, int] = {}
+    has_group: bool = False  # spec.resources is there, and be it empty: then it alone makes the QoS class
+    overhead: Mapping[str, int] = {}  # of its runtime class
+    claims: tuple[str, ...] = ()  # resource claims, by name: devices that no device plug-in gives
 
     @property
     def in_order(self) -> tuple[Container, ...]:
@@ -57,6 +61,8 @@ def total(pod: Pod, *, limits: bool = False) -> dict[str, int]:
     if pod.has_own_resources:
         own = pod.limits if limits else pod.requests
         together |= {name: size for name, size in own.items() if name in _OF_A_POD or name.startswith("hugepages-")}
+    if not limits:
+        _add(together, pod.overhead)
     return together
 
 
@@ -67,7 +73,7 @@ def _add(to: dict[str, int], more: Mapping[str, int]) -> None:
 
 def is_guaranteed(pod: Pod) -> bool:
     """The QoS class Guaranteed: CPU and memory limits everywhere, and requests equal to them."""
-    groups = [(pod.requests, pod.limits)] if pod.requests or pod.limits else [(one.requests, one.limits) for one in pod.containers]
+    groups = [(pod.requests, pod.limits)] if pod.has_group else [(one.requests, one.limits) for one in pod.containers]
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
     for wanted, most in groups:

@@ -3,6 +3,7 @@
 import re
 from decimal import Decimal
 from math import ceil
+from struct import pack, unpack
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,3})", re.ASCII)
 _SCALE = {
@@ -35,6 +36,33 @@ def whole(text: object) -> int:
     if not 0 <= value <= _MOST:
         raise ValueError(f"{str(text)[:40]!r} is out of range")
     return value
+
+
+def share_of(memory_bytes: int, percentage: str) -> int:
+    """What ``1%`` of the memory is to a kubelet, which computes it in single precision (GetThresholdQuantity). Raises ``ValueError``.
+
+    >>> share_of(16 * 2**30, "1%"), 16 * 2**30 // 100
+    (171798688, 171798691)
+    """
+    percent = float(percentage.rstrip("%"))
+    if not 0 <= percent <= 100:
+        raise ValueError(f"{percentage[:40]!r} is no share of the memory")
+    return int(_single(_single(memory_bytes) * _single(_single(percent) / 100)))
+
+
+def _single(value: float) -> float:
+    rounded: float = unpack("f", pack("f", value))[0]
+    return rounded
+
+
+def is_fraction(text: object) -> bool:
+    """Whether it is no whole number: ``100m``. Raises ``ValueError``.
+
+    >>> is_fraction("1.5Gi"), is_fraction("100m")
+    (False, True)
+    """
+    value = parse_quantity(text)
+    return value != value.to_integral_value()
 
 
 def milli(text: object) -> int:

@@ -9,7 +9,7 @@ from hostagent.facts.kubelet import KubeletConfig, Pairs
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.placement.cpus import CpuOptions
 from hostagent.placement.node import Node
-from hostagent.placement.quantity import milli, parse_quantity, whole
+from hostagent.placement.quantity import milli, share_of, whole
 
 #: What the topology manager takes without max-allowable-numa-nodes.
 MOST_NODES = 8
@@ -85,8 +85,7 @@ def _reserved_bytes(kube: dict[str, str], system: dict[str, str], eviction: dict
     reserved = {name: whole(kube.get(name, "0")) + whole(system.get(name, "0")) for name in names}
     threshold = eviction.get("memory.available", "0")
     if threshold.endswith("%"):
-        share = parse_quantity(threshold.removesuffix("%")) / 100
-        reserved["memory"] += int(sum(known(one.memory_bytes for one in node.numa)) * share)
+        reserved["memory"] += share_of(sum(known(one.memory_bytes for one in node.numa)), threshold)
     else:
         reserved["memory"] += whole(threshold)
     return reserved

@@ -10,6 +10,8 @@ _FLAG = re.compile(r"--[A-Za-z][\w.-]{0,80}|-[A-Za-z]")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w{0,80}=)(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{[A-Za-z_]\w{0,80}\}|[A-Za-z_]\w{0,80})")
 _PLAIN = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[A-Za-z]{1,2}|%)?|true|false")
+#: A kubelet that another program starts.
+_KUBELET = re.compile(r"(?:/[\w./+-]{0,200}/)?kubelet")
 _OWN_KEY = re.compile(r"(?:\A|\.)(?:kubernetes|k8s)\.io/")
 _ADDRESS = re.compile(r"[0-9a-fA-F.:]{2,45}")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -36,7 +38,7 @@ def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
         elif is_flag and equals:
             quote = value[:1] if value[:1] in {'"', "'"} else ""
             found.append(word if name in names else f"{name}={quote}{_type(value.strip(quote)) if quote else _type(value)}{quote}")
-        elif is_flag or (number == 0 and word.startswith("/")):
+        elif is_flag or (number == 0 and word.startswith("/")) or _KUBELET.fullmatch(word):
             found.append(word)
         elif word.startswith("-") and _FLAG.fullmatch(word[:2]):
             found.append(word[:2] + _type(word[2:]))

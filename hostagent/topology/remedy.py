@@ -9,8 +9,8 @@ from hostagent.knowledge.kubeletways import CPU_STATE_OPTIONS, STATE_DIRECTORY, 
 from hostagent.knowledge.platforms import owners_way
 from hostagent.steps import Step, shell
 
-#: What our own drop-in is called, where the kubelet reads a directory of them: it comes after those with lower numbers.
-DROP_IN = "99-hostagent.conf"
+#: What our own drop-in is called, where the kubelet reads a directory of them, by name: the first that comes after all others.
+DROP_INS = ("99-hostagent.conf", "zz-hostagent.conf")
 #: How a step begins that a whole file follows.
 _FILE = "Write this to "
 _POLICY_STATE = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
@@ -100,9 +100,11 @@ def _over_flags(configuration: Mapping[str, Any], kubelet: Any) -> Iterator[Step
 def _where(files: Iterable[str] | None, place: str) -> str:
     """Where the fields belong: into a drop-in where the kubelet reads such, else into its file."""
     read = tuple(files or ())
-    directory = next((path.rpartition("/")[0] for path in reversed(read) if path.endswith(".conf") and ".d/" in path), "")
-    if directory:
-        return f"{_FILE}{directory}/{DROP_IN}:"
+    last = next((path for path in reversed(read) if path.endswith(".conf") and ".d/" in path), "")
+    if last:
+        directory, _, name = last.rpartition("/")
+        own = next((one for one in DROP_INS if one >= name), "")
+        return f"{_FILE}{directory}/{own}:" if own else f"Set these fields in {last}:"
     if place in WAYS:
         return WAYS[place]
     return f"Set these fields in {read[0]}:" if read else "Give the kubelet these fields in the file that its --config names:"

@@ -12,7 +12,7 @@ import pytest
 
 from hostagent.facts.cpulist import format_cpulist
 from hostagent.facts.unread import Unread
-from hostagent.placement import place, pod_of
+from hostagent.placement import place, pods_in
 from tests.placement_cases import cases, node_of_case
 from tests.placement_rows import ROWS
 from tests.real.conftest import need_real
@@ -42,7 +42,7 @@ def by_kubelet(verdict, number):
 
 
 def by_model(case):
-    pods = tuple(pod_of(pod, "p") for pod in case["pods"])
+    pods = tuple(pods_in(pod, "p")[0] for pod in case["pods"])
     return [(one.admitted, one.reason, one.numa_nodes) for one in place(node_of_case(case), pods, fixes=False)]
 
 

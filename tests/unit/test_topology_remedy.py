@@ -65,6 +65,12 @@ def test_a_state_file_is_removed_where_the_kubelet_would_refuse_it(configuration
 
 def test_the_fields_go_where_this_kubelet_reads_them():
     assert texts(RESTRICTED, {}, kubelet(*DROP_INS), platform())[0] == "Write this to /etc/kubernetes/kubelet.conf.d/99-hostagent.conf:"
+    later = "/etc/kubernetes/kubelet.conf.d/99-zz-site.conf"
+    assert (
+        texts(RESTRICTED, {}, kubelet(*DROP_INS, later), platform())[0] == "Write this to /etc/kubernetes/kubelet.conf.d/zz-hostagent.conf:"
+    )
+    last = "/etc/kubernetes/kubelet.conf.d/zzz.conf"
+    assert texts(RESTRICTED, {}, kubelet(*DROP_INS, last), platform())[0] == f"Set these fields in {last}:"
     assert texts(RESTRICTED, {}, kubelet(DROP_INS[0]), platform())[0] == "Set these fields in /var/lib/kubelet/config.yaml:"
     assert (
         texts(RESTRICTED, {}, kubelet("/etc/kubernetes/kubelet.conf"), platform())[0] == "Set these fields in /etc/kubernetes/kubelet.conf:"

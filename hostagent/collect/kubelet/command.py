@@ -7,13 +7,14 @@ from hostagent.collect.host.unitfile import UnitText, parse_unit
 from hostagent.collect.kubelet.keeps import FLAGS
 from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.host import Unit
-from hostagent.facts.unread import NOT_APPLICABLE, Unread, need, then
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
 #: Of a file of shell variables names, flags and types; of our flags the values.
 ENVIRONMENT = Keep("flags", FLAGS)
 _MOST_WORDS, _MOST_CHARACTERS = 4096, 256 * 1024
+_PATTERN = frozenset("*?[%")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 #: What the kubelet itself takes from its environment: client-go's feature gates.
@@ -59,9 +60,9 @@ def unit_environment(source: Source, unit: "Unit | Unread") -> tuple[tuple[str, 
 
 
 def environment_files(settings: UnitText) -> tuple[str, ...]:
-    """Paths of `EnvironmentFile=`, in order."""
+    """Paths of `EnvironmentFile=`, in order; patterns and specifiers among them as they stand."""
     paths = (value.strip("\"'").removeprefix("-") for value in settings.values("Service", "EnvironmentFile"))
-    return tuple(path for path in paths if path.startswith("/") and not set(path) & set("*?[%"))
+    return tuple(path for path in paths if path.startswith("/"))
 
 
 def environment(source: Source, settings: UnitText) -> dict[str, str]:
@@ -72,6 +73,8 @@ def environment(source: Source, settings: UnitText) -> dict[str, str]:
     files = environment_files(settings)
     Allowance("files of a kubelet's variables", 20).take(len(files))
     for path in files:
+        if set(path) & _PATTERN:
+            raise UnreadError(Unread("error", f"EnvironmentFile={path[:80]}: which files that names is not read"))
         found |= parse_environment(need(source.text(path, keep=ENVIRONMENT, absent="")))
     return found
 

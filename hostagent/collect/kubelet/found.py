@@ -6,13 +6,14 @@ from hostagent.collect.kubelet.command import unit_command
 from hostagent.collect.runtime.places import in_use
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.host import Process, Services, Unit
-from hostagent.facts.unread import Unread, need
+from hostagent.facts.unread import Unread, need, then
 from hostagent.knowledge.daemons import processes as names_of
 from hostagent.knowledge.runtimes import KUBELET_SEEN_ONLY, KUBELET_UNITS
 from hostagent.source import Source
 
 #: As `hostagent.source.processes` cuts a command line.
 _MOST_ARGUMENTS, _ARGUMENT_BYTES = 64, 4096
+_PROGRAM = "kubelet"
 
 
 class Found(NamedTuple):
@@ -35,11 +36,23 @@ class Found(NamedTuple):
 
     def command(self, source: Source) -> "tuple[str, ...] | Unread":
         """Of its process, else as its unit would start it: the program first."""
-        return self.argv if self.process is not None else unit_command(source, self.unit)
+        return self.argv if self.process is not None else then(unit_command(source, self.unit), own_words)
 
     def seen_flags(self, source: Source) -> "tuple[str, ...] | Unread":
         """Words with flags: of a process all that was read, of a unit what it would start."""
         return self.process.argv if self.process is not None else unit_command(source, self.unit)
+
+
+def own_words(words: tuple[str, ...]) -> "tuple[str, ...] | Unread":
+    """The kubelet's words of a command line that may start it by another program (kubenswrapper of OpenShift, numactl, hyperkube).
+
+    >>> own_words(("/usr/bin/numactl", "--membind=0", "/usr/bin/kubelet", "--v=2"))
+    ('/usr/bin/kubelet', '--v=2')
+    """
+    first = next((number for number, word in enumerate(words) if word.rpartition("/")[2] == _PROGRAM), None)
+    if words and first is None:
+        return Unread("error", f"the unit starts {words[0][:80]}, and how that starts a kubelet is not known")
+    return words[first:]
 
 
 @stops_at_unread

@@ -3,18 +3,18 @@
 from typing import Any, NamedTuple
 
 from hostagent.collect.kubelet.gates import Gates, UnknownNameError
-from hostagent.collect.kubelet.golang import CpuSet, parse_cpus, parse_duration, quoted, truth, whole
+from hostagent.collect.kubelet.golang import CpuSet, parse_cpus, quoted, truth, whole
 from hostagent.collect.kubelet.quantity import ZERO, Quantity, parse_quantity
 from hostagent.collect.kubelet.schema import Fields
+from hostagent.collect.kubelet.thresholds import check_percentages, check_thresholds, memory_of, threshold
 from hostagent.collect.kubelet.told import Machine
-from hostagent.facts.unread import Unread, need
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.kubelet import (
     CPU_OPTIONS,
     CPU_OPTIONS_APART,
     IDS_PER_POD,
     MAX_NUMA_NODES,
     RESERVABLE,
-    SIGNALS,
     TOPOLOGY_OPTIONS,
     USER_IDS_SINCE,
     Option,
@@ -38,8 +38,8 @@ def managed(config: Fields, gates: Gates, machine: Machine) -> Managed:
         config = _with_cpus_reserved(config, cpus.size())
     kube = _reserved("kube", config.get("kubeReserved"))
     system = _reserved("system", config.get("systemReserved"))
-    memory_left = _threshold(config.get("evictionHard"))
-    _check_percentages(config.get("qosReserved"))
+    memory_left = threshold(config.get("evictionHard"), machine)
+    check_percentages(config.get("qosReserved"))
     options = config.get("topologyManagerPolicyOptions")
     if options is not None and not gates.enabled("TopologyManagerPolicyOptions"):
         raise ValueError(f'topology manager policy options {_go_map(options)} require feature gates "TopologyManagerPolicyOptions" enabled')
@@ -52,7 +52,7 @@ def managed(config: Fields, gates: Gates, machine: Machine) -> Managed:
     strict = _cpu_manager(config, gates, machine, kube.get("cpu", ZERO).plus(system.get("cpu", ZERO)))
     if gates.enabled("MemoryManager") or not gates.knows("MemoryManager"):
         _memory_manager(config, kube, system, memory_left, machine)
-    _check_thresholds(config)
+    check_thresholds(config)
     _check_log_size(config.get("containerLogMaxSize") or "")
     _check_users(config, gates)
     _fits(kube, system, memory_left, machine)
@@ -90,75 +90,6 @@ def _reserved(owner: str, pairs: dict[str, str] | None) -> Reserved:
         if found[name].mantissa < 0:
             raise ValueError(f"{before}resource quantity for {quoted(name)} cannot be negative: {text}")
     return found
-
-
-def _threshold(pairs: dict[str, str] | None) -> Quantity | None:
-    """What memory.available of evictionHard reserves; None where it is a share of the memory, which is not known to the byte."""
-    left: Quantity | None = ZERO
-    for signal, text in sorted((pairs or {}).items()):
-        value = _statement(signal, text)
-        if signal == "memory.available" and value is not None:
-            left = value if isinstance(value, Quantity) else None
-    return left
-
-
-def _statement(signal: str, text: str) -> Quantity | float | None:
-    if signal not in SIGNALS:
-        raise ValueError(f"unsupported eviction signal {signal}")
-    if not text.endswith("%"):
-        quantity = parse_quantity(text)
-        if quantity.mantissa <= 0:
-            raise ValueError(f"eviction threshold {signal} must be positive: {quantity}")
-        return quantity
-    if text in {"0%", "100%"}:
-        return None
-    part = _percentage(text)
-    if part < 0:
-        raise ValueError(f"eviction percentage threshold {signal} must be >= 0%: {text}")
-    if part > 1:
-        raise ValueError(f"eviction percentage threshold {signal} must be <= 100%: {text}")
-    return part
-
-
-def _percentage(text: str) -> float:
-    number = text.rstrip("%")
-    try:
-        return float(number if number == number.strip() and "_" not in number else "") / 100
-    except ValueError as error:
-        raise ValueError(f"strconv.ParseFloat: parsing {quoted(number)}: invalid syntax") from error
-
-
-def _check_percentages(pairs: dict[str, str] | None) -> None:
-    for name, text in sorted((pairs or {}).items()):
-        if name != "memory":
-            raise ValueError(f"--qos-reserved value failed to parse: cannot reserve {quoted(name)} resource")
-        if not text.endswith("%"):
-            raise ValueError(f"--qos-reserved value failed to parse: failed to parse percentage {quoted(text)} for {quoted(name)} resource")
-        _percentage(text)
-
-
-def _check_thresholds(config: Fields) -> None:
-    soft = {signal: _statement(signal, text) for signal, text in sorted((config.get("evictionSoft") or {}).items())}
-    periods = config.get("evictionSoftGracePeriod") or {}
-    for signal, text in sorted(periods.items()):
-        _known_signal(signal)
-        if parse_duration(text) < 0:
-            raise ValueError(f"invalid eviction grace period specified: {text}, must be a positive value")
-    for signal, text in sorted((config.get("evictionMinimumReclaim") or {}).items()):
-        _known_signal(signal)
-        if text.endswith("%"):
-            if _percentage(text) <= 0:
-                raise ValueError(f"eviction percentage minimum reclaim {signal} must be positive: {text}")
-        elif parse_quantity(text).mantissa < 0:
-            raise ValueError(f"negative eviction minimum reclaim specified for {signal}")
-    for signal, value in soft.items():
-        if value is not None and signal not in periods:
-            raise ValueError(f"grace period must be specified for the soft eviction threshold {signal}")
-
-
-def _known_signal(signal: str) -> None:
-    if signal not in SIGNALS:
-        raise ValueError(f"unsupported eviction signal {signal}")
 
 
 def _check_log_size(text: str) -> None:
@@ -281,8 +212,8 @@ def _fits(kube: Reserved, system: Reserved, left: Quantity | None, machine: Mach
     have: dict[str, int] = {}
     if not isinstance(machine.cpus, Unread):
         have["cpu"] = parse_cpus(machine.cpus).size()
-    if not isinstance(machine.nodes, Unread) and not any(isinstance(node.memory_bytes, Unread) for node in machine.nodes):
-        have["memory"] = sum(need(node.memory_bytes) for node in machine.nodes)
+    if (memory := memory_of(machine)) is not None:
+        have["memory"] = memory
     for name, total in have.items():
         reserved = kube.get(name, ZERO).plus(system.get(name, ZERO)).plus((left or ZERO) if name == "memory" else ZERO)
         if reserved.scaled(9) > total * 10**9:

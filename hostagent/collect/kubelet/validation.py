@@ -9,6 +9,7 @@ from hostagent.knowledge.kubelet import (
     COMPRESSIBLE,
     COMPRESSIBLE_SINCE,
     HAIRPIN_MODES,
+    IDS_PER_POD,
     NODE_ALLOCATABLE,
     NONE_WITHOUT_QOS_SINCE,
     TOPOLOGY_POLICIES,
@@ -45,7 +46,7 @@ def validated(config: Fields, gates: Gates) -> None:
     """Raises ``ValueError`` with all that is wrong."""
     _check_logging(config)
     errors = [*_early(config, gates), *_topology(config), *_shutdown(config, gates), *_by_gate(config, gates)]
-    errors += [*_enforced(config, gates), *_images(config, gates), *_reserved(config), *_rest(config, gates)]
+    errors += [*_enforced(config, gates), *_images(config, gates), *_reserved(config), *_users(config), *_rest(config, gates)]
     if errors:
         text = f"failed to validate kubelet configuration, error: {aggregate([f'invalid configuration: {error}' for error in errors])}"
         raise UnknownNameError(text) if all(any(phrase in error for phrase in _OF_NAMES) for error in errors) else ValueError(text)
@@ -232,6 +233,18 @@ def _reserved(config: Fields) -> Iterator[str]:
             if (node, name) in seen:
                 yield f"the reserved memory has a duplicate value for NUMA node {node} and resource {quoted(name)}"
             seen.add((node, name))
+
+
+def _users(config: Fields) -> Iterator[str]:
+    each = (config.get("userNamespaces") or {}).get("idsPerPod")
+    if each is None:
+        return
+    if each < IDS_PER_POD:
+        yield f"userNamespaces.idsPerPod must not be less than {IDS_PER_POD}"
+    elif each % IDS_PER_POD:
+        yield f"userNamespaces.idsPerPod must be a multiple of {IDS_PER_POD}"
+    elif each >= 2**32:
+        yield f"userNamespaces.idsPerPod must not be more than {2**32 - 1}"
 
 
 def _rest(config: Fields, gates: Gates) -> Iterator[str]:

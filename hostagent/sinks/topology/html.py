@@ -54,7 +54,7 @@ def _answer(one: Placeable) -> str:
         steps += f"<li>{prose(digest.short(step.text))}{lines}{command(step.command) if step.command else ''}</li>\n"
     told = f'<div class="box">\n<ol>\n{steps}</ol>\n</div>\n' if steps else ""
     if one.admitted is False and not steps:
-        told = f"<p>{escaped(parts.NO_FIX)}</p>\n"
+        told = f"<p>{escaped(parts.without_fix(one))}</p>\n"
     badge = f'<strong class="badge {_COLOURS[word]}"><span>{word}</span></strong>'
     head = f"<h3>{badge} {escaped(parts.pod_name(one))}</h3>"
     return f'<article class="{_COLOURS[word]}">\n{head}\n<p>{escaped(text)}</p>\n{told}</article>\n'

@@ -10,6 +10,7 @@ from hostagent.topology.document import Document, Found, Placeable
 
 UNREAD = "?"
 NO_FIX = "No change of the kubelet's policies or of the pod's own CPUs is known that admits it."
+FIRST = "Correct what the kubelet refuses: 'hostagent check --only kubelet' has the steps."
 #: Characters of a name, and of a list of CPUs.
 _NAME, _CPUS = 40, 60
 #: GPUs, and NICs, that are told of: JSON has all.
@@ -231,3 +232,8 @@ def _nodes(value: tuple[int, ...] | Unread) -> str:
         return "on any NUMA nodes"
     ids = list(map(str, value))
     return f"on NUMA node {ids[0]}" if len(ids) == 1 else f"on NUMA nodes {', '.join(ids[:-1])} and {ids[-1]}"
+
+
+def without_fix(one: Any) -> str:
+    """What is said of a rejected pod for which there are no steps."""
+    return FIRST if one.reason == "KubeletNotStarting" else NO_FIX

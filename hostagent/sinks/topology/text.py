@@ -158,7 +158,7 @@ def _add_answer(page: Page, one: Placeable) -> None:
     word, text = parts.answer(one)
     page.add(f"{word}  {parts.pod_name(one)}: {text}", then="  ", style=_STYLES[word])
     if one.admitted is False and not one.fix.steps:
-        page.add(parts.NO_FIX, "  ")
+        page.add(parts.without_fix(one), "  ")
     for number, step in enumerate(one.fix.steps, 1):
         page.add(f"{number}. {digest.short(step.text)}", "  ", "     ")
         page.lines += [f"       {visible(line)}" for line in lines_below(step, one.fix.configuration)]

@@ -10,6 +10,7 @@ from hostagent.collect.kubelet.files import Files
 from hostagent.collect.kubelet.kubelet import read_kubelet
 from hostagent.facts.host import Machine, Process, Services
 from hostagent.facts.packages import Package, Packages
+from hostagent.facts.platform import Platform
 from hostagent.facts.topology import NumaNode, Topology
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.testing import host
@@ -37,13 +38,14 @@ def package(name, version):
 INSTALLED = (package("kubelet", "1.34.2-1.1"),)
 
 
-def read(files, processes=(), kind="live", installed=INSTALLED):
+def read(files, processes=(), kind="live", installed=INSTALLED, platform=""):
     source = host({"processes": [], **files}, kind)
     nodes = tuple(NumaNode(one, f"{one * 4}-{one * 4 + 3}", 2**36, (10, 20), ()) for one in (0, 1))
     facts = {
         Machine: fields(Machine, processes=processes),
         Services: read_services(source, lambda _: None),
         Packages: fields(Packages, installed=installed),
+        Platform: fields(Platform, name=platform),
         Topology: fields(Topology, numa_nodes=nodes, cores=tuple(map(str, range(8)))),
     }
     return read_kubelet(source, facts.__getitem__)
@@ -100,6 +102,38 @@ def test_a_variable_file_that_cannot_be_read_leaves_the_flags_open():
         "/var/lib/kubelet/kubeadm-flags.env": Unread("denied", "kubeadm-flags.env"),
     }
     assert read(files).state.why == "denied"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "/usr/local/bin/kubenswrapper /usr/bin/kubelet --config=/c.yaml --max-pods=44",  # OpenShift
+        "/usr/bin/numactl --membind=0 /usr/bin/kubelet --config=/c.yaml --max-pods=44",
+        "/usr/bin/hyperkube kubelet --config=/c.yaml --max-pods=44",
+    ],
+)
+def test_what_starts_a_kubelet_is_not_taken_for_it(start):
+    found = read({**enabled(UNIT.replace("/usr/bin/kubelet", start)), "/c.yaml": HEAD})
+    assert (found.state, found.config.max_pods, found.version) == ("accepted", 44, "1.34.2")
+
+
+@pytest.mark.parametrize("start", ["/bin/sh -c 'exec /usr/bin/kubelet --max-pods=44'", "/usr/bin/snap run kubelet.daemon"])
+def test_a_start_that_is_not_understood_leaves_the_kubelet_open(start):
+    found = read({**enabled(UNIT.replace("/usr/bin/kubelet", start)), "/c.yaml": HEAD})
+    assert (found.state.why, found.config.why) == ("error", "error")
+
+
+@pytest.mark.parametrize("path", ["/etc/kube/*.env", "-/etc/kube/%H.env"])
+def test_a_pattern_of_variable_files_leaves_the_flags_open(path):
+    unit = UNIT.replace("ExecStart=/usr/bin/kubelet", f"EnvironmentFile={path}\nExecStart=/usr/bin/kubelet $A")
+    assert "which files that names is not read" in read(enabled(unit)).state.detail
+    assert read(enabled(unit.replace(" $A", ""))).state == "accepted"
+
+
+def test_a_kubelet_in_a_container_of_the_host_is_not_taken_for_none():
+    files = {"/etc/kubernetes/kubelet.yaml": HEAD}
+    assert read(files, platform="Talos Linux").state.why == "not-supported"
+    assert read({}, platform="Talos Linux").state == read(files).state == "absent"
 
 
 @pytest.mark.parametrize("argv", [("kubelet", *["--v=1"] * 63), ("kubelet", "--config=/" + "a" * 4096)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hostagent.facts.kubelet import Device, KubeletState, MemoryBlock
 from hostagent.facts.unread import Unread
-from hostagent.placement import capacity, emptied, parse_shape, place, pod_of
+from hostagent.placement import capacity, emptied, parse_shape, place, pods_in
 from hostagent.placement import masks as masks_module
 from hostagent.placement.masks import Hints, fewest, mask_of
 from hostagent.placement.merge import Best, Policy, _compromise, _compromise_of_many, merge
@@ -37,7 +37,7 @@ def given_away(**values):
 @pytest.mark.parametrize("name", ROWS)
 def test_what_the_kubelet_was_seen_to_answer(name):
     case, wanted = ROWS[name]
-    found = place(node_of_case(case), tuple(pod_of(one, "p") for one in case["pods"]), fixes=False)
+    found = place(node_of_case(case), tuple(pods_in(one, "p")[0] for one in case["pods"]), fixes=False)
     assert [" ".join(["ok", *map(str, one.numa_nodes)]) if one.admitted else one.reason for one in found] == wanted
 
 
@@ -54,7 +54,7 @@ def test_what_the_kubelet_was_seen_to_answer(name):
         ("restricted", "gpus=9", "9 GPUs are asked for and 8 of 8 are free."),
         ("none", "gpus=1,cpus=65,memory=1Gi", "65 CPUs are asked for and 63 are free for containers alone."),
         ("none", "cpus=63500m,memory=1Gi", "63500m CPUs are asked for and 63 of 63 are left."),
-        ("none", "memory=300Gi", "300Gi of memory are asked for and 254Gi of 254Gi are left."),
+        ("none", "memory=300Gi", "300Gi of memory is asked for and 254Gi of 254Gi is left."),
         ("best-effort", "gpus=1,nics=1", "No device plug-in has registered a NIC resource here."),
         (
             "best-effort",
@@ -112,9 +112,22 @@ def test_the_fewest_changes_that_help(policy, other, shapes, configuration, cpus
         assert (dict(found.fix.configuration), tuple(size for _, size in found.fix.pod)) == (configuration, cpus)
 
 
+def test_what_needs_as_many_nodes_is_told_together():
+    (found,) = answers(even("restricted", static=True, memory=True), ["gpus=8,cpus=40,memory=10Gi"])
+    wanted = "8 GPUs and 40 CPUs fit 2 NUMA nodes but 10Gi of memory fits 1 NUMA node, and restricted wants the same nodes for all."
+    assert found.message == wanted
+
+
+def test_a_pod_that_claims_devices_cannot_be_told():
+    document = pod(box(1))
+    document["spec"]["resourceClaims"] = [{"name": "gpu"}]
+    (found,) = place(even("none"), pods_in(document, "p"))
+    assert (found.admitted.why, found.reason) == ("not-supported", "")
+
+
 def test_the_scope_is_changed_where_containers_stand_in_each_others_way():
     case, _ = ROWS["init 8 and app 1, scope container"]
-    (found,) = place(node_of_case(case), tuple(pod_of(one, "p") for one in case["pods"]))
+    (found,) = place(node_of_case(case), tuple(pods_in(one, "p")[0] for one in case["pods"]))
     assert dict(found.fix.configuration) == {"topologyManagerScope": "pod"}
 
 
@@ -130,7 +143,7 @@ def test_many_nodes_are_allowed_only_where_the_kubelet_comes_to_an_end():
 
 def test_a_crash_is_helped_by_switching_the_option_off():
     case, _ = ROWS["nodes 0, 8, 16, prefer-closest"]
-    (found,) = place(node_of_case(case), tuple(pod_of(one, "p") for one in case["pods"]))
+    (found,) = place(node_of_case(case), tuple(pods_in(one, "p")[0] for one in case["pods"]))
     assert dict(found.fix.configuration) == {"topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "false"}}
 
 
@@ -142,12 +155,12 @@ def test_every_fix_holds():
     }  # fmt: skip
     seen = 0
     for case in cases(7, 250):
-        found = place(node_of_case(case), tuple(pod_of(one, "p") for one in case["pods"][:1]))[0]
+        found = place(node_of_case(case), tuple(pods_in(one, "p")[0] for one in case["pods"][:1]))[0]
         if found.fix is None:
             continue
         seen += 1
         changed = case | {names[field]: value for field, value in found.fix.configuration}
-        one = pod_of(case["pods"][0], "p")
+        one = pods_in(case["pods"][0], "p")[0]
         for _, size in found.fix.pod:
             (main,) = one.containers
             one = one._replace(containers=(main._replace(requests={**main.requests, "cpu": size}, limits={**main.limits, "cpu": size}),))
@@ -238,7 +251,7 @@ def test_aligned_is_what_the_policy_guarantees():
     nowhere = node_of_case(setup(M, {"nvidia.com/gpu": devices((None, 8))}, "restricted", static=True))
     assert answers(nowhere, shape)[0].aligned is False
     case, _ = ROWS["two containers of 4, scope container"]
-    assert place(node_of_case(case), tuple(pod_of(one, "p") for one in case["pods"]))[0].aligned is False
+    assert place(node_of_case(case), tuple(pods_in(one, "p")[0] for one in case["pods"]))[0].aligned is False
 
 
 # properties

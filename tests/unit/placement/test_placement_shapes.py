@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.placement import parse_shape, pod_of
+from hostagent.placement import parse_shape, pods_in
 from hostagent.placement.pods import is_guaranteed, total
 from hostagent.placement.quantity import amount, parse_quantity, shown
 
@@ -96,17 +96,65 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_anything_with_one_pod_template(kind):
-    pod = pod_of({"kind": kind, "metadata": {"name": "train"}, "spec": KINDS[kind]}, "job.yaml")
+    pod = pods_in({"kind": kind, "metadata": {"name": "train"}, "spec": KINDS[kind]}, "job.yaml")[0]
     assert pod.label == "job.yaml train"
     assert pod.containers[0].requests == {"nvidia.com/gpu": 8, "cpu": 40000, "memory": 200 * GI}
     assert is_guaranteed(pod)
 
 
-def test_several_templates_are_ambiguous():
+def test_templates_that_differ_are_a_pod_each():
     launcher = {"template": {"spec": {"containers": [{"name": "main"}]}}}
-    document = {"kind": "MPIJob", "spec": {"mpiReplicaSpecs": {"Launcher": launcher, "Worker": TEMPLATE}}}
-    with pytest.raises(ValueError, match=r"holds pods of different shapes \(spec.mpiReplicaSpecs.Launcher.template.spec, "):
-        pod_of(document, "job.yaml")
+    document = {"kind": "MPIJob", "metadata": {"name": "train"}, "spec": {"mpiReplicaSpecs": {"Launcher": launcher, "Worker": TEMPLATE}}}
+    first, second = pods_in(document, "job.yaml")
+    assert first.label == "job.yaml train spec.mpiReplicaSpecs.Launcher.template.spec"
+    assert second.label == "job.yaml train spec.mpiReplicaSpecs.Worker.template.spec"
+    assert (total(first), total(second)["nvidia.com/gpu"]) == ({}, 8)
+
+
+def test_each_item_of_a_list_counts():
+    """As kubectl writes them: equal pods are as many pods, what has none is passed over, a list in a list is a list."""
+    pods = [{"kind": "Pod", "metadata": {"name": name}, "spec": SPEC} for name in "abb"]
+    document = {"kind": "List", "items": [*pods, {"kind": "Service", "spec": {}}, {"kind": "PodList", "items": pods[:1]}]}
+    assert [pod.label for pod in pods_in(document, "all.yaml")] == ["all.yaml a", "all.yaml b", "all.yaml b", "all.yaml a"]
+    with pytest.raises(ValueError, match="no pod template"):
+        pods_in({"kind": "List", "items": []}, "all.yaml")
+
+
+def _resources(**resources):
+    return {"kind": "Pod", "spec": {"containers": [{"name": "main", "resources": resources}]}}
+
+
+REFUSED = {
+    "a part of a GPU": (_resources(limits={"nvidia.com/gpu": 1.5}), "found 1.5, wanted a whole number"),
+    "a request alone": (_resources(requests={"nvidia.com/gpu": 1}), "found a request without a limit"),
+    "two numbers": (
+        _resources(requests={"nvidia.com/gpu": 1}, limits={"nvidia.com/gpu": 2}),
+        "found a request of 1 and a limit of 2, wanted the same",
+    ),
+    "huge pages": (_resources(requests={"hugepages-2Mi": "4Mi"}), "found a request without a limit"),
+    "more than the limit": (
+        _resources(requests={"cpu": 9}, limits={"cpu": 4}),
+        "found a request of 9 and a limit of 4, wanted at most the limit",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_api_server_refuses_is_no_pod(name):
+    document, message = REFUSED[name]
+    with pytest.raises(ValueError, match=f"container main: .*{message}"):
+        pods_in(document, "p")
+
+
+def test_an_empty_group_makes_a_pod_best_effort():
+    """As kubelet 1.35 computes it: spec.resources counts where it is there, and be it empty."""
+    assert is_guaranteed(pods_in({"kind": "Pod", "spec": SPEC}, "p")[0])
+    assert not is_guaranteed(pods_in({"kind": "Pod", "spec": SPEC | {"resources": {}}}, "p")[0])
+
+
+def test_a_runtime_class_s_overhead_counts():
+    pod = pods_in({"kind": "Pod", "spec": SPEC | {"overhead": {"cpu": "250m"}}}, "p")[0]
+    assert (total(pod)["cpu"], total(pod, limits=True)["cpu"]) == (40250, 40000)
 
 
 def test_init_containers_sidecars_and_defaults():
@@ -117,7 +165,7 @@ def test_init_containers_sidecars_and_defaults():
         ],
         "containers": [{"name": "a", "resources": {"limits": {"cpu": 2, "memory": "1Gi"}, "requests": {"cpu": "1"}}}, {"name": "b"}],
     }
-    pod = pod_of({"kind": "Pod", "spec": spec}, "p")
+    pod = pods_in({"kind": "Pod", "spec": spec}, "p")[0]
     assert [one.kind for one in pod.in_order] == ["init", "sidecar", "app", "app"]
     assert pod.containers[0].requests == {"cpu": 4000}
     assert pod.containers[2].requests == {"cpu": 1000, "memory": GI}
@@ -127,7 +175,7 @@ def test_init_containers_sidecars_and_defaults():
 
 def test_a_pod_with_resources_of_its_own():
     spec = SPEC | {"resources": {"limits": {"cpu": "64", "memory": "300Gi"}}}
-    pod = pod_of({"kind": "Pod", "spec": spec}, "p")
+    pod = pods_in({"kind": "Pod", "spec": spec}, "p")[0]
     assert dict(pod.requests) == {"cpu": 40000, "memory": 200 * GI}
     assert pod.has_own_resources
     assert total(pod)["cpu"] == 40000
@@ -152,19 +200,19 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_manifest_is_refused_with_a_sentence(name):
     with pytest.raises(ValueError, match=r"\w+ .*"):
-        pod_of(HOSTILE[name], "p")
+        pods_in(HOSTILE[name], "p")[0]
 
 
 def test_a_manifest_that_contains_itself_is_refused():
     loop = {"kind": "X"}
     loop["spec"] = loop
     with pytest.raises(ValueError, match="too large or too deep"):
-        pod_of(loop, "p")
+        pods_in(loop, "p")[0]
     deep = value = {}
     for _ in range(5000):
         value["a"] = value = {}
     with pytest.raises(ValueError, match="too large or too deep"):
-        pod_of(deep, "p")
+        pods_in(deep, "p")[0]
 
 
 def test_many_uses_of_one_anchor_are_refused():
@@ -172,7 +220,7 @@ def test_many_uses_of_one_anchor_are_refused():
         f"{new}: &{new} [{', '.join(f'*{old}' for _ in range(8))}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
     )
     with pytest.raises(ValueError, match="too large or too deep"):
-        pod_of(yaml.safe_load(text), "p")
+        pods_in(yaml.safe_load(text), "p")[0]
 
 
 SCALARS = (
@@ -191,7 +239,7 @@ KEYS = st.sampled_from(
 @given(st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=6), max_leaves=40))
 def test_any_document_is_a_pod_or_a_sentence(document):
     try:
-        pod = pod_of(document, "p")
+        pod = pods_in(document, "p")[0]
     except ValueError:
         return
     assert pod.containers
