@@ -60,15 +60,23 @@ def _type(value: str) -> str:
 
 
 def _part(text: str) -> str:
-    if not text or _PLAIN.fullmatch(text) or DURATION.fullmatch(text) or _VARIABLE.fullmatch(text):
-        return text
-    key, equals, value = text.partition("=")
-    if equals:
-        return f"{key if _OWN_KEY.search(key) else '~'}={_part(value)}"
-    head, colon, effect = text.rpartition(":")
-    if colon and effect in _EFFECTS:
-        return f"{_part(head)}:{effect}"
-    return _address(text) if _ADDRESS.fullmatch(text) else "~"
+    """One of them.
+
+    >>> _part("a=b=c:NoSchedule:NoExecute"), _part("=" * 2000) == "~=" * 2000
+    ('~=~=~:NoSchedule:NoExecute', True)
+    """
+    keys, effects = list[str](), ""
+    while "=" in text and not _is_plain(text):
+        key, _, text = text.partition("=")
+        keys.append(f"{key if _OWN_KEY.search(key) else '~'}=")
+    while not _is_plain(text) and (found := text.rpartition(":"))[2] in _EFFECTS and found[1]:
+        text, effects = found[0], f":{found[2]}{effects}"
+    shown = text if _is_plain(text) else _address(text) if _ADDRESS.fullmatch(text) else "~"
+    return f"{''.join(keys)}{shown}{effects}"
+
+
+def _is_plain(text: str) -> bool:
+    return not text or any(kind.fullmatch(text) for kind in (_PLAIN, DURATION, _VARIABLE))
 
 
 def _address(text: str) -> str:
