@@ -144,8 +144,8 @@ class CpuSet(NamedTuple):
     def minus(self, other: "CpuSet") -> "CpuSet":
         return CpuSet(tuple(_minus(self.ranges, other.ranges)))
 
-    def union(self, other: "CpuSet") -> "CpuSet":
-        return CpuSet(_joined([*self.ranges, *other.ranges]))
+    def union(self, *others: "CpuSet") -> "CpuSet":
+        return CpuSet(_joined([span for one in (self, *others) for span in one.ranges]))
 
     def common(self, other: "CpuSet") -> "CpuSet":
         return self.minus(self.minus(other))
