@@ -23,6 +23,8 @@ def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Pla
         chosen = settings(node)
         error = _refused(chosen, node)
         model = None if error else Model(node, chosen)
+    except TooManyError:
+        return tuple(_unknown(node, pod, _TOO_MANY) for pod in pods)
     except UnreadError as unread:
         if node.state == "rejected":
             message = _sentence(f"the kubelet does not start: {node.error or 'its configuration is refused'}")
