@@ -9,8 +9,6 @@ _MAX_INT64 = 2**63 - 1
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 _ESCAPES = {7: "\\a", 8: "\\b", 12: "\\f", 10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 34: '\\"', 92: "\\\\"}
-#: So many CPUs no machine has: a larger set is not spelled out.
-MAX_CPUS = 1 << 20
 
 
 def quoted(text: str) -> str:
