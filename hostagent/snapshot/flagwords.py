@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from hostagent.snapshot.documents import DURATION
+from hostagent.source.answers import ARGUMENT_BYTES
 
 #: A flag's own name, or what a variable is called.
 _FLAG = re.compile(r"--[A-Za-z][\w.-]{0,80}|-[A-Za-z]")
@@ -15,8 +16,6 @@ _ADDRESS = re.compile(r"[0-9a-fA-F.:]{2,45}")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 #: Words of a text, with the quotes and blanks between them left where they are; a flag with a quoted value is one.
 _WORD = re.compile(r"-[^\s\"'=]*=([\"'])[^\"'\n]*\1|[^\s\"']+")
-#: As long as a word that `hostagent.source.process` has cut.
-_CUT = 4096
 
 
 def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
@@ -54,7 +53,7 @@ def _type(value: str) -> str:
     >>> _type("10s"), _type("${X}"), _type("secret"), _type("a=b,node.kubernetes.io/x=y"), _type("k=v:NoSchedule")
     ('10s', '${X}', '~', '~=~,node.kubernetes.io/x=~', '~=~:NoSchedule')
     """
-    if len(value) >= _CUT // 2:
+    if len(value) >= ARGUMENT_BYTES // 2:
         return "~" * len(value)
     return ",".join(map(_part, value.split(",")))
 
