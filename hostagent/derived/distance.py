@@ -12,11 +12,12 @@ from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, PciPlace, Topology
 from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.knowledge.distances import CLASSES, class_of
 from hostagent.knowledge.fabric import BOARDS, is_on
 from hostagent.knowledge.pci import COHERENT, architecture
 
 #: The nearest first.
-NEAREST_FIRST = ("LOC", "PIX", "PXB", "P2C", "PHB", "NODE", "SYS")
+NEAREST_FIRST = tuple(word for word in CLASSES if word != class_of("NV1"))
 _REGISTERED = "completed"
 _BOARD_GPUS = 8
 
