@@ -8,6 +8,7 @@ nodes; NV18 between GPUs over 18 NVLinks.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, PciPlace, Topology
@@ -95,7 +96,7 @@ def _rail(gpu: str, row: Row) -> Rail:
 
 def _cpu_nodes(topology: "Topology | Unread") -> "int | Unread":
     try:
-        return sum(bool(need(node.cpus)) for node in need(need(topology).numa_nodes))
+        return len(cpu_nodes(need(topology)))
     except UnreadError as error:
         return error.unread
 
