@@ -8,15 +8,17 @@ nodes; NV18 between GPUs over 18 NVLinks.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, PciPlace, Topology
 from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.knowledge.distances import CLASSES, class_of
 from hostagent.knowledge.fabric import BOARDS, is_on
 from hostagent.knowledge.pci import COHERENT, architecture
 
 #: The nearest first.
-NEAREST_FIRST = ("LOC", "PIX", "PXB", "P2C", "PHB", "NODE", "SYS")
+NEAREST_FIRST = tuple(word for word in CLASSES if word != class_of("NV1"))
 _REGISTERED = "completed"
 _BOARD_GPUS = 8
 
@@ -94,7 +96,7 @@ def _rail(gpu: str, row: Row) -> Rail:
 
 def _cpu_nodes(topology: "Topology | Unread") -> "int | Unread":
     try:
-        return sum(bool(need(node.cpus)) for node in need(need(topology).numa_nodes))
+        return len(cpu_nodes(need(topology)))
     except UnreadError as error:
         return error.unread
 

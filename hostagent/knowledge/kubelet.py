@@ -57,6 +57,12 @@ COMPRESSIBLE = ("pods", "system-reserved", "system-reserved-compressible", "kube
 COMPRESSIBLE_SINCE = 32
 #: From this one on, enforceNodeAllocatable: [none] stands without cgroupsPerQOS.
 NONE_WITHOUT_QOS_SINCE = 31
+#: From this one on, defaults depend on gates, and a gate that cannot be set ends the kubelet there.
+DEFAULTS_BY_GATES_SINCE = 32
+#: From these on, the numbers of log workers and of log files are checked.
+LOG_WORKERS_SINCE, LOG_FILES_SINCE = 30, 33
+#: From this one on, MemoryQoS stands without memoryThrottlingFactor.
+QOS_WITHOUT_FACTOR_SINCE = 37
 
 LABEL_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 LABELS = frozenset(

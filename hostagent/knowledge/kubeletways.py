@@ -16,6 +16,8 @@ WAYS: Mapping[str, str] = {
 }
 #: Options of the static CPU policy with which a kubelet refuses the CPUs that its state file says are free.
 CPU_STATE_OPTIONS = ("strict-cpu-reservation",)
+#: Fields of a manager's policy, and the state file that a kubelet of another policy refuses.
+STATE_FILES: Mapping[str, str] = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
 #: Where a kubelet keeps its state files, by the place of its configuration, where that is not /var/lib/kubelet.
 STATE_DIRECTORY: Mapping[str, str] = {
     "/var/snap/microk8s/current/args": "/var/snap/microk8s/common/var/lib/kubelet",

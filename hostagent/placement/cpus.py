@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from hostagent.placement.masks import BUDGET, TooManyError
 
+#: Sets of nodes that may give what cannot be shared evenly: the kubelet looks at all of them, for each set that shares the load.
+_MOST_REMAINDERS = 30_000
+
 
 class Cpu(NamedTuple):
     """Where one logical CPU lies; a core is named after its lowest CPU."""
@@ -193,7 +196,7 @@ def _share_out(taking: _Taking, nodes: tuple[tuple[int, ...], tuple[int, ...]], 
 def _balanced(nodes: list[int], free: dict[int, int], size: int, need: int, group: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The nodes that leave the most even rest when each gives as much, and those of them that give the remainder."""
     best: tuple[float, tuple[int, ...], tuple[int, ...]] | None = None
-    looked = 0
+    looked, remainders = 0, _MOST_REMAINDERS
     for combo in combinations(nodes, size):
         if best is not None and best[0] == 0:
             break
@@ -204,6 +207,10 @@ def _balanced(nodes: list[int], free: dict[int, int], size: int, need: int, grou
         if sum(free[node] // group for node in combo) * group < need or any(free[node] < each for node in combo):
             continue
         after = {node: free[node] - each * (node in combo) for node in nodes}
+        if need > each * size:
+            remainders -= (1 << sum(after[node] >= group for node in combo)) - 1
+        if remainders < 0:
+            raise TooManyError
         local = _remainder(combo, after, need - each * size, group)
         if local is not None and (best is None or local[0] < best[0]):
             best = (local[0], combo, local[1])

@@ -81,7 +81,7 @@ def _other_cpus(node: Node, chosen: Settings, pod: Pod) -> list[int]:
         return []
     try:
         cpus = Model(node, chosen).cpus
-    except UnreadError:
+    except (UnreadError, TooManyError):
         return []
     if cpus is None:
         return []

@@ -1,6 +1,5 @@
 """How the topology manager makes one answer of the hints of all resources."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from hostagent.placement.compromise import reachable
@@ -124,8 +123,3 @@ def _compromise_of_many(policy: Policy, hints: list[Hints], default: int) -> int
 def _nearest(sizes: set[int], wanted: int) -> int:
     """The size itself, else the next smaller one, else the smallest."""
     return max((size for size in sizes if size <= wanted), default=min(sizes))
-
-
-def sums_within(weights: dict[int, int]) -> Callable[[int], int]:
-    """A function from a set to what its nodes hold together."""
-    return lambda mask: sum(weights.get(number, 0) for number in bits(mask))

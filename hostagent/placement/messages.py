@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from hostagent.placement.masks import Hints
 from hostagent.placement.model import AFFINITY, SMT, Answer, Model
-from hostagent.placement.node import is_gpu_resource
-from hostagent.placement.pods import Pod, total
+from hostagent.placement.node import GPU_RESOURCE
 from hostagent.placement.quantity import shown
 from hostagent.placement.settings import MOST_SEARCHED
 
@@ -21,8 +20,8 @@ def of_admission(model: Model, nodes: tuple[int, ...], *, aligned: bool) -> str:
     return text
 
 
-def of_rejection(answer: Answer, model: Model, pod: Pod, asked: Mapping[str, int]) -> str:
-    """A sentence without its full stop."""
+def of_rejection(answer: Answer, model: Model, asked: Mapping[str, int]) -> str:
+    """A sentence without its full stop. `asked`: what the pod asks for in total."""
     if answer.reason == AFFINITY:
         return _affinity(answer.hints, model, asked)
     if answer.reason.startswith("OutOf"):
@@ -36,7 +35,7 @@ def of_rejection(answer: Answer, model: Model, pod: Pod, asked: Mapping[str, int
 def _words(resource: str, size: int) -> str:
     if resource == "cpu":
         return "1 CPU" if size == 1000 else f"{shown(resource, size)} CPUs"
-    if is_gpu_resource(resource) and resource == "nvidia.com/gpu":
+    if resource == GPU_RESOURCE:
         return f"{size} GPUs" if size != 1 else "1 GPU"
     if resource == "memory" or resource.startswith("hugepages-"):
         return f"{shown(resource, size)} of {resource}"
@@ -131,7 +130,3 @@ def _shortage(model: Model, asked: Mapping[str, int]) -> str:
         if name == "cpu" and model.cpus is not None and size // 1000 > len(model.cpus.available):
             return f"{_asked(name, size)} and {len(model.cpus.available)} are free for containers alone"
     return ""
-
-
-def asked_of(pod: Pod) -> dict[str, int]:
-    return total(pod)

@@ -4,10 +4,10 @@ from hostagent.facts.unread import Unread, UnreadError
 from hostagent.placement.answers import Fix, Placed
 from hostagent.placement.masks import TooManyError, bits
 from hostagent.placement.merge import PanicError
-from hostagent.placement.messages import asked_of, of_admission, of_rejection
+from hostagent.placement.messages import of_admission, of_rejection
 from hostagent.placement.model import Answer, Model
 from hostagent.placement.node import Node
-from hostagent.placement.pods import Pod
+from hostagent.placement.pods import Pod, total
 from hostagent.placement.resolve import UnplacedError, resolved
 from hostagent.placement.settings import Settings, refusal, settings
 
@@ -23,6 +23,8 @@ def place(node: Node, pods: tuple[Pod, ...], *, fixes: bool = True) -> tuple[Pla
         chosen = settings(node)
         error = _refused(chosen, node)
         model = None if error else Model(node, chosen)
+    except TooManyError:
+        return tuple(_unknown(node, pod, _TOO_MANY) for pod in pods)
     except UnreadError as unread:
         if node.state == "rejected":
             message = _sentence(f"the kubelet does not start: {node.error or 'its configuration is refused'}")
@@ -88,7 +90,7 @@ def _place(node: Node, model: Model, pod: Pod) -> Placed:
     except PanicError:
         return _answer(node, pod, admitted=False, reason=PANIC, message="The kubelet crashes when it places this pod.")
     if not answer.admitted:
-        message = of_rejection(answer, model, asked, asked_of(asked))
+        message = of_rejection(answer, model, total(asked))
         return _answer(node, pod, admitted=False, reason=answer.reason, message=_sentence(message))
     nodes, aligned = _nodes(answer), _is_aligned(model, answer, asked)
     message = of_admission(model, nodes, aligned=aligned)
@@ -108,7 +110,7 @@ def _is_aligned(model: Model, answer: Answer, pod: Pod) -> bool:
     if model.policy.name in ("none", "best-effort"):
         return False
     masks = {best.mask for _, best in answer.best if best.hinted}
-    asked = asked_of(pod)
+    asked = total(pod)
     has_place = all(model.pools[name].has_topology for name in asked if name in model.pools and asked[name])
     return bool(masks) and len(masks) == 1 and has_place
 

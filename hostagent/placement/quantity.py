@@ -82,6 +82,11 @@ def shown_bytes(size: int) -> str:
 
 
 def shown_milli(value: int) -> str:
+    """As Kubernetes writes a quantity of CPUs.
+
+    >>> shown_milli(48000), shown_milli(32500)
+    ('48', '32500m')
+    """
     return str(value // 1000) if value % 1000 == 0 else f"{value}m"
 
 

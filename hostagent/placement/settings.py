@@ -15,8 +15,6 @@ from hostagent.placement.quantity import milli, share_of, whole
 MOST_NODES = 8
 #: The kubelet looks at every set of NUMA nodes: seconds a pod with so many of them, and no end with some more.
 MOST_SEARCHED = 18
-#: Node ids from here on have no place in its 64 bits.
-MOST_ID = 64
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from hostagent.snapshot.documents import DURATION
+from hostagent.source.answers import ARGUMENT_BYTES
 
 #: A flag's own name, or what a variable is called.
 _FLAG = re.compile(r"--[A-Za-z][\w.-]{0,80}|-[A-Za-z]")
@@ -17,8 +18,6 @@ _ADDRESS = re.compile(r"[0-9a-fA-F.:]{2,45}")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 #: Words of a text, with the quotes and blanks between them left where they are; a flag with a quoted value is one.
 _WORD = re.compile(r"-[^\s\"'=]*=([\"'])[^\"'\n]*\1|[^\s\"']+")
-#: As long as a word that `hostagent.source.process` has cut.
-_CUT = 4096
 
 
 def typed_words(words: Iterable[str], names: tuple[str, ...]) -> "list[str]":
@@ -56,21 +55,29 @@ def _type(value: str) -> str:
     >>> _type("10s"), _type("${X}"), _type("secret"), _type("a=b,node.kubernetes.io/x=y"), _type("k=v:NoSchedule")
     ('10s', '${X}', '~', '~=~,node.kubernetes.io/x=~', '~=~:NoSchedule')
     """
-    if len(value) >= _CUT // 2:
+    if len(value) >= ARGUMENT_BYTES // 2:
         return "~" * len(value)
     return ",".join(map(_part, value.split(",")))
 
 
 def _part(text: str) -> str:
-    if not text or _PLAIN.fullmatch(text) or DURATION.fullmatch(text) or _VARIABLE.fullmatch(text):
-        return text
-    key, equals, value = text.partition("=")
-    if equals:
-        return f"{key if _OWN_KEY.search(key) else '~'}={_part(value)}"
-    head, colon, effect = text.rpartition(":")
-    if colon and effect in _EFFECTS:
-        return f"{_part(head)}:{effect}"
-    return _address(text) if _ADDRESS.fullmatch(text) else "~"
+    """One of them.
+
+    >>> _part("a=b=c:NoSchedule:NoExecute"), _part("=" * 2000) == "~=" * 2000
+    ('~=~=~:NoSchedule:NoExecute', True)
+    """
+    keys, effects = list[str](), ""
+    while "=" in text and not _is_plain(text):
+        key, _, text = text.partition("=")
+        keys.append(f"{key if _OWN_KEY.search(key) else '~'}=")
+    while not _is_plain(text) and (found := text.rpartition(":"))[2] in _EFFECTS and found[1]:
+        text, effects = found[0], f":{found[2]}{effects}"
+    shown = text if _is_plain(text) else _address(text) if _ADDRESS.fullmatch(text) else "~"
+    return f"{''.join(keys)}{shown}{effects}"
+
+
+def _is_plain(text: str) -> bool:
+    return not text or any(kind.fullmatch(text) for kind in (_PLAIN, DURATION, _VARIABLE))
 
 
 def _address(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostagent.collect.kubelet.documents import Document, decode_error, document_bytes, parse_document
-from hostagent.collect.kubelet.values import Members, TooLargeError
+from hostagent.collect.kubelet.values import Members
 from hostagent.snapshot.documents import DURATION
 
 Mask = Callable[[str], str]
@@ -24,7 +24,7 @@ def kubelet_document(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     """
     try:
         document = parse_document(data)
-    except (ValueError, TooLargeError):
+    except ValueError:
         return b"\0" + decode_error(data).encode("utf-8", "replace")
     if not data.strip():
         return data

@@ -4,6 +4,9 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 
+#: Of a process' command line so many words are in an answer, and of each so many bytes.
+ARGUMENTS, ARGUMENT_BYTES = 64, 4096
+
 
 class Stat(NamedTuple):
     """stat(2) with links resolved. ``kind``: file, dir, char, block, fifo, socket."""

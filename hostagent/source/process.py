@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge import daemons
+from hostagent.source.answers import ARGUMENT_BYTES, ARGUMENTS
 from hostagent.source.base import KIB
 from hostagent.source.believed import parse_status, service_of
 from hostagent.source.files import Files, unread
@@ -16,8 +17,6 @@ from hostagent.source.lanes.nvmlgate import DRIVER_ROOT
 from hostagent.source.paths import Root
 
 _IN_DRIVER_CONTAINER = frozenset(daemons.processes("nvidia"))
-_ARGUMENTS = 64
-_ARGUMENT_BYTES = 4 * KIB
 
 T = TypeVar("T")
 
@@ -151,7 +150,7 @@ class Process:
 
     @property
     def argv(self) -> "list[str]":
-        return parse_arguments(self._read("cmdline", _ARGUMENTS * _ARGUMENT_BYTES))
+        return parse_arguments(self._read("cmdline", ARGUMENTS * ARGUMENT_BYTES))
 
     @cached_property
     def _status(self) -> "tuple[tuple[int, ...], int]":
@@ -201,7 +200,7 @@ def parse_arguments(data: bytes) -> "list[str]":
     """
     if not data:
         return []
-    words = data.removesuffix(b"\0").split(b"\0", _ARGUMENTS)
+    words = data.removesuffix(b"\0").split(b"\0", ARGUMENTS)
     if len(words) == 1:
-        words = data.rstrip(b"\0 ").split(b" ", _ARGUMENTS)
-    return [word[:_ARGUMENT_BYTES].decode("utf-8", "replace") for word in words[:_ARGUMENTS]]
+        words = data.rstrip(b"\0 ").split(b" ", ARGUMENTS)
+    return [word[:ARGUMENT_BYTES].decode("utf-8", "replace") for word in words[:ARGUMENTS]]

@@ -150,8 +150,10 @@ def of_profile(facts: HostFacts, shapes: tuple[str, ...], deadline: Deadline) ->
 def _answer(one: Placed, facts: HostFacts) -> Placeable:
     fix = Fix({}, {}, ())
     if one.fix:
+        from hostagent.placement.quantity import shown_milli  # the model has it by now
+
         configuration = {name: _json(value) for name, value in one.fix.configuration}
-        pod = {name: cpus(value) if name == "cpu" else str(value) for name, value in one.fix.pod}
+        pod = {name: shown_milli(value) if name == "cpu" else str(value) for name, value in one.fix.pod}
         fix = Fix(configuration, pod, steps(configuration, pod, facts.of(Kubelet), facts.of(Platform)))
     return Placeable(one.shape, one.policy, one.scope, one.admitted, one.aligned, one.numa_nodes, one.reason, one.message, fix)
 
@@ -175,13 +177,3 @@ def _unread(pod: Pod, kubelet: Any, why: Unread) -> Placeable:
     policy = of(lambda one: one.config.topology_manager_policy)
     scope = of(lambda one: one.config.topology_manager_scope)
     return Placeable(pod.label, policy, scope, why, why, why, "", "", Fix({}, {}, ()))
-
-
-def cpus(millicores: int) -> str:
-    """As Kubernetes writes a quantity of CPUs.
-
-    >>> cpus(48000), cpus(32500)
-    ('48', '32500m')
-    """
-    whole, rest = divmod(millicores, 1000)
-    return f"{millicores}m" if rest else str(whole)

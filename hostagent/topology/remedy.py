@@ -5,7 +5,7 @@ from typing import Any
 
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.kubeletways import CPU_STATE_OPTIONS, STATE_DIRECTORY, WAYS
+from hostagent.knowledge.kubeletways import CPU_STATE_OPTIONS, STATE_DIRECTORY, STATE_FILES, WAYS
 from hostagent.knowledge.platforms import owners_way
 from hostagent.steps import Step, shell
 
@@ -13,7 +13,6 @@ from hostagent.steps import Step, shell
 DROP_INS = ("99-hostagent.conf", "zz-hostagent.conf")
 #: How a step begins that a whole file follows.
 _FILE = "Write this to "
-_POLICY_STATE = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
 
 
 def drop_in(configuration: Mapping[str, Any]) -> tuple[str, ...]:
@@ -112,7 +111,7 @@ def _where(files: Iterable[str] | None, place: str) -> str:
 
 def _state_files(configuration: Mapping[str, Any], kubelet: Any) -> Iterator[str]:
     """Those that the kubelet would not start with: of another policy, or of CPUs that an option takes away."""
-    for field, file in _POLICY_STATE.items():
+    for field, file in STATE_FILES.items():
         if field in configuration:
             yield file
     before = dict(_known(_known(kubelet, "config"), "cpu_manager_policy_options") or ())

@@ -5,9 +5,8 @@ compares the highest speed that the GPU offers with that of its peers, and the s
 A GPU whose link is as fast as its slot can be passes, whatever the slots of its peers can do.
 """
 
-import re
-
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.speed import gigatransfers
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import Unread
 
@@ -34,12 +33,12 @@ _IDLE = "gpu-idle"
     ),
 )
 def pcie_speed(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
-    now, own, most = (_gigatransfers(need(speed)) for speed in (gpu.link_speed, gpu.link_speed_card, gpu.link_speed_max))
+    now, own, most = (gigatransfers(need(speed)) for speed in (gpu.link_speed, gpu.link_speed_card, gpu.link_speed_max))
     if not now or not own or not most:
         skip("the link reports no speed")
     peers = alike(gpu, gpus)
     offered = [one.link_speed_card for one in peers]
-    best = max(map(_gigatransfers, told(offered)), default=own)
+    best = max(map(gigatransfers, told(offered)), default=own)
     if best > own:
         skip_of_virtual_machine(gpu)
         yield fail(
@@ -53,7 +52,7 @@ def pcie_speed(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
             skip("the GPU is idle, and its link speed counts under load only")
         at_work = [one for one in peers if isinstance(one.clock_event_reasons, Unread) or _IDLE not in one.clock_event_reasons]
         speeds = [one.clock_event_reasons if isinstance(one.clock_event_reasons, Unread) else one.link_speed for one in at_work]
-        busy = [_gigatransfers(speed) for speed in told(speeds) if isinstance(speed, str)]
+        busy = [gigatransfers(speed) for speed in told(speeds) if isinstance(speed, str)]
         if max(busy, default=0.0) > now:
             yield fail(
                 f"the link runs at {now:g} GT/s, a busy peer's at {max(busy):g} GT/s",
@@ -66,9 +65,3 @@ def pcie_speed(gpu: Gpu, gpus: tuple[Gpu, ...]) -> Findings:
         if not busy:
             skip("no busy peer to compare the link speed with")
     need_all(offered)
-
-
-def _gigatransfers(speed: str) -> float:
-    """The number in "32.0 GT/s PCIe"; 0 where there is none."""
-    match = re.match(r"(\d{1,4}(?:\.\d{1,3})?) GT/s", speed)
-    return float(match[1]) if match else 0.0

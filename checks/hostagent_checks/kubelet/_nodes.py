@@ -2,13 +2,8 @@
 
 from hostagent.check import need
 from hostagent.facts.cpulist import parse_cpulist
-from hostagent.facts.topology import NumaNode, Topology
+from hostagent.facts.topology import NumaNode
 from hostagent.facts.unread import Unread
-
-
-def cpu_nodes(topology: Topology) -> tuple[NumaNode, ...]:
-    """Those with CPUs."""
-    return tuple(one for one in need(topology.numa_nodes) if need(one.cpus))
 
 
 def cpus_of(text: str) -> frozenset[int]:

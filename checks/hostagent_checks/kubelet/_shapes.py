@@ -9,6 +9,7 @@ from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.kubeletways import STATE_FILES
 from hostagent.profile import PodPolicy
 
 from ._host import is_stopped, restart, skip_without, started_before_its_files, without_state
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 _STEP_CHARS = 90
 _CODES = {"": "not-offered", "KubeletNotStarting": "not-starting", "KubeletPanic": "panics"}
-#: The manager whose policy has changed, and the file of the former one.
-_STATE_FILES = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
 
 
 def empty_node(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "Node":
@@ -91,7 +90,7 @@ def _steps(placed: "Placed", shape: PodPolicy, kubelet: Kubelet) -> tuple[Step, 
         return (Step("configure", "Declare a shape that fits: no change of the kubelet's configuration lets this one in.", ask),)
     fields = [field for field, _ in placed.fix.configuration]
     steps = [Step("configure", _said(placed.fix), ask)]
-    steps += [without_state(kubelet, _STATE_FILES[field]) for field in fields if field in _STATE_FILES]
+    steps += [without_state(kubelet, STATE_FILES[field]) for field in fields if field in STATE_FILES]
     if fields and len(steps) == 1:
         steps.append(restart(kubelet))
     return tuple(steps)

@@ -7,12 +7,13 @@ declares pods that take a part of the host (sub_node).
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 from hostagent.profile import Profile
 
 from ._host import accepted, restart
-from ._nodes import cpu_nodes, distances_between
+from ._nodes import distances_between
 
 _OPTION = "prefer-closest-numa-nodes"
 _SET = Step("configure", f"Set {_OPTION} to true in topologyManagerPolicyOptions.")

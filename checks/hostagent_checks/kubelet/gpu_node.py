@@ -7,13 +7,13 @@ it where its extra podresources is installed.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 
 from ._devices import given, of_gpu
 from ._host import accepted
-from ._nodes import cpu_nodes
 
 _LOG = Step("restart_service", "Restart this node's nvidia-device-plugin pod, and read its log.")
 

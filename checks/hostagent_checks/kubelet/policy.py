@@ -9,12 +9,12 @@ from coming back to the same host.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 from hostagent.profile import Profile
 
 from ._host import accepted, restart
-from ._nodes import cpu_nodes
 
 _ALIGNING = ("restricted", "single-numa-node")
 _ASK = Step("configure", "Ask which of your pods would then be refused.", "hostagent topology --pod <file>")

@@ -5,11 +5,12 @@ refused. Reserve as many of each node.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
 
 from ._host import accepted, without_state
-from ._nodes import cpu_nodes, cpus_of
+from ._nodes import cpus_of
 
 _SET = Step("configure", "Name as many CPUs of each NUMA node in reservedSystemCPUs.")
 

@@ -1,8 +1,9 @@
 """NUMA nodes that count for jobs, and devices that are not judged."""
 
 from hostagent.check import Step, need, skip
+from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.topology import Nic, NumaNode, Topology
+from hostagent.facts.topology import Nic, Topology
 
 #: Who has this driver holds the device for a virtual machine.
 VFIO = "vfio-pci"
@@ -13,11 +14,6 @@ ASK_FIRMWARE = (
     Step("contact_owner", "Ask the vendor of the board.", if_back=True),
 )
 ASK_PROVIDER = (Step("contact_owner", "Ask the virtual machine's provider for the NUMA nodes of its devices."),)
-
-
-def cpu_nodes(topology: Topology) -> tuple[NumaNode, ...]:
-    """Those with CPUs: the others are memory, of a GPU or of an expansion card."""
-    return tuple(node for node in need(topology.numa_nodes) if need(node.cpus))
 
 
 def skip_one_node(topology: Topology) -> None:

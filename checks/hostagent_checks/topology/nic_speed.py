@@ -4,9 +4,8 @@ Some cards lower the speed while nothing is sent, so this is for information. A 
 its own.
 """
 
-import re
-
 from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.speed import gigatransfers
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic
 
@@ -25,7 +24,7 @@ from ._nodes import MACHINE, skip_passed_on
     confirm=("lspci -vv -s <address> | grep -E 'LnkCap|LnkSta'",),
 )
 def nic_speed(nic: Nic, platform: Platform) -> Findings:
-    now, most = _gigatransfers(need(nic.link_speed)), _gigatransfers(need(nic.link_speed_max))
+    now, most = gigatransfers(need(nic.link_speed)), gigatransfers(need(nic.link_speed_max))
     if not now or not most:
         skip("the link reports no speed")
     if now < most:
@@ -34,9 +33,3 @@ def nic_speed(nic: Nic, platform: Platform) -> Findings:
             skip("the slot belongs to the machine below this virtual one")
         text = f"the link runs at {now:g} GT/s, the card and its slot can do {most:g} GT/s"
         yield fail(text, code="slow", found=f"{now:g} GT/s", wanted=f"{most:g} GT/s")
-
-
-def _gigatransfers(speed: str) -> float:
-    """The number in "32.0 GT/s PCIe"; 0 where there is none."""
-    match = re.match(r"(\d{1,4}(?:\.\d{1,3})?) GT/s", speed)
-    return float(match[1]) if match else 0.0

@@ -108,13 +108,29 @@ def expanded(words: Iterable[str], variables: Mapping[str, str]) -> list[str]:
     left = _MOST_CHARACTERS
     for word in words:
         if word.startswith("$") and _NAME.fullmatch(word[1:]):
-            found += parse_words(variables.get(word[1:], ""))
+            new = parse_words(variables.get(word[1:], ""))
         else:
-            found.append(_BRACED.sub(lambda seen: variables.get(seen[1], ""), word).replace("$$", "$"))
-        left -= len(found[-1]) if found else 0
+            new = [_put_in(word, variables, left)]
+        found += new
+        left -= sum(map(len, new))
         if len(found) > _MOST_WORDS or left < 0:
             break
     return found[:_MOST_WORDS]
+
+
+def _put_in(word: str, variables: Mapping[str, str], most: int) -> str:
+    """`word` with its variables; of what is longer than `most` characters the beginning."""
+    parts: list[str] = []
+    end = 0
+    for seen in _BRACED.finditer(word):
+        parts += [word[end : seen.start()], variables.get(seen[1], "")]
+        end = seen.end()
+        most -= len(parts[-2]) + len(parts[-1])
+        if most < 0:
+            break
+    else:
+        parts.append(word[end:])
+    return "".join(parts).replace("$$", "$")
 
 
 def parse_words(text: str) -> list[str]:

@@ -6,11 +6,9 @@ from typing import Any
 from hostagent.collect.kubelet.gates import Gates
 from hostagent.collect.kubelet.rows import holds
 from hostagent.collect.kubelet.schema import Fields, schema_of
-from hostagent.knowledge.kubelet import DEFAULTS
+from hostagent.knowledge.kubelet import DEFAULTS, DEFAULTS_BY_GATES_SINCE
 
 _PANICS = "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
-#: From this one on, defaults depend on gates, and a gate that cannot be set ends the kubelet there.
-_BY_GATES = 32
 
 
 @functools.lru_cache(maxsize=16)
@@ -26,7 +24,7 @@ def _defaults(minor: int) -> dict[str, Any]:
 def defaulted(config: Fields, gates: Gates) -> Fields:
     """`config` with defaults; raises ``ValueError`` in the kubelet's words for gates that cannot be set."""
     kinds, result = schema_of(gates.minor).fields(), dict(config)
-    if gates.minor >= _BY_GATES:
+    if gates.minor >= DEFAULTS_BY_GATES_SINCE:
         try:
             gates = gates.with_(config.get("featureGates"))
         except ValueError as error:

@@ -46,8 +46,8 @@ def parse_document(data: bytes) -> Document:
 
 
 @functools.lru_cache(maxsize=8)
-def _parsed(data: bytes) -> Document:
-    """One reading for all versions by whose rules it is judged."""
+def parsed(data: bytes) -> Document:
+    """One reading for all who ask, and all versions by whose rules it is judged; nobody changes it."""
     return parse_document(data)
 
 
@@ -97,7 +97,7 @@ def documents_of(path: str, data: bytes) -> Document:
 
 
 def _typed(data: bytes) -> tuple[Document, str, str]:
-    document = _parsed(data)
+    document = parsed(data)
     group, kind = _what(document.value)
     for name, value in (("Kind", kind), ("apiVersion", group)):
         if not value:
@@ -128,7 +128,7 @@ def dropin_of(path: str, content: bytes | Unread, *, by_name: bool) -> dict[str,
 def _untyped(path: str, data: bytes) -> tuple[Document, str, str]:
     if not data:
         raise ValueError(f'kubelet config file "{path}" was empty')
-    document = _parsed(data)
+    document = parsed(data)
     group, kind = _exactly(document.value)
     if not kind:
         raise ValueError("Object 'Kind' is missing")

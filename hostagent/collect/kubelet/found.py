@@ -10,9 +10,8 @@ from hostagent.facts.unread import Unread, need, then
 from hostagent.knowledge.daemons import processes as names_of
 from hostagent.knowledge.runtimes import KUBELET_SEEN_ONLY, KUBELET_UNITS
 from hostagent.source import Source
+from hostagent.source.answers import ARGUMENT_BYTES, ARGUMENTS
 
-#: As `hostagent.source.processes` cuts a command line.
-_MOST_ARGUMENTS, _ARGUMENT_BYTES = 64, 4096
 _PROGRAM = "kubelet"
 
 
@@ -30,7 +29,7 @@ class Found(NamedTuple):
         if self.process is None:
             return Unread("absent", f"{self.name} does not run")
         argv = self.process.argv
-        if len(argv) >= _MOST_ARGUMENTS or any(len(word.encode("utf-8", "replace")) >= _ARGUMENT_BYTES for word in argv):
+        if len(argv) >= ARGUMENTS or any(len(word.encode("utf-8", "replace")) >= ARGUMENT_BYTES for word in argv):
             return Unread("error", f"the command line of {self.process.name} (pid {self.process.pid}) is longer than what is read of it")
         return argv
 

@@ -62,9 +62,10 @@ def devices_of(answer: Mapping[str, Any]) -> "tuple[Device, ...] | Unread":
     try:
         for name, pairs in seen.items():
             for resource, ids, on in answer[name]:
-                for one in _texts(ids):
+                near = set(_numbers(on))
+                for one in dict.fromkeys(_texts(ids)):
                     pairs.add((str(resource), one))
-                    nodes.setdefault((str(resource), one), set()).update(_numbers(on))
+                    nodes.setdefault((str(resource), one), set()).update(near)
     except (TypeError, ValueError, KeyError) as error:  # a tape may say anything
         return Unread("error", f"podresources: {type(error).__name__}: {error}"[:200])
     return _made({pair: tuple(sorted(on)) for pair, on in nodes.items()}, seen["devices"], seen["allocated"], "podresources")

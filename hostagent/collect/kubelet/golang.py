@@ -9,8 +9,6 @@ _MAX_INT64 = 2**63 - 1
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 _ESCAPES = {7: "\\a", 8: "\\b", 12: "\\f", 10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 34: '\\"', 92: "\\\\"}
-#: So many CPUs no machine has: a larger set is not spelled out.
-MAX_CPUS = 1 << 20
 
 
 def quoted(text: str) -> str:
@@ -144,8 +142,8 @@ class CpuSet(NamedTuple):
     def minus(self, other: "CpuSet") -> "CpuSet":
         return CpuSet(tuple(_minus(self.ranges, other.ranges)))
 
-    def union(self, other: "CpuSet") -> "CpuSet":
-        return CpuSet(_joined([*self.ranges, *other.ranges]))
+    def union(self, *others: "CpuSet") -> "CpuSet":
+        return CpuSet(_joined([span for one in (self, *others) for span in one.ranges]))
 
     def common(self, other: "CpuSet") -> "CpuSet":
         return self.minus(self.minus(other))

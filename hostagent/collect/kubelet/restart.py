@@ -49,18 +49,16 @@ def _cpu(state: StateFile, managed: Managed, machine: Machine) -> str:
         shared = parse_cpus(state.default_cpus)
     except ValueError as problem:
         return f"{before}could not parse default cpu set {quoted(state.default_cpus)}: {problem}"
-    taken = CpuSet(())
-    overlaps = CpuSet(())
+    own: list[CpuSet] = []
     for text in state.assigned_cpus:
         try:
-            own = parse_cpus(text)
+            own.append(parse_cpus(text))
         except ValueError as problem:
             return f"{before}could not parse cpuset {quoted(text)}: {problem}"
-        taken, overlaps = taken.union(own), overlaps.union(own.common(shared))
-    return _static(shared, taken, overlaps, managed, machine) if policy == "static" else ""
+    return _static(shared, CpuSet(()).union(*own), managed, machine) if policy == "static" else ""
 
 
-def _static(shared: CpuSet, taken: CpuSet, overlaps: CpuSet, managed: Managed, machine: Machine) -> str:
+def _static(shared: CpuSet, taken: CpuSet, managed: Managed, machine: Machine) -> str:
     if not shared.ranges:
         return "default cpuset cannot be empty" if taken.ranges else ""
     reserved = managed.reserved_cpus
@@ -70,7 +68,7 @@ def _static(shared: CpuSet, taken: CpuSet, overlaps: CpuSet, managed: Managed, m
             return f"some of strictly reserved cpus: {quoted(str(inside))} are present in defaultCpuSet: {quoted(str(shared))}"
         if not managed.strict and inside != reserved:
             return f"not all reserved cpus: {quoted(str(reserved))} are present in defaultCpuSet: {quoted(str(shared))}"
-    if overlaps.ranges:
+    if (overlaps := taken.common(shared)).ranges:
         return f"cpuset {quoted(str(overlaps))} overlaps with default cpuset {quoted(str(shared))}"
     if isinstance(machine.cpus, Unread) or (managed.strict and reserved is None):
         return ""

@@ -56,7 +56,6 @@ class Decoded(NamedTuple):
 
     fields: Fields
     error: str
-    unknown: tuple[str, ...]  # paths of fields that this version does not know
 
 
 class _FatalError(Exception):
@@ -73,8 +72,8 @@ def decode(schema: Schema, document: Any, into: Fields, *, folded: bool) -> Deco
         elif document is not None:
             decoding.mismatch(document, f"v1beta1.{ROOT}", "")
     except _FatalError as error:
-        return Decoded(fields, str(error), tuple(decoding.unknown))
-    return Decoded(fields, decoding.errors[0] if decoding.errors else "", tuple(decoding.unknown))
+        return Decoded(fields, str(error))
+    return Decoded(fields, decoding.errors[0] if decoding.errors else "")
 
 
 def zero(kind: str) -> Any:
@@ -98,7 +97,6 @@ class _Decoding:
     def __init__(self, schema: Schema, *, folded: bool) -> None:
         self._schema, self._folded = schema, folded
         self.errors: list[str] = []
-        self.unknown: list[str] = []
 
     def mismatch(self, value: Any, name: str, path: str) -> None:
         self.errors.append(_mismatch(value, name, path))
@@ -107,12 +105,9 @@ class _Decoding:
         known, found = self._schema.structures[name], dict(into)
         for key, member in _pairs(value):
             field = self._field(known, key)
-            where = f"{path}.{field or _text(key)}" if path else field or _text(key)
-            if not field:
-                self.unknown.append(where)
-                continue
-            kind = known[field]
-            found[field] = self.value(kind, member, found.get(field, zero(kind)), where)
+            if field:
+                kind = known[field]
+                found[field] = self.value(kind, member, found.get(field, zero(kind)), f"{path}.{field}" if path else field)
         return found
 
     def _field(self, known: dict[str, str], key: str) -> str:

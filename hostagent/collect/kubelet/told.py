@@ -11,7 +11,7 @@ class Told(NamedTuple):
     """What one kubelet is started with.
 
     `files` begins with the file of --config, where the flags name one; the drop-ins of --config-dir follow in the order of the walk
-    (`dropins.py`). A file or a directory that is not there, or that cannot be read, stands in its place as ``Unread``.
+    (`files.py`). A file or a directory that is not there, or that cannot be read, stands in its place as ``Unread``.
     """
 
     version: str | Unread  # 1.34.2, v1.31.1-eks-1234567

@@ -10,8 +10,11 @@ from hostagent.knowledge.kubelet import (
     COMPRESSIBLE_SINCE,
     HAIRPIN_MODES,
     IDS_PER_POD,
+    LOG_FILES_SINCE,
+    LOG_WORKERS_SINCE,
     NODE_ALLOCATABLE,
     NONE_WITHOUT_QOS_SINCE,
+    QOS_WITHOUT_FACTOR_SINCE,
     TOPOLOGY_POLICIES,
     TOPOLOGY_SCOPES,
 )
@@ -249,7 +252,7 @@ def _users(config: Fields) -> Iterator[str]:
 
 def _rest(config: Fields, gates: Gates) -> Iterator[str]:
     factor = config.get("memoryThrottlingFactor")
-    if gates.enabled("MemoryQoS") and factor is None and gates.minor < 37:
+    if gates.enabled("MemoryQoS") and factor is None and gates.minor < QOS_WITHOUT_FACTOR_SINCE:
         yield "memoryThrottlingFactor is required when MemoryQoS feature flag is enabled"
     if factor is not None and not 0 < factor <= 1:
         yield f"memoryThrottlingFactor {factor:g} must be greater than 0 and less than or equal to 1.0"
@@ -259,13 +262,13 @@ def _rest(config: Fields, gates: Gates) -> Iterator[str]:
         yield "NodeLogQuery feature gate is required for enableSystemLogQuery"
     if config.get("enableSystemLogQuery") and not config.get("enableSystemLogHandler"):
         yield "enableSystemLogHandler is required for enableSystemLogQuery"
-    if gates.minor < 30:
+    if gates.minor < LOG_WORKERS_SINCE:
         return
     if (config.get("containerLogMaxWorkers") or 0) < 1:
         yield "containerLogMaxWorkers must be greater than or equal to 1"
     if (config.get("containerLogMonitorInterval") or 0) < 3 * _SECOND:
         yield "containerLogMonitorInterval must be a positive time duration greater than or equal to 3s"
-    if (config.get("containerLogMaxFiles") or 0) <= 1 and gates.minor >= 33:
+    if (config.get("containerLogMaxFiles") or 0) <= 1 and gates.minor >= LOG_FILES_SINCE:
         yield "containerLogMaxFiles must be greater than 1"
     yield from _log_folder(config.get("podLogsDir") or "")
 

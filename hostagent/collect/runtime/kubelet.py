@@ -139,12 +139,12 @@ def _values(path: str, data: "bytes | Unread") -> "dict[str, str]":
     """Of a file of the kubelet's, as it reads it."""
     if isinstance(data, Unread) and data.why == "absent":
         return {}
-    from hostagent.collect.kubelet.documents import parse_document
-    from hostagent.collect.kubelet.values import Members, TooLargeError
+    from hostagent.collect.kubelet.documents import parsed
+    from hostagent.collect.kubelet.values import Members
 
     try:
-        document = parse_document(need(data)).value
-    except (ValueError, TooLargeError) as error:
+        document = parsed(need(data)).value
+    except ValueError as error:
         raise UnreadError(Unread("error", f"{path}: {error}"[:300])) from error
     return _texts(dict(document) if isinstance(document, Members) else {})
 

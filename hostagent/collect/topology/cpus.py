@@ -54,7 +54,7 @@ def packages(source: Source, cpus: "tuple[int, ...] | Unread") -> tuple[CpuPacka
             siblings = _siblings(source, cpu)
             number = need(number_in(source, f"{CPUS}/cpu{cpu}/topology/physical_package_id"))
             found.setdefault(number, set()).update(siblings, (cpu,))
-            seen |= found[number]
+            seen.update(siblings, (cpu,))
     running = set(need(cpus))
     return tuple(CpuPackage(number, format_cpulist(found[number] & running)) for number in sorted(found))
 

@@ -1,7 +1,7 @@
 """What stands within what on the picture: packages, their NUMA nodes, the switches below these, GPUs and NICs."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.sinks import digest
@@ -42,7 +42,8 @@ def boxes(document: Document) -> tuple[Box, ...]:
     found = _devices(document)
     nodes = parts.rows(document.numa_nodes)
     ids = [parts.said(one.get("id")) for one in nodes]
-    cpus = {name: _cpus(one.get("cpus")) for name, one in zip(ids, nodes, strict=True)}
+    row = dict(zip(ids, nodes, strict=True))
+    cpus = {name: _cpus(one.get("cpus")) for name, one in row.items()}
     at = {name: [one for one in found if one.device.node == name] for name in ids}
     made: list[Box] = []
     taken: set[str] = set()
@@ -51,8 +52,8 @@ def boxes(document: Document) -> tuple[Box, ...]:
         inside = [name for name in ids if name not in taken and cpus[name] & own]
         taken.update(inside)
         lines = (f"Package {parts.said(package.get('id'))}", *(() if inside else (f"CPUs {_line(parts.said(package.get('cpus')))}",)))
-        made.append(Box("package", lines, (), tuple(_node(document, name, at[name]) for name in inside)))
-    made += [_node(document, name, at[name]) for name in ids if name not in taken and (cpus[name] or at[name])]
+        made.append(Box("package", lines, (), tuple(_node(name, row[name], at[name]) for name in inside)))
+    made += [_node(name, row[name], at[name]) for name in ids if name not in taken and (cpus[name] or at[name])]
     made += _without_cpus(document, {name for name in ids if name not in taken and not cpus[name] and not at[name]})
     others = dict.fromkeys(one.device.node for one in found if one.device.node not in at)
     return (*made, *(Box("node", (_nowhere(name),), (), _below(one for one in found if one.device.node == name)) for name in others))
@@ -81,8 +82,7 @@ def _cpus(text: object) -> frozenset[int]:
         return frozenset()
 
 
-def _node(document: Document, name: str, placed: Sequence[_Placed]) -> Box:
-    row = next(one for one in parts.rows(document.numa_nodes) if parts.said(one.get("id")) == name)
+def _node(name: str, row: Mapping[str, Any], placed: Sequence[_Placed]) -> Box:
     cpus = parts.said(row.get("cpus"))
     about = f"{f'CPUs {_line(cpus)}' if cpus else 'no CPUs'}, {parts.amount(row.get('memory_bytes'))}"
     return Box("node", (f"NUMA node {name}", about), (), _below(placed))

@@ -382,3 +382,13 @@ def test_a_node_is_a_value():
     assert Best(1, True, True) == Best(1, True, True)
     assert pod(box(1))["kind"] == "Pod"
     assert len(gpus(1, 2)) == 2
+
+
+@pytest.mark.parametrize(("nodes", "reserved"), [(20, 40), (32, 35)])
+def test_so_many_ways_to_reserve_cpus_that_not_all_are_looked_at_are_no_answer(nodes, reserved):
+    cpus = [{"id": one, "cores": [{"cpus": [one * 4 + at], "socket": 0} for at in range(4)], "memory": GI, "distances": [10] * nodes, "hugepages": {}} for one in range(nodes)]  # fmt: skip
+    spread = {"cpu_policy": "static", "cpu_options": {"distribute-cpus-across-numa": "true"}, "reserved": {"cpu": str(reserved)}}
+    node = node_of_case({**setup(M, EVEN, "none"), "nodes": cpus, "sockets": 1, **spread})
+    (found,) = answers(node, ["cpus=5,memory=1Mi"])
+    assert isinstance(found.admitted, Unread)
+    assert "too many sets" in found.message

@@ -1,0 +1,9 @@
+"""NUMA nodes that have CPUs."""
+
+from hostagent.facts.topology import NumaNode, Topology
+from hostagent.facts.unread import need
+
+
+def cpu_nodes(topology: Topology) -> tuple[NumaNode, ...]:
+    """Those with CPUs: the others are memory, of a GPU or of an expansion card. Raises ``UnreadError``."""
+    return tuple(node for node in need(topology.numa_nodes) if need(node.cpus))
