@@ -95,6 +95,8 @@ MADE_FOR = {
         ("fail", "topology.nic_numa", "0000:09:00.0"),
         ("skip", "topology.governor", ""),
     ],
+    "kubeadm-single-numa-node": [("fail", "kubelet.full_node", ""), ("pass", "kubelet.config_accepted", "")],
+    "eks-by-flags": [("pass", "kubelet.full_node", ""), ("pass", "kubelet.config_accepted", "")],
     "hgx-h100-narrow-nic": [("fail", "topology.nic_width", "0000:9a:00.0"), ("pass", "topology.nic_width", "0000:18:00.0")],
     "hgx-a100": [("pass", "nvswitch.board", ""), ("pass", "nvswitch.links", ""), ("pass", "nvswitch.manager_errors", "")],
     "hgx-a100-manager-stayed": [("fail", "nvswitch.manager_errors", ""), ("pass", "nvswitch.manager_running", "")],
@@ -313,7 +315,8 @@ def test_a_host_shows_the_defect_that_it_was_made_for(name):
 
 def test_the_healthy_host_is_ready_and_nothing_on_it_is_skipped_for_want_of_evidence():
     report = _report("hgx-h100-ubuntu2404")
-    assert [one for one in report.findings if one.outcome in ("fail", "warn", "unknown")] == []
+    said = {(one.id, one.severity) for one in report.findings if one.outcome in ("fail", "warn", "unknown")}
+    assert said == {("kubelet.cpu_manager", "info")}, "most kubelets give no container CPUs of its own"
     assert (report.verdict.single_node, report.verdict.multi_node) == ("ready", "ready")
     assert sum(one.outcome == "pass" for one in report.findings) > 3 * sum(one.outcome == "skip" for one in report.findings)
 

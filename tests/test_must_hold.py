@@ -30,10 +30,11 @@ RECORDED = {
 }
 #: Of the hosts whose NVML answers: what a driver that hangs, or a GPU that falls off the bus, leaves.
 READY = [name for name in NAMES if _expected(name)["single_node"] == "ready"]
+BOTH_READY = [name for name in READY if _expected(name)["multi_node"] == "ready"]
 ANSWERING = [name for name in READY if _tape(name).answers.get("nvml init") == {"json": True}]
 SEEN = [name for name in READY if "json" in _tape(name).answers.get("kernel_log", {}) and "nvml device 0 pci" in _tape(name).answers]
 _STATUS = "read /var/lib/dpkg/status 67108864"
-TOOLKIT = [name for name in READY if "Package: nvidia-container-toolkit\n" in _tape(name).answers.get(_STATUS, {}).get("text", "")]
+TOOLKIT = [name for name in BOTH_READY if "Package: nvidia-container-toolkit\n" in _tape(name).answers.get(_STATUS, {}).get("text", "")]
 _XID_79 = "NVRM: Xid (PCI:0000:1b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 #: CVE-2025-23266: a container of any image takes over the host.
 VULNERABLE = "1.17.7-1"

@@ -28,7 +28,7 @@ from tests.trees import kubelethost
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
 HOSTS = Path(__file__).parent / "hosts"
-NO_KUBELET = str(HOSTS / "hgx-a100")
+NO_KUBELET = str(HOSTS / "epyc-nps4")
 NO_GPU = str(HOSTS / "no-gpu-vm")
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = (

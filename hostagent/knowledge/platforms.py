@@ -171,12 +171,12 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
 KUBELETS_IN_CONTAINERS: Mapping[str, str] = {"Talos Linux": "/etc/kubernetes/kubelet.yaml"}
 #: How the kubelet's configuration is changed where the host's own files are written anew by somebody else.
 _KUBELET_WAYS: Mapping[str, tuple[str, ...]] = {
-    "GKE node": ("Change kubeletConfig in the node pool's system configuration: GKE writes the kubelet's configuration.",),
-    "EKS AMI": ("Change spec.kubelet of the NodeConfig in the node's user data, and replace the node: nodeadm writes these files.",),
-    "AKS node image": ("Make a node pool with a custom kubelet configuration: AKS writes the kubelet's flags and files.",),
-    "Bottlerocket": ("Change settings.kubernetes with 'apiclient set': Bottlerocket writes the kubelet's configuration.",),
-    "Talos Linux": ("Change machine.kubelet.extraConfig in the machine configuration: Talos Linux writes the kubelet's configuration.",),
-    "Red Hat CoreOS": ("Change the KubeletConfig of the node's machine config pool: the Machine Config Operator writes this file.",),
+    "GKE node": ("Change kubeletConfig in the system configuration of the GKE node pool.",),
+    "EKS AMI": ("Change spec.kubelet of the NodeConfig in the node's user data, and replace the node.",),
+    "AKS node image": ("Make a node pool with a custom kubelet configuration.",),
+    "Bottlerocket": ("Change settings.kubernetes with 'apiclient set'.",),
+    "Talos Linux": ("Change machine.kubelet.extraConfig in the machine configuration.",),
+    "Red Hat CoreOS": ("Change the KubeletConfig of the node's machine config pool.",),
 }
 
 

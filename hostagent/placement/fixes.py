@@ -52,8 +52,8 @@ def _fields(node: Node, chosen: Settings, pod: Pod) -> Iterator[tuple[_Change, .
         if options:
             yield options
     if chosen.static_cpus and chosen.options.full_pcpus_only:
-        left = {name: value for name, value in chosen.cpu_options if name != "full-pcpus-only"}
-        yield (_Change({"options": chosen.options._replace(full_pcpus_only=False)}, "cpuManagerPolicyOptions", left),)
+        value = {**dict(chosen.cpu_options), "full-pcpus-only": "false"}  # a drop-in merges maps: what it leaves out stays
+        yield (_Change({"options": chosen.options._replace(full_pcpus_only=False)}, "cpuManagerPolicyOptions", value),)
     if chosen.static_memory:
         yield (_Change({"static_memory": False}, "memoryManagerPolicy", "None"),)
     policies = ("restricted", "best-effort", "none") if chosen.policy == "single-numa-node" else ("best-effort", "none")

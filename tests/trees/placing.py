@@ -35,7 +35,10 @@ evictionHard:
 _POD = "9d2f1c64-8a0e-4a35-9c0b-2f5d7e1b6a30"
 
 
-@claims(source="Kubernetes, Control Topology, CPU and Memory Management Policies on a node; kubeadm's configuration of the kubelet")
+@claims(
+    "kubelet.full_node",
+    source="Kubernetes, Control Topology, CPU and Memory Management Policies on a node; kubeadm's configuration of the kubelet",
+)
 def kubeadm_single_numa_node(root: Path) -> Tree:
     """An HGX host whose kubelet gives a pod all from one NUMA node; one pod has the GPUs of the first."""
     tree = hgx_h100(root)

@@ -9,11 +9,11 @@ declares pods that take a part of the host (sub_node).
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.nodes import cpu_nodes
 from hostagent.facts.kubelet import Kubelet
-from hostagent.facts.topology import Topology
+from hostagent.facts.topology import NumaNode, Topology
+from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
 from ._host import accepted, restart
-from ._nodes import distances_between
 
 _OPTION = "prefer-closest-numa-nodes"
 _SET = Step("configure", f"Set {_OPTION} to true in topologyManagerPolicyOptions.")
@@ -41,7 +41,7 @@ def closest_nodes(kubelet: Kubelet, topology: Topology, profile: Profile) -> Fin
     ids = [one.id for one in need(topology.numa_nodes)]
     if ids != list(range(len(ids))):
         skip(f"the NUMA nodes are not numbered without gaps: the kubelet panics with {_OPTION}")
-    if len(distances_between(nodes, ids)) < 2:
+    if len(_distances_between(nodes, ids)) < 2:
         skip("all NUMA nodes are equally far from each other")
     yield fail(
         f"{_OPTION} is off, and the CPUs are {len(nodes)} NUMA nodes",
@@ -51,3 +51,14 @@ def closest_nodes(kubelet: Kubelet, topology: Topology, profile: Profile) -> Fin
         remedy=(_SET, restart(kubelet)),
         at_least="warning" if "sub_node" in profile.pods else None,
     )
+
+
+def _distances_between(nodes: tuple[NumaNode, ...], ids: list[int]) -> frozenset[int]:
+    """The distances of these nodes from each other; `ids` are those of all nodes, in their order."""
+    those, found = {one.id for one in nodes}, set[int]()
+    for one in nodes:
+        row = need(one.distances)
+        if len(row) != len(ids):
+            need(Unread("error", f"NUMA node {one.id} has {len(row)} distances, and there are {len(ids)} nodes"))
+        found |= {distance for other, distance in zip(ids, row, strict=True) if other in those and other != one.id}
+    return frozenset(found)

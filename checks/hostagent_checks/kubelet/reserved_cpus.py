@@ -6,11 +6,12 @@ refused. Reserve as many of each node.
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.nodes import cpu_nodes
+from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.topology import Topology
+from hostagent.facts.unread import Unread
 
 from ._host import accepted, without_state
-from ._nodes import cpus_of
 
 _SET = Step("configure", "Name as many CPUs of each NUMA node in reservedSystemCPUs.")
 
@@ -34,9 +35,17 @@ def reserved_cpus(kubelet: Kubelet, topology: Topology) -> Findings:
     nodes = cpu_nodes(topology)
     if len(nodes) < 2:
         skip("the CPUs are one NUMA node")
-    reserved = cpus_of(listed)
-    holding = [one.id for one in nodes if reserved & cpus_of(need(one.cpus))]
+    reserved = _cpus_of(listed)
+    holding = [one.id for one in nodes if reserved & _cpus_of(need(one.cpus))]
     if len(holding) == 1:
         found = f"CPUs {listed}, of NUMA node {holding[0]}"
         steps = (_SET, without_state(kubelet, "cpu_manager_state"))
         yield fail(f"reservedSystemCPUs names {found} alone", code="one-node", found=found, wanted="CPUs of each node", remedy=steps)
+
+
+def _cpus_of(text: str) -> frozenset[int]:
+    """The CPUs of a list; unread where it is none."""
+    try:
+        return frozenset(parse_cpulist(text))
+    except ValueError as error:
+        return need(Unread("error", str(error)))

@@ -9,9 +9,9 @@ from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.derived.words import counted
 from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
-from ._nodes import MACHINE, skip_passed_on
-from ._peers import lanes_of_peers
+from ._nodes import MACHINE, VFIO, skip_passed_on
 
 #: What registers of no or of a dead link read as.
 _NO_WIDTH = (0, 63, 255)
@@ -37,7 +37,7 @@ def nic_width(nic: Nic, nics: tuple[Nic, ...], platform: Platform) -> Findings:
     if width >= most:
         return
     skip_passed_on(nic)
-    peers = [lanes for lanes in lanes_of_peers(nic, nics) if lanes not in _NO_WIDTH]
+    peers = [lanes for lanes in _lanes_of_peers(nic, nics) if lanes not in _NO_WIDTH]
     if any(lanes > width for lanes in peers):
         text = f"the link has {counted(width, 'lane')}, its peers' links have {max(peers)}"
         yield fail(text, code="fewer-than-peers", found=width, wanted=max(peers))
@@ -47,3 +47,12 @@ def nic_width(nic: Nic, nics: tuple[Nic, ...], platform: Platform) -> Findings:
         if not need(nic.rdma):
             skip(f"{width} of {most} lanes, and no other NIC of this kind to compare with")
         yield warn(f"the link has {counted(width, 'lane')}, the card and its slot can use {most}", code="narrow", found=width, wanted=most)
+
+
+def _lanes_of_peers(nic: Nic, nics: tuple[Nic, ...]) -> list[int]:
+    """Of cards of the same kind in other slots: the functions of one card share a link. What should be there and is unread raises."""
+    own = (need(nic.vendor_id), need(nic.device_id))
+    slot = nic.pci.rpartition(".")[0]
+    others = [one for one in nics if one.pci.rpartition(".")[0] != slot and need(one.bound_to) != VFIO]
+    widths = [one.link_width for one in others if (need(one.vendor_id), need(one.device_id)) == own]
+    return [need(width) for width in widths if not isinstance(width, Unread) or width.why not in NOT_APPLICABLE]

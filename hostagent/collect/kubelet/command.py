@@ -8,6 +8,7 @@ from hostagent.collect.kubelet.keeps import FLAGS
 from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.host import Unit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need, then
+from hostagent.knowledge.kubeletversions import DROPINS_VARIABLE
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -17,8 +18,6 @@ _MOST_WORDS, _MOST_CHARACTERS = 4096, 256 * 1024
 _PATTERN = frozenset("*?[%")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-#: What the kubelet itself takes from its environment: client-go's feature gates.
-_READ_BY_KUBELET = re.compile(r"KUBE_FEATURE_\w{1,80}")
 
 
 def parse_flags(words: tuple[str, ...]) -> dict[str, str]:
@@ -56,7 +55,7 @@ def unit_environment(source: Source, unit: "Unit | Unread") -> tuple[tuple[str, 
     if isinstance(text, Unread) and text.why in NOT_APPLICABLE:
         return ()
     variables = environment(source, parse_unit(need(text)))
-    return tuple((name, value) for name, value in sorted(variables.items()) if _READ_BY_KUBELET.fullmatch(name))
+    return tuple((name, value) for name, value in variables.items() if name == DROPINS_VARIABLE)
 
 
 def environment_files(settings: UnitText) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from hostagent.collect.values import stops_at_unread
 from hostagent.facts.host import Machine
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.unread import Unread, UnreadError, need, then
+from hostagent.knowledge.kubeletversions import DROPINS_VARIABLE
 from hostagent.source import Source
 
 
@@ -69,6 +70,6 @@ def _files(source: Source, config: str, config_dir: str) -> "tuple[tuple[str, by
 def _told(source: Source, found: Found, version: "str | Unread", words: Any, files: Any) -> Told:
     try:
         variables = unit_environment(source, found.unit)
-    except UnreadError:
-        variables = ()
+    except UnreadError:  # no kubelet is called refused for a variable that was not read
+        variables = ((DROPINS_VARIABLE, ""),)
     return Told(version, then(words, lambda those: those[1:]), files, variables)

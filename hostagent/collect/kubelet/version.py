@@ -55,7 +55,7 @@ def _roots(source: Source, program: "str | Unread") -> str:
         stat = need(source.stat(place))
         if stat.uid != 0 or stat.mode & _OTHERS_WRITE:
             raise UnreadError(Unread("denied", f"{path} is not run: others than root may change {place}"))
-    return path
+    return real
 
 
 def _program(source: Source, distribution: str, program: str) -> "str | Unread":

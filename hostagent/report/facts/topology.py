@@ -124,7 +124,7 @@ def schema() -> dict[str, Any]:
         "rails": _list(rail),
         "capacity": or_unread(object_schema({**dict.fromkeys(_MOST, or_unread(_NUMBER)), **dict.fromkeys(_COUNTED, or_unread(counts))})),
     }
-    return object_schema(parts)
+    return or_unread(object_schema(parts))
 
 
 def _list(items: dict[str, Any]) -> dict[str, Any]:

@@ -218,7 +218,8 @@ def answer(one: Placeable) -> tuple[str, str]:
         message = sentence(short(one.message))
         return "REJECTED", " ".join(part for part in (message, f"{short(one.reason, _NAME)} ({how})." if one.reason else "") if part)
     aligned = "" if isinstance(one.aligned, Unread) else ", aligned" if one.aligned else ", not aligned by any guarantee"
-    return "ADMITTED", f"{_nodes(one.numa_nodes)}{aligned} ({how})"
+    more = short(one.message).partition(". ")[2]  # what is to be known of an admission, after where the pod starts
+    return "ADMITTED", f"{_nodes(one.numa_nodes)}{aligned} ({how}){f'. {more}' if more else ''}"
 
 
 def _word(value: Any) -> str:

@@ -123,6 +123,16 @@ def test_a_start_that_is_not_understood_leaves_the_kubelet_open(start):
     assert (found.state.why, found.config.why) == ("error", "error")
 
 
+def test_an_old_kubelet_needs_a_variable_for_its_drop_ins():
+    unit = UNIT.replace("/usr/bin/kubelet", "/usr/bin/kubelet --config=/c.yaml --config-dir=/d")
+    files = {"/c.yaml": HEAD, "/d/1.conf": HEAD + "maxPods: 7\n"}
+    old = (package("kubelet", "1.29.6-1.1"),)
+    assert "KUBELET_CONFIG_DROPIN_DIR_ALPHA not set" in read({**enabled(unit), **files}, installed=old).error
+    told = unit.replace("ExecStart", "Environment=KUBELET_CONFIG_DROPIN_DIR_ALPHA=1\nExecStart")
+    found = read({**enabled(told), **files}, installed=old)
+    assert (found.state, found.config.max_pods) == ("accepted", 7)
+
+
 @pytest.mark.parametrize("path", ["/etc/kube/*.env", "-/etc/kube/%H.env"])
 def test_a_pattern_of_variable_files_leaves_the_flags_open(path):
     unit = UNIT.replace("ExecStart=/usr/bin/kubelet", f"EnvironmentFile={path}\nExecStart=/usr/bin/kubelet $A")
