@@ -476,7 +476,7 @@ class Judged:
         self._reading = Reading(self.recorded)
         self._inputs = {one.id: {kind.__name__ for kind in one.inputs.kinds} for one in self._checks.values()}
         self._before = self._judge(self._reading.values, self._checks)
-        self._subjects = {one.subject for one in _flat(self._before)}
+        self._subjects = {_of(one) for one in _flat(self._before)}
         wrong = {one.id for one in _flat(self._before) if one.outcome in ("fail", "warn", "unknown")}
         self._told = set().union(*(self._inputs[key] for key in wrong))
         self._named = {(one.id, one.subject, one.unread) for one in _flat(self._before)}
@@ -500,11 +500,11 @@ class Judged:
         # before. That it is there has to be seen: see the last lines.
         has_new = bool({subject for _, _, subject in gained} - self._subjects)
         for outcome, key, subject in sorted(gained):
-            before = {one.outcome for one in self._before[key] if one.subject == subject}
+            before = {one.outcome for one in self._before[key] if _of(one) == subject}
             if subject not in self._subjects or (has_new and before == {"skip"}):
                 continue
             if outcome == "pass" or (outcome == "skip" and before & {"pass", "fail", "warn", "unknown"}):
-                yield f"without '{question}': {key} {subject} is {outcome}, was {', '.join(sorted(before)) or 'not judged'}"
+                yield f"without '{question}': {key} {subject[1]} is {outcome}, was {', '.join(sorted(before)) or 'not judged'}"
         yield from self._unnamed(question, after)
         was, now = self._was, _placeable(proved(self._checks.values(), {**self._before, **after}))
         yield from (f"without '{question}': {scope} is {now[scope]}, was {was[scope]}" for scope in was if now[scope] > was[scope])
@@ -517,7 +517,7 @@ class Judged:
         before, because only the lost answer makes it worth asking. Of what may be a device for all one knows a check may say less.
         """
         for one in _flat(after):
-            is_new = one.outcome == "unknown" and one.subject in self._subjects and (one.id, one.subject, one.unread) not in self._named
+            is_new = one.outcome == "unknown" and _of(one) in self._subjects and (one.id, one.subject, one.unread) not in self._named
             answer = self.recorded.answers.get(one.unread, {"unread": "not asked"})
             if is_new and one.unread != lost and (not one.unread or "unread" not in answer):
                 yield f"without '{lost}': {one.id} {one.subject} is unknown and names '{one.unread}'"
@@ -527,8 +527,13 @@ def _flat(judgements):
     return tuple(one for rows in judgements.values() for one in rows)
 
 
+def _of(one):
+    """Its subject: an address may be that of a NIC, and for all one knows that of a GPU."""
+    return one.subject_kind, one.subject
+
+
 def _minus(left, right):
-    rows = ({(one.outcome, one.id, one.subject) for one in _flat(judgements)} for judgements in (left, right))
+    rows = ({(one.outcome, one.id, _of(one)) for one in _flat(judgements)} for judgements in (left, right))
     return set.difference(*rows)
 
 
