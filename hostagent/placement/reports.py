@@ -104,11 +104,9 @@ def _numa(one: Mapping[str, Any]) -> NumaNode:
     )
 
 
-def _gpus(data: Mapping[str, Any]) -> tuple[Gpu, ...]:
-    rows = data.get("gpus")
-    if _unread(rows) is not None or not isinstance(rows, list):
-        return ()
-    return tuple(_gpu(row) for row in rows)
+def _gpus(data: Mapping[str, Any]) -> Any:
+    """A tuple of GPUs, or why there is none: whoever looks at it then hears that."""
+    return _list(data.get("gpus"), _gpu)
 
 
 def _gpu(row: Mapping[str, Any]) -> Gpu:

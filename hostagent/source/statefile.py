@@ -48,8 +48,10 @@ def parse_memory_state(data: bytes) -> dict[str, Any]:
 def _judged(read: "Callable[[Mapping[str, Any]], dict[str, Any]]", data: bytes) -> dict[str, Any]:
     try:
         return read(_object(json.loads(data)) or {})
-    except (ValueError, TypeError, RecursionError) as error:
-        return {"error": f"{type(error).__name__}: {error}"[:200]}
+    except json.JSONDecodeError as error:
+        return {"error": f"JSONDecodeError: {error}"[:200]}
+    except (ValueError, TypeError, RecursionError) as error:  # its words may be those of a pod
+        return {"error": f"{type(error).__name__}: a value is of another kind than those of a state file"}
 
 
 def _fields(document: Mapping[str, Any], names: "tuple[str, ...]") -> dict[str, Any]:

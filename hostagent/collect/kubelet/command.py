@@ -21,7 +21,7 @@ _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def parse_flags(words: tuple[str, ...]) -> dict[str, str]:
-    """Flags of a command line and the word behind each; the last counts.
+    """Flags of a command line and the word behind each; the last counts. An underscore in a name is a hyphen (k8s.io/component-base).
 
     >>> parse_flags(("kubelet", "--config=/a", "--container-runtime-endpoint", "unix:///run/crio/crio.sock"))
     {'--config': '/a', '--container-runtime-endpoint': 'unix:///run/crio/crio.sock'}
@@ -30,7 +30,7 @@ def parse_flags(words: tuple[str, ...]) -> dict[str, str]:
     for number, word in enumerate(words):
         name, equals, value = word.partition("=")
         if name.startswith("-"):
-            found[name] = value if equals else next(iter(words[number + 1 : number + 2]), "")
+            found[name.replace("_", "-")] = value if equals else next(iter(words[number + 1 : number + 2]), "")
     return found
 
 

@@ -8,7 +8,7 @@ from hostagent.collect.kubelet.command import environment_files
 from hostagent.collect.kubelet.found import Found
 from hostagent.collect.kubelet.keeps import CONFIG
 from hostagent.collect.values import Allowance
-from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
+from hostagent.facts.unread import NOT_APPLICABLE, NOT_THERE, Unread, UnreadError, need, then
 from hostagent.source import Source
 
 #: Of one kubelet; more are no configuration that anybody writes.
@@ -122,6 +122,8 @@ def newest_mtime(source: Source, found: Found, config_files: "tuple[str, ...]") 
     """Seconds since the epoch, of the configuration's files, the unit's and those of its variables."""
     try:
         text = then(found.unit, lambda one: one.text)
+        if isinstance(text, Unread) and text.why not in NOT_APPLICABLE:
+            return text
         variables = () if isinstance(text, Unread) else environment_files(parse_unit(text))
         times = [_mtime(source, path) for path in (*config_files, *unit_files(source, found.name), *variables)]
     except UnreadError as error:

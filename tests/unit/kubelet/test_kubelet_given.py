@@ -182,3 +182,11 @@ def test_podresources_wins_where_it_answers():
     assert given(files).devices_from == "checkpoint"
     late = given({**files, "podresources list": Unread("timeout", "podresources: no answer in 1 s")}, runs=True)
     assert (late.devices_from, late.devices[0].nodes.why) == ("checkpoint", "timeout")
+
+
+@pytest.mark.parametrize("parse", [parse_cpu_state, parse_memory_state])
+@pytest.mark.parametrize("field", ["machineState", "entries"])
+def test_an_error_of_a_state_file_says_nothing_of_a_pod(parse, field):
+    """It goes onto tapes."""
+    data = {"policyName": "static", "defaultCpuSet": "0", field: {"hunter2": {"hunter3": 7, "hunter4": [{"type": ["hunter5"]}]}}}
+    assert "hunter" not in parse(json.dumps(data).encode())["error"]

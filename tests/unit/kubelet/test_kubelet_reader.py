@@ -166,6 +166,11 @@ def test_drop_ins_are_merged_in_their_order_and_a_missing_file_is_said():
     assert "no such file" in lost.error
 
 
+def test_an_underscore_in_a_flag_is_a_hyphen():
+    files = {**enabled(UNIT), "/c.yaml": HEAD, "/d/1.conf": HEAD + "maxPods: 7\n"}
+    assert read(files, running("/usr/bin/kubelet", "--config=/c.yaml", "--config_dir=/d")).config.max_pods == 7
+
+
 def test_a_link_to_a_directory_is_not_walked():
     files = {"/real/a.conf": HEAD, "/d": ("link", "/real"), "/e/inner": ("link", "/real"), "/e/b.conf": HEAD}
     assert Files(host(files)).drop_ins("/d") == []

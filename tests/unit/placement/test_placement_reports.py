@@ -125,6 +125,13 @@ def test_devices_by_the_kubelet_then_by_the_checkpoint_then_by_pci():
     assert sum(one.allocated for one in emptied(by["podresources"]).devices) == 0
 
 
+def test_gpus_that_were_not_read_are_not_none():
+    data = report(TOPOLOGY, GPUS, kubelet(STATES["nothing"]), NICS)
+    data["facts"]["topology"]["gpus"] = {"unread": "denied", "detail": "listdir"}
+    with pytest.raises(UnreadError, match="denied: listdir"):
+        node_of_report(data)
+
+
 def test_a_host_without_a_kubelet_has_numbers_and_no_answer():
     node = node_of(TOPOLOGY, GPUS, Unread("absent", "no kubelet is in use"), NICS)
     data = report(TOPOLOGY, GPUS, kubelet(STATES["nothing"]), NICS)
