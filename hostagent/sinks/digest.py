@@ -242,13 +242,18 @@ def more(rest: Iterable[Told]) -> tuple[More, ...]:
 def gaps(report: Report) -> tuple[Gap, ...]:
     """What could not be checked, one entry per missing answer, those that stop jobs first."""
     by_reason: dict[str, list[Judgement]] = {}
-    for one in sorted((one for one in report.findings if one.outcome == "unknown"), key=rank_of):
+    for one in sorted((one for one in report.findings if one.outcome == "unknown"), key=_gap_order):
         by_reason.setdefault(one.unread or one.message, []).append(one)
     clean: dict[str, dict[str, bool]] = {}  # by check and device without a finding: whether it passed, or the check does not apply
     for one in report.findings:
         if one.outcome in ("pass", "skip") and one.device:
             clean.setdefault(one.id, {})[one.device] = one.outcome == "pass"
     return tuple(_gap(ones, clean) for ones in by_reason.values())
+
+
+def _gap_order(one: Judgement) -> tuple[int, str, str]:
+    """Whatever order the findings come in."""
+    return rank_of(one), one.id, one.subject
 
 
 def _gap(ones: list[Judgement], clean: Mapping[str, Mapping[str, bool]]) -> Gap:

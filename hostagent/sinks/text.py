@@ -61,8 +61,10 @@ def _add_all(page: Page, report: Report, remarks: Iterable[str], *, verbose: boo
         if section.counts or verbose:
             _add_section(page, section, verbose=verbose)
     gaps = digest.gaps(report)
-    if not verbose:
-        _add_notes(page, [section for section in told if not section.counts], gaps)
+    if not verbose:  # where jobs are blocked, what is only worth knowing is counted, and told with -v
+        is_blocked = any(section.groups[0].rank == 0 for section in told)
+        noted = [section for section in told if not section.counts]
+        _add_notes(page, [section for section in noted if not is_blocked or section.title == "SECURITY"], gaps)
     if verbose or len(gaps) > 1:
         _add_gaps(page, gaps, verbose=verbose)
     _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=verbose)
