@@ -60,11 +60,10 @@ def _add_all(page: Page, report: Report, remarks: Iterable[str], *, verbose: boo
     for section in told:
         if section.counts or verbose:
             _add_section(page, section, verbose=verbose)
-    gaps = digest.gaps(report)
-    if not verbose:  # where jobs are blocked, what is only worth knowing is counted, and told with -v
-        is_blocked = any(section.groups[0].rank == 0 for section in told)
-        noted = [section for section in told if not section.counts]
-        _add_notes(page, [section for section in noted if not is_blocked or section.title == "SECURITY"], gaps)
+    gaps, before = digest.gaps(report), len(page.lines)
+    if not verbose:
+        _add_notes(page, [section for section in told if not section.counts], gaps)
+    after = len(page.lines)
     if verbose or len(gaps) > 1:
         _add_gaps(page, gaps, verbose=verbose)
     _add_list(page, "TURNED OFF", tables.reasons(report, "off"), verbose=verbose)
@@ -72,7 +71,8 @@ def _add_all(page: Page, report: Report, remarks: Iterable[str], *, verbose: boo
         page.heading("PASSED")
         page.add(", ".join(tables.passed(report)), "  ")
         _add_list(page, "NOT APPLICABLE", tables.reasons(report, "skip"), verbose=True)
-    page.lines.append("")
+    if len(page.lines) > after or after == before:  # notes of a line each, and what was counted, are one block
+        page.lines.append("")
     why = f"Why: hostagent checks show {digest.short_name(told[0].groups[0].cause.finding.id)}" if told else ""
     _add_last(page, f"{summary(report)}.", why)
 

@@ -101,10 +101,17 @@ def kubevirt_unexplained(root: Path) -> Tree:
     return tree
 
 
+def _own_cpus(tree: Tree) -> None:
+    """Its kubelet gives containers CPUs of their own."""
+    kind = "kind: KubeletConfiguration\n"
+    tree.edit("/var/lib/kubelet/config.yaml", kind, f"{kind}cpuManagerPolicy: static\nkubeReserved:\n  cpu: 500m\n")
+
+
 @claims(source="NVIDIA, Unix legacy GPUs; open-gpu-kernel-modules, README")
 def workstation_display_card(root: Path) -> Tree:
     """An RTX A6000 for work, a GeForce GT 710 for the screen: no branch above 470 has the latter, nouveau drives it."""
     tree = _node(root, "desk-4")
+    _own_cpus(tree)
     tree.remove("/usr/lib/modprobe.d/nvidia-blacklists-nouveau.conf")
     gpus.install_gpus(tree, A6000, HGX[:1])
     gpus.install_gpus(tree, GT710, HGX[1:2], driver="nouveau")
@@ -120,6 +127,7 @@ def workstation_display_card(root: Path) -> Tree:
 def workstation_nouveau_has_both(root: Path) -> Tree:
     """Nouveau has taken the RTX A6000 as well."""
     tree = _node(root, "desk-4")
+    _own_cpus(tree)
     tree.remove("/usr/lib/modprobe.d/nvidia-blacklists-nouveau.conf")
     gpus.table(tree, A6000, ())
     gpus.install_gpus(tree, A6000, HGX[:1], driver="nouveau")
