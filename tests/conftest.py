@@ -1,5 +1,6 @@
 """How property tests explore: the same examples each time in the gate, others each time in ``make fuzz``."""
 
+import gc
 import os
 import random
 import signal
@@ -41,3 +42,10 @@ def pytest_collection_modifyitems(items):
 def pytest_runtest_setup(item):
     if time.time() > FUZZ_UNTIL:
         pytest.skip("the time for fuzzing is over")
+
+
+def pytest_collection_finish(session):
+    """What is collected lives to the end: the collector of garbage need not walk over it in the middle of a check that has half a second."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
