@@ -73,9 +73,21 @@ class RuntimePolicy:
 
 @frozen
 class RdmaPolicy:
-    """``peermem``: nvidia_peermem must be loaded."""
+    """What the RDMA ports of a ready host are; 0, "" and any ask for nothing.
 
+    ``required`` auto: where a NIC on PCI can RDMA. ``peermem``: nvidia_peermem must be loaded. ``hcas``: the ports that jobs use, as
+    NCCL_IB_HCA takes them, "" for those that are nearest to the GPUs. ``traffic_class``: what jobs set as NCCL_IB_TC.
+    """
+
+    required: Literal["auto", "yes", "no"]
     peermem: bool
+    hcas: str
+    link_layer: Literal["any", "InfiniBand", "Ethernet"]
+    rate_gbps: int
+    netdev_mtu: int
+    active_mtu: int
+    traffic_class: int
+    lossless_priority: int | Literal["any"]
 
 
 @frozen

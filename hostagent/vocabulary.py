@@ -54,7 +54,7 @@ Base = Literal["host", "cloud-image", "managed", "guest"]
 #: Whose a part of a host is: whoever runs the host, whoever builds its image, the GPU Operator, whoever sells it.
 PartOwner = Literal["host", "image", "operator", "provider"]
 #: The parts that can be somebody else's, "" for none of them.
-PartName = Literal["", "gpus", "driver", "toolkit", "runtime", "kubelet"]
+PartName = Literal["", "gpus", "driver", "toolkit", "runtime", "kubelet", "rdma"]
 #: What a host runs in: "" on a board of its own, in a virtual machine, in a container that has a system of its own.
 Virtual = Literal["", "vm", "container"]
 

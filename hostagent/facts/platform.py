@@ -27,6 +27,7 @@ class Platform:
     toolkit: Part | Unread
     runtime: Part | Unread  # the runtime's configuration
     kubelet: Part | Unread  # the kubelet's configuration
+    rdma: Part | Unread  # the kernel modules and libraries of RDMA
     library_directories: tuple[str, ...] | Unread  # the directories of the driver's libraries, where the platform has its own
     firmware_directories: tuple[str, ...] | Unread  # as /lib/firmware, for the driver's firmware
     #: Archives of DKMS, with bytes in them, of which a unit of the image installs one at its first boot.
@@ -40,4 +41,5 @@ class Platform:
     def part(self, name: str) -> Part | Unread:
         return {
             "gpus": self.gpus, "driver": self.driver, "toolkit": self.toolkit, "runtime": self.runtime, "kubelet": self.kubelet,
+            "rdma": self.rdma,
         }[name]  # fmt: skip

@@ -50,6 +50,18 @@ class PciPlace:
 
 
 @frozen
+class PciControl:
+    """How a GPU or a NIC, or a bridge above one, is set up (PCI Express Base Specification, sections 7.5.3.4 and 7.7.11)."""
+
+    pci: str
+    acs: int | Unread  # ACS control: 0x01 source validation, 0x04 request, 0x08 completion redirect; not-supported without it
+    max_read_request: int | Unread  # bytes
+    max_payload: int | Unread  # bytes
+    iommu: str | Unread  # type of its IOMMU group: identity, DMA, DMA-FQ …; "" where the IOMMU is off
+    fatal_errors: int | Unread  # uncorrectable fatal ones that AER counted since the boot; not-supported without AER
+
+
+@frozen
 class Topology:
     """The whole host."""
 
@@ -57,6 +69,7 @@ class Topology:
     packages: tuple[CpuPackage, ...] | Unread  # by id
     cores: tuple[str, ...] | Unread  # cpulists of the CPUs of each core: "0,64"
     places: tuple[PciPlace, ...] | Unread  # of GPUs and NICs, by address
+    controls: tuple[PciControl, ...] | Unread  # of those of `places` and of their bridges, by address
     governors: tuple[CpuGovernor, ...] | Unread  # () in a machine without cpufreq
     numa_balancing: bool | Unread  # the kernel moves pages to the node that uses them
 

@@ -89,6 +89,7 @@ def _topology(data: Mapping[str, Any]) -> Topology:
         packages=_list(data.get("packages"), lambda one: CpuPackage(_is_number(one["id"]), _is_text(one["cpus"]))),
         cores=_list(data.get("cores"), _is_text),
         places=_LACKING,
+        controls=_LACKING,
         governors=_LACKING,
         numa_balancing=_LACKING,
     )

@@ -226,6 +226,21 @@ class Source:
         answer = self._ask("podresources", "list")
         return answer if isinstance(answer, dict | Unread) else unexpected("podresources", "list", answer)
 
+    def rdma(self, *question: str) -> "Answer | Unread":
+        """An answer of the RDMA lane, see `hostagent.source.lanes.rdma`: ``devices``; ``device NAME``; ``port NAME NUMBER``;
+        ``verbs NAME NUMBER``; ``library``. Values are sysfs' words, or ``{"unread": [why, detail]}``.
+        """
+        return self._ask("rdma", *question)
+
+    def network(self, *question: str) -> "Answer | Unread":
+        """An answer of the network lane (`hostagent.source.lanes.network`): ``devices``; ``device NAME``; ``addresses``; ``dcb NAME``."""
+        return self._ask("network", *question)
+
+    def pci_controls(self, *addresses: str) -> "dict[str, Any] | Unread":
+        """By address: ``acs``, ``control`` (device control word), ``fatal`` of PCI functions; one question for all of them."""
+        answer = self._ask("pci_controls", *addresses)
+        return answer if isinstance(answer, dict | Unread) else unexpected("pci_controls", "", answer)
+
     def configz(self) -> "dict[str, Any] | Unread | None":
         """Fields of the running kubelet's own configuration; None where the profile lets nobody be asked."""
         where = self._policy().configz

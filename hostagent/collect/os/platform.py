@@ -46,6 +46,7 @@ def read_platform(source: Source, known: Callable[[type], Any]) -> Platform:
         toolkit=part("toolkit", OPERATOR_TOOLKIT, lambda one: Part("", one.others)),
         runtime=part("toolkit", "", lambda one: Part("", one.others)),
         kubelet=_kubelet(source, row),
+        rdma=then(row, lambda one: Part("", one.others)),
         library_directories=then(row, lambda one: one.directories),
         firmware_directories=then(row, lambda one: one.firmware),
         module_archives=then(row, lambda one: _archives(source, *one.archives)),

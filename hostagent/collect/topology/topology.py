@@ -25,6 +25,7 @@ def read_topology(source: Source, known: Callable[[type], Any]) -> Topology:
         packages=cpus.packages(source, running),
         cores=cpus.cores(source, running),
         places=_places(source),
+        controls=Unread("not-recorded", "configuration space is not read yet"),
         governors=cpus.governors(source, running),
         numa_balancing=_balancing(source),
     )

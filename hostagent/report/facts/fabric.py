@@ -1,0 +1,1 @@
+"""``fabric``: NICs, RDMA ports, GPUDirect, and the MTU."""
