@@ -157,6 +157,11 @@ class LiveBackend:
             return Unread("error", "configz is not asked: this is no live host")
         return ask(self._files, address, ca, token_file)
 
+    def _pci_controls(self, *addresses: str) -> Answer:
+        from hostagent.source.pciconfig import controls
+
+        return controls(self._files, addresses)
+
     def _kernel_log(self) -> Answer:
         from hostagent.source.kernellog import kernel_log
 
