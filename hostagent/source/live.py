@@ -20,7 +20,7 @@ from hostagent.vocabulary import Kind
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0
 #: What an image has only once it runs.
-_RUNNING_ONLY = frozenset({"nvml", "podresources", "configz", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
+_RUNNING_ONLY = frozenset({"nvml", "podresources", "network", "configz", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 #: These exist on every running host; if one is missing, the host is only partly mounted here.
 _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})

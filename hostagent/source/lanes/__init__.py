@@ -1,6 +1,7 @@
 """The lanes there are, by name; each is described where its driver is known."""
 
+from hostagent.source.lanes.network import NETWORK
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.lanes.podresources import PODRESOURCES
 
-LANES = {NVIDIA.name: NVIDIA, PODRESOURCES.name: PODRESOURCES}
+LANES = {NVIDIA.name: NVIDIA, PODRESOURCES.name: PODRESOURCES, NETWORK.name: NETWORK}
