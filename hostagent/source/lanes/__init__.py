@@ -3,5 +3,6 @@
 from hostagent.source.lanes.network import NETWORK
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.lanes.podresources import PODRESOURCES
+from hostagent.source.lanes.rdma import RDMA
 
-LANES = {NVIDIA.name: NVIDIA, PODRESOURCES.name: PODRESOURCES, NETWORK.name: NETWORK}
+LANES = {one.name: one for one in (NVIDIA, PODRESOURCES, RDMA, NETWORK)}
