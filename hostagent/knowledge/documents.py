@@ -47,6 +47,8 @@ DOCUMENTS: Mapping[str, str] = {
     "Linux kernel, Documentation/admin-guide/module-signing": f"{_KERNEL}/admin-guide/module-signing.html",
     "Linux kernel, Documentation/admin-guide/pm/cpufreq": f"{_KERNEL}/admin-guide/pm/cpufreq.html",
     "Linux kernel, Documentation/admin-guide/sysctl/kernel": f"{_KERNEL}/admin-guide/sysctl/kernel.html",
+    "Linux kernel, Documentation/networking/bonding": f"{_KERNEL}/networking/bonding.html",
+    "Linux kernel, Documentation/networking/ip-sysctl": f"{_KERNEL}/networking/ip-sysctl.html",
     "Linux kernel, Documentation/driver-api/vfio": f"{_KERNEL}/driver-api/vfio.html",
     "Linux kernel, kernel/module/version.c": "https://github.com/torvalds/linux/blob/master/kernel/module/version.c",
     "Microsoft, GPU support in WSL": "https://learn.microsoft.com/en-us/windows/wsl/tutorials/gpu-compute",
