@@ -52,6 +52,8 @@ DOCUMENTS: Mapping[str, str] = {
     "Linux kernel, Documentation/admin-guide/module-signing": f"{_KERNEL}/admin-guide/module-signing.html",
     "Linux kernel, Documentation/admin-guide/pm/cpufreq": f"{_KERNEL}/admin-guide/pm/cpufreq.html",
     "Linux kernel, Documentation/admin-guide/sysctl/kernel": f"{_KERNEL}/admin-guide/sysctl/kernel.html",
+    "Linux kernel, Documentation/networking/bonding": f"{_KERNEL}/networking/bonding.html",
+    "Linux kernel, Documentation/networking/ip-sysctl": f"{_KERNEL}/networking/ip-sysctl.html",
     "Linux kernel, Documentation/driver-api/vfio": f"{_KERNEL}/driver-api/vfio.html",
     "Linux kernel, Documentation/infiniband/user_verbs": f"{_KERNEL}/infiniband/user_verbs.html",
     "Linux kernel, include/rdma/ib_addr.h": "https://github.com/torvalds/linux/blob/master/include/rdma/ib_addr.h",
