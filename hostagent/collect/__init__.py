@@ -30,7 +30,7 @@ class Reader(NamedTuple):
         return found
 
 
-_NVIDIA = ("nvidia",)
+_NVIDIA, _RDMA = ("nvidia",), ("rdma",)
 #: In reading order: what waits for a worker comes last.
 READERS: Mapping[str, Reader] = {
     "Identity": Reader("host.identity.read_identity"),
@@ -53,8 +53,8 @@ READERS: Mapping[str, Reader] = {
     "Accelerators": Reader("gpu.gpu.read_accelerators"),
     "Gpu": Reader("gpu.gpu.read_gpus", (), _NVIDIA),
     "Network": Reader("network.network.read_network", ("Nic",)),
-    "Rdma": Reader("rdma.rdma.read_rdma", ("Kernel",)),
-    "RdmaPort": Reader("rdma.ports.read_ports"),
+    "Rdma": Reader("rdma.rdma.read_rdma", ("Kernel",), _RDMA),
+    "RdmaPort": Reader("rdma.ports.read_ports", (), _RDMA),
 }
 #: What the head of every report is made of.
 HEAD = ("Identity", "Os", "Platform")

@@ -2,5 +2,6 @@
 
 from hostagent.source.lanes.nvidia import NVIDIA
 from hostagent.source.lanes.podresources import PODRESOURCES
+from hostagent.source.lanes.rdma import RDMA
 
-LANES = {NVIDIA.name: NVIDIA, PODRESOURCES.name: PODRESOURCES}
+LANES = {one.name: one for one in (NVIDIA, PODRESOURCES, RDMA)}
