@@ -11,3 +11,25 @@ INFINIBAND, ETHERNET = "InfiniBand", "Ethernet"
 EFA = "efa"
 #: GIDs of RoCE by type, in sysfs' words.
 ROCE_V2, ROCE_V1 = "RoCE v2", "IB/RoCE v1"
+#: Names that people give to RDMA devices of software (rdma-link(8)), which in older kernels hang below the card whose interface they use.
+_SOFTWARE_NAMES = ("rxe", "siw")
+#: Nodes whose ports NCCL or its plugin for libfabric uses: neither iWARP (RNIC) nor usNIC.
+_NODE_TYPES = frozenset({"CA", "unspecified"})
+
+
+def is_software(pci: str, firmware: str, device: str) -> bool:
+    """Soft-RoCE or soft-iWARP: no card's firmware is behind it.
+
+    >>> is_software("", "", "my_rxe"), is_software("0000:1a:00.0", "", "rxe0"), is_software("0000:1a:00.0", "28.39.1002", "mlx5_0")
+    (True, True, False)
+    """
+    return not pci or (not firmware and device.startswith(_SOFTWARE_NAMES))
+
+
+def talks_to_nccl(node_type: str) -> bool:
+    """By sysfs' words.
+
+    >>> talks_to_nccl("CA"), talks_to_nccl("unspecified"), talks_to_nccl("RNIC")
+    (True, True, False)
+    """
+    return node_type in _NODE_TYPES
