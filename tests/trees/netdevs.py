@@ -14,6 +14,10 @@ _NET, _VIRTUAL = "/sys/class/net", "/sys/devices/virtual/net"
 ETHER, INFINIBAND, LOOPBACK = 1, 32, 772  # ARPHRD_*
 _UP, _BROADCAST, _LOOPBACK, _MASTER, _SLAVE, _MULTICAST = 0x1, 0x2, 0x8, 0x400, 0x800, 0x1000
 _ROUTE_HEAD = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT"
+_DEV_HEAD = (
+    "Inter-|   Receive                                                |  Transmit\n"
+    " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
+)
 _TCP_HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
 
 
@@ -60,6 +64,7 @@ def add(tree: Tree, one: Netdev, directory: str = "", *, device: str = "") -> No
     if device:
         tree.link(f"{home}/device", device)
     tree.link(f"{_NET}/{one.name}", f"../../{home.removeprefix('/sys/')}")
+    tree.append("/proc/1/net/dev", f"{one.name:>6}: {' '.join(f'{0:7}' for _ in range(16))}\n")
     for below in one.lower:
         _stack(tree, one.name, below)
     if one.master:
@@ -198,6 +203,7 @@ def set_mtu(tree: Tree, name: str, mtu: int) -> None:
 
 def namespace(tree: Tree, *, ports: tuple[int, int] = (32768, 60999)) -> None:
     """A network namespace with its loopback interface, and its settings."""
+    tree.write("/proc/1/net/dev", _DEV_HEAD)
     for path in ("route", "if_inet6", "tcp", "tcp6"):
         head = {"route": f"{_ROUTE_HEAD:<127}\n", "tcp": f"{_TCP_HEAD:<150}\n", "tcp6": f"{_TCP_HEAD:<150}\n"}.get(path, "")
         tree.write(f"/proc/1/net/{path}", head)

@@ -2,7 +2,8 @@
 
 Formats: Linux kernel, ABI/stable/sysfs-class-infiniband, drivers/infiniband/core/sysfs.c and core/cache.c (the order of RoCE's GIDs).
 Values of a ConnectX-7 are those of ibv_devinfo and show_gids in deepseek-ai/DeepEP issue 38 and NVIDIA/nccl issue 1131.
-Tables are shorter than real ones, which have 128 P_Keys and up to 256 GIDs. A slot of types or ndevs that answers EINVAL is missing.
+Tables are shorter than real ones, which have 128 P_Keys and up to 256 GIDs. Where the kernel answers EINVAL, a slot of types is missing
+and one of ndevs is empty.
 """
 
 import ipaddress
@@ -125,7 +126,7 @@ def _hex(text: str) -> str:
 
 
 def set_gids(tree: Tree, device: str, rows: "tuple[tuple[str, str, str], ...]", *, slots: int = _SLOTS, place: str = "") -> None:
-    """The GID table; a slot without an interface has no file of its name, where the kernel answers EINVAL."""
+    """The GID table."""
     place = place or f"{_CLASS}/{device}/ports/1"
     for name in ("gids", "gid_attrs"):
         if tree.at(f"{place}/{name}").exists():
@@ -136,8 +137,7 @@ def set_gids(tree: Tree, device: str, rows: "tuple[tuple[str, str, str], ...]", 
     tree.directory(f"{place}/gid_attrs/ndevs")
     for at, (_, kind, netdev) in enumerate(rows):
         tree.write(f"{place}/gid_attrs/types/{at}", f"{kind}\n")
-        if netdev:
-            tree.write(f"{place}/gid_attrs/ndevs/{at}", f"{netdev}\n")
+        tree.write(f"{place}/gid_attrs/ndevs/{at}", f"{netdev}\n" if netdev else "")
 
 
 def _verbs(tree: Tree, one: Hca, directory: str) -> None:
