@@ -37,7 +37,7 @@ class Rights(NamedTuple):
     #: How the driver's names begin, in /dev and in /proc/devices, and the major number of its own that is not listed there.
     driver: str
     major: int
-    #: A pattern: names below /dev that the library has to open.
+    #: A pattern: names below /dev (``nvidia0``, ``infiniband/uverbs0``) that the library has to open.
     opens: str
     #: Where it may read, besides its own directory; and directories of its data, where there is no driver.
     reads: tuple[str, ...]
@@ -45,6 +45,8 @@ class Rights(NamedTuple):
     #: Address space, and open files.
     memory_bytes: int
     files: int
+    #: The directory of sysfs whose entries have the numbers of these devices, where a major number is not theirs alone.
+    numbers: str = ""
 
 
 def _never(files: Files) -> None:

@@ -30,7 +30,7 @@ class _EndError(Exception):
 
 
 def controls(files: Files, addresses: Iterable[str]) -> "dict[str, Any] | Unread":
-    """By address ``acs``, ``control`` and ``fatal``: numbers, or ``{"unread": [why, detail]}``. One ``Unread`` where this user may see none."""
+    """By address ``acs``, ``control`` and ``fatal``: numbers, or ``{"unread": [why, detail]}``; or why this user may see none of it."""
     found: dict[str, Any] = {}
     for address in dict.fromkeys(addresses):
         if not _ADDRESS.fullmatch(address):

@@ -78,6 +78,7 @@ RIGHTS = Rights(
     data=(),
     memory_bytes=4 * 1024 * MIB,
     files=1024,
+    numbers="/sys/class/infiniband_verbs",  # and not those of management datagrams, whose major number is the same
 )
 
 RDMA = Lane(

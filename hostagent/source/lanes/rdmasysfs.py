@@ -12,6 +12,7 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import has_hidden_switches
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Ask
+from hostagent.source.lanes import rdmaverbs
 from hostagent.source.lanes.rdma import DEVICES, PRODUCT_DATA
 from hostagent.source.paths import Root
 
@@ -46,6 +47,7 @@ def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
         ports += [(name, number) for number in found["ports"]]
     for name, number in ports:
         ask(("rdma", "port", name, number), f"port {name}:{number}", partial(reader.port, name, number))
+    rdmaverbs.answer_all(ask, files, root, ports)
     return None
 
 
