@@ -3,6 +3,8 @@
 Sources: PCI ID database; Linux kernel, drivers/infiniband/hw; rdma-core, udev persistent naming; AWS EFA documentation.
 """
 
+from collections.abc import Mapping
+
 #: Bit of a P_Key that is full membership (InfiniBand Architecture Specification, 10.9.1.1).
 FULL_MEMBER = 0x8000
 #: sysfs' words of a link layer.
@@ -33,3 +35,20 @@ def talks_to_nccl(node_type: str) -> bool:
     (True, True, False)
     """
     return node_type in _NODE_TYPES
+
+
+#: Who brings the kernel's RDMA modules, and the ones by which they are told apart: a module of the kernel itself has no version of its own,
+#: one of DOCA-OFED (formerly MLNX_OFED) and of Amazon's package does.
+INBOX, DOCA, OPERATOR, PROVIDER = "inbox", "DOCA-OFED", "Network Operator", "provider"
+MELLANOX = "mlx5_core"
+STACK_MODULES: Mapping[str, str] = {MELLANOX: DOCA, EFA: PROVIDER}
+#: The Network Operator's driver container writes it once its modules are loaded.
+OPERATORS_MARK = "/run/mellanox/drivers/.driver-ready"
+#: Where a usable nvidia_peermem, or one of its forerunners, shows itself: NCCL looks there (src/transport/net_ib, ncclIbGdrSupport).
+PEER_MEMORY_FILES = (
+    "/sys/kernel/mm/memory_peers/nv_mem/version",
+    "/sys/kernel/mm/memory_peers/nv_mem_nc/version",
+    "/sys/module/nvidia_peermem/version",
+)
+#: Control groups that containers, services and people's sessions are in, by either driver of the kubelet.
+CGROUPS = ("kubepods.slice", "kubepods", "system.slice", "docker", "user.slice", "machine.slice")
