@@ -34,7 +34,7 @@ def of_host(  # noqa: PLR0913, PLR0917  one parameter a fact
     platform: "Platform | Unread",
     hcas: str,
 ) -> tuple[RdmaPort, ...]:
-    """In the order of their names. `hcas` is the profile's ``rdma.hcas``. Raises ``UnreadError`` where nobody knows whether a port is one."""
+    """By name. `hcas` is the profile's ``rdma.hcas``. Raises ``UnreadError`` where nobody knows whether a port is one."""
     asked = _Asked(ports, nics, gpus, topology, platform, hcas)
     if not _last or not all(one is other for one, other in zip(_last[0][0], asked, strict=True)):
         _last[:] = [(asked, _joined(asked))]
