@@ -11,8 +11,8 @@ from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread, UnreadError
 
 
-class _Asked(NamedTuple):
-    """What the answer is made of."""
+class Wanted(NamedTuple):
+    """What it is asked of. `hcas` is the profile's ``rdma.hcas``."""
 
     ports: tuple[RdmaPort, ...]
     nics: tuple[Nic, ...]
@@ -23,30 +23,22 @@ class _Asked(NamedTuple):
 
 
 #: What was asked last, and the answer. One host is judged at a time; its facts are kept with it, so that no others get their place.
-_last: list[tuple[_Asked, "tuple[RdmaPort, ...] | Unread"]] = []
+_last: list[tuple[Wanted, "tuple[RdmaPort, ...] | Unread"]] = []
 
 
-def of_host(  # noqa: PLR0913, PLR0917  one parameter a fact
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
-    topology: "Topology | Unread",
-    platform: "Platform | Unread",
-    hcas: str,
-) -> tuple[RdmaPort, ...]:
-    """By name. `hcas` is the profile's ``rdma.hcas``. Raises ``UnreadError`` where nobody knows whether a port is one."""
-    asked = _Asked(ports, nics, gpus, topology, platform, hcas)
-    if not _last or not all(one is other for one, other in zip(_last[0][0], asked, strict=True)):
-        _last[:] = [(asked, _joined(asked))]
+def of_host(wanted: Wanted) -> tuple[RdmaPort, ...]:
+    """In the order of their names. Raises ``UnreadError`` where it is not known whether a port is one."""
+    if not _last or not all(one is other for one, other in zip(_last[0][0], wanted, strict=True)):
+        _last[:] = [(wanted, _joined(wanted))]
     found = _last[0][1]
     if isinstance(found, Unread):
         raise UnreadError(found)
     return found
 
 
-def _joined(asked: _Asked) -> "tuple[RdmaPort, ...] | Unread":
-    distances = classes(asked.topology, asked.gpus, asked.nics, asked.platform)
+def _joined(wanted: Wanted) -> "tuple[RdmaPort, ...] | Unread":
+    distances = classes(wanted.topology, wanted.gpus, wanted.nics, wanted.platform)
     try:
-        return rail_ports(asked.ports, asked.nics, distances, asked.hcas)
+        return rail_ports(wanted.ports, wanted.nics, distances, wanted.hcas)
     except UnreadError as error:
         return error.unread

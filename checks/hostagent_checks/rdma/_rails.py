@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from hostagent.check import Step, need, skip
-from hostagent.derived.rails import of_host
+from hostagent.derived.rails import Wanted, of_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
@@ -32,7 +32,7 @@ def rails(
     """In the order of their names. A host without any is skipped, and one whose jobs need none."""
     if profile.rdma.required == "no":
         skip("the profile says that jobs need no RDMA")
-    found = of_host(ports, nics, gpus, topology, platform, profile.rdma.hcas)
+    found = of_host(Wanted(ports, nics, gpus, topology, platform, profile.rdma.hcas))
     if not found:
         skip("no RDMA port carries traffic of jobs")
     return found

@@ -16,7 +16,7 @@ def port(name):
 
 
 def asked(ports, hcas="mlx5"):
-    return rails.of_host(ports, (), (), GAP, GAP, hcas)
+    return rails.of_host(rails.Wanted(ports, (), (), GAP, GAP, hcas))
 
 
 def test_the_same_host_is_joined_once_and_another_one_is_not_taken_for_it(monkeypatch):
