@@ -52,9 +52,9 @@ READERS: Mapping[str, Reader] = {
     "Driver": Reader("driver.driver.read_driver", ("Packages", "Platform"), _NVIDIA),
     "Accelerators": Reader("gpu.gpu.read_accelerators"),
     "Gpu": Reader("gpu.gpu.read_gpus", (), _NVIDIA),
-    "Network": Reader("network.network.read_network", ("Nic",)),
     "Rdma": Reader("rdma.rdma.read_rdma", ("Kernel",), _RDMA),
     "RdmaPort": Reader("rdma.ports.read_ports", (), _RDMA),
+    "Network": Reader("network.network.read_network", ("Nic", "RdmaPort"), ("network",)),
 }
 #: What the head of every report is made of.
 HEAD = ("Identity", "Os", "Platform")

@@ -11,6 +11,7 @@ _NATIVE = "https://docs.nvidia.com/datacenter/cloud-native"
 _TOOLKIT = f"{_NATIVE}/container-toolkit/latest"
 _OPERATOR = f"{_NATIVE}/gpu-operator/latest"
 _KERNEL = "https://docs.kernel.org"
+_NETWORKING = "https://docs.nvidia.com/networking/display"
 _KUBERNETES = "https://kubernetes.io/docs"
 _CDI = "https://github.com/cncf-tags/container-device-interface/blob/main"
 _CONTAINERD = "https://github.com/containerd/containerd"
@@ -18,6 +19,8 @@ _README = "https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README"
 
 #: How the name of a document begins, to its address. The longest beginning counts.
 DOCUMENTS: Mapping[str, str] = {
+    "AWS, Elastic Fabric Adapter": "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html",
+    "Azure/azurehpc-health-checks": "https://github.com/Azure/azurehpc-health-checks",
     "Boot Loader Specification": "https://uapi-group.org/specifications/specs/boot_loader_specification/",
     "CDI library, cache.go": "https://github.com/cncf-tags/container-device-interface/blob/main/pkg/cdi/cache.go",
     "CDI library, spec.go": "https://github.com/cncf-tags/container-device-interface/blob/main/pkg/cdi/spec.go",
@@ -30,6 +33,7 @@ DOCUMENTS: Mapping[str, str] = {
     "Docker Engine, Live restore": "https://docs.docker.com/engine/daemon/live-restore/",
     "Fedora Packaging Guidelines, section Scriptlets": "https://docs.fedoraproject.org/en-US/packaging-guidelines/Scriptlets/",
     "GRUB manual": "https://www.gnu.org/software/grub/manual/grub/grub.html",
+    "InfiniBand Architecture Specification": "https://www.infinibandta.org/ibta-specification/",
     "Kubernetes, Configuring a cgroup driver": f"{_KUBERNETES}/tasks/administer-cluster/kubeadm/configure-cgroup-driver/",
     "Kubernetes, Control CPU Management Policies on the Node": f"{_KUBERNETES}/tasks/administer-cluster/cpu-management-policies/",
     "Kubernetes, Control Topology Management Policies on a Node": f"{_KUBERNETES}/tasks/administer-cluster/topology-manager/",
@@ -43,13 +47,21 @@ DOCUMENTS: Mapping[str, str] = {
     "Kubernetes, Utilizing the NUMA-aware Memory Manager": f"{_KUBERNETES}/tasks/administer-cluster/memory-manager/",
     "Linux kernel, Documentation/ABI/stable/": f"{_KERNEL}/admin-guide/abi-stable.html",
     "Linux kernel, Documentation/ABI/testing/": f"{_KERNEL}/admin-guide/abi-testing.html",
+    "Linux kernel, Documentation/admin-guide/cgroup-v2": f"{_KERNEL}/admin-guide/cgroup-v2.html",
     "Linux kernel, Documentation/admin-guide/devices.txt": f"{_KERNEL}/admin-guide/devices.html",
+    "Linux kernel, Documentation/admin-guide/kernel-parameters": f"{_KERNEL}/admin-guide/kernel-parameters.html",
     "Linux kernel, Documentation/admin-guide/module-signing": f"{_KERNEL}/admin-guide/module-signing.html",
     "Linux kernel, Documentation/admin-guide/pm/cpufreq": f"{_KERNEL}/admin-guide/pm/cpufreq.html",
     "Linux kernel, Documentation/admin-guide/sysctl/kernel": f"{_KERNEL}/admin-guide/sysctl/kernel.html",
     "Linux kernel, Documentation/driver-api/vfio": f"{_KERNEL}/driver-api/vfio.html",
+    "Linux kernel, Documentation/networking/bonding": f"{_KERNEL}/networking/bonding.html",
+    "Linux kernel, Documentation/networking/ip-sysctl": f"{_KERNEL}/networking/ip-sysctl.html",
+    "Linux kernel, include/uapi/linux/dcbnl.h": "https://github.com/torvalds/linux/blob/master/include/uapi/linux/dcbnl.h",
+    "Linux kernel, Documentation/infiniband/user_verbs": f"{_KERNEL}/infiniband/user_verbs.html",
+    "Linux kernel, include/rdma/ib_addr.h": "https://github.com/torvalds/linux/blob/master/include/rdma/ib_addr.h",
     "Linux kernel, kernel/module/version.c": "https://github.com/torvalds/linux/blob/master/kernel/module/version.c",
     "Microsoft, GPU support in WSL": "https://learn.microsoft.com/en-us/windows/wsl/tutorials/gpu-compute",
+    "NCCL documentation, environment variables": "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
     "NCCL documentation, troubleshooting": "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
     "NVIDIA Container Toolkit": f"{_TOOLKIT}/index.html",
     "NVIDIA Container Toolkit, CDI": f"{_TOOLKIT}/cdi-support.html",
@@ -74,9 +86,12 @@ DOCUMENTS: Mapping[str, str] = {
     "NVIDIA driver README, chapter The /proc Interface": f"{_README}/procinterface.html",
     "NVIDIA Dynamic Page Retirement": f"{_DEPLOY}/dynamic-page-retirement/",
     "NVIDIA Fabric Manager User Guide": f"{_TESLA}/fabric-manager-user-guide/",
+    "NVIDIA MLNX_OFED Documentation, Quality of Service": f"{_NETWORKING}/mlnxofedv24100700/Quality+of+Service+(QoS)",
+    "NVIDIA MLNX_OFED Documentation, RDMA over Converged Ethernet": f"{_NETWORKING}/mlnxofedv451010/rdma+over+converged+ethernet+(roce)",
     "NVIDIA GPU Memory Error Management": f"{_DEPLOY}/a100-gpu-mem-error-mgmt/",
     "NVIDIA GPU Operator": f"{_OPERATOR}/index.html",
     "NVIDIA GPU Operator, Container Device Interface": f"{_OPERATOR}/cdi.html",
+    "NVIDIA GPU Operator, GPUDirect RDMA": f"{_OPERATOR}/gpu-operator-rdma.html",
     "NVIDIA GPU Operator, GPU Operator with KubeVirt": f"{_OPERATOR}/gpu-operator-kubevirt.html",
     "NVIDIA GPU Operator, Installing": f"{_OPERATOR}/getting-started.html",
     "NVIDIA GPU Operator, platform support": f"{_OPERATOR}/platform-support.html",
@@ -86,10 +101,12 @@ DOCUMENTS: Mapping[str, str] = {
     "NVIDIA Jetson Linux, Release Notes": "https://developer.nvidia.com/embedded/jetson-linux-archive",
     "NVIDIA Multi-Instance GPU User Guide": f"{_TESLA}/mig-user-guide/",
     "NVIDIA NVML API Reference": f"{_DEPLOY}/nvml-api/",
+    "NVIDIA Network Operator, README": "https://github.com/Mellanox/network-operator#readme",
     "NVIDIA Xid Errors": f"{_DEPLOY}/xid-errors/",
     "NVIDIA, Analyzing Xid Errors with the Xid Catalog": f"{_DEPLOY}/xid-errors/analyzing-xid-catalog.html",
     "NVML API Reference": f"{_DEPLOY}/nvml-api/",
     "PCI Express Base Specification": "https://pcisig.com/specifications",
+    "PyTorch documentation, torchrun": "https://docs.pytorch.org/docs/stable/elastic/run.html",
     "Slurm, Containers Guide": "https://slurm.schedmd.com/containers.html",
     "cloud-init documentation": "https://cloudinit.readthedocs.io/en/latest/explanation/boot.html",
     "containerd 2.0, Release Notes": f"{_CONTAINERD}/blob/main/docs/containerd-2.0.md",
@@ -97,11 +114,13 @@ DOCUMENTS: Mapping[str, str] = {
     "containerd, Getting started": f"{_CONTAINERD}/blob/main/docs/getting-started.md",
     "containerd, Releases": "https://containerd.io/releases/",
     "gpu-driver-container, nvidia-driver script": "https://github.com/NVIDIA/gpu-driver-container",
+    "k8s-rdma-shared-dev-plugin, README": "https://github.com/Mellanox/k8s-rdma-shared-dev-plugin#readme",
     "nvml.h": f"{_DEPLOY}/nvml-api/",
     "open-gpu-kernel-modules, linux_nvswitch.c": "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/kernel-open/nvidia/linux_nvswitch.c",
     "open-gpu-kernel-modules, procfs_nvswitch.c": (
         "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/kernel-open/nvidia/procfs_nvswitch.c"
     ),
+    "rdma-cni, README": "https://github.com/k8snetworkplumbingwg/rdma-cni#readme",
     "supported-gpus.json of the driver": "https://github.com/NVIDIA/open-gpu-kernel-modules#compatible-gpus",
     "unattended-upgrades, README": "https://github.com/mvo5/unattended-upgrades#readme",
 }

@@ -1,0 +1,102 @@
+"""The ways between the GPUs of jobs and the network: from each GPU to the cards of the rails that are nearest to it."""
+
+from typing import NamedTuple
+
+from hostagent.derived.distance import NEAREST_FIRST, classes
+from hostagent.derived.rails import Wanted, of_host
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import PciControl, PciPlace, Topology
+from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.knowledge.gpudirect import lets_cards_in
+
+#: Neither the memory nor the link of a CPU is between them, or it is the one that the GPU is joined to.
+DIRECT = ("LOC", "PIX", "PXB", "P2C")
+#: Below one PCIe switch or port: what they send to each other need not go up to the CPU.
+BELOW_A_BRIDGE = ("PIX", "PXB")
+_VFIO = "vfio-pci"
+
+
+class Way(NamedTuple):
+    """From one GPU to the nearest of the rails."""
+
+    gpu: str
+    distance: str
+    cards: tuple[str, ...]  # addresses of those that are as near, by address
+
+
+#: What was asked last, and the answer, as in `hostagent.derived.rails`.
+_last: "list[tuple[Wanted, tuple[Way, ...] | UnreadError]]" = []
+
+
+def ways(wanted: Wanted) -> tuple[Way, ...]:
+    """By GPU; none without rails. Raises ``UnreadError``, not-supported in a virtual machine that does not show its switches."""
+    if not _last or not all(one is other for one, other in zip(_last[0][0], wanted, strict=True)):
+        _last[:] = [(wanted, _found(wanted))]
+    found = _last[0][1]
+    if isinstance(found, UnreadError):
+        raise UnreadError(found.unread)
+    return found
+
+
+def card_of(port: RdmaPort) -> str:
+    """The address of its card: of a virtual function that of its physical one. Raises ``UnreadError``."""
+    return need(port.virtual_of) or need(port.pci)
+
+
+def gpus_of_jobs(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
+    """Those that this host uses and whose memory network cards may reach. Raises ``UnreadError``."""
+    own = (gpu for gpu in gpus if need(gpu.bound_to) != _VFIO)
+    return tuple(gpu for gpu in own if lets_cards_in(need(gpu.device_id), "" if isinstance(gpu.name, Unread) else gpu.name))
+
+
+def turns(topology: Topology, way: Way) -> tuple[str, ...]:
+    """The bridges where what a GPU and its cards send to each other turns from up to down, or is sent on to the CPU.
+
+    They are the ports of the switch above both: further down everything goes up anyway (as rdma-core's rdma_topo has it). Raises
+    ``UnreadError``.
+    """
+    places = {one.pci: one for one in need(topology.places)}
+    found: set[str] = set()
+    for card in way.cards:
+        one, other = _place(places, way.gpu).bridges, _place(places, card).bridges
+        both = len([bridge for bridge in one if bridge in other])
+        found |= {*one[both : both + 1], *other[both : both + 1]}
+    return tuple(sorted(found))
+
+
+def control(topology: Topology, address: str) -> PciControl:
+    """How one function is set up. Raises ``UnreadError``."""
+    found = next((one for one in need(topology.controls) if one.pci == address), None)
+    return need(Unread("error", f"how {address} is set up was not read")) if found is None else found
+
+
+def _found(wanted: Wanted) -> "tuple[Way, ...] | UnreadError":
+    try:
+        return _ways(wanted)
+    except UnreadError as error:
+        return error
+
+
+def _ways(wanted: Wanted) -> tuple[Way, ...]:
+    own = {gpu.pci for gpu in gpus_of_jobs(wanted.gpus)}
+    cards = sorted({card_of(port) for port in of_host(wanted)}) if own else []
+    if not cards:
+        return ()
+    rows = classes(wanted.topology, wanted.gpus, wanted.nics, wanted.platform).gpu_nic
+    return tuple(
+        _way(gpu.pci, {card: need(rows[gpu.pci].get(card, _lacking(card))) for card in cards}) for gpu in wanted.gpus if gpu.pci in own
+    )
+
+
+def _way(gpu: str, distances: dict[str, str]) -> Way:
+    nearest = min(distances.values(), key=NEAREST_FIRST.index)
+    return Way(gpu, nearest, tuple(card for card, found in distances.items() if found == nearest))
+
+
+def _place(places: dict[str, PciPlace], address: str) -> PciPlace:
+    return places[address] if address in places else need(_lacking(address))
+
+
+def _lacking(address: str) -> Unread:
+    return Unread("error", f"{address} is not known on PCI")
