@@ -92,6 +92,12 @@ def test_an_interface_in_another_namespace_leaves_the_answer_to_the_port():
     assert agreement(tuple(roce(n, netdev="", active_mtu=NO_LIBRARY) for n in range(2)), network()).agree.why == "absent"
 
 
+def test_a_port_whose_interface_a_pod_has_is_not_odd():
+    found = agreement((roce(0), roce(1, netdev="", state="DOWN", active_mtu=256)), network(9000))
+    assert (found.agree, found.odd) == (True, ())
+    assert agreement((roce(0), roce(1, state="DOWN", active_mtu=1024)), network(9000, 1500)).odd == ("mlx5_1:1",)
+
+
 def test_efa_sets_its_own():
     found = agreement((made(RdmaPort, name="rdmap0s6:1", driver="efa", link_layer="Unknown", rate_gbps=100.0),), network())
     assert found.agree.why == "not-supported"
