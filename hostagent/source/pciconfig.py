@@ -44,7 +44,8 @@ def controls(files: Files, addresses: Iterable[str]) -> "dict[str, Any] | Unread
 
 def _seen(files: Files, address: str) -> "dict[str, Any] | Unread":
     path = f"{_DEVICES}/{address}/config"
-    if files.read(f"{_DEVICES}/{address}/power/runtime_status") == b"suspended\n":
+    state = files.read(f"{_DEVICES}/{address}/power/runtime_status")
+    if isinstance(state, bytes) and state.strip() == b"suspended":
         return _both(Unread("not-supported", f"{address} sleeps, and reading its configuration would wake it"))
     config = files.descriptor(path)
     if isinstance(config, Unread):

@@ -30,7 +30,13 @@ PORT = {
     "gid_attrs/types/3": "RoCE v2",
     "gid_attrs/ndevs/3": "ens1np0",
 }
-DEVICE = {"node_type": "1: CA", "fw_ver": "28.39.1002", "board_id": "MT_0000000838", "hca_type": "MT4129", "node_guid": "0c42:a103:0000:0001"}
+DEVICE = {
+    "node_type": "1: CA",
+    "fw_ver": "28.39.1002",
+    "board_id": "MT_0000000838",
+    "hca_type": "MT4129",
+    "node_guid": "0c42:a103:0000:0001",
+}
 
 
 def build(flag: str = "") -> Path:

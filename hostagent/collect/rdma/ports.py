@@ -135,8 +135,8 @@ def _netdev(gids: "tuple[Gid, ...] | Unread", device: Words, number: int) -> "st
     for gid in sorted(() if isinstance(gids, Unread) else gids, key=lambda one: one.index):
         if isinstance(gid.netdev, Unread) or gid.netdev:
             return gid.netdev
-    rows = device.rows("netdevs", lambda name, port: (str(need(name)), "" if isinstance(port, Unread) else port))
+    rows = device.rows("netdevs", lambda name, port: (str(need(name)), port if type(port) is int else -1))
     if isinstance(rows, Unread):
         return "" if rows.why in NOT_APPLICABLE else rows
-    own = sorted(name for name, port in rows if port == str(number - 1)) or [name for name, _ in rows if len(rows) == 1]
+    own = sorted(name for name, port in rows if port == number - 1) or [name for name, _ in rows if len(rows) == 1]
     return own[0] if own else ""

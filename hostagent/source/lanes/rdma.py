@@ -5,8 +5,8 @@ Questions, as ``source.rdma(…)`` asks them and a tape records them (``rdma por
 
     devices             names below /sys/class/infiniband
     device NAME         {"pci", "driver", "virtual_of": VALUE, "manages_nvlink": true, false or unread, "node_type", "fw_ver",
-                        "board_id", "hca_type", "node_guid", "node": VALUE, "ports": ["1"], "link_policy": {PORT: VALUE},
-                        "netdevs": [[NAME, dev_port]] or unread}
+                        "board_id", "hca_type", "node_guid", "node": VALUE, "ports": ["1"] or unread, "link_policy": {PORT: VALUE},
+                        "netdevs": [[NAME, dev_port, a number or unread]] or unread}
     port NAME NUMBER    {"state", "phys_state", "rate", "link_layer", "lid", "sm_lid": VALUE, "pkeys": [[INDEX, VALUE]] or unread,
                         "gids": [[INDEX, GID, type VALUE, interface VALUE]] or unread, "link_downed", "traffic_class": VALUE}
     verbs NAME NUMBER   {"state", "max_mtu", "active_mtu"}: the numbers of ibv_query_port(3)

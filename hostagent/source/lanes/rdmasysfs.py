@@ -13,7 +13,7 @@ from hostagent.knowledge.fabric import has_hidden_switches
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Ask
 from hostagent.source.lanes import rdmaverbs
-from hostagent.source.lanes.rdma import DEVICES, PRODUCT_DATA
+from hostagent.source.lanes.rdma import DEVICES, PRODUCT_DATA, VPD_S
 from hostagent.source.paths import Root
 
 _PCI, _VERBS = "/sys/bus/pci/devices", "/sys/class/infiniband_verbs"
@@ -40,11 +40,12 @@ def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
     ask((), f"list {_VERBS}", reader.look_around)
     ports: list[tuple[str, str]] = []
     for name in names[:_MAX_DEVICES]:
-        manages: Any = False
-        if ask((), f"device id of {name}", partial(reader.may_be_bridge, name)):
-            manages = ask((), f"{PRODUCT_DATA} {name}", partial(reader.manages_nvlink, name))
+        manages: Value = ask((), f"device id of {name}", partial(reader.may_be_bridge, name))
+        if manages is True:
+            manages = ask((), f"{PRODUCT_DATA} {name}", partial(reader.manages_nvlink, name), VPD_S)
         found = ask(("rdma", "device", name), f"device {name}", partial(reader.device, name, manages))
-        ports += [(name, number) for number in found["ports"]]
+        if not isinstance(found, Unread) and isinstance(found["ports"], list):
+            ports += [(name, number) for number in found["ports"]]
     for name, number in ports:
         ask(("rdma", "port", name, number), f"port {name}:{number}", partial(reader.port, name, number))
     rdmaverbs.answer_all(ask, files, root, ports)
@@ -58,7 +59,7 @@ class Reader:
         self._files = files
         self._root = root
         self._nodes: dict[str, str] | Unread = {}
-        self._on_baseboard = False
+        self._on_baseboard: Value = False
 
     def look_around(self) -> None:
         """What all devices share: names of their nodes, and whether a GPU has switches that PCI does not show."""
@@ -67,26 +68,40 @@ class Reader:
             self._nodes = {} if names.why == "absent" else names
         else:
             self._nodes = {str(self._word(f"{_VERBS}/{name}/ibdev")): name for name in names if name.startswith("uverbs")}
-        listed = self._files.list(_PCI)
-        addresses = [] if isinstance(listed, Unread) else listed
-        self._on_baseboard = any(
-            has_hidden_switches(str(self._word(f"{_PCI}/{one}/device")))
-            for one in addresses
-            if self._word(f"{_PCI}/{one}/vendor") == _NVIDIA
-        )
+        self._on_baseboard = self._has_hidden_switches()
 
-    def may_be_bridge(self, name: str) -> bool:
-        """Product data are slow, need root, and say nothing on any other host."""
-        return self._on_baseboard and self._word(f"{DEVICES}/{name}/device/device") == _BRIDGE
+    def _has_hidden_switches(self) -> Value:
+        names = self._files.list(_PCI)
+        if isinstance(names, Unread):
+            return False if names.why == "absent" else _plain(names)
+        for name in names:
+            vendor = self._word(f"{_PCI}/{name}/vendor", absent="")
+            device = self._word(f"{_PCI}/{name}/device", absent="") if vendor == _NVIDIA else ""
+            lost = next((one for one in (vendor, device) if not isinstance(one, str)), None)
+            if lost is not None:
+                return lost
+            if device and has_hidden_switches(device):
+                return True
+        return False
+
+    def may_be_bridge(self, name: str) -> Value:
+        """Product data are slow, need root, and say nothing on any other host: False where they need not be asked for."""
+        device = self._word(f"{DEVICES}/{name}/device/device", absent="")
+        if not isinstance(device, str):
+            return device
+        return self._on_baseboard if device == _BRIDGE else False
 
     def manages_nvlink(self, name: str) -> Value:
+        """Of a ConnectX-7 on a board with such switches."""
         data = self._files.read(f"{DEVICES}/{name}/device/vpd", str(_VPD_BYTES))
         if isinstance(data, Unread):
             return False if data.why == "absent" else _plain(data)
         return _MARK in data
 
-    def device(self, name: str, manages: Value) -> dict[str, Any]:
+    def device(self, name: str, manages: Value) -> "dict[str, Any] | Unread":
         directory = f"{DEVICES}/{name}"
+        if not self._root.exists(directory):
+            return Unread("error", f"{name} went while it was read")
         pci = self._function(directory)
         of = self._link(f"{_PCI}/{pci}/physfn") if isinstance(pci, str) and pci else ""
         is_function = isinstance(pci, str) and bool(pci)
@@ -127,7 +142,7 @@ class Reader:
         names = self._files.list(directory)
         if isinstance(names, Unread):
             return [] if names.why == "absent" else _plain(names)
-        return [[name, self._word(f"{directory}/{name}/dev_port")] for name in names]
+        return [[name, self._count(f"{directory}/{name}/dev_port")] for name in names]
 
     def _policy(self, pci: str, physical: str) -> dict[str, Value]:
         """Of a virtual function, as its physical one has it set: which number it has there is a link's name."""
@@ -167,9 +182,11 @@ class Reader:
                     found.append((int(index), text))
         return found
 
-    def _numbers(self, directory: str) -> list[str]:
+    def _numbers(self, directory: str) -> Value:
         names = self._files.list(directory)
-        return [] if isinstance(names, Unread) else _sorted(names)
+        if isinstance(names, Unread):
+            return [] if names.why == "absent" else _plain(names)
+        return _sorted(names)
 
     def _link(self, path: str) -> Value:
         """The last part of a link's text, "" where there is none."""
@@ -178,14 +195,19 @@ class Reader:
             return "" if target.why == "absent" else _plain(target)
         return target.rstrip("/").rpartition("/")[2]
 
-    def _word(self, path: str, *, invalid: "str | None" = None) -> Value:
-        """`invalid` stands for EINVAL, where that is how the kernel says that there is none."""
+    def _count(self, path: str) -> Value:
+        word = self._word(path)
+        return int(word) if isinstance(word, str) and word.isdecimal() and word.isascii() and len(word) < 6 else word
+
+    def _word(self, path: str, *, invalid: "str | None" = None, absent: "str | None" = None) -> Value:
+        """`invalid` stands for EINVAL, where that is how the kernel says that there is none; `absent` for a file that is not there."""
         try:
             return self._text(path)
         except (OSError, ValueError) as error:
             if invalid is not None and isinstance(error, OSError) and error.errno == errno.EINVAL:
                 return invalid
-            return _plain(unread(error, path))
+            found = unread(error, path)
+            return absent if absent is not None and found.why == "absent" else _plain(found)
 
     def _text(self, path: str) -> str:
         """Raises ``OSError``, ``ValueError``. A table has hundreds of slots: no more is done for each than looking what it is."""

@@ -11,7 +11,7 @@ LOCAL, FOUR = "fe80:0000:0000:0000:9a03:9bff:feaa:bb00", "0000:0000:0000:0000:00
 DEVICE = {
     "pci": "0000:1a:00.0", "driver": "mlx5_core", "virtual_of": "", "manages_nvlink": False, "node_type": "1: CA", "fw_ver": "28.39.1002",
     "board_id": "MT_0000000838", "hca_type": "MT4129", "node_guid": "9803:9b03:00aa:bb00", "node": "uverbs0", "ports": ["1"], "link_policy": {},
-    "netdevs": [["ens1np0", "0"]],
+    "netdevs": [["ens1np0", 0]],
 }  # fmt: skip
 PORT = {
     "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)", "link_layer": "Ethernet", "lid": "0x0", "sm_lid": "0x0",
@@ -99,14 +99,14 @@ def test_what_a_driver_does_not_have():
 @pytest.mark.parametrize(
     ("gids", "netdevs", "number", "netdev"),
     [
-        ([[0, LOCAL, "RoCE v2", "bond0"]], [["ens1f0np0", "0"], ["ens1f1np1", "1"]], "1", "bond0"),  # a bond has taken over
-        ([], [["ib0", "0"]], "1", "ib0"),
-        ([], [["ib0.8001", "0"], ["ib0", "0"]], "1", "ib0"),
-        ([], [["eth2", "0"], ["eth3", "1"]], "2", "eth3"),  # one function with two ports
+        ([[0, LOCAL, "RoCE v2", "bond0"]], [["ens1f0np0", 0], ["ens1f1np1", 1]], "1", "bond0"),  # a bond has taken over
+        ([], [["ib0", 0]], "1", "ib0"),
+        ([], [["ib0.8001", 0], ["ib0", 0]], "1", "ib0"),
+        ([], [["eth2", 0], ["eth3", 1]], "2", "eth3"),  # one function with two ports
         ([], [["eth2", gap("absent")]], "1", "eth2"),
         ([], [], "1", ""),  # moved to another network namespace
         ([[2, FOUR, "RoCE v2", "eth0.100"], [0, LOCAL, "RoCE v2", "eth0"]], [], "1", "eth0"),
-        (gap("absent"), [["rdmap0", "0"]], "1", "rdmap0"),
+        (gap("absent"), [["rdmap0", 0]], "1", "rdmap0"),
     ],
 )
 def test_the_interface_of_a_port(gids, netdevs, number, netdev):
