@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from hostagent.check import need, skip
-from hostagent.derived.rails import of_host
+from hostagent.derived.rails import Wanted, of_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.platform import Platform
@@ -41,8 +41,8 @@ class Rails(NamedTuple):
         for gap in every:
             if gap.why not in NOT_APPLICABLE:
                 need(gap)
-        if every and not self.known:
-            need(every[0])
+        if not self.known:
+            need(every[0]) if every else skip("no interface of a RoCE port is in this network namespace")
 
 
 def roce_ports(
@@ -56,7 +56,7 @@ def roce_ports(
     """In the order of their names. InfiniBand has no MTU of an interface, and EFA neither PFC nor GIDs."""
     if profile.rdma.required == "no":
         skip("the profile says that jobs need no RDMA")
-    found = of_host(ports, nics, gpus, topology, platform, profile.rdma.hcas)
+    found = of_host(Wanted(ports, nics, gpus, topology, platform, profile.rdma.hcas))
     rails = tuple(port for port in found if need(port.link_layer) == ETHERNET and need(port.driver) != EFA)
     return rails or skip("no RoCE port carries traffic of jobs")
 
@@ -66,8 +66,8 @@ def with_netdevs(ports: tuple[RdmaPort, ...], network: Network) -> Rails:
     gaps: list[Unread] = []
     for port in ports:
         try:
-            name = need(port.netdev) or need(Unread("absent", f"{port.name} has no interface here"))
-            known.append(Rail(port, need(network.netdev(name))))
+            if name := need(port.netdev):  # else it is in another network namespace
+                known.append(Rail(port, need(network.netdev(name))))
         except UnreadError as error:
             gaps.append(error.unread)
     return Rails(tuple(known), tuple(gaps))
