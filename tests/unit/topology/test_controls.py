@@ -101,8 +101,19 @@ def test_a_function_that_the_answer_leaves_out_is_a_gap():
 
 
 def test_a_virtual_function_is_its_cards():
-    path = f"/sys/devices/pci0000:16/{ROOT}/{UP}/{TO_NIC}/{NIC}"
-    assert controls(machine(**{f"{path}/physfn": ("link", "../0000:1a:00.9")})) == {}
+    function = f"/sys/devices/pci0000:16/{ROOT}/{UP}/{TO_NIC}/0000:1a:00.1"
+    files = {
+        f"{DEVICES}/0000:1a:00.1": ("link", function),
+        f"{function}/class": "0x020700\n",
+        f"{function}/vendor": "0x15b3\n",
+        f"{function}/infiniband/mlx5_9/fw_ver": "1\n",
+        f"{function}/physfn": ("link", f"../{NIC}"),
+    }
+    assert list(controls(machine(rdma=False, **files))) == [ROOT, UP, TO_GPU, TO_NIC, NIC, GPU]
+
+
+def test_whose_a_function_is_that_nobody_could_see_is_a_gap():
+    assert controls(machine(**{f"readlink {DEVICES}/{NIC}/physfn": Unread("denied", "readlink")})).why == "denied"
 
 
 JSON = st.recursive(
