@@ -16,7 +16,7 @@ class Gdr(NamedTuple):
 
     peermem: "str | Unread"  # "" not there, loaded (without effect), usable
     dmabuf: "bool | Unread"
-    lacks: tuple[str, ...]  # what is known to be missing for DMA-BUF, in words
+    lacks: tuple[str, ...]  # what DMA-BUF is known to lack: a kernel that takes it, the open module, a library that registers it
 
 
 def gdr(kernel: "Kernel | Unread", driver: "Driver | Unread", rdma: "Rdma | Unread") -> Gdr:
@@ -25,11 +25,11 @@ def gdr(kernel: "Kernel | Unread", driver: "Driver | Unread", rdma: "Rdma | Unre
     A host without libibverbs runs jobs in containers that bring their own.
     """
     parts = {
-        "the kernel is older than 5.12": _kernel(kernel),
-        "the NVIDIA module is the proprietary one": _module(driver),
-        "libibverbs has no ibv_reg_dmabuf_mr": _library(rdma),
+        "kernel": _kernel(kernel),
+        "module": _module(driver),
+        "library": _library(rdma),
     }
-    lacks = tuple(words for words, found in parts.items() if found is False)
+    lacks = tuple(part for part, found in parts.items() if found is False)
     gap = next((found for found in parts.values() if isinstance(found, Unread)), None)
     return Gdr(rdma if isinstance(rdma, Unread) else rdma.peer_memory, False if lacks else True if gap is None else gap, lacks)
 

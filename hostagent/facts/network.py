@@ -49,6 +49,7 @@ class Netdev:
     addresses: tuple[Address, ...] | Unread
     arp_ignore: int | Unread  # as it counts: the higher of all's and its own (Linux kernel, ip-sysctl)
     arp_announce: int | Unread
+    arp_filter: int | Unread
     rp_filter: int | Unread
     priorities: Priorities | Unread  # of interfaces with an RDMA device; not-supported of others
 

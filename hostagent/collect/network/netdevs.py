@@ -80,6 +80,7 @@ def _short(row: "tuple[str, ...]", kinds: "Mapping[str, Any]", addresses: Addres
         addresses=addresses.of(name),
         arp_ignore=_UNASKED,
         arp_announce=_UNASKED,
+        arp_filter=_UNASKED,
         rp_filter=_UNASKED,
         priorities=_SOFTWARE,
     )
@@ -110,6 +111,7 @@ def _full(source: Source, name: str, nics: "tuple[Nic, ...] | Unread", kinds: "M
         addresses=addresses.of(name),
         arp_ignore=_higher(shared, own, "arp_ignore", question),
         arp_announce=_higher(shared, own, "arp_announce", question),
+        arp_filter=_higher(shared, own, "arp_filter", question),
         rp_filter=_higher(shared, own, "rp_filter", question),
         priorities=read_priorities(source, name, _driver(pci, nics)) if _has_rdma(pci, nics) else _SOFTWARE,
     )

@@ -12,7 +12,7 @@ CLASS = "/sys/class/net"
 #: Stands for no name in a row: no interface can be called so.
 NONE = "/"
 #: Sysctls of an interface on which it depends who answers for an address (Linux kernel, networking/ip-sysctl).
-SYSCTLS = ("arp_ignore", "arp_announce", "rp_filter")
+SYSCTLS = ("arp_ignore", "arp_announce", "arp_filter", "rp_filter")
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 #: Numbers of a kind of hardware (linux/if_arp.h): InfiniBand, loopback; tunnels: of IP in IP, SIT, GRE and of no link layer.
 _INFINIBAND, _LOOPBACK = "32", "772"

@@ -7,7 +7,7 @@ Questions, as ``source.network(…)`` asks them and a tape records them (``netwo
     others          one text for each that is made of software and that no check asks more of: name, index, kind, index of the interface
                     below it or at its other end, MTU, operstate, flags, and its master, / for none
     device NAME     of each other one: ifindex, iflink, mtu, operstate, flags, type, pci, devtype, master, parent: V; kind; lower (names);
-                    bonding ("" or mode and xmit_hash_policy: V); sysctls (arp_ignore, arp_announce, rp_filter: V)
+                    bonding ("" or mode and xmit_hash_policy: V); sysctls (arp_ignore, arp_announce, arp_filter, rp_filter: V)
     settings        all (the same sysctls of all interfaces), port_range, reserved_ports: V
     addresses       [name, address, length of its prefix]; below another root names with blanks between where it can be any of them
     listeners       [port, process] of the ports that jobs want
