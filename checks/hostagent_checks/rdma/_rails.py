@@ -73,15 +73,11 @@ def is_efa(port: RdmaPort) -> bool:
     return need(port.driver) == EFA
 
 
-def is_machine(platform: Platform | Unread) -> bool:
-    """Known to be a virtual machine: its cables and switches are its provider's."""
-    return not isinstance(platform, Unread) and not isinstance(platform.virtual, Unread) and platform.virtual == "vm"
-
-
 def in_container(platform: Platform | Unread) -> bool:
     return not isinstance(platform, Unread) and platform.in_container
 
 
 def whoever_owns(steps: tuple[Step, ...], platform: Platform | Unread) -> tuple[Step, ...]:
-    """Steps on cables and switches, as their reader can do them."""
-    return _ASK_PROVIDER if is_machine(platform) else steps
+    """Steps on cables and switches, as their reader can do them: a virtual machine's are its provider's."""
+    is_machine = not isinstance(platform, Unread) and not isinstance(platform.virtual, Unread) and platform.virtual == "vm"
+    return _ASK_PROVIDER if is_machine else steps

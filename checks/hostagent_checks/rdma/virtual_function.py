@@ -26,7 +26,7 @@ _DOWN = "Down"
     headline="{device} is a virtual function that was not set up",
     remedy=(
         Step("contact_owner", "On the machine that has the card, set this function's GUIDs and its link policy."),
-        Step("configure", "On that machine, set them with 'ip link set dev <interface> vf <number> node_guid <GUID>', and state auto."),
+        Step("configure", "There, ip-link(8) sets them: node_guid, port_guid and state of the virtual function."),
     ),
     references=("ip-link(8)", "Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband"),
     confirm=("grep . /sys/class/infiniband/*/node_guid",),
