@@ -9,8 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests import stub_nvml
+from tests import stub_nvml, stub_verbs
 from tests.attack.livehost import enliven
+from tests.attack.spaces import mount
 from tests.real.conftest import need_real
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
@@ -58,25 +59,30 @@ def check(*arguments, timeout=60):
 
 def test_a_check_of_a_mounted_host_leaves_every_file_as_it_was(tree):
     stub_nvml.install(tree, 4)
+    stub_verbs.install(tree, {"mlx5_0": 1})
     before = inventory([tree])
     check("--host-root", str(tree))
     assert inventory([tree]) == before
 
 
 @pytest.mark.alone
-def test_a_check_of_a_live_host_as_root_makes_a_lock_that_is_roots_alone_and_nothing_else(tree):
+def test_a_check_of_a_live_host_as_root_makes_locks_that_are_roots_alone_and_nothing_else(tree):
     """Of a mounted one: this machine has no driver. A made tree, as above, gets none."""
     stub_nvml.install(tree, 1)
+    stub_verbs.install(tree, {"mlx5_0": 1})
     enliven(tree)
+    mount("none", str(tree / "sys/class"), "tmpfs")
+    stub_verbs.write(tree / "sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n")
     (tree / "run").mkdir()
     own = [path for path in tree.iterdir() if path.name not in ("proc", "sys")]
     before = inventory(own)
     check("--host-root", str(tree))
     after = inventory(own)
     changed = {path.removeprefix(str(tree)) for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-    assert changed == {"/run", "/run/hostagent", "/run/hostagent/nvidia.lock"}
-    lock = tree / "run/hostagent/nvidia.lock"
-    assert (lock.stat().st_mode & 0o777, lock.stat().st_uid, lock.read_bytes()) == (0o600, 0, b"")
+    assert changed == {"/run", "/run/hostagent", "/run/hostagent/nvidia.lock", "/run/hostagent/rdma.lock"}
+    for lane in ("nvidia", "rdma"):
+        lock = tree / f"run/hostagent/{lane}.lock"
+        assert (lock.stat().st_mode & 0o777, lock.stat().st_uid, lock.read_bytes()) == (0o600, 0, b"")
 
 
 def test_nvml_that_would_create_device_nodes_is_not_called_without_a_module(tree):

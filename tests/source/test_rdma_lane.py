@@ -4,11 +4,13 @@ The hangs are a libibverbs that never returns (tests/stub_verbs), and a read tha
 that SIGKILL cannot end because it waits inside its driver.
 """
 
+import ast
 import contextlib
 import errno
 import os
 import shutil
 import time
+from pathlib import Path
 
 import pytest
 
@@ -408,3 +410,12 @@ def test_a_list_that_is_denied_is_no_host_without_devices(tree, monkeypatch):
 def test_an_image_has_no_devices_to_ask(tree):
     stub_verbs.install(tree, {"mlx5_0": 1})
     assert LiveBackend(str(tree), "image").ask("rdma", "devices").why == "not-running"
+
+
+def test_nobody_else_reads_what_may_ask_a_card():
+    """By its text: in the child that reads all else, it would cost all else."""
+    source = Path(rdmasysfs.__file__).parents[2]
+    for path in sorted(source.rglob("*.py")):
+        if path.parent.name != "lanes":
+            words = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
+            assert not [one for one in words if isinstance(one, str) and one.startswith("/sys/class/infiniband")], path
