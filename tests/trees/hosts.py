@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, kubelets, packages, pciconfig, rails, rdma, system, topology
+from tests.trees import containers, driver, gpus, kubelets, netdevs, packages, pciconfig, rails, rdma, system, topology
 from tests.trees.claim import claims
 from tests.trees.packages import TOOLKIT
 from tests.trees.system import Daemon
@@ -21,9 +21,9 @@ _MANAGER_LOG = (
 )
 _LOST = "0000:9d:00.0"
 #: Two processors of 64 cores with two threads each.
-_SOCKETS = (topology.Node(0, "0-63,128-191", 0, 1008), topology.Node(1, "64-127,192-255", 1, 1008))
-PLACES = tuple(replace(place, cpus=_SOCKETS[place.numa_node].cpus) for place in gpus.HGX)
-CPUS = (_SOCKETS[0].cpus, _SOCKETS[1].cpus)
+SOCKETS = (topology.Node(0, "0-63,128-191", 0, 1008), topology.Node(1, "64-127,192-255", 1, 1008))
+PLACES = tuple(replace(place, cpus=SOCKETS[place.numa_node].cpus) for place in gpus.HGX)
+CPUS = (SOCKETS[0].cpus, SOCKETS[1].cpus)
 
 
 @claims(
@@ -42,9 +42,10 @@ def hgx(root: Path, nics: Callable[[Tree], None]) -> Tree:
     driver_of_cuda_repository(tree)
     packages.dpkg(tree, dict.fromkeys(packages.SWITCH_PACKAGES, f"{DRIVER}-1ubuntu1"), held=packages.SWITCH_PACKAGES)
     driver.load_driver(tree)
-    topology.install(tree, _SOCKETS, smt=True, governor="performance")
+    topology.install(tree, SOCKETS, smt=True, governor="performance")
     gpus.install_gpus(tree, gpus.H100, PLACES, above=rails.switch)
     nics(tree)
+    netdevs.pods(tree)
     gpus.install_switches(tree)
     gpus.function(tree, "0000:03:00.0", 0x1A03, 0x2000, 0x030000, driver="ast")  # the board's own display
     pciconfig.isolate(tree)

@@ -15,7 +15,7 @@ _EXCLUSIVE = "exclusive"
 
 @check(
     title="Pods see the RDMA devices that the device plug-in gives them",
-    severity="critical",
+    severity="warning",
     scope="fabric",
     since="0.1",
     headline="Pods do not see the RDMA devices that the shared device plug-in gives them",
@@ -27,15 +27,15 @@ _EXCLUSIVE = "exclusive"
     confirm=("rdma system show",),
 )
 def netns_mode(rdma: Rdma, kubelet: Kubelet | Unread) -> Findings:
-    mode = need(rdma.netns_mode)
     if not need(rdma.devices):
         skip("the host has no RDMA device")
+    mode = need(rdma.netns_mode)
     if mode != _EXCLUSIVE:
         return
     shared = sorted({one for one in _resources(kubelet) if one.startswith(_SHARED_PLUG_IN)})
     if shared:
         text = f"the mode is {mode}, and the shared device plug-in gives {', '.join(shared)} to pods"
-        yield fail(text, code="shared-plug-in", found=mode, wanted="shared")
+        yield fail(text, code="shared-plug-in", found=mode, wanted="shared", at_least="critical")
     else:
         headline = "RDMA devices are seen in one network namespace alone: pods need the CNI plug-in rdma"
         text = f"the mode is {mode}: pods and containers with a network of their own see no RDMA device"
