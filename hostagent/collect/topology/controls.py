@@ -34,6 +34,8 @@ def read_controls(source: Source, places: "tuple[PciPlace, ...] | Unread", gpus:
     devices = {one.pci for one in (*ours, *cards)}
     addresses = sorted(devices | {bridge for one in (*ours, *cards) for bridge in one.bridges})
     answer = source.pci_controls(*addresses)
+    if isinstance(answer, Unread) and answer.why == "not-recorded":  # its own words name all addresses
+        answer = Unread(answer.why, "the snapshot does not know how PCI functions are set up", answer.question)
     not_asked = Unread("not-supported", "of a bridge the IOMMU group is not looked at")
     return tuple(control_of(one, answer, _iommu(source, one) if one in devices else not_asked) for one in addresses)
 

@@ -58,6 +58,13 @@ def test_what_only_an_administrator_may_read_is_one_gap_and_the_iommu_is_read_ne
     assert found[NIC].iommu == "identity"
 
 
+def test_a_snapshot_that_lacks_the_answer_says_so_in_a_few_words():
+    gap = Unread("not-recorded", "x" * 999, ASKED)
+    found = controls(machine(**{ASKED: gap}))[GPU].acs
+    assert (found.why, found.question) == ("not-recorded", ASKED)
+    assert len(found.detail) < 80
+
+
 def test_without_an_iommu_no_device_has_a_group():
     files = {f"/sys/devices/pci0000:16/{ROOT}/{UP}/{TO_GPU}/{GPU}/iommu_group": Unread("absent", "none")}
     assert controls(machine(**{f"readlink {DEVICES}/{GPU}/iommu_group": Unread("absent", "none"), **files}))[GPU].iommu == ""
