@@ -80,7 +80,8 @@ def _active(port: RdmaPort, network: "Network | Unread") -> ActiveMtu:
     layer = need(port.link_layer)
     if layer == INFINIBAND and need(port.state) != "ACTIVE":
         return ActiveMtu(Unread("not-supported", f"{port.name} is not active: its subnet manager has set no MTU yet"), "")
-    if layer == ETHERNET and need(port.state) == "DOWN" and not need(port.netdev):
+    is_lent = layer == ETHERNET and not isinstance(port.netdev, Unread) and not port.netdev
+    if is_lent and need(port.state) == "DOWN":
         return ActiveMtu(Unread("not-supported", f"{port.name} is down, its interface is in another network namespace"), "")
     found = port.active_mtu
     if not isinstance(found, Unread):
