@@ -141,17 +141,21 @@ def _parent(answer: Any, question: str, kind: "NetdevKind | Unread") -> "str | U
 
 
 def _virtual(kind: "NetdevKind | Unread", pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> "NetdevKind | Unread":
-    if kind != "physical" or isinstance(pci, Unread) or isinstance(nics, Unread):
+    if isinstance(kind, Unread) or kind != "physical" or isinstance(pci, Unread) or isinstance(nics, Unread):
         return kind
     of = next((one.virtual_of for one in nics if one.pci == pci), "")
     return then(of, lambda physical: "vf" if physical else "physical")
 
 
 def _has_rdma(pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> bool:
-    """Where that is not known its priorities are asked for: what says so is then what is unread."""
+    """The card, by any of its functions: of two ports in a bond one has the RDMA device of both.
+
+    Where that is not known its priorities are asked for: what says so is then what is unread.
+    """
     if isinstance(pci, Unread) or isinstance(nics, Unread):
         return not isinstance(pci, str) or bool(pci)
-    return any(one.pci == pci and (isinstance(one.rdma, Unread) or bool(one.rdma)) for one in nics)
+    card = [one.rdma for one in nics if pci and one.pci.rpartition(".")[0] == pci.rpartition(".")[0]]
+    return any(isinstance(rdma, Unread) or bool(rdma) for rdma in card)
 
 
 def _driver(pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> "str | Unread":

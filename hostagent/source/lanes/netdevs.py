@@ -95,7 +95,7 @@ class Interface:
     @property
     def row(self) -> str:
         """All in one line, of an interface of software that no check asks more of; "" of another one."""
-        if self.is_card or "device" in self.has or "bonding" in self.has or (self.lower and self.kind != "bridge"):
+        if self.is_card or "device" in self.has or "bonding" in self.has or self.parent != "" or (self.lower and self.kind != "bridge"):
             return ""
         kept = [self.values[key] for key in ("iflink", "mtu", "operstate", "flags")]
         words = [
