@@ -92,6 +92,7 @@ def _full(source: Source, name: str, nics: "tuple[Nic, ...] | Unread", kinds: "M
     shared = every.get("all") if isinstance(every, dict) else every
     own = answer.get("sysctls") if isinstance(answer, dict) else answer
     bonding = answer.get("bonding") if isinstance(answer, dict) else answer
+    is_no_bond = isinstance(bonding, str) and not bonding
     kind = _kind(name, value_in(answer, question, "kind"), kinds)
     pci = value_in(answer, question, "pci")
     return Netdev(
@@ -106,8 +107,8 @@ def _full(source: Source, name: str, nics: "tuple[Nic, ...] | Unread", kinds: "M
         master=value_in(answer, question, "master"),
         parent=_parent(answer, question, kind),
         ports=(),
-        bond_mode="" if bonding == "" else value_in(bonding, question, "mode"),
-        hash_policy="" if bonding == "" else value_in(bonding, question, "xmit_hash_policy"),
+        bond_mode="" if is_no_bond else value_in(bonding, question, "mode"),
+        hash_policy="" if is_no_bond else value_in(bonding, question, "xmit_hash_policy"),
         addresses=addresses.of(name),
         arp_ignore=_higher(shared, own, "arp_ignore", question),
         arp_announce=_higher(shared, own, "arp_announce", question),

@@ -196,7 +196,7 @@ def _kinds(space: Namespace, seen: "dict[str, str]") -> "dict[str, str] | Unread
 
 
 def _is_rdma(root: Root, found: Interface) -> bool:
-    """Its card, by the kernel's own list: of two ports in a bond one has the RDMA device of both. InfiniBand has no priorities of Ethernet."""
+    """Its card, by the kernel's own list: of two ports in a bond one has the RDMA device of both. InfiniBand has no such priorities."""
     if found.kind != "physical" or not isinstance(found.pci, str) or not found.pci:
         return False
     slot = found.pci.rpartition(".")[0]
