@@ -17,6 +17,7 @@ _KINDS = frozenset(get_args(NetdevKind))
 _NONE = "/"  # as `hostagent.source.lanes.netdevs` writes no name
 _WORDS = 8
 _SOFTWARE = Unread("not-supported", "an interface made of software has no speed, and no priorities of a card")
+_NO_RDMA = Unread("not-supported", "priorities of an interface without an RDMA device are not looked at")
 _UNASKED = Unread("not-supported", "sysctls of this interface are not looked at")
 _CHILDREN = ("vlan", "macvlan", "ipvlan", "ipoib")
 _MASTERS = ("bond", "bridge")
@@ -114,7 +115,7 @@ def _full(source: Source, name: str, nics: "tuple[Nic, ...] | Unread", kinds: "M
         arp_announce=_higher(shared, own, "arp_announce", question),
         arp_filter=_higher(shared, own, "arp_filter", question),
         rp_filter=_higher(shared, own, "rp_filter", question),
-        priorities=read_priorities(source, name, _driver(pci, nics)) if _has_rdma(pci, nics) else _SOFTWARE,
+        priorities=read_priorities(source, name, _driver(pci, nics)) if _has_rdma(pci, nics) else _NO_RDMA,
     )
 
 
