@@ -1,10 +1,15 @@
 """The network lane on made trees: what it does not understand, and what is not to be opened, is unread, and nothing else is lost."""
 
+import contextlib
+import fcntl
 import os
+import time
 
 import pytest
 
 from hostagent.facts.unread import Unread
+from hostagent.source.lane import CALL_S
+from hostagent.source.lanes import netdevs as read
 from hostagent.source.lanes.network import NETWORK
 from hostagent.source.lanes.networkread import namespace
 from hostagent.source.paths import Root
@@ -103,3 +108,34 @@ def test_more_interfaces_than_any_host_has_are_told_by_no_name(tree):
         (place / f"x{index}").mkdir()
     (names,) = asked(tree, "devices")
     assert (names.why, "2048" in names.detail) == ("error", True)
+
+
+def test_a_card_that_does_not_tell_its_speed_costs_what_is_asked_of_cards_and_nothing_else(tree, monkeypatch):
+    """The worker is forked with the function that sleeps, as a driver would that waits for its firmware."""
+    netdevs.add(tree, Netdev("eth0", speed=100000), "/sys/devices/pci0000:00/0000:00:03.0")
+    monkeypatch.setattr(read, "speed", lambda *_: time.sleep(60))
+    started = time.monotonic()
+    device, addresses, speed, settings = asked(tree, "device eth0", "addresses", "speed eth0", "settings")
+    assert (device["pci"], device["mtu"]) == ("0000:00:03.0", "1500")
+    assert isinstance(addresses, list)
+    assert settings["port_range"] == "32768 60999"
+    assert (speed.why, "speed" in speed.detail) == ("timeout", True)
+    assert time.monotonic() - started < CALL_S + 2
+
+
+def test_two_workers_at_a_time_wait_for_each_other():
+    """By a lock of the lane's own: none reads where another one hangs."""
+    if os.geteuid():
+        pytest.skip("an ordinary user's lock lies in the directory of his session")
+    first, second = Worker(NETWORK, "/"), Worker(NETWORK, "/", time.monotonic() + 1)
+    with open("/run/hostagent/network.lock", "ab") if os.path.isdir("/run/hostagent") else contextlib.nullcontext() as held:
+        if held is None:
+            pytest.skip("found no /run/hostagent")
+        fcntl.flock(held, fcntl.LOCK_EX)
+        second.start()
+        answer = second.ask("network", "devices")
+        second.close()
+    first.start()
+    assert "lo" in first.ask("network", "devices")
+    first.close()
+    assert (answer.why, "another hostagent" in answer.detail) == ("timeout", True)
