@@ -101,19 +101,21 @@ def _snapshot() -> dict[str, Any]:
 
 def _topology() -> dict[str, Any]:
     from hostagent.report.described import described
-    from hostagent.report.facts.topology import schema as facts
+    from hostagent.report.facts import facts_schema
     from hostagent.topology.described import DESCRIPTIONS
     from hostagent.topology.document import PARTS, SCHEMA_VERSION, Document
 
-    body, told = schema(Document), _whole(facts())["properties"]
+    facts = facts_schema()["properties"]
+    body, told = schema(Document), _whole(facts["topology"])["properties"]
     body["properties"] |= {name: {"anyOf": [told.get(name, {}), UNREAD_SCHEMA]} for name in PARTS}
+    body["properties"]["fabric"] = {"anyOf": [_whole(facts["fabric"]), UNREAD_SCHEMA]}
     body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
     return _headed(
         "topology",
         SCHEMA_VERSION,
         "hostagent topology",
-        "What a host is made of, as in a report's facts.topology, and what its kubelet makes of some pods. Names are only ever added: "
-        "readers must accept those that they do not know. A value that could not be read is an object with the key unread.",
+        "What a host is made of, as in a report's facts.topology and facts.fabric, and what its kubelet makes of some pods. Names are only "
+        "ever added: readers must accept those that they do not know. A value that could not be read is an object with the key unread.",
         described(_extensible(body), texts=DESCRIPTIONS),
     )
 

@@ -28,6 +28,34 @@ def between(gpus, nics, near):
     return {"gpu_nic": away, "gpu_gpu": linked}
 
 
+def port(card, *, at=0, role="rail", state="ACTIVE", physical="LinkUp", gbps=400.0, layer="Ethernet", active=4096, active_from="verbs"):
+    """A port of a NIC, as ``facts.fabric`` has it."""
+    gid = {"index": 3, "value": f"0000:0000:0000:0000:0000:ffff:0a00:01{int(card['pci'][5:7], 16):02x}", "type": "RoCE v2"}
+    return {
+        "name": card["name"], "port": at + 1, "pci": card["pci"], "netdev": card["netdevs"][at], "role": role, "link_layer": layer, "state": state,
+        "physical_state": physical, "rate_gbps": gbps, "active_mtu": active, "active_mtu_from": active_from, "sm_lid": 0, "pkeys": [], "gid": gid,
+        "firmware": "28.39.3004", "board_id": "MT_0000000838", "driver": "mlx5_core",
+    }  # fmt: skip
+
+
+def netdev(card, *, at=0, mtu=9000, state="up", mbps=400_000, **more):
+    made = {"name": card["netdevs"][at], "pci": card["pci"], "kind": "physical", "mtu": mtu, "state": state, "speed_mbps": mbps}
+    return {**made, "addresses": [], "master": "", "rdma": [], **more}
+
+
+def mtu(text, *, agree=True, netdev=9000, active=4096, odd=()):
+    return {"agree": agree, "netdev": netdev, "active": active, "odd": [*odd], "text": text}
+
+
+GDR = {"peermem": "usable", "dmabuf": True}
+NONE = {"unread": "absent", "detail": "the host has no rail"}
+NO_RDMA = {"nics": [], "rdma": [], "gdr": {"peermem": "", "dmabuf": False}, "mtu": mtu("no rail", agree=NONE, netdev=NONE, active=NONE)}
+
+
+def fabric(cards, text="8 rails RoCE v2 400 Gb/s, netdev MTU 9000, active MTU 4096: agree"):
+    return {"nics": [*map(netdev, cards)], "rdma": [*map(port, cards)], "gdr": GDR, "mtu": mtu(text)}
+
+
 def document(hostname, nodes, packages, gpus, nics, distances, **more):  # noqa: PLR0917
     nodes = [{"hugepages": [], **one} for one in nodes]
     gpus = [{"uuid": "", "bound_to": "nvidia", "vga": False, "on_pci": True, **one} for one in gpus]
@@ -47,7 +75,7 @@ def document(hostname, nodes, packages, gpus, nics, distances, **more):  # noqa:
         schema_version=1, tool=Tool("hostagent", "0"), observed_at=0.0, observed_at_iso="1970-01-01T00:00:00Z", boot_id="", read_from="live",
         replayed=True, simulated=True, host=HostIdentity(hostname, "Ubuntu", "6.8", "x86_64", ""), profile=ProfileIdentity("default", "", {}),
         numa_nodes=nodes, packages=packages, cores=[], gpus=gpus, nics=nics, distances=distances, rails=rails,
-        capacity={**numbers, "gpus_per_numa": per_node, "cpus_per_numa": {}, "nics_per_numa": {}}, placeable=(), findings=(),
+        capacity={**numbers, "gpus_per_numa": per_node, "cpus_per_numa": {}, "nics_per_numa": {}}, fabric=NO_RDMA, placeable=(), findings=(),
     )  # fmt: skip
     return replace(made, **more)
 
@@ -73,7 +101,31 @@ def hgx(gpus=8, nics=8):
     def near(at, to):
         return "PIX" if at * nics // gpus == to else "NODE" if at * 2 // gpus == to * 2 // nics else "SYS"
 
-    return document("hgx-01", nodes, [{"id": at, "cpus": cpus[at]} for at in (0, 1)], made, cards, between(made, cards, near))
+    packages = [{"id": at, "cpus": cpus[at]} for at in (0, 1)]
+    text = f"{nics} rails RoCE v2 400 Gb/s, netdev MTU 9000, active MTU 4096: agree"
+    return document("hgx-01", nodes, packages, made, cards, between(made, cards, near), fabric=fabric(cards, text))
+
+
+def odd():
+    """Rails of which one has another MTU and one is down; a card of storage with two ports, and one without RDMA."""
+    made = hgx()
+    storage = nic("mlx5_8", 0x90, 0, bridges=["0000:8f:01.0"], netdev="ens9f0np0") | {"netdevs": ["ens9f0np0", "ens9f1np1"]}
+    plain = nic("eth0", 0x05, 0, bridges=["0000:00:01.0"], netdev="eth0") | {"rdma": []}
+    more = [storage, plain]
+    rails = [port(one) for one in made.nics]
+    rails[3] |= {"active_mtu": 1024, "active_mtu_from": "derived"}
+    rails[5] |= {"state": "DOWN", "physical_state": "Polling", "rate_gbps": 10.0, "active_mtu": UNREAD, "gid": NONE}
+    others = [port(storage, at=at, role="other", gbps=200.0, layer="InfiniBand") | {"netdev": ""} for at in (0, 1)]
+    netdevs = [netdev(one, mtu=1500 if at == 3 else 9000) for at, one in enumerate(made.nics)]
+    netdevs.append(netdev(plain, mtu=1500, state="down", mbps={"unread": "not-supported", "detail": "EINVAL"}))
+    away = {gpu: row | {one["pci"]: "SYS" for one in more} for gpu, row in made.distances["gpu_nic"].items()}
+    text = "8 rails RoCE v2 400 Gb/s, netdev MTU 9000, active MTU 4096: mlx5_3:1 differs"
+    found = (
+        Found("rdma.port_state", "fail", "critical", "mlx5_5:1", f"port mlx5_5:1 ({made.nics[5]['pci']})", "A port is down"),
+        Found("network.mtu", "fail", "warning", "mlx5_3:1", f"port mlx5_3:1 ({made.nics[3]['pci']})", "A rail has another MTU"),
+    )
+    shown = {"nics": netdevs, "rdma": [*rails, *others], "gdr": GDR, "mtu": mtu(text, agree=False, odd=["mlx5_3:1"])}
+    return replace(made, nics=[*made.nics, *more], distances={**made.distances, "gpu_nic": away}, fabric=shown, findings=found)
 
 
 def gb200():
@@ -86,7 +138,10 @@ def gb200():
     gpus = [device(f"GPU{at}", (8 + at) * 256 + 1, at // 2, bridges=[f"{8 + at:04x}:00:00.0"], cpus=cpus[at // 2]) for at in range(4)]
     nics = [nic(f"mlx5_{at}", (at + at // 2 * 14) * 256 + 3, at // 2, bridges=[f"{at:04x}:00:00.0"], cpus=cpus[at // 2]) for at in range(4)]
     near = between(gpus, nics, lambda at, to: "NODE" if at // 2 == to // 2 else "SYS")
-    return document("gb200-01", nodes, [{"id": at, "cpus": cpus[at]} for at in (0, 1)], gpus, nics, near)
+    rails = [port(one, layer="InfiniBand") | {"netdev": "", "gid": NONE, "active_mtu": UNREAD} for one in nics]
+    text = "4 rails InfiniBand 400 Gb/s, active MTU not known: libibverbs is not installed"
+    shown = {"nics": [], "rdma": rails, "gdr": GDR, "mtu": mtu(text, agree=UNREAD, netdev=NONE, active=UNREAD)}
+    return document("gb200-01", nodes, [{"id": at, "cpus": cpus[at]} for at in (0, 1)], gpus, nics, near, fabric=shown)
 
 
 def wide():
@@ -112,7 +167,7 @@ def many():
 
 
 def unread():
-    parts = dict.fromkeys(("numa_nodes", "packages", "gpus", "nics", "distances", "rails", "capacity"), UNREAD)
+    parts = dict.fromkeys(("numa_nodes", "packages", "gpus", "nics", "distances", "rails", "capacity", "fabric"), UNREAD)
     return replace(hgx(), **parts)
 
 
@@ -142,4 +197,4 @@ def asked(made):
     return replace(made, placeable=pods, findings=found)
 
 
-MADE = {"hgx": hgx, "gb200": gb200, "wide": wide, "flat": flat, "many": many, "unread": unread, "asked": lambda: asked(hgx())}
+MADE = {"hgx": hgx, "odd": odd, "gb200": gb200, "wide": wide, "flat": flat, "many": many, "unread": unread, "asked": lambda: asked(hgx())}

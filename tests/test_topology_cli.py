@@ -19,11 +19,12 @@ from hostagent.cli.topology import FAMILIES, mapped, with_map
 from hostagent.placement import parse_shape
 from hostagent.reading import InProcess
 from hostagent.schemas import published
+from hostagent.sinks.markup import escaped
 from hostagent.sinks.topology import FORMATS, render_topology
 from hostagent.source.tape import ReplayBackend, load
 from hostagent.topology.document import PARTS, Fix, Found, Placeable
 from hostagent.typed import plain
-from tests.maps import MADE, asked, device, hgx
+from tests.maps import MADE, NO_RDMA, NONE, asked, device, hgx, mtu, nic, port
 from tests.trees import kubelethost
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
@@ -71,7 +72,8 @@ class TestForms:
 
     def test_what_was_not_read_says_why(self):
         text = render_topology(MADE["unread"](), "text")
-        assert text.count("EACCES") == 4
+        assert text.count("EACCES") == 6
+        assert "Ports were not read: EACCES" in text
         assert "no memory" not in text
 
     def test_alike_columns_give_way_to_one_where_there_is_no_room(self):
@@ -82,6 +84,58 @@ class TestForms:
         made = asked(hgx())
         assert "\x1b" not in render_topology(made, "text")
         assert "\x1b[1;31mREJECTED" in render_topology(made, "text", colour=True)
+
+    def test_a_port_has_role_state_rate_and_mtu(self):
+        text = render_topology(MADE["odd"](), "text")
+        assert "\n  mlx5_0:1  rail   ACTIVE          400 Gb/s Ethernet    ens1f0np0  MTU 9000  active 4096\n" in text
+        assert "\n  mlx5_3:1  rail   ACTIVE          400 Gb/s Ethernet    ens4f0np0  MTU 1500  active 1024 (derived)\n" in text
+        assert "\n  mlx5_5:1  rail   DOWN (Polling)  10 Gb/s Ethernet     ens6f0np0  MTU 9000  active ?\n" in text
+        assert re.search(r"^  mlx5_8:2  other  ACTIVE +200 Gb/s InfiniBand +active 4096$", text, re.MULTILINE)
+        assert re.search(r"^  eth0 +down +MTU 1500$", text, re.MULTILINE)
+
+    @pytest.mark.parametrize("name", sorted(MADE))
+    @pytest.mark.parametrize("width", [20, 80, 100])
+    def test_the_last_line_is_the_answer_on_the_mtu(self, name, width):
+        made = MADE[name]()
+        told = made.fabric.get("mtu", {}).get("text", "MTU not known: EACCES")
+        assert render_topology(made, "text", width=width).splitlines()[-2:] == ["", told]
+        assert escaped(told) in render_topology(made, "svg")
+        assert escaped(told) in render_topology(made, "html")
+
+    @pytest.mark.parametrize(
+        ("agree", "code"), [(True, "\x1b[1;32m"), (False, "\x1b[1;31m"), ({"unread": "timeout", "detail": ""}, "\x1b[1;35m"), (NONE, "")]
+    )
+    def test_the_answer_has_the_colour_of_a_verdict(self, agree, code):
+        made = replace(hgx(), fabric={**NO_RDMA, "mtu": mtu("the answer", agree=agree)})
+        shown = f"{code}the answer\x1b[0m" if code else "the answer"
+        assert render_topology(made, "text", colour=True).splitlines()[-1] == shown
+
+    def test_a_rail_is_listed_even_where_its_nic_is_not(self):
+        """A virtual function has no distance, and carries the traffic of a pod."""
+        made = hgx()
+        virtual = port(nic("mlx5_9", 0xA0, 0, bridges=[])) | {"role": "other"}
+        for role, shown, line in (("rail", 9, None), ("other", 8, "  and 1 more: --json lists all\n")):
+            fabric = {**made.fabric, "rdma": [*made.fabric["rdma"], {**virtual, "role": role}]}
+            text = render_topology(replace(made, fabric=fabric), "text")
+            assert len(re.findall(r"^  mlx5_\d:1 ", text, re.MULTILINE)) == shown
+            assert (line is None) == ("more: --json" not in text)
+
+    def test_a_finding_about_a_port_colours_its_nic_and_no_other(self):
+        root = ET.fromstring(render_topology(MADE["odd"](), "svg"))
+        marked = {}
+        for group in root.iter(f"{SVG}g"):
+            box = group.find(f"{SVG}rect").get("class")
+            if severity := re.search(r"t-nic t-(critical|warning|info)", box):
+                marked[group.find(f"{SVG}text").text] = severity[1]
+        assert marked == {"mlx5_5": "critical", "mlx5_3": "warning"}
+
+    def test_a_box_tells_of_each_port(self):
+        texts = [one.text for one in ET.fromstring(render_topology(MADE["odd"](), "svg")).iter(f"{SVG}text")]
+        assert texts.count("rail ACTIVE") == 7
+        assert "400 Gb/s, MTU 1500/1024" in texts
+        assert "rail DOWN (Polling)" in texts
+        at = texts.index("mlx5_8:1")
+        assert texts[at : at + 6] == ["mlx5_8:1", "other ACTIVE", "200 Gb/s, MTU 4096", "mlx5_8:2", "other ACTIVE", "200 Gb/s, MTU 4096"]
 
     def test_a_rejected_pod_has_its_change_and_the_steps(self):
         text = render_topology(asked(hgx()), "text")
@@ -141,9 +195,15 @@ class TestForms:
         "value", [None, [], {}, "x", 7, -1, True, [None], [[]], [{}], {"a": 1}, [{"pci": None, "bridges": "x", "link": 3}]]
     )
     def test_a_part_of_another_shape_breaks_no_form(self, form, value):
-        for part in PARTS:
+        for part in (*PARTS, "fabric"):
             render_topology(replace(hgx(), **{part: value}), form)
-        render_topology(replace(hgx(), **dict.fromkeys(PARTS, value)), form)
+        render_topology(replace(hgx(), **dict.fromkeys((*PARTS, "fabric"), value)), form)
+        made = hgx()
+        for part in made.fabric:
+            render_topology(replace(made, fabric={**made.fabric, part: value}), form)
+        for part in ("nics", "rdma"):
+            changed = [dict.fromkeys(one, value) for one in made.fabric[part]]
+            render_topology(replace(made, fabric={**made.fabric, part: changed}), form)
 
     def test_a_host_with_thousands_of_devices_is_drawn_in_time(self):
         many = [device(f"GPU{at}", at, at % 64, bridges=[f"{at}:{level}" for level in range(40)]) for at in range(2000)]
@@ -166,6 +226,12 @@ def hostile(text):
     gpus, nics = ([{**one, **change, "link": dict.fromkeys(one["link"], text)} for one in part] for part in (made.gpus, made.nics))
     pairs = {"gpu_nic": {text: {text: text}}, "gpu_gpu": {text: {text: text}}}
     nodes = [{"id": text, "cpus": text, "memory_bytes": text, "distances": [text]}]
+    fabric = {
+        "nics": [dict.fromkeys(one, text) for one in made.fabric["nics"]],
+        "rdma": [{**dict.fromkeys(one, text), "gid": dict.fromkeys(one["gid"], text)} for one in made.fabric["rdma"]],
+        "gdr": {"peermem": text, "dmabuf": text},
+        "mtu": mtu(text, odd=[text]),
+    }
     pods = [
         replace(
             one, shape=text, policy=text, reason=text, message=text, fix=Fix({"topologyManagerPolicy": text}, {"cpu": text}, one.fix.steps)
@@ -174,7 +240,12 @@ def hostile(text):
     ]
     found = [Found(text, "fail", "critical", text, text, text)]
     host = replace(made.host, **{field.name: text for field in fields(made.host)})
-    parts = {"numa_nodes": nodes, "packages": [{"id": text, "cpus": text}], "rails": [{"gpu": text, "nics": [text], "class": text}]}
+    parts = {
+        "fabric": fabric,
+        "numa_nodes": nodes,
+        "packages": [{"id": text, "cpus": text}],
+        "rails": [{"gpu": text, "nics": [text], "class": text}],
+    }
     return replace(made, host=host, gpus=gpus, nics=nics, distances=pairs, placeable=tuple(pods), findings=tuple(found), **parts)
 
 
@@ -190,7 +261,7 @@ class TestJson:
 
     def test_the_schema_is_one_and_describes_each_field(self, schema):
         jsonschema.Draft202012Validator.check_schema(schema)
-        assert set(PARTS) | {"schema_version", "placeable"} <= set(schema["properties"])
+        assert set(PARTS) | {"schema_version", "fabric", "placeable"} <= set(schema["properties"])
         assert [name for name, one in schema["properties"].items() if "description" not in one] == []
 
     def test_an_answer_has_the_promised_keys(self):

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 #: Seconds that placing may take at most, however long the run may.
 _MOST_S = 10.0
 #: The checks that run, and what the map needs whatever they read.
-FAMILIES = ("topology", "kubelet")
-_KINDS = ("Topology", "Gpu", "Nic", "Kubelet", "Platform")
+FAMILIES = ("topology", "kubelet", "rdma", "network")
+_KINDS = ("Topology", "Gpu", "Nic", "Kubelet", "Platform", "RdmaPort", "Rdma", "Network")
 
 _EXAMPLES = examples(
     "hostagent topology",
@@ -72,7 +72,7 @@ def command(
     colour: str,
     **where: Any,
 ) -> int:
-    """Show sockets, NUMA nodes, switches, GPUs and NICs as they are, and whether this host's kubelet admits a pod.
+    """Show sockets, NUMA nodes, switches, GPUs, NICs and their ports as they are, and whether this host's kubelet admits a pod.
 
     Without --pod the answer is for the pods of the profile. Exit 0: no pod was asked for, or all are admitted. 1: one is not, or cannot
     be told. 2: usage, or hostagent could not run.
@@ -118,4 +118,4 @@ def _short(found: Document) -> Document:
     """Without the parts that take long to write: the answers have to come out."""
     late = {"unread": "timeout", "detail": "the map is shortened"}
     parts: dict[str, Any] = dict.fromkeys(PARTS, late)
-    return replace(found, **parts, findings=found.findings[:20], placeable=found.placeable[:20])
+    return replace(found, **parts, fabric=late, findings=found.findings[:20], placeable=found.placeable[:20])

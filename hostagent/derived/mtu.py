@@ -10,7 +10,7 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.knowledge.network import roce_mtu
 from hostagent.knowledge.rdma import EFA, ETHERNET, INFINIBAND, ROCE_V2
 
-_EFA = "EFA"
+_EFA, _ROCE = "EFA", "RoCE"
 #: Without libibverbs, or without the right to open the device, the kernel's formula answers; a call that hangs or fails is a gap.
 _DERIVED_WITHOUT = frozenset({*NOT_APPLICABLE, "denied"})
 
@@ -80,7 +80,8 @@ def _active(port: RdmaPort, network: "Network | Unread") -> ActiveMtu:
     layer = need(port.link_layer)
     if layer == INFINIBAND and need(port.state) != "ACTIVE":
         return ActiveMtu(Unread("not-supported", f"{port.name} is not active: its subnet manager has set no MTU yet"), "")
-    if layer == ETHERNET and need(port.state) == "DOWN" and not need(port.netdev):
+    is_lent = layer == ETHERNET and not isinstance(port.netdev, Unread) and not port.netdev
+    if is_lent and need(port.state) == "DOWN":
         return ActiveMtu(Unread("not-supported", f"{port.name} is down, its interface is in another network namespace"), "")
     found = port.active_mtu
     if not isinstance(found, Unread):
@@ -136,11 +137,13 @@ def _agree(rails: tuple[_Rail, ...], odd: tuple[str, ...]) -> "bool | Unread":
 
 
 def _head(rails: tuple[RdmaPort, ...]) -> str:
-    """``8 rails RoCE v2 400 Gb/s``."""
-    kinds = " and ".join(sorted({_kind(port) for port in rails}))
-    rates = sorted({port.rate_gbps for port in rails if not isinstance(port.rate_gbps, Unread)})
+    """``8 rails RoCE v2 400 Gb/s``. The rate of a port that is down is none."""
+    kinds = {_kind(port) for port in rails}
+    told = " and ".join(sorted(kinds - {_ROCE} or kinds))
+    up = [port for port in rails if isinstance(port.state, Unread) or port.state != "DOWN"]
+    rates = sorted({port.rate_gbps for port in up if not isinstance(port.rate_gbps, Unread)})
     words = f" {' to '.join(f'{rate:g}' for rate in dict.fromkeys((rates[0], rates[-1])))} Gb/s" if rates else ""
-    return f"{len(rails)} {'rail' if len(rails) == 1 else 'rails'} {kinds}{words}"
+    return f"{len(rails)} {'rail' if len(rails) == 1 else 'rails'} {told}{words}"
 
 
 def _kind(port: RdmaPort) -> str:
@@ -151,7 +154,7 @@ def _kind(port: RdmaPort) -> str:
     if port.link_layer != ETHERNET:
         return port.link_layer
     gid = chosen(port)
-    return "RoCE" if isinstance(gid, Unread) or isinstance(gid.type, Unread) else "RoCE v2" if gid.type == ROCE_V2 else "RoCE v1"
+    return _ROCE if isinstance(gid, Unread) or isinstance(gid.type, Unread) else "RoCE v2" if gid.type == ROCE_V2 else "RoCE v1"
 
 
 def _numbers(rails: tuple[_Rail, ...], netdev: "int | Unread", active: "int | Unread") -> str:

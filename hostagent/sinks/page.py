@@ -31,6 +31,11 @@ class Page:
         code = (COLOURS.get(style, _BOLD) if style else "") if self._colour else ""
         self.lines += [f"{code}{line}{_PLAIN}" if code else line for line in wrapped]
 
+    def add_line(self, text: str, style: str = "") -> None:
+        """`text` on one line, however long, for a program that reads the page."""
+        code = COLOURS.get(style, "") if self._colour else ""
+        self.lines.append(f"{code}{text}{_PLAIN}" if code else text)
+
     def heading(self, text: str, style: str = "") -> None:
         self.lines.append("")
         self.add(text, style=style or text)

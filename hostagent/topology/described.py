@@ -21,7 +21,7 @@ _OWN: Mapping[str, str] = {
     "placeable.fix.configuration": "Fields of KubeletConfiguration with their new values.",
     "placeable.fix.pod": "Quantities that the pod itself asks for with their new values.",
     "placeable.fix.steps": "How to make that change on this host.",
-    "findings": "What the checks of the topology and the kubelet found: those that failed or warned.",
+    "findings": "What the checks of topology, kubelet, RDMA and network found: those that failed or warned.",
 }
 _HEAD = (
     "schema_version",
@@ -41,6 +41,7 @@ _HEAD = (
 DESCRIPTIONS: Mapping[str, str] = {
     **{path: text for path, text in REPORT.items() if path.partition(".")[0] in _HEAD},
     **{path.removeprefix(_FACTS): text for path, text in REPORT.items() if path.startswith(_FACTS)},
+    **{path.removeprefix("facts."): text for path, text in REPORT.items() if path.startswith("facts.fabric")},
     **{f"placeable.fix.steps.{name}": REPORT[f"findings.remedy.{name}"] for name in ("action", "text", "command", "if_back")},
     **_OWN,
 }

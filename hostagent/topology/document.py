@@ -1,4 +1,6 @@
-"""The document of ``hostagent topology``: ``facts.topology`` of a report, the pods that were asked about, and what the checks found."""
+"""The document of ``hostagent topology``: ``facts.topology`` and ``facts.fabric`` of a report, the pods that were asked about, and what the
+checks found.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -65,7 +67,9 @@ class Found:
 
 @frozen
 class Document:
-    """The parts that a report's ``facts.topology`` has are as they stand there: plain JSON, ``{"unread": …}`` for what was not read."""
+    """``fabric`` and the parts that a report's ``facts.topology`` has are as they stand there: plain JSON, ``{"unread": …}`` for
+    what was not read.
+    """
 
     schema_version: int
     tool: Tool
@@ -85,6 +89,7 @@ class Document:
     distances: Any
     rails: Any
     capacity: Any
+    fabric: Any
     placeable: tuple[Placeable, ...]
     findings: tuple[Found, ...]
 
@@ -109,6 +114,7 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tupl
         host=report.host,
         profile=report.profile,
         **{name: found.get(name, missing) for name in PARTS},
+        fabric=report.facts.get("fabric", {"unread": "not-recorded", "detail": "fabric: not asked for"}),
         placeable=(*placeable(facts, tuple(pods), deadline), *of_profile(facts, shapes, deadline)),
         findings=tuple(
             Found(one.id, one.outcome, one.severity, one.subject, one.device, one.headline)

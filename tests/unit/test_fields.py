@@ -10,6 +10,8 @@ ROOT = Path(__file__).parent.parent.parent
 #: What will use a field that nobody uses yet.
 WAITING = {
     "Driver.refcount": "the installer: a module that is in use is not unloaded",
+    "RdmaPort.lid": "the gate: two ports of one subnet have no LID in common",
+    "Rdma.driver_version": "the gate: nodes of one job have RDMA drivers of one version",
 }
 
 

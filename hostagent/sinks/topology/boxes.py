@@ -6,12 +6,16 @@ from typing import Any, NamedTuple
 from hostagent.facts.cpulist import parse_cpulist
 from hostagent.sinks import digest
 from hostagent.sinks.topology import parts
+from hostagent.sinks.topology import ports as ports_of
 from hostagent.sinks.topology.parts import Device
+from hostagent.sinks.topology.ports import Port
 from hostagent.topology.document import Document, Found
 from hostagent.vocabulary import SEVERITIES, Severity
 
 #: Characters of a line in a box.
 _LINE = 26
+#: Ports that stand in the box of one NIC.
+_PORTS = 2
 
 
 class Box(NamedTuple):
@@ -61,18 +65,32 @@ def boxes(document: Document) -> tuple[Box, ...]:
 
 def _devices(document: Document) -> list[_Placed]:
     finds: dict[str, list[Found]] = {}
+    nics = ports_of.nic_of(document)
     for one in document.findings:
-        finds.setdefault(one.subject, []).append(one)
-    placed = []
+        finds.setdefault(nics.get(one.subject, one.subject), []).append(one)
+    placed, found = [], ports_of.ports(document)
     for kind, known in (("gpu", parts.devices(document.gpus)), ("nic", parts.nics(document))):
         for device in known:
             box = Box(kind, (), tuple(finds.get(device.pci, ())))
             lines = [_line(device.name), *([device.pci] if device.pci != device.name else [])]
             about = (device.known_as if kind == "nic" else "", device.link if device.link != parts.UNREAD else "")
             lines += [_line(text) for text in about if text]
+            lines += _ports(ports_of.of_nic(found, device.pci)) if kind == "nic" else []
             lines += [box.severity] if box.severity else []
             placed.append(_Placed(device, box._replace(lines=tuple(lines))))
     return placed
+
+
+def _ports(found: Sequence[Port]) -> list[str]:
+    """Role and state, rate and MTU of each port; of several with its name."""
+    lines = []
+    for one in found[:_PORTS]:
+        mtu = "/".join(filter(None, (one.mtu, one.active)))
+        first = " ".join(filter(None, (one.role, one.state)))
+        lines += [one.name] if len(found) > 1 else []
+        lines += [first, ", ".join(filter(None, (one.rate, f"MTU {mtu}" if mtu else "")))]
+    more = len(found) - _PORTS
+    return [_line(text) for text in (*lines, digest.count(more, "more port") if more > 0 else "") if text]
 
 
 def _cpus(text: object) -> frozenset[int]:

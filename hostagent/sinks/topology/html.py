@@ -6,7 +6,7 @@ from hostagent.sinks import digest
 from hostagent.sinks.html import POLICY, command, prose
 from hostagent.sinks.markup import escaped
 from hostagent.sinks.stylesheet import STYLE
-from hostagent.sinks.topology import parts
+from hostagent.sinks.topology import parts, ports
 from hostagent.sinks.topology.parts import Device
 from hostagent.sinks.topology.svg import picture
 from hostagent.topology.document import Document, Found, Placeable
@@ -34,7 +34,7 @@ def render_html(document: Document) -> str:
         f"<title>{escaped(head)}</title>\n<style>{STYLE}{_STYLE}</style>\n</head>\n<body>\n"
         f'<header>\n<h1>{escaped(head)}</h1>\n<p class="quiet">{escaped(about)}</p>\n</header>\n<main>\n{_answers(document.placeable)}'
         f'<section>\n<div class="wide">\n{picture(document)}</div>\n</section>\n'
-        f"{_gaps(document)}{_findings(document)}{_distances(document)}{_nodes(document)}</main>\n"
+        f"{_gaps(document)}{_findings(document)}{_ports(document)}{_distances(document)}{_nodes(document)}</main>\n"
         f'<footer class="quiet">{escaped(made)}</footer>\n'
         "</body>\n</html>\n"
     )
@@ -100,6 +100,17 @@ def _distances(document: Document) -> str:
 def _devices(found: Sequence[Device]) -> str:
     body = "".join(_row((one.name, one.pci, one.node, one.link, one.known_as)) for one in found)
     return f"<details>\n<summary>Devices</summary>\n{_table(('', 'Address', 'NUMA', 'Link', 'Known as'), body)}</details>\n"
+
+
+def _ports(document: Document) -> str:
+    """The answer on the MTU, and what it is made of."""
+    body = "".join(
+        _row((one.name, one.netdev, one.role, one.state, one.rate, one.link_layer, one.mtu, ports.active(one), one.gid, one.firmware))
+        for one in ports.ports(document)
+    )
+    heads = ("Port", "Interface", "Role", "State", "Rate", "Link layer", "MTU", "Active MTU", "GID", "Firmware")
+    answer = f"<p>{escaped(ports.mtu_answer(document)[0])}</p>\n"
+    return f"<section>\n<h2>Ports</h2>\n{answer}{_table(heads, body) if body else ''}</section>\n"
 
 
 def _nodes(document: Document) -> str:

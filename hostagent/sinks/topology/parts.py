@@ -116,8 +116,13 @@ def gaps(document: Document) -> tuple[str, ...]:
     """What is missing and why, a sentence each."""
     parts = (("GPUs", "gpus"), ("NICs", "nics"), ("NUMA nodes", "numa_nodes"), ("Packages", "packages"))
     told = [f"{name} were not read: {text}" for name, part in parts if (text := why(getattr(document, part)))]
+    told += [f"Ports were not read: {text}"] if (text := why(document.fabric) or why(_rdma(document))) else []
     reasons = dict.fromkeys(filter(None, _unknown(document))) if devices(document.gpus) else {}
     return (*(f"Distances are not known: {text}" for text in [*reasons][:_REASONS]), *told)
+
+
+def _rdma(document: Document) -> Any:
+    return document.fabric.get("rdma") if isinstance(document.fabric, dict) else None
 
 
 def _unknown(document: Document) -> Iterator[str]:

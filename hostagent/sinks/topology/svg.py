@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hostagent.sinks import digest
 from hostagent.sinks.markup import escaped
-from hostagent.sinks.topology import parts
+from hostagent.sinks.topology import parts, ports
 from hostagent.sinks.topology.boxes import Box, boxes
 from hostagent.topology.document import Document
 from hostagent.vocabulary import SEVERITIES
@@ -41,16 +41,18 @@ def picture(document: Document) -> str:
     whole = Box("host", (), (), boxes(document))
     width, height = _size(whole)
     head = f"{digest.short_name(document.host.hostname)}: {parts.size_line(document) or 'nothing of it was read'}"
-    width = max(width, _text_width(head)) + 2 * (_MARGIN - _PAD)
+    mtu, _ = ports.mtu_answer(document)
+    width = max(width, _text_width(head), _text_width(mtu)) + 2 * (_MARGIN - _PAD)
     legend = [name for name in SEVERITIES if any(one.subject and one.severity == name for one in document.findings)]
-    height += 2 * (_MARGIN - _PAD) + _LINE * (2 if legend else 1)
-    drawn = "".join(_drawn(whole, _MARGIN - _PAD, _MARGIN - _PAD + _LINE))
+    height += 2 * (_MARGIN - _PAD) + _LINE * (3 if legend else 2)
+    drawn = "".join(_drawn(whole, _MARGIN - _PAD, _MARGIN - _PAD + 2 * _LINE))
     told = f"Boxes with a thick line have findings: {', '.join(legend)}" if legend else ""
     return (
         f'<svg class="t-map" xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}"'
         f' width="{width:.0f}" height="{height:.0f}">\n<title>{escaped(head)}</title>\n<style>{_STYLE}</style>\n'
         f'<rect class="t-page" width="100%" height="100%"/>\n'
-        f'<text class="t-name" x="{_MARGIN}" y="{_MARGIN + 9}">{escaped(head)}</text>\n{drawn}'
+        f'<text class="t-name" x="{_MARGIN}" y="{_MARGIN + 9}">{escaped(head)}</text>\n'
+        f'<text class="t-quiet" x="{_MARGIN}" y="{_MARGIN + 9 + _LINE}">{escaped(mtu)}</text>\n{drawn}'
         + (f'<text class="t-quiet" x="{_MARGIN}" y="{height - _MARGIN:.0f}">{told}</text>\n' if told else "")
         + "</svg>\n"
     )

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from hostagent.sinks import digest
 from hostagent.sinks.page import Page
-from hostagent.sinks.topology import parts
+from hostagent.sinks.topology import parts, ports
 from hostagent.sinks.topology.parts import Device
+from hostagent.sinks.topology.ports import Port
 from hostagent.topology.document import Document, Placeable
 from hostagent.topology.remedy import lines_below
 from hostagent.visible import visible
@@ -29,7 +30,9 @@ class _Column(NamedTuple):
 
 
 def render_text(document: Document, *, colour: bool = False, width: int = 100) -> str:
-    """Tables are cut into blocks of at most `width` columns, sentences are wrapped; commands stand as they are to be copied."""
+    """Tables are cut into blocks of at most `width` columns, sentences are wrapped; commands stand as they are to be copied, and the answer
+    on the MTU is the last line.
+    """
     page = Page(colour, width)
     page.add(f"{digest.short_name(document.host.hostname)}: {parts.size_line(document) or 'nothing of it was read'}", style="host")
     page.add("; ".join(line for line in (digest.read_line(document), parts.capacity_line(document)) if line))
@@ -37,6 +40,7 @@ def render_text(document: Document, *, colour: bool = False, width: int = 100) -
     _add_matrix(page, document, gpus, nics)
     _add_devices(page, "GPUS", gpus, len(parts.rows(document.gpus)) - len(gpus))
     _add_devices(page, "NICS", nics, len(parts.rows(document.nics)) - len(nics))
+    _add_ports(page, document)
     _add_nodes(page, document)
     gaps = parts.gaps(document)
     if gaps:
@@ -47,6 +51,9 @@ def render_text(document: Document, *, colour: bool = False, width: int = 100) -
     for one in document.placeable:
         page.lines.append("")
         _add_answer(page, one)
+    text, style = ports.mtu_answer(document)
+    page.lines.append("")
+    page.add_line(text, style)
     return "\n".join(page.lines) + "\n"
 
 
@@ -124,6 +131,26 @@ def _add_devices(page: Page, title: str, found: Sequence[Device], others: int) -
         page.add(f"and {others} more: --json lists all", "  ")
 
 
+def _add_ports(page: Page, document: Document) -> None:
+    """The state of each, what it carries and its MTU, in blocks that fit the page."""
+    found, left = ports.ports(document), ports.others(document)
+    if not found:
+        return
+    page.heading("PORTS")
+    names = _Column("", [one.name for one in found])
+    columns = [_Column("", cells) for cells in zip(*map(_port, found), strict=True) if any(cells)]
+    for block in _blocks(names, columns, (), page.width - 2):
+        _add_table(page, block, "  ")
+    if left:
+        page.add(f"and {left} more: --json lists all", "  ")
+
+
+def _port(one: Port) -> tuple[str, ...]:
+    rate = " ".join(filter(None, (one.rate, one.link_layer)))
+    mtu, active = f"MTU {one.mtu}" if one.mtu else "", f"active {ports.active(one)}" if one.active else ""
+    return one.role, one.state, rate, one.netdev, mtu, active
+
+
 def _node(text: str) -> str:
     return {"-1": "no NUMA node", parts.UNREAD: "NUMA ?"}.get(text, f"NUMA {text}")
 
@@ -151,7 +178,7 @@ def _add_findings(page: Page, document: Document) -> None:
         for line in [*lines][:_FINDINGS]:
             page.add(line, "  ", "      ")
         if len(lines) > _FINDINGS:
-            page.add(f"and {len(lines) - _FINDINGS} more: hostagent check --only topology,kubelet", "  ")
+            page.add(f"and {len(lines) - _FINDINGS} more: hostagent check --only topology,kubelet,rdma,network", "  ")
 
 
 def _add_answer(page: Page, one: Placeable) -> None:

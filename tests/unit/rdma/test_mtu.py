@@ -108,5 +108,11 @@ def test_no_rails():
     assert agreement((), network()).text == "no rails: the host has no RDMA port that jobs use"
 
 
+def test_a_port_that_is_down_says_neither_rate_nor_kind():
+    found = agreement((roce(0), roce(1), roce(2, state="DOWN", rate_gbps=40.0, gids=())), network(9000, 9000, 9000))
+    assert found.text == "3 rails RoCE v2 400 Gb/s, netdev MTU 9000, active MTU 4096: agree"
+    assert agreement((roce(0, gids=(), state="DOWN"),), network(9000)).text == "1 rail RoCE, netdev MTU 9000, active MTU 4096: agree"
+
+
 def test_different_rates_are_shown():
     assert agreement((ib(0), ib(1, rate_gbps=100.0)), network()).text.startswith("2 rails InfiniBand 100 to 400 Gb/s, ")

@@ -1,0 +1,128 @@
+"""The ports of NICs in words, and the one answer on the MTU: what carries jobs between nodes, in which state, at which rate."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from hostagent.sinks.digest import short
+from hostagent.sinks.topology import parts
+from hostagent.sinks.topology.parts import UNREAD, rows, said, why
+from hostagent.topology.document import Document
+
+#: Characters of the MTU answer.
+_ANSWER = 200
+
+
+class Port(NamedTuple):
+    """A port of an RDMA device, or an interface of a NIC without one. "" is what it does not have."""
+
+    name: str  # mlx5_0:1; else the interface
+    pci: str
+    netdev: str
+    role: str
+    state: str  # with the physical state where that is not LinkUp
+    rate: str
+    link_layer: str
+    mtu: str  # of its interface
+    active: str
+    derived: bool  # the active MTU is no answer of the port, but made of its interface's
+    gid: str
+    firmware: str
+
+
+def ports(document: Document) -> tuple[Port, ...]:
+    """Those of the NICs that are told of, those without a NIC, and every rail; JSON has all."""
+    shown = {one.pci for one in parts.nics(document)}
+    netdevs = rows(_part(document, "nics"))
+    of_rdma = rows(_part(document, "rdma"))
+    taken = {said(one.get("pci")) for one in of_rdma}
+    wanted = [one for one in of_rdma if one.get("role") == "rail" or said(one.get("pci")) in {*shown, ""}]
+    plain = [one for one in netdevs if said(one.get("pci")) in shown - taken]
+    mtus = {said(one.get("name")): _value(one, "mtu") for one in netdevs}
+    return (*(_rdma(one, mtus) for one in wanted), *map(_plain, plain))[: parts.MOST]
+
+
+def others(document: Document) -> int:
+    """RDMA ports that `ports` leaves out: of virtual functions, mostly."""
+    return len(rows(_part(document, "rdma"))) - sum(bool(one.role) for one in ports(document))
+
+
+def active(one: Port) -> str:
+    """The active MTU, and whether it is derived."""
+    return f"{one.active}{' (derived)' if one.derived else ''}" if one.active else ""
+
+
+def of_nic(found: Iterable[Port], pci: str) -> tuple[Port, ...]:
+    return tuple(one for one in found if one.pci == pci)
+
+
+def nic_of(document: Document) -> Mapping[str, str]:
+    """By the name of a port, the address of its NIC: where a finding about it belongs."""
+    return {_name(one): said(one.get("pci")) for one in rows(_part(document, "rdma"))}
+
+
+def mtu_answer(document: Document) -> tuple[str, str]:
+    """One line, and the verdict whose colour it has ("" for none)."""
+    told = _part(document, "mtu")
+    if not isinstance(told, dict) or "unread" in told:
+        return f"MTU not known: {why(told) or 'it was not read'}", "unknown"
+    agree = told.get("agree")
+    text = short(str(told.get("text", "")), _ANSWER) or "MTU not known"
+    if isinstance(agree, bool):
+        return text, "ready" if agree else "not_ready"
+    return text, "unknown" if _why(agree) not in ("absent", "not-supported") else ""
+
+
+def _part(document: Document, name: str) -> Any:
+    fabric = document.fabric
+    return (fabric if "unread" in fabric else fabric.get(name)) if isinstance(fabric, dict) else None
+
+
+def _why(value: Any) -> str:
+    return str(value["unread"]) if isinstance(value, dict) and "unread" in value else ""
+
+
+def _value(row: Mapping[str, Any], name: str) -> str:
+    """Empty for what the port does not have, ``?`` for what was not read."""
+    value = row.get(name)
+    return "" if value == "" or _why(value) in ("absent", "not-supported") else said(value)
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    name, number = said(row.get("name")), said(row.get("port"))
+    return name if ":" in name or number == UNREAD else f"{name}:{number}"
+
+
+def _rdma(row: Mapping[str, Any], mtus: Mapping[str, str]) -> Port:
+    netdev = _value(row, "netdev")
+    gid = row.get("gid")
+    return Port(
+        name=_name(row),
+        pci=said(row.get("pci")),
+        netdev=netdev,
+        role=said(row.get("role")),
+        state=_state(row),
+        rate=_gbps(row.get("rate_gbps"), 1),
+        link_layer=_value(row, "link_layer"),
+        mtu=mtus.get(netdev, UNREAD) if netdev else "",
+        active=_value(row, "active_mtu"),
+        derived=row.get("active_mtu_from") == "derived",
+        gid=f"{_value(gid, 'value')} {_value(gid, 'type')}" if isinstance(gid, dict) and "unread" not in gid else _value(row, "gid"),
+        firmware=_value(row, "firmware"),
+    )
+
+
+def _plain(row: Mapping[str, Any]) -> Port:
+    name = said(row.get("name"))
+    state, rate = _value(row, "state"), _gbps(row.get("speed_mbps"), 1000)
+    return Port(name, said(row.get("pci")), "", "", state, rate, "", _value(row, "mtu"), "", False, "", "")
+
+
+def _state(row: Mapping[str, Any]) -> str:
+    state, physical = _value(row, "state"), _value(row, "physical_state")
+    return state if physical in ("LinkUp", "", UNREAD) else f"{state} ({physical})"
+
+
+def _gbps(value: Any, per: int) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "" if value == "" or _why(value) in ("absent", "not-supported") else UNREAD
+    return f"{value / per:g} Gb/s"
