@@ -132,7 +132,10 @@ def roce_sriov(root: Path) -> Tree:
     return tree
 
 
-@claims(source="SlinkyProject/slurm-operator; k8snetworkplumbingwg/sriov-cni and rdma-cni, README; Kubernetes, pkg/kubelet/kubelet_pods.go")
+@claims(
+    "runtime.present",
+    source="SlinkyProject/slurm-operator; k8snetworkplumbingwg/sriov-cni and rdma-cni, README; Kubernetes, pkg/kubelet/kubelet_pods.go",
+)
 def sriov_pod(root: Path) -> Tree:
     """A pod that is a Slurm worker: two GPUs, and a virtual function of the NIC beside each, whose interface and RDMA device were moved
     into it."""
