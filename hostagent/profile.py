@@ -11,6 +11,7 @@ from hostagent.facts.frozen import frozen
 from hostagent.profiles.files import fingerprint, obeyed
 from hostagent.profiles.format import RENAMES, Rename, impossible
 from hostagent.profiles.layers import Reader, beside, is_path, warnings
+from hostagent.profiles.rdma import RdmaPolicy
 from hostagent.typed import Mistake, ShapeError, build, plain
 from hostagent.vocabulary import Severity
 
@@ -69,25 +70,6 @@ class RuntimePolicy:
     kind: Literal["auto", "any", "none", "containerd", "docker", "crio"]
     access: Literal["either", "handler", "cdi"]
     default_runtime: str
-
-
-@frozen
-class RdmaPolicy:
-    """What the RDMA ports of a ready host are; 0, "" and any ask for nothing.
-
-    ``required`` auto: where a NIC on PCI can RDMA. ``peermem``: nvidia_peermem must be loaded. ``hcas``: the ports that jobs use, as
-    NCCL_IB_HCA takes them, "" for those that are nearest to the GPUs. ``traffic_class``: what jobs set as NCCL_IB_TC.
-    """
-
-    required: Literal["auto", "yes", "no"]
-    peermem: bool
-    hcas: str
-    link_layer: Literal["any", "InfiniBand", "Ethernet"]
-    rate_gbps: int
-    netdev_mtu: int
-    active_mtu: int
-    traffic_class: int
-    lossless_priority: int | Literal["any"]
 
 
 @frozen

@@ -11,11 +11,13 @@ from tests.attack.everyone import Program
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and pods need root: run the tests as root")
 HOST_ROOT = ("--host-root", "/host")
+#: Of a pod with a network of its own: what the kernel says of the asker's network is not the host's.
+APART = "network kinds"
 #: How a pod is started, what it is told to judge, and the questions that then have no answer.
 PODS = {
-    "the host's / and no right": (pod.HOST, HOST_ROOT, {"kernel_log"}),
-    "the host's / and its processes": ((*pod.HOST, "--pid", "host"), HOST_ROOT, {"kernel_log"}),
-    "privileged, the host's / and its processes": ((*pod.HOST, "--pid", "host", "--privileged"), HOST_ROOT, set()),
+    "the host's / and no right": (pod.HOST, HOST_ROOT, {"kernel_log", APART}),
+    "the host's / and its processes": ((*pod.HOST, "--pid", "host"), HOST_ROOT, {"kernel_log", APART}),
+    "privileged, the host's / and its processes": ((*pod.HOST, "--pid", "host", "--privileged"), HOST_ROOT, {APART}),
     "nothing of the host": ((), (), {"kernel_log"}),
 }
 

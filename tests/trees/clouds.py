@@ -5,10 +5,11 @@ Sources stand beside each: the published configuration that its files repeat.
 
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, packages, system
+from tests.trees import containers, driver, gpus, packages, pcibus, system
 from tests.trees.claim import PACKAGES, RUNTIME_CONFIGURATION, claims
 from tests.trees.gpuhosts import A10G
 from tests.trees.hosts import DRIVER, persist
+from tests.trees.netdevs import Netdev
 from tests.trees.others import rhel9_module_streams
 from tests.trees.system import Daemon
 from tests.trees.tree import BOOTED_AT, Tree
@@ -130,12 +131,19 @@ def _gke(tree: Tree, distribution: str, name: str) -> None:
     tree.write(f"{_GKE}/drivers/nvidia.ko", b"\x7fELF")
     driver.load_driver(tree)
     gpus.install_gpus(tree, L4, gpus.HGX[:2])
+    _gvnic(tree, 8896 if distribution == "cos" else 1460)
     _containerd(tree, _GKE_CONTAINERD)
     tree.write("/home/kubernetes/kube-env", "KUBERNETES_MASTER: false\n")
     tree.program("/home/kubernetes/bin/configure-helper.sh")
     _kubelet(tree, "/home/kubernetes/kubelet-config.yaml", _GKE_KUBELET, _ENDPOINT, program="/home/kubernetes/bin/kubelet")
     tree.socket("/var/lib/kubelet/device-plugins/nvidiaGPU-1762754460.sock")
     _chrony(tree)
+
+
+def _gvnic(tree: Tree, mtu: int) -> None:
+    """Google's own interface; its MTU is that of the network, 1460 unless somebody chose another up to 8896 (Google Cloud, VPC: MTU)."""
+    card = pcibus.Card(0x1AE0, 0x0042, "gvnic", speed="2.5 GT/s PCIe", width=1, prefix="42:01:0a", mbps=50000)
+    pcibus.nic(tree, card, pcibus.Place("0000:00:05.0", 0, "0-55"), netdev=Netdev("eth0", mtu, addresses=("10.128.0.27/32",)))
 
 
 @claims("runtime.nvidia_handler", never=(*PACKAGES, *RUNTIME_CONFIGURATION), twin="gke-cos")

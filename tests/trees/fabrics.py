@@ -132,9 +132,13 @@ def roce_sriov(root: Path) -> Tree:
     return tree
 
 
-@claims(source="k8snetworkplumbingwg/sriov-cni and rdma-cni, README; Kubernetes, pkg/kubelet/kubelet_pods.go; NVIDIA/nccl issue 1131")
+@claims(
+    "runtime.present",
+    source="SlinkyProject/slurm-operator; k8snetworkplumbingwg/sriov-cni and rdma-cni, README; Kubernetes, pkg/kubelet/kubelet_pods.go",
+)
 def sriov_pod(root: Path) -> Tree:
-    """A pod with two GPUs and a virtual function of the NIC beside each: interfaces and RDMA devices were moved into it."""
+    """A pod that is a Slurm worker: two GPUs, and a virtual function of the NIC beside each, whose interface and RDMA device were moved
+    into it."""
     tree = Tree(root, kernel=KERNEL, driver=DRIVER)
     system.install_os(tree, "ubuntu2404", "trainer-0")
     system.boot(tree, "trainer-0")
@@ -147,7 +151,10 @@ def sriov_pod(root: Path) -> Tree:
     driver.load_driver(tree)
     gpus.install_gpus(tree, gpus.H100, PLACES[:2], above=rails.switch)
     driver.persist(tree)
-    packages.dpkg(tree, {"apt": "2.8.3", "bash": "5.2.21-2ubuntu4"})
+    packages.dpkg(tree, {"apt": "2.8.3", "bash": "5.2.21-2ubuntu4", "slurmd": "24.11.5-1", "apptainer": "1.4.3-1"})
+    for path in ("/usr/sbin/slurmd", "/usr/bin/apptainer"):
+        tree.program(path)
+    system.run(tree, system.Daemon(12, ("/usr/sbin/slurmd", "-Z"), started_s=40, cgroup="/"))
     netdevs.add(tree, Netdev("eth0", 1450, addresses=("10.244.7.12/24",), link=22))
     netdevs.default_route(tree, "eth0", "10.244.7.1")
     for at, place in enumerate(PLACES[:2]):

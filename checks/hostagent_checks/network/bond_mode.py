@@ -45,5 +45,7 @@ def bond_mode(
     for name, (bond, rail) in bonds.found.items():
         mode = need(bond.bond_mode)
         if mode not in _OFFLOADED:
-            yield fail(f"{name} has mode {mode}", code="mode", found=mode, wanted="802.3ad 4", about=rail)
+            policy = bond.hash_policy if isinstance(bond.hash_policy, str) else "unknown"
+            lines = (f"mode: {mode}", f"xmit_hash_policy: {policy}")
+            yield fail(f"{name} has mode {mode}", code="mode", found=mode, wanted="802.3ad 4", evidence=lines, about=rail)
     bonds.end()

@@ -1,5 +1,7 @@
 """Interfaces as sysfs has them: of which kind each is, and what is told of it (Linux kernel, ABI/testing/sysfs-class-net)."""
 
+import errno
+import os
 import re
 from typing import Any
 
@@ -47,7 +49,7 @@ class Interface:
         with Attributes(root, f"{CLASS}/{name}") as found:
             self.has = found.names()
             self.lower = sorted(one.removeprefix("lower_") for one in self.has if one.startswith("lower_"))
-            self.pci = _function(root, name, self.has)
+            self.pci = _function(root, name)
             self.devtype = then(found.word("uevent", absent=""), parse_devtype)
             self.values = {key: found.word(key) for key in ("ifindex", "iflink", "mtu", "operstate", "flags", "type")}
             self.master = _last(found.link("master", absent=""))
@@ -95,7 +97,7 @@ class Interface:
     @property
     def row(self) -> str:
         """All in one line, of an interface of software that no check asks more of; "" of another one."""
-        if self.is_card or "device" in self.has or "bonding" in self.has or (self.lower and self.kind != "bridge"):
+        if self.is_card or "device" in self.has or "bonding" in self.has or self.parent != "" or (self.lower and self.kind != "bridge"):
             return ""
         kept = [self.values[key] for key in ("iflink", "mtu", "operstate", "flags")]
         words = [
@@ -157,15 +159,19 @@ def sysctls(root: Root, name: str) -> "dict[str, Any]":
         return dict.fromkeys(SYSCTLS, told(unread(error, f"/proc/sys/net/ipv4/conf/{name}")))
 
 
-def _function(root: Root, name: str, has: "frozenset[str]") -> "str | Unread":
-    """The nearest PCI function above it, "" for none; that of a virtio device lies one higher."""
+def _function(root: Root, name: str) -> "str | Unread":
+    """The nearest PCI function above it, "" for none: a link in the class says the whole way. A made tree may have a directory there."""
     try:
-        parts = root.realpath(f"{CLASS}/{name}").split("/")
-        if "device" in has and not any(map(_ADDRESS.fullmatch, parts)):
-            parts = root.realpath(f"{CLASS}/{name}/device").split("/")
-    except (OSError, ValueError) as error:
-        return unread(error, f"{CLASS}/{name}")
-    return next((part for part in reversed(parts) if _ADDRESS.fullmatch(part)), "")
+        place = root.open(CLASS, os.O_PATH | os.O_DIRECTORY)
+        try:
+            way = os.readlink(name, dir_fd=place)
+        finally:
+            os.close(place)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            return unread(error, f"{CLASS}/{name}")
+        way = ""
+    return next((part for part in reversed(way.split("/")) if _ADDRESS.fullmatch(part)), "")
 
 
 def _last(link: "str | Unread") -> "str | Unread":
