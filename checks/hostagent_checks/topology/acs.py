@@ -21,7 +21,7 @@ from hostagent.knowledge.pci import COHERENT, architecture
 from hostagent.profile import Profile
 
 from ._nodes import VFIO
-from ._ways import asked, ways_of_jobs
+from ._ways import asked, skip_in_a_machine, ways_of_jobs
 
 _REDIRECTS, _TRANSLATED = 0x0C, 0x40
 
@@ -44,8 +44,7 @@ _REDIRECTS, _TRANSLATED = 0x0C, 0x40
 def acs(
     gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
 ) -> Findings:
-    if need(platform.virtual) or platform.in_container:
-        skip("the host runs in a virtual machine or a container: the bridges are not its own")
+    skip_in_a_machine(platform)
     bridges = _bridges(asked(ports, nics, gpus, topology, platform, profile), topology)
     words = {bridge: control(topology, bridge).acs for bridge in bridges}
     known = {bridge: word for bridge, word in words.items() if not isinstance(word, Unread)}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from hostagent.check import Findings, Step, check, need, skip, warn
 from hostagent.derived.words import counted
 from hostagent.facts.gpu import Gpu
+from hostagent.facts.platform import Platform
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
@@ -34,7 +35,9 @@ class Params(NamedTuple):
     references=("Linux kernel, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats, aer_dev_fatal",),
     confirm=("grep -H TOTAL /sys/bus/pci/devices/*/aer_dev_fatal", "journalctl -k -b --grep AER"),
 )
-def fatal_errors(topology: Topology, gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], params: Params) -> Findings:
+def fatal_errors(topology: Topology, gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], platform: Platform | Unread, params: Params) -> Findings:
+    if not isinstance(platform, Unread) and platform.in_container:
+        skip("PCI is set up by the host of this container")
     controls = need(topology.controls)
     if not controls:
         skip("the host has not both a GPU and an RDMA card")

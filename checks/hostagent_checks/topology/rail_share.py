@@ -6,7 +6,6 @@ bus, or sits in another slot, shows here. GPUs that reach no NIC without a CPU a
 """
 
 from collections import Counter
-from fractions import Fraction
 
 from hostagent.check import Findings, Step, check, fail
 from hostagent.derived.gpupath import DIRECT, Way, card_of
@@ -52,16 +51,16 @@ def rail_share(
             )
 
 
-def _shares(ways: tuple[Way, ...], ports: Counter[str]) -> dict[str, Fraction]:
+def _shares(ways: tuple[Way, ...], ports: Counter[str]) -> dict[str, float]:
     users = Counter(card for way in ways for card in way.cards)
-    return {way.gpu: sum((Fraction(ports[card], users[card]) for card in way.cards), Fraction()) for way in ways}
+    return {way.gpu: round(sum(ports[card] / users[card] for card in way.cards), 3) for way in ways}
 
 
-def _of_most(shares: list[Fraction]) -> "Fraction | None":
+def _of_most(shares: list[float]) -> "float | None":
     """What more than half of them have."""
-    found, count = max(Counter(shares).items(), key=lambda pair: pair[1], default=(Fraction(), 0))
+    found, count = max(Counter(shares).items(), key=lambda pair: pair[1], default=(0.0, 0))
     return found if count * 2 > len(shares) else None
 
 
-def _words(share: Fraction) -> str:
-    return f"{share} of a port" if share < 1 else "1 port" if share == 1 else f"{share} ports"
+def _words(share: float) -> str:
+    return f"{share:g} of a port" if share < 1 else f"{share:g} {'port' if share == 1 else 'ports'}"

@@ -26,14 +26,16 @@ _PAYLOAD_BIT, _REQUEST_BIT = 5, 12
 @stops_at_unread
 def read_controls(source: Source, places: "tuple[PciPlace, ...] | Unread", gpus: "frozenset[str] | Unread") -> tuple[PciControl, ...]:
     """Of GPUs and cards with RDMA and of their bridges, by address; none where a host has not both. A virtual function is its card's."""
-    physical = [one for one in need(places) if not pci.is_virtual(source, one.pci)]
-    ours = [one for one in physical if one.pci in need(gpus)]
-    cards = [one for one in physical if one.pci not in need(gpus) and _has_rdma(source, one.pci)]
+    with_rdma = {_card(source, one.pci) for one in need(places) if one.pci not in need(gpus) and _has_rdma(source, one.pci)}
+    ours = [one for one in need(places) if one.pci in need(gpus) and not pci.is_virtual(source, one.pci)]
+    cards = [one for one in need(places) if one.pci in with_rdma]
     if not ours or not cards:
         return ()
     devices = {one.pci for one in (*ours, *cards)}
     addresses = sorted(devices | {bridge for one in (*ours, *cards) for bridge in one.bridges})
     answer = source.pci_controls(*addresses)
+    if isinstance(answer, Unread) and answer.why == "not-recorded":  # its own words name all addresses
+        answer = Unread(answer.why, "the snapshot does not know how PCI functions are set up", answer.question)
     not_asked = Unread("not-supported", "of a bridge the IOMMU group is not looked at")
     return tuple(control_of(one, answer, _iommu(source, one) if one in devices else not_asked) for one in addresses)
 
@@ -54,6 +56,12 @@ def control_of(address: str, answer: "Mapping[str, Any] | Unread", iommu: "str |
         iommu=iommu,
         fatal_errors=fatal,
     )
+
+
+def _card(source: Source, address: str) -> str:
+    """Of a virtual function its physical one, which may have given its own RDMA device away."""
+    target = source.readlink(f"{pci.DEVICES}/{address}/physfn")
+    return address if isinstance(target, Unread) and target.why == "absent" else need(target).rstrip("/").rpartition("/")[2]
 
 
 def _has_rdma(source: Source, address: str) -> bool:

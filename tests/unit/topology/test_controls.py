@@ -58,6 +58,13 @@ def test_what_only_an_administrator_may_read_is_one_gap_and_the_iommu_is_read_ne
     assert found[NIC].iommu == "identity"
 
 
+def test_a_snapshot_that_lacks_the_answer_says_so_in_a_few_words():
+    gap = Unread("not-recorded", "x" * 999, ASKED)
+    found = controls(machine(**{ASKED: gap}))[GPU].acs
+    assert (found.why, found.question) == ("not-recorded", ASKED)
+    assert len(found.detail) < 80
+
+
 def test_without_an_iommu_no_device_has_a_group():
     files = {f"/sys/devices/pci0000:16/{ROOT}/{UP}/{TO_GPU}/{GPU}/iommu_group": Unread("absent", "none")}
     assert controls(machine(**{f"readlink {DEVICES}/{GPU}/iommu_group": Unread("absent", "none"), **files}))[GPU].iommu == ""
@@ -94,8 +101,19 @@ def test_a_function_that_the_answer_leaves_out_is_a_gap():
 
 
 def test_a_virtual_function_is_its_cards():
-    path = f"/sys/devices/pci0000:16/{ROOT}/{UP}/{TO_NIC}/{NIC}"
-    assert controls(machine(**{f"{path}/physfn": ("link", "../0000:1a:00.9")})) == {}
+    function = f"/sys/devices/pci0000:16/{ROOT}/{UP}/{TO_NIC}/0000:1a:00.1"
+    files = {
+        f"{DEVICES}/0000:1a:00.1": ("link", function),
+        f"{function}/class": "0x020700\n",
+        f"{function}/vendor": "0x15b3\n",
+        f"{function}/infiniband/mlx5_9/fw_ver": "1\n",
+        f"{function}/physfn": ("link", f"../{NIC}"),
+    }
+    assert list(controls(machine(rdma=False, **files))) == [ROOT, UP, TO_GPU, TO_NIC, NIC, GPU]
+
+
+def test_whose_a_function_is_that_nobody_could_see_is_a_gap():
+    assert controls(machine(**{f"readlink {DEVICES}/{NIC}/physfn": Unread("denied", "readlink")})).why == "denied"
 
 
 JSON = st.recursive(
