@@ -133,7 +133,6 @@ def roce_sriov(root: Path) -> Tree:
 
 
 @claims(
-    "runtime.present",
     source="SlinkyProject/slurm-operator; k8snetworkplumbingwg/sriov-cni and rdma-cni, README; Kubernetes, pkg/kubelet/kubelet_pods.go",
 )
 def sriov_pod(root: Path) -> Tree:
