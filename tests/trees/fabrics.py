@@ -133,7 +133,6 @@ def roce_sriov(root: Path) -> Tree:
 
 
 @claims(
-    "runtime.present",
     source="SlinkyProject/slurm-operator; k8snetworkplumbingwg/sriov-cni and rdma-cni, README; Kubernetes, pkg/kubelet/kubelet_pods.go",
 )
 def sriov_pod(root: Path) -> Tree:
@@ -154,7 +153,8 @@ def sriov_pod(root: Path) -> Tree:
     packages.dpkg(tree, {"apt": "2.8.3", "bash": "5.2.21-2ubuntu4", "slurmd": "24.11.5-1", "apptainer": "1.4.3-1"})
     for path in ("/usr/sbin/slurmd", "/usr/bin/apptainer"):
         tree.program(path)
-    system.run(tree, system.Daemon(12, ("/usr/sbin/slurmd", "-Z"), started_s=40, cgroup="/"))
+    system.unit(tree, "slurmd.service", system.service("Slurm node daemon", "/usr/sbin/slurmd --systemd"))
+    system.run(tree, system.Daemon(12, ("/usr/sbin/slurmd", "-Z"), "slurmd.service", started_s=40))
     netdevs.add(tree, Netdev("eth0", 1450, addresses=("10.244.7.12/24",), link=22))
     netdevs.default_route(tree, "eth0", "10.244.7.1")
     for at, place in enumerate(PLACES[:2]):
