@@ -99,7 +99,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         reading_order=catalogue.reading_order(prepared.checks),
         coverage=coverage(judgements),
         security=security(judgements, loaded.profile.security),
-        facts=report_facts(facts),
+        facts=report_facts(facts, loaded.profile.rdma.hcas),
         cages=reading.cages,
         timings_ms=took_ms,
     )

@@ -3,24 +3,30 @@
 Presentation alone: no outcome, severity or verdict depends on it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from hostagent.check import Check, id_of
 from hostagent.report import Cause, Judgement
 from hostagent.vocabulary import SEVERITIES
 
 _FOUND = ("fail", "warn")
+_NO_PARENTS: Mapping[str, str] = MappingProxyType({})
 
 
-def with_causes(checks: Iterable[Check], judgements: tuple[Judgement, ...]) -> tuple[Judgement, ...]:
+def with_causes(
+    checks: Iterable[Check], judgements: tuple[Judgement, ...], parents: Mapping[str, str] = _NO_PARENTS
+) -> tuple[Judgement, ...]:
     """`judgements` with the cause of each that failed, warned or is unknown. One that has it already keeps it.
 
-    A finding is told under one of the checks that its own names in ``because``: about the same device, else about the whole host;
-    so what concerns the whole host is never told under one device. What is unknown is told under the finding that is about the
+    A finding is told under one of the checks that its own names in ``because``: about the same device, else about the one that it is
+    a part of (`parents`: a port's card), else about the whole host; so what concerns the whole host is never told under one device,
+    a port's finding never under another port's. What is unknown is told under the finding that is about the
     question that had no answer, else under the first unknown that had no answer to it.
     """
-    found = _Found(checks, [one for one in judgements if one.outcome in _FOUND], [one for one in judgements if one.outcome == "unknown"])
+    findings, unknowns = [one for one in judgements if one.outcome in _FOUND], [one for one in judgements if one.outcome == "unknown"]
+    found = _Found(checks, findings, unknowns, parents)
     wrong = (*_FOUND, "unknown")
     return tuple(one if one.cause.id or one.outcome not in wrong else replace(one, cause=found.cause(one)) for one in judgements)
 
@@ -28,7 +34,8 @@ def with_causes(checks: Iterable[Check], judgements: tuple[Judgement, ...]) -> t
 class _Found:
     """The findings of one host."""
 
-    def __init__(self, checks: Iterable[Check], findings: list[Judgement], unknowns: list[Judgement]) -> None:
+    def __init__(self, checks: Iterable[Check], findings: list[Judgement], unknowns: list[Judgement], parents: Mapping[str, str]) -> None:
+        self._parents = parents
         self._because = {one.id: one.because for one in checks if one.because}
         self._keys = {(name, one.subject) for one in findings for name in (one.id, f"{one.id}:{one.code}")}
         self._explaining = [one for one in findings if one.unread]
@@ -41,14 +48,21 @@ class _Found:
             return self._first(one.id, one.subject)
         gap = [other for other in self._explaining if other.unread == one.unread]
         if gap:
-            nearest = min(gap, key=lambda other: (other.subject != one.subject, other.subject != "", other.id, other.subject, other.code))
+            places = self._places(one.subject)
+            away = {other.subject: places.index(other.subject) if other.subject in places else len(places) for other in gap}
+            nearest = min(gap, key=lambda other: (away[other.subject], other.id, other.subject, other.code))
             return nearest.cause if nearest.cause.id else self._first(nearest.id, nearest.subject)
         first, same = self._first(one.id, one.subject), self._unanswered[one.unread]
         return first if first != Cause(one.id, one.subject) else self._first(same.id, same.subject)
 
     def _first(self, check: str, subject: str) -> Cause:
         for above in self._because.get(check, ()):
-            for place in (subject, ""):
+            for place in self._places(subject):
                 if (above, place) in self._keys:
                     return self._first(id_of(above), place)
         return Cause(check, subject)
+
+    def _places(self, subject: str) -> tuple[str, ...]:
+        """What a finding about `subject` may be told under, the nearest first."""
+        parent = self._parents.get(subject, "")
+        return (subject, parent, "") if parent else (subject, "")

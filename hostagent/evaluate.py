@@ -61,7 +61,7 @@ def evaluate(
                 if one.id not in judged:
                     under_way, began = one.id, clock()
                     judged[one.id] = tuple(_judge(one, facts, profile, origins, is_late=began >= ends or one.id in slow))
-            return with_causes(ordered, proved(ordered, judged))
+            return with_causes(ordered, proved(ordered, judged), facts.parents())
         except OutOfTime:
             if not math.isfinite(ends) or clock() >= ends:
                 ends = -math.inf
@@ -127,7 +127,9 @@ def _each(one: Check, facts: HostFacts, profile: Profile, policy: CheckPolicy, o
     is_set = bool(policy.severity)
     arguments = one.inputs.arguments(facts, profile, params(one, policy))
     if one.inputs.subject is None:
-        yield from _run(one, WHOLE_HOST, arguments, facts, is_set)
+        for each in _run(one, WHOLE_HOST, arguments, facts, is_set):
+            about = Subject(each.subject_kind, each.subject, each.device)
+            yield _excepted(one, about, origins) if each.subject and each.subject in policy.excepted else each
         return
     name, kind = one.inputs.subject
     subjects = facts.of(kind)
@@ -137,16 +139,18 @@ def _each(one: Check, facts: HostFacts, profile: Profile, policy: CheckPolicy, o
     if not subjects:
         yield judgement(one, "skip", WHOLE_HOST, code="no-subject", message=f"this host has no {called_of(kind)}")
     field, word = subject_key(kind), subject_kind(kind)
-    excepted = policy.excepted
     keyed = [(str(getattr(subject, field)), subject) for subject in subjects]
     for key, subject in sorted(keyed, key=lambda pair: subject_order(pair[0])):
         about = Subject(word, key, device(subject, key))
-        if key in excepted:
-            origin = origins.get(f"checks.{one.id}.except", "")
-            message = f"excepted by the profile {origin}".rstrip()
-            yield judgement(one, "off", about, code="excepted", message=message)
+        if key in policy.excepted:
+            yield _excepted(one, about, origins)
         else:
             yield from _run(one, about, {**arguments, name: subject}, facts, is_set)
+
+
+def _excepted(one: Check, subject: Subject, origins: Mapping[str, str]) -> Judgement:
+    origin = origins.get(f"checks.{one.id}.except", "")
+    return judgement(one, "off", subject, code="excepted", message=f"excepted by the profile {origin}".rstrip())
 
 
 def _run(one: Check, subject: Subject, arguments: dict[str, Any], facts: HostFacts, is_set: bool) -> Iterator[Judgement]:

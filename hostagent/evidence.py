@@ -59,15 +59,23 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> Reading:
 
 @contextlib.contextmanager
 def _forked(evidence: Evidence, kinds: tuple[str, ...]) -> Iterator[Reading]:
+    from hostagent.source.files import Files
     from hostagent.source.lanes import LANES
     from hostagent.source.live import LiveBackend, refuse_wrong_root
+    from hostagent.source.paths import Root
     from hostagent.source.worker import Worker
 
     root, kind = _place(evidence)
     deadline = within(evidence.deadline_s)
 
     def workers() -> Sequence[Worker]:
-        return () if kind == "image" else [Worker(LANES[name], root, deadline.ends) for name in lanes(kinds or READERS)]
+        if kind == "image":
+            return ()
+        wanted = [LANES[name] for name in lanes(kinds or READERS)]
+        if kind == "live":  # another root may be on a disk that hangs: there each worker looks for itself
+            files = Files(Root())
+            wanted = [lane for lane in wanted if lane.idle(files) is None]
+        return [Worker(lane, root, deadline.ends) for lane in wanted]
 
     def backend(started: Sequence[Worker]) -> LiveBackend:
         if kind != "live":

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hostagent.check import Check, Finding
 from hostagent.facts.frozen import called_of, subject_kind
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.hostfacts import HostFacts, parent_of
 from hostagent.facts.platform import Platform
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread
@@ -43,10 +43,13 @@ def subject_of(facts: HostFacts, key: str) -> Subject:
 
 
 def device(subject: object, key: str) -> str:
-    """What people call a subject: a GPU by its index in NVML too, which nvidia-smi and logs of jobs go by; a runtime by its name."""
+    """What people call a subject: a GPU by its index in NVML too, which nvidia-smi and logs of jobs go by; a port with its card's address;
+    a runtime by its name.
+    """
     if isinstance(subject, Gpu):
         return f"GPU {key}" if isinstance(subject.index, Unread) else f"GPU {subject.index} ({key})"
-    return key if isinstance(subject, Runtime) else f"{called_of(type(subject))} {key}"
+    name, parent = f"{called_of(type(subject))} {key}", parent_of(subject)
+    return key if isinstance(subject, Runtime) else f"{name} ({parent})" if parent else name
 
 
 def why_unread(unread: Unread) -> str:

@@ -30,7 +30,7 @@ class Reader(NamedTuple):
         return found
 
 
-_NVIDIA = ("nvidia",)
+_NVIDIA, _RDMA = ("nvidia",), ("rdma",)
 #: In reading order: what waits for a worker comes last.
 READERS: Mapping[str, Reader] = {
     "Identity": Reader("host.identity.read_identity"),
@@ -47,14 +47,14 @@ READERS: Mapping[str, Reader] = {
     "Launchers": Reader("runtime.launchers.read_launchers", ("Machine", "Runtime", "Services")),
     "Cdi": Reader("cdi.cdi.read_cdi", ("Runtime", "Services")),
     "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology"), ("podresources",)),
-    "Fabric": Reader("nvswitch.fabric.read_fabric", (), _NVIDIA),
+    "Fabric": Reader("nvswitch.fabric.read_fabric", (), (*_NVIDIA, *_RDMA)),
     "GpuEvents": Reader("gpu.events.read_events"),
     "Driver": Reader("driver.driver.read_driver", ("Packages", "Platform"), _NVIDIA),
     "Accelerators": Reader("gpu.gpu.read_accelerators"),
     "Gpu": Reader("gpu.gpu.read_gpus", (), _NVIDIA),
-    "Network": Reader("network.network.read_network", ("Nic",)),
-    "Rdma": Reader("rdma.rdma.read_rdma", ("Kernel",)),
-    "RdmaPort": Reader("rdma.ports.read_ports"),
+    "Rdma": Reader("rdma.rdma.read_rdma", ("Kernel",), _RDMA),
+    "RdmaPort": Reader("rdma.ports.read_ports", (), _RDMA),
+    "Network": Reader("network.network.read_network", ("Nic", "RdmaPort"), ("network",)),
 }
 #: What the head of every report is made of.
 HEAD = ("Identity", "Os", "Platform")

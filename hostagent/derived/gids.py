@@ -1,22 +1,80 @@
-"""Which slot of a RoCE port's GID table a job gets: NCCL's own order, up to 2.20 and from 2.21 on."""
+"""Which slot of a RoCE port's GID table a job gets: NCCL's own order, up to 2.20 and from 2.21 on.
+
+Up to 2.20 it is index 0 (NCCL_IB_GID_INDEX's default). From 2.21 on NCCL begins with index 0 and walks the table upwards: the first slot
+with an IPv4 address takes over from one without, and of two with such an address the one that is RoCE v2 (ncclUpdateGidIndex in
+NVIDIA/nccl, src/transport/net_ib). A slot with an IPv6 address is taken at index 0 alone.
+"""
 
 from hostagent.facts.rdma import Gid, RdmaPort
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.knowledge.rdma import EFA, ETHERNET, ROCE_V2
+
+_IPV4 = "0000:0000:0000:0000:0000:ffff:"
+_LINK_LOCAL = "fe80:0000:0000:0000:"
 
 
 def chosen(port: RdmaPort) -> "Gid | Unread":
-    """By NCCL from 2.21 on, without a setting: RoCE v2 before v1, an IPv4 address before IPv6, no link-local one where another is.
-
-    Absent where the table is empty; not-supported on InfiniBand without RoCE, and on EFA.
-    """
-    raise NotImplementedError
+    """By NCCL from 2.21 on, without a setting. Absent where it takes an empty slot; not-supported of what is no RoCE port."""
+    try:
+        return _walked(port, _table(port))
+    except UnreadError as error:
+        return error.unread
 
 
 def chosen_before_2_21(port: RdmaPort) -> "Gid | Unread":
     """By NCCL up to 2.20, without a setting: index 0, whatever it is."""
-    raise NotImplementedError
+    try:
+        return _first(port, _table(port))
+    except UnreadError as error:
+        return error.unread
 
 
 def is_routable(gid: Gid) -> bool:
-    """RoCE v2 of an address: neither v1 nor link-local."""
-    raise NotImplementedError
+    """RoCE v2 of an address: neither v1 nor link-local. Raises ``UnreadError``.
+
+    >>> is_routable(Gid(3, "0000:0000:0000:0000:0000:ffff:0a00:0101", "RoCE v2", "ens1np0"))
+    True
+    >>> is_routable(Gid(1, "fe80:0000:0000:0000:9a03:9bff:feaa:bb00", "RoCE v2", "ens1np0"))
+    False
+    """
+    return not gid.value.startswith(_LINK_LOCAL) and need(gid.type) == ROCE_V2
+
+
+def address(gid: Gid) -> str:
+    """As people write an IPv4 address; one of IPv6 stays as sysfs writes it.
+
+    >>> address(Gid(3, "0000:0000:0000:0000:0000:ffff:0a00:0101", "RoCE v2", "ens1np0"))
+    '10.0.1.1'
+    """
+    if not is_ipv4(gid):
+        return gid.value
+    try:
+        return ".".join(str(byte) for byte in bytes.fromhex(gid.value.removeprefix(_IPV4).replace(":", "")))
+    except ValueError:
+        return gid.value
+
+
+def is_ipv4(gid: Gid) -> bool:
+    return gid.value.startswith(_IPV4)
+
+
+def _table(port: RdmaPort) -> tuple[Gid, ...]:
+    driver, layer = need(port.driver), need(port.link_layer)
+    if driver == EFA or layer != ETHERNET:
+        return need(Unread("not-supported", f"{port.name} is no RoCE port: jobs address it without its GID table"))
+    return need(port.gids)
+
+
+def _first(port: RdmaPort, gids: tuple[Gid, ...]) -> "Gid | Unread":
+    return next((gid for gid in gids if gid.index == 0), Unread("absent", f"slot 0 of the GID table of {port.name} is empty"))
+
+
+def _walked(port: RdmaPort, gids: tuple[Gid, ...]) -> "Gid | Unread":
+    taken = _first(port, gids)
+    for gid in sorted(gids, key=lambda one: one.index):
+        if gid.index == 0 or not is_ipv4(gid):
+            continue
+        is_first = isinstance(taken, Unread) or not is_ipv4(taken)
+        if is_first or (need(taken.type) != ROCE_V2 and need(gid.type) == ROCE_V2):
+            taken = gid
+    return taken

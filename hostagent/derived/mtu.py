@@ -1,10 +1,17 @@
 """Which MTU a job gets between nodes, and whether all rails agree."""
 
+from collections import Counter
 from typing import Literal, NamedTuple
 
+from hostagent.derived.gids import chosen
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.knowledge.network import roce_mtu
+from hostagent.knowledge.rdma import EFA, ETHERNET, INFINIBAND, ROCE_V2
+
+#: Without libibverbs, or without the right to open the device, the kernel's formula answers; a call that hangs or fails is a gap.
+_DERIVED_WITHOUT = frozenset({*NOT_APPLICABLE, "denied"})
 
 
 class ActiveMtu(NamedTuple):
@@ -18,16 +25,146 @@ class Agreement(NamedTuple):
     """One answer for the host."""
 
     agree: "bool | Unread"
-    netdev: "int | Unread"  # bytes, what most rails have
+    netdev: "int | Unread"  # bytes, what most RoCE rails have
     active: "int | Unread"
     odd: tuple[str, ...]  # names of ports that have another netdev or active MTU than most, or less than their interface allows
     text: str  # "8 rails RoCE v2 400 Gb/s, netdev MTU 9000, active MTU 4096: agree"
 
 
+class _Rail(NamedTuple):
+    name: str
+    netdev: "int | Unread"
+    active: "int | Unread"
+    allowed: "int | Unread"  # the active MTU that its interface allows
+    origin: str
+
+
 def active_mtu(port: RdmaPort, network: "Network | Unread") -> ActiveMtu:
-    raise NotImplementedError
+    """Not-supported of EFA, whose driver sets its own, and of an InfiniBand port that no subnet manager has made active yet."""
+    try:
+        return _active(port, network)
+    except UnreadError as error:
+        return ActiveMtu(error.unread, "")
+
+
+def netdev_mtu(port: RdmaPort, network: "Network | Unread") -> "int | Unread":
+    """Of the interface of a RoCE port; not-supported of others, absent where its interface is in another network namespace."""
+    try:
+        if need(port.driver) == EFA or need(port.link_layer) != ETHERNET:
+            return Unread("not-supported", f"{port.name} is no RoCE port")
+        name = need(port.netdev)
+        if not name:
+            return Unread("absent", f"{port.name} has no interface here")
+        return need(need(network).netdev(name)).mtu
+    except UnreadError as error:
+        return error.unread
 
 
 def agreement(rails: tuple[RdmaPort, ...], network: "Network | Unread") -> Agreement:
     """Of the rails alone. `text` is one line for people, also where there is no rail, or where something is unread."""
-    raise NotImplementedError
+    if not rails:
+        none = Unread("absent", "the host has no rails")
+        return Agreement(none, none, none, (), "no rails: the host has no RDMA port that jobs use")
+    known = tuple(_rail(port, network) for port in rails)
+    netdev, active = _most([one.netdev for one in known]), _most([one.active for one in known])
+    odd = tuple(one.name for one in known if _is_odd(one, netdev, active))
+    agree = _agree(known, odd)
+    return Agreement(agree, netdev, active, odd, f"{_head(rails)}{_numbers(known, netdev, active)}: {_tail(agree, odd, known)}")
+
+
+def _active(port: RdmaPort, network: "Network | Unread") -> ActiveMtu:
+    if need(port.driver) == EFA:
+        return ActiveMtu(Unread("not-supported", f"{port.name} is an EFA port: its driver sets the MTU"), "")
+    layer = need(port.link_layer)
+    if layer == INFINIBAND and need(port.state) != "ACTIVE":
+        return ActiveMtu(Unread("not-supported", f"{port.name} is not active: its subnet manager has set no MTU yet"), "")
+    found = port.active_mtu
+    if not isinstance(found, Unread):
+        return ActiveMtu(found, "verbs")
+    if layer != ETHERNET or found.why not in _DERIVED_WITHOUT:
+        return ActiveMtu(found, "")
+    return ActiveMtu(need(_allowed(port, netdev_mtu(port, network))), "derived")
+
+
+def _allowed(port: RdmaPort, mtu: "int | Unread") -> "int | Unread":
+    if isinstance(mtu, Unread):
+        return mtu
+    return min(roce_mtu(mtu), roce_mtu(mtu) if isinstance(port.max_mtu, Unread) else port.max_mtu)
+
+
+def _rail(port: RdmaPort, network: "Network | Unread") -> _Rail:
+    mtu, active = netdev_mtu(port, network), active_mtu(port, network)
+    return _Rail(port.name, mtu, active.value, _allowed(port, mtu), active.origin)
+
+
+def _most(values: "list[int | Unread]") -> "int | Unread":
+    """What most have, of two alike the larger one; the first gap where nothing is known."""
+    known = [one for one in values if not isinstance(one, Unread)]
+    if not known:
+        return _worst([one for one in values if isinstance(one, Unread)])
+    counts = Counter(known)
+    return max(counts, key=lambda value: (counts[value], value))
+
+
+def _worst(gaps: list[Unread]) -> Unread:
+    return next((gap for gap in gaps if gap.why not in NOT_APPLICABLE), gaps[0])
+
+
+def _is_odd(rail: _Rail, netdev: "int | Unread", active: "int | Unread") -> bool:
+    if _differs(rail.netdev, netdev) or _differs(rail.active, active):
+        return True
+    return not isinstance(rail.active, Unread) and not isinstance(rail.allowed, Unread) and rail.active < rail.allowed
+
+
+def _differs(one: "int | Unread", most: "int | Unread") -> bool:
+    return not isinstance(one, Unread) and not isinstance(most, Unread) and one != most
+
+
+def _agree(rails: tuple[_Rail, ...], odd: tuple[str, ...]) -> "bool | Unread":
+    """A gap that means "does not apply" leaves the answer to the other number, and to the other rails."""
+    if odd:
+        return False
+    gaps = [value for rail in rails for value in (rail.active, rail.netdev) if isinstance(value, Unread)]
+    open_ones = [gap for gap in gaps if gap.why not in NOT_APPLICABLE]
+    if open_ones or all(isinstance(rail.active, Unread) for rail in rails):
+        return _worst(gaps)
+    return True
+
+
+def _head(rails: tuple[RdmaPort, ...]) -> str:
+    """``8 rails RoCE v2 400 Gb/s``."""
+    kinds = " and ".join(sorted({_kind(port) for port in rails}))
+    rates = sorted({port.rate_gbps for port in rails if not isinstance(port.rate_gbps, Unread)})
+    words = f" {' to '.join(f'{rate:g}' for rate in dict.fromkeys((rates[0], rates[-1])))} Gb/s" if rates else ""
+    return f"{len(rails)} {'rail' if len(rails) == 1 else 'rails'} {kinds}{words}"
+
+
+def _kind(port: RdmaPort) -> str:
+    if not isinstance(port.driver, Unread) and port.driver == EFA:
+        return "EFA"
+    if isinstance(port.link_layer, Unread):
+        return "of an unknown kind"
+    if port.link_layer != ETHERNET:
+        return port.link_layer
+    gid = chosen(port)
+    return "RoCE" if isinstance(gid, Unread) or isinstance(gid.type, Unread) else "RoCE v2" if gid.type == ROCE_V2 else "RoCE v1"
+
+
+def _numbers(rails: tuple[_Rail, ...], netdev: "int | Unread", active: "int | Unread") -> str:
+    words = "" if isinstance(netdev, Unread) else f", netdev MTU {netdev}"
+    if isinstance(active, Unread):
+        return words
+    return f"{words}, active MTU {active}{' (derived)' if any(rail.origin == 'derived' for rail in rails) else ''}"
+
+
+def _tail(agree: "bool | Unread", odd: tuple[str, ...], rails: tuple[_Rail, ...]) -> str:
+    if isinstance(agree, Unread):
+        return f"MTU is unknown, {agree.detail or agree.why}" if agree.why not in NOT_APPLICABLE else agree.detail
+    if agree:
+        return "agree"
+    first = next(rail for rail in rails if rail.name == odd[0])
+    values = ", ".join(
+        f"{word} {value}" for word, value in (("netdev", first.netdev), ("active", first.active)) if not isinstance(value, Unread)
+    )
+    others = f", and {len(odd) - 1} more" if len(odd) > 1 else ""
+    return f"disagree, {first.name} has {values}{others}"

@@ -1,28 +1,95 @@
-"""Which RDMA ports carry a job's traffic between nodes: the rails. All others are listed, and not judged for rate, MTU or link layer."""
+"""Which RDMA ports carry a job's traffic between nodes: the rails. All others are listed, and not judged for rate, MTU or link layer.
+
+A port that is down, or slower than its like, has to stay a rail, or nobody would look for its fault. So the ports that are up say what a
+rail is: the link layer and rate that bring most bandwidth. Another port of the same kind of card is a rail too where most cards of that
+kind have one in its position, or where a GPU has no other rail as near. The second port of a card, with no cable in it, is none.
+"""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from hostagent.derived.distance import Distances
+from hostagent.derived.distance import NEAREST_FIRST, Distances, Row
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.knowledge.rdma import is_software, talks_to_nccl
 
 Role = Literal["rail", "other"]
+
+
+class _Group(NamedTuple):
+    """What rails have in common."""
+
+    link_layer: str
+    rate_gbps: float
+
+
+class _Near(NamedTuple):
+    """By GPU, the ports that are nearest to it; and where that is not known for all of them, why."""
+
+    by_gpu: tuple[frozenset[str], ...]
+    gap: "Unread | None"
+
+    @property
+    def all(self) -> frozenset[str]:
+        return frozenset[str]().union(*self.by_gpu)
+
+
+class _Kind(NamedTuple):
+    """Of a card."""
+
+    device: str  # vendor and device id
+    board: str  # "" where it is not known
+
+
+class _Candidates(NamedTuple):
+    """The ports that may be rails, those whose numbers are known, and how they lie."""
+
+    known: tuple[RdmaPort, ...]
+    gaps: Mapping[str, Unread]
+    near: _Near
+    kinds: "Mapping[str, _Kind]"  # of card, by port
 
 
 def roles(ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], distances: "Distances | Unread", hcas: str) -> "Mapping[str, Role | Unread]":
     """By name of the port. `hcas` is the profile's, in NCCL's own syntax (see `taken_by`); "" is by what is nearest.
 
     A rail is an RDMA port that is nearest to some GPU and shares link layer and top rate with the majority of those. Where no distance
-    is known (a virtual machine), ports that share link layer and rate with the majority of all that are on PCI.
+    is known (a virtual machine), all ports on PCI are looked at. A host without GPUs has no rails.
     """
-    raise NotImplementedError
+    if hcas:
+        return {port.name: "rail" if taken_by(hcas, port.device, port.number) else "other" for port in ports}
+    found: dict[str, Role | Unread] = {port.name: "other" for port in ports}
+    physical = {port.pci for port in ports if isinstance(port.pci, str)}
+    wanted: list[RdmaPort] = []
+    for port in ports:
+        try:
+            if _may_be_rail(port, physical):
+                wanted.append(port)
+        except UnreadError as error:
+            found[port.name] = error.unread
+    return found | _judged(tuple(wanted), nics, distances)
 
 
 def rail_ports(ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], distances: "Distances | Unread", hcas: str) -> tuple[RdmaPort, ...]:
     """The rails, in the order of their names. Raises ``UnreadError`` where it is not known whether a port is one."""
-    raise NotImplementedError
+    found = roles(ports, nics, distances, hcas)
+    return tuple(sorted((port for port in ports if need(found[port.name]) == "rail"), key=lambda port: natural(port.name)))
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """For sorting: mlx5_2 comes before mlx5_10.
+
+    >>> sorted(["mlx5_10:1", "mlx5_2:1", "bnxt_re0:1"], key=natural)
+    ['bnxt_re0:1', 'mlx5_2:1', 'mlx5_10:1']
+    """
+    parts: list[str] = []
+    for char in name:
+        if parts and parts[-1][0].isdecimal() == char.isdecimal():
+            parts[-1] += char
+        else:
+            parts.append(char)
+    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts)
 
 
 def taken_by(hcas: str, device: str, port: int) -> bool:
@@ -31,4 +98,138 @@ def taken_by(hcas: str, device: str, port: int) -> bool:
     >>> taken_by("mlx5_1", "mlx5_10", 1), taken_by("=mlx5_1", "mlx5_10", 1), taken_by("^=mlx5_1:1", "mlx5_1", 2)
     (True, False, True)
     """
-    raise NotImplementedError
+    excludes = hcas.startswith("^")
+    rest = hcas.removeprefix("^")
+    is_exact = rest.startswith("=")
+    tokens = [token.partition(":") for token in rest.removeprefix("=").split(",")]
+    wanted = [(name, number if colon else "") for name, colon, number in tokens if name]
+    taken = not wanted or any(
+        (device == name if is_exact else device.startswith(name)) and number in {"", str(port)} for name, number in wanted
+    )
+    return taken != excludes
+
+
+def _may_be_rail(port: RdmaPort, physical: set[str]) -> bool:
+    """Not one of software, nor iWARP, nor a virtual function beside its physical one. Raises ``UnreadError``."""
+    firmware = "" if isinstance(port.firmware, Unread) else port.firmware
+    if is_software(need(port.pci), firmware, port.device) or not talks_to_nccl(need(port.node_type)):
+        return False
+    return need(port.virtual_of) not in physical
+
+
+def _judged(ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], distances: "Distances | Unread") -> "dict[str, Role | Unread]":
+    if isinstance(distances, Unread) and distances.why not in NOT_APPLICABLE:
+        return {port.name: distances for port in ports}
+    near = _near(ports, distances)
+    gaps = {port.name: gap for port in ports if (gap := _gap(port)) is not None}
+    all_near = near.all
+    known = tuple(port for port in ports if port.name in all_near and port.name not in gaps)
+    hosts = _Candidates(known, gaps, near, {port.name: _kind(port, nics) for port in ports})
+    group = _group(hosts)
+    found: dict[str, Role | Unread] = {}
+    for port in ports:
+        if port.name not in all_near:
+            found[port.name] = "other" if near.gap is None else near.gap
+        elif port.name in gaps:
+            found[port.name] = gaps[port.name]
+        else:
+            found[port.name] = group if isinstance(group, Unread) else "rail" if _is_rail(port, hosts, group) else "other"
+    return found
+
+
+def _near(ports: tuple[RdmaPort, ...], distances: "Distances | Unread") -> _Near:
+    """Where a machine does not show how near its devices are, all ports are as near to all GPUs."""
+    every = frozenset(port.name for port in ports)
+    if isinstance(distances, Unread):
+        return _Near((every,), None)
+    found: list[frozenset[str]] = []
+    gap: Unread | None = None
+    for row in distances.gpu_nic.values():
+        try:
+            found.append(_nearest(ports, row))
+        except UnreadError as error:
+            if error.unread.why in NOT_APPLICABLE:
+                return _Near((every,), None)
+            gap = error.unread
+    return _Near(tuple(found), gap)
+
+
+def _nearest(ports: tuple[RdmaPort, ...], row: Row) -> frozenset[str]:
+    lacking = Unread("absent", "a port's card is not on PCI")
+    places = {port.name: need(row.get(need(port.virtual_of) or need(port.pci), lacking)) for port in ports}
+    best = min(places.values(), key=NEAREST_FIRST.index, default="")
+    return frozenset(name for name, word in places.items() if word == best)
+
+
+def _gap(port: RdmaPort) -> "Unread | None":
+    return next((value for value in (port.link_layer, port.rate_gbps, port.state) if isinstance(value, Unread)), None)
+
+
+def _kind(port: RdmaPort, nics: tuple[Nic, ...]) -> _Kind:
+    nic = next((one for one in nics if one.pci == need(port.pci)), None)
+    known = nic is not None and not isinstance(nic.device_id, Unread) and not isinstance(nic.vendor_id, Unread)
+    device = f"{nic.vendor_id}:{nic.device_id}" if nic is not None and known else ""
+    return _Kind(device, "" if isinstance(port.board_id, Unread) else port.board_id)
+
+
+def _is_alike(one: _Kind, other: _Kind) -> bool:
+    """Ports of cards of one kind should reach the same rate."""
+    return one.device == other.device and (one.board == other.board or not one.board or not other.board)
+
+
+def _group(hosts: _Candidates) -> "_Group | Unread":
+    """That of most bandwidth, of two alike the faster one; a gap where what is unread could be more than its lead."""
+    voters = [port for port in hosts.known if _is_up(port)] or list(hosts.known)
+    unread = [hosts.gaps[name] for name in sorted(hosts.near.all & hosts.gaps.keys())]
+    if hosts.near.gap is not None:
+        unread += [hosts.near.gap for name in hosts.kinds if name not in hosts.near.all]
+    if not voters:
+        return unread[0] if unread else Unread("absent", "the host has no RDMA port that jobs could use")
+    bandwidth: dict[_Group, float] = {}
+    for port in voters:
+        group = _group_of(port)
+        bandwidth[group] = bandwidth.get(group, 0) + group.rate_gbps
+    first, *others = sorted(bandwidth, key=lambda one: (bandwidth[one], one.rate_gbps, one.link_layer), reverse=True)
+    lead = bandwidth[first] - max((bandwidth[one] for one in others), default=0)
+    fastest = max(group.rate_gbps for group in bandwidth)
+    return unread[0] if unread and lead < fastest * len(unread) else first
+
+
+def _group_of(port: RdmaPort) -> _Group:
+    return _Group(need(port.link_layer), need(port.rate_gbps))
+
+
+def _is_up(port: RdmaPort) -> bool:
+    return need(port.state) != "DOWN"
+
+
+def _is_rail(port: RdmaPort, hosts: _Candidates, group: _Group) -> bool:
+    full = {one.name for one in hosts.known if _group_of(one) == group and _is_up(one)}
+    if port.name in full:
+        return True
+    leaders = full or {one.name for one in hosts.known if _group_of(one) == group}
+    kind = hosts.kinds[port.name]
+    if need(port.link_layer) != group.link_layer or not any(_is_alike(kind, hosts.kinds[name]) for name in leaders):
+        return False
+    alike = [one for one in hosts.known if _is_alike(kind, hosts.kinds[one.name]) and _position(one) == _position(port)]
+    if sum(one.name in full for one in alike) * 2 > len(alike):
+        return True
+    return _is_lonely(port, hosts, full)
+
+
+def _is_lonely(port: RdmaPort, hosts: _Candidates, full: set[str]) -> bool:
+    """A GPU has no other rail as near; where nobody knows how near, its card has no other."""
+    card = {one.name for one in hosts.known if _card(one) == _card(port)}
+    if card & full:
+        return False
+    return len(set(hosts.near.by_gpu)) == 1 or any(port.name in names and not names & full for names in hosts.near.by_gpu)
+
+
+def _card(port: RdmaPort) -> str:
+    """``0000:1a:00`` of both 0000:1a:00.0 and 0000:1a:00.1; a virtual function is of its physical one's card."""
+    return (need(port.virtual_of) or need(port.pci)).rpartition(".")[0]
+
+
+def _position(port: RdmaPort) -> tuple[str, int]:
+    """On its card: function and port."""
+    return ("virtual" if need(port.virtual_of) else need(port.pci).rpartition(".")[2], port.number)

@@ -69,21 +69,23 @@ def frozen(kind: Class) -> Class: ...
 
 
 @overload
-def frozen(*, subject: str, called: str) -> Callable[[Class], Class]: ...
+def frozen(*, subject: str, called: str, parent: str = "") -> Callable[[Class], Class]: ...
 
 
 @dataclass_transform(frozen_default=True)
-def frozen(kind: Any = None, *, subject: str = "", called: str = "") -> Any:
+def frozen(kind: Any = None, *, subject: str = "", called: str = "", parent: str = "") -> Any:
     """Fields in order, by keyword or position; no assignment after ``__init__``. Class variables are no fields.
 
     A host has several of a class with a `subject`: the field that names one of them. `called` is what a reader calls
-    one, and the class's own name in snake case is its kind in a report. Raises ``TypeError`` for a subject that is no field.
+    one, and the class's own name in snake case is its kind in a report. `parent` is the field that names the subject which
+    one is a part of: a port's card. Raises ``TypeError`` for a subject or a parent that is no field.
 
-    >>> @frozen(subject="name", called="RDMA port")
+    >>> @frozen(subject="name", called="RDMA port", parent="pci")
     ... class RdmaPort:
     ...     name: str
+    ...     pci: str = ""
     >>> RdmaPort("mlx5_0:1") == RdmaPort(name="mlx5_0:1"), RdmaPort("mlx5_0:1")
-    (True, RdmaPort(name='mlx5_0:1'))
+    (True, RdmaPort(name='mlx5_0:1', pci=''))
     >>> subject_kind(RdmaPort), called_of(RdmaPort)
     ('rdma_port', 'RDMA port')
     """
@@ -93,10 +95,12 @@ def frozen(kind: Any = None, *, subject: str = "", called: str = "") -> Any:
         made.__fields__ = {field.name: field for field in fields(made)}
         made.__init__, made.__setattr__, made.__delattr__ = _init, _refuse, _refuse
         made.__eq__, made.__hash__, made.__repr__ = _equal, _hash, _repr
-        if subject or called:
+        if subject or called or parent:
             if subject not in made.__fields__ or not called:
                 raise TypeError(f"{kind.__name__}: found subject={subject!r}, called={called!r}, wanted a field and a word for one of them")
-            made.__subject__, made.__called__ = subject, called
+            if parent and (parent not in made.__fields__ or parent == subject):
+                raise TypeError(f"{kind.__name__}: found parent={parent!r}, wanted a field that names another subject")
+            made.__subject__, made.__called__, made.__parent__ = subject, called, parent
         return made
 
     return make if kind is None else make(kind)

@@ -12,6 +12,12 @@ def subject_key(kind: Any) -> str:
     return str(getattr(kind, "__subject__", ""))
 
 
+def parent_of(one: object) -> str:
+    """The key of the subject that this one is a part of (an RDMA port's card), "" where it has none or that is unread."""
+    parent = getattr(one, getattr(type(one), "__parent__", ""), "")
+    return "" if isinstance(parent, Unread) else str(parent)
+
+
 class HostFacts:
     """Facts by type: one instance of most types, a tuple of each subject type. What was not read is ``Unread``.
 
@@ -35,3 +41,9 @@ class HostFacts:
                 if str(getattr(one, subject_key(type(one)), "")) == key:
                     return one
         return None
+
+    def parents(self) -> Mapping[str, str]:
+        """Of each subject that is a part of another one: its key, and the other's."""
+        tuples = [value for value in self._values.values() if isinstance(value, tuple)]
+        found = [(str(getattr(one, subject_key(type(one)))), parent_of(one)) for value in tuples for one in value if parent_of(one)]
+        return dict(found)

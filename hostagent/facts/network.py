@@ -49,6 +49,7 @@ class Netdev:
     addresses: tuple[Address, ...] | Unread
     arp_ignore: int | Unread  # as it counts: the higher of all's and its own (Linux kernel, ip-sysctl)
     arp_announce: int | Unread
+    arp_filter: int | Unread
     rp_filter: int | Unread
     priorities: Priorities | Unread  # of interfaces with an RDMA device; not-supported of others
 
@@ -67,6 +68,7 @@ class Network:
 
     netdevs: tuple[Netdev, ...] | Unread  # by index, then name
     port_range: tuple[int, int] | Unread  # ip_local_port_range: first and last
+    reserved_ports: tuple[tuple[int, int], ...] | Unread  # ip_local_reserved_ports: of that range, given to nobody who does not ask for one
     listeners: tuple[Listener, ...] | Unread  # of the ports in `hostagent.knowledge.network.JOB_PORTS`
 
     def netdev(self, name: str) -> "Netdev | Unread":

@@ -22,7 +22,7 @@ class Pkey:
     value: int  # bit 0x8000 is full membership
 
 
-@frozen(subject="name", called="port")
+@frozen(subject="name", called="port", parent="pci")
 class RdmaPort:
     """One port of an RDMA device, named as NCCL writes it. Management functions of NVLink 5 switches have none here."""
 

@@ -57,7 +57,7 @@ class PciControl:
     acs: int | Unread  # ACS control: 0x01 source validation, 0x04 request, 0x08 completion redirect; not-supported without it
     max_read_request: int | Unread  # bytes
     max_payload: int | Unread  # bytes
-    iommu: str | Unread  # type of its IOMMU group: identity, DMA, DMA-FQ …; "" where the IOMMU is off
+    iommu: str | Unread  # type of its IOMMU group: identity, DMA, DMA-FQ …; "" where the IOMMU is off; not-supported of a bridge
     fatal_errors: int | Unread  # uncorrectable fatal ones that AER counted since the boot; not-supported without AER
 
 
@@ -69,7 +69,8 @@ class Topology:
     packages: tuple[CpuPackage, ...] | Unread  # by id
     cores: tuple[str, ...] | Unread  # cpulists of the CPUs of each core: "0,64"
     places: tuple[PciPlace, ...] | Unread  # of GPUs and NICs, by address
-    controls: tuple[PciControl, ...] | Unread  # of those of `places` and of their bridges, by address
+    #: Of GPUs and NICs with an RDMA device, without virtual functions, and of their bridges, by address; () on a host that has not both.
+    controls: tuple[PciControl, ...] | Unread
     governors: tuple[CpuGovernor, ...] | Unread  # () in a machine without cpufreq
     numa_balancing: bool | Unread  # the kernel moves pages to the node that uses them
 

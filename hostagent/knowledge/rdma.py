@@ -3,6 +3,8 @@
 Sources: PCI ID database; Linux kernel, drivers/infiniband/hw; rdma-core, udev persistent naming; AWS EFA documentation.
 """
 
+from collections.abc import Mapping
+
 #: Bit of a P_Key that is full membership (InfiniBand Architecture Specification, 10.9.1.1).
 FULL_MEMBER = 0x8000
 #: sysfs' words of a link layer.
@@ -11,3 +13,42 @@ INFINIBAND, ETHERNET = "InfiniBand", "Ethernet"
 EFA = "efa"
 #: GIDs of RoCE by type, in sysfs' words.
 ROCE_V2, ROCE_V1 = "RoCE v2", "IB/RoCE v1"
+#: Names that people give to RDMA devices of software (rdma-link(8)), which in older kernels hang below the card whose interface they use.
+_SOFTWARE_NAMES = ("rxe", "siw")
+#: Nodes whose ports NCCL or its plugin for libfabric uses: neither iWARP (RNIC) nor usNIC.
+_NODE_TYPES = frozenset({"CA", "unspecified"})
+
+
+def is_software(pci: str, firmware: str, device: str) -> bool:
+    """Soft-RoCE or soft-iWARP: no card's firmware is behind it.
+
+    >>> is_software("", "", "my_rxe"), is_software("0000:1a:00.0", "", "rxe0"), is_software("0000:1a:00.0", "28.39.1002", "mlx5_0")
+    (True, True, False)
+    """
+    return not pci or (not firmware and device.startswith(_SOFTWARE_NAMES))
+
+
+def talks_to_nccl(node_type: str) -> bool:
+    """By sysfs' words.
+
+    >>> talks_to_nccl("CA"), talks_to_nccl("unspecified"), talks_to_nccl("RNIC")
+    (True, True, False)
+    """
+    return node_type in _NODE_TYPES
+
+
+#: Who brings the kernel's RDMA modules, and the ones by which they are told apart: a module of the kernel itself has no version of its own,
+#: one of DOCA-OFED (formerly MLNX_OFED) and of Amazon's package does.
+INBOX, DOCA, OPERATOR, PROVIDER = "inbox", "DOCA-OFED", "Network Operator", "provider"
+MELLANOX = "mlx5_core"
+STACK_MODULES: Mapping[str, str] = {MELLANOX: DOCA, EFA: PROVIDER}
+#: The Network Operator's driver container writes it once its modules are loaded.
+OPERATORS_MARK = "/run/mellanox/drivers/.driver-ready"
+#: Where a usable nvidia_peermem, or one of its forerunners, shows itself: NCCL looks there (src/transport/net_ib, ncclIbGdrSupport).
+PEER_MEMORY_FILES = (
+    "/sys/kernel/mm/memory_peers/nv_mem/version",
+    "/sys/kernel/mm/memory_peers/nv_mem_nc/version",
+    "/sys/module/nvidia_peermem/version",
+)
+#: Control groups that containers, services and people's sessions are in, by either driver of the kubelet.
+CGROUPS = ("kubepods.slice", "kubepods", "system.slice", "docker", "user.slice", "machine.slice")

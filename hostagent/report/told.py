@@ -167,7 +167,11 @@ def concerned(group: Group) -> tuple[str, ...]:
 
 
 def devices(names: tuple[str, ...]) -> str:
-    """``GPU 4 (0000:9d:00.0)``, ``GPUs 0 to 7``, ``GPUs 1, 3, 4``, or the first names and how many there are."""
+    """``GPU 4 (0000:9d:00.0)``, ``GPUs 0 to 7``, ``GPUs 1, 3, 4``, or the first names and how many there are.
+
+    >>> devices(("port mlx5_0:1 (0000:1a:00.0)",)), devices(("port mlx5_0:1 (0000:1a:00.0)", "port mlx5_4:1 (0000:9a:00.0)"))
+    ('port mlx5_0:1 (0000:1a:00.0)', 'ports mlx5_0:1, mlx5_4:1')
+    """
     if len(names) <= 1:
         return visible(names[0]) if names else ""
     numbers = [name.split()[1] for name in names if name.startswith("GPU ") and name.split()[1].isdecimal()]
@@ -176,6 +180,8 @@ def devices(names: tuple[str, ...]) -> str:
     if len(names) > 2 and all(name.startswith("GPU ") for name in names):
         return f"{len(names)} GPUs"
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    if all(name.startswith("port ") for name in names):
+        return f"ports {', '.join(visible(name.split()[1]) for name in names[:_NAMED])}{more}"
     return f"{', '.join(visible(name) for name in names[:_NAMED])}{more}"
 
 

@@ -51,7 +51,8 @@ def enter(rights: Rights, libraries: Iterable[str], *, simulated: bool) -> "Cage
         landlock = confine(_files(places.union(rights.data)), (), ())
     else:
         landlock = confine((*rights.reads, *rights.data, *places), _devices(rights), ("/dev",))
-    kept = renounce(rights.capabilities, (f"/dev/{name}" for name in _names("/dev") if re.fullmatch(rights.opens, name)), libraries)
+    opened = [path for path in _below(rights.driver) if re.fullmatch(rights.opens, path.removeprefix("/dev/"))]
+    kept = renounce(rights.capabilities, opened, libraries)
     if isinstance(kept, Unread):
         return kept
     sockets = rights.sockets and kept.is_alone
@@ -64,14 +65,31 @@ def enter(rights: Rights, libraries: Iterable[str], *, simulated: bool) -> "Cage
 
 def _devices(rights: Rights) -> Iterator[str]:
     """Those of the lane's driver, by their number: a name is anybody's to give."""
-    majors = _majors(rights.driver) | {rights.major}
-    for name in _names("/dev"):
-        path = f"/dev/{name}"
-        if name in _HARMLESS and _device(path) == _HARMLESS[name]:
-            yield path
-        elif name.startswith(rights.driver):
-            inside = [f"{path}/{one}" for one in _names(path)] if os.path.isdir(path) else [path]
-            yield from (one for one in inside if _device(one)[0] in majors)
+    yield from (path for name, number in _HARMLESS.items() if _device(path := f"/dev/{name}") == number)
+    if rights.numbers:
+        numbers = {_number(f"{rights.numbers}/{name}/dev") for name in _names(rights.numbers)}
+        yield from (path for path in _below(rights.driver) if (found := _device(path)) in numbers and found[0] >= 0)
+    else:
+        majors = _majors(rights.driver) | {rights.major}
+        yield from (path for path in _below(rights.driver) if _device(path)[0] in majors)
+
+
+def _below(driver: str) -> Iterator[str]:
+    """What /dev has under names that begin so, and one directory deeper."""
+    for name in _names("/dev") if driver else ():
+        if name.startswith(driver):
+            path = f"/dev/{name}"
+            yield from [f"{path}/{one}" for one in _names(path)] if os.path.isdir(path) else [path]
+
+
+def _number(path: str) -> tuple[int, int]:
+    """Major and minor number, as sysfs writes them: ``231:192``."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            major, _, minor = stream.read(64).strip().partition(":")
+            return int(major), int(minor)
+    except (OSError, ValueError):
+        return -1, -1
 
 
 def _names(directory: str) -> list[str]:

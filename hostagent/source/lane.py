@@ -1,7 +1,7 @@
 """Lanes: what may block in one kernel driver is read by one worker, so that no driver's hang costs more than its own facts."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,6 +21,8 @@ CALL_S = 1.0
 LOAD_S = 10.0
 #: What a worker does first: it waits for another one, as long as the run lasts.
 LOCKING = "waiting for the lane's lock"
+#: And before that: whether there is anything to ask.
+LOOKING = "looking for devices"
 #: Nobody's question: a worker tells so in which cage its library is asked.
 CAGE = ("cage",)
 
@@ -35,7 +37,7 @@ class Rights(NamedTuple):
     #: How the driver's names begin, in /dev and in /proc/devices, and the major number of its own that is not listed there.
     driver: str
     major: int
-    #: A pattern: names below /dev that the library has to open.
+    #: A pattern: names below /dev (``nvidia0``, ``infiniband/uverbs0``) that the library has to open.
     opens: str
     #: Where it may read, besides its own directory; and directories of its data, where there is no driver.
     reads: tuple[str, ...]
@@ -43,6 +45,12 @@ class Rights(NamedTuple):
     #: Address space, and open files.
     memory_bytes: int
     files: int
+    #: The directory of sysfs whose entries have the numbers of these devices, where a major number is not theirs alone.
+    numbers: str = ""
+
+
+def _never(files: Files) -> None:
+    """There is always something to ask."""
 
 
 class Lane(NamedTuple):
@@ -64,6 +72,8 @@ class Lane(NamedTuple):
     ask_all: Callable[[Ask, Files, Root], "Unread | None"]
     #: Lets go of the driver.
     end: Callable[[], None]
+    #: Of a host that needs no worker: what is answered there, and all else is absent. None where one is needed. It must not hang.
+    idle: "Callable[[Files], Mapping[tuple[str, ...], Answer | Unread] | None]" = _never
 
     def has(self, method: str, path: str) -> bool:
         """Whether this lane answers that question."""
@@ -80,17 +90,28 @@ def read_lane(lane: Lane, ask: Ask, done: Callable[..., None], root: Root, ends:
 
     `ends`: of the whole run, on the monotonic clock.
     """
+    files = Files(root)
+    if lane.idle is not _never:
+        known: Mapping[tuple[str, ...], Answer | Unread] | None = ask((), LOOKING, partial(lane.idle, files))
+        if known is not None:
+            for question, answer in known.items():
+                ask(question, LOOKING, partial(_itself, answer))
+            done("read", "list", *lane.methods)
+            return
     unlocked: Unread | None = ask((), LOCKING, partial(lane.lock, root, ends), ends - time.monotonic())
     if unlocked is not None:
         done("read", "list", *lane.methods, rest=unlocked)
         return
-    files = Files(root)
     walk = _Walk(ask, files, lane.is_wanted)
     for directory in lane.directories:
         walk.down(directory, _MAX_DEPTH)
     done("read", "list")
     done(*lane.methods, rest=lane.ask_all(ask, files, root))
     lane.end()
+
+
+def _itself(answer: "Answer | Unread") -> "Answer | Unread":
+    return answer
 
 
 class _Walk:

@@ -20,7 +20,9 @@ from hostagent.vocabulary import Kind
 #: Seconds one program may run.
 PROGRAM_TIMEOUT_S = 5.0
 #: What an image has only once it runs.
-_RUNNING_ONLY = frozenset({"nvml", "podresources", "configz", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"})
+_RUNNING_ONLY = frozenset(
+    {"nvml", "podresources", "rdma", "network", "pci_controls", "configz", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"}
+)
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 #: These exist on every running host; if one is missing, the host is only partly mounted here.
 _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})
@@ -69,7 +71,7 @@ class LiveBackend:
             return Unread("not-running", f"{path or method}: an image has no running kernel")
         lane = next((lane for lane in LANES.values() if lane.has(method, path)), None)
         if lane:
-            return self._worker(lane).ask(method, *arguments)
+            return self._in_lane(lane, method, *arguments)
         if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "lock_holder", "state_file"):
             return getattr(self, f"_{method}")(*arguments)
         answer = getattr(self._files, method)(*arguments)
@@ -77,8 +79,11 @@ class LiveBackend:
             return Unread("error", f"{path} is not there: the host's /proc, /sys and /dev are not all mounted here")
         return answer
 
-    def _worker(self, lane: Lane) -> Worker:
-        return next((one for one in self._workers if one.lane is lane), None) or Worker(lane)  # one that was not started says so
+    def _in_lane(self, lane: Lane, method: str, *arguments: str) -> "Answer | Unread":
+        worker = next((one for one in self._workers if one.lane is lane), None)
+        if worker is None and (known := lane.idle(self._files)) is not None:
+            return known.get((method, *arguments), Unread("absent", f"{' '.join((method, *arguments))}: nothing of that kind here"))
+        return (worker or Worker(lane)).ask(method, *arguments)  # one that was not started says so
 
     def _run(self, *argv: str) -> Answer:
         timeout_s = max(0.1, min(PROGRAM_TIMEOUT_S, self._deadline.left_s))
@@ -151,6 +156,11 @@ class LiveBackend:
         if self._root.simulated:
             return Unread("error", "configz is not asked: this is no live host")
         return ask(self._files, address, ca, token_file)
+
+    def _pci_controls(self, *addresses: str) -> Answer:
+        from hostagent.source.pciconfig import controls
+
+        return controls(self._files, addresses)
 
     def _kernel_log(self) -> Answer:
         from hostagent.source.kernellog import kernel_log

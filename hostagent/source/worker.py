@@ -24,14 +24,14 @@ from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
 from hostagent.source.child import Child, Send
 from hostagent.source.heard import LONGEST, Heard, Question, RefusedError
-from hostagent.source.lane import CAGE, CALL_S, LOAD_S, LOCKING, Lane, read_lane
+from hostagent.source.lane import CAGE, CALL_S, LOAD_S, LOCKING, LOOKING, Lane, read_lane
 from hostagent.source.paths import Root
 
 #: A deadline that passed while the parent was busy gets this long for an answer that is already on its way.
 _GRACE_S = 0.05
 #: What stands for "no end" in a message.
 _DAY_S = 86400.0
-_STARTING = "the start of the worker"
+_STARTING, _LOOKED = "the start of the worker", f"the step after {LOOKING}"
 #: Characters of a message that was refused.
 _SHOWN = 80
 
@@ -140,7 +140,7 @@ class Worker:
         """What a worker says of time can only take some from it."""
         if self._is_called or (question and not self._may_be_asked(question)):
             raise RefusedError(" ".join(question)[:_SHOWN] or label[:_SHOWN])
-        waits = label == LOCKING and self._call[1] == _STARTING  # and nobody waits for a lock twice
+        waits = label == LOCKING and self._call[1] in (_STARTING, _LOOKED)  # and nobody waits for a lock twice
         most_s = math.inf if waits else self.lane.allowed_s(question, label)
         self._is_called, self._call = True, (question, label, min(at, time.monotonic()), min(allowed_s, most_s))
 

@@ -1,12 +1,12 @@
 """HGX hosts: one healthy, and the same with one thing broken. Each function builds one below an empty directory."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, kubelets, packages, pcibus, system, topology
+from tests.trees import containers, driver, gpus, kubelets, packages, pciconfig, rails, rdma, system, topology
 from tests.trees.claim import claims
 from tests.trees.packages import TOOLKIT
-from tests.trees.pcibus import Place
 from tests.trees.system import Daemon
 from tests.trees.tree import BOOTED_AT, NOW, Tree
 
@@ -22,22 +22,32 @@ _MANAGER_LOG = (
 _LOST = "0000:9d:00.0"
 #: Two processors of 64 cores with two threads each.
 _SOCKETS = (topology.Node(0, "0-63,128-191", 0, 1008), topology.Node(1, "64-127,192-255", 1, 1008))
-_PLACES = tuple(replace(place, cpus=_SOCKETS[place.numa_node].cpus) for place in gpus.HGX)
+PLACES = tuple(replace(place, cpus=_SOCKETS[place.numa_node].cpus) for place in gpus.HGX)
+CPUS = (_SOCKETS[0].cpus, _SOCKETS[1].cpus)
 
 
-@claims(source="NVIDIA, HGX H100 and Fabric Manager User Guide; Kubernetes, Container Runtimes")
+@claims(
+    source="NVIDIA, HGX H100 and Fabric Manager User Guide; Kubernetes, Container Runtimes; imbue-ai/cluster-health issue 4; "
+    "deepseek-ai/DeepEP issue 38"
+)
 def hgx_h100(root: Path) -> Tree:
-    """Eight H100 under NVSwitches, Ubuntu 24.04, containerd 2 under Kubernetes, everything as it should be."""
+    """Eight H100 under NVSwitches with a rail of InfiniBand each, Ubuntu 24.04, containerd 2 under Kubernetes, everything as it should be."""
+    return hgx(root, _nics)
+
+
+def hgx(root: Path, nics: Callable[[Tree], None]) -> Tree:
+    """That host with other network cards."""
     tree = Tree(root, kernel=KERNEL, driver=DRIVER)
     ubuntu(tree, "gpu-h100-01")
     driver_of_cuda_repository(tree)
     packages.dpkg(tree, dict.fromkeys(packages.SWITCH_PACKAGES, f"{DRIVER}-1ubuntu1"), held=packages.SWITCH_PACKAGES)
     driver.load_driver(tree)
     topology.install(tree, _SOCKETS, smt=True, governor="performance")
-    gpus.install_gpus(tree, gpus.H100, _PLACES, above=_switch)
-    _install_nics(tree)
+    gpus.install_gpus(tree, gpus.H100, PLACES, above=rails.switch)
+    nics(tree)
     gpus.install_switches(tree)
     gpus.function(tree, "0000:03:00.0", 0x1A03, 0x2000, 0x030000, driver="ast")  # the board's own display
+    pciconfig.isolate(tree)
     persist(tree)
     system.unit(
         tree,
@@ -61,25 +71,10 @@ def hgx_h100(root: Path) -> Tree:
     return tree
 
 
-def _switch(place: Place) -> tuple[str, ...]:
-    """Each GPU has a switch of its own, and so a root port; a NIC hangs on the same switch."""
-    bus = int(place.pci[5:7], 16)
-    port, upstream, down = bus - 6, bus - 5, bus - 4
-    return (f"pci0000:{port:02x}", f"0000:{port:02x}:01.0", f"0000:{upstream:02x}:00.0", f"0000:{down:02x}:00.0")
-
-
-def _install_nics(tree: Tree) -> None:
-    """A ConnectX-7 for each GPU, and a card with two Ethernet ports for everything else."""
-    for number, place in enumerate(_PLACES):
-        *switch, port = _switch(place)
-        bus = int(place.pci[5:7], 16) - 3
-        near = replace(place, pci=f"0000:{bus:02x}:00.0")
-        pcibus.nic(
-            tree, pcibus.CONNECTX_7, near, above=(*switch, port.replace(":00.0", ":01.0")), netdev=f"ibp{bus}s0", rdma=f"mlx5_{number}"
-        )
-    for function in (0, 1):
-        place = Place(f"0000:38:00.{function}", 0, _SOCKETS[0].cpus)
-        pcibus.nic(tree, pcibus.E810, place, above=("pci0000:37", "0000:37:01.0"), netdev=f"ens3f{function}np{function}")
+def _nics(tree: Tree) -> None:
+    rails.infiniband(tree, PLACES)
+    rails.others(tree, CPUS)
+    rdma.stack(tree)
 
 
 def ubuntu(tree: Tree, hostname: str) -> None:

@@ -1,8 +1,13 @@
 """PCI functions of a host as sysfs shows them: bridges, GPUs, network controllers (Linux kernel, ABI/testing/sysfs-bus-pci)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hostagent.facts.cpulist import parse_cpulist
+from tests.trees import netdevs, pciconfig
+from tests.trees import rdma as hardware
+from tests.trees.netdevs import Netdev
+from tests.trees.pciconfig import Express
+from tests.trees.rdma import Hca
 from tests.trees.topology import mask
 from tests.trees.tree import Tree
 
@@ -31,8 +36,9 @@ def function(
     subsystem: int = 0,
     place: Place | None = None,
     above: tuple[str, ...] = (),
+    express: "Express | None" = None,
 ) -> None:
-    """One PCI function (Linux kernel, ABI/testing/sysfs-bus-pci): ids, place, and the header of its configuration space.
+    """One PCI function (Linux kernel, ABI/testing/sysfs-bus-pci): ids, place, its configuration space, and errors that AER counted.
 
     `above`: what it hangs on, the host bridge with its directories first; () is a host bridge of its own bus.
     """
@@ -47,8 +53,9 @@ def function(
     }  # fmt: skip
     for name, text in files.items():
         tree.write(f"{directory}/{name}", f"{text}\n")
-    tree.write(f"{directory}/config", header + bytes(64 - len(header)))
+    tree.write(f"{directory}/config", pciconfig.space(header, express or Express()))
     tree.link(f"/sys/bus/pci/devices/{address}", f"../../../{path}")
+    pciconfig.count_errors(tree, address)
     if driver:
         tree.link(f"{directory}/driver", f"{'../' * (path.count('/') + 1)}bus/pci/drivers/{driver}")
         tree.link(f"/sys/bus/pci/drivers/{driver}/{address}", f"../../../../{path}")
@@ -58,7 +65,9 @@ def bridges(tree: Tree, above: tuple[str, ...], place: Place, *, speed: str = "3
     """The bridges of a path that are not there yet; `above` is the host bridge, then the root port, then ports of switches."""
     for depth, address in enumerate(above[1:], 1):
         if not tree.at(f"{_DEVICES}/{address}").is_symlink():
-            function(tree, address, 0x1000, 0xC030, _BRIDGE, driver="pcieport", place=place, above=above[:depth])
+            port = "root" if depth == 1 else "downstream" if depth % 2 else "upstream"
+            express = Express(port, read_request=128, acs=None if port == "upstream" else 0)
+            function(tree, address, 0x1000, 0xC030, _BRIDGE, driver="pcieport", place=place, above=above[:depth], express=express)
             link(tree, address, speed, width)
         _lead(tree, address, (*above[depth + 1 :], place.pci)[0], place.pci)
 
@@ -89,31 +98,64 @@ class Card:
     kind: int = ETHERNET  # PCI class
     speed: str = "32.0 GT/s PCIe"
     width: int = 16
+    prefix: str = "a0:88:c2"  # of its hardware addresses
+    mbps: int = 400000
 
 
 CONNECTX_7 = Card(_MELLANOX, 0x1021, "mlx5_core", INFINIBAND)
 CONNECTX_7_ETHERNET = Card(_MELLANOX, 0x1021, "mlx5_core")
 BLUEFIELD_3 = Card(_MELLANOX, 0xA2DC, "mlx5_core")
-E810 = Card(_INTEL, 0x159B, "ice", speed="16.0 GT/s PCIe", width=8)
-X710 = Card(_INTEL, 0x1572, "i40e", speed="8.0 GT/s PCIe", width=8)
-VIRTIO = Card(0x1AF4, 0x1041, "virtio-pci", speed="2.5 GT/s PCIe", width=1)
+E810 = Card(_INTEL, 0x159B, "ice", speed="16.0 GT/s PCIe", width=8, prefix="b4:96:91", mbps=25000)
+X710 = Card(_INTEL, 0x1572, "i40e", speed="8.0 GT/s PCIe", width=8, prefix="3c:fd:fe", mbps=10000)
+VIRTIO = Card(0x1AF4, 0x1041, "virtio-pci", speed="2.5 GT/s PCIe", width=1, prefix="52:54:00", mbps=-1)
 VIRTUAL_CONNECTX = Card(_MELLANOX, 0x101E, "mlx5_core")
 
 
 def nic(
-    tree: Tree, card: Card, place: Place, *, above: tuple[str, ...] = (), netdev: str = "", rdma: str = "", driver: "str | None" = None
+    tree: Tree,
+    card: Card,
+    place: Place,
+    *,
+    above: tuple[str, ...] = (),
+    netdev: "str | Netdev" = "",
+    rdma: "str | Hca" = "",
+    driver: "str | None" = None,
 ) -> None:
-    """A port of a card with its interface and RDMA device."""
+    """A port of a card with its interface and RDMA device; a name alone is one as it should be."""
     bridges(tree, above, place, speed=card.speed, width=card.width)
     bound = card.driver if driver is None else driver
-    function(tree, place.pci, card.vendor, card.device, card.kind, driver=bound, subsystem=0x0001, place=place, above=above)
+    express = Express(read_request=4096 if card.vendor == _MELLANOX else 512, acs=0 if card.vendor == _MELLANOX else None)
+    function(
+        tree, place.pci, card.vendor, card.device, card.kind, driver=bound, subsystem=0x0001, place=place, above=above, express=express
+    )  # fmt: skip
     link(tree, place.pci, card.speed, card.width)
-    directory = str(tree.at(f"{_DEVICES}/{place.pci}/x").parent.relative_to(tree.root))
-    if netdev and bound == VIRTIO.driver:  # the virtio device stands between
-        directory += "/virtio0"
+    directory = "/" + str(tree.at(f"{_DEVICES}/{place.pci}/x").parent.relative_to(tree.root))
     if netdev:
-        tree.write(f"/{directory}/net/{netdev}/address", f"02:00:00:{place.pci[5:7]}:00:0{place.pci[-1]}\n")
-        tree.link(f"/sys/class/net/{netdev}", f"../../{directory.removeprefix('sys/')}/net/{netdev}")
+        one = _interface(card, place, netdev)
+        inner = "/virtio0" if bound == VIRTIO.driver else ""  # the virtio device stands between
+        netdevs.add(tree, one, directory + inner, device=f"../../../{(directory + inner).rpartition('/')[2]}")
+        if one.type == netdevs.INFINIBAND:
+            netdevs.ipoib(tree, one.name)
     if rdma:
-        tree.link(f"/{directory}/infiniband/{rdma}/device", f"../../../{place.pci}")
-        tree.link(f"/sys/class/infiniband/{rdma}", f"../../{directory.removeprefix('sys/')}/infiniband/{rdma}")
+        device = _device(card, rdma)
+        hardware.add(tree, device, place.pci, directory, netdev=one.name if netdev else "", mac=hardware.hardware(place.pci, card.prefix))
+
+
+def _interface(card: Card, place: Place, given: "str | Netdev") -> Netdev:
+    """By name alone: IPoIB without an address, or an Ethernet port with one in a network of its own and frames that RoCE fills."""
+    mac = hardware.hardware(place.pci, card.prefix)
+    if card.kind == INFINIBAND:
+        one = Netdev(given, 4092, "up") if isinstance(given, str) else given
+        guid = hardware.node_guid(mac)
+        whole = "00001049fe80000000000000" + guid.replace(":", "")
+        return replace(one, mac=one.mac or ":".join(whole[at : at + 2] for at in range(0, 40, 2)), type=netdevs.INFINIBAND, speed=card.mbps)
+    if isinstance(given, Netdev):
+        return replace(given, mac=given.mac or mac, speed=card.mbps if given.speed is None and given.state != "down" else given.speed)
+    bus = int(place.pci[5:7], 16)
+    return Netdev(given, 9000 if card.vendor == _MELLANOX else 1500, "up", (f"10.{bus}.{place.pci[-1]}.5/24",), mac, speed=card.mbps)
+
+
+def _device(card: Card, given: "str | Hca") -> Hca:
+    if isinstance(given, Hca):
+        return given
+    return Hca(given, lid=0x21, sm_lid=0x1) if card.kind == INFINIBAND else Hca(given, "Ethernet")

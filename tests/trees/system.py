@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tests.trees import formats, topology
+from tests.trees import formats, netdevs, topology
 from tests.trees.tree import BOOTED_AT, Tree
 
 #: os-release of each distribution, the keys that programs ask for.
@@ -127,6 +127,7 @@ def boot(tree: Tree, hostname: str, *, cmdline: str = "") -> None:
     tree.write("/proc/1/net/unix", "Num       RefCount Protocol Flags    Type St Inode Path\n")
     log_kernel(tree, f"Linux version {tree.kernel} (buildd@example) (gcc 13.3.0) #1 SMP")
     tree.directory("/dev/shm")
+    netdevs.namespace(tree)
     topology.install(tree, (topology.Node(0, "0-55", 0),))
 
 

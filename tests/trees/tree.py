@@ -27,6 +27,10 @@ class Tree:
         self.programs: dict[tuple[str, ...], str] = {}
         #: Its NUMA nodes, see `tests.trees.topology`.
         self.nodes: tuple[Any, ...] = ()
+        #: IPv4 addresses by interface, see `tests.trees.netdevs`.
+        self.addresses: list[tuple[str, str]] = []
+        #: What libibverbs says of ports, by name and number, see `tests.trees.rdma`.
+        self.verbs: dict[tuple[str, int], dict[str, int]] = {}
         root.mkdir(parents=True, exist_ok=True)
         for name in ("etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "var/lib", "run", "proc", "sys", "dev", "tmp"):
             (root / name).mkdir(parents=True, exist_ok=True)

@@ -27,6 +27,13 @@ class Disk:
     size: "int | Unread" = 1
 
 
+@frozen(subject="name", called="plug", parent="disk")
+class Plug:
+    name: str
+    disk: "str | Unread" = ""
+    bent: "bool | Unread" = False
+
+
 @frozen
 class Log:
     lost: "str | Unread" = ""
@@ -45,7 +52,12 @@ def declared(name, because=(), finding=None, of=Disk):
         if finding:
             yield finding(log)
 
-    function = per_disk if of is Disk else of_host
+    def per_plug(plug: Plug):
+        need(plug.bent)
+        if finding:
+            yield finding(plug)
+
+    function = {Disk: per_disk, Plug: per_plug, Log: of_host}[of]
     made = check(title="It holds", severity="critical", since="0.1", remedy="Mend it.", because=because)(function)
     return made._replace(id=name)
 
@@ -54,8 +66,8 @@ def broken(_):
     return fail("broken", code="broken")
 
 
-def told(checks, disks=("x", "y"), log=None):
-    facts = HostFacts({Disk: tuple(one if isinstance(one, Disk) else Disk(one) for one in disks), Log: log or Log()})
+def told(checks, disks=("x", "y"), log=None, plugs=()):
+    facts = HostFacts({Disk: tuple(one if isinstance(one, Disk) else Disk(one) for one in disks), Log: log or Log(), Plug: plugs})
     return {(one.id, one.subject): one.cause for one in evaluate(checks, facts, PROFILE)}
 
 
@@ -90,6 +102,44 @@ def test_a_finding_about_a_device_stands_with_those_of_that_device():
     assert {one.subject_kind for one in evaluate([seen], HostFacts({Disk: (), Log: Log()}), PROFILE)} == {"device"}
 
 
+PLUGS = (Plug("x:1", "x"), Plug("x:2", "x"), Plug("y:1", "y"), Plug("z:1", Unread("denied")))
+
+
+def test_a_finding_about_a_part_is_told_under_what_it_is_a_part_of():
+    found = told([declared("a", finding=broken), declared("b", because=("a",), finding=broken, of=Plug)], disks=("x",), plugs=PLUGS)
+    assert [found["b", one.name] for one in PLUGS] == [Cause("a", "x"), Cause("a", "x"), Cause("b", "y:1"), Cause("b", "z:1")]
+
+
+def test_its_own_finding_is_nearer_than_that_of_the_whole_and_that_nearer_than_the_hosts():
+    own = declared("own", finding=lambda plug: fail("bent", code="bent" if plug.name == "x:1" else "straight"), of=Plug)
+    last = declared("last", because=("own:bent", "disk", "host"), finding=broken, of=Plug)
+    host = declared("host", finding=broken, of=Log)
+    found = told([host, declared("disk", finding=broken), own, last], disks=("x",), plugs=PLUGS)
+    assert [found["last", one.name] for one in PLUGS] == [Cause("own", "x:1"), Cause("disk", "x"), Cause("host", ""), Cause("host", "")]
+
+
+def test_a_part_is_never_told_under_another_part_nor_the_whole_under_its_part():
+    bent = declared("bent", finding=lambda _: fail("bent", code="bent", about="x:1"), of=Log)
+    found = told([bent, declared("slow", because=("bent",), finding=broken, of=Plug)], plugs=PLUGS)
+    assert (found["slow", "x:1"], found["slow", "x:2"]) == (Cause("bent", "x:1"), Cause("slow", "x:2"))
+    assert told([bent, declared("disk", because=("bent",), finding=broken)], plugs=PLUGS)["disk", "x"] == Cause("disk", "x")
+
+
+def test_a_chain_leads_from_the_part_to_the_cause_of_the_whole():
+    checks = [declared("host", finding=broken, of=Log), declared("disk", because=("host",), finding=broken)]
+    found = told([*checks, declared("plug", because=("disk",), finding=broken, of=Plug)], disks=("x",), plugs=PLUGS)
+    assert (found["plug", "x:1"], found["plug", "y:1"]) == (Cause("host", ""), Cause("plug", "y:1"))
+
+
+def test_a_part_is_called_by_its_name_and_what_it_is_a_part_of():
+    facts = HostFacts({Plug: PLUGS})
+    judged = evaluate([declared("bent", finding=broken, of=Plug)], facts, PROFILE)
+    assert [one.device for one in judged] == ["plug x:1 (x)", "plug x:2 (x)", "plug y:1 (y)", "plug z:1"]
+    about = declared("log", finding=lambda _: fail("bent", code="bent", about="x:2"), of=Log)
+    (one,) = evaluate([about], HostFacts({Plug: PLUGS, Log: Log()}), PROFILE)
+    assert (one.subject, one.subject_kind, one.device, one.headline) == ("x:2", "plug", "plug x:2 (x)", "plug x:2 (x): bent")
+
+
 def test_a_finding_that_says_so_has_a_cause_of_its_own():
     own = declared("own", because=("a",), finding=lambda _: fail("else", code="else", because=()))
     assert told([declared("a", finding=broken), own])["own", "x"] == Cause("own", "x")
@@ -116,24 +166,26 @@ def test_what_nobody_can_explain_is_one_gap_with_the_worst_of_it_first():
     assert set(found.values()) == {Cause("heavy", "")}
 
 
-def _checks(because, broken_ids, opted_out):
+def _checks(because, broken_ids, opted_out, of_parts):
     def finding(name):
         return lambda _: fail("broken", code="broken", because=() if name in opted_out else None)
 
-    return [declared(one, tuple(because.get(one, ())), finding(one) if one in broken_ids else None) for one in NAMES]
+    kinds = {one: Plug if one in of_parts else Disk for one in NAMES}
+    return [declared(one, tuple(because.get(one, ())), finding(one) if one in broken_ids else None, kinds[one]) for one in NAMES]
 
 
 @st.composite
 def catalogues(draw):
-    """Of six checks, each told under some that stand before it."""
+    """Of six checks, of disks or of their plugs, each told under some that stand before it."""
     because = {one: draw(st.lists(st.sampled_from(NAMES[:at]), unique=True, max_size=2)) for at, one in enumerate(NAMES) if at}
-    return _checks(because, draw(st.sets(st.sampled_from(NAMES))), draw(st.sets(st.sampled_from(NAMES)))), because
+    broken_ids, opted_out, of_parts = (draw(st.sets(st.sampled_from(NAMES))) for _ in range(3))
+    return _checks(because, broken_ids, opted_out, of_parts), because
 
 
 @given(catalogues(), st.randoms())
 def test_folding_hides_nothing_and_changes_no_verdict(made, chance):
     checks, because = made
-    facts = HostFacts({Disk: (Disk("x"), Disk("y", Unread("denied", "no", "read /y"))), Log: Log()})
+    facts = HostFacts({Disk: (Disk("x"), Disk("y", Unread("denied", "no", "read /y"))), Log: Log(), Plug: PLUGS})
     judged = evaluate(checks, facts, PROFILE)
     bare = tuple(replace(one, cause=Cause("", "")) for one in judged)
     assert verdicts(judged) == verdicts(bare)
@@ -142,11 +194,11 @@ def test_folding_hides_nothing_and_changes_no_verdict(made, chance):
         assert (not one.cause.id) == (one.outcome in ("pass", "skip", "off"))
         if one.cause.id and one.outcome == "fail":
             assert (one.cause.id, one.cause.subject) in own, "whoever is named as the cause is told himself, at the top"
-            assert one.cause.subject in (one.subject, "")
+            assert one.cause.subject in (one.subject, facts.parents().get(one.subject, ""), "")
             assert one.cause.id == one.id or because[one.id]
     shuffled = list(bare)
     chance.shuffle(shuffled)
-    again = {(one.id, one.subject): one.cause for one in with_causes(checks, tuple(shuffled))}
+    again = {(one.id, one.subject): one.cause for one in with_causes(checks, tuple(shuffled), facts.parents())}
     opted_out = {one.id for one in judged if one.cause.id and one.cause.id == one.id and because.get(one.id)}
     assert all(again[one.id, one.subject] == one.cause for one in judged if one.id not in opted_out)
 

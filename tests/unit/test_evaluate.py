@@ -331,6 +331,15 @@ def test_a_subject_that_the_profile_excepts_is_off_and_says_who_wished_it():
     assert evaluate([declare(size)], facts, profile)[1].message == "excepted by the profile"
 
 
+def test_what_a_check_of_the_host_finds_about_an_excepted_subject_is_off():
+    def size(disks: tuple[Disk, ...]):
+        yield from (fail(f"disk {disk.name}", code="small", about=disk.name) for disk in disks)
+
+    profile = replace(PROFILE, checks={"size": Excepting(excepted=("b",))})
+    told = evaluate([declare(size)], HostFacts({Disk: (Disk("a", 1), Disk("b", 1))}), profile)
+    assert [(one.subject, one.outcome, one.code) for one in told] == [("a", "fail", "small"), ("b", "off", "excepted")]
+
+
 def test_off_says_why_and_does_not_run_the_check():
     def explode(clock: Clock):
         raise AssertionError

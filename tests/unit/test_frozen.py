@@ -8,8 +8,9 @@ import pytest
 
 from hostagent.facts.frozen import called_of, frozen, subject_kind
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.hostfacts import subject_key
+from hostagent.facts.hostfacts import HostFacts, parent_of, subject_key
 from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread
 
 
 @frozen(subject="name", called="RDMA port")
@@ -19,6 +20,14 @@ class RdmaPort:
     SPEEDS: ClassVar[tuple[int, ...]] = (100, 200)
     name: str
     lid: int = 0
+
+
+@frozen(subject="name", called="port", parent="card")
+class CardPort:
+    """One of several, each a part of a card."""
+
+    name: str
+    card: "str | Unread" = ""
 
 
 @frozen
@@ -50,6 +59,22 @@ def test_a_subject_names_its_key_its_kind_and_what_a_reader_calls_it():
         ("name", "rdma_port", "RDMA port"),
     ]
     assert subject_key(Link) == ""
+
+
+def test_a_subject_names_what_it_is_a_part_of():
+    ports = CardPort("a:1"), CardPort("b:1", "0000:1a:00.0"), CardPort("c:1", Unread("denied"))
+    assert [parent_of(one) for one in (*ports, Link(up=True))] == ["", "0000:1a:00.0", "", ""], "what is unread names nothing"
+    assert HostFacts({CardPort: ports, Link: Link(up=True), Gpu: Unread("timeout")}).parents() == {"b:1": "0000:1a:00.0"}
+
+
+@pytest.mark.parametrize("parent", ["crad", "name"])
+def test_a_parent_that_is_no_other_field_is_refused_where_it_is_declared(parent):
+    class Port:
+        name: str
+        card: str
+
+    with pytest.raises(TypeError, match=r"Port: found parent=.* wanted a field that names another subject"):
+        frozen(subject="name", called="port", parent=parent)(Port)
 
 
 @pytest.mark.parametrize(

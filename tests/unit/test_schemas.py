@@ -20,11 +20,14 @@ from hostagent.facts.frozen import subject_kind
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts, subject_key
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.network import Network
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.platform import Part, Platform
+from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.topology import Nic
 from hostagent.facts.unread import Unread
 from hostagent.profiles import files as built_in
 from hostagent.profiles.format import Rename
@@ -36,7 +39,7 @@ from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, dumps
 from hostagent.source.tape import load as load_tape
 from tests.judged import judged
 
-KINDS = (Gpu, Driver, Packages, Kernel, Os, Platform, Toolkit, Runtime)
+KINDS = (Gpu, Driver, Packages, Kernel, Os, Platform, Toolkit, Runtime, Nic, Network, Rdma, RdmaPort)
 #: What checks run once for each of, "" for the whole host, and a device that no fact stands for.
 SUBJECTS = {"", "device", *(subject_kind(one.inputs.subject[1]) for one in load_checks([OURS]) if one.inputs.subject)}
 FACTS = jsonschema.Draft202012Validator(facts_schema())
@@ -110,14 +113,16 @@ def test_the_facts_of_a_whole_host_follow_the_schema():
     FACTS.validate(told)
     assert told["runtimes"][0]["handlers"] == {"text": {"runtime_type": "text", "binary": "text", "systemd_cgroup": True}}
     assert told["gpus"][0]["pci"] == "text"
+    assert (told["fabric"]["rdma"][0]["name"], told["fabric"]["nics"][0]["addresses"]) == ("text", ["text/1"])
 
 
 def test_facts_that_nobody_collected_say_so():
     told = report_facts(HostFacts({}))
     FACTS.validate(told)
     topology = told.pop("topology")
-    matrices = topology.pop("distances")
-    assert {part["unread"] for part in (*told.values(), *topology.values(), *matrices.values())} == {"not-recorded"}
+    fabric = told.pop("fabric")
+    inner = (*topology.pop("distances").values(), *fabric.pop("gdr").values())
+    assert {part["unread"] for part in (*told.values(), *topology.values(), *fabric.values(), *inner)} == {"not-recorded"}
 
 
 @pytest.mark.parametrize(("kind", "field"), [(kind.__name__, field) for kind in KINDS for field in unread_fields(kind)])

@@ -1,12 +1,22 @@
 """nvidia_peermem is not loaded although the profile asks for it: network cards cannot reach GPU memory by the peer-memory path.
 
-NCCL then copies through host memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
+Or it is loaded and does nothing: built without the RDMA drivers of DOCA-OFED it registers with nobody. NCCL then copies through host
+memory, at a fraction of the bandwidth, unless the DMA-BUF path works.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.boot import load_at_boot
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.rdma import Rdma
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.gpudirect import PEERMEM
 from hostagent.profile import Profile
+
+_USABLE = "usable"
+_BUILD_AGAIN = (
+    Step("install", "Build the NVIDIA module again, now that the RDMA drivers of DOCA-OFED are there."),
+    Step("restart_service", "Load it again.", command="modprobe -r nvidia-peermem && modprobe nvidia-peermem"),
+)
 
 
 @check(
@@ -23,8 +33,12 @@ from hostagent.profile import Profile
     references=("NVIDIA GPUDirect RDMA, section Using nvidia-peermem",),
     confirm=("lsmod | grep nvidia_peermem",),
 )
-def peermem_loaded(kernel: Kernel, profile: Profile) -> Findings:
+def peermem_loaded(kernel: Kernel, rdma: Rdma | Unread, profile: Profile) -> Findings:
     if not profile.rdma.peermem:
         skip("the profile does not ask for peer memory")
-    if not {"nvidia_peermem", "nv_peer_mem"} & set(need(kernel.loaded_modules)):
+    if not set(PEERMEM) & set(need(kernel.loaded_modules)):
         yield fail("nvidia_peermem is not loaded", code="not-loaded", found="not loaded", wanted="loaded")
+    elif need(need(rdma).peer_memory) != _USABLE:
+        text = "nvidia_peermem is loaded without effect: no RDMA driver knows of it"
+        headline = "The module nvidia_peermem is loaded, and does nothing"
+        yield fail(text, code="without-effect", found="loaded", wanted="usable", headline=headline, remedy=_BUILD_AGAIN)

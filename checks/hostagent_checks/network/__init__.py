@@ -2,4 +2,4 @@
 
 from hostagent.check import Family
 
-FAMILY = Family(title="The network", order=75, condition="FabricReady")
+FAMILY = Family(title="The network", order=68, condition="FabricReady")

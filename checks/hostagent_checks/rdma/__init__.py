@@ -2,4 +2,4 @@
 
 from hostagent.check import Family
 
-FAMILY = Family(title="RDMA", order=70, condition="FabricReady", part="rdma")
+FAMILY = Family(title="RDMA", order=66, condition="FabricReady")

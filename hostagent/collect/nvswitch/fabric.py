@@ -2,27 +2,23 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast, get_args
 
 from hostagent.collect.gpu import pci
 from hostagent.collect.values import line_in, shown, stops_at_unread
 from hostagent.facts.nvswitch import Fabric, NvSwitch
-from hostagent.facts.unread import Unread, UnreadError, need, then
-from hostagent.knowledge.fabric import BASEBOARD_GPUS, CONFIGURED
+from hostagent.facts.unread import Unread, Why, need, then
+from hostagent.knowledge.fabric import CONFIGURED
 from hostagent.source import Source
+from hostagent.source.answers import unexpected
 from hostagent.source.keep import Keep
 
-_HCAS = "/sys/class/infiniband"
 _SWITCHES = "/proc/driver/nvidia-nvswitch/devices"
 _LOG = "/var/log/fabricmanager.log"
 _IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 _IMEX_CHANNELS = "/dev/nvidia-caps-imex-channels"
 _SWITCH_CLASS = "0x0680"  # "other bridge": the driver takes every NVIDIA function of that class for an NVSwitch
 _NVIDIA = "0x10de"
-#: ConnectX-7: the only HCA that bridges to NVLink 5 switches. Reading the VPD of others costs time and may need root.
-_BRIDGE_DEVICE = "0x1021"
-_BRIDGE_MARK = b"SW_MNG"
-_VPD_BYTES = 64 * 1024
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _STARTED = re.compile(r"Fabric Manager version \d")
 _ERROR = re.compile(r"\[(?:ERROR|FATAL|CRITICAL)\]", re.IGNORECASE)
@@ -121,31 +117,22 @@ def _driver_switches(source: Source) -> "tuple[str, ...] | Unread":
     return Unread("error", f"{_SWITCHES}: {wrong[0]!r} is no PCI address") if wrong else tuple(name.lower() for name in names)
 
 
-def _on_baseboard(source: Source) -> bool:
-    """A GPU of the kinds whose NVLink 5 switches hide behind HCAs is on PCI. Raises ``UnreadError``."""
-    for address in need(source.listdir(pci.DEVICES, absent=())):
-        vendor, device = _attribute(source, address, "vendor"), _attribute(source, address, "device")
-        lost = next((one for one in (vendor, device) if isinstance(one, Unread)), None)
-        if lost is not None:
-            raise UnreadError(Unread("error", f"{address}: cannot read which device it is", lost.question))
-        if vendor == _NVIDIA and any(first <= device <= last for first, last in BASEBOARD_GPUS):
-            return True
-    return False
-
-
 @stops_at_unread
 def _bridges(source: Source) -> "tuple[str, ...] | Unread":
     """HCAs that lead to NVLink 5 switches. A host with NVSwitches on PCI has none, and is not asked."""
-    found: list[str] = []
-    for name in need(source.listdir(_HCAS, absent=())):
-        if need(line_in(source, f"{_HCAS}/{name}/device/device", absent="")) != _BRIDGE_DEVICE:
-            continue
-        if not _on_baseboard(source):  # the VPD is slow, needs root, and says nothing on any other host
-            return ()
-        data = source.read(f"{_HCAS}/{name}/device/vpd", _VPD_BYTES, keep=Keep("matches", (_BRIDGE_MARK.decode(),)))
-        if isinstance(data, Unread):
-            if data.why != "absent":
-                return data
-        elif _BRIDGE_MARK in data:
-            found.append(name)
-    return tuple(found)
+    names = source.rdma("devices")
+    if isinstance(names, Unread):
+        return () if names.why == "absent" else names
+    return tuple(name for name in names if need(_is_bridge(source, name)))
+
+
+def _is_bridge(source: Source, name: str) -> "bool | Unread":
+    answer = source.rdma("device", name)
+    if isinstance(answer, Unread):
+        return answer
+    match answer:
+        case {"manages_nvlink": bool(manages)}:
+            return manages
+        case {"manages_nvlink": {"unread": [str(why), str(detail)]}} if why in get_args(Why):
+            return Unread(cast("Why", why), detail, f"rdma device {name}")
+    return unexpected("rdma device", name, answer)

@@ -6,6 +6,7 @@ from typing import Any
 
 from hostagent.collect.gpu import pci
 from hostagent.collect.topology import cpus, nodes
+from hostagent.collect.topology.controls import read_controls
 from hostagent.collect.topology.nics import addresses
 from hostagent.collect.values import number_in, stops_at_unread
 from hostagent.facts.topology import PciPlace, Topology
@@ -19,13 +20,14 @@ _BRIDGE = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 
 
 def read_topology(source: Source, known: Callable[[type], Any]) -> Topology:
-    running = cpus.online(source)
+    running, gpus = cpus.online(source), _gpus(source)
+    places = _places(source, gpus)
     return Topology(
         numa_nodes=nodes.numa_nodes(source, running),
         packages=cpus.packages(source, running),
         cores=cpus.cores(source, running),
-        places=_places(source),
-        controls=Unread("not-recorded", "configuration space is not read yet"),
+        places=places,
+        controls=read_controls(source, places, gpus),
         governors=cpus.governors(source, running),
         numa_balancing=_balancing(source),
     )
@@ -38,10 +40,14 @@ def _balancing(source: Source) -> "bool | Unread":
 
 
 @stops_at_unread
-def _places(source: Source) -> tuple[PciPlace, ...]:
-    gpus = {one.pci for one in need(pci.scan(source)) if one.vendor == pci.NVIDIA and one.kind in (pci.VGA, pci.THREE_D)}
+def _gpus(source: Source) -> frozenset[str]:
+    return frozenset(one.pci for one in need(pci.scan(source)) if one.vendor == pci.NVIDIA and one.kind in (pci.VGA, pci.THREE_D))
+
+
+@stops_at_unread
+def _places(source: Source, gpus: "frozenset[str] | Unread") -> tuple[PciPlace, ...]:
     found: list[PciPlace] = []
-    for address in sorted(gpus | set(need(addresses(source)))):
+    for address in sorted(need(gpus) | set(need(addresses(source)))):
         path = source.realpath(f"{pci.DEVICES}/{address}")
         if not isinstance(path, Unread) or path.why != "absent":  # taken out since it was listed
             found.append(need(parse_place(need(path), address)))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.report.facts import driver, gpus, kubelet, platform, runtimes, toolkit, topology
+from hostagent.report.facts import driver, fabric, gpus, kubelet, platform, runtimes, toolkit, topology
 from hostagent.report.facts.values import object_schema
 
 #: Name in the report, and the module whose `write` and `schema` make it.
@@ -15,12 +15,13 @@ _PARTS = {
     "kubelet": kubelet,
     "platform": platform,
     "topology": topology,
+    "fabric": fabric,
 }
 
 
-def report_facts(facts: HostFacts) -> dict[str, Any]:
-    """Each part as JSON. What was not read says why, never null."""
-    return {name: part.write(facts) for name, part in _PARTS.items()}
+def report_facts(facts: HostFacts, hcas: str = "") -> dict[str, Any]:
+    """Each part as JSON. What was not read says why, never null. `hcas`: the profile's ports of jobs, "" for those near GPUs."""
+    return {name: part.write(facts) if part is not fabric else fabric.write(facts, hcas) for name, part in _PARTS.items()}
 
 
 def facts_schema() -> dict[str, Any]:

@@ -1,1 +1,127 @@
-"""``fabric``: NICs, RDMA ports, GPUDirect, and the MTU."""
+"""``fabric``: interfaces, RDMA ports with what a job gets of each, GPUDirect, and the MTU."""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from hostagent.derived.distance import Distances, classes
+from hostagent.derived.gdr import gdr
+from hostagent.derived.gids import chosen
+from hostagent.derived.mtu import ActiveMtu, active_mtu, agreement
+from hostagent.derived.roles import Role, natural, roles
+from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.network import Netdev, Network
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import Gid, Rdma, RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import Unread, then
+from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
+from hostagent.typed import plain
+
+#: Their other ends are in containers, which come and go.
+_LEFT_OUT = frozenset({"loopback", "veth"})
+_NETDEV = ("name", "pci", "kind", "mtu", "state", "speed_mbps", "master")
+_PORT = ("pci", "netdev", "link_layer", "state", "physical_state", "rate_gbps")
+_CARD = ("firmware", "board_id", "driver")
+_GID = ("index", "value", "type")
+_TEXT, _NUMBER, _FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+Roles = Mapping[str, "Role | Unread"]
+
+
+def write(facts: HostFacts, hcas: str = "") -> Any:
+    """`hcas` is the profile's: which ports jobs use."""
+    ports, network = facts.of(RdmaPort), facts.of(Network)
+    found = _roles(facts, ports, hcas)
+    ways = gdr(facts.of(Kernel), facts.of(Driver), facts.of(Rdma))
+    return {
+        "nics": each(then(network, lambda known: then(known.netdevs, _shown)), lambda one: _netdev(one, ports)),
+        "rdma": each(then(ports, _sorted), lambda port: _port(port, found, network)),
+        "gdr": {"peermem": plain(ways.peermem), "dmabuf": plain(ways.dmabuf)},
+        "mtu": _mtu(ports, found, network),
+    }
+
+
+def _roles(facts: HostFacts, ports: "tuple[RdmaPort, ...] | Unread", hcas: str) -> "Roles | Unread":
+    nics, gpus = facts.of(Nic), facts.of(Gpu)
+    for part in (ports, nics, gpus):
+        if isinstance(part, Unread):
+            return part
+    if not ports:
+        return {}
+    distances: Distances = classes(facts.of(Topology), gpus, nics, facts.of(Platform))
+    return roles(ports, nics, distances, hcas)
+
+
+def _shown(netdevs: tuple[Netdev, ...]) -> tuple[Netdev, ...]:
+    return tuple(one for one in netdevs if isinstance(one.kind, Unread) or one.kind not in _LEFT_OUT)
+
+
+def _sorted(ports: tuple[RdmaPort, ...]) -> tuple[RdmaPort, ...]:
+    return tuple(sorted(ports, key=lambda port: natural(port.name)))
+
+
+def _netdev(one: Netdev, ports: "tuple[RdmaPort, ...] | Unread") -> dict[str, Any]:
+    devices = then(ports, lambda listed: tuple(port.device for port in listed if isinstance(port.netdev, str) and port.netdev == one.name))
+    addresses = then(one.addresses, lambda listed: tuple(f"{address.value}/{address.prefix}" for address in listed))
+    return {**picked(one, _NETDEV), "addresses": plain(addresses), "rdma": plain(devices)}
+
+
+def _port(port: RdmaPort, found: "Roles | Unread", network: "Network | Unread") -> dict[str, Any]:
+    active, gid = active_mtu(port, network), chosen(port)
+    pkeys = then(port.pkeys, lambda listed: [{"index": one.index, "value": f"0x{one.value:04x}"} for one in listed])
+    return {
+        "name": port.device,
+        "port": port.number,
+        **picked(port, _PORT),
+        "role": plain(then(found, lambda known: known[port.name])),
+        "active_mtu": plain(active.value),
+        "active_mtu_from": active.origin,
+        "sm_lid": plain(port.sm_lid),
+        "pkeys": plain(pkeys),
+        "gid": plain(gid) if isinstance(gid, Unread) else picked(gid, _GID),
+        **picked(port, _CARD),
+    }
+
+
+def _mtu(ports: "tuple[RdmaPort, ...] | Unread", found: "Roles | Unread", network: "Network | Unread") -> Any:
+    """Unread as a whole where it is not known which ports are rails."""
+    if isinstance(ports, Unread) or isinstance(found, Unread):
+        return plain(ports if isinstance(ports, Unread) else found)
+    gap = next((role for role in found.values() if isinstance(role, Unread)), None)
+    if gap is not None:
+        return plain(gap)
+    answer = agreement(tuple(port for port in _sorted(ports) if found[port.name] == "rail"), network)
+    return {name: plain(value) for name, value in answer._asdict().items()}
+
+
+def schema() -> dict[str, Any]:
+    netdev = fields_schema(Netdev, _NETDEV)
+    pkey = object_schema({"index": _NUMBER, "value": _TEXT})
+    port = {
+        "name": _TEXT,
+        "port": _NUMBER,
+        **fields_schema(RdmaPort, _PORT),
+        "role": or_unread({"enum": list(get_args(Role))}),
+        "active_mtu": or_unread(_NUMBER),
+        "active_mtu_from": {"enum": list(get_args(ActiveMtu.__annotations__["origin"]))},
+        "sm_lid": or_unread(_NUMBER),
+        "pkeys": _list(pkey),
+        "gid": or_unread(object_schema(fields_schema(Gid, _GID))),
+        **fields_schema(RdmaPort, _CARD),
+    }
+    mtu = {"agree": or_unread(_FLAG), "netdev": or_unread(_NUMBER), "active": or_unread(_NUMBER), "odd": _TEXTS, "text": _TEXT}
+    parts = {
+        "nics": _list(object_schema({**netdev, "addresses": or_unread(_TEXTS), "rdma": or_unread(_TEXTS)})),
+        "rdma": _list(object_schema(port)),
+        "gdr": object_schema({"peermem": or_unread(_TEXT), "dmabuf": or_unread(_FLAG)}),
+        "mtu": or_unread(object_schema(mtu)),
+    }
+    return or_unread(object_schema(parts))
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return or_unread({"type": "array", "items": items})

@@ -12,7 +12,6 @@ from hostagent_checks.nvswitch._packages import named
 from hostagent_checks.nvswitch._switches import local_switches
 
 SWITCH = "/sys/bus/pci/devices/0000:05:00.0"
-HCA = "/sys/class/infiniband/mlx5_0/device"
 HGX = {
     f"{SWITCH}/class": "0x068000\n",
     f"{SWITCH}/vendor": "0x10de\n",
@@ -28,8 +27,9 @@ B200 = {
     f"{GPU}/class": "0x030200\n",
     f"{GPU}/vendor": "0x10de\n",
     f"{GPU}/device": "0x2901\n",
-    f"{HCA}/device": "0x1021\n",
-    f"{HCA}/vpd": b"\x82\x00 ConnectX-7 \x90 SMDL=SW_MNG \x78",
+    "rdma devices": ["mlx5_0", "mlx5_1"],
+    "rdma device mlx5_0": {"manages_nvlink": True},
+    "rdma device mlx5_1": {"manages_nvlink": False},
 }
 
 
@@ -59,30 +59,29 @@ def test_a_function_that_may_be_an_nvswitch_and_cannot_be_read_leaves_the_list_u
     assert fabric({**HGX, f"{SWITCH}/{name}": Unread("denied", "x")}).nvswitches.why == "denied"
 
 
-def test_nvlink_5_shows_in_the_vpd_of_a_connectx_7():
+def test_hcas_that_manage_nvlink_5_switches_are_named():
     assert fabric(B200).nvlink5_managers == ("mlx5_0",)
 
 
-def test_a_plain_connectx_7_is_no_bridge():
-    assert fabric({**B200, f"{HCA}/vpd": b"ConnectX-7"}).nvlink5_managers == ()
+@pytest.mark.parametrize("question", ["rdma devices", "rdma device mlx5_0", "rdma device mlx5_1"])
+def test_an_hca_that_cannot_be_asked_leaves_nvlink_5_unread(question):
+    assert fabric({**B200, question: Unread("timeout", "x")}).nvlink5_managers.why == "timeout"
 
 
-@pytest.mark.parametrize("device", ["0x2330", "0x2941", "0x26b9", "", "junk"])
-def test_the_vpd_is_not_asked_for_where_no_gpu_has_switches_behind_it(device):
-    files = {**B200, f"{GPU}/device": device, f"{HCA}/vpd": Unread("denied", "root only")}
-    assert fabric(files).nvlink5_managers == ()
-
-
-def test_an_hca_of_another_kind_is_not_asked_for_its_vpd():
-    assert fabric({f"{HCA}/device": "0x101b\n", f"{HCA}/vpd": Unread("denied", "root only")}).nvlink5_managers == ()
-
-
-def test_a_vpd_that_may_not_be_read_leaves_nvlink_5_unread():
-    assert fabric({**B200, f"{HCA}/vpd": Unread("denied", "root only")}).nvlink5_managers.why == "denied"
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"manages_nvlink": {"unread": ["denied", "root only"]}}, "denied"),
+        ({"manages_nvlink": {"unread": ["x", "y"]}}, "error"),
+        ([], "error"),
+    ],
+)
+def test_an_hca_whose_product_data_are_unread_leaves_nvlink_5_unread(answer, why):
+    assert fabric({**B200, "rdma device mlx5_1": answer}).nvlink5_managers.why == why
 
 
 def test_a_host_with_nvswitches_on_pci_is_not_asked_for_bridges():
-    assert fabric({**HGX, **B200, f"{HCA}/vpd": Unread("denied", "root only")}).nvlink5_managers == ()
+    assert fabric({**HGX, **B200, "rdma device mlx5_0": Unread("denied", "root only")}).nvlink5_managers == ()
 
 
 def test_a_stray_name_among_the_drivers_switches_is_an_error():
@@ -90,7 +89,7 @@ def test_a_stray_name_among_the_drivers_switches_is_an_error():
 
 
 def test_an_image_has_no_switches_to_ask():
-    image = fabric({f"list {path}": Unread("not-running", path) for path in ("/sys/bus/pci/devices", "/sys/class/infiniband")}, "image")
+    image = fabric({one: Unread("not-running", one) for one in ("list /sys/bus/pci/devices", "rdma devices")}, "image")
     assert (image.nvswitches.why, image.nvlink5_managers.why) == ("not-running", "not-running")
 
 

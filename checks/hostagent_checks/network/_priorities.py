@@ -1,0 +1,115 @@
+"""What the cards below the RoCE rails say of lossless priorities, and where a job's packets go by them."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from hostagent.check import Finding, Step, fail, need
+from hostagent.derived.stack import cards
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.network import Network, Priorities
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
+from hostagent.profile import Profile
+
+from ._rails import most, roce_ports, with_netdevs
+
+T = TypeVar("T")
+#: What says so: the page of every check of priorities names them.
+REFERENCES = ("NVIDIA DOCA, Network QoS", "Linux kernel, include/uapi/linux/dcbnl.h")
+
+
+class Card(NamedTuple):
+    """One card's interface below a rail."""
+
+    rail: str
+    name: str
+    told: Priorities
+
+
+class Cards(NamedTuple):
+    known: tuple[Card, ...]
+    gaps: tuple[Unread, ...]
+
+    def each(self, value: Callable[[Card], T]) -> "tuple[dict[Card, T], tuple[Unread, ...]]":
+        """`value` of those where it is known, and what was unread on the way."""
+        found: dict[Card, T] = {}
+        gaps = list(self.gaps)
+        for card in self.known:
+            try:
+                found[card] = value(card)
+            except UnreadError as error:
+                gaps.append(error.unread)
+        return found, tuple(gaps)
+
+
+def cards_of_rails(
+    ports: tuple[RdmaPort, ...],
+    nics: tuple[Nic, ...],
+    gpus: tuple[Gpu, ...],
+    topology: Topology | Unread,
+    platform: Platform | Unread,
+    network: Network,
+    profile: Profile,
+) -> Cards:
+    rails = with_netdevs(roce_ports(ports, nics, gpus, topology, platform, profile), network)
+    known: list[Card] = []
+    gaps = list(rails.gaps)
+    for rail in rails.known:
+        try:
+            below = cards(network, rail.netdev) or need(Unread("absent", f"no card is below {rail.netdev.name}"))
+            known += [Card(rail.name, one.name, _ours(one.name, need(one.priorities))) for one in below]
+        except UnreadError as error:
+            gaps.append(error.unread)
+    return Cards(tuple(known), tuple(gaps))
+
+
+def _ours(name: str, told: Priorities) -> Priorities:
+    """Where the card negotiates with the switch by itself, what the kernel says need not hold."""
+    return need(Unread("error", f"{name}: the card's firmware settles its priorities with the switch (DCBX)")) if need(told.firmware_dcbx) else told
+
+
+def end(found: "dict[Card, T]", gaps: tuple[Unread, ...]) -> None:
+    """What could not be read leaves the check unknown; what does not apply to any card skips it."""
+    for gap in gaps:
+        if gap.why not in NOT_APPLICABLE:
+            need(gap)
+    if gaps and not found:
+        need(gaps[0])
+
+
+def priority_of(card: Card, profile: Profile) -> "int | None":
+    """Where packets with the profile's traffic class go; None where the profile names none, or where the card does not look at it.
+
+    The upper six bits of a traffic class are the DSCP. A card without a table of its own takes the upper three of those; with one, what is
+    not in it has priority 0.
+    """
+    if not profile.rdma.traffic_class or need(card.told.trust) != "dscp":
+        return None
+    dscp = profile.rdma.traffic_class >> 2
+    table = dict(need(card.told.dscp))
+    return table.get(dscp, 0) if table else dscp >> 3
+
+
+def differing(found: "dict[Card, T]", write: Callable[[T], str], what: str, steps: tuple[Step, ...]) -> "tuple[Finding, ...]":
+    """One finding a card that has something else than most of them."""
+    usual = most(found.values())
+    return tuple(
+        fail(
+            f"{card.name} has {what} {write(value)}, the other rails have {write(usual)}",
+            code="differs",
+            found=write(value),
+            wanted=write(usual),
+            about=card.rail,
+            at_least="warning",
+            remedy=steps,
+        )
+        for card, value in found.items()
+        if usual is not None and value != usual
+    )
+
+
+def numbers(priorities: tuple[int, ...]) -> str:
+    """``3``; ``none``."""
+    return ", ".join(map(str, priorities)) or "none"

@@ -1,0 +1,79 @@
+"""The RoCE ports that carry jobs, with their interfaces."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar
+
+from hostagent.check import need, skip
+from hostagent.derived.rails import of_host
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.network import Netdev, Network
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
+from hostagent.knowledge.rdma import EFA, ETHERNET
+from hostagent.profile import Profile
+
+#: What can be put in order.
+T = TypeVar("T", bound=Any)
+
+
+class Rail(NamedTuple):
+    """A port, and the interface whose addresses it uses."""
+
+    port: RdmaPort
+    netdev: Netdev
+
+    @property
+    def name(self) -> str:
+        return self.port.name
+
+
+class Rails(NamedTuple):
+    """Those whose interface is known; and what was unread on the way, so that one port hides nothing of the others."""
+
+    known: tuple[Rail, ...]
+    gaps: tuple[Unread, ...]
+
+    def end(self, *others: Unread) -> None:
+        """What could not be read leaves the check unknown; what does not apply to any rail skips it."""
+        every = (*self.gaps, *others)
+        for gap in every:
+            if gap.why not in NOT_APPLICABLE:
+                need(gap)
+        if every and not self.known:
+            need(every[0])
+
+
+def roce_ports(
+    ports: tuple[RdmaPort, ...],
+    nics: tuple[Nic, ...],
+    gpus: tuple[Gpu, ...],
+    topology: Topology | Unread,
+    platform: Platform | Unread,
+    profile: Profile,
+) -> tuple[RdmaPort, ...]:
+    """In the order of their names. InfiniBand has no MTU of an interface, and EFA neither PFC nor GIDs."""
+    if profile.rdma.required == "no":
+        skip("the profile says that jobs need no RDMA")
+    found = of_host(ports, nics, gpus, topology, platform, profile.rdma.hcas)
+    rails = tuple(port for port in found if need(port.link_layer) == ETHERNET and need(port.driver) != EFA)
+    return rails or skip("no RoCE port carries traffic of jobs")
+
+
+def with_netdevs(ports: tuple[RdmaPort, ...], network: Network) -> Rails:
+    known: list[Rail] = []
+    gaps: list[Unread] = []
+    for port in ports:
+        try:
+            name = need(port.netdev) or need(Unread("absent", f"{port.name} has no interface here"))
+            known.append(Rail(port, need(network.netdev(name))))
+        except UnreadError as error:
+            gaps.append(error.unread)
+    return Rails(tuple(known), tuple(gaps))
+
+
+def most(values: Iterable[T]) -> "T | None":
+    """What most have, of two alike the larger one."""
+    listed = list(values)
+    return max(set(listed), key=lambda value: (listed.count(value), value), default=None)

@@ -1,0 +1,62 @@
+"""ECN is not on for the lossless priority of a RoCE rail, or not alike on all of them.
+
+With it a card tells the sender of a packet that a switch has marked, and slows down when it is told so (DCQCN): without, PFC alone holds
+the network back, and pauses spread. The vendor's own driver shows it for each priority, as receiver and as sender; the driver of the
+kernel does not, and then there is nothing to judge.
+"""
+
+from hostagent.check import Findings, Step, check, fail, need
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.network import Network
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, numbers, priority_of
+
+_STEPS = (
+    Step("configure", "Write 1 to ecn/roce_np/enable/<priority> and roce_rp of each rail's interface, at boot."),
+    Step("configure", "Have the switches mark packets of that priority.", if_back=True),
+)
+
+
+@check(
+    title="The RoCE ports that jobs use have ECN on for the lossless priority",
+    severity="info",
+    scope="fabric",
+    since="0.1",
+    because=("network.pfc",),
+    headline="{device} has ECN on for {found}, not for {wanted}",
+    remedy=_STEPS,
+    references=REFERENCES,
+    confirm=("grep . /sys/class/net/<interface>/ecn/roce_*/enable/*  # 1 is on",),
+)
+def ecn(
+    ports: tuple[RdmaPort, ...],
+    nics: tuple[Nic, ...],
+    gpus: tuple[Gpu, ...],
+    topology: Topology | Unread,
+    platform: Platform | Unread,
+    network: Network,
+    profile: Profile,
+) -> Findings:
+    found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.told.ecn))
+    wanted = {card: _wanted(card, profile) for card in found}
+    if any(isinstance(one, int) for one in wanted.values()):
+        for card, on in found.items():
+            priority = wanted[card]
+            if isinstance(priority, int) and priority not in on:
+                text = f"{card.name} has ECN on for {numbers(on)}, packets of jobs have priority {priority}"
+                yield fail(text, code="off", found=numbers(on), wanted=priority, about=card.rail, at_least="warning")
+    else:
+        yield from differing(found, numbers, "ECN on for", _STEPS)
+    end(found, gaps)
+
+
+def _wanted(card: Card, profile: Profile) -> "int | None":
+    """The profile's priority, else where its traffic class goes, if that is known."""
+    if profile.rdma.lossless_priority != "any":
+        return profile.rdma.lossless_priority
+    return None if isinstance(card.told.trust, Unread) or isinstance(card.told.dscp, Unread) else priority_of(card, profile)

@@ -1,0 +1,75 @@
+"""The interfaces of the RoCE ports that jobs use do not all have one MTU.
+
+The MTU of RDMA connections follows from the interface's. A port that differs from the others of its host differs from those of other
+hosts, too: what one end sends and a switch or the other end does not take is dropped, and jobs stall or end with retries exceeded. No
+value is right by itself: 1500 works, 4200 gives the largest active MTU of 4096, 9000 is a custom. What counts is that all agree, and
+that the switches carry it. By itself hostagent takes what most rails have; the profile may name a value.
+"""
+
+from hostagent.check import Findings, Step, check, fail, need, shell
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.network import Network
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import Unread, UnreadError
+from hostagent.profile import Profile
+
+from ._rails import Rail, most, roce_ports, with_netdevs
+
+
+@check(
+    title="The interfaces of the RoCE ports that jobs use have one MTU",
+    severity="critical",
+    scope="fabric",
+    since="0.1",
+    because=("rdma.port_state",),
+    headline="The interface of {device} has MTU {found}, not {wanted}",
+    remedy=(
+        Step("configure", "Give the interfaces of all rails one MTU, in the host's network configuration."),
+        Step("configure", "Give the switches' ports the same or more, on both ends of each path."),
+    ),
+    references=("Linux kernel, include/rdma/ib_addr.h", "Linux kernel, Documentation/ABI/testing/sysfs-class-net"),
+    confirm=("ip link show",),
+)
+def mtu(
+    ports: tuple[RdmaPort, ...],
+    nics: tuple[Nic, ...],
+    gpus: tuple[Gpu, ...],
+    topology: Topology | Unread,
+    platform: Platform | Unread,
+    network: Network,
+    profile: Profile,
+) -> Findings:
+    rails = with_netdevs(roce_ports(ports, nics, gpus, topology, platform, profile), network)
+    found: dict[Rail, int] = {}
+    gaps: list[Unread] = []
+    for rail in rails.known:
+        try:
+            found[rail] = need(rail.netdev.mtu)
+        except UnreadError as error:
+            gaps.append(error.unread)
+    asked = profile.rdma.netdev_mtu
+    wanted = asked or most(found.values())
+    odd = {rail: value for rail, value in found.items() if value != wanted}
+    if len(odd) == len(rails.known) > 1:
+        values = sorted(set(odd.values()))
+        text = f"the interfaces of all {len(odd)} rails have MTU {' or '.join(map(str, values))}, the profile wants {wanted}"
+        headline = f"The interfaces of the rails have MTU {' or '.join(map(str, values))}, not {wanted}"
+        lines = tuple(f"{rail.netdev.name} of {rail.name}: {value}" for rail, value in odd.items())
+        yield fail(text, code="all-profile", found=values, wanted=wanted, evidence=lines, headline=headline)
+    else:
+        for rail, value in odd.items():
+            by = "the profile wants" if asked else "the other rails have"
+            text = f"{rail.netdev.name} has MTU {value}, {by} {wanted}"
+            steps = _steps(rail.netdev.name, wanted)
+            yield fail(text, code="profile" if asked else "differs", found=value, wanted=wanted, about=rail.name, remedy=steps)
+    rails.end(*gaps)
+
+
+def _steps(name: str, wanted: int) -> tuple[Step, ...]:
+    return (
+        Step("configure", f"Give {name[:15]} MTU {wanted} in the host's network configuration."),
+        Step("configure", "Until the next boot, set it now.", command=shell("ip link set dev {} mtu {}", name, str(wanted))),
+        Step("configure", "Give the switch's port the same or more.", if_back=True),
+    )

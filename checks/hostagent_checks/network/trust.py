@@ -1,0 +1,69 @@
+"""A RoCE rail does not put the packets of jobs into the lossless priority.
+
+A card chooses the priority of a packet by its DSCP, or by the tag of a VLAN (PCP), which packets of RoCE seldom have. A job's DSCP is
+NCCL_IB_TC / 4: traffic class 106 is DSCP 26, which goes to priority 3 unless the card has a table of its own. The profile's
+rdma.traffic_class says what jobs set. Without it the rails are held against each other.
+"""
+
+from hostagent.check import Findings, Step, check, fail, need
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.network import Network
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, numbers, priority_of
+
+_STEPS = (
+    Step("configure", "Let the port trust DSCP: mlnx_qos -i <interface> --trust dscp, on all rails."),
+    Step("configure", "Map the DSCP of jobs: mlnx_qos -i <interface> --dscp2prio set,26,3 (here 26 to 3).", if_back=True),
+)
+
+
+@check(
+    title="The RoCE ports that jobs use put their packets into the lossless priority",
+    severity="info",
+    scope="fabric",
+    since="0.1",
+    because=("network.pfc",),
+    headline="{device} puts packets of jobs into {found}, not into {wanted}",
+    remedy=_STEPS,
+    references=REFERENCES,
+    confirm=("dcb app show dev <interface>  # dscp-prio", "mlnx_qos -i <interface>"),
+)
+def trust(
+    ports: tuple[RdmaPort, ...],
+    nics: tuple[Nic, ...],
+    gpus: tuple[Gpu, ...],
+    topology: Topology | Unread,
+    platform: Platform | Unread,
+    network: Network,
+    profile: Profile,
+) -> Findings:
+    found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.told.trust))
+    if not profile.rdma.traffic_class:
+        yield from differing(found, str, "trust in", _STEPS)
+        end(found, gaps)
+        return
+    unread: list[Unread] = []
+    for card, word in found.items():
+        if word != "dscp":
+            text = f"{card.name} trusts {word}: the DSCP of jobs is not looked at"
+            headline = "{device} does not look at the DSCP of packets"
+            yield fail(text, code="not-dscp", found=word, wanted="dscp", about=card.rail, headline=headline, at_least="warning")
+        else:
+            unread += [gap for gap in (card.told.dscp, card.told.lossless) if isinstance(gap, Unread)]
+            yield from () if unread else _mapped(card, profile)
+    end(found, (*gaps, *unread))
+
+
+def _mapped(card: Card, profile: Profile) -> Findings:
+    asked = profile.rdma.lossless_priority
+    wanted = need(card.told.lossless) if asked == "any" else (asked,)
+    priority = priority_of(card, profile)
+    if wanted and priority not in wanted:  # without PFC all priorities are alike
+        dscp = profile.rdma.traffic_class >> 2
+        text = f"{card.name} puts DSCP {dscp} (traffic class {profile.rdma.traffic_class}) into priority {priority}"
+        yield fail(text, code="lossy", found=f"priority {priority}", wanted=numbers(wanted), about=card.rail, at_least="warning")

@@ -1,0 +1,49 @@
+"""Rails of one board have different firmware: worth knowing when one of them misbehaves.
+
+Cards that were replaced, and updates that were done in parts, leave it; hosts work so. Vendors support one version over a cluster.
+"""
+
+from collections import Counter
+
+from hostagent.check import Findings, Step, check, need, skip, warn
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import Unread
+from hostagent.profile import Profile
+
+from ._rails import each, need_no, rails
+
+
+@check(
+    title="RDMA ports of one board have one firmware",
+    severity="info",
+    scope="fabric",
+    since="0.1",
+    headline="{device} has firmware {found}, its like have {wanted}",
+    remedy=(Step("install", "Bring all cards of this board to one firmware at the next maintenance."),),
+    references=("Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband",),
+    confirm=("grep . /sys/class/infiniband/*/board_id /sys/class/infiniband/*/fw_ver",),
+)
+def firmware(
+    ports: tuple[RdmaPort, ...],
+    nics: tuple[Nic, ...],
+    gpus: tuple[Gpu, ...],
+    topology: Topology | Unread,
+    platform: Platform | Unread,
+    profile: Profile,
+) -> Findings:
+    ours = rails(ports, nics, gpus, topology, platform, profile)
+    found, gaps = each(ours, lambda port: (need(port.board_id), need(port.firmware)))
+    boards = {board for board, _ in found.values() if board}
+    if found and not boards and not gaps:
+        skip("the cards name no board")
+    for board in sorted(boards):
+        versions = Counter(version for own, version in found.values() if own == board)
+        most = max(versions, key=lambda version: (versions[version], version))
+        for name, (own, version) in found.items():
+            if own == board and version != most:
+                text = f"firmware {version}, others of board {board} have {most}"
+                yield warn(text, code="differs", found=version, wanted=most, about=name)
+    need_no(gaps, found)

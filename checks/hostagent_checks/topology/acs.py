@@ -1,0 +1,75 @@
+"""PCIe switches turn what a GPU and its NIC send to each other up to the CPU: Access Control Services redirect it.
+
+Firmware switches that on, and so does Linux where the IOMMU is on, at each boot. GPUDirect RDMA then goes through the CPU's own PCIe port
+twice, at a part of the bandwidth, or hangs. Judged are the bridges between a GPU and the NICs nearest to it that are not above both, by
+request redirect (0x04) and completion redirect (0x08). Source validation alone turns nothing. Not judged are virtual machines and hosts
+that pass devices on to some, which need ACS; boards whose GPUs are joined to the CPU by NVLink-C2C, which want it set up in their own
+way; and bridges that let translated requests through (0x40).
+"""
+
+from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.derived.gpupath import BELOW_A_BRIDGE, Host, control, turns
+from hostagent.derived.words import counted
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.knowledge.ladder import REBOOT
+from hostagent.knowledge.pci import COHERENT, architecture
+from hostagent.profile import Profile
+
+from ._nodes import VFIO
+from ._ways import ways_of_jobs
+
+_REDIRECTS, _TRANSLATED = 0x0C, 0x40
+
+
+@check(
+    title="PCIe switches let GPUs and NICs talk to each other directly",
+    severity="warning",
+    scope="fabric",
+    since="0.1",
+    headline="PCIe switches send what GPUs and NICs exchange through the CPU",
+    remedy="Switch ACS off in the firmware setup.",
+    action="configure",
+    references=(
+        "NCCL documentation, troubleshooting, PCI Access Control Services",
+        "Linux kernel, Documentation/admin-guide/kernel-parameters, pci=disable_acs_redir",
+        "PCI Express Base Specification, section 7.7.11",
+    ),
+    confirm=("lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'  # ReqRedir+ or CmpltRedir+ on a bridge below which GPUs are",),
+)
+def acs(
+    gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
+) -> Findings:
+    if need(platform.virtual):
+        skip("the host runs in a virtual machine or a container: the bridges are not its own")
+    bridges = _bridges(Host(ports, nics, gpus, topology, platform, profile.rdma.hcas))
+    words = {bridge: control(topology, bridge).acs for bridge in bridges}
+    known = {bridge: word for bridge, word in words.items() if not isinstance(word, Unread)}
+    found = tuple(f"{bridge} {word:#06x}" for bridge, word in known.items() if word & _REDIRECTS and not word & _TRANSLATED)
+    if found:
+        text = f"ACS redirects on {counted(len(found), 'bridge')} between GPUs and NICs"
+        names = ";".join(one.partition(" ")[0] for one in found)
+        steps = (
+            Step("configure", "Switch ACS off in the firmware setup; or do the following."),
+            Step("configure", f"Add to the kernel command line: pci=disable_acs_redir={names}"),
+            REBOOT,
+        )
+        yield fail(text, code="redirects", found=len(found), wanted=0, evidence=found, remedy=steps)
+    for word in words.values():
+        if isinstance(word, Unread) and word.why not in NOT_APPLICABLE:
+            need(word)
+
+
+def _bridges(host: Host) -> tuple[str, ...]:
+    if any(need(gpu.bound_to) == VFIO for gpu in host.gpus):
+        skip("GPUs are bound to vfio-pci: hosts of virtual machines need ACS")
+    if any(architecture(need(gpu.device_id)) in COHERENT for gpu in host.gpus):
+        skip("GPUs and NICs of this board talk over the CPU, or by switches that want ACS")
+    ways = [way for way in ways_of_jobs(host) if way.distance in BELOW_A_BRIDGE]
+    if not ways:
+        skip("no GPU has a NIC for jobs below its own PCIe switch")
+    found = sorted({bridge for way in ways for bridge in turns(host.topology, way)})
+    return tuple(found)

@@ -1,0 +1,60 @@
+"""A NIC asks for data, or sends it, in smaller pieces than its like: it does not reach their bandwidth.
+
+The firmware sets the largest request (MaxReadReq) and the largest packet (MaxPayload) of each PCIe function. Which sizes are best depends
+on the board, and none is asked for here: but rails of one kind should have the same.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.gpupath import Host, card_of, control, rail_ports
+from hostagent.derived.words import size
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, PciControl, Topology
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.ladder import REBOOT
+from hostagent.profile import Profile
+
+from ._ways import skip_in_a_machine, skip_without_rails
+
+_SIZES: Mapping[str, Callable[[PciControl], "int | Unread"]] = {
+    "MaxReadReq": lambda one: one.max_read_request,
+    "MaxPayload": lambda one: one.max_payload,
+}
+
+
+@check(
+    title="NICs of one kind move data over PCIe in equal pieces",
+    severity="warning",
+    scope="fabric",
+    since="0.1",
+    headline="{device} moves data over PCIe in smaller pieces than its like",
+    remedy=(
+        Step("configure", "Give the slot the firmware settings for PCIe of the other slots, and undo setpci."),
+        REBOOT,
+    ),
+    references=("PCI Express Base Specification, section 7.5.3.4",),
+    confirm=("lspci -vv -s <address> | grep -E 'MaxPayload|MaxReadReq'",),
+)
+def nic_requests(
+    gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
+) -> Findings:
+    skip_in_a_machine(platform)
+    host = Host(ports, nics, gpus, topology, platform, profile.rdma.hcas)
+    skip_without_rails(host)
+    cards = {card_of(port) for port in rail_ports(host)}
+    kinds: dict[tuple[str, str], list[PciControl]] = {}
+    for nic in nics:
+        if nic.pci in cards:
+            kinds.setdefault((need(nic.vendor_id), need(nic.device_id)), []).append(control(topology, nic.pci))
+    for alike in kinds.values():
+        for name, of in _SIZES.items():
+            sizes = {one.pci: need(of(one)) for one in alike}
+            usual, count = Counter(sizes.values()).most_common(1)[0]
+            for pci, bytes_ in sizes.items():
+                if bytes_ < usual and count * 2 > len(sizes):
+                    text = f"{name} is {size(bytes_)}, its like have {size(usual)}"
+                    yield fail(text, code=name.lower(), found=size(bytes_), wanted=size(usual), about=pci)

@@ -1,0 +1,65 @@
+"""Some GPUs have fewer NICs of their own than most: they share them, and a job is as fast as its slowest GPU.
+
+A GPU's share is the number of ports nearest to it, each divided by the GPUs that it is nearest to. It need not be one: four NICs for eight
+GPUs give each a half, sixteen give two. But jobs put the same on every GPU, so it should be the same for all. A NIC that has gone from the
+bus, or sits in another slot, shows here. GPUs that reach no NIC without a CPU are told of elsewhere.
+"""
+
+from collections import Counter
+from fractions import Fraction
+
+from hostagent.check import Findings, Step, check, fail
+from hostagent.derived.gpupath import DIRECT, Host, Way, card_of, rail_ports
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.profile import Profile
+
+from ._ways import ways_of_jobs
+
+
+@check(
+    title="All GPUs have the same share of the rails",
+    severity="warning",
+    scope="fabric",
+    since="0.1",
+    headline="{device} has fewer NICs of its own than other GPUs",
+    remedy=(
+        Step("configure", "Compare 'nvidia-smi topo -m' with another node of this kind: is a NIC missing, or not named in rdma.hcas?"),
+        Step("replace", "Reseat the NIC that is missing, or move it to the slot that the board's manual names.", if_back=True),
+    ),
+    references=("NCCL documentation, environment variables, NCCL_NET_GDR_LEVEL",),
+    confirm=("nvidia-smi topo -m",),
+)
+def rail_share(
+    gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
+) -> Findings:
+    host = Host(ports, nics, gpus, topology, platform, profile.rdma.hcas)
+    near = tuple(way for way in ways_of_jobs(host) if way.distance in DIRECT)
+    shares = _shares(near, Counter(card_of(port) for port in rail_ports(host)))
+    usual = _of_most(list(shares.values()))
+    for gpu, share in shares.items():
+        if usual is not None and share < usual:
+            yield fail(
+                f"it has {_words(share)}, most GPUs have {_words(usual)}",
+                code="fewer",
+                found=_words(share),
+                wanted=_words(usual),
+                about=gpu,
+            )
+
+
+def _shares(ways: tuple[Way, ...], ports: Counter[str]) -> dict[str, Fraction]:
+    users = Counter(card for way in ways for card in way.cards)
+    return {way.gpu: sum((Fraction(ports[card], users[card]) for card in way.cards), Fraction()) for way in ways}
+
+
+def _of_most(shares: list[Fraction]) -> "Fraction | None":
+    """What more than half of them have."""
+    found, count = max(Counter(shares).items(), key=lambda pair: pair[1], default=(Fraction(), 0))
+    return found if count * 2 > len(shares) else None
+
+
+def _words(share: Fraction) -> str:
+    return f"{share} of a port" if share < 1 else "1 port" if share == 1 else f"{share} ports"

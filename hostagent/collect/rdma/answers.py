@@ -1,0 +1,147 @@
+"""Answers of the RDMA lane: objects whose values are sysfs' own words, or say why there is none."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_args
+
+from hostagent.facts.unread import Unread, UnreadError, Why, then
+from hostagent.source import Source
+
+T = TypeVar("T")
+
+_WHYS = frozenset(get_args(Why))
+
+
+class Words:
+    """One answer, an object: its values by name. Without an answer each value is that gap."""
+
+    def __init__(self, source: Source, *question: str) -> None:
+        self.question = " ".join(("rdma", *question))
+        found = source.rdma(*question)
+        self.gap = found if isinstance(found, Unread) else None
+        self._values: Mapping[str, Any] = found if isinstance(found, dict) else {}
+        if self.gap is None and not isinstance(found, dict):
+            self.gap = self.wrong(f"answer of type {type(found).__name__}")
+
+    def wrong(self, text: str) -> Unread:
+        return Unread("error", f"{self.question}: {text}", self.question)
+
+    def raw(self, name: str) -> Any:
+        """Whatever it is, or why there is none."""
+        return self.gap if self.gap is not None else self._plain(self._values.get(name, {"unread": ["absent", f"no {name}"]}), name)
+
+    def word(self, name: str) -> "str | Unread":
+        found = self.raw(name)
+        return found if isinstance(found, str | Unread) else self.wrong(f"{name}: found {type(found).__name__}, wanted a text")
+
+    def inner(self, name: str, key: str) -> "str | Unread":
+        """A word of an object of words."""
+        values = self._values.get(name)
+        if self.gap is not None or not isinstance(values, dict) or "unread" in values:
+            return self.word(name)
+        found = self._plain(values.get(key, {"unread": ["absent", f"no {name} of {key}"]}), name)
+        return found if isinstance(found, str | Unread) else self.wrong(f"{name}: found {type(found).__name__}, wanted a text")
+
+    def parsed(self, name: str, parse: "Callable[[str], T]") -> "T | Unread":
+        """A word by its parser, which raises ``ValueError``."""
+        return then(self.word(name), lambda text: self._tried(name, text, parse))
+
+    def rows(self, name: str, make: "Callable[..., T]") -> "tuple[T, ...] | Unread":
+        """A list of lists. `make` gets the values of each; it raises ``ValueError``, ``TypeError`` or ``UnreadError``."""
+        found = self.raw(name)
+        if isinstance(found, Unread):
+            return found
+        if not isinstance(found, list) or not all(isinstance(row, list) for row in found):
+            return self.wrong(f"{name}: wanted a list of lists")
+        try:
+            return tuple(make(*(self._plain(value, name) for value in row)) for row in found)
+        except (TypeError, ValueError):
+            return self.wrong(f"{name}: found a row that is none")
+        except UnreadError as error:
+            return error.unread
+
+    def _tried(self, name: str, text: str, parse: "Callable[[str], T]") -> "T | Unread":
+        try:
+            return parse(text)
+        except ValueError as error:
+            return self.wrong(f"{name}: {error}")
+
+    def _plain(self, value: Any, name: str) -> Any:
+        """A value that says why there is none becomes that gap."""
+        if not isinstance(value, dict):
+            return value
+        given = value.get("unread")
+        if not isinstance(given, list) or len(given) != 2 or given[0] not in _WHYS:
+            return self.wrong(f"{name}: found an object, wanted a value")
+        return Unread(given[0], str(given[1])[:200], self.question)
+
+
+def parse_labelled(text: str) -> str:
+    """The word behind the number; raises ``ValueError``.
+
+    >>> parse_labelled("4: ACTIVE"), parse_labelled("1: CA"), parse_labelled("4: usNIC UDP")
+    ('ACTIVE', 'CA', 'usNIC UDP')
+    """
+    match = re.fullmatch(r"[0-9]{1,3}: ?([A-Za-z<>_][A-Za-z_<> ]{0,40})", text, re.ASCII)
+    if not match:
+        raise ValueError(f"found {text[:40]!r}, wanted a number and a word, like '4: ACTIVE'")
+    return match[1]
+
+
+def parse_rate(text: str) -> float:
+    """Gb/s; raises ``ValueError``.
+
+    >>> parse_rate("400 Gb/sec (4X NDR)"), parse_rate("2.5 Gb/sec (1X SDR)")
+    (400.0, 2.5)
+    """
+    match = re.match(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) Gb/sec", text, re.ASCII)
+    if not match:
+        raise ValueError(f"found {text[:40]!r}, wanted a rate like '400 Gb/sec (4X NDR)'")
+    return float(match[1])
+
+
+def parse_local_id(text: str) -> int:
+    """A number as sysfs writes LIDs and P_Keys; raises ``ValueError``.
+
+    >>> parse_local_id("0x1f"), parse_local_id("0xffff")
+    (31, 65535)
+    """
+    if not re.fullmatch(r"0x[0-9a-fA-F]{1,8}", text, re.ASCII):
+        raise ValueError(f"found {text[:40]!r}, wanted a number like 0x1f")
+    return int(text, 16)
+
+
+def parse_count(text: str) -> int:
+    """A counter; raises ``ValueError``.
+
+    >>> parse_count("12")
+    12
+    """
+    if not re.fullmatch(r"[0-9]{1,20}", text, re.ASCII):
+        raise ValueError(f"found {text[:40]!r}, wanted a number")
+    return int(text)
+
+
+def parse_traffic_class(text: str) -> int:
+    r"""The first line is for all connections, and there where somebody set one; those below are for some of them. Raises ``ValueError``.
+
+    >>> parse_traffic_class("Global tclass=106\ntclass=96 src ip=10.0.0.1"), parse_traffic_class("")
+    (106, 0)
+    """
+    match = re.match(r"Global tclass=([0-9]{1,3})(?:\n|$)", text, re.ASCII)
+    if match:
+        return int(match[1])
+    if not text or text.startswith("tclass="):
+        return 0
+    raise ValueError(f"found {text[:40]!r}, wanted a traffic class like 'Global tclass=106'")
+
+
+def parse_guid(text: str) -> str:
+    """As sysfs writes it; raises ``ValueError``.
+
+    >>> parse_guid("9803:9b03:00aa:bb00")
+    '9803:9b03:00aa:bb00'
+    """
+    if not re.fullmatch(r"[0-9a-f]{4}(?::[0-9a-f]{4}){3}", text, re.ASCII):
+        raise ValueError(f"found {text[:40]!r}, wanted a GUID like 9803:9b03:00aa:bb00")
+    return text

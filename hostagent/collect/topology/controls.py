@@ -1,0 +1,104 @@
+"""How the PCI functions between a GPU's memory and the network are set up (PCI Express Base Specification, sections 7.5.3.4 and 7.7.11).
+
+A read of configuration space takes a while and wakes a card that sleeps, so it is for hosts that have both a GPU and a card with an RDMA
+device, and for the bridges above those alone. All functions are one question: without CAP_SYS_ADMIN they have one gap.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+from hostagent.collect.gpu import pci
+from hostagent.collect.values import line_in, parse_number, stops_at_unread
+from hostagent.facts.topology import PciControl, PciPlace
+from hostagent.facts.unread import Unread, Why, need
+from hostagent.source import Source
+
+_GROUPS = "/sys/kernel/iommu_groups"
+_GROUP = re.compile(r"[0-9]{1,9}", re.ASCII)
+#: What a register of a function reads as that no longer answers.
+_GONE = 0xFFFF
+#: Sizes in the device control word: 128 bytes, doubled as often as these bits say; 6 and 7 mean nothing.
+_SMALLEST_BYTES, _MOST_DOUBLED = 128, 5
+_PAYLOAD_BIT, _REQUEST_BIT = 5, 12
+
+
+@stops_at_unread
+def read_controls(source: Source, places: "tuple[PciPlace, ...] | Unread", gpus: "frozenset[str] | Unread") -> tuple[PciControl, ...]:
+    """Of GPUs and cards with RDMA and of their bridges, by address; none where a host has not both. A virtual function is its card's."""
+    physical = [one for one in need(places) if not pci.is_virtual(source, one.pci)]
+    ours = [one for one in physical if one.pci in need(gpus)]
+    cards = [one for one in physical if one.pci not in need(gpus) and _has_rdma(source, one.pci)]
+    if not ours or not cards:
+        return ()
+    devices = {one.pci for one in (*ours, *cards)}
+    addresses = sorted(devices | {bridge for one in (*ours, *cards) for bridge in one.bridges})
+    answer = source.pci_controls(*addresses)
+    not_asked = Unread("not-supported", "of a bridge the IOMMU group is not looked at")
+    return tuple(parse_control(one, answer, _iommu(source, one) if one in devices else not_asked) for one in addresses)
+
+
+def parse_control(address: str, answer: "Mapping[str, Any] | Unread", iommu: "str | Unread") -> PciControl:
+    """One function out of the answer about all.
+
+    >>> parse_control("0000:1a:00.0", {"0000:1a:00.0": {"acs": 0x1D, "control": 0x2930, "fatal": "0"}}, "identity")
+    PciControl(pci='0000:1a:00.0', acs=29, max_read_request=512, max_payload=256, iommu='identity', fatal_errors=0)
+    """
+    row: Any = answer if isinstance(answer, Unread) else answer.get(address, Unread("error", f"the answer does not name {address}"))
+    acs, control, fatal = (_number(row, name, address) for name in ("acs", "control", "fatal"))
+    return PciControl(
+        pci=address,
+        acs=acs,
+        max_read_request=_size(control, _REQUEST_BIT, address),
+        max_payload=_size(control, _PAYLOAD_BIT, address),
+        iommu=iommu,
+        fatal_errors=fatal,
+    )
+
+
+def _has_rdma(source: Source, address: str) -> bool:
+    return bool(need(source.listdir(f"{pci.DEVICES}/{address}/infiniband", absent=())))
+
+
+def _iommu(source: Source, address: str) -> "str | Unread":
+    """The type of its group, "" where the IOMMU is off and no device has one. Kernels before 4.11 have no such file."""
+    target = source.readlink(f"{pci.DEVICES}/{address}/iommu_group")
+    if isinstance(target, Unread):
+        return "" if target.why == "absent" else target
+    group = target.rstrip("/").rpartition("/")[2]
+    if not _GROUP.fullmatch(group):
+        return Unread("error", f"the IOMMU group of {address} is {target[:80]!r}, wanted a number")
+    return line_in(source, f"{_GROUPS}/{group}/type")
+
+
+def _number(row: Any, name: str, address: str) -> "int | Unread":
+    """A number, the text of one, or the reason why there is none."""
+    value = row if isinstance(row, Unread) else row.get(name) if isinstance(row, Mapping) else None
+    if isinstance(value, Unread):
+        return value
+    if isinstance(value, Mapping):
+        match value.get("unread"):
+            case [str(why), str(detail)] if why in get_args(Why):
+                return Unread(_why(why), detail)
+    if isinstance(value, str):
+        return parse_number(value.strip(), f"{name} of {address}")
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if name != "fatal" and value == _GONE:
+            return Unread("error", f"{address} reads all ones: it no longer answers")
+        return value
+    return Unread("error", f"{name} of {address} is {value!r:.40}, wanted a number")
+
+
+def _why(word: str) -> Why:
+    known: Iterable[Why] = get_args(Why)
+    return next(one for one in known if one == word)
+
+
+def _size(control: "int | Unread", bit: int, address: str) -> "int | Unread":
+    """Bytes, of three bits of the device control word."""
+    if isinstance(control, Unread):
+        return control
+    doubled = control >> bit & 0b111
+    if doubled > _MOST_DOUBLED:
+        return Unread("error", f"the device control word of {address} is {control:#06x}, which names no size")
+    return _SMALLEST_BYTES << doubled

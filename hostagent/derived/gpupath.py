@@ -1,0 +1,117 @@
+"""The ways between the GPUs of jobs and the network: from each GPU to the cards of the rails that are nearest to it."""
+
+from typing import NamedTuple
+
+from hostagent.derived import rails
+from hostagent.derived.distance import NEAREST_FIRST, classes
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, PciControl, PciPlace, Topology
+from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.knowledge.gpudirect import lets_cards_in
+
+#: Neither the memory nor the link of a CPU is between them, or it is the one that the GPU is joined to.
+DIRECT = ("LOC", "PIX", "PXB", "P2C")
+#: Below one PCIe switch or port: what they send to each other need not go up to the CPU.
+BELOW_A_BRIDGE = ("PIX", "PXB")
+_VFIO = "vfio-pci"
+
+
+class Way(NamedTuple):
+    """From one GPU to the nearest of the rails."""
+
+    gpu: str
+    distance: str
+    cards: tuple[str, ...]  # addresses of those that are as near, by address
+
+
+class Host(NamedTuple):
+    """The facts that ways are made of."""
+
+    ports: tuple[RdmaPort, ...]
+    nics: tuple[Nic, ...]
+    gpus: tuple[Gpu, ...]
+    topology: Topology
+    platform: "Platform | Unread"
+    hcas: str  # the profile's
+
+
+#: What was asked last, and the answer, as in `hostagent.derived.rails`.
+_last: "list[tuple[Host, tuple[Way, ...] | UnreadError]]" = []
+
+
+def ways(host: Host) -> tuple[Way, ...]:
+    """By GPU; none without rails. Raises ``UnreadError``, not-supported in a virtual machine that does not show its switches."""
+    if not _last or not all(one is other for one, other in zip(_last[0][0], host, strict=True)):
+        _last[:] = [(host, _found(host))]
+    found = _last[0][1]
+    if isinstance(found, UnreadError):
+        raise UnreadError(found.unread)
+    return found
+
+
+def rail_ports(host: Host) -> tuple[RdmaPort, ...]:
+    """Raises ``UnreadError`` where it is not known whether a port is one."""
+    return rails.of_host(*host)
+
+
+def card_of(port: RdmaPort) -> str:
+    """The address of its card: of a virtual function that of its physical one. Raises ``UnreadError``."""
+    return need(port.virtual_of) or need(port.pci)
+
+
+def gpus_of_jobs(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
+    """Those that this host uses and whose memory network cards may reach. Raises ``UnreadError``."""
+    own = (gpu for gpu in gpus if need(gpu.bound_to) != _VFIO)
+    return tuple(gpu for gpu in own if lets_cards_in(need(gpu.device_id), "" if isinstance(gpu.name, Unread) else gpu.name))
+
+
+def turns(topology: Topology, way: Way) -> tuple[str, ...]:
+    """The bridges where what a GPU and its cards send to each other could be turned up to the CPU: those that are not above both.
+
+    Raises ``UnreadError``.
+    """
+    places = {one.pci: one for one in need(topology.places)}
+    found: set[str] = set()
+    for card in way.cards:
+        one, other = _place(places, way.gpu), _place(places, card)
+        found |= set(one.bridges) ^ set(other.bridges)
+    return tuple(sorted(found))
+
+
+def control(topology: Topology, address: str) -> PciControl:
+    """How one function is set up. Raises ``UnreadError``."""
+    found = next((one for one in need(topology.controls) if one.pci == address), None)
+    return need(Unread("error", f"how {address} is set up was not read")) if found is None else found
+
+
+def _found(host: Host) -> "tuple[Way, ...] | UnreadError":
+    try:
+        return _ways(host)
+    except UnreadError as error:
+        return error
+
+
+def _ways(host: Host) -> tuple[Way, ...]:
+    own = {gpu.pci for gpu in gpus_of_jobs(host.gpus)}
+    cards = sorted({card_of(port) for port in rail_ports(host)}) if own else []
+    if not cards:
+        return ()
+    rows = classes(host.topology, host.gpus, host.nics, host.platform).gpu_nic
+    return tuple(
+        _way(gpu.pci, {card: need(rows[gpu.pci].get(card, _lacking(card))) for card in cards}) for gpu in host.gpus if gpu.pci in own
+    )
+
+
+def _way(gpu: str, distances: dict[str, str]) -> Way:
+    nearest = min(distances.values(), key=NEAREST_FIRST.index)
+    return Way(gpu, nearest, tuple(card for card, found in distances.items() if found == nearest))
+
+
+def _place(places: dict[str, PciPlace], address: str) -> PciPlace:
+    return places[address] if address in places else need(_lacking(address))
+
+
+def _lacking(address: str) -> Unread:
+    return Unread("error", f"{address} is not known on PCI")

@@ -1,0 +1,202 @@
+"""Interfaces as sysfs has them: of which kind each is, and what is told of it (Linux kernel, ABI/testing/sysfs-class-net)."""
+
+import re
+from typing import Any
+
+from hostagent.facts.unread import Unread
+from hostagent.source.attributes import Attributes, told
+from hostagent.source.files import unread
+from hostagent.source.paths import Root
+
+CLASS = "/sys/class/net"
+#: Stands for no name in a row: no interface can be called so.
+NONE = "/"
+#: Sysctls of an interface on which it depends who answers for an address (Linux kernel, networking/ip-sysctl).
+SYSCTLS = ("arp_ignore", "arp_announce", "arp_filter", "rp_filter")
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
+#: Numbers of a kind of hardware (linux/if_arp.h): InfiniBand, loopback; tunnels: of IP in IP, SIT, GRE and of no link layer.
+_INFINIBAND, _LOOPBACK = "32", "772"
+_TUNNELS = frozenset({"768", "769", "776", "778", "823", "65534"})
+#: By DEVTYPE of uevent, of what is no card.
+_KINDS = {
+    "bond": "bond", "bridge": "bridge", "vlan": "vlan", "macvlan": "macvlan", "ipvlan": "ipvlan",
+    "vxlan": "tunnel", "geneve": "tunnel", "gre": "tunnel", "wireguard": "tunnel", "ppp": "tunnel",
+}  # fmt: skip
+#: By the kernel's own word for a kind, IFLA_INFO_KIND, see `hostagent.source.lanes.netlink`.
+BY_WORD = {
+    "bond": "bond", "bridge": "bridge", "vlan": "vlan", "macvlan": "macvlan", "macvtap": "macvlan", "ipvlan": "ipvlan", "ipvtap": "ipvlan",
+    "veth": "veth", "netkit": "veth", "dummy": "dummy", "ipoib": "ipoib", "tun": "tunnel", "vxlan": "tunnel", "geneve": "tunnel",
+    "gre": "tunnel", "gretap": "tunnel", "ip6gre": "tunnel", "ip6gretap": "tunnel", "ipip": "tunnel", "sit": "tunnel", "ip6tnl": "tunnel",
+    "vti": "tunnel", "vti6": "tunnel", "xfrm": "tunnel", "wireguard": "tunnel", "erspan": "tunnel", "ip6erspan": "tunnel", "ppp": "tunnel",
+}  # fmt: skip
+_MARKS = {"bonding": "bond", "bridge": "bridge", "tun_flags": "tunnel"}
+#: More lie below no VLAN, macvlan or bond that is of use here.
+_MOST_LOWER = 64
+_DOWN = Unread("not-supported", "the link is down, or has no speed")
+_HAS_NONE = Unread("not-supported", "an interface of this kind has no speed")
+
+
+class Interface:
+    """One interface while it is looked at; nothing here asks a card or takes a lock. Raises ``OSError`` and ``ValueError`` where it is not
+    there any more.
+    """
+
+    def __init__(self, root: Root, name: str) -> None:
+        self.name = name
+        self._root = root
+        with Attributes(root, f"{CLASS}/{name}") as found:
+            self.has = found.names()
+            self.lower = sorted(one.removeprefix("lower_") for one in self.has if one.startswith("lower_"))
+            self.pci = _function(root, name, self.has)
+            self.devtype = parse_devtype(found.word("uevent", absent=""))
+            self.values = {key: found.word(key) for key in ("ifindex", "iflink", "mtu", "operstate", "flags", "type")}
+            self.master = _last(found.link("master", absent=""))
+            self.parent = found.word("parent", absent="") if "parent" in self.has else ""
+            self._address = found.word("address", absent="") if len(self.lower) == 1 else ""
+        self.bonding = _bonding(root, name) if "bonding" in self.has else ""
+
+    @property
+    def is_card(self) -> bool:
+        return self.pci != "" if isinstance(self.pci, str) else True
+
+    @property
+    def kind(self) -> str:
+        """As far as sysfs says: it has no mark of a dummy, nor of many others."""
+        known = self.values["type"]
+        hardware = known if isinstance(known, str) else ""
+        if hardware == _LOOPBACK:
+            return "loopback"
+        if hardware == _INFINIBAND:
+            return "ipoib"
+        if self.is_card or "device" in self.has:
+            return "physical"
+        for mark, kind in _MARKS.items():
+            if mark in self.has:
+                return kind
+        if isinstance(self.devtype, str) and self.devtype in _KINDS:
+            return _KINDS[self.devtype]
+        return "tunnel" if hardware in _TUNNELS else self._linked()
+
+    def _linked(self) -> str:
+        """What hangs at another interface: at a lower one; or, where that is in another namespace, or the other end, at none here."""
+        link, own = self.values["iflink"], self.values["ifindex"]
+        if isinstance(link, Unread) or isinstance(own, Unread) or link in (own, "0"):
+            return "other"
+        if len(self.lower) != 1:
+            return "veth"
+        try:
+            with Attributes(self._root, f"{CLASS}/{self.lower[0]}") as lower:
+                address = lower.word("address", absent="")
+        except (OSError, ValueError):
+            return "macvlan"
+        same = isinstance(address, str) and isinstance(self._address, str) and address == self._address
+        return "ipvlan" if same else "macvlan"
+
+    @property
+    def row(self) -> str:
+        """All in one line, of an interface of software that no check asks more of; "" of another one."""
+        if self.is_card or "device" in self.has or "bonding" in self.has or (self.lower and self.kind != "bridge"):
+            return ""
+        kept = [self.values[key] for key in ("iflink", "mtu", "operstate", "flags")]
+        words = [
+            self.name,
+            self.values["ifindex"],
+            self.kind,
+            *kept,
+            self.master if isinstance(self.master, Unread) else self.master or NONE,
+        ]
+        plain = [word for word in words if isinstance(word, str) and len(word.split()) == 1]
+        return " ".join(plain) if len(plain) == len(words) else ""
+
+    def plain(self, settings: "dict[str, Any]") -> "dict[str, Any]":
+        """The answer to ``device NAME``. `settings`: the interface's own `SYSCTLS`."""
+        return {
+            **{key: told(value) for key, value in self.values.items()},
+            "kind": self.kind,
+            "pci": told(self.pci),
+            "devtype": told(self.devtype),
+            "master": told(self.master),
+            "lower": self.lower[:_MOST_LOWER],
+            "parent": told(self.parent),
+            "bonding": self.bonding,
+            "sysctls": settings,
+        }
+
+
+def parse_devtype(uevent: "str | Unread") -> "str | Unread":
+    r"""DEVTYPE of a uevent file; "" where the driver gives none.
+
+    >>> parse_devtype("DEVTYPE=vlan\nINTERFACE=bond0.100\nIFINDEX=9"), parse_devtype("INTERFACE=eth0\nIFINDEX=2")
+    ('vlan', '')
+    """
+    if isinstance(uevent, Unread):
+        return uevent
+    return next((line.removeprefix("DEVTYPE=") for line in uevent.splitlines() if line.startswith("DEVTYPE=")), "")
+
+
+def speed(root: Root, name: str) -> "str | Unread":
+    """Mb/s; the card's firmware is asked."""
+    try:
+        with Attributes(root, f"{CLASS}/{name}") as found:
+            return found.word("speed", invalid=_DOWN)
+    except (OSError, ValueError) as error:
+        return unread(error, f"{CLASS}/{name}")
+
+
+def has_speed(found: Interface) -> "Unread | None":
+    """Why nobody is asked, if so: a link that is down has none, and asking takes a lock of all interfaces."""
+    if found.kind not in ("physical", "bond", "ipoib"):
+        return _HAS_NONE
+    return _DOWN if found.values["operstate"] != "up" else None
+
+
+def sysctls(root: Root, name: str) -> "dict[str, Any]":
+    """`SYSCTLS` of an interface, or of ``all``; one dot of a name is no part of a path there."""
+    try:
+        with Attributes(root, f"/proc/sys/net/ipv4/conf/{name}") as found:
+            return {key: told(found.word(key)) for key in SYSCTLS}
+    except (OSError, ValueError) as error:
+        return dict.fromkeys(SYSCTLS, told(unread(error, f"/proc/sys/net/ipv4/conf/{name}")))
+
+
+def _function(root: Root, name: str, has: "frozenset[str]") -> "str | Unread":
+    """The nearest PCI function above it, "" for none; that of a virtio device lies one higher."""
+    try:
+        parts = root.realpath(f"{CLASS}/{name}").split("/")
+        if "device" in has and not any(map(_ADDRESS.fullmatch, parts)):
+            parts = root.realpath(f"{CLASS}/{name}/device").split("/")
+    except (OSError, ValueError) as error:
+        return unread(error, f"{CLASS}/{name}")
+    return next((part for part in reversed(parts) if _ADDRESS.fullmatch(part)), "")
+
+
+def _last(link: "str | Unread") -> "str | Unread":
+    return link if isinstance(link, Unread) else link.rstrip("/").rpartition("/")[2]
+
+
+def _bonding(root: Root, name: str) -> "dict[str, Any]":
+    with Attributes(root, f"{CLASS}/{name}/bonding") as found:
+        return {key: told(found.word(key, absent="")) for key in ("mode", "xmit_hash_policy")}
+
+
+def has_vendors(found: Interface) -> bool:
+    """Whether the vendor's own driver shows priorities here."""
+    return bool(found.has & {"ecn", "qos"})
+
+
+def vendors(root: Root, name: str) -> "dict[str, Any]":
+    """What it says: ``trust``, "" where it says none, and ``ecn``, 0 or 1 by half of RoCE and priority. The card's firmware is asked."""
+    return {
+        "trust": _values(root, f"{CLASS}/{name}/qos", {"trust"}).get("trust", ""),
+        "ecn": {half: _values(root, f"{CLASS}/{name}/ecn/{half}/enable", set("01234567")) for half in ("roce_np", "roce_rp")},
+    }
+
+
+def _values(root: Root, path: str, wanted: "set[str]") -> "dict[str, Any]":
+    try:
+        with Attributes(root, path) as found:
+            return {name: told(found.word(name)) for name in sorted(found.names() & wanted)}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        return dict.fromkeys(sorted(wanted), told(unread(error, path)))

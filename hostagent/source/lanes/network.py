@@ -1,0 +1,56 @@
+"""The network's lane: interfaces, addresses, who listens, lossless priorities. One driver that does not answer holds a lock of all.
+
+The description is light; what it needs is imported in the worker. No library of a driver is loaded here, and no name of an interface
+goes into an ioctl: the kernel would load a module of that name.
+"""
+
+from hostagent.facts.unread import Unread
+from hostagent.source.files import Files
+from hostagent.source.lane import CALL_S, LOAD_S, Ask, Lane, Rights
+from hostagent.source.paths import Root
+
+_METHOD = "network"
+LOADING = "loading psutil"
+#: Of every kernel, with a file or without: what the lane's lock asks for where there can be a driver that hangs.
+_MODULE = "kernel"
+
+
+def _is_wanted(path: str) -> bool:
+    return False
+
+
+def _allowed_s(question: tuple[str, ...], label: str) -> float:
+    return LOAD_S if label == LOADING else CALL_S
+
+
+def _ask_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
+    from hostagent.source.lanes import networkread
+
+    return networkread.answer_all(ask, files, root)
+
+
+def _lock(root: Root, ends: float) -> "Unread | None":
+    from hostagent.source.locks import hold
+
+    return hold(_METHOD, _MODULE, root, ends)
+
+
+def _end() -> None:
+    """Nothing stays open."""
+
+
+_NO_RIGHTS = Rights(
+    capabilities=(), sockets=False, driver="", major=-1, opens="", reads=(), data=(), memory_bytes=0, files=0
+)  # fmt: skip
+
+NETWORK = Lane(
+    name=_METHOD,
+    methods=(_METHOD,),
+    directories=(),
+    is_wanted=_is_wanted,
+    lock=_lock,
+    allowed_s=_allowed_s,
+    rights=_NO_RIGHTS,
+    ask_all=_ask_all,
+    end=_end,
+)

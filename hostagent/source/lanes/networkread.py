@@ -1,0 +1,212 @@
+"""The network's questions, and how they are asked. Runs in the worker of its lane only.
+
+Questions, as ``source.network(…)`` asks them and a tape records them (``network device eth0``). A value V is the kernel's own word, or
+``{"unread": [why, detail]}``::
+
+    devices         all interfaces by name
+    others          one text for each that is made of software and that no check asks more of: name, index, kind, index of the interface
+                    below it or at its other end, MTU, operstate, flags, and its master, / for none
+    device NAME     of each other one: ifindex, iflink, mtu, operstate, flags, type, pci, devtype, master, parent: V; kind; lower (names);
+                    bonding ("" or mode and xmit_hash_policy: V); sysctls (arp_ignore, arp_announce, arp_filter, rp_filter: V)
+    settings        all (the same sysctls of all interfaces), port_range, reserved_ports: V
+    addresses       [name, address, length of its prefix]; below another root names with blanks between where it can be any of them
+    listeners       [port, process] of the ports that jobs want
+    kinds           by name, the kind of those whose kind sysfs does not tell as the kernel does
+    speed NAME      Mb/s: V
+    vendors NAME    of ports with an RDMA device whose driver shows them: trust: V, ecn (by roce_np, roce_rp and priority: V)
+    dcb NAME        of ports with an RDMA device: pfc (priorities), dscp ("26:3"), selectors, dcbx
+
+What asks a card, or takes the lock of all interfaces, comes last. What is another network namespace's is not asked.
+"""
+
+import os
+from functools import partial
+from typing import Any, NamedTuple
+
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.network import JOB_PORTS
+from hostagent.source.attributes import told
+from hostagent.source.files import Files, unread
+from hostagent.source.lane import LOAD_S, Ask
+from hostagent.source.lanes import listeners, netaddresses, netdevs, netlink
+from hostagent.source.lanes.netdevs import CLASS, Interface
+from hostagent.source.lanes.network import LOADING
+from hostagent.source.paths import Root
+
+#: More than any host has; a bound on a tree that somebody else made.
+_MOST = 2048
+_SETTINGS = {"port_range": "ip_local_port_range", "reserved_ports": "ip_local_reserved_ports"}
+_NOT_OURS = Unread("denied", "the host's network namespace is not this process' own")
+_MADE = Unread("denied", "this is no live host: its network is not the kernel's")
+_VIRTUAL = Unread("not-supported", "a virtual function has no priorities of its own")
+
+
+class Namespace(NamedTuple):
+    """Whose network it is that /sys shows, and what of this process' own says the same."""
+
+    net: str  # its directory in /proc
+    unasked: "Unread | None"  # why the kernel is not asked by a socket
+    unset: "Unread | None"  # why /proc/sys/net, which is always that of who looks, is not read
+
+
+class Found:
+    """What was seen of the interfaces: those that more is asked of, those that cannot be looked at, and of which kind each is."""
+
+    def __init__(self) -> None:
+        self.full: dict[str, Interface] = {}
+        self.failed: dict[str, Unread] = {}
+        self.kinds: dict[str, str] = {}
+
+
+def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
+    """Ask everything. Returns why nothing could be asked, if so."""
+    space: Namespace = ask((), "looking whose network namespace it is", partial(namespace, root))
+    names = ask(("network", "devices"), f"list {CLASS}", partial(_names, root, files, space))
+    found = Found()
+    if not isinstance(names, Unread):
+        ask(("network", "others"), f"reading {CLASS}", partial(_others, root, names, found))
+    for name, why in found.failed.items():
+        ask(("network", "device", name), f"{CLASS}/{name}", partial(_same, why))
+    for name, one in found.full.items():
+        ask(("network", "device", name), f"{CLASS}/{name}", partial(_device, root, space, one))
+    ask(("network", "settings"), "reading /proc/sys/net", partial(_settings, root, files, space))
+    ask(("network", "listeners"), f"reading {space.net}/tcp", partial(listeners.listeners, root, files, space.net, JOB_PORTS))
+    if space.unasked is None:
+        psutil: Any = ask((), LOADING, _load, LOAD_S)
+        ask(("network", "addresses"), "net_if_addrs", partial(netaddresses.by_psutil, psutil))
+    else:
+        ask(("network", "addresses"), f"reading {space.net}/fib_trie", partial(netaddresses.by_tables, files, space.net))
+    _ask_cards(ask, root, space, found)
+    return None
+
+
+def _ask_cards(ask: Ask, root: Root, space: Namespace, found: Found) -> None:
+    ask(("network", "kinds"), "RTM_GETLINK", partial(_kinds, space, found.kinds))
+    for name, one in found.full.items():
+        known = netdevs.has_speed(one)
+        ask(
+            ("network", "speed", name),
+            f"{CLASS}/{name}/speed",
+            partial(netdevs.speed, root, name) if known is None else partial(_same, known),
+        )
+    ports = [one for one in found.full.values() if _is_rdma(root, one)]
+    for one in filter(netdevs.has_vendors, ports):
+        ask(("network", "vendors", one.name), f"{CLASS}/{one.name}/ecn", partial(netdevs.vendors, root, one.name))
+    for one in ports:
+        ask(("network", "dcb", one.name), f"DCB of {one.name}", partial(_dcb, root, space, one))
+
+
+def _same(answer: Unread) -> Unread:
+    return answer
+
+
+def namespace(root: Root) -> Namespace:
+    """A file of /proc/PID/net has one inode in each namespace, whoever looks at it; ns/net asks for a right that a container has not."""
+    if root.path == "/":
+        return Namespace("/proc/self/net", None, None)
+    if root.simulated:
+        return Namespace("/proc/1/net", _MADE, None)
+    path = "/proc/1/net/dev"
+    try:
+        place = root.open(path, os.O_PATH)
+        try:
+            ours = os.fstat(place).st_ino == os.stat("/proc/self/net/dev").st_ino
+        finally:
+            os.close(place)
+    except OSError as error:
+        why = unread(error, path)
+        return Namespace("/proc/1/net", why, why)
+    return Namespace("/proc/1/net", *((None, None) if ours else (_NOT_OURS, _NOT_OURS)))
+
+
+def _names(root: Root, files: Files, space: Namespace) -> "list[str] | Unread":
+    """/sys shows the namespace that it was mounted in: that it is the host's is seen by what is in both."""
+    before = _in_proc(files, space.net)
+    listed = files.list(CLASS)
+    if isinstance(listed, Unread):
+        return [] if listed.why == "absent" and root.exists("/sys/class") else listed
+    names = [name for name in listed if name != "bonding_masters"]  # a file of all bonds
+    if len(names) > _MOST:
+        return Unread("error", f"{CLASS} has more than {_MOST} interfaces")
+    after = _in_proc(files, space.net)
+    if root.simulated or isinstance(before, Unread) or isinstance(after, Unread):
+        return names
+    if before & after <= set(names) <= before | after:
+        return names
+    return Unread("error", f"{CLASS} and {space.net}/dev show two network namespaces")
+
+
+def _in_proc(files: Files, net: str) -> "frozenset[str] | Unread":
+    data = files.read(f"{net}/dev")
+    return data if isinstance(data, Unread) else parse_dev(data.decode("utf-8", "replace"))
+
+
+def parse_dev(text: str) -> "frozenset[str]":
+    r"""Interfaces of /proc/net/dev.
+
+    >>> sorted(parse_dev("Inter-|   Receive\n face |bytes\n    lo:  24 2\neth0: 3 4\n"))
+    ['eth0', 'lo']
+    """
+    return frozenset(line.rpartition(":")[0].strip() for line in text.splitlines()[2:] if ":" in line)
+
+
+def _others(root: Root, names: "list[str]", found: Found) -> "list[str]":
+    """The rows of those that need no more; the rest goes to `found`."""
+    rows = []
+    for name in names:
+        try:
+            one = Interface(root, name)
+        except FileNotFoundError:  # gone since it was listed
+            continue
+        except (OSError, ValueError) as error:
+            found.failed[name] = unread(error, f"{CLASS}/{name}")
+            continue
+        found.kinds[name] = one.kind
+        if row := one.row:
+            rows.append(row)
+        else:
+            found.full[name] = one
+    return rows
+
+
+def _device(root: Root, space: Namespace, found: Interface) -> "dict[str, Any]":
+    settings = netdevs.sysctls(root, found.name) if space.unset is None else dict.fromkeys(netdevs.SYSCTLS, told(space.unset))
+    return found.plain(settings)
+
+
+def _settings(root: Root, files: Files, space: Namespace) -> "dict[str, Any]":
+    if space.unset is not None:
+        return {"all": dict.fromkeys(netdevs.SYSCTLS, told(space.unset)), **dict.fromkeys(_SETTINGS, told(space.unset))}
+    words = {key: files.read(f"/proc/sys/net/ipv4/{name}") for key, name in _SETTINGS.items()}
+    return {
+        "all": netdevs.sysctls(root, "all"),
+        **{
+            key: told(data if isinstance(data, Unread) else " ".join(data.decode("ascii", "replace").split()))
+            for key, data in words.items()
+        },
+    }
+
+
+def _kinds(space: Namespace, seen: "dict[str, str]") -> "dict[str, str] | Unread":
+    answer = space.unasked if space.unasked is not None else netlink.kinds()
+    if isinstance(answer, Unread):
+        return answer
+    by_word = {name: netdevs.BY_WORD.get(word, "other") for name, (_, word) in answer.items() if word}
+    return {name: kind for name, kind in sorted(by_word.items()) if name in seen and kind != seen[name]}
+
+
+def _is_rdma(root: Root, found: Interface) -> bool:
+    """By the kernel's own list; an InfiniBand port has no priorities of Ethernet."""
+    return found.kind == "physical" and isinstance(found.pci, str) and root.exists(f"/sys/bus/pci/devices/{found.pci}/infiniband")
+
+
+def _dcb(root: Root, space: Namespace, found: Interface) -> "dict[str, Any] | Unread":
+    if root.exists(f"/sys/bus/pci/devices/{found.pci}/physfn"):
+        return _VIRTUAL
+    return space.unasked if space.unasked is not None else netlink.dcb(found.name)
+
+
+def _load() -> Any:
+    import psutil
+
+    return psutil

@@ -1,0 +1,95 @@
+"""The RDMA lane: what is below /sys/class/infiniband, and libibverbs. Each of these reads may ask a card's firmware.
+
+Questions, as ``source.rdma(…)`` asks them and a tape records them (``rdma port mlx5_0 1``). A VALUE is sysfs' own word, or
+``{"unread": [why, detail]}``::
+
+    devices             names below /sys/class/infiniband
+    device NAME         {"pci", "driver", "virtual_of": VALUE, "manages_nvlink": true, false or unread, "node_type", "fw_ver",
+                        "board_id", "hca_type", "node_guid", "node": VALUE, "ports": ["1"] or unread, "link_policy": {PORT: VALUE},
+                        "netdevs": [[NAME, dev_port, a number or unread]] or unread}
+    port NAME NUMBER    {"state", "phys_state", "rate", "link_layer", "lid", "sm_lid": VALUE, "pkeys": [[INDEX, VALUE]] or unread,
+                        "gids": [[INDEX, GID, type VALUE, interface VALUE]] or unread, "link_downed", "traffic_class": VALUE}
+    verbs NAME NUMBER   {"state", "max_mtu", "active_mtu"}: the numbers of ibv_query_port(3)
+    library             {"path", "dmabuf"}: libibverbs as it was loaded, and whether it has ibv_reg_dmabuf_mr(3)
+
+Empty slots of GID and P_Key tables are left out. Of a function that manages an NVLink 5 switch, or may be one, no port is read.
+The description is light; what it needs is imported in the worker.
+"""
+
+from collections.abc import Mapping
+
+from hostagent.facts.unread import Unread
+from hostagent.source.base import MIB, Answer
+from hostagent.source.files import Files
+from hostagent.source.lane import CALL_S, LOAD_S, Ask, Lane, Rights
+from hostagent.source.paths import Root
+
+DEVICES = "/sys/class/infiniband"
+#: What takes longer than a call: this program's own parts, and the product data of a card, which it hands out four bytes at a time.
+ENTERING, LIBRARY, PRODUCT_DATA = "entering the cage", "loading libibverbs.so.1", "product data (VPD) of"
+VPD_S = 5.0
+
+
+def _is_wanted(path: str) -> bool:
+    return False
+
+
+def _allowed_s(question: tuple[str, ...], label: str) -> float:
+    if label.startswith(PRODUCT_DATA):
+        return VPD_S
+    return LOAD_S if label in (ENTERING, LIBRARY) else CALL_S
+
+
+def _idle(files: Files) -> "Mapping[tuple[str, ...], Answer | Unread] | None":
+    """A host without RDMA devices needs no worker: the kernel's list, which asks no firmware, is the whole answer."""
+    names = files.list(DEVICES)
+    if isinstance(names, Unread) and names.why != "absent":
+        return {("rdma", "devices"): names, ("rdma", "library"): names}
+    return {("rdma", "devices"): []} if isinstance(names, Unread) or not names else None
+
+
+def _ask_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
+    from hostagent.source.lanes import rdmasysfs
+
+    return rdmasysfs.answer_all(ask, files, root)
+
+
+def _lock(root: Root, ends: float) -> "Unread | None":
+    from hostagent.source.locks import hold
+
+    return hold("rdma", "ib_core", root, ends)
+
+
+def _end() -> None:
+    """Each device was closed as soon as its ports were asked."""
+
+
+#: What libibverbs needs, and what it does not, is told in DESIGN.md, "RDMA in a cage".
+RIGHTS = Rights(
+    capabilities=(),
+    sockets=False,
+    driver="infiniband",
+    major=-1,
+    opens=r"infiniband/uverbs\d+",
+    reads=(
+        *("/proc", "/sys", "/usr", "/lib", "/lib64", "/opt", "/nix/store", "/gnu/store"),
+        *("/etc/ld.so.cache", "/etc/libibverbs.d"),
+    ),
+    data=(),
+    memory_bytes=4 * 1024 * MIB,
+    files=1024,
+    numbers="/sys/class/infiniband_verbs",  # and not those of management datagrams, whose major number is the same
+)
+
+RDMA = Lane(
+    name="rdma",
+    methods=("rdma",),
+    directories=(),
+    is_wanted=_is_wanted,
+    lock=_lock,
+    allowed_s=_allowed_s,
+    rights=RIGHTS,
+    ask_all=_ask_all,
+    end=_end,
+    idle=_idle,
+)

@@ -1,0 +1,88 @@
+"""libibverbs: from which root it is taken, with which providers, in which cage it runs."""
+
+import contextlib
+import ctypes
+import os
+import re
+from typing import Any
+
+from hostagent.facts.unread import Unread
+from hostagent.knowledge import libraries
+from hostagent.source import foreign
+from hostagent.source.cage import enter
+from hostagent.source.files import Files
+from hostagent.source.lane import Rights
+from hostagent.source.paths import Root
+
+LIBRARY = "libibverbs.so.1"
+#: Names of providers, each in a line of a file of this directory (rdma-core, Documentation/libibverbs.md): "driver mlx5", or a path.
+_SETTINGS, _DRIVER = "/etc/libibverbs.d", re.compile(rb"(?m)^\s*driver\s+(/\S+)")
+#: Where it looks for the others, beside itself.
+_PROVIDERS = "libibverbs"
+#: What older C libraries keep apart.
+_OF_C = ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1")
+
+
+class Loader:
+    """Loads it once: `enter` first, then `load`. What both need is imported before."""
+
+    def __init__(self, files: Files, root: Root, rights: Rights) -> None:
+        self._files = files
+        self._root = root
+        self._rights = rights
+        self._paths: list[str] = []
+
+    def enter(self) -> "dict[str, Any] | Unread":
+        """Go where the library belongs, and into the cage: what holds there, or why nothing may be loaded.
+
+        The environment stays outside: by IBV_DRIVERS whoever starts this program would choose what is loaded.
+        """
+        simulated = self._root.simulated
+        found, refused = foreign.libraries(self._root, LIBRARY, (*libraries.SYSTEM, *libraries.LOCAL))
+        if not found:
+            return Unread("error", f"{LIBRARY} is not loaded: {refused}") if refused else Unread("absent", f"no {LIBRARY} on this host")
+        loaded = [*found, *self._providers(found)]
+        stranger = next(filter(None, map(self._root.untrusted, loaded)), "")
+        if stranger:
+            return Unread("error", f"{LIBRARY} is not loaded: {stranger}")
+        os.environ.clear()
+        if self._root.path != "/":
+            for needed in _OF_C:
+                with contextlib.suppress(OSError):
+                    ctypes.CDLL(needed)
+            try:
+                self._root.enter()
+            except PermissionError:
+                return Unread("denied", f"{LIBRARY} is not loaded: it finds its providers only where it belongs, and chroot(2) is denied")
+        cage = enter(self._rights, [path for path in loaded if not path.startswith(_SETTINGS)], simulated=simulated)
+        if isinstance(cage, Unread):
+            return Unread(cage.why, f"{LIBRARY} is not loaded: {cage.detail}")
+        self._paths = found
+        return cage.plain()
+
+    def load(self) -> "tuple[str, ctypes.CDLL] | Unread":
+        """The path that was loaded, and the library."""
+        problem = ""
+        for path in self._paths:
+            try:
+                return path, ctypes.CDLL(path, use_errno=True)
+            except OSError as error:
+                problem = str(error)
+        return Unread("error", problem)
+
+    def _providers(self, found: list[str]) -> list[str]:
+        """What the library will read and load in its turn."""
+        settings = self._listed(_SETTINGS)
+        named = [os.fsdecode(name) for path in settings for name in _DRIVER.findall(self._content(path))]
+        directories = dict.fromkeys(f"{os.path.dirname(path)}/{_PROVIDERS}" for path in found)
+        beside = [path for directory in directories for path in self._listed(directory)]
+        elsewhere = [path for name in named for path in self._listed(os.path.dirname(name)) if path.startswith(f"{name}-rdmav")]
+        return [*settings, *beside, *elsewhere]
+
+    def _listed(self, directory: str) -> list[str]:
+        names = self._files.list(directory)
+        return [] if isinstance(names, Unread) else [f"{directory}/{name}" for name in names]
+
+    def _content(self, path: str) -> bytes:
+        content = self._files.read(path)
+        return content if isinstance(content, bytes) else b""

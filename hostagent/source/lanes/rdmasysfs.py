@@ -1,0 +1,235 @@
+"""RDMA devices and their ports by sysfs (Linux kernel, ABI/stable/sysfs-class-infiniband), in the worker of their lane."""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.fabric import has_hidden_switches
+from hostagent.source.files import Files, unread
+from hostagent.source.lane import Ask
+from hostagent.source.lanes import rdmaverbs
+from hostagent.source.lanes.rdma import DEVICES, PRODUCT_DATA, VPD_S
+from hostagent.source.paths import Root
+
+_PCI, _VERBS = "/sys/bus/pci/devices", "/sys/class/infiniband_verbs"
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
+_NVIDIA = "0x10de"
+#: ConnectX-7, the only card that bridges to NVLink 5 switches: its product data then has this mark.
+_BRIDGE, _MARK, _VPD_BYTES = "0x1021", b"SW_MNG", 64 * 1024
+#: Of a device that is listed, of a table, and bytes of one attribute: sysfs has at most a page.
+_MAX_DEVICES, _MAX_SLOTS, _PAGE = 4096, 65536, 4096
+_EMPTY_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
+_DEVICE_WORDS = ("node_type", "fw_ver", "board_id", "hca_type", "node_guid")
+_PORT_WORDS = ("state", "phys_state", "rate", "link_layer", "lid", "sm_lid")
+
+#: A text, or ``{"unread": [why, detail]}``.
+Value = Any
+
+
+def answer_all(ask: Ask, files: Files, root: Root) -> "Unread | None":
+    """Ask about every device, then about every port: what tells which device it is comes first. Why nothing could be asked, if so."""
+    names = ask(("rdma", "devices"), f"list {DEVICES}", partial(files.list, DEVICES))
+    if isinstance(names, Unread):
+        return names
+    reader = Reader(files, root)
+    ask((), f"list {_VERBS}", reader.look_around)
+    ports: list[tuple[str, str]] = []
+    for name in names[:_MAX_DEVICES]:
+        manages: Value = ask((), f"device id of {name}", partial(reader.may_be_bridge, name))
+        if manages is True:
+            manages = ask((), f"{PRODUCT_DATA} {name}", partial(reader.manages_nvlink, name), VPD_S)
+        found = ask(("rdma", "device", name), f"device {name}", partial(reader.device, name, manages))
+        if not isinstance(found, Unread) and isinstance(found["ports"], list):
+            ports += [(name, number) for number in found["ports"]]
+    for name, number in ports:
+        ask(("rdma", "port", name, number), f"port {name}:{number}", partial(reader.port, name, number))
+    rdmaverbs.answer_all(ask, files, root, ports)
+    return None
+
+
+class Reader:
+    """Reads one host's devices."""
+
+    def __init__(self, files: Files, root: Root) -> None:
+        self._files = files
+        self._root = root
+        self._nodes: dict[str, str] | Unread = {}
+        self._on_baseboard: Value = False
+
+    def look_around(self) -> None:
+        """What all devices share: names of their nodes, and whether a GPU has switches that PCI does not show."""
+        names = self._files.list(_VERBS)
+        if isinstance(names, Unread):
+            self._nodes = {} if names.why == "absent" else names
+        else:
+            self._nodes = {str(self._word(f"{_VERBS}/{name}/ibdev")): name for name in names if name.startswith("uverbs")}
+        self._on_baseboard = self._has_hidden_switches()
+
+    def _has_hidden_switches(self) -> Value:
+        names = self._files.list(_PCI)
+        if isinstance(names, Unread):
+            return False if names.why == "absent" else _plain(names)
+        for name in names:
+            vendor = self._word(f"{_PCI}/{name}/vendor", absent="")
+            device = self._word(f"{_PCI}/{name}/device", absent="") if vendor == _NVIDIA else ""
+            lost = next((one for one in (vendor, device) if not isinstance(one, str)), None)
+            if lost is not None:
+                return lost
+            if device and has_hidden_switches(device):
+                return True
+        return False
+
+    def may_be_bridge(self, name: str) -> Value:
+        """Product data are slow, need root, and say nothing on any other host: False where they need not be asked for."""
+        device = self._word(f"{DEVICES}/{name}/device/device", absent="")
+        if not isinstance(device, str):
+            return device
+        return self._on_baseboard if device == _BRIDGE else False
+
+    def manages_nvlink(self, name: str) -> Value:
+        """Of a ConnectX-7 on a board with such switches."""
+        data = self._files.read(f"{DEVICES}/{name}/device/vpd", str(_VPD_BYTES))
+        if isinstance(data, Unread):
+            return False if data.why == "absent" else _plain(data)
+        return _MARK in data
+
+    def device(self, name: str, manages: Value) -> "dict[str, Any] | Unread":
+        directory = f"{DEVICES}/{name}"
+        if not self._root.exists(directory):
+            return Unread("error", f"{name} went while it was read")
+        pci = self._function(directory)
+        of = self._link(f"{_PCI}/{pci}/physfn") if isinstance(pci, str) and pci else ""
+        is_function = isinstance(pci, str) and bool(pci)
+        return {
+            "pci": pci,
+            "driver": self._link(f"{_PCI}/{pci}/driver") if is_function else pci,
+            "virtual_of": of if is_function else pci,
+            "manages_nvlink": manages,
+            **{word: self._word(f"{directory}/{word}") for word in _DEVICE_WORDS},
+            "node": _plain(self._nodes) if isinstance(self._nodes, Unread) else self._nodes.get(name, ""),
+            "ports": self._numbers(f"{directory}/ports") if manages is False else [],
+            "link_policy": self._policy(pci, of) if isinstance(of, str) and of else {},
+            "netdevs": self._netdevs(f"{directory}/device/net"),
+        }
+
+    def port(self, name: str, number: str) -> "dict[str, Any] | Unread":
+        directory = f"{DEVICES}/{name}/ports/{number}"
+        if not self._root.exists(directory):
+            return Unread("error", f"{name}:{number} went while it was read")
+        return {
+            **{word: self._word(f"{directory}/{word}") for word in _PORT_WORDS},
+            "pkeys": self._pkeys(f"{directory}/pkeys"),
+            "gids": self._gids(directory),
+            "link_downed": self._word(f"{directory}/counters/link_downed"),
+            "traffic_class": self._word(f"{DEVICES}/{name}/tc/{number}/traffic_class"),
+        }
+
+    def _function(self, directory: str) -> Value:
+        """Address of the PCI function, also of an auxiliary device below one. One of software has none (rxe), or says whose it is."""
+        if self._root.exists(f"{directory}/parent"):
+            return ""
+        place = self._files.realpath(f"{directory}/device")
+        if isinstance(place, Unread):
+            return "" if place.why == "absent" else _plain(place)
+        return next((one for one in reversed(place.split("/")) if _ADDRESS.fullmatch(one)), "")
+
+    def _netdevs(self, directory: str) -> Value:
+        names = self._files.list(directory)
+        if isinstance(names, Unread):
+            return [] if names.why == "absent" else _plain(names)
+        return [[name, self._count(f"{directory}/{name}/dev_port")] for name in names]
+
+    def _policy(self, pci: str, physical: str) -> dict[str, Value]:
+        """Of a virtual function, as its physical one has it set: which number it has there is a link's name."""
+        names = self._files.list(f"{_PCI}/{physical}")
+        listed = [] if isinstance(names, Unread) else [name for name in names if name.startswith("virtfn")]
+        number = next((name[6:] for name in listed if self._link(f"{_PCI}/{physical}/{name}") == pci), "")
+        return {"1": self._word(f"{_PCI}/{physical}/sriov/{number}/policy")} if number else {}
+
+    def _gids(self, directory: str) -> Value:
+        slots = self._slots(f"{directory}/gids", _EMPTY_GID)
+        if isinstance(slots, Unread):
+            return _plain(slots)
+        attributes = f"{directory}/gid_attrs"
+        return [
+            [index, gid, self._word(f"{attributes}/types/{index}"), self._word(f"{attributes}/ndevs/{index}", invalid="")]
+            for index, gid in slots
+        ]
+
+    def _pkeys(self, directory: str) -> Value:
+        slots = self._slots(directory, "0x0000")
+        return _plain(slots) if isinstance(slots, Unread) else [list(one) for one in slots]
+
+    def _slots(self, directory: str, empty: str) -> "list[tuple[int, str]] | Unread":
+        """By index, without those that are empty: EINVAL is the kernel's word for that on some, a text of zeros on others."""
+        found: list[tuple[int, str]] = []
+        names = self._files.list(directory)
+        if isinstance(names, Unread):
+            return names
+        for index in _sorted(names)[:_MAX_SLOTS]:
+            try:
+                text = self._text(f"{directory}/{index}")
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.ENOENT):
+                    return unread(error, f"{directory}/{index}")
+            else:
+                if text and text != empty:
+                    found.append((int(index), text))
+        return found
+
+    def _numbers(self, directory: str) -> Value:
+        names = self._files.list(directory)
+        if isinstance(names, Unread):
+            return [] if names.why == "absent" else _plain(names)
+        return _sorted(names)
+
+    def _link(self, path: str) -> Value:
+        """The last part of a link's text, "" where there is none."""
+        target = self._files.readlink(path)
+        if isinstance(target, Unread):
+            return "" if target.why == "absent" else _plain(target)
+        return target.rstrip("/").rpartition("/")[2]
+
+    def _count(self, path: str) -> Value:
+        word = self._word(path)
+        return int(word) if isinstance(word, str) and word.isdecimal() and word.isascii() and len(word) < 6 else word
+
+    def _word(self, path: str, *, invalid: "str | None" = None, absent: "str | None" = None) -> Value:
+        """`invalid` stands for EINVAL, where that is how the kernel says that there is none; `absent` for a file that is not there."""
+        try:
+            return self._text(path)
+        except (OSError, ValueError) as error:
+            if invalid is not None and isinstance(error, OSError) and error.errno == errno.EINVAL:
+                return invalid
+            found = unread(error, path)
+            return absent if absent is not None and found.why == "absent" else _plain(found)
+
+    def _text(self, path: str) -> str:
+        """Raises ``OSError``, ``ValueError``. A table has hundreds of slots: no more is done for each than looking what it is."""
+        if "\ufffd" in path:
+            raise ValueError("a name that is not UTF-8")
+        place = self._root.open(path, os.O_PATH)
+        try:
+            if not stat.S_ISREG(os.fstat(place).st_mode):
+                raise OSError(errno.EIO, "no file")
+            descriptor = self._root.reopen(place, path)
+        finally:
+            os.close(place)
+        try:
+            return os.read(descriptor, _PAGE).decode("utf-8", "replace").strip()
+        finally:
+            os.close(descriptor)
+
+
+def _sorted(names: Iterable[str]) -> list[str]:
+    """Those that are numbers, as the kernel writes them."""
+    return sorted((name for name in names if name.isdecimal() and name.isascii() and len(name) < 6), key=int)
+
+
+def _plain(answer: Unread) -> dict[str, list[str]]:
+    return {"unread": [answer.why, answer.detail]}

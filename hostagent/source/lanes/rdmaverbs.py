@@ -1,0 +1,112 @@
+"""ibv_query_port(3): the MTU that a port really has is nowhere in sysfs. Runs in the worker only, after all that sysfs says.
+
+The function answers the numbers of struct ibv_port_attr (infiniband/verbs.h): state 4 is active, an MTU n is 128 << n bytes.
+"""
+
+import ctypes
+import errno
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from hostagent.facts.unread import Unread
+from hostagent.source.files import Files, unread
+from hostagent.source.lane import CAGE, LOAD_S, Ask
+from hostagent.source.lanes.rdma import ENTERING, LIBRARY, RIGHTS
+from hostagent.source.lanes.rdmalibrary import Loader
+from hostagent.source.paths import Root
+
+#: More than struct ibv_port_attr has in any release; what is asked stands in its first words.
+_ATTRIBUTES = ctypes.c_uint32 * 64
+_MAX_DEVICES = 4096
+#: Results and arguments (libibverbs, verbs.h); `ibv_reg_dmabuf_mr` is never called.
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "ibv_get_device_list": (ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int)),
+    "ibv_get_device_name": (ctypes.c_char_p, ctypes.c_void_p),
+    "ibv_open_device": (ctypes.c_void_p, ctypes.c_void_p),
+    "ibv_query_port": (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint8, ctypes.POINTER(ctypes.c_uint32)),
+    "ibv_close_device": (ctypes.c_int, ctypes.c_void_p),
+}
+
+Port = tuple[str, str]  # device and number
+
+
+def answer_all(ask: Ask, files: Files, root: Root, ports: Sequence[Port]) -> None:
+    """Ask each port, in a cage. No device is opened that has none of `ports`."""
+    loader = Loader(files, root, RIGHTS)
+    cage = ask(CAGE, ENTERING, loader.enter, LOAD_S)
+    loaded = cage if isinstance(cage, Unread) else ask((), LIBRARY, loader.load, LOAD_S)
+    found = loaded if isinstance(loaded, Unread) else _told(*loaded)
+    ask(("rdma", "library"), "ibv_reg_dmabuf_mr", lambda: found)
+    devices: Any = found if isinstance(found, Unread) else ask((), "ibv_get_device_list", Verbs(loaded[1]).devices)
+    for name in dict.fromkeys(name for name, _ in ports):
+        _ask_device(ask, devices, name, [number for of, number in ports if of == name])
+
+
+def _told(path: str, library: ctypes.CDLL) -> "dict[str, Any] | Unread":
+    missing = [name for name in _FUNCTIONS if not hasattr(library, name)]
+    if missing:
+        return Unread("error", f"{path} has no {missing[0]}")
+    return {"path": path, "dmabuf": hasattr(library, "ibv_reg_dmabuf_mr")}
+
+
+def _ask_device(ask: Ask, devices: "dict[str, Device] | Unread", name: str, numbers: Sequence[str]) -> None:
+    """Open, query, close."""
+    none = Unread("absent", f"libibverbs knows no device {name}")
+    device = devices if isinstance(devices, Unread) else devices.get(name, none)
+    context = device if isinstance(device, Unread) else ask((), f"ibv_open_device {name}", device.open)
+    for number in numbers:
+        query = (lambda: context) if isinstance(context, Unread) else partial(device.query, context, int(number))
+        ask(("rdma", "verbs", name, number), f"ibv_query_port {name}:{number}", query)
+    if not isinstance(context, Unread):
+        ask((), f"ibv_close_device {name}", partial(device.close, context))
+
+
+class Device:
+    """One that libibverbs lists."""
+
+    def __init__(self, library: ctypes.CDLL, handle: int, name: str) -> None:
+        self._library = library
+        self._handle = handle
+        self._name = name
+
+    def open(self) -> "int | Unread":
+        ctypes.set_errno(0)
+        context: int | None = self._library.ibv_open_device(self._handle)
+        return context or _failed(f"ibv_open_device {self._name}", ctypes.get_errno())
+
+    def query(self, context: int, number: int) -> "dict[str, int] | Unread":
+        attributes = _ATTRIBUTES()
+        problem = self._library.ibv_query_port(context, number, attributes)
+        if problem:
+            return _failed(f"ibv_query_port {self._name}:{number}", problem if problem > 0 else ctypes.get_errno())
+        return {"state": attributes[0], "max_mtu": attributes[1], "active_mtu": attributes[2]}
+
+    def close(self, context: int) -> None:
+        self._library.ibv_close_device(context)
+
+
+class Verbs:
+    """The library, with the types of what is called."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+
+    def devices(self) -> "dict[str, Device] | Unread":
+        """By name. The list stays: a device is good as long as it."""
+        ctypes.set_errno(0)
+        count = ctypes.c_int(0)
+        listed = self._library.ibv_get_device_list(ctypes.byref(count))
+        if not listed:
+            return _failed("ibv_get_device_list", ctypes.get_errno())
+        handles = [listed[index] for index in range(min(count.value, _MAX_DEVICES)) if listed[index]]
+        names = [(self._library.ibv_get_device_name(handle) or b"").decode("utf-8", "replace") for handle in handles]
+        return {name: Device(self._library, handle, name) for name, handle in zip(names, handles, strict=True)}
+
+
+def _failed(call: str, number: int) -> Unread:
+    return unread(OSError(number or errno.EIO, os.strerror(number) if number else "failed without an errno"), call)
