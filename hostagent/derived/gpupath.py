@@ -2,12 +2,11 @@
 
 from typing import NamedTuple
 
-from hostagent.derived import rails
 from hostagent.derived.distance import NEAREST_FIRST, classes
+from hostagent.derived.rails import Wanted, of_host
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
-from hostagent.facts.topology import Nic, PciControl, PciPlace, Topology
+from hostagent.facts.topology import PciControl, PciPlace, Topology
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.gpudirect import lets_cards_in
 
@@ -26,34 +25,18 @@ class Way(NamedTuple):
     cards: tuple[str, ...]  # addresses of those that are as near, by address
 
 
-class Host(NamedTuple):
-    """The facts that ways are made of."""
-
-    ports: tuple[RdmaPort, ...]
-    nics: tuple[Nic, ...]
-    gpus: tuple[Gpu, ...]
-    topology: Topology
-    platform: "Platform | Unread"
-    hcas: str  # the profile's
-
-
 #: What was asked last, and the answer, as in `hostagent.derived.rails`.
-_last: "list[tuple[Host, tuple[Way, ...] | UnreadError]]" = []
+_last: "list[tuple[Wanted, tuple[Way, ...] | UnreadError]]" = []
 
 
-def ways(host: Host) -> tuple[Way, ...]:
+def ways(wanted: Wanted) -> tuple[Way, ...]:
     """By GPU; none without rails. Raises ``UnreadError``, not-supported in a virtual machine that does not show its switches."""
-    if not _last or not all(one is other for one, other in zip(_last[0][0], host, strict=True)):
-        _last[:] = [(host, _found(host))]
+    if not _last or not all(one is other for one, other in zip(_last[0][0], wanted, strict=True)):
+        _last[:] = [(wanted, _found(wanted))]
     found = _last[0][1]
     if isinstance(found, UnreadError):
         raise UnreadError(found.unread)
     return found
-
-
-def rail_ports(host: Host) -> tuple[RdmaPort, ...]:
-    """Raises ``UnreadError`` where it is not known whether a port is one."""
-    return rails.of_host(*host)
 
 
 def card_of(port: RdmaPort) -> str:
@@ -86,21 +69,21 @@ def control(topology: Topology, address: str) -> PciControl:
     return need(Unread("error", f"how {address} is set up was not read")) if found is None else found
 
 
-def _found(host: Host) -> "tuple[Way, ...] | UnreadError":
+def _found(wanted: Wanted) -> "tuple[Way, ...] | UnreadError":
     try:
-        return _ways(host)
+        return _ways(wanted)
     except UnreadError as error:
         return error
 
 
-def _ways(host: Host) -> tuple[Way, ...]:
-    own = {gpu.pci for gpu in gpus_of_jobs(host.gpus)}
-    cards = sorted({card_of(port) for port in rail_ports(host)}) if own else []
+def _ways(wanted: Wanted) -> tuple[Way, ...]:
+    own = {gpu.pci for gpu in gpus_of_jobs(wanted.gpus)}
+    cards = sorted({card_of(port) for port in of_host(wanted)}) if own else []
     if not cards:
         return ()
-    rows = classes(host.topology, host.gpus, host.nics, host.platform).gpu_nic
+    rows = classes(wanted.topology, wanted.gpus, wanted.nics, wanted.platform).gpu_nic
     return tuple(
-        _way(gpu.pci, {card: need(rows[gpu.pci].get(card, _lacking(card))) for card in cards}) for gpu in host.gpus if gpu.pci in own
+        _way(gpu.pci, {card: need(rows[gpu.pci].get(card, _lacking(card))) for card in cards}) for gpu in wanted.gpus if gpu.pci in own
     )
 
 

@@ -56,5 +56,3 @@ def written(subnet: tuple[int, int]) -> str:
     '10.0.1.0/24'
     """
     return f"{'.'.join(str(byte) for byte in subnet[0].to_bytes(4, 'big'))}/{subnet[1]}"
-
-

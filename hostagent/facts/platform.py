@@ -20,6 +20,7 @@ class Platform:
     name: str | Unread  # "GKE node"; "" for a host of no platform that this release knows
     base: Base | Unread
     virtual: Virtual | Unread  # by the firmware's word on the board; a container by its manager's word and the kernel's
+    contained: bool | Unread  # an application's container is judged, such as a pod, with what it was given, and not its host
     operator: tuple[str, ...] | Unread  # what the GPU Operator's containers bring: driver, toolkit
     gpus: Part | Unread  # "" on PCI
     driver: Part | Unread
@@ -27,7 +28,7 @@ class Platform:
     toolkit: Part | Unread
     runtime: Part | Unread  # the runtime's configuration
     kubelet: Part | Unread  # the kubelet's configuration
-    rdma: Part | Unread  # the kernel modules and libraries of RDMA
+    rdma: Part | Unread  # the kernel modules and libraries of RDMA: inbox and DOCA-OFED are the host's own
     library_directories: tuple[str, ...] | Unread  # the directories of the driver's libraries, where the platform has its own
     firmware_directories: tuple[str, ...] | Unread  # as /lib/firmware, for the driver's firmware
     #: Archives of DKMS, with bytes in them, of which a unit of the image installs one at its first boot.
@@ -35,8 +36,8 @@ class Platform:
 
     @property
     def in_container(self) -> bool:
-        """Known to be in one: what was not read, or does not run, is not."""
-        return not isinstance(self.virtual, Unread) and self.virtual == "container"
+        """Known to be in one, with a system of its own or an application's: what was not read, or does not run, is not."""
+        return self.contained is True or (not isinstance(self.virtual, Unread) and self.virtual == "container")
 
     def part(self, name: str) -> Part | Unread:
         return {

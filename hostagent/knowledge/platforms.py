@@ -5,7 +5,9 @@ GoogleCloudPlatform/container-engine-accelerators and cos_gpu_installer of cos/t
 kubernetes/kubernetes (cluster/gce/gci), k3s, RKE2 and k0s documentation (configuration files), canonical/microk8s (args/kubelet),
 bottlerocket-os/bottlerocket-kernel-kit (kmod-6.12-nvidia-r580.spec), siderolabs/extensions
 (nvidia-gpu), flatcar/scripts (setup-nvidia) and flatcar/sysext-bakery, NVIDIA DGX OS user guide, NVIDIA GPU Operator (paths below
-/run/nvidia and /usr/local/nvidia), Microsoft WSL (/dev/dxg, /usr/lib/wsl), NVIDIA Jetson Linux (/etc/nv_tegra_release),
+/run/nvidia and /usr/local/nvidia), Mellanox/network-operator (manifests/state-ofed-driver) and Mellanox/doca-driver-build (.driver-ready),
+kubernetes/kubernetes, pkg/kubelet/kubelet_pods.go (the file of hosts), Docker and Podman (marks in containers), Microsoft WSL
+(/dev/dxg, /usr/lib/wsl), NVIDIA Jetson Linux (/etc/nv_tegra_release),
 systemd.exec(5) and systemd, src/basic/virt.c (/run/systemd/container), Linux kernel, include/linux/proc_ns.h.
 """
 
@@ -20,6 +22,14 @@ NOWHERE = "?"
 OPERATOR_DRIVER, OPERATOR_TOOLKIT = "/run/nvidia/driver", "/usr/local/nvidia/toolkit"
 #: Where systemd writes what contains it, and the word of each container that has a system of its own.
 CONTAINER_FILE, CONTAINERS = "/run/systemd/container", ("lxc", "lxc-libvirt", "systemd-nspawn", "incus", "openvz", "docker", "podman")
+#: What Docker, Podman and CRI-O, and the kubelet leave in each container; and the first line of the file of hosts that the kubelet writes.
+IN_CONTAINERS = (
+    "/.dockerenv",
+    "/run/.containerenv",
+    "/run/secrets/kubernetes.io/serviceaccount",
+    "/var/run/secrets/kubernetes.io/serviceaccount",
+)
+HOSTS_FILE, KUBELETS_HOSTS = "/etc/hosts", "# Kubernetes-managed hosts file"
 #: The kernel's own number of the first namespace of process numbers (PROC_PID_INIT_INO): in a container process 1 is in another.
 FIRST_NAMESPACE = "pid:[4026531836]"
 
@@ -128,6 +138,10 @@ OWNERS_WAY: Mapping[str, tuple[str, ...]] = {
     "toolkit": (
         "Change spec.toolkit of the ClusterPolicy: the GPU Operator provides the toolkit.",
         "Restart this node's nvidia-container-toolkit-daemonset pod.",
+    ),
+    "rdma": (
+        "Read the log of this node's mofed pod: the Network Operator provides the RDMA drivers.",
+        "Change spec.ofedDriver of the NicClusterPolicy, or restart that pod.",
     ),
     "runtime": (
         "Change spec.toolkit of the ClusterPolicy: the GPU Operator writes this configuration.",

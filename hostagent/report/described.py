@@ -178,12 +178,14 @@ DESCRIPTIONS: Mapping[str, str] = {
     "facts.platform.name": "Its name, empty for a host of its own.",
     "facts.platform.base": "An ordinary host, one from a cloud's image, one replaced as a whole, or a guest of another system.",
     "facts.platform.virtual": "What it runs in: a virtual machine, a container; empty for neither.",
+    "facts.platform.contained": "Whether an application's container is judged, such as a pod, and not its host.",
     "facts.platform.operator": "Whether the GPU Operator works here.",
     **{f"facts.platform.{part}": f"Who brings the {part}, and where they lie." for part in ("gpus", "libraries")},
     **{f"facts.platform.{part}": f"Who brings the {part}, and where it lies." for part in ("driver", "toolkit", "runtime", "kubelet")},
+    "facts.platform.rdma": "Who brings the kernel modules and libraries of RDMA, and where they lie.",
     **{
         f"facts.platform.{part}.{name}": text
-        for part in ("gpus", "libraries", "driver", "toolkit", "runtime", "kubelet")
+        for part in ("gpus", "libraries", "driver", "toolkit", "runtime", "kubelet", "rdma")
         for name, text in (("place", "Below which directory; empty for the usual ones, ? for unknown."), ("owner", "Who changes it."))
     },
     "facts.topology": "Where CPUs, memory, GPUs and NICs lie, and how near they are to each other.",

@@ -67,7 +67,11 @@ def cards_of_rails(
 
 def _ours(name: str, told: Priorities) -> Priorities:
     """Where the card negotiates with the switch by itself, what the kernel says need not hold."""
-    return need(Unread("error", f"{name}: the card's firmware settles its priorities with the switch (DCBX)")) if need(told.firmware_dcbx) else told
+    return (
+        need(Unread("error", f"{name}: the card's firmware settles its priorities with the switch (DCBX)"))
+        if need(told.firmware_dcbx)
+        else told
+    )
 
 
 def end(found: "dict[Card, T]", gaps: tuple[Unread, ...]) -> None:

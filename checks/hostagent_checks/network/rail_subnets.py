@@ -84,7 +84,9 @@ def _judged(subnet: str, inside: dict[str, Rail]) -> Findings:
     if wrong:
         lines = tuple(f"{name} of {inside[name].name}: {text}" for name, text in wrong.items())
         text = f"{len(inside)} rails are in {subnet}: {next(iter(wrong.values()))}"
-        yield fail(text, code="answers-for-others", found=next(iter(wrong.values())), wanted="arp_ignore >= 1, arp_announce 2", evidence=lines)
+        yield fail(
+            text, code="answers-for-others", found=next(iter(wrong.values())), wanted="arp_ignore >= 1, arp_announce 2", evidence=lines
+        )
     elif strict:
         yield _strict(subnet, len(inside), strict)
 

@@ -8,7 +8,8 @@ way; and bridges that let translated requests through (0x40).
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
-from hostagent.derived.gpupath import BELOW_A_BRIDGE, Host, control, turns
+from hostagent.derived.gpupath import BELOW_A_BRIDGE, control, turns
+from hostagent.derived.rails import Wanted
 from hostagent.derived.words import counted
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
@@ -20,7 +21,7 @@ from hostagent.knowledge.pci import COHERENT, architecture
 from hostagent.profile import Profile
 
 from ._nodes import VFIO
-from ._ways import ways_of_jobs
+from ._ways import asked, ways_of_jobs
 
 _REDIRECTS, _TRANSLATED = 0x0C, 0x40
 
@@ -45,7 +46,7 @@ def acs(
 ) -> Findings:
     if need(platform.virtual):
         skip("the host runs in a virtual machine or a container: the bridges are not its own")
-    bridges = _bridges(Host(ports, nics, gpus, topology, platform, profile.rdma.hcas))
+    bridges = _bridges(asked(ports, nics, gpus, topology, platform, profile), topology)
     words = {bridge: control(topology, bridge).acs for bridge in bridges}
     known = {bridge: word for bridge, word in words.items() if not isinstance(word, Unread)}
     found = tuple(f"{bridge} {word:#06x}" for bridge, word in known.items() if word & _REDIRECTS and not word & _TRANSLATED)
@@ -63,7 +64,7 @@ def acs(
             need(word)
 
 
-def _bridges(host: Host) -> tuple[str, ...]:
+def _bridges(host: Wanted, topology: Topology) -> tuple[str, ...]:
     if any(need(gpu.bound_to) == VFIO for gpu in host.gpus):
         skip("GPUs are bound to vfio-pci: hosts of virtual machines need ACS")
     if any(architecture(need(gpu.device_id)) in COHERENT for gpu in host.gpus):
@@ -71,5 +72,5 @@ def _bridges(host: Host) -> tuple[str, ...]:
     ways = [way for way in ways_of_jobs(host) if way.distance in BELOW_A_BRIDGE]
     if not ways:
         skip("no GPU has a NIC for jobs below its own PCIe switch")
-    found = sorted({bridge for way in ways for bridge in turns(host.topology, way)})
+    found = sorted({bridge for way in ways for bridge in turns(topology, way)})
     return tuple(found)

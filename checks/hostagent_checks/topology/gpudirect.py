@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.gdr import gdr
-from hostagent.derived.gpupath import Host, gpus_of_jobs, rail_ports
+from hostagent.derived.gpupath import gpus_of_jobs
+from hostagent.derived.rails import of_host
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.kernel import Kernel
@@ -21,7 +22,7 @@ from hostagent.knowledge.gpudirect import EFA_PEERMEM
 from hostagent.knowledge.rdma import EFA
 from hostagent.profile import Profile
 
-from ._ways import skip_without_rails
+from ._ways import asked
 
 _USABLE, _LOADED = "usable", "loaded"
 _LACKS: Mapping[str, str] = {
@@ -68,14 +69,13 @@ def gpudirect(
     rdma: Rdma,
     profile: Profile,
 ) -> Findings:
-    host = Host(ports, nics, gpus, topology, platform, profile.rdma.hcas)
-    skip_without_rails(host)
+    host = asked(ports, nics, gpus, topology, platform, profile)
     if not gpus_of_jobs(gpus):
         skip("no GPU of this host lets network cards reach its memory")
     found = gdr(kernel, driver, rdma)
     if (not isinstance(found.peermem, Unread) and found.peermem == _USABLE) or found.dmabuf is True:
         return
-    if any(need(port.driver) == EFA for port in rail_ports(host)):
+    if any(need(port.driver) == EFA for port in of_host(host)):
         if EFA_PEERMEM in need(kernel.loaded_modules):
             return
         skip("Amazon's EFA driver may have a way of its own, which it does not show")

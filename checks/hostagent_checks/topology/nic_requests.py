@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.gpupath import Host, card_of, control, rail_ports
+from hostagent.derived.gpupath import card_of, control
+from hostagent.derived.rails import of_host
 from hostagent.derived.words import size
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
@@ -18,7 +19,7 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.ladder import REBOOT
 from hostagent.profile import Profile
 
-from ._ways import skip_in_a_machine, skip_without_rails
+from ._ways import asked, skip_in_a_machine
 
 _SIZES: Mapping[str, Callable[[PciControl], "int | Unread"]] = {
     "MaxReadReq": lambda one: one.max_read_request,
@@ -43,9 +44,8 @@ def nic_requests(
     gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
 ) -> Findings:
     skip_in_a_machine(platform)
-    host = Host(ports, nics, gpus, topology, platform, profile.rdma.hcas)
-    skip_without_rails(host)
-    cards = {card_of(port) for port in rail_ports(host)}
+    host = asked(ports, nics, gpus, topology, platform, profile)
+    cards = {card_of(port) for port in of_host(host)}
     kinds: dict[tuple[str, str], list[PciControl]] = {}
     for nic in nics:
         if nic.pci in cards:

@@ -9,14 +9,15 @@ from collections import Counter
 from fractions import Fraction
 
 from hostagent.check import Findings, Step, check, fail
-from hostagent.derived.gpupath import DIRECT, Host, Way, card_of, rail_ports
+from hostagent.derived.gpupath import DIRECT, Way, card_of
+from hostagent.derived.rails import of_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.profile import Profile
 
-from ._ways import ways_of_jobs
+from ._ways import asked, ways_of_jobs
 
 
 @check(
@@ -35,9 +36,9 @@ from ._ways import ways_of_jobs
 def rail_share(
     gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
 ) -> Findings:
-    host = Host(ports, nics, gpus, topology, platform, profile.rdma.hcas)
+    host = asked(ports, nics, gpus, topology, platform, profile)
     near = tuple(way for way in ways_of_jobs(host) if way.distance in DIRECT)
-    shares = _shares(near, Counter(card_of(port) for port in rail_ports(host)))
+    shares = _shares(near, Counter(card_of(port) for port in of_host(host)))
     usual = _of_most(list(shares.values()))
     for gpu, share in shares.items():
         if usual is not None and share < usual:

@@ -13,16 +13,22 @@ from hostagent.knowledge.platforms import (
     CONTAINER_FILE,
     CONTAINERS,
     FIRST_NAMESPACE,
+    HOSTS_FILE,
+    IN_CONTAINERS,
     KUBELET_PLACES,
+    KUBELETS_HOSTS,
     NOWHERE,
     OPERATOR_DRIVER,
     OPERATOR_TOOLKIT,
     ROWS,
     Row,
 )
+from hostagent.knowledge.rdma import OPERATORS_MARK
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 from hostagent.vocabulary import Virtual
 
+_HOSTS = Keep("matches", (rf"^{KUBELETS_HOSTS}",))
 _ORDINARY = Row("", "host", (), (), owner="host", others="host")
 
 
@@ -39,6 +45,7 @@ def read_platform(source: Source, known: Callable[[type], Any]) -> Platform:
         name=then(row, lambda one: one.name),
         base=then(row, lambda one: one.base),
         virtual=_virtual(source),
+        contained=_is_contained(source),
         operator=operator,
         gpus=then(row, lambda one: Part(one.gpus, "host")),
         driver=part("driver", OPERATOR_DRIVER, lambda one: Part(one.driver, one.owner)),
@@ -46,7 +53,7 @@ def read_platform(source: Source, known: Callable[[type], Any]) -> Platform:
         toolkit=part("toolkit", OPERATOR_TOOLKIT, lambda one: Part("", one.others)),
         runtime=part("toolkit", "", lambda one: Part("", one.others)),
         kubelet=_kubelet(source, row),
-        rdma=then(row, lambda one: Part("", one.others)),
+        rdma=_rdma(source, row),
         library_directories=then(row, lambda one: one.directories),
         firmware_directories=then(row, lambda one: one.firmware),
         module_archives=then(row, lambda one: _archives(source, *one.archives)),
@@ -60,6 +67,20 @@ def _kubelet(source: Source, row: "Row | Unread") -> Part:
     if own.name:
         return Part(own.kubelet, own.kubelet_owner or own.others)
     return Part(next((place for place in KUBELET_PLACES if need(source.exists(place))), ""), "host")
+
+
+@stops_at_unread
+def _rdma(source: Source, row: "Row | Unread") -> Part:
+    """The Network Operator's driver container replaces modules of the kernel, and says so when it has."""
+    if need(_is_here(source, OPERATORS_MARK)):
+        return Part(OPERATORS_MARK.rpartition("/")[0], "operator")
+    return Part("", need(row).others)
+
+
+def _is_here(source: Source, path: str) -> "bool | Unread":
+    """False in an image where only a running host has it."""
+    found = source.exists(path)
+    return False if isinstance(found, Unread) and found.why in NOT_THERE else found
 
 
 @stops_at_unread
@@ -124,6 +145,16 @@ def _virtual(source: Source) -> Virtual:
     if need(word) in CONTAINERS and need(source.readlink("/proc/1/ns/pid")) != FIRST_NAMESPACE:
         return "container"
     return "vm" if is_virtual(need(_board(source, "sys_vendor")), need(_board(source, "product_name"))) else ""
+
+
+@stops_at_unread
+def _is_contained(source: Source) -> bool:
+    """A mark of a container, and processes that are numbered on their own: a host made of a container's files has the mark."""
+    hosts = source.text(HOSTS_FILE, keep=_HOSTS, absent="")
+    is_marked = any(need(_is_here(source, path)) for path in IN_CONTAINERS)
+    if not is_marked and not any(line.startswith(KUBELETS_HOSTS) for line in need(hosts).splitlines()):
+        return False
+    return need(source.readlink("/proc/1/ns/pid")) != FIRST_NAMESPACE
 
 
 @stops_at_unread

@@ -8,7 +8,7 @@ from hostagent.facts.unread import Unread
 from hostagent.report.facts.values import fields_schema, object_schema, or_unread, picked
 from hostagent.typed import plain
 
-_FIELDS = ("name", "base", "virtual", "operator", "gpus", "driver", "libraries", "toolkit", "runtime", "kubelet")
+_FIELDS = ("name", "base", "virtual", "contained", "operator", "gpus", "driver", "libraries", "toolkit", "runtime", "kubelet", "rdma")
 
 
 def write(facts: HostFacts) -> Any:

@@ -14,6 +14,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Part, Platform
 from hostagent.facts.toolkit import Toolkit
 from hostagent.facts.unread import Unread, UnreadError
+from hostagent.knowledge.platforms import owners_way
 from hostagent.source import Source
 from hostagent.testing import TreeBackend
 from tests.firsts import told
@@ -111,6 +112,56 @@ def test_what_a_host_runs_in_is_open_where_the_board_or_the_namespace_cannot_be_
     denied = Unread("denied", "stat")
     assert platform(host(**{"read /sys/class/dmi/id/sys_vendor": denied})).virtual == denied
     assert platform(host(**{"/run/systemd/container": "lxc", "readlink /proc/1/ns/pid": denied})).virtual == denied
+
+
+NAMESPACE, FIRST = {"readlink /proc/1/ns/pid": "pid:[4026533420]"}, {"readlink /proc/1/ns/pid": "pid:[4026531836]"}
+HOSTS = "# Kubernetes-managed hosts file.\n127.0.0.1 localhost\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "is_one"),
+    [
+        ({}, False),
+        ({"/.dockerenv": "", **NAMESPACE}, True),
+        ({"/run/.containerenv": "", **NAMESPACE}, True),
+        ({"/run/secrets/kubernetes.io/serviceaccount/token": "x", **NAMESPACE}, True),
+        ({"/etc/hosts": HOSTS, **NAMESPACE}, True),
+        ({"/etc/hosts": "127.0.0.1 localhost\n", **NAMESPACE}, False),
+        ({"/.dockerenv": "", **FIRST}, False),
+    ],
+)
+def test_an_applications_container_is_one_by_a_mark_and_by_its_processes(files, is_one):
+    found = platform(host(**files))
+    assert (found.contained, found.in_container, found.virtual) == (is_one, is_one, "")
+
+
+def test_a_container_in_a_virtual_machine_is_both():
+    found = platform(host(**{"/.dockerenv": "", **NAMESPACE, **board("QEMU", "Standard PC (Q35 + ICH9, 2009)")}))
+    assert (found.virtual, found.in_container) == ("vm", True)
+
+
+def test_whether_it_is_a_container_is_open_where_the_namespace_cannot_be_seen():
+    found = platform(host(**{"/.dockerenv": "", "readlink /proc/1/ns/pid": Unread("denied", "readlink")}))
+    assert (found.contained.why, found.in_container) == ("denied", False)
+
+
+@pytest.mark.parametrize(
+    ("files", "part"),
+    [
+        (host(), Part("", "host")),
+        (host("/run/mellanox/drivers/.driver-ready"), Part("/run/mellanox/drivers", "operator")),
+        (host("/run/mellanox/drivers/usr/x"), Part("", "host")),
+        (host("/home/kubernetes/bin/x", id_="cos"), Part("", "provider")),
+        (host("/etc/eks/nvidia-kmod-load.sh", id_="amzn", **board("Amazon EC2")), Part("", "image")),
+        (host("/home/kubernetes/bin/x", "/run/mellanox/drivers/.driver-ready", id_="cos"), Part("/run/mellanox/drivers", "operator")),
+    ],
+)
+def test_whose_the_rdma_drivers_are(files, part):
+    assert platform(files).rdma == part
+
+
+def test_the_way_of_the_network_operator_is_not_that_of_the_gpu_operator():
+    assert "NicClusterPolicy" in " ".join(owners_way("", "operator", "rdma"))
 
 
 def test_what_the_profile_gives_to_the_operator_is_the_operators_though_its_container_left_nothing():
