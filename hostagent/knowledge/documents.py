@@ -11,6 +11,7 @@ _NATIVE = "https://docs.nvidia.com/datacenter/cloud-native"
 _TOOLKIT = f"{_NATIVE}/container-toolkit/latest"
 _OPERATOR = f"{_NATIVE}/gpu-operator/latest"
 _KERNEL = "https://docs.kernel.org"
+_NETWORKING = "https://docs.nvidia.com/networking/display"
 _KUBERNETES = "https://kubernetes.io/docs"
 _CDI = "https://github.com/cncf-tags/container-device-interface/blob/main"
 _CONTAINERD = "https://github.com/containerd/containerd"
@@ -52,9 +53,10 @@ DOCUMENTS: Mapping[str, str] = {
     "Linux kernel, Documentation/admin-guide/module-signing": f"{_KERNEL}/admin-guide/module-signing.html",
     "Linux kernel, Documentation/admin-guide/pm/cpufreq": f"{_KERNEL}/admin-guide/pm/cpufreq.html",
     "Linux kernel, Documentation/admin-guide/sysctl/kernel": f"{_KERNEL}/admin-guide/sysctl/kernel.html",
+    "Linux kernel, Documentation/driver-api/vfio": f"{_KERNEL}/driver-api/vfio.html",
     "Linux kernel, Documentation/networking/bonding": f"{_KERNEL}/networking/bonding.html",
     "Linux kernel, Documentation/networking/ip-sysctl": f"{_KERNEL}/networking/ip-sysctl.html",
-    "Linux kernel, Documentation/driver-api/vfio": f"{_KERNEL}/driver-api/vfio.html",
+    "Linux kernel, include/uapi/linux/dcbnl.h": "https://github.com/torvalds/linux/blob/master/include/uapi/linux/dcbnl.h",
     "Linux kernel, Documentation/infiniband/user_verbs": f"{_KERNEL}/infiniband/user_verbs.html",
     "Linux kernel, include/rdma/ib_addr.h": "https://github.com/torvalds/linux/blob/master/include/rdma/ib_addr.h",
     "Linux kernel, kernel/module/version.c": "https://github.com/torvalds/linux/blob/master/kernel/module/version.c",
@@ -84,6 +86,8 @@ DOCUMENTS: Mapping[str, str] = {
     "NVIDIA driver README, chapter The /proc Interface": f"{_README}/procinterface.html",
     "NVIDIA Dynamic Page Retirement": f"{_DEPLOY}/dynamic-page-retirement/",
     "NVIDIA Fabric Manager User Guide": f"{_TESLA}/fabric-manager-user-guide/",
+    "NVIDIA MLNX_OFED Documentation, Quality of Service": f"{_NETWORKING}/mlnxofedv24100700/Quality+of+Service+(QoS)",
+    "NVIDIA MLNX_OFED Documentation, RDMA over Converged Ethernet": f"{_NETWORKING}/mlnxofedv451010/rdma+over+converged+ethernet+(roce)",
     "NVIDIA GPU Memory Error Management": f"{_DEPLOY}/a100-gpu-mem-error-mgmt/",
     "NVIDIA GPU Operator": f"{_OPERATOR}/index.html",
     "NVIDIA GPU Operator, Container Device Interface": f"{_OPERATOR}/cdi.html",
@@ -102,6 +106,7 @@ DOCUMENTS: Mapping[str, str] = {
     "NVIDIA, Analyzing Xid Errors with the Xid Catalog": f"{_DEPLOY}/xid-errors/analyzing-xid-catalog.html",
     "NVML API Reference": f"{_DEPLOY}/nvml-api/",
     "PCI Express Base Specification": "https://pcisig.com/specifications",
+    "PyTorch documentation, torchrun": "https://docs.pytorch.org/docs/stable/elastic/run.html",
     "Slurm, Containers Guide": "https://slurm.schedmd.com/containers.html",
     "cloud-init documentation": "https://cloudinit.readthedocs.io/en/latest/explanation/boot.html",
     "containerd 2.0, Release Notes": f"{_CONTAINERD}/blob/main/docs/containerd-2.0.md",

@@ -17,7 +17,7 @@ from ._rails import most, roce_ports, with_netdevs
 
 T = TypeVar("T")
 #: What says so: the page of every check of priorities names them.
-REFERENCES = ("NVIDIA DOCA, Network QoS", "Linux kernel, include/uapi/linux/dcbnl.h")
+REFERENCES = ("NVIDIA MLNX_OFED Documentation, Quality of Service", "Linux kernel, include/uapi/linux/dcbnl.h")
 
 
 class Card(NamedTuple):
@@ -32,13 +32,13 @@ class Cards(NamedTuple):
     known: tuple[Card, ...]
     gaps: tuple[Unread, ...]
 
-    def each(self, value: Callable[[Card], T]) -> "tuple[dict[Card, T], tuple[Unread, ...]]":
+    def each(self, value: Callable[[Card], T]) -> "tuple[list[tuple[Card, T]], tuple[Unread, ...]]":
         """`value` of those where it is known, and what was unread on the way."""
-        found: dict[Card, T] = {}
+        found: list[tuple[Card, T]] = []
         gaps = list(self.gaps)
         for card in self.known:
             try:
-                found[card] = value(card)
+                found.append((card, value(card)))
             except UnreadError as error:
                 gaps.append(error.unread)
         return found, tuple(gaps)
@@ -74,7 +74,7 @@ def _ours(name: str, told: Priorities) -> Priorities:
     )
 
 
-def end(found: "dict[Card, T]", gaps: tuple[Unread, ...]) -> None:
+def end(found: "list[tuple[Card, T]]", gaps: tuple[Unread, ...]) -> None:
     """What could not be read leaves the check unknown; what does not apply to any card skips it."""
     for gap in gaps:
         if gap.why not in NOT_APPLICABLE:
@@ -96,9 +96,9 @@ def priority_of(card: Card, profile: Profile) -> "int | None":
     return table.get(dscp, 0) if table else dscp >> 3
 
 
-def differing(found: "dict[Card, T]", write: Callable[[T], str], what: str, steps: tuple[Step, ...]) -> "tuple[Finding, ...]":
+def differing(found: "list[tuple[Card, T]]", write: Callable[[T], str], what: str, steps: tuple[Step, ...]) -> "tuple[Finding, ...]":
     """One finding a card that has something else than most of them."""
-    usual = most(found.values())
+    usual = most(value for _, value in found)
     return tuple(
         fail(
             f"{card.name} has {what} {write(value)}, the other rails have {write(usual)}",
@@ -109,7 +109,7 @@ def differing(found: "dict[Card, T]", write: Callable[[T], str], what: str, step
             at_least="warning",
             remedy=steps,
         )
-        for card, value in found.items()
+        for card, value in found
         if usual is not None and value != usual
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from hostagent.check import need, skip
-from hostagent.derived.rails import of_host
+from hostagent.derived.rails import Wanted, of_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.platform import Platform
@@ -56,7 +56,7 @@ def roce_ports(
     """In the order of their names. InfiniBand has no MTU of an interface, and EFA neither PFC nor GIDs."""
     if profile.rdma.required == "no":
         skip("the profile says that jobs need no RDMA")
-    found = of_host(ports, nics, gpus, topology, platform, profile.rdma.hcas)
+    found = of_host(Wanted(ports, nics, gpus, topology, platform, profile.rdma.hcas))
     rails = tuple(port for port in found if need(port.link_layer) == ETHERNET and need(port.driver) != EFA)
     return rails or skip("no RoCE port carries traffic of jobs")
 

@@ -1,7 +1,7 @@
 """A rail is on a bond of a mode that cards do not offload for RoCE.
 
-RDMA goes past the kernel's bond: the card itself has to join its ports, which it does for active-backup (1), balance-xor (2) and 802.3ad (4)
-alone. In another mode each port keeps an RDMA device of its own, and what fails on one port is not taken over by the other.
+RDMA goes past the kernel's bond: the card itself has to join its ports, which it does for active-backup (1), balance-xor (2) and 802.3ad
+(4) alone. In another mode each port keeps an RDMA device of its own, and none takes over from another that fails.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
@@ -29,7 +29,7 @@ _OFFLOADED = ("active-backup 1", "balance-xor 2", "802.3ad 4")
         Step("configure", "Give the bond mode 802.3ad, and its ports of the switch one group (LACP)."),
         Step("configure", "Or take the ports out of the bond, and give each an address of its own.", if_back=True),
     ),
-    references=("Linux kernel, Documentation/networking/bonding", "NVIDIA DOCA, RoCE"),
+    references=("Linux kernel, Documentation/networking/bonding", "NVIDIA MLNX_OFED Documentation, RDMA over Converged Ethernet"),
     confirm=("grep . /sys/class/net/*/bonding/mode",),
 )
 def bond_mode(

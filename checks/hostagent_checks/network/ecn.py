@@ -42,21 +42,19 @@ def ecn(
     network: Network,
     profile: Profile,
 ) -> Findings:
-    found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.told.ecn))
-    wanted = {card: _wanted(card, profile) for card in found}
-    if any(isinstance(one, int) for one in wanted.values()):
-        for card, on in found.items():
-            priority = wanted[card]
-            if isinstance(priority, int) and priority not in on:
+    cards = cards_of_rails(ports, nics, gpus, topology, platform, network, profile)
+    found, gaps = cards.each(lambda card: (need(card.told.ecn), _wanted(card, profile)))
+    if any(priority is not None for _, (_, priority) in found):
+        for card, (on, priority) in found:
+            if priority is not None and priority not in on:
                 text = f"{card.name} has ECN on for {numbers(on)}, packets of jobs have priority {priority}"
                 yield fail(text, code="off", found=numbers(on), wanted=priority, about=card.rail, at_least="warning")
     else:
-        yield from differing(found, numbers, "ECN on for", _STEPS)
+        yield from differing([(card, on) for card, (on, _) in found], numbers, "ECN on for", _STEPS)
     end(found, gaps)
 
 
 def _wanted(card: Card, profile: Profile) -> "int | None":
-    """The profile's priority, else where its traffic class goes, if that is known."""
-    if profile.rdma.lossless_priority != "any":
-        return profile.rdma.lossless_priority
-    return None if isinstance(card.told.trust, Unread) or isinstance(card.told.dscp, Unread) else priority_of(card, profile)
+    """The profile's priority, else where its traffic class goes; None where the profile says neither."""
+    asked = profile.rdma.lossless_priority
+    return priority_of(card, profile) if asked == "any" else asked

@@ -42,24 +42,24 @@ def mtu(
     profile: Profile,
 ) -> Findings:
     rails = with_netdevs(roce_ports(ports, nics, gpus, topology, platform, profile), network)
-    found: dict[Rail, int] = {}
+    found: list[tuple[Rail, int]] = []
     gaps: list[Unread] = []
     for rail in rails.known:
         try:
-            found[rail] = need(rail.netdev.mtu)
+            found.append((rail, need(rail.netdev.mtu)))
         except UnreadError as error:
             gaps.append(error.unread)
     asked = profile.rdma.netdev_mtu
-    wanted = asked or most(found.values())
-    odd = {rail: value for rail, value in found.items() if value != wanted}
+    wanted = asked or most(value for _, value in found) or 0
+    odd = [(rail, value) for rail, value in found if value != wanted]
     if len(odd) == len(rails.known) > 1:
-        values = sorted(set(odd.values()))
+        values = sorted({value for _, value in odd})
         text = f"the interfaces of all {len(odd)} rails have MTU {' or '.join(map(str, values))}, the profile wants {wanted}"
         headline = f"The interfaces of the rails have MTU {' or '.join(map(str, values))}, not {wanted}"
-        lines = tuple(f"{rail.netdev.name} of {rail.name}: {value}" for rail, value in odd.items())
+        lines = tuple(f"{rail.netdev.name} of {rail.name}: {value}" for rail, value in odd)
         yield fail(text, code="all-profile", found=values, wanted=wanted, evidence=lines, headline=headline)
     else:
-        for rail, value in odd.items():
+        for rail, value in odd:
             by = "the profile wants" if asked else "the other rails have"
             text = f"{rail.netdev.name} has MTU {value}, {by} {wanted}"
             steps = _steps(rail.netdev.name, wanted)

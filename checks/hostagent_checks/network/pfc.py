@@ -47,7 +47,7 @@ def pfc(
     if asked == "any":
         yield from differing(found, numbers, "PFC on for", _STEPS)
     else:
-        for card, lossless in found.items():
+        for card, lossless in found:
             if lossless != (asked,):
                 text = f"{card.name} has PFC on for {numbers(lossless)}, the profile wants {asked}"
                 yield fail(text, code="profile", found=numbers(lossless), wanted=asked, about=card.rail, at_least="warning")

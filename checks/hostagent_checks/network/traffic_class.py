@@ -25,7 +25,7 @@ from ._rails import roce_ports
         Step("configure", "Write the profile's value to tc/1/traffic_class of the device, or -1 to leave it to jobs."),
         Step("configure", "Let jobs set NCCL_IB_TC to the same value, on all hosts.", if_back=True),
     ),
-    references=("NCCL documentation, environment variables: NCCL_IB_TC", "NVIDIA DOCA, Network QoS"),
+    references=("NCCL documentation, environment variables: NCCL_IB_TC", "NVIDIA MLNX_OFED Documentation, Quality of Service"),
     confirm=("grep . /sys/class/infiniband/*/tc/1/traffic_class",),
 )
 def traffic_class(

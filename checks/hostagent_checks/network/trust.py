@@ -48,7 +48,7 @@ def trust(
         end(found, gaps)
         return
     unread: list[Unread] = []
-    for card, word in found.items():
+    for card, word in found:
         if word != "dscp":
             text = f"{card.name} trusts {word}: the DSCP of jobs is not looked at"
             headline = "{device} does not look at the DSCP of packets"
