@@ -1,11 +1,13 @@
 """Hosts whose GPUs sit on boards with NVSwitches: healthy ones, and the same with one named change."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, kubelets, packages, system
+from tests.trees import containers, driver, gpus, kubelets, packages, pcibus, rails, rdma, system
 from tests.trees.claim import BOARD, claims
 from tests.trees.gpus import HGX, Place, Product
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, hgx_h100, persist, toolkit, ubuntu
+from tests.trees.rdma import Hca
 from tests.trees.system import Daemon
 from tests.trees.tree import BOOTED_AT, Tree
 
@@ -35,14 +37,22 @@ _CONFIGURED = (
 )
 
 
-def _board(root: Path, name: str, product: Product, places: tuple[Place, ...] = HGX, vm: tuple[str, str] = ("", "")) -> Tree:
+def _board(
+    root: Path,
+    name: str,
+    product: Product,
+    places: tuple[Place, ...] = HGX,
+    *,
+    vm: tuple[str, str] = ("", ""),
+    above: "Callable[[Place], tuple[str, ...]] | None" = None,
+) -> Tree:
     """A Kubernetes node with these GPUs and a fabric manager that has done its work; the switches are the caller's."""
     tree = Tree(root, kernel=KERNEL, driver=DRIVER)
     ubuntu(tree, name)
     driver_of_cuda_repository(tree)
     packages.dpkg(tree, dict.fromkeys(packages.SWITCH_PACKAGES, f"{DRIVER}-1ubuntu1"), held=packages.SWITCH_PACKAGES)
     driver.load_driver(tree)
-    gpus.install_gpus(tree, product, places)
+    gpus.install_gpus(tree, product, places, above=above)
     persist(tree)
     for file, word in zip(("sys_vendor", "product_name"), vm, strict=True):
         tree.write(f"/sys/class/dmi/id/{file}", f"{word}\n")
@@ -76,18 +86,23 @@ def hgx_a100_manager_stayed(root: Path) -> Tree:
     return tree
 
 
-@claims(source="Fabric Manager User Guide, HGX B200")
+#: Functions that lead to the switches, as siderolabs/extensions issue 893 shows them beside eight rails: names and GUIDs.
+_MANAGERS = {f"mlx5_{8 + at}": f"cc40:f303:0027:f6{0x2E + at:02x}" for at in range(len(_BRIDGES))}
+
+
+@claims(source="Fabric Manager User Guide, HGX B200; siderolabs/extensions issue 893")
 def hgx_b200(root: Path) -> Tree:
-    """Eight B200: PCI shows no NVSwitch, four functions of a ConnectX-7 lead to them, nvlsm runs beside the fabric manager."""
-    tree = _board(root, "hgx-b200-11", B200)
-    for number, address in enumerate(_BRIDGES):
-        gpus.function(tree, address, 0x15B3, 0x1021, 0x020700, driver="mlx5_core", place=Place(address, 1, HGX[-1].cpus))
-        device = f"/sys/devices/pci{address[:7]}/{address}"
-        tree.directory(f"{device}/infiniband/mlx5_{number}")
-        tree.write(f"{device}/vpd", b"\x82\x22\x00Nvidia ConnectX-7 mezz\x90\x10\x00V3\x0dSMDL=SW_MNG\x78")
-        tree.link(f"/sys/class/infiniband/mlx5_{number}/device", f"../../..{device.removeprefix('/sys')}")
-    system.load(tree, "mlx5_core", "ib_umad")
-    packages.dpkg(tree, {"nvlsm": "2025.10.11-1"})
+    """Eight B200 with a rail of InfiniBand each: PCI shows no NVSwitch, four functions of a ConnectX-7 lead to them, nvlsm runs beside
+    the fabric manager; DOCA-OFED with nvidia_peermem."""
+    tree = _board(root, "hgx-b200-11", B200, above=rails.switch)
+    rails.infiniband(tree, HGX)
+    for address, (name, guid) in zip(_BRIDGES, _MANAGERS.items(), strict=True):
+        place = Place(address, 1, HGX[-1].cpus)
+        pcibus.nic(tree, pcibus.CONNECTX_7, place, rdma=Hca(name, guid=guid, lid=1, sm_lid=1, board="NVD0000000054", mtu=0))
+        tree.write(f"/sys/bus/pci/devices/{address}/vpd", b"\x82\x22\x00Nvidia ConnectX-7 mezz\x90\x10\x00V3\x0dSMDL=SW_MNG\x78")
+    rails.everything_else(tree, HGX[0].cpus)
+    rdma.stack(tree, ofed="24.10-1.1.4", peermem=True)
+    packages.dpkg(tree, {"nvlsm": "2025.10.11-1", "doca-ofed": "2.9.1-018000", "mlnx-ofed-kernel-dkms": "24.10.OFED.24.10.1.1.4.1-1"})
     argv = ("/opt/nvidia/nvlsm/sbin/nvlsm", "-F", "/usr/share/nvidia/nvlsm/nvlsm.conf", "-B")
     system.run(tree, Daemon(872, argv, "nvidia-fabricmanager.service"))
     return tree

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, packages, pcibus, system, topology
+from tests.trees import containers, driver, gpus, packages, pcibus, rdma, topology
 from tests.trees.claim import BOARD, claims
 from tests.trees.gpuhosts import L40S
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, hgx_h100, persist, toolkit, ubuntu
@@ -49,6 +49,7 @@ def epyc_nps4(root: Path) -> Tree:
         card = replace(place, pci=f"0000:{bus:02x}:00.0")
         above = (f"pci0000:{int(place.pci[5:7], 16) - 1:02x}", f"0000:{int(place.pci[5:7], 16) - 1:02x}:03.1")
         pcibus.nic(tree, pcibus.CONNECTX_7_ETHERNET, card, above=above, netdev=f"ens{number + 1}np0", rdma=f"mlx5_{number}")
+    rdma.stack(tree)
     containers.cdi(tree, len(places))
     return tree
 
@@ -79,7 +80,7 @@ def vm_flat_tree(root: Path) -> Tree:
     )
     pcibus.nic(tree, pcibus.VIRTIO, Place("0000:01:00.0", -1, "0-63"), above=("pci0000:00", "0000:00:02.0"), netdev="enp1s0")
     containers.cdi(tree, len(places))
-    system.load(tree, "mlx5_core")
+    rdma.stack(tree)
     return tree
 
 

@@ -72,7 +72,7 @@ def add(tree: Tree, one: Netdev, directory: str = "", *, device: str = "") -> No
     sysctls(tree, one.name)
     for address in one.addresses:
         give(tree, one.name, address)
-    if one.type == ETHER and flags & _UP and not one.master:
+    if one.type == ETHER and one.state in ("up", "unknown") and not one.master:
         give(tree, one.name, f"{link_local(mac)}/64")
 
 
@@ -91,7 +91,7 @@ def index(tree: Tree, name: str) -> int:
 
 def _read_all(tree: Tree, file: str) -> list[str]:
     places = tree.at(_NET)
-    return [tree.text(f"{_NET}/{path.name}/{file}") for path in places.iterdir()] if places.exists() else []
+    return [tree.text(f"{_NET}/{path.name}/{file}") for path in places.iterdir() if path.is_dir()] if places.exists() else []
 
 
 def _home(tree: Tree, name: str) -> str:
@@ -113,7 +113,7 @@ def _is_bond(tree: Tree, name: str) -> bool:
 
 
 def enslave(tree: Tree, master: str, name: str) -> None:
-    """Make an interface a port of a bond or bridge."""
+    """Make an interface a port of a bond, of a bridge, or of Hyper-V's synthetic interface."""
     _stack(tree, master, name)
     tree.link(f"{_NET}/{name}/master", _between(tree, name, master))
     if _is_bond(tree, master):
@@ -122,7 +122,7 @@ def enslave(tree: Tree, master: str, name: str) -> None:
         state = "up" if tree.text(f"{_NET}/{name}/operstate").strip() == "up" else "down"
         tree.write(f"{_NET}/{name}/bonding_slave/mii_status", f"{state}\n")
         tree.write(f"{_NET}/{name}/bonding_slave/state", "active\n")
-    else:
+    elif tree.at(f"{_NET}/{master}/bridge").exists():
         tree.write(f"{_NET}/{name}/brport/state", "3\n")
         tree.link(f"{_NET}/{master}/brif/{name}", f"../{'../' * (_home(tree, master).count('/') - 1)}{_home(tree, name)[5:]}/brport")
 
@@ -208,6 +208,7 @@ def namespace(tree: Tree, *, ports: tuple[int, int] = (32768, 60999)) -> None:
         head = {"route": f"{_ROUTE_HEAD:<127}\n", "tcp": f"{_TCP_HEAD:<150}\n", "tcp6": f"{_TCP_HEAD:<150}\n"}.get(path, "")
         tree.write(f"/proc/1/net/{path}", head)
     tree.write("/proc/sys/net/ipv4/ip_local_port_range", f"{ports[0]}\t{ports[1]}\n")
+    tree.write("/proc/sys/net/ipv4/ip_local_reserved_ports", "\n")
     for name in ("all", "default"):
         sysctls(tree, name)
     add(tree, Netdev("lo", 65536, "unknown", type=LOOPBACK, addresses=("127.0.0.1/8", "::1/128")))

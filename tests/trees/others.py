@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, kubelets, packages, pcibus, system, topology
+from tests.trees import containers, driver, gpus, kubelets, packages, pcibus, rdma, system, topology
 from tests.trees.claim import PACKAGES, RUNTIME_CONFIGURATION, claims
 from tests.trees.hosts import DRIVER, KERNEL, driver_of_cuda_repository, own_libraries, persist, toolkit, ubuntu
 from tests.trees.packages import TOOLKIT
@@ -242,6 +242,7 @@ def gb200_nvl(root: Path) -> Tree:
         pcibus.nic(
             tree, pcibus.CONNECTX_7, card, above=_grace_port(card), netdev=f"ibP{domain}p3s0" if domain else "ibp3s0", rdma=f"mlx5_{number}"
         )
+    rdma.stack(tree)
     persist(tree)
     tree.write("/etc/nvidia-imex/nodes_config.cfg", "".join(f"192.0.2.{number}\n" for number in range(1, 19)))
     system.unit(tree, "nvidia-imex.service", system.service("NVIDIA IMEX service", "/usr/bin/nvidia-imex -c /etc/nvidia-imex/config.cfg"))

@@ -49,7 +49,7 @@ def function(
     files = {
         "vendor": f"0x{vendor:04x}", "device": f"0x{device:04x}", "class": f"0x{kind:06x}", "revision": "0xa1",
         "subsystem_vendor": f"0x{vendor:04x}", "subsystem_device": f"0x{subsystem:04x}", "enable": "1",
-        "numa_node": str(place.numa_node if place else 0), "local_cpulist": near, "local_cpus": mask(parse_cpulist(near)),
+        "power/runtime_status": "active", "numa_node": str(place.numa_node if place else 0), "local_cpulist": near, "local_cpus": mask(parse_cpulist(near)),
     }  # fmt: skip
     for name, text in files.items():
         tree.write(f"{directory}/{name}", f"{text}\n")
@@ -137,7 +137,7 @@ def nic(
         if one.type == netdevs.INFINIBAND:
             netdevs.ipoib(tree, one.name)
     if rdma:
-        device = _device(card, rdma)
+        device = _device(card, place, rdma)
         hardware.add(tree, device, place.pci, directory, netdev=one.name if netdev else "", mac=hardware.hardware(place.pci, card.prefix))
 
 
@@ -155,7 +155,8 @@ def _interface(card: Card, place: Place, given: "str | Netdev") -> Netdev:
     return Netdev(given, 9000 if card.vendor == _MELLANOX else 1500, "up", (f"10.{bus}.{place.pci[-1]}.5/24",), mac, speed=card.mbps)
 
 
-def _device(card: Card, given: "str | Hca") -> Hca:
+def _device(card: Card, place: Place, given: "str | Hca") -> Hca:
     if isinstance(given, Hca):
         return given
-    return Hca(given, lid=0x21, sm_lid=0x1) if card.kind == INFINIBAND else Hca(given, "Ethernet")
+    lid = sum(int(part, 16) for part in place.pci.split(":")[:2])
+    return Hca(given, lid=lid, sm_lid=0x1) if card.kind == INFINIBAND else Hca(given, "Ethernet")

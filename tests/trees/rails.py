@@ -59,18 +59,20 @@ def name_of(place: Place, function: int = 0) -> str:
 
 
 def others(tree: Tree, cpus: tuple[str, str], *, first: int = 8) -> None:
-    """Two ports for storage, RoCE of 100 Gb/s; and a card for everything else, with a cable in one of its two ports."""
+    """Two ports for storage, RoCE of 100 Gb/s; and a card for everything else."""
     for port in (0, 1):
         place = Place(f"{_STORAGE}.{port}", 1, cpus[1])
         netdev = Netdev(f"enp184s0f{port}np{port}", 9000, addresses=(f"10.20.{port}.17/24",))
         hca = Hca(f"mlx5_{first + port}", "Ethernet", rdma.EDR, firmware="22.32.2004", board="MT_0000000359", type="MT4125")
         pcibus.nic(tree, CONNECTX_6_DX, place, above=("pci0000:b7", "0000:b7:01.0"), netdev=netdev, rdma=hca)
-    for port in (0, 1):
-        place = Place(f"{_OTHER}.{port}", 0, cpus[0])
-        netdev = Netdev(
-            f"ens3f{port}np{port}", addresses=() if port else ("10.0.4.17/22",), state="down" if port else "up", speed=-1 if port else None
-        )
-        pcibus.nic(tree, pcibus.E810, place, above=("pci0000:37", "0000:37:01.0"), netdev=netdev)
+    everything_else(tree, cpus[0])
+
+
+def everything_else(tree: Tree, cpus: str) -> None:
+    """A card of two Ethernet ports, with a cable in one of them."""
+    cabled, free = Netdev("ens3f0np0", addresses=("10.0.4.17/22",)), Netdev("ens3f1np1", state="down", speed=-1)
+    for port, netdev in enumerate((cabled, free)):
+        pcibus.nic(tree, pcibus.E810, Place(f"{_OTHER}.{port}", 0, cpus), above=("pci0000:37", "0000:37:01.0"), netdev=netdev)
     netdevs.default_route(tree, "ens3f0np0", "10.0.4.1")
 
 

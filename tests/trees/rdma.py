@@ -9,6 +9,7 @@ and one of ndevs is empty.
 import ipaddress
 from dataclasses import dataclass
 
+from tests import stub_verbs
 from tests.trees import netdevs
 from tests.trees.system import load
 from tests.trees.tree import Tree
@@ -153,8 +154,9 @@ def _verbs(tree: Tree, one: Hca, directory: str) -> None:
     if one.node_type.startswith("1"):
         _node(tree, f"umad{number}", _VERBS_MAJOR, number, 0o600)
     if one.mtu:
-        states = int(one.state.partition(":")[0])
-        tree.verbs[one.name, 1] = {"state": states, "max_mtu": _enum(one.max_mtu), "active_mtu": _enum(one.mtu)}
+        state = int(one.state.partition(":")[0])
+        tree.verbs[one.name, 1] = {"state": state, "max_mtu": _enum(one.max_mtu), "active_mtu": _enum(one.mtu)}
+    _write_table(tree)
 
 
 def _node(tree: Tree, name: str, major: int, minor: int, mode: int = 0o666) -> None:
@@ -165,25 +167,43 @@ def _node(tree: Tree, name: str, major: int, minor: int, mode: int = 0o666) -> N
         tree.write(f"/dev/infiniband/{name}", "")
 
 
+def _write_table(tree: Tree) -> None:
+    """What the stub of libibverbs answers, see tests/stub_verbs/stub.c."""
+    names = dict.fromkeys(name for name, _ in tree.verbs)
+    lines = [f"query {name}:{at} port {row['state']} {row['max_mtu']} {row['active_mtu']}" for (name, at), row in tree.verbs.items()]
+    tree.write(f"{tree.libraries}/stub-verbs.table", "".join(f"{line}\n" for line in (*lines, *(f"device {name}" for name in names))))
+
+
 def _enum(mtu: int) -> int:
     """ibv_mtu: 1 is 256, 5 is 4096."""
     return mtu.bit_length() - 8
 
 
-def stack(tree: Tree, *, shared: bool = True, ofed: str = "", peermem: bool = False, modules: tuple[str, ...] = MODULES) -> None:
-    """The loaded modules of the RDMA stack: the kernel's own, or those of DOCA-OFED of this version; with `peermem` nvidia_peermem."""
+def stack(
+    tree: Tree, *, shared: bool = True, ofed: str = "", peermem: bool = False, modules: tuple[str, ...] = MODULES, library: bool = True
+) -> None:
+    """The loaded modules of the RDMA stack, the kernel's own or those of DOCA-OFED of this version; with `peermem` nvidia_peermem.
+
+    libibverbs is the stub, so that it answers.
+    """
     load(tree, *modules)
+    index = f"/lib/modules/{tree.kernel}/modules.dep"
+    for name in modules if tree.at(index).exists() else ():
+        directory = "updates/dkms" if ofed else f"kernel/drivers/{'net/ethernet/mellanox' if name == 'mlx5_core' else 'infiniband'}"
+        tree.append(index, f"{directory}/{name}.ko.zst:\n")
     tree.write("/sys/module/ib_core/sections/.text", "0x0000000000000000\n", mode=0o400)
     tree.write("/sys/module/ib_core/parameters/netns_mode", "Y\n" if shared else "N\n")
     _node(tree, "rdma_cm", _MISC, 57)
-    if ofed:
-        for name in ("mlx5_core", "mlx5_ib", "ib_core"):
-            tree.write(f"/sys/module/{name}/version", f"{ofed}\n")
+    for name in ("mlx5_core", "mlx5_ib", "ib_core") if ofed else ():
+        tree.write(f"/sys/module/{name}/version", f"{ofed}\n")
     if peermem:
         load(tree, "nvidia_peermem")
         tree.write("/sys/module/nvidia_peermem/version", f"{tree.driver}\n")
         for name in ("nv_mem", "nv_mem_nc"):
             tree.write(f"/sys/kernel/mm/memory_peers/{name}/version", f"{tree.driver}\n")
+    if library:
+        tree.write(f"{tree.libraries}/libibverbs.so.1.14.50.0", stub_verbs.build().read_bytes())
+        tree.link(f"{tree.libraries}/libibverbs.so.1", "libibverbs.so.1.14.50.0")
 
 
 def port(tree: Tree, device: str, **files: str) -> None:
@@ -194,10 +214,12 @@ def port(tree: Tree, device: str, **files: str) -> None:
         tree.write(path, f"{text}\n")
     if "state" in files and (device, 1) in tree.verbs:
         tree.verbs[device, 1]["state"] = int(files["state"].partition(":")[0])
+        _write_table(tree)
 
 
 def active_mtu(tree: Tree, device: str, mtu: int) -> None:
     tree.verbs[device, 1]["active_mtu"] = _enum(mtu)
+    _write_table(tree)
 
 
 def virtual(tree: Tree, address: str, of: str, number: int = 0, *, total: int = 16) -> None:
