@@ -51,15 +51,17 @@ def gpus_of_jobs(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
 
 
 def turns(topology: Topology, way: Way) -> tuple[str, ...]:
-    """The bridges where what a GPU and its cards send to each other could be turned up to the CPU: those that are not above both.
+    """The bridges where what a GPU and its cards send to each other turns from up to down, or is sent on to the CPU.
 
-    Raises ``UnreadError``.
+    They are the ports of the switch above both: further down everything goes up anyway (as rdma-core's rdma_topo has it). Raises
+    ``UnreadError``.
     """
     places = {one.pci: one for one in need(topology.places)}
     found: set[str] = set()
     for card in way.cards:
-        one, other = _place(places, way.gpu), _place(places, card)
-        found |= set(one.bridges) ^ set(other.bridges)
+        one, other = _place(places, way.gpu).bridges, _place(places, card).bridges
+        both = len([bridge for bridge in one if bridge in other])
+        found |= {*one[both : both + 1], *other[both : both + 1]}
     return tuple(sorted(found))
 
 

@@ -23,6 +23,10 @@ _CPUS = re.compile(r"[0-9]{1,9}m|[0-9]{1,9}(\.[0-9]{1,3})?")
 _MEMORY = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?([kMGT]|[KMGT]i)|[0-9]{1,18}")
 _SHAPE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _ADDRESS = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([1-9][0-9]{0,4})")
+#: As NCCL reads NCCL_IB_HCA: ^ excludes, = is exact, then names with or without a port (NCCL documentation, Environment Variables).
+_HCA = r"[A-Za-z0-9_.-]{1,63}(:[1-9][0-9]{0,2})?"
+_HCAS = re.compile(rf"(\^?=?{_HCA}(,{_HCA}){{0,127}})?")
+_ACTIVE_MTUS = (256, 512, 1024, 2048, 4096)
 _POLICY_KEYS = ("off", "severity", "params", "except")
 
 
@@ -180,6 +184,7 @@ def impossible(profile: Any) -> Iterator[Mistake]:
         yield Mistake(("gpus", "count"), f"found {profile.gpus.count!r:.60}, wanted 0 or more")
     yield from _pods(profile.pods)
     yield from _configz(profile.kubelet.configz)
+    yield from _rdma(profile.rdma)
     if profile.topology.cpu_nodes_per_package < 0:
         problem = f"found {profile.topology.cpu_nodes_per_package!r:.60}, wanted 0 (any) or more"
         yield Mistake(("topology", "cpu_nodes_per_package"), problem)
@@ -217,6 +222,25 @@ def _configz(configz: Any) -> Iterator[Mistake]:
         elif bool(file) != bool(configz.address):
             found = f"{configz.address!r:.60} and no {key}" if configz.address else f"{file!r:.60} and no address"
             yield Mistake((*path, key), f'found {found}, wanted address, ca and token_file, or "" for all of them')
+
+
+def _rdma(rdma: Any) -> Iterator[Mistake]:
+    """What no port has."""
+    if not _HCAS.fullmatch(rdma.hcas):
+        problem = f'found {rdma.hcas!r:.60}, wanted what NCCL_IB_HCA takes, such as "=mlx5_0,mlx5_1:1" or "^mlx5_bond_0", without blanks'
+        yield Mistake(("rdma", "hcas"), problem)
+    if rdma.active_mtu and rdma.active_mtu not in _ACTIVE_MTUS:
+        problem = f"found {rdma.active_mtu!r:.60}, wanted 0 (any) or one of {', '.join(map(str, _ACTIVE_MTUS))}"
+        yield Mistake(("rdma", "active_mtu"), problem)
+    for key, value, least, most, zero in (
+        ("rate_gbps", rdma.rate_gbps, 1, 100_000, "0 (any) or Gb/s of a port, such as 400"),
+        ("netdev_mtu", rdma.netdev_mtu, 68, 65535, "0 (any) or bytes from 68 to 65535, such as 9000"),
+        ("traffic_class", rdma.traffic_class, 1, 255, "0 (any) to 255: four times the DSCP, such as 104"),
+    ):
+        if value and not least <= value <= most:
+            yield Mistake(("rdma", key), f"found {value!r:.60}, wanted {zero}")
+    if rdma.lossless_priority != "any" and not 0 <= rdma.lossless_priority <= 7:
+        yield Mistake(("rdma", "lossless_priority"), f"found {rdma.lossless_priority!r:.60}, wanted any, or a priority from 0 to 7")
 
 
 def _is_address(text: str) -> bool:

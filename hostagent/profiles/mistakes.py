@@ -8,6 +8,8 @@ from hostagent.profiles.layers import NEXT_STEP
 from hostagent.typed import Mistake, dotted, shown
 
 _VERSIONS = {("driver", "version"), ("driver", "install"), ("toolkit", "version"), ("toolkit", "install"), ("cuda", "toolkit")}
+#: Other readers of YAML take yes for true, and write it back so.
+_YES_NO = {"true": "yes", "on": "yes", "false": "no", "off": "no"}
 _OFF = 'write {off: "why"}: the reason is printed in every report'
 
 
@@ -75,5 +77,9 @@ def _hint(path: tuple[Any, ...], value: Any, text: str) -> str:
         return f'found the number {text}; quote it: {path[-1]}: "{text}{branch}"'
     if value is ...:
         return ""
+    if path == ("rdma", "required") and str(value).lower() in _YES_NO:
+        return f'found {shown(value)}; write required: "{_YES_NO[str(value).lower()]}"'
+    if path == ("rdma", "hcas") and isinstance(value, list | tuple) and value:
+        return f'found the list {shown(value)}; write one text, as NCCL_IB_HCA has it: hcas: "=mlx5_0,mlx5_1"'
     is_off = path[:1] == ("checks",) and (len(path) == 2 or path[2:] == ("off",))
     return f"found {shown(value)}; {_OFF}" if is_off and not isinstance(value, dict | list) else ""

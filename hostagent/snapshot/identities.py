@@ -12,21 +12,34 @@ UUID = re.compile(rf"(?<![0-9a-fA-F]){_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{
 #: names interfaces, as PXE says from which one it booted, and as Cisco writes them.
 MAC = re.compile(
     rf"(?<!\w)(?<!\b{_HEX}{{2}}:)(?<!::)(?:{_HEX}{{2}}(?::{_HEX}{{2}}){{5}}|{_HEX}{{2}}(?::{_HEX}{{2}}){{7}}|[0-9a-f]{{2}}(?::[0-9a-f]{{2}}){{19}})(?![\w:])"
-    rf"|(?<![\w-]){_HEX}{{2}}(?:-{_HEX}{{2}}){{5,7}}(?![\w-])|(?<=\benx)[0-9a-f]{{12}}(?![0-9a-z])"
+    rf"|(?<![\w-]){_HEX}{{2}}(?:-{_HEX}{{2}}){{5,7}}(?![\w-])|(?:(?<=\benx)|(?<=\bwlx)|(?<=\bwwx))[0-9a-f]{{12}}(?![0-9a-z])"
     rf"|(?<![\w.-]){_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}(?![\w.-])|(?i:(?<=mac=)|(?<=hwaddr=)|(?<=ether )){_HEX}{{12}}(?![0-9a-zA-Z])"
 )
-LONG_HEX = re.compile(rf"(?<![0-9a-zA-Z]){_HEX}{{32}}(?![0-9a-zA-Z])")  # machine ids
+_SOCKET = "[0-9A-F]{8}(?:[0-9A-F]{24})?:[0-9A-F]{4}"
+#: Lines of /proc/net that have addresses without points and colons (ipv6_route, if_inet6, route, tcp and tcp6); all else of 32 digits is an
+#: id, of a machine for example.
+HEX = re.compile(
+    rf"(?m)^(?P<route6>{_HEX}{{32}} {_HEX}{{2}} {_HEX}{{32}} {_HEX}{{2}} {_HEX}{{32}})(?= {_HEX}{{8}} )"
+    rf"|^(?P<own6>{_HEX}{{32}})(?= {_HEX}{{2,8}} {_HEX}{{2}} {_HEX}{{2}} {_HEX}{{2}} )"
+    r"|^(?P<route>\S{1,64}(?:\t[0-9A-F]{8}){2}\t[0-9A-F]{4}(?:\t\d{1,10}){3}\t[0-9A-F]{8})(?=\t)"
+    rf"|^(?P<socket> {{0,8}}\d{{1,8}}: {_SOCKET} {_SOCKET})(?= )"
+    rf"|(?<![0-9a-zA-Z])(?P<id>{_HEX}{{32}})(?![0-9a-zA-Z])"
+)
 #: GUIDs of InfiniBand and NVLink ports: 16 digits, in one piece or in four; and in names that udev makes of them (rdma-core, NAME_GUID).
 GUID = re.compile(
     rf"(?<![0-9a-zA-Z])(?:0x{_HEX}{{16}}|(?=[0-9]{{0,15}}[a-fA-F]){_HEX}{{16}})(?![0-9a-zA-Z])"
     rf"|(?<![\w:.]){_HEX}{{4}}(?::{_HEX}{{4}}){{3}}(?![\w:.])"
-    r"|(?:(?<=\bibx)|(?<=\biwx)|(?<=\bopax)|(?<=\brocex))[0-9a-f]{16}(?![0-9a-z])"
+    r"|(?:(?<=\bibx)|(?<=\biwx)|(?<=\bopax)|(?<=\brocex)|(?<=\brdmax))[0-9a-f]{16}(?![0-9a-z])"
 )
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"  # no leading zero: 580.159.03.1 and 90.04.96.00.A1 are versions
 IPV4 = re.compile(rf"(?<![\d.])(?!0\.|127\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?!\d|\.\d)")
 IPV6 = re.compile(rf"(?<![\w:])(?=[\da-fA-F:]*:[\da-fA-F]*:){_HEX}{{0,4}}(?::{_HEX}{{0,4}}){{2,8}}(?![\w:]|\.\d)")
+#: A GUID in octets could be an address: nobody writes one like that.
+OCTETS = re.compile(rf"{_HEX}{{2}}(?::{_HEX}{{2}}){{7}}")
+#: How many bits of the address in front of it are its network's; in fib_trie on the next line.
+BITS = re.compile(r"(?:\n {1,99})?/(\d{1,3})(?![\d.])")
 #: A dotted quad that is a version, not an address: kernels and packages have those, four fields below 256 too.
-VERSION_BEFORE = re.compile(r"(?i)(?:version|linux|kernel|release|~|\+|\.\d{1,9}-)\s*$")
+VERSION_BEFORE = re.compile(r"(?i)(?:version[\"']?(?:\s?[:=]\s?[\"']?)?|linux|kernel|release|~|\+|\.\d{1,9}-)\s*$")
 #: As clouds name hosts by their address.
 DASHED = re.compile(rf"(?i)(?<![a-z0-9])ip-(?:{_OCTET}-){{3}}{_OCTET}(?![\d-])")
 

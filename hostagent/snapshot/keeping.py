@@ -34,6 +34,9 @@ _OWN = frozenset(
         "state_file",
         "podresources",
         "configz",
+        "rdma",
+        "network",
+        "pci_controls",
     }
 )
 #: In memory, where numbers and empty texts take more than in a file.

@@ -9,6 +9,7 @@ from typing import Any
 
 from hostagent.secret.names import hidden, without_secret_arguments, without_secrets
 from hostagent.snapshot import identities as found
+from hostagent.snapshot.addresses import Spellings
 
 #: The same on every machine, and part of the names of EFI variables that are read (UEFI specification, section 3.3).
 _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
@@ -28,6 +29,10 @@ _VENDORS = frozenset(
 
 #: The question that has a board's serial number as its answer.
 _SERIAL = re.compile(r"nvml device \d+ serial")
+#: Four numbers with points between them may be a version: of firmware (229.2.52.0), of a module. Who asks for one knows.
+_VERSIONS = frozenset({"fw_ver", "version"})
+_VERSION = re.compile(r"\d[\d.]{0,40}(?:/pkg \d[\d.]{0,40})?\s?")
+_MODULE = re.compile(r"read /sys/module/[\w-]{1,64}/version")
 #: What this program has called something.
 _CALLED = re.compile(r"(?:user|serial|device|program|ip)-[0-9a-f]{6}")
 
@@ -37,6 +42,7 @@ class Redactor:
 
     def __init__(self, key: bytes, names: "tuple[str, ...]" = ()) -> None:
         self._key = key
+        self._addresses = Spellings(key)
         wanted = sorted((name for name in names if len(name) > 2 and name.lower() not in _WORDS), key=len, reverse=True)
         domains = sorted({domain for name in names for domain in _domains(name)}, key=len, reverse=True)
         # Case counts in a name: the host h100 has GPUs called H100.
@@ -49,7 +55,7 @@ class Redactor:
 
         >>> redactor = Redactor(b"key", ("gpu-17",))
         >>> redactor.text("gpu-17 has 02:42:ac:11:00:02")
-        'host-676f96 has 9a:1e:c5:35:a3:cf'
+        'host-676f96 has ca:7f:12:f9:86:89'
         """
         text = without_secrets(text)
         for pattern, replacement in self._patterns():
@@ -57,20 +63,24 @@ class Redactor:
         return text
 
     def _patterns(self) -> "list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]":
-        shaped = [(pattern, self._same_shape) for pattern in (found.UUID, found.MAC, found.LONG_HEX, found.GUID)]
         named = [(self._names, lambda seen: self.name(seen[0]))] if self._names else []
         return [
-            *shaped,
+            *self._cards(),
             (found.DEVICE, self._called("device")),
             (found.SERIAL, self._called("serial")),
-            (found.IPV6, self._address6),
+            (found.IPV6, self._addresses.ipv6),
             (found.EMAIL, self._email),
-            (found.IPV4, self._address),
+            (found.IPV4, self._addresses.ipv4),
             (found.DASHED, self._called("ip")),
             (found.PERSON, self._called("user")),
             (found.PROGRAM, self._called("program")),
             *named,
         ]
+
+    def _cards(self) -> "list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]":
+        """Ids and addresses of machines and cards, which names of interfaces and devices may hold."""
+        hardware = self._addresses.hardware
+        return [(found.UUID, self._id), (found.MAC, hardware), (found.HEX, self._hex), (found.GUID, hardware)]
 
     def _called(self, word: str) -> "Callable[[re.Match[str]], str]":
         """What is called by another name, once and for all."""
@@ -83,36 +93,30 @@ class Redactor:
     def _digest(self, text: str) -> str:
         return hmac.new(self._key, text.lower().encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
-    def _same_shape(self, seen: "re.Match[str]") -> str:
-        """Digits of the digest in the places of the hexadecimal digits. All zeros and all ones mean something: kept."""
-        digits = [char for char in seen[0].lower() if char in "0123456789abcdef"]
+    def _id(self, seen: "re.Match[str]") -> str:
+        """Digits of the digest in place of the digits, the same with dashes and without. All zeros and all ones mean something: kept."""
+        digits = seen[0].lower().replace("-", "")
         if seen[0].lower() == _EFI_GLOBAL or set(digits) in ({"0"}, {"f"}):
             return seen[0]
-        digest = iter(self._digest(seen[0]) * (1 + len(digits) // 64))
-        return "".join(next(digest) if char.lower() in "0123456789abcdef" else char for char in seen[0])
+        digest = iter(self._digest(digits))
+        return "".join(char if char == "-" else next(digest) for char in seen[0])
 
-    def _address(self, seen: "re.Match[str]") -> str:
-        if found.VERSION_BEFORE.search(seen.string[max(0, seen.start() - 12) : seen.start()]):
-            return seen[0]
-        digest = bytes.fromhex(self._digest(seen[0]))
-        return f"10.{digest[0]}.{digest[1]}.{digest[2]}"
-
-    def _address6(self, seen: "re.Match[str]") -> str:
-        """Times, PCI addresses and C++ names look alike: what is no address stays. So do ``::`` and ``::1``."""
-        from ipaddress import AddressValueError, IPv6Address
-
-        try:
-            address = IPv6Address(seen[0])
-        except AddressValueError:
-            return seen[0]
-        return seen[0] if int(address) <= 1 or not re.search(r"\d", seen[0]) else self._same_shape(seen)
+    def _hex(self, seen: "re.Match[str]") -> str:
+        return self._id(seen) if seen["id"] else str(getattr(self._addresses, seen.lastgroup or "")(seen))
 
     def _email(self, seen: "re.Match[str]") -> str:
         return seen[0] if seen["publisher"] else f"user-{self._digest(seen[0])[:6]}@example.invalid"
 
     def answers(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         """Every answer, and every question that names what an answer names."""
-        return {self.text(key): self._serial(value) if _SERIAL.fullmatch(key) else self._answer(value) for key, value in answers.items()}
+        return {self.text(key): self._said(key, value) for key, value in answers.items()}
+
+    def _said(self, question: str, answer: Any) -> Any:
+        if _SERIAL.fullmatch(question):
+            return self._serial(answer)
+        text = answer.get("text") if isinstance(answer, dict) else None
+        is_version = _MODULE.fullmatch(question) and isinstance(text, str) and _VERSION.fullmatch(text)
+        return answer if is_version else self._answer(answer)
 
     def _serial(self, answer: Any) -> Any:
         """A serial number is any text: only its question tells what it is."""
@@ -138,8 +142,22 @@ class Redactor:
         if isinstance(value, dict) and set(value) == {"base64"}:
             return {"base64": self._binary(value["base64"])}
         if isinstance(value, dict):
-            return {key: self.value(_arguments(item) if key == "argv" else hidden(key, item)) for key, item in value.items()}
+            return {self._key_of(key): self._entry(key, item) for key, item in value.items()}
         return [self.value(item) for item in value] if isinstance(value, list) else value
+
+    def _key_of(self, key: str) -> str:
+        """A key is a word of this program's, or the name of an interface."""
+        for pattern, replacement in self._cards():
+            key = pattern.sub(replacement, key)
+        return key
+
+    def _entry(self, key: str, value: Any) -> Any:
+        """The key says what a text is."""
+        if key in _VERSIONS and isinstance(value, str) and _VERSION.fullmatch(value):
+            return value
+        if key == "node_desc" and isinstance(value, str):  # an RDMA device has its host's name there
+            return self.name(value)
+        return self.value(_arguments(value) if key == "argv" else hidden(key, value))
 
 
 def redacted(answers: Mapping[str, Any], key: bytes) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The parts of a cage, each where the kernel lacks another one, and a tree that is no live host."""
 
+import errno
 import os
 import stat
 
@@ -10,6 +11,7 @@ from hostagent.source import cage as cage_module
 from hostagent.source import landlock
 from hostagent.source.cage import enter
 from hostagent.source.lanes.nvidia import NVIDIA
+from hostagent.source.lanes.rdma import RDMA
 from hostagent.source.rights import forbid_new_privileges, renounce
 from tests.attack.spaces import NOBODY, become, start
 
@@ -50,6 +52,15 @@ def library(tmp_path):
         os.mknod(tmp_path / name, stat.S_IFCHR, os.makedev(1, minor))
         (tmp_path / name).chmod(0o666)
     return "/lib/library.so"
+
+
+def opened(path):
+    """The errno of opening it for writing; no driver has these numbers here, so that what may be opened is ENXIO."""
+    try:
+        os.close(os.open(path, os.O_RDWR))
+    except OSError as error:
+        return error.errno
+    return 0
 
 
 def readable(path):
@@ -152,3 +163,28 @@ def test_a_library_that_root_alone_can_read_is_read(inside, library, tmp_path, m
         assert readable(library)
 
     assert inside(renounced)
+
+
+def test_of_rdma_devices_those_alone_may_be_opened_that_the_kernel_lists_for_verbs(inside, library, tmp_path):
+    """Management datagrams have the same major number; a name is anybody's to give."""
+    (tmp_path / "dev/infiniband").mkdir()
+    for name, minor in (("uverbs0", 192), ("uverbs1", 193), ("umad0", 0), ("rdma_cm", 224), ("uverbs9", 64)):
+        os.mknod(tmp_path / "dev/infiniband" / name, stat.S_IFCHR, os.makedev(231, minor))
+        (tmp_path / "dev/infiniband" / name).chmod(0o666 if name != "uverbs1" else 0o600)
+    for number in (0, 1):
+        (tmp_path / f"sys/class/infiniband_verbs/uverbs{number}").mkdir(parents=True)
+        (tmp_path / f"sys/class/infiniband_verbs/uverbs{number}/dev").write_text(f"231:{192 + number}\n")
+
+    def live():
+        held = enter(RDMA.rights, [library], simulated=False)
+        assert held.capabilities == ("dac_override",), "one node is root's alone"
+        answers = {name: opened(f"/dev/infiniband/{name}") for name in ("uverbs0", "uverbs1", "umad0", "rdma_cm", "uverbs9")}
+        assert answers == {"uverbs0": errno.ENXIO, "uverbs1": errno.ENXIO, **dict.fromkeys(("umad0", "rdma_cm", "uverbs9"), errno.EACCES)}
+
+    def everybodys():
+        assert enter(RDMA.rights, [library], simulated=False).capabilities == ()
+        assert opened("/dev/infiniband/uverbs1") == errno.ENXIO
+
+    assert inside(live)
+    (tmp_path / "dev/infiniband/uverbs1").chmod(0o666)
+    assert inside(everybodys)

@@ -122,6 +122,25 @@ def told(path, site=""):
             "kubelet: {configz: {ca: /ca.crt, token_file: ''}}",
             "b.yaml:1: kubelet.configz.ca: found '/ca.crt' and no address, wanted address, ca and token_file, or \"\" for all of them",
         ),
+        ("rdma: {required: true}", 'b.yaml:1: rdma.required: found true; write required: "yes"'),
+        ("rdma:\n  required: false\n", 'b.yaml:2: rdma.required: found false; write required: "no"'),
+        ("rdma: {required: on}", "b.yaml:1: rdma.required: found 'on'; write required: \"yes\""),
+        (
+            "rdma: {hcas: [mlx5_0, mlx5_1]}",
+            "b.yaml:1: rdma.hcas: found the list ['mlx5_0', 'mlx5_1']; write one text, as NCCL_IB_HCA has it: hcas: \"=mlx5_0,mlx5_1\"",
+        ),
+        (
+            "rdma: {hcas: '=mlx5_0, mlx5_1'}",
+            'b.yaml:1: rdma.hcas: found \'=mlx5_0, mlx5_1\', wanted what NCCL_IB_HCA takes, such as "=mlx5_0,mlx5_1:1" or "^mlx5_bond_0", without blanks',
+        ),
+        ("rdma: {link_layer: RoCE}", "b.yaml:1: rdma.link_layer: found 'RoCE', wanted one of any, InfiniBand, Ethernet"),
+        ("rdma: {rate_gbps: -1}", "b.yaml:1: rdma.rate_gbps: found -1, wanted 0 (any) or Gb/s of a port, such as 400"),
+        ("rdma: {rate_gbps: 400Gb}", "b.yaml:1: rdma.rate_gbps: found the text '400Gb', wanted a whole number"),
+        ("rdma: {netdev_mtu: 67}", "b.yaml:1: rdma.netdev_mtu: found 67, wanted 0 (any) or bytes from 68 to 65535, such as 9000"),
+        ("rdma:\n  active_mtu: 9000\n", "b.yaml:2: rdma.active_mtu: found 9000, wanted 0 (any) or one of 256, 512, 1024, 2048, 4096"),
+        ("rdma: {traffic_class: 256}", "b.yaml:1: rdma.traffic_class: found 256, wanted 0 (any) to 255: four times the DSCP, such as 104"),
+        ("rdma: {lossless_priority: 8}", "b.yaml:1: rdma.lossless_priority: found 8, wanted any, or a priority from 0 to 7"),
+        ("rdma: {lossless_priority: high}", "b.yaml:1: rdma.lossless_priority: found the text 'high', wanted a whole number or one of any"),
         ("gpus:\n  cuont: 8\n", "b.yaml:2: gpus.cuont: unknown key; did you mean count?"),
         ("gpus: {ecc: enbled}", "b.yaml:1: gpus.ecc: found 'enbled', wanted one of any, enabled, disabled; did you mean enabled?"),
         (
@@ -130,7 +149,7 @@ def told(path, site=""):
         ),
         ("name: a\nname: b\n", "b.yaml:2: cannot read this YAML: found the key 'name' twice"),
         ("a: &x 1\nb: *x\n", "b.yaml:2: cannot read this YAML: found an alias, wanted plain values"),
-        ("schema_version: 7\nnew: 1\n", 'b.yaml:1: schema_version is 7, wanted 1 or a text such as "1.1"'),
+        ("schema_version: 7\nnew: 1\n", 'b.yaml:1: schema_version is 7, wanted 1 or a text such as "1.2"'),
     ],
 )
 def test_a_mistake_names_file_line_and_key_and_how_to_write_it(write, tmp_path, text, sentence):
@@ -178,6 +197,18 @@ def test_a_version_alone_means_that_version(write, version):
     loaded = load_profile(write(f'cuda: {{toolkit: "{version}"}}\n'), site_file="")
     assert satisfies(version, loaded.profile.cuda.toolkit)
     assert not satisfies(f"{version}.1", loaded.profile.cuda.toolkit)
+
+
+@pytest.mark.parametrize(
+    "rdma",
+    [
+        *('hcas: ""', 'hcas: "=mlx5_0,mlx5_1:1"', 'hcas: "^=mlx5_bond_0"', 'hcas: "^mlx5_"', "hcas: 'rocex98039b0300aabb00,bnxt_re0:2'", "hcas: rdmap16s27"),
+        *("required: yes", 'required: "no"', "active_mtu: 4096", "netdev_mtu: 68", "netdev_mtu: 65535", "traffic_class: 106"),
+        *("lossless_priority: 0", "lossless_priority: 7", "lossless_priority: any"),
+    ],
+)  # fmt: skip
+def test_what_ports_can_have_is_no_mistake(write, rdma):
+    assert mistake(write(f'schema_version: "1.2"\nrdma: {{{rdma}}}\n')) is None
 
 
 @pytest.mark.parametrize("name", names())

@@ -1,7 +1,7 @@
 """PCIe switches turn what a GPU and its NIC send to each other up to the CPU: Access Control Services redirect it.
 
 Firmware switches that on, and so does Linux where the IOMMU is on, at each boot. GPUDirect RDMA then goes through the CPU's own PCIe port
-twice, at a part of the bandwidth, or hangs. Judged are the bridges between a GPU and the NICs nearest to it that are not above both, by
+twice, at a part of the bandwidth, or hangs. Judged are the ports of the switch above a GPU and the NICs nearest to it, by
 request redirect (0x04) and completion redirect (0x08). Source validation alone turns nothing. Not judged are virtual machines and hosts
 that pass devices on to some, which need ACS; boards whose GPUs are joined to the CPU by NVLink-C2C, which want it set up in their own
 way; and bridges that let translated requests through (0x40).

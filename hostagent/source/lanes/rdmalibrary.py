@@ -41,6 +41,8 @@ class Loader:
         found, refused = foreign.libraries(self._root, LIBRARY, (*libraries.SYSTEM, *libraries.LOCAL))
         if not found:
             return Unread("error", f"{LIBRARY} is not loaded: {refused}") if refused else Unread("absent", f"no {LIBRARY} on this host")
+        # the linker's cache may name /lib for /usr/lib
+        found = [*dict.fromkeys(f"{self._root.realpath(os.path.dirname(path))}/{LIBRARY}" for path in found)]
         loaded = [*found, *self._providers(found)]
         stranger = next(filter(None, map(self._root.untrusted, loaded)), "")
         if stranger:

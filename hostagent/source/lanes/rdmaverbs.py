@@ -4,7 +4,6 @@ The function answers the numbers of struct ibv_port_attr (infiniband/verbs.h): s
 """
 
 import ctypes
-import errno
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -109,4 +108,6 @@ class Verbs:
 
 
 def _failed(call: str, number: int) -> Unread:
-    return unread(OSError(number or errno.EIO, os.strerror(number) if number else "failed without an errno"), call)
+    """That a device cannot be opened which the library lists is a fault, not a lack."""
+    found = unread(OSError(number, os.strerror(number) if number else "failed without an errno"), call)
+    return Unread("error", found.detail) if found.why in ("absent", "not-supported") else found
