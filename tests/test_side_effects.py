@@ -1,5 +1,6 @@
 """A check creates, changes and deletes nothing but its state file and a lock per lane, and ends on time whatever hangs."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,8 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests import stub_nvml
+from tests import stub_nvml, stub_verbs
 from tests.attack.livehost import enliven
+from tests.attack.spaces import mount
 from tests.real.conftest import need_real
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
@@ -58,25 +60,30 @@ def check(*arguments, timeout=60):
 
 def test_a_check_of_a_mounted_host_leaves_every_file_as_it_was(tree):
     stub_nvml.install(tree, 4)
+    stub_verbs.install(tree, {"mlx5_0": 1})
     before = inventory([tree])
     check("--host-root", str(tree))
     assert inventory([tree]) == before
 
 
 @pytest.mark.alone
-def test_a_check_of_a_live_host_as_root_makes_a_lock_that_is_roots_alone_and_nothing_else(tree):
+def test_a_check_of_a_live_host_as_root_makes_locks_that_are_roots_alone_and_nothing_else(tree):
     """Of a mounted one: this machine has no driver. A made tree, as above, gets none."""
     stub_nvml.install(tree, 1)
+    stub_verbs.install(tree, {"mlx5_0": 1})
     enliven(tree)
+    mount("none", str(tree / "sys/class"), "tmpfs")
+    stub_verbs.write(tree / "sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n")
     (tree / "run").mkdir()
     own = [path for path in tree.iterdir() if path.name not in ("proc", "sys")]
     before = inventory(own)
     check("--host-root", str(tree))
     after = inventory(own)
     changed = {path.removeprefix(str(tree)) for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-    assert changed == {"/run", "/run/hostagent", "/run/hostagent/nvidia.lock"}
-    lock = tree / "run/hostagent/nvidia.lock"
-    assert (lock.stat().st_mode & 0o777, lock.stat().st_uid, lock.read_bytes()) == (0o600, 0, b"")
+    assert changed == {"/run", "/run/hostagent", "/run/hostagent/nvidia.lock", "/run/hostagent/rdma.lock"}
+    for lane in ("nvidia", "rdma"):
+        lock = tree / f"run/hostagent/{lane}.lock"
+        assert (lock.stat().st_mode & 0o777, lock.stat().st_uid, lock.read_bytes()) == (0o600, 0, b"")
 
 
 def test_nvml_that_would_create_device_nodes_is_not_called_without_a_module(tree):
@@ -151,10 +158,36 @@ def test_a_library_that_never_answers_costs_its_deadline_is_named_and_leaves_no_
     assert left_behind(tree) == []
 
 
+def test_a_card_that_never_answers_costs_its_own_answers_and_no_gpus(tree):
+    stub_nvml.install(tree, 2)
+    stub_verbs.install(tree, {"mlx5_0": 1, "mlx5_1": 1}, "query mlx5_1:1 hang")
+    answer, took_s = check("--host-root", str(tree), "--format", "json")
+    facts = json.loads(answer.stdout)["facts"]
+    assert [one["name"] for one in facts["gpus"]] == ["NVIDIA H100 80GB HBM3"] * 2
+    ports = {one["name"]: one for one in facts["fabric"]["rdma"]}
+    assert (ports["mlx5_0"]["state"], ports["mlx5_1"]["state"], ports["mlx5_0"]["active_mtu"]) == ("ACTIVE", "ACTIVE", 4096)
+    assert ports["mlx5_1"]["active_mtu"]["unread"] == "timeout"
+    assert took_s < 8
+    assert left_behind(tree) == []
+
+
+def test_a_card_and_nvml_that_both_hang_cost_one_deadline_each(tree):
+    stub_nvml.install(tree, 2, {"DeviceGetTemperature 1": "hang"})
+    stub_verbs.install(tree, {"mlx5_0": 1}, "open mlx5_0 hang")
+    answer, took_s = check("--host-root", str(tree), "--format", "json")
+    facts = json.loads(answer.stdout)["facts"]
+    assert [one["name"] for one in facts["gpus"]] == ["NVIDIA H100 80GB HBM3"] * 2
+    assert facts["fabric"]["rdma"][0]["state"] == "ACTIVE"
+    assert took_s < 8
+    assert left_behind(tree) == []
+
+
 def test_fifos_in_place_of_files_and_a_command_that_never_ends_cost_little(tree):
     stub_nvml.install(tree, 1)
+    stub_verbs.install(tree, {"mlx5_0": 1})
     for name in (
         "sys/module/nvidia/version",
+        "sys/class/infiniband/mlx5_0/ports/1/state",
         "etc/os-release",
         "var/lib/dpkg/status",
         "etc/containerd/config.toml",
@@ -177,8 +210,10 @@ def test_the_deadline_of_the_run_is_kept_and_named(tree):
     assert "deadline" in answer.stdout or "no answer" in answer.stdout
 
 
-def test_two_runs_beside_a_hanging_driver_do_not_pile_up(tree):
-    stub_nvml.install(tree, 1, {"DeviceGetName 0": "hang"})
+@pytest.mark.parametrize("lane", ["nvidia", "rdma"])
+def test_two_runs_beside_a_hanging_driver_do_not_pile_up(tree, lane):
+    stub_nvml.install(tree, 1, {"DeviceGetName 0": "hang"} if lane == "nvidia" else {})
+    stub_verbs.install(tree, {"mlx5_0": 1}, "open mlx5_0 hang" if lane == "rdma" else "")
     running = [subprocess.Popen([HOSTAGENT, "check", "--host-root", str(tree)], stdout=subprocess.DEVNULL) for _ in range(3)]
     assert all(one.wait(30) == 1 for one in running)
     time.sleep(0.3)

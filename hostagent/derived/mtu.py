@@ -10,6 +10,7 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.knowledge.network import roce_mtu
 from hostagent.knowledge.rdma import EFA, ETHERNET, INFINIBAND, ROCE_V2
 
+_EFA = "EFA"
 #: Without libibverbs, or without the right to open the device, the kernel's formula answers; a call that hangs or fails is a gap.
 _DERIVED_WITHOUT = frozenset({*NOT_APPLICABLE, "denied"})
 
@@ -37,6 +38,7 @@ class _Rail(NamedTuple):
     active: "int | Unread"
     allowed: "int | Unread"  # the active MTU that its interface allows
     origin: str
+    is_efa: bool
 
 
 def active_mtu(port: RdmaPort, network: "Network | Unread") -> ActiveMtu:
@@ -78,6 +80,8 @@ def _active(port: RdmaPort, network: "Network | Unread") -> ActiveMtu:
     layer = need(port.link_layer)
     if layer == INFINIBAND and need(port.state) != "ACTIVE":
         return ActiveMtu(Unread("not-supported", f"{port.name} is not active: its subnet manager has set no MTU yet"), "")
+    if layer == ETHERNET and need(port.state) == "DOWN" and not need(port.netdev):
+        return ActiveMtu(Unread("not-supported", f"{port.name} is down, its interface is in another network namespace"), "")
     found = port.active_mtu
     if not isinstance(found, Unread):
         return ActiveMtu(found, "verbs")
@@ -94,7 +98,7 @@ def _allowed(port: RdmaPort, mtu: "int | Unread") -> "int | Unread":
 
 def _rail(port: RdmaPort, network: "Network | Unread") -> _Rail:
     mtu, active = netdev_mtu(port, network), active_mtu(port, network)
-    return _Rail(port.name, mtu, active.value, _allowed(port, mtu), active.origin)
+    return _Rail(port.name, mtu, active.value, _allowed(port, mtu), active.origin, _kind(port) == _EFA)
 
 
 def _most(values: "list[int | Unread]") -> "int | Unread":
@@ -141,7 +145,7 @@ def _head(rails: tuple[RdmaPort, ...]) -> str:
 
 def _kind(port: RdmaPort) -> str:
     if not isinstance(port.driver, Unread) and port.driver == EFA:
-        return "EFA"
+        return _EFA
     if isinstance(port.link_layer, Unread):
         return "of an unknown kind"
     if port.link_layer != ETHERNET:
@@ -159,7 +163,8 @@ def _numbers(rails: tuple[_Rail, ...], netdev: "int | Unread", active: "int | Un
 
 def _tail(agree: "bool | Unread", odd: tuple[str, ...], rails: tuple[_Rail, ...]) -> str:
     if isinstance(agree, Unread):
-        return f"MTU is unknown, {agree.detail or agree.why}" if agree.why not in NOT_APPLICABLE else agree.detail
+        is_own = all(rail.is_efa for rail in rails)
+        return "their driver sets the MTU" if is_own else f"MTU is unknown, {agree.detail or agree.why}"
     if agree:
         return "agree"
     first = next(rail for rail in rails if rail.name == odd[0])

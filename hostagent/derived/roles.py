@@ -12,9 +12,13 @@ from hostagent.derived.distance import NEAREST_FIRST, Distances, Row
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
-from hostagent.knowledge.rdma import is_software, talks_to_nccl
+from hostagent.knowledge.boards import card
+from hostagent.knowledge.rdma import EFA, INFINIBAND, RAIL_GBPS, is_software, talks_to_nccl
 
 Role = Literal["rail", "other"]
+
+#: Below one PCIe switch: what is not known to be so near is farther.
+_BELOW_A_SWITCH = ("LOC", "PIX", "PXB")
 
 
 class _Group(NamedTuple):
@@ -39,6 +43,7 @@ class _Kind(NamedTuple):
     """Of a card."""
 
     device: str  # vendor and device id
+    is_made_for_rdma: bool
     board: str  # "" where it is not known
 
 
@@ -49,13 +54,15 @@ class _Candidates(NamedTuple):
     gaps: Mapping[str, Unread]
     near: _Near
     kinds: "Mapping[str, _Kind]"  # of card, by port
+    undecided: int  # ports that may be the nearest to a GPU
 
 
 def roles(ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], distances: "Distances | Unread", hcas: str) -> "Mapping[str, Role | Unread]":
     """By name of the port. `hcas` is the profile's, in NCCL's own syntax (see `taken_by`); "" is by what is nearest.
 
     A rail is an RDMA port that is nearest to some GPU and shares link layer and top rate with the majority of those. Where no distance
-    is known (a virtual machine), all ports on PCI are looked at. A host without GPUs has no rails.
+    is known (a virtual machine), all ports on PCI are looked at. A host without GPUs has no rails, nor has one whose cards are made for
+    everything else: ordinary Ethernet cards can RDMA too, and the kernel shows that.
     """
     if hcas:
         return {port.name: "rail" if taken_by(hcas, port.device, port.number) else "other" for port in ports}
@@ -120,11 +127,17 @@ def _may_be_rail(port: RdmaPort, physical: set[str]) -> bool:
 def _judged(ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], distances: "Distances | Unread") -> "dict[str, Role | Unread]":
     if isinstance(distances, Unread) and distances.why not in NOT_APPLICABLE:
         return {port.name: distances for port in ports}
-    near = _near(ports, distances)
+    kinds = {port.name: _kind(port, nics) for port in ports}
+    made = tuple(port for port in ports if _is_made_for_rdma(port, ports, kinds))
+    others: dict[str, Role | Unread] = {port.name: "other" for port in ports if port not in made}
+    return others | _told(made, kinds, _near(made, distances))
+
+
+def _told(ports: tuple[RdmaPort, ...], kinds: "Mapping[str, _Kind]", near: _Near) -> "dict[str, Role | Unread]":
     gaps = {port.name: gap for port in ports if (gap := _gap(port)) is not None}
     all_near = near.all
     known = tuple(port for port in ports if port.name in all_near and port.name not in gaps)
-    hosts = _Candidates(known, gaps, near, {port.name: _kind(port, nics) for port in ports})
+    hosts = _Candidates(known, gaps, near, kinds, len(ports) - len(all_near))
     group = _group(hosts)
     found: dict[str, Role | Unread] = {}
     for port in ports:
@@ -156,9 +169,23 @@ def _near(ports: tuple[RdmaPort, ...], distances: "Distances | Unread") -> _Near
 
 def _nearest(ports: tuple[RdmaPort, ...], row: Row) -> frozenset[str]:
     lacking = Unread("absent", "a port's card is not on PCI")
-    places = {port.name: need(row.get(need(port.virtual_of) or need(port.pci), lacking)) for port in ports}
-    best = min(places.values(), key=NEAREST_FIRST.index, default="")
-    return frozenset(name for name, word in places.items() if word == best)
+    places = {port.name: row.get(need(port.virtual_of) or need(port.pci), lacking) for port in ports}
+    known = {name: word for name, word in places.items() if not isinstance(word, Unread)}
+    best = min(known.values(), key=NEAREST_FIRST.index, default="")
+    for word in places.values():
+        if isinstance(word, Unread) and (best not in _BELOW_A_SWITCH or word.why not in NOT_APPLICABLE):
+            need(word)
+    return frozenset(name for name, word in known.items() if word == best)
+
+
+def _is_made_for_rdma(port: RdmaPort, ports: tuple[RdmaPort, ...], kinds: "Mapping[str, _Kind]") -> bool:
+    """By its card, or by the rate of a port of its like."""
+    if isinstance(port.link_layer, Unread) or isinstance(port.rate_gbps, Unread) or isinstance(port.driver, Unread):
+        return True  # nobody knows
+    if port.link_layer == INFINIBAND or port.driver == EFA or kinds[port.name].is_made_for_rdma:
+        return True
+    alike = (one.rate_gbps for one in ports if _is_alike(kinds[one.name], kinds[port.name]))
+    return any(not isinstance(rate, Unread) and rate >= RAIL_GBPS for rate in alike)
 
 
 def _gap(port: RdmaPort) -> "Unread | None":
@@ -166,10 +193,22 @@ def _gap(port: RdmaPort) -> "Unread | None":
 
 
 def _kind(port: RdmaPort, nics: tuple[Nic, ...]) -> _Kind:
-    nic = next((one for one in nics if one.pci == need(port.pci)), None)
-    known = nic is not None and not isinstance(nic.device_id, Unread) and not isinstance(nic.vendor_id, Unread)
-    device = f"{nic.vendor_id}:{nic.device_id}" if nic is not None and known else ""
-    return _Kind(device, "" if isinstance(port.board_id, Unread) else port.board_id)
+    by_address = {nic.pci: nic for nic in nics}
+    own, of = by_address.get(need(port.pci)), by_address.get(need(port.virtual_of))
+    board = "" if isinstance(port.board_id, Unread) else port.board_id
+    return _Kind(":".join(_ids(own)) if own else "", _is_known(of or own), board)
+
+
+def _ids(nic: Nic) -> tuple[str, ...]:
+    return tuple("" if isinstance(part, Unread) else part for part in (nic.vendor_id, nic.device_id))
+
+
+def _is_known(nic: "Nic | None") -> bool:
+    """As a card that is made for RDMA; so is one of which nobody knows what it is."""
+    if nic is None:
+        return False
+    vendor, device = nic.vendor_id, nic.device_id
+    return isinstance(vendor, Unread) or isinstance(device, Unread) or card(vendor, device) is not None
 
 
 def _is_alike(one: _Kind, other: _Kind) -> bool:
@@ -182,7 +221,7 @@ def _group(hosts: _Candidates) -> "_Group | Unread":
     voters = [port for port in hosts.known if _is_up(port)] or list(hosts.known)
     unread = [hosts.gaps[name] for name in sorted(hosts.near.all & hosts.gaps.keys())]
     if hosts.near.gap is not None:
-        unread += [hosts.near.gap for name in hosts.kinds if name not in hosts.near.all]
+        unread += [hosts.near.gap] * hosts.undecided
     if not voters:
         return unread[0] if unread else Unread("absent", "the host has no RDMA port that jobs could use")
     bandwidth: dict[_Group, float] = {}

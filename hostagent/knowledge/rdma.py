@@ -13,6 +13,8 @@ INFINIBAND, ETHERNET = "InfiniBand", "Ethernet"
 EFA = "efa"
 #: GIDs of RoCE by type, in sysfs' words.
 ROCE_V2, ROCE_V1 = "RoCE v2", "IB/RoCE v1"
+#: Gb/s. A port of a card that is not known to be made for RDMA carries jobs where it is as fast as that: what everybody has is slower.
+RAIL_GBPS = 100
 #: Names that people give to RDMA devices of software (rdma-link(8)), which in older kernels hang below the card whose interface they use.
 _SOFTWARE_NAMES = ("rxe", "siw")
 #: Nodes whose ports NCCL or its plugin for libfabric uses: neither iWARP (RNIC) nor usNIC.

@@ -57,7 +57,7 @@ def install(tree: Path, devices: Mapping[str, int], table: str = "", *, flag: st
     (tree / "proc").mkdir(exist_ok=True)
     (tree / "sys/bus/pci/devices").mkdir(parents=True, exist_ok=True)
     for index, (name, ports) in enumerate(devices.items()):
-        install_device(tree, name, f"0000:{index + 0x1A:02x}:00.0", ports, index)
+        install_device(tree, name, f"0002:{index + 0x1A:02x}:00.0", ports, index)
     install_library(tree, devices, table, flag=flag)
     section = tree / "sys/module/ib_core/sections/.text"  # the kernel shows it to root alone
     section.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def install_library(tree: Path, devices: "Mapping[str, int]", table: str = "", *
 
 def install_device(tree: Path, name: str, pci: str, ports: int = 1, node: int = 0) -> Path:
     """What sysfs has of one device. Returns its directory."""
-    function = tree / "sys/devices/pci0000:15" / pci
+    function = tree / "sys/devices/pci0002:15" / pci
     directory = function / "infiniband" / name
     for attribute, text in DEVICE.items():
         write(directory / attribute, f"{text}\n")
@@ -88,8 +88,8 @@ def install_device(tree: Path, name: str, pci: str, ports: int = 1, node: int = 
     write(function / "device", "0x1021\n")
     write(tree / f"sys/class/infiniband_verbs/uverbs{node}/ibdev", f"{name}\n")
     link(directory / "device", f"../../../{pci}")
-    link(tree / "sys/bus/pci/devices" / pci, f"../../../devices/pci0000:15/{pci}")
-    link(tree / "sys/class/infiniband" / name, f"../../devices/pci0000:15/{pci}/infiniband/{name}")
+    link(tree / "sys/bus/pci/devices" / pci, f"../../../devices/pci0002:15/{pci}")
+    link(tree / "sys/class/infiniband" / name, f"../../devices/pci0002:15/{pci}/infiniband/{name}")
     link(function / "driver", "../../../bus/pci/drivers/mlx5_core")
     return directory
 

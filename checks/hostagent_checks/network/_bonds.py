@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hostagent.check import need, skip
-from hostagent.derived.stack import below, stack
+from hostagent.derived.stack import stack
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Netdev, Network
 from hostagent.facts.platform import Platform
@@ -47,9 +47,3 @@ def bonds_of_rails(
         except UnreadError as error:
             gaps.append(error.unread)
     return Bonds(found, rails, tuple(gaps))
-
-
-def ports_of(network: Network, bond: Netdev) -> tuple[Netdev, ...]:
-    """Raises ``UnreadError``."""
-    names = need(bond.ports)
-    return tuple(one for one in below(network, bond) if one.name in names)

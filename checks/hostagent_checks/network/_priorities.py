@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from hostagent.check import Finding, Step, fail, need
+from hostagent.check import Finding, Step, fail, need, skip
 from hostagent.derived.stack import cards
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Network, Priorities
@@ -58,8 +58,7 @@ def cards_of_rails(
     gaps = list(rails.gaps)
     for rail in rails.known:
         try:
-            below = cards(network, rail.netdev) or need(Unread("absent", f"no card is below {rail.netdev.name}"))
-            known += [Card(rail.name, one.name, _ours(one.name, need(one.priorities))) for one in below]
+            known += [Card(rail.name, one.name, _ours(one.name, need(one.priorities))) for one in cards(network, rail.netdev)]
         except UnreadError as error:
             gaps.append(error.unread)
     return Cards(tuple(known), tuple(gaps))
@@ -79,8 +78,8 @@ def end(found: "list[tuple[Card, T]]", gaps: tuple[Unread, ...]) -> None:
     for gap in gaps:
         if gap.why not in NOT_APPLICABLE:
             need(gap)
-    if gaps and not found:
-        need(gaps[0])
+    if not found:
+        need(gaps[0]) if gaps else skip("no card of this host is below the rails")
 
 
 def priority_of(card: Card, profile: Profile) -> "int | None":
@@ -96,7 +95,9 @@ def priority_of(card: Card, profile: Profile) -> "int | None":
     return table.get(dscp, 0) if table else dscp >> 3
 
 
-def differing(found: "list[tuple[Card, T]]", write: Callable[[T], str], what: str, steps: tuple[Step, ...]) -> "tuple[Finding, ...]":
+def differing(
+    found: "list[tuple[Card, T]]", write: Callable[[T], str], what: str, steps: Callable[[str, T], tuple[Step, ...]]
+) -> "tuple[Finding, ...]":
     """One finding a card that has something else than most of them."""
     usual = most(value for _, value in found)
     return tuple(
@@ -107,7 +108,7 @@ def differing(found: "list[tuple[Card, T]]", write: Callable[[T], str], what: st
             wanted=write(usual),
             about=card.rail,
             at_least="warning",
-            remedy=steps,
+            remedy=steps(card.name, usual),
         )
         for card, value in found
         if usual is not None and value != usual

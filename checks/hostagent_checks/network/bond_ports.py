@@ -4,15 +4,16 @@ RoCE over such a bond works on, with the rate of the ports that are left: one th
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.stack import below
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.network import Network
+from hostagent.facts.network import Netdev, Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
-from ._bonds import bonds_of_rails, ports_of
+from ._bonds import bonds_of_rails
 
 _FEWEST = 2
 
@@ -42,7 +43,7 @@ def bond_ports(
 ) -> Findings:
     bonds = bonds_of_rails(ports, nics, gpus, topology, platform, network, profile)
     for name, (bond, rail) in bonds.found.items():
-        members = ports_of(network, bond)
+        members = _ports_of(network, bond)
         up = [one.name for one in members if need(one.state) == "up"]
         wanted = max(len(members), _FEWEST)
         if len(up) < wanted:
@@ -50,3 +51,9 @@ def bond_ports(
             text = f"{name} has {len(up)} of {wanted} ports up"
             yield fail(text, code="down" if len(up) < len(members) else "single", found=len(up), wanted=wanted, evidence=lines, about=rail)
     bonds.end()
+
+
+def _ports_of(network: Network, bond: Netdev) -> tuple[Netdev, ...]:
+    """Raises ``UnreadError``."""
+    names = need(bond.ports)
+    return tuple(one for one in below(network, bond) if one.name in names)

@@ -6,6 +6,7 @@ kernel does not, and then there is nothing to judge.
 """
 
 from hostagent.check import Findings, Step, check, fail, need
+from hostagent.derived.boot import write_line
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
@@ -16,10 +17,7 @@ from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, numbers, priority_of
 
-_STEPS = (
-    Step("configure", "Write 1 to ecn/roce_np/enable/<priority> and roce_rp of each rail's interface, at boot."),
-    Step("configure", "Have the switches mark packets of that priority.", if_back=True),
-)
+_SWITCHES = Step("configure", "Have the switches mark packets of that priority.", if_back=True)
 
 
 @check(
@@ -29,9 +27,12 @@ _STEPS = (
     since="0.1",
     because=("network.pfc",),
     headline="{device} has ECN on for {found}, not for {wanted}",
-    remedy=_STEPS,
+    remedy=(
+        Step("configure", "Write 1 to ecn/roce_np/enable/<priority>, and to that of roce_rp, of each rail."),
+        _SWITCHES,
+    ),
     references=REFERENCES,
-    confirm=("grep . /sys/class/net/<interface>/ecn/roce_*/enable/*  # 1 is on",),
+    confirm=("grep . /sys/class/net/*/ecn/roce_*/enable/*  # 1 is on",),
 )
 def ecn(
     ports: tuple[RdmaPort, ...],
@@ -48,9 +49,17 @@ def ecn(
         for card, (on, priority) in found:
             if priority is not None and priority not in on:
                 text = f"{card.name} has ECN on for {numbers(on)}, packets of jobs have priority {priority}"
-                yield fail(text, code="off", found=numbers(on), wanted=priority, about=card.rail, at_least="warning")
+                yield fail(
+                    text,
+                    code="off",
+                    found=numbers(on),
+                    wanted=priority,
+                    about=card.rail,
+                    at_least="warning",
+                    remedy=_steps(card.name, (priority,)),
+                )
     else:
-        yield from differing([(card, on) for card, (on, _) in found], numbers, "ECN on for", _STEPS)
+        yield from differing([(card, on) for card, (on, _) in found], numbers, "ECN on for", _steps)
     end(found, gaps)
 
 
@@ -58,3 +67,14 @@ def _wanted(card: Card, profile: Profile) -> "int | None":
     """The profile's priority, else where its traffic class goes; None where the profile says neither."""
     asked = profile.rdma.lossless_priority
     return priority_of(card, profile) if asked == "any" else asked
+
+
+def _steps(name: str, priorities: tuple[int, ...]) -> tuple[Step, ...]:
+    """At boot, too: the driver forgets it."""
+    halves = (("roce_np", "receiver"), ("roce_rp", "sender"))
+    switched = (
+        Step("configure", f"Switch ECN on as {word}.", command=write_line(f"/sys/class/net/{name}/ecn/{half}/enable/{priority}", "1"))
+        for priority in priorities
+        for half, word in halves
+    )
+    return (*switched, _SWITCHES)

@@ -5,7 +5,7 @@ switches alike; others rely on ECN alone, which is no fault. So without a priori
 other. What the kernel does not say, and what a card's firmware settles with the switch by itself, is unknown, and counts in no verdict.
 """
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need, shell
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
@@ -16,10 +16,7 @@ from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, cards_of_rails, differing, end, numbers
 
-_STEPS = (
-    Step("configure", "Give all rails the same: mlnx_qos -i <interface> --pfc 0,0,0,1,0,0,0,0 (here for 3)."),
-    Step("configure", "Give the switches' ports the same priority.", if_back=True),
-)
+_SWITCHES = Step("configure", "Give the switches' ports the same priority.", if_back=True)
 
 
 @check(
@@ -29,9 +26,9 @@ _STEPS = (
     since="0.1",
     because=("rdma.port_state",),
     headline="{device} has PFC on for {found}, not for {wanted}",
-    remedy=_STEPS,
+    remedy=(Step("configure", "Set PFC alike on all rails: mlnx_qos -i <interface> --pfc 0,0,0,1,0,0,0,0 (for 3)."), _SWITCHES),
     references=REFERENCES,
-    confirm=("dcb pfc show dev <interface>  # prio-pfc", "mlnx_qos -i <interface>"),
+    confirm=("mlnx_qos -i <interface>  # PFC configuration",),
 )
 def pfc(
     ports: tuple[RdmaPort, ...],
@@ -45,10 +42,18 @@ def pfc(
     found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.told.lossless))
     asked = profile.rdma.lossless_priority
     if asked == "any":
-        yield from differing(found, numbers, "PFC on for", _STEPS)
+        yield from differing(found, numbers, "PFC on for", _steps)
     else:
         for card, lossless in found:
             if lossless != (asked,):
                 text = f"{card.name} has PFC on for {numbers(lossless)}, the profile wants {asked}"
-                yield fail(text, code="profile", found=numbers(lossless), wanted=asked, about=card.rail, at_least="warning")
+                steps = _steps(card.name, (asked,))
+                yield fail(text, code="profile", found=numbers(lossless), wanted=asked, about=card.rail, at_least="warning", remedy=steps)
     end(found, gaps)
+
+
+def _steps(name: str, lossless: tuple[int, ...]) -> tuple[Step, ...]:
+    bits = ",".join("1" if priority in lossless else "0" for priority in range(8))
+    return Step(
+        "configure", f"Set PFC alike on all rails, here on {name[:15]}.", command=shell("mlnx_qos -i {} --pfc {}", name, bits)
+    ), _SWITCHES

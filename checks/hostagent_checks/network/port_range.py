@@ -16,9 +16,7 @@ _FILE = "/etc/sysctl.d/90-job-ports.conf"
 
 
 class Params(NamedTuple):
-    """Least number of ports for connections; the kernel's own range has 28232."""
-
-    min_ports: int = 10000
+    min_ports: int = 10000  # least number of ports for connections; the kernel's own range has 28232
 
 
 @check(

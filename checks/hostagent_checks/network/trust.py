@@ -5,7 +5,7 @@ NCCL_IB_TC / 4: traffic class 106 is DSCP 26, which goes to priority 3 unless th
 rdma.traffic_class says what jobs set. Without it the rails are held against each other.
 """
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need, shell
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
@@ -16,11 +16,6 @@ from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, numbers, priority_of
 
-_STEPS = (
-    Step("configure", "Let the port trust DSCP: mlnx_qos -i <interface> --trust dscp, on all rails."),
-    Step("configure", "Map the DSCP of jobs: mlnx_qos -i <interface> --dscp2prio set,26,3 (here 26 to 3).", if_back=True),
-)
-
 
 @check(
     title="The RoCE ports that jobs use put their packets into the lossless priority",
@@ -29,9 +24,12 @@ _STEPS = (
     since="0.1",
     because=("network.pfc",),
     headline="{device} puts packets of jobs into {found}, not into {wanted}",
-    remedy=_STEPS,
+    remedy=(
+        Step("configure", "Let the port trust DSCP: mlnx_qos -i <interface> --trust dscp, on all rails."),
+        Step("configure", "Map the DSCP of jobs: mlnx_qos -i <interface> --dscp2prio set,26,3 (here 26 to 3).", if_back=True),
+    ),
     references=REFERENCES,
-    confirm=("dcb app show dev <interface>  # dscp-prio", "mlnx_qos -i <interface>"),
+    confirm=("mlnx_qos -i <interface>  # Priority trust state",),
 )
 def trust(
     ports: tuple[RdmaPort, ...],
@@ -44,7 +42,7 @@ def trust(
 ) -> Findings:
     found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.told.trust))
     if not profile.rdma.traffic_class:
-        yield from differing(found, str, "trust in", _STEPS)
+        yield from differing(found, str, "trust in", _trusting)
         end(found, gaps)
         return
     unread: list[Unread] = []
@@ -52,7 +50,16 @@ def trust(
         if word != "dscp":
             text = f"{card.name} trusts {word}: the DSCP of jobs is not looked at"
             headline = "{device} does not look at the DSCP of packets"
-            yield fail(text, code="not-dscp", found=word, wanted="dscp", about=card.rail, headline=headline, at_least="warning")
+            yield fail(
+                text,
+                code="not-dscp",
+                found=word,
+                wanted="dscp",
+                about=card.rail,
+                headline=headline,
+                at_least="warning",
+                remedy=_trusting(card.name, "dscp"),
+            )
         else:
             unread += [gap for gap in (card.told.dscp, card.told.lossless) if isinstance(gap, Unread)]
             yield from () if unread else _mapped(card, profile)
@@ -66,4 +73,13 @@ def _mapped(card: Card, profile: Profile) -> Findings:
     if wanted and priority not in wanted:  # without PFC all priorities are alike
         dscp = profile.rdma.traffic_class >> 2
         text = f"{card.name} puts DSCP {dscp} (traffic class {profile.rdma.traffic_class}) into priority {priority}"
-        yield fail(text, code="lossy", found=f"priority {priority}", wanted=numbers(wanted), about=card.rail, at_least="warning")
+        command = shell("mlnx_qos -i {} --dscp2prio {}", card.name, f"set,{dscp},{min(wanted)}")
+        steps = (Step("configure", f"Map the DSCP of jobs on all rails, here on {card.name[:15]}.", command=command),)
+        yield fail(
+            text, code="lossy", found=f"priority {priority}", wanted=numbers(wanted), about=card.rail, at_least="warning", remedy=steps
+        )
+
+
+def _trusting(name: str, word: str) -> tuple[Step, ...]:
+    text = f"Let all rails trust the same, here {name[:15]}."
+    return (Step("configure", text, command=shell("mlnx_qos -i {} --trust {}", name, word)),)

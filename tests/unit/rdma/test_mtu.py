@@ -78,7 +78,7 @@ def test_infiniband_has_no_formula_and_no_netdev():
     assert found.text == "2 rails InfiniBand 400 Gb/s, active MTU 4096: agree"
     unknown = agreement((ib(0, active_mtu=NO_LIBRARY),), network())
     assert unknown.agree.why == unknown.active.why == "absent"
-    assert unknown.text == "1 rail InfiniBand 400 Gb/s: the host has no libibverbs"
+    assert unknown.text == "1 rail InfiniBand 400 Gb/s: MTU is unknown, the host has no libibverbs"
 
 
 def test_a_port_without_a_subnet_manager_has_none_yet():
@@ -92,10 +92,16 @@ def test_an_interface_in_another_namespace_leaves_the_answer_to_the_port():
     assert agreement(tuple(roce(n, netdev="", active_mtu=NO_LIBRARY) for n in range(2)), network()).agree.why == "absent"
 
 
+def test_a_port_whose_interface_a_pod_has_is_not_odd():
+    found = agreement((roce(0), roce(1, netdev="", state="DOWN", active_mtu=256)), network(9000))
+    assert (found.agree, found.odd) == (True, ())
+    assert agreement((roce(0), roce(1, state="DOWN", active_mtu=1024)), network(9000, 1500)).odd == ("mlx5_1:1",)
+
+
 def test_efa_sets_its_own():
     found = agreement((made(RdmaPort, name="rdmap0s6:1", driver="efa", link_layer="Unknown", rate_gbps=100.0),), network())
     assert found.agree.why == "not-supported"
-    assert found.text == "1 rail EFA 100 Gb/s: rdmap0s6:1 is an EFA port: its driver sets the MTU"
+    assert found.text == "1 rail EFA 100 Gb/s: their driver sets the MTU"
 
 
 def test_no_rails():

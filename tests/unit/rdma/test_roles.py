@@ -171,7 +171,7 @@ def test_boards_are_told_apart_by_pci_ids_where_the_driver_names_none():
     rows = near(ports, 4)
 
     def nics(last):
-        ids = ["0x1021"] * 3 + [last]
+        ids = [*["0x1021"] * 3, last]
         return tuple(made(Nic, pci=one.pci, vendor_id="0x15b3", device_id=found) for one, found in zip(ports, ids, strict=True))
 
     assert "mlx5_3" in rails_of(ports, rows, nics=nics("0x1021"))
@@ -202,3 +202,34 @@ def test_rails_come_in_the_order_of_their_numbers():
 )
 def test_the_syntax_of_nccl_ib_hca(hcas, device, number, taken):
     assert taken_by(hcas, device, number) is taken
+
+
+def nics_of(ports, device="0x16d6", vendor="0x14e4"):
+    return tuple(made(Nic, pci=one.pci, vendor_id=vendor, device_id=device) for one in ports)
+
+
+def test_ordinary_ethernet_cards_are_no_rails():
+    ports = cards(2, link_layer="Ethernet", rate_gbps=25.0, board_id="", driver="bnxt_en")
+    rows = [{one.pci: "NODE" for one in ports}]
+    assert rails_of(ports, rows, nics=nics_of(ports)) == set()
+    assert rails_of(ports, rows, nics=nics_of(ports, "0x1017", "0x15b3")) == {"mlx5_0", "mlx5_1"}  # ConnectX-5 is made for it
+    assert rails_of(ports, rows, nics=nics_of(ports, NOT_NAMED)) == {"mlx5_0", "mlx5_1"}  # nobody knows
+    assert rails_of(ports, rows, nics=nics_of(ports), hcas="mlx5") == {"mlx5_0", "mlx5_1"}
+
+
+def test_an_unknown_card_is_a_rail_where_its_like_is_fast():
+    ports = cards(7, link_layer="Ethernet", rate_gbps=400.0, board_id="", driver="bnxt_en")
+    ports += cards(1, first=7, link_layer="Ethernet", rate_gbps=2.5, state="DOWN", board_id="", driver="bnxt_en")
+    assert rails_of(ports, near(ports, 8), nics=nics_of(ports, "0x1760")) == EIGHT
+
+
+def test_a_nic_of_which_the_firmware_says_no_node_is_no_nearer_than_a_switch():
+    ports = cards(8) + cards(1, first=8)
+    rows = [row | {ports[8].pci: FLAT} for row in near(ports, 8)]
+    assert rails_of(ports, rows) == EIGHT
+    assert len(rails_of(ports, [{one.pci: "NODE" for one in ports[:8]} | {ports[8].pci: FLAT}] * 8)) == 9
+
+
+def test_bonds_are_rails():
+    ports = [port(f"mlx5_bond_{n}:1", f"0000:{0x10 + n:02x}:00.0", link_layer="Ethernet", rate_gbps=200.0) for n in range(4)]
+    assert len(rails_of(ports, near(ports, 4))) == 4
