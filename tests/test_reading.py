@@ -145,7 +145,7 @@ def test_a_question_that_hangs_costs_its_own_answer_and_no_other_is_asked_twice(
     machine = facts.of(Machine)
     assert machine.processes == Unread("timeout", "processes: no answer in 2 s")
     assert (machine.processes.question, machine.listening_sockets, facts.of(Identity).hostname) == ("processes", (), "n1")
-    assert set(timings) == {"Identity", "Os", "Services", "Machine"}
+    assert set(timings) == {"Identity", "Os", "Platform", "Services", "Machine"}
     assert sorted(asked.read_text().split()) == ["host", "processes", "sockets"]
     assert reading.answers["processes",].why == "timeout"
     reading.close()

@@ -39,7 +39,7 @@ READERS: Mapping[str, Reader] = {
     "Packages": Reader("packages.packages.read_packages"),
     "Kernel": Reader("kernel.kernel.read_kernel", ("Packages",)),
     "Services": Reader("host.services.read_services"),
-    "Machine": Reader("host.machine.read_machine", ("Services",)),
+    "Machine": Reader("host.machine.read_machine", ("Platform", "Services")),
     "Topology": Reader("topology.topology.read_topology"),
     "Nic": Reader("topology.nics.read_nics"),
     "Toolkit": Reader("toolkit.toolkit.read_toolkit", ("Packages", "Runtime")),
@@ -64,7 +64,7 @@ def with_needs(kinds: Iterable[str], readers: Mapping[str, Reader] = READERS) ->
     """Names of fact types and of those that they are read from, in reading order.
 
     >>> with_needs(["Cdi"])
-    ('Packages', 'Services', 'Machine', 'Runtime', 'Cdi')
+    ('Os', 'Platform', 'Packages', 'Services', 'Machine', 'Runtime', 'Cdi')
     """
     wanted: set[str] = set()
     left = list(kinds)

@@ -10,10 +10,18 @@ GPU_FIELDS = ("index", "pci", "name", "memory", "uuid", "serial")
 
 
 def inventory(report: Report) -> str:
-    """``8 x NVIDIA H100 80GB HBM3 (80 GiB), driver 580.178.04 (open), toolkit 1.19.0, containerd 2.1.5``; what is unread is left out."""
+    """``8 x NVIDIA H100 80GB HBM3 (80 GiB), driver 580.178.04 (open), toolkit 1.19.0, containerd 2.1.5``; what is unread is left out.
+
+    Inside a container it begins with that: what is judged is the container, not the host around it.
+    """
     facts = report.facts
     runtimes = [_runtime(one) for one in _rows(facts.get("runtimes"))]
-    return ", ".join(part for part in (_gpus(facts), _driver(facts), _toolkit(facts), *runtimes) if part)
+    return ", ".join(part for part in (_container(facts), _gpus(facts), _driver(facts), _toolkit(facts), *runtimes) if part)
+
+
+def _container(facts: Mapping[str, Any]) -> str:
+    platform = facts.get("platform")
+    return "this container" if isinstance(platform, dict) and _text(platform.get("virtual")) == "container" else ""
 
 
 def _gpus(facts: Mapping[str, Any]) -> str:

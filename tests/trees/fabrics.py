@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, netdevs, packages, pcibus, pciconfig, rails, rdma, system, topology
+from tests.trees import containers, driver, gpus, kubelets, netdevs, packages, pcibus, pciconfig, rails, rdma, system, topology
 from tests.trees.claim import BOARD, claims
 from tests.trees.gpuhosts import L40S
-from tests.trees.hosts import CPUS, DRIVER, KERNEL, PLACES, driver_of_cuda_repository, hgx, hgx_h100, persist, toolkit, ubuntu
+from tests.trees.hosts import CPUS, DRIVER, KERNEL, PLACES, SOCKETS, driver_of_cuda_repository, hgx, hgx_h100, persist, toolkit, ubuntu
 from tests.trees.netdevs import Netdev
 from tests.trees.pcibus import Card, Place
 from tests.trees.pciconfig import ACS_ON, Express
@@ -104,9 +104,38 @@ def roce_bond_half(root: Path) -> Tree:
 
 @claims("rdma.netns_mode", twin="hgx-h100-roce", source="rdma-system(8); Mellanox/k8s-rdma-shared-dev-plugin")
 def roce_exclusive(root: Path) -> Tree:
-    """RDMA devices belong to one network namespace each, and pods are to share them: none sees any."""
+    """RDMA devices belong to one network namespace each, and the shared device plug-in gives them to pods, which see none."""
     tree = roce(root)
+    gives = {
+        "nvidia.com/gpu": [gpus.uuid(minor) for minor in range(len(PLACES))],
+        "rdma/hca_shared_devices_a": [str(at) for at in range(8)],
+    }
+    kubelets.give_devices(tree, gives)
     tree.write("/sys/module/ib_core/parameters/netns_mode", "N\n")
+    return tree
+
+
+@claims(source="k8snetworkplumbingwg/sriov-cni and rdma-cni, README; Kubernetes, pkg/kubelet/kubelet_pods.go; NVIDIA/nccl issue 1131")
+def sriov_pod(root: Path) -> Tree:
+    """A pod with two GPUs and a virtual function of the NIC beside each: interfaces and RDMA devices were moved into it."""
+    tree = Tree(root, kernel=KERNEL, driver=DRIVER)
+    system.install_os(tree, "ubuntu2404", "trainer-0")
+    system.boot(tree, "trainer-0")
+    tree.remove("/sys/firmware/efi/efivars")
+    tree.directory("/sys/firmware/efi/efivars")
+    tree.write("/etc/hosts", "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n10.244.7.12\ttrainer-0\n")
+    tree.link("/proc/1/ns/pid", "pid:[4026534107]")
+    topology.install(tree, SOCKETS, smt=True, governor="performance")
+    driver.install_userland(tree)
+    driver.load_driver(tree)
+    gpus.install_gpus(tree, gpus.H100, PLACES[:2], above=rails.switch)
+    driver.persist(tree)
+    packages.dpkg(tree, {"apt": "2.8.3", "bash": "5.2.21-2ubuntu4"})
+    netdevs.add(tree, Netdev("eth0", 1450, addresses=("10.244.7.12/24",), link=22))
+    netdevs.default_route(tree, "eth0", "10.244.7.1")
+    for at, place in enumerate(PLACES[:2]):
+        rails.virtual_function(tree, place, Netdev(f"net{at + 1}", 9000, addresses=(f"10.{at + 1}.1.107/24",)), f"mlx5_{18 + at}")
+    rdma.stack(tree, shared=False)
     return tree
 
 
@@ -237,6 +266,8 @@ def _virtual_port(place: Place) -> tuple[str, ...]:
     return "pci0000:00", f"0000:00:02.{int(place.pci[5:7], 16) - 4}"
 
 
+#: Of a container: judged by another profile.
+PODS: dict[str, Callable[[Path], Tree]] = {"sriov-pod": sriov_pod}
 RECIPES: dict[str, Callable[[Path], Tree]] = {
     "hgx-h100-acs-on": acs_on,
     "hgx-h100-ib-without-sm": ib_without_sm,

@@ -21,9 +21,9 @@ _MANAGER_LOG = (
 )
 _LOST = "0000:9d:00.0"
 #: Two processors of 64 cores with two threads each.
-_SOCKETS = (topology.Node(0, "0-63,128-191", 0, 1008), topology.Node(1, "64-127,192-255", 1, 1008))
-PLACES = tuple(replace(place, cpus=_SOCKETS[place.numa_node].cpus) for place in gpus.HGX)
-CPUS = (_SOCKETS[0].cpus, _SOCKETS[1].cpus)
+SOCKETS = (topology.Node(0, "0-63,128-191", 0, 1008), topology.Node(1, "64-127,192-255", 1, 1008))
+PLACES = tuple(replace(place, cpus=SOCKETS[place.numa_node].cpus) for place in gpus.HGX)
+CPUS = (SOCKETS[0].cpus, SOCKETS[1].cpus)
 
 
 @claims(
@@ -42,7 +42,7 @@ def hgx(root: Path, nics: Callable[[Tree], None]) -> Tree:
     driver_of_cuda_repository(tree)
     packages.dpkg(tree, dict.fromkeys(packages.SWITCH_PACKAGES, f"{DRIVER}-1ubuntu1"), held=packages.SWITCH_PACKAGES)
     driver.load_driver(tree)
-    topology.install(tree, _SOCKETS, smt=True, governor="performance")
+    topology.install(tree, SOCKETS, smt=True, governor="performance")
     gpus.install_gpus(tree, gpus.H100, PLACES, above=rails.switch)
     nics(tree)
     gpus.install_switches(tree)

@@ -93,3 +93,13 @@ def bonds(tree: Tree, places: tuple[Place, ...], *, vlan: int = 0) -> None:
         home = "/" + str(tree.at(f"/sys/bus/pci/devices/{beside(place).pci}/x").parent.relative_to(tree.root))
         hca = Hca(f"mlx5_bond_{number}", "Ethernet", rdma.HDR, over=(tagged,) if vlan else ())
         rdma.add(tree, hca, beside(place).pci, home, netdev=master)
+
+
+def virtual_function(tree: Tree, place: Place, netdev: Netdev, name: str) -> None:
+    """A container that was given the first virtual function of the NIC beside a GPU; it sees the physical one without its interface."""
+    physical = beside(place)
+    virtual = replace(physical, pci=physical.pci.replace(":00.0", ":00.1"))
+    pcibus.nic(tree, pcibus.CONNECTX_7_ETHERNET, physical, above=_above(place))
+    hca = Hca(name, "Ethernet", type="MT4126")
+    pcibus.nic(tree, replace(pcibus.VIRTUAL_CONNECTX, mbps=400000), virtual, above=_above(place), netdev=netdev, rdma=hca)
+    rdma.virtual(tree, virtual.pci, physical.pci)

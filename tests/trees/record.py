@@ -91,6 +91,7 @@ RECIPES: Mapping[str, Recipe] = {
         name: Recipe(build, profile_name, "image" if "-image" in name else "host-root")
         for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()
     },
+    **{name: Recipe(build, "slurm") for name, build in fabrics.PODS.items()},
     **{name: Recipe(build) for name, build in placing.RECIPES.items()},
     "microk8s-addon": Recipe(field.microk8s_addon, "any"),
     "microk8s-without-addon": Recipe(field.microk8s_without_addon, "any"),

@@ -5,9 +5,10 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reports import judgement, judgements
+from reports import judgement, judgements, report
 
 from hostagent.report import PLACEABLE, coverage, subject_order, verdicts
+from hostagent.report.inventory import inventory
 from hostagent.vocabulary import OUTCOMES, SEVERITIES
 
 WORST_FIRST = ("not_ready", "unknown", "degraded", "ready")
@@ -107,3 +108,8 @@ def test_pci_addresses_sort_as_the_hexadecimal_numbers_they_are(addresses):
 
 def test_a_subject_of_a_number_too_long_to_read_is_sorted_too():
     assert subject_order("gpu" + "9" * 10_000) > subject_order("gpu1")
+
+
+@pytest.mark.parametrize(("virtual", "said"), [("container", "this container, no GPU"), ("vm", "no GPU"), ({"unread": "denied"}, "no GPU")])
+def test_the_inventory_says_that_a_container_is_judged_and_not_the_host_around_it(virtual, said):
+    assert inventory(report(facts={"platform": {"virtual": virtual}, "gpus": []})) == said

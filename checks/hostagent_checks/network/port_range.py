@@ -16,7 +16,9 @@ _FILE = "/etc/sysctl.d/90-job-ports.conf"
 
 
 class Params(NamedTuple):
-    min_ports: int = 10000  # least number of ports for connections; the kernel's own range has 28232
+    """min_ports: ports that connections get; fewer are reported. The kernel's own range has 28232"""
+
+    min_ports: int = 10000
 
 
 @check(

@@ -8,7 +8,7 @@ from hostagent.collect.host.keeps import SOCKETS
 from hostagent.collect.host.memlock import read_memlock
 from hostagent.collect.host.package_lock import package_lock_holder
 from hostagent.collect.host.processes import read_processes
-from hostagent.facts.host import Filesystem, Machine, Process, Services, running
+from hostagent.facts.host import Filesystem, Machine, Process, running
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import daemons
 from hostagent.source import Source
@@ -27,7 +27,7 @@ _MARKING_MANAGERS = ("/var/lib/dpkg/status", "/usr/bin/zypper")
 
 def read_machine(source: Source, known: Callable[[type], Any]) -> Machine:
     processes = read_processes(source)
-    memlock = read_memlock(source, known(Services), processes)
+    memlock = read_memlock(source, known, processes)
     required, reasons = _reboot(source)
     return Machine(
         filesystems=_filesystems(source),

@@ -1,14 +1,17 @@
 """How much memory containers may lock: RDMA registers the buffers of a collective, and registered memory is locked.
 
 A container inherits RLIMIT_MEMLOCK from its runtime. The running runtime's own limit is what the next container gets; where
-it does not run, its unit says what it will get, then the default of systemd's manager.
+it does not run, its unit says what it will get, then the default of systemd's manager. In a container that has no runtime of its own
+its first process says what jobs get.
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from hostagent.collect.values import names_in
 from hostagent.facts.host import Process, Services, Unit, running
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import NOT_THERE, Unread, then
 from hostagent.knowledge import daemons
 from hostagent.source import Source
@@ -28,7 +31,7 @@ class Memlock(NamedTuple):
     origin: str
 
 
-def read_memlock(source: Source, services: "Services | Unread", processes: "tuple[Process, ...] | Unread") -> "Memlock | Unread":
+def read_memlock(source: Source, known: Callable[[type], Any], processes: "tuple[Process, ...] | Unread") -> "Memlock | Unread":
     if isinstance(processes, Unread):
         if processes.why != "not-running":
             return processes
@@ -37,16 +40,24 @@ def read_memlock(source: Source, services: "Services | Unread", processes: "tupl
         if isinstance(first, Unread):
             return first
         for process in first:
-            limit = then(source.text(f"/proc/{process.pid}/limits", keep=_LIMIT), parse_limits)
-            return limit if isinstance(limit, Unread) else Memlock(limit, f"{process.name} (pid {process.pid})")
+            return _of_process(source, process.pid, f"{process.name} (pid {process.pid})")
+    services: Services | Unread = known(Services)
     if isinstance(services, Unread):
         return services
     if isinstance(services.units, Unread):
         return services.units
     present = [unit for unit in services.units if unit.name in _UNITS and unit.exists]
-    if not present:
-        return Unread("absent", "no container runtime and no kubelet is installed as a systemd unit")
-    return _of_units(source, present)
+    if present:
+        return _of_units(source, present)
+    platform: Platform | Unread = known(Platform)
+    if not isinstance(platform, Unread) and platform.in_container:
+        return _of_process(source, 1, "process 1 of this container")
+    return Unread("absent", "no container runtime and no kubelet is installed as a systemd unit")
+
+
+def _of_process(source: Source, pid: int, origin: str) -> "Memlock | Unread":
+    limit = then(source.text(f"/proc/{pid}/limits", keep=_LIMIT), parse_limits)
+    return limit if isinstance(limit, Unread) else Memlock(limit, origin)
 
 
 def _of_units(source: Source, present: list[Unit]) -> "Memlock | Unread":

@@ -1,8 +1,8 @@
-"""Whose address is which. Below another root the kernel's tables leave it open for interfaces in one network: their GIDs tell."""
+"""Whose address is which. Below another root the kernel's tables leave it open for some: GIDs tell of interfaces with an RDMA device."""
 
 import ipaddress
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from hostagent.facts.network import Address
 from hostagent.facts.rdma import RdmaPort
@@ -11,52 +11,65 @@ from hostagent.source import Source
 from hostagent.source.answers import unexpected
 
 
+class _Row(NamedTuple):
+    names: tuple[str, ...]  # of the interfaces that it can be of; none where the tables name none
+    address: Address
+
+    def may_be_of(self, name: str) -> bool:
+        return name in self.names or not self.names
+
+
 class Addresses:
     """By interface. What is open for an interface is unread for it, and for no other."""
 
-    def __init__(self, rows: "dict[str, list[Address]] | Unread", unplaced: "dict[str, str]") -> None:
+    def __init__(self, rows: "tuple[_Row, ...] | Unread", ports: "tuple[RdmaPort, ...]") -> None:
         self._rows = rows
-        self._unplaced = unplaced  # interface: an address that may be its own
+        self._mapped = dict(_mapped(ports))
 
     def of(self, name: str) -> "tuple[Address, ...] | Unread":
+        """In order. One that no network of an interface holds may be of any that has none: of a host alone, or while the link is down."""
         if isinstance(self._rows, Unread):
             return self._rows
-        if name in self._unplaced:
-            return Unread(
-                "error", f"the kernel's tables do not say whether {self._unplaced[name]} is an address of {name}", "network addresses"
-            )
-        return tuple(self._rows.get(name, ()))
+        own = tuple(row.address for row in self._rows if row.names == (name,))
+        shared = tuple(row.address for row in self._rows if len(row.names) != 1 and row.may_be_of(name))
+        if name in self._mapped:
+            return (*(one for one in shared if one.value in self._mapped[name]), *own)
+        has_v4 = any("." in one.value for one in own)
+        left = [row.address for row in self._rows if name in row.names and len(row.names) > 1 and not self._is_anothers(row.address)]
+        if not has_v4 and name != "lo":
+            left += [row.address for row in self._rows if not row.names and not self._is_anothers(row.address)]
+        if left:
+            return Unread("error", f"the kernel's tables do not say whether {left[0].value} is an address of {name}", "network addresses")
+        return own
+
+    def _is_anothers(self, address: Address) -> bool:
+        return any(address.value in values for values in self._mapped.values())
 
 
 def read_addresses(source: Source, known: Callable[[type], Any]) -> Addresses:
     answer = source.network("addresses")
     if isinstance(answer, Unread):
-        return Addresses(answer, {})
+        return Addresses(answer, ())
     try:
-        rows = [(str(names).split(), str(value), int(prefix)) for names, value, prefix in answer]
-        found = [(names, Address(str(ipaddress.ip_address(value)), prefix)) for names, value, prefix in rows]
+        rows = tuple(_Row(tuple(str(names).split()), _address(str(value), int(prefix))) for names, value, prefix in answer)
     except (TypeError, ValueError):
-        return Addresses(unexpected("network", "addresses", answer), {})
-    ports = known(RdmaPort) if any(len(names) > 1 for names, _ in found) else ()
-    owners = dict(_owners(ports)) if isinstance(ports, tuple) else {}
-    by_name: dict[str, list[Address]] = {}
-    unplaced: dict[str, str] = {}
-    for names, address in found:
-        owner = names[0] if len(names) == 1 else owners.get(address.value, "")
-        if owner:
-            by_name.setdefault(owner, []).append(address)
-        else:
-            unplaced |= {name: address.value for name in names if name not in owners.values()}
-    return Addresses(by_name, unplaced)
+        return Addresses(unexpected("network", "addresses", answer), ())
+    ports = known(RdmaPort) if any(len(row.names) != 1 for row in rows) else ()
+    return Addresses(rows, ports if isinstance(ports, tuple) else ())
 
 
-def _owners(ports: "tuple[RdmaPort, ...]") -> "Iterator[tuple[str, str]]":
-    """Address and interface of each GID that is mapped from an IPv4 one."""
+def _address(value: str, prefix: int) -> Address:
+    return Address(str(ipaddress.ip_address(value)), prefix)
+
+
+def _mapped(ports: "Iterable[RdmaPort]") -> "Iterator[tuple[str, frozenset[str]]]":
+    """Each interface that a GID table names, and all its IPv4 addresses."""
+    found: dict[str, set[str]] = {}
     for port in ports:
         for gid in () if isinstance(port.gids, Unread) else port.gids:
-            mapped = parse_mapped(gid.value)
-            if mapped and isinstance(gid.netdev, str) and gid.netdev:
-                yield mapped, gid.netdev
+            if isinstance(gid.netdev, str) and gid.netdev:
+                found.setdefault(gid.netdev, set()).add(parse_mapped(gid.value))
+    return ((name, frozenset(values)) for name, values in found.items())
 
 
 def parse_mapped(gid: str) -> str:

@@ -1,5 +1,7 @@
 """Space, limits, clock, reboots and locks, from a dictionary as a host."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,8 +9,10 @@ from hypothesis import strategies as st
 from hostagent.collect.host.machine import parse_filesystem_type, read_machine
 from hostagent.collect.host.memlock import parse_limits, parse_memlock
 from hostagent.facts.host import Services, Unit
+from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
+from hostagent.typed import build
 
 LIVE = {
     "host": {"hostname": "n1", "boot_id": "b", "now": 5.0, "machine": "x86_64"},
@@ -19,6 +23,10 @@ LIVE = {
 }
 
 
+NO_PLATFORM = build(Platform, {"virtual": ""}, "", lambda field: Unread("not-recorded", field))
+KNOWN = {Services: Services(()), Platform: NO_PLATFORM}
+
+
 def disk(mount_id, free_inodes=9, total=100):
     return {"total_bytes": total, "free_bytes": 50, "free_inodes": free_inodes, "mount_id": mount_id}
 
@@ -27,8 +35,9 @@ def unit(name, text, *, exists=True):
     return Unit(name, exists, "enabled", True, False, False, text)
 
 
-def read(files, units=(), kind="live"):
-    return read_machine(host({**LIVE, **files}, kind), lambda _: Services(tuple(units)))
+def read(files, units=(), kind="live", virtual=""):
+    known = {Services: Services(tuple(units)), Platform: replace(NO_PLATFORM, virtual=virtual)}
+    return read_machine(host({**LIVE, **files}, kind), known.__getitem__)
 
 
 def process(name, pid=7):
@@ -89,6 +98,15 @@ def test_no_limit_anywhere_is_no_number():
     assert read({}, [unit("docker", "LimitMEMLOCK=lots")]).memlock_bytes.why == "error"
 
 
+def test_a_container_without_a_runtime_says_what_it_may_lock_itself():
+    files = {"/proc/1/limits": "Max locked memory         65536                65536                bytes     \n"}
+    found = read(files, virtual="container")
+    assert (found.memlock_bytes, found.memlock_origin) == (65536, "process 1 of this container")
+    assert read(files).memlock_bytes.why == "absent", "on a host, process 1 says nothing of jobs"
+    assert read(files, [unit("containerd", "LimitMEMLOCK=1M")], virtual="container").memlock_bytes == 1 << 20
+    assert read({"/proc/1/limits": Unread("denied", "x")}, virtual="container").memlock_bytes.why == "denied"
+
+
 def test_the_clock_and_its_daemon():
     found = read({"adjtimex": 0x2041, "processes": [process("chronyd")]})
     assert (found.clock_synchronised, found.time_daemon) == (False, "chronyd")
@@ -130,7 +148,7 @@ def test_a_package_manager_that_may_not_be_looked_at_may_leave_marks():
 
 def test_a_distribution_without_a_reboot_mark_does_not_say_that_none_is_needed():
     files = {key: value for key, value in LIVE.items() if key[:4] != "/var"}
-    assert read_machine(host(files), lambda _: Services(())).reboot_required.why == "not-supported"
+    assert read_machine(host(files), KNOWN.__getitem__).reboot_required.why == "not-supported"
 
 
 @pytest.mark.parametrize("question", ["list /etc/systemd/system.conf.d", "read /etc/systemd/system.conf"])

@@ -1,0 +1,69 @@
+"""Runs in a network namespace of its own: ``unshare --net --mount python -m tests.real.network_inside MODE COMMANDS``; prints JSON.
+
+COMMANDS is a JSON list of argument lists of ip(8). MODE ``own``: what our reader says of it and what ip says. MODE ``apart``: what
+it says of the host, whose root is mounted at a directory here, and whose network is not this process'.
+"""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import tempfile
+
+from hostagent.collect import collect
+from hostagent.facts.network import Network
+from hostagent.facts.unread import Unread
+from hostagent.source import Source
+from hostagent.source.files import Files
+from hostagent.source.lanes import LANES, netaddresses
+from hostagent.source.live import LiveBackend
+from hostagent.source.paths import Root
+from hostagent.source.worker import Worker
+
+
+def plain(value):
+    if isinstance(value, Unread):
+        return {"unread": value.why, "detail": value.detail}
+    if dataclasses.is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return [plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def ip(*words):
+    completed = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    return completed.returncode, completed.stdout, completed.stderr
+
+
+def read(root, kind):
+    worker = Worker(LANES["network"], root)
+    worker.start()
+    tape = {}
+    try:
+        source = Source(LiveBackend(root, kind, workers=[worker]), heard=lambda question, answer: tape.update({" ".join(question): answer}))
+        facts, _ = collect(source, ["Network"])
+        return plain(facts.of(Network)), {key: plain(answer) for key, answer in tape.items() if key.startswith("network ")}
+    finally:
+        worker.close()
+
+
+def own(commands):
+    subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)
+    failed = [(words, said) for words in commands for code, _, said in [ip(*words)] if code]
+    network, tape = read("/", "live")
+    tables = netaddresses.by_tables(Files(Root()), "/proc/self/net")
+    dcb = {one["name"]: subprocess.run(["dcb", "-j", "pfc", "show", "dev", one["name"]], capture_output=True, text=True, check=False).stderr
+           for one in network["netdevs"]}  # fmt: skip
+    links, addresses = json.loads(ip("-j", "-d", "link")[1]), json.loads(ip("-j", "addr")[1])
+    return {"failed": failed, "network": network, "tape": tape, "tables": tables, "links": links, "addresses": addresses, "dcb": dcb}
+
+
+def apart():
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(["mount", "--rbind", "/", place], check=True)
+        network, tape = read(place, "host-root")
+        subprocess.run(["umount", "-l", place], check=True)
+    return {"network": network, "tape": tape}
+
+
+if __name__ == "__main__":
+    print(json.dumps(own(json.loads(sys.argv[2])) if sys.argv[1] == "own" else apart()))  # noqa: T201
