@@ -13,19 +13,21 @@ from tests.real.conftest import need_real
 CHECKS = load([OURS])
 COMMANDS = sorted({line for one in CHECKS for line in one.confirm})
 #: What a reader fills in, and what stands for it here.
-FILLED = {"address": "0000:00:00.0", "kernel": os.uname().release, "package": "bash", "file": "/bin/sh"}
+FILLED = {"address": "0000:00:00.0", "kernel": os.uname().release, "package": "bash", "file": "/bin/sh", "interface": "lo"}
 #: Each of these only shows something. apt-get is the one that fetches lists: what it says of a key it says nowhere else.
 READERS = re.compile(
     r"(?:apt-cache|apt-config|apt-get|apt-mark|ausearch|cat|chronyc|cloud-init|containerd|crictl|crio|ctr|cut|df|dkms|dmesg|dnf|docker|"
-    r"dockerd|dpkg|find|fuser|getenforce|getsebool|grep|grubby|head|hostnamectl|journalctl|kubelet|ldconfig|ls|lsinitramfs|lsinitrd|lsmod|"
+    r"dcb|dockerd|dpkg|find|fuser|getenforce|getsebool|grep|grubby|head|hostnamectl|ibv_devinfo|ip|journalctl|kubelet|ldconfig|ls|lsinitramfs|"
+    r"lsinitrd|lsmod|mlnx_qos|"
     r"lspci|modinfo|modprobe|mokutil|needs-restarting|nv-fabricmanager|nvcc|nvidia-ctk|nvidia-imex|nvidia-imex-ctl|nvidia-smi|pgrep|"
-    r"rpm|sort|ss|systemctl|tail|timedatectl|uname|uptime|xargs|zypper)"
+    r"rdma|rpm|setpci|sort|ss|sysctl|systemctl|tail|timedatectl|uname|uptime|xargs|zypper)"
 )
 #: Options and words by which these programs would change something, but for apt-get's.
 CHANGES = re.compile(
     r"^(?:systemctl (?!status|show|is-enabled|cat|list-timers)|modprobe (?!-c)|dnf (?!list|module list|versionlock list|history info)"
     r"|apt-mark (?!showhold)|apt-get (?!update)|zypper (?!locks)|rpm -(?!q)|dpkg (?!-l|-S|--audit)|nvidia-ctk (?!cdi list|config|--version)"
     r"|kubelet (?!--v)|ldconfig(?! -p)|cloud-init (?!status)|chronyc (?!tracking)|mokutil (?!--sb)|docker (?!info)|dockerd (?!--v)|containerd (?!config dump|--v)"
+    r"|ip (?!(?:-[a-z0-9]+ )*(?:link|addr|address|route|neigh|rule)(?: show| list|$))|rdma (?!system show|link show|dev show)|dcb (?!.*show)|setpci .*=|sysctl .*(?:-w|=)|mlnx_qos .*-[-ptfsrc](?![a-z]*how)"
     r"|crio (?!status|--v)|find .* -(?:delete|exec)|nvidia-smi -(?:[rae]|pm|mig|pl|c)\b|fuser .*-k|dmesg .*-[cC])"
 )
 #: These are safe to run anywhere, and quick.

@@ -57,11 +57,21 @@ def _kind(nic: Nic) -> "Card | None":
 
 
 def _lost(cards: list[tuple[Nic, Card]], rdma: Rdma) -> Findings:
-    """A card without a device next to one of its kind that has one. One whose driver works may have RDMA turned off."""
-    kinds = {(need(nic.vendor_id), need(nic.device_id)) for nic, _ in cards if need(nic.rdma)}
+    """A card without a device next to one of its kind that has one. One whose driver works may have RDMA turned off.
+
+    Of the ports of a bond the first function has the device of both.
+    """
+    own = [nic for nic, _ in cards if need(nic.rdma)]
+    kinds, slots = {(need(nic.vendor_id), need(nic.device_id)) for nic in own}, {_slot(nic) for nic in own}
     for nic, kind in cards:
-        if not need(nic.rdma) and (nic.vendor_id, nic.device_id) in kinds and need(rdma.netns_mode) != _EXCLUSIVE:
+        is_served = bool(need(nic.rdma)) or (bool(need(nic.bound_to)) and _slot(nic) in slots)
+        if not is_served and (nic.vendor_id, nic.device_id) in kinds and need(rdma.netns_mode) != _EXCLUSIVE:
             yield _without(nic, kind)
+
+
+def _slot(nic: Nic) -> str:
+    """Of the card: 0000:1a:00 of both 0000:1a:00.0 and 0000:1a:00.1."""
+    return nic.pci.rpartition(".")[0]
 
 
 def _without(nic: Nic, kind: Card) -> Finding:
