@@ -4,7 +4,9 @@ manual pages of apt, dnf, systemd, GRUB, dracut, cloud-init and NFS; the documen
 
 import json
 
-from tests.trees import system
+from tests.trees import netdevs, rdma, system
+from tests.trees.netdevs import Netdev
+from tests.trees.rdma import Hca
 from tests.trees.system import Daemon
 
 #: Names under which a value is secret, in units, environment files, TOML, INI …
@@ -72,7 +74,7 @@ class Planted:
 def plant(tree) -> Planted:
     """Into a tree of `tests.trees.hosts.hgx_h100`."""
     planted = Planted()
-    for part in (_apt, _beside, _boot, _units, _processes, _containerd, _other_runtimes, _cdi, _logs, _system, _people):
+    for part in (_apt, _beside, _boot, _units, _processes, _containerd, _other_runtimes, _cdi, _logs, _system, _people, _fabric):
         part(tree, planted)
     return planted
 
@@ -323,6 +325,19 @@ def _people(tree, planted):
     tree.write(f"/etc/systemd/system/tun-{planted.name('an address of a unit', '10.77.31.45')}.service", "[Unit]\n")
     tree.write(f"/etc/systemd/system/ssh@{planted.name('a cloud name', 'ip-10-77-31-46')}.service", "[Unit]\n")
     tree.write(f"/etc/systemd/system/guid-{planted.name('a GUID', '0x506b4b0300abcdef')}.service", "[Unit]\n")
+
+
+def _fabric(tree, planted):
+    """An interface and an RDMA device that are named by an Ethernet address and a GUID, and what is made of both and of their addresses."""
+    mac, inside = planted.name("an interface's own address", "02:42:ac:9e:17:5e"), "0042acfffe9e175e"
+    netdev, device = f"enx{planted.name('an interface', '0242ac9e175e')}", f"rocex{planted.name('an RDMA device', inside)}"
+    netdevs.add(tree, Netdev(netdev, addresses=(f"{planted.name('an address', '10.77.31.47')}/24",), mac=mac))
+    netdevs.give(tree, netdev, f"{planted.name('an address of IPv6', '2001:db8:77:31:5ee5::47')}/64")
+    rdma.add(tree, Hca(device, "Ethernet", guid=planted.name("a GUID of four parts", "0042:acff:fe9e:175e")), "", netdev=netdev)
+    for where, text in (("a GID", "0a4d:1f2f"), ("the end of a link-local address", "acff:fe9e"), ("a table of addresses", "0042acfffe9e")):
+        planted.name(where, text)
+    tree.write(f"/sys/class/infiniband/{device}/node_desc", f"{planted.name('what a device is called', 'desc77-host')} {device}\n")
+    netdevs.default_route(tree, netdev, planted.name("a gateway", "10.77.31.48"))
 
 
 def damage(tree, kind: str) -> Planted:
