@@ -517,3 +517,19 @@ def test_a_whole_tape_is_drawn_and_an_empty_one_is_not_known(tape):
     text = shown_of({}, tape)["text"]
     assert text.count("NOT KNOWN  ") == 2
     assert "GPU0" not in text
+
+
+def test_the_report_has_the_same_fabric_and_the_same_answer():
+    host = str(HOSTS / "hgx-h100-roce-one-rail-1500")
+    shown = {form: run("--from", host, "--format", form).stdout for form in FORMATS}
+    checked = subprocess.run([HOSTAGENT, "check", "--json", "--from", host], capture_output=True, text=True, check=False, timeout=60)
+    told = json.loads(shown["json"])["fabric"]
+    assert told == json.loads(checked.stdout)["facts"]["fabric"]
+    assert (told["mtu"]["agree"], told["mtu"]["odd"]) == (False, ["mlx5_3:1"])
+    assert shown["text"].splitlines()[-1] == told["mtu"]["text"]
+    marked = [
+        box.find(f"{SVG}text").text
+        for box in ET.fromstring(shown["svg"]).iter(f"{SVG}g")
+        if "t-nic t-critical" in box.find(f"{SVG}rect").get("class")
+    ]
+    assert marked == ["mlx5_3"]
