@@ -20,7 +20,7 @@ from hostagent.source.lanes.rdma import RDMA, RIGHTS
 from hostagent.source.lanes.rdmalibrary import LIBRARY, Loader
 from hostagent.source.paths import Root
 from hostagent.source.worker import Worker
-from tests.attack.spaces import mount, unshare
+from tests.attack.spaces import NOBODY, become, mount, unshare
 from tests.real.conftest import need_real
 
 pytestmark = [
@@ -116,6 +116,15 @@ def test_a_node_that_is_roots_alone_takes_one_right_more(card):
     with running(RDMA) as worker:
         assert worker.ask("rdma", "verbs", "mlx5_0", "1") == _NO_DRIVER
         assert worker.cage["capabilities"] == ["dac_override"]
+
+
+def test_an_ordinary_user_asks_as_well(card):
+    """Who may open the node; the worker of an ordinary user has no rights to give up."""
+    become()
+    with running(RDMA) as worker:
+        assert worker.ask("rdma", "port", "mlx5_0", "1")["state"] == "4: ACTIVE"
+        assert worker.ask("rdma", "verbs", "mlx5_0", "1") == _NO_DRIVER
+        assert (worker.cage["capabilities"], worker.cage["user"], worker.cage["system_calls"]) == ([], NOBODY, True)
 
 
 def test_without_its_node_a_card_is_not_asked(card):
