@@ -27,6 +27,13 @@ class Card(NamedTuple):
     name: str
     told: Priorities
 
+    @property
+    def settled(self) -> Priorities:
+        """Where the card negotiates with the switch by itself, what the kernel says need not hold. Raises ``UnreadError``."""
+        if need(self.told.firmware_dcbx):
+            need(Unread("error", f"{self.name}: the card's firmware settles its priorities with the switch (DCBX)"))
+        return self.told
+
 
 class Cards(NamedTuple):
     known: tuple[Card, ...]
@@ -58,19 +65,13 @@ def cards_of_rails(
     gaps = list(rails.gaps)
     for rail in rails.known:
         try:
-            known += [Card(rail.name, one.name, _ours(one.name, need(one.priorities))) for one in cards(network, rail.netdev)]
+            below = cards(network, rail.netdev)
         except UnreadError as error:
             gaps.append(error.unread)
+            continue
+        gaps += [one.priorities for one in below if isinstance(one.priorities, Unread)]
+        known += [Card(rail.name, one.name, one.priorities) for one in below if not isinstance(one.priorities, Unread)]
     return Cards(tuple(known), tuple(gaps))
-
-
-def _ours(name: str, told: Priorities) -> Priorities:
-    """Where the card negotiates with the switch by itself, what the kernel says need not hold."""
-    return (
-        need(Unread("error", f"{name}: the card's firmware settles its priorities with the switch (DCBX)"))
-        if need(told.firmware_dcbx)
-        else told
-    )
 
 
 def end(found: "list[tuple[Card, T]]", gaps: tuple[Unread, ...]) -> None:

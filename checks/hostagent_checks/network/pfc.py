@@ -39,7 +39,7 @@ def pfc(
     network: Network,
     profile: Profile,
 ) -> Findings:
-    found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.told.lossless))
+    found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.settled.lossless))
     asked = profile.rdma.lossless_priority
     if asked == "any":
         yield from differing(found, numbers, "PFC on for", _steps)

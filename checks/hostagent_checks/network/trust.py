@@ -40,7 +40,7 @@ def trust(
     network: Network,
     profile: Profile,
 ) -> Findings:
-    found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.told.trust))
+    found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.settled.trust))
     if not profile.rdma.traffic_class:
         yield from differing(found, str, "trust in", _trusting)
         end(found, gaps)

@@ -17,6 +17,7 @@ _KINDS = frozenset(get_args(NetdevKind))
 _NONE = "/"  # as `hostagent.source.lanes.netdevs` writes no name
 _WORDS = 8
 _SOFTWARE = Unread("not-supported", "an interface made of software has no speed, and no priorities of a card")
+_NO_RDMA = Unread("not-supported", "priorities of an interface without an RDMA device are not looked at")
 _UNASKED = Unread("not-supported", "sysctls of this interface are not looked at")
 _CHILDREN = ("vlan", "macvlan", "ipvlan", "ipoib")
 _MASTERS = ("bond", "bridge")
@@ -92,6 +93,7 @@ def _full(source: Source, name: str, nics: "tuple[Nic, ...] | Unread", kinds: "M
     shared = every.get("all") if isinstance(every, dict) else every
     own = answer.get("sysctls") if isinstance(answer, dict) else answer
     bonding = answer.get("bonding") if isinstance(answer, dict) else answer
+    is_no_bond = isinstance(bonding, str) and not bonding
     kind = _kind(name, value_in(answer, question, "kind"), kinds)
     pci = value_in(answer, question, "pci")
     return Netdev(
@@ -106,14 +108,14 @@ def _full(source: Source, name: str, nics: "tuple[Nic, ...] | Unread", kinds: "M
         master=value_in(answer, question, "master"),
         parent=_parent(answer, question, kind),
         ports=(),
-        bond_mode="" if bonding == "" else value_in(bonding, question, "mode"),
-        hash_policy="" if bonding == "" else value_in(bonding, question, "xmit_hash_policy"),
+        bond_mode="" if is_no_bond else value_in(bonding, question, "mode"),
+        hash_policy="" if is_no_bond else value_in(bonding, question, "xmit_hash_policy"),
         addresses=addresses.of(name),
         arp_ignore=_higher(shared, own, "arp_ignore", question),
         arp_announce=_higher(shared, own, "arp_announce", question),
         arp_filter=_higher(shared, own, "arp_filter", question),
         rp_filter=_higher(shared, own, "rp_filter", question),
-        priorities=read_priorities(source, name, _driver(pci, nics)) if _has_rdma(pci, nics) else _SOFTWARE,
+        priorities=read_priorities(source, name, _driver(pci, nics)) if _has_rdma(pci, nics) else _NO_RDMA,
     )
 
 
@@ -141,17 +143,21 @@ def _parent(answer: Any, question: str, kind: "NetdevKind | Unread") -> "str | U
 
 
 def _virtual(kind: "NetdevKind | Unread", pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> "NetdevKind | Unread":
-    if kind != "physical" or isinstance(pci, Unread) or isinstance(nics, Unread):
+    if isinstance(kind, Unread) or kind != "physical" or isinstance(pci, Unread) or isinstance(nics, Unread):
         return kind
     of = next((one.virtual_of for one in nics if one.pci == pci), "")
     return then(of, lambda physical: "vf" if physical else "physical")
 
 
 def _has_rdma(pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> bool:
-    """Where that is not known its priorities are asked for: what says so is then what is unread."""
+    """The card, by any of its functions: of two ports in a bond one has the RDMA device of both.
+
+    Where that is not known its priorities are asked for: what says so is then what is unread.
+    """
     if isinstance(pci, Unread) or isinstance(nics, Unread):
         return not isinstance(pci, str) or bool(pci)
-    return any(one.pci == pci and (isinstance(one.rdma, Unread) or bool(one.rdma)) for one in nics)
+    card = [one.rdma for one in nics if pci and one.pci.rpartition(".")[0] == pci.rpartition(".")[0]]
+    return any(isinstance(rdma, Unread) or bool(rdma) for rdma in card)
 
 
 def _driver(pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> "str | Unread":

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, then
 from hostagent.source.attributes import Attributes, told
 from hostagent.source.files import unread
 from hostagent.source.paths import Root
@@ -48,7 +48,7 @@ class Interface:
             self.has = found.names()
             self.lower = sorted(one.removeprefix("lower_") for one in self.has if one.startswith("lower_"))
             self.pci = _function(root, name, self.has)
-            self.devtype = parse_devtype(found.word("uevent", absent=""))
+            self.devtype = then(found.word("uevent", absent=""), parse_devtype)
             self.values = {key: found.word(key) for key in ("ifindex", "iflink", "mtu", "operstate", "flags", "type")}
             self.master = _last(found.link("master", absent=""))
             self.parent = found.word("parent", absent="") if "parent" in self.has else ""
@@ -95,7 +95,7 @@ class Interface:
     @property
     def row(self) -> str:
         """All in one line, of an interface of software that no check asks more of; "" of another one."""
-        if self.is_card or "device" in self.has or "bonding" in self.has or (self.lower and self.kind != "bridge"):
+        if self.is_card or "device" in self.has or "bonding" in self.has or self.parent != "" or (self.lower and self.kind != "bridge"):
             return ""
         kept = [self.values[key] for key in ("iflink", "mtu", "operstate", "flags")]
         words = [
@@ -123,14 +123,12 @@ class Interface:
         }
 
 
-def parse_devtype(uevent: "str | Unread") -> "str | Unread":
+def parse_devtype(uevent: str) -> str:
     r"""DEVTYPE of a uevent file; "" where the driver gives none.
 
     >>> parse_devtype("DEVTYPE=vlan\nINTERFACE=bond0.100\nIFINDEX=9"), parse_devtype("INTERFACE=eth0\nIFINDEX=2")
     ('vlan', '')
     """
-    if isinstance(uevent, Unread):
-        return uevent
     return next((line.removeprefix("DEVTYPE=") for line in uevent.splitlines() if line.startswith("DEVTYPE=")), "")
 
 

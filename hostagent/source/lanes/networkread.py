@@ -196,8 +196,11 @@ def _kinds(space: Namespace, seen: "dict[str, str]") -> "dict[str, str] | Unread
 
 
 def _is_rdma(root: Root, found: Interface) -> bool:
-    """By the kernel's own list; an InfiniBand port has no priorities of Ethernet."""
-    return found.kind == "physical" and isinstance(found.pci, str) and root.exists(f"/sys/bus/pci/devices/{found.pci}/infiniband")
+    """Its card, by the kernel's own list: of two ports in a bond one has the RDMA device of both. InfiniBand has no such priorities."""
+    if found.kind != "physical" or not isinstance(found.pci, str) or not found.pci:
+        return False
+    slot = found.pci.rpartition(".")[0]
+    return any(root.exists(f"/sys/bus/pci/devices/{slot}.{function}/infiniband") for function in range(8))
 
 
 def _dcb(root: Root, space: Namespace, found: Interface) -> "dict[str, Any] | Unread":
