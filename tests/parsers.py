@@ -43,6 +43,10 @@ PIECES = [
     "deb [signed-by=/x] ://user:pw@h/ubuntu noble main\n", "cdiVersion: 0.5.0\n", "kind: nvidia.com/gpu\n", '{"a": [1, {"b": null}]}', "\0", "\x1b[31m",
     '{"policyName":"static","defaultCpuSet":"0-3","entries":{"p":{"c":"1"}},"checksum":1}', 'KUBELET_EXTRA_ARGS="--config=/a ${B}"\n', "\x0a\x04\x0a\x02\x0a\x00",
     '{"Data":{"PodDeviceEntries":[{"ResourceName":"a","DeviceIDs":{"0":["b"]}}],"RegisteredDevices":{"a":["b"]}}}', '{"kubeletconfig":{"maxPods":1}}',
+    "400 Gb/sec (4X NDR)", "4: ACTIVE", "0xffff", "9803:9b03:00aa:bb00", "Global tclass=106\ntclass=96 src ip=10.0.0.1\n", "mlx5_0 hca_handle=max hca_object=5\n", "DEVTYPE=bond\n",
+    "20010db8000000000000000000000001 02 40 00 80     eth0\n", "  |-- 10.0.0.1\n     /32 host LOCAL\n", "Local:\n  +-- 10.0.0.0/24 2 0 2\n", "26:3",
+    "eth0\t0002010A\t0302010A\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n", "   0: 0100007F:733C 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 40960\n", "32768 60999",
+    "  eth0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", "\x10\x00\x03\x00eth0\0", "0000:0000:0000:0000:0000:ffff:0a00:0101",
     "=", ":", "\n", "\n\n", '"', "'", "[[", "]]", "{", "}", ",", " " * 50, "9" * 400, "-1", "\ufffd", "0x", "..", "/", "~", "name=",
 ]  # fmt: skip
 
@@ -68,6 +72,9 @@ UNITS = [
     "[Unit]\n", "After=a\n", "After=a \\\n", "a=\\\n", "DefaultLimitMEMLOCK=1\n", "Max locked memory 1 ", "/dev/sda1 / ext4 rw 0 0\n", "a 1 2 00010000 3 4 5 /run/a\n", "error: a\n", "*** ", "make.log for a for kernel b ",
     "--a=b ", "$A ", "${A}", '--a="', "\x0a\x02", "\x08\x80", '{"entries":{"p":', '"checksum":1,', "kubelet-arg+: a\n",
     "Fabric Manager version 1\n", "[ERROR] a\n", "btime 1\n", "SELINUX=enforcing\n", "version ", "libnvidia-container.so.1.", "10.0.0.1\n", "Result=a\n",
+    # networks and RDMA devices
+    "|-- 10.0.0.1\n", "|-- 10.0.0.1\n /32 host LOCAL\n", "Local:\n", "+-- 10.0.0.0/8 2 0 2\n", "20010db8000000000000000000000001 02 40 00 80 eth0\n", "eth0\t0002010A\t0302010A\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n",
+    "0: 0100007F:733C 00000000:0000 0A 0:0 0:0 0 0 0 9\n", "eth0: 0 0\n", "DEVTYPE=bond\n", "Global tclass=1\n", "tclass=1\n", "mlx5_0 hca_handle=2 hca_object=max\n", "hca_handle=", "4X ", "ffff:", "0x", "26:3 ", "1-2 ", "\x08\0\x01\0", "\x04\0\0\0", "\x10\0\0\0",
     # topology
     "0-3,", "0-65535,", "f,", "ffffffff,", "10 ", "MemTotal: ", "Node 0 MemTotal: 1 kB\n", "/0000:16:01.0", "/pci0000:16",
 ]  # fmt: skip
@@ -83,6 +90,8 @@ UNENDED = [
     ("NVRM: Xid (PCI:0000:1b:00", " ", "): 1"), ("NVRM: Xid (PCI:0000:1b:00)", " ", ": 1"), ("NVRM: ", "a", ": x"), ("NVRM: GPU", "1", " x"), ("nvidia-nvswitch", "0", "x"), ("a", "-", ": Loading"), ("Lockdown: ", ": unsigned", "x"), ("6,", "1", ",1,-;a"),
     ("6,1,1,-;", "\\x0a", "\n"), ("<6>[", " ", "1.000000] a"), ('{"MESSAGE":[', "1,", '1],"SYSLOG_FACILITY":"0","__MONOTONIC_TIMESTAMP":"1"}'), ("", "a/", "nvidia.ko:"), ("nvidia.ko.", "a", ":"), ("options nvidia ", "a=b ", ""), ("options nvidia", "\\\n", ""),
     ("[Unit]\nAfter=", "a \\\n", "b"), ("[", "]", "x"), ("DKMS make.log for ", "a", " for kernel "), ("", " ", "error:"), ("a:", " ", "error"), ("version:", " ", ""), ("Result=", "a", "\nExecMainExitTimestampMonotonic=1"), ("libnvidia-container.so.1.", "1.", ""),
+    ("Local:\n", "|-- 10.0.0.1\n", "x"), ("|-- 10.0.0.1\n", " ", "/32 host LOCAL"), ("400 Gb/sec (", "4X ", ""), ("4: ", "A ", "1"), ("0x", "f", "g"), ("Global tclass=", "1", "x"), ("mlx5_0", " hca_handle=1", "x"), ("0: 0100007F:733C", " ", "0A"), ("eth0", "\t", "0"),
+    ("INTERFACE=a\n", "DEVTYPE=a\n", "x"), ("0000:", "0000:", "ffff"),
     ("0-", "9", ","), ("1.", "9", "Gi"), ("1e", "9", ""), ("1", "0", "Ei"), ("0.", "0", "1n"), ("1.", "0", "h"), ("a: &a {b: 1}\nc: {", "<<: *a, ", "}\n"), ("a: &a [", "1, ", "]\nb: *a\n"), ('{"kind":"a",', '"b":{"c":[1.5]},', '"d":1}'),
     ("NVRM version: ", " ", "x"), ("NVRM version: NVIDIA", " a", ""), ("Max locked memory", " ", "1"), ("0: 1 1 00010000 1 1 1 ", "/", ""), ("/dev/sda ", "/", " ext4"), ("/dev/sda1 ", "\\040", " ext4 rw"), ("lib.so.", "1.", "x"), ("SELINUX=", " ", ""),
 ]  # fmt: skip

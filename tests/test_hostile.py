@@ -1,6 +1,7 @@
 """Hostile evidence: whatever a host answers, the run ends with a report, and garbage never makes anything pass."""
 
 import contextlib
+import copy
 import inspect
 import json
 import os
@@ -33,6 +34,7 @@ from hostagent.visible import visible
 from tests.cpu import within
 from tests.judged import judged
 from tests.parsers import PARSERS, PIECES
+from tests.test_redacted_judgement import HGX, RAIL, rails
 from tests.unit.reports import ATTRIBUTES, SAMPLE, TAGS, Tags, judgement
 from tests.unit.reports import report as a_report
 
@@ -119,7 +121,30 @@ def _mutated(encoded, rng):
         else:
             changed[key] = rng.choice([None, -1, "x", [], {}, 1e300, "9" * 300])
         return {"json": changed}
+    if isinstance(encoded, dict) and isinstance(encoded.get("json"), list | dict) and kind < 4:
+        return {"json": _with_another_value(encoded["json"], rng)}
     return rng.choice(JUNK)
+
+
+#: What stands in answers that this program's own workers make, and what does not.
+ODD = (
+    None, True, -1, 0, 10**12, 1e308, "", "x", "9" * 300, "0x", "\0", "fe80::1", ":".join(["0000"] * 8), [], [[]], [None], {}, {"unread": ["denied", "x"]}, {"unread": ["made-up", "x"]},
+    {"unread": "denied"}, {"unread": []}, {"unread": [3, {}]}, [["a", "b"]], [[0, "0xffff"]], [[0, "x", None, []]],
+)  # fmt: skip
+
+
+def _with_another_value(value, rng):
+    """One value, however deep it stands, is another one, or is gone."""
+    if not isinstance(value, list | dict) or not value or rng.random() < 0.1:
+        return rng.choice(ODD)
+    keys = sorted(value) if isinstance(value, dict) else range(len(value))
+    chosen = rng.choice(keys)
+    changed = copy.copy(value)
+    if rng.random() < 0.1:
+        del changed[chosen]
+    else:
+        changed[chosen] = _with_another_value(value[chosen], rng)
+    return changed
 
 
 def _refuse_crashes(name, value, _):
@@ -144,6 +169,17 @@ def test_a_host_whose_answers_are_damaged_still_gets_a_report(host):
     for _ in range(150 if os.environ.get("ATTACK") else 30):
         chosen = rng.sample(questions, k=min(len(questions), rng.choice([1, 2, 5, 40])))
         _judge({**answers, **{question: _mutated(answers[question], rng) for question in chosen}}, host)
+
+
+def test_answers_about_cards_that_are_damaged_still_give_a_report():
+    """Of two lanes, with values that are deep inside."""
+    rng = random.Random(7)
+    answers = {**tape.load(str(HGX)).answers, **rails([{**RAIL, "mac": bytes([2, 0, 0, 0, 0, at])} for at in range(3)])}
+    asked = sorted(question for question in answers if question.startswith(("rdma ", "network ", "pci_controls ")))
+    for _ in range(600 if os.environ.get("ATTACK") else 60):
+        damaged = {question: {"json": _with_another_value(answers[question]["json"], rng)} for question in rng.sample(asked, k=rng.choice([1, 2, 9]))
+                   if "json" in answers[question]}  # fmt: skip
+        _judge({**answers, **damaged}, HGX)
 
 
 @pytest.mark.parametrize("junk", JUNK, ids=lambda junk: json.dumps(junk)[:24])

@@ -10,7 +10,8 @@ from hostagent.collect import READERS
 from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.platforms import CONTAINER_FILE, OPERATOR_DRIVER, OPERATOR_TOOLKIT, ROWS
+from hostagent.knowledge.platforms import CONTAINER_FILE, IN_CONTAINERS, OPERATOR_DRIVER, OPERATOR_TOOLKIT, ROWS
+from hostagent.knowledge.rdma import OPERATORS_MARK
 from hostagent.source.keep import Filtered
 from hostagent.source.tape import ReplayBackend
 from tests.test_hosts import NAMES, _loaded, _placeable, _tape, read_fact
@@ -19,7 +20,15 @@ from tests.test_hosts import NAMES, _loaded, _placeable, _tape, read_fact
 MARKS = sorted(
     {
         *(path for row in ROWS for path in (*row.paths, *row.directories, *row.firmware) if not path.startswith("/dev/")),
-        *(OPERATOR_DRIVER, f"{OPERATOR_DRIVER}/usr", OPERATOR_TOOLKIT, CONTAINER_FILE, "/run/nvidia/validations/.driver-ctr-ready"),
+        *(
+            OPERATOR_DRIVER,
+            f"{OPERATOR_DRIVER}/usr",
+            OPERATOR_TOOLKIT,
+            CONTAINER_FILE,
+            "/run/nvidia/validations/.driver-ctr-ready",
+            OPERATORS_MARK,
+            *IN_CONTAINERS,
+        ),
         *("/home/kubernetes/bin/nvidia", "/usr/local/nvidia", "/var/lib/nvidia", "/opt/nvidia", "/var/run/cdi", "/etc/cdi"),
         *("/var/lib/kubelet/plugins/gpu.nvidia.com", "/var/lib/kubelet/device-plugins/nvidia.sock", "/var/lib/dkms-archive/nvidia"),
     }

@@ -38,8 +38,9 @@ def test_a_recorded_host_that_is_redacted_is_judged_the_same(path):
 
 # One host, of whose rails interfaces, addresses and GIDs are anything.
 
-BASE = tape.load(str(Path(__file__).parent / "hosts" / "hgx-h100-ubuntu2404"))
-RAILS = ("0000:18:00.0", "0000:40:00.0", "0000:4f:00.0")
+HGX = Path(__file__).parent / "hosts" / "hgx-h100-ubuntu2404"
+BASE = tape.load(str(HGX))
+CARDS = ("0000:18:00.0", "0000:40:00.0", "0000:4f:00.0")
 SUBNETS = [IPv4Address(text) for text in ("10.1.0.0", "10.1.2.0", "10.1.3.0", "192.168.7.0", "169.254.1.0", "203.0.113.0")]
 SYSCTLS = {"arp_ignore": "0", "arp_announce": "0", "arp_filter": "0", "rp_filter": "0"}
 ROWS = st.fixed_dictionaries(
@@ -63,7 +64,7 @@ def rails(rows):
     found["network addresses"] = [["lo", "127.0.0.1", 8], ["lo", "::1", 128]]
     found["network settings"] = {"all": SYSCTLS, "port_range": "32768 60999", "reserved_ports": ""}
     found["network listeners"] = []
-    for number, (pci, row) in enumerate(zip(RAILS, rows, strict=False)):
+    for number, (pci, row) in enumerate(zip(CARDS, rows, strict=False)):
         found |= rail(number, pci, row, found)
     return {question: {"json": answer} for question, answer in found.items()}
 
@@ -124,9 +125,9 @@ def both(rows):
     return [judged(ReplayBackend(replace(BASE, answers=one)), LOADED, FABRIC) for one in (answers, redacted(answers, KEY))]
 
 
-SAME_SUBNET = {"mac": b"\x02B\xac\x11\0\2", "by_mac": True, "by_guid": True, "address": IPv4Address("10.1.2.7"), "prefix": 24, "global6": "",
+RAIL = {"mac": b"\x02B\xac\x11\0\2", "by_mac": True, "by_guid": True, "address": IPv4Address("10.1.2.7"), "prefix": 24, "global6": "",
                "slots": {"local", "ipv4"}, "mtu": "9000", "sysctls": SYSCTLS}  # fmt: skip
-TWO = [SAME_SUBNET, {**SAME_SUBNET, "mac": b"\x02B\xac\x11\0\3", "address": IPv4Address("10.1.2.8")}]
+TWO = [RAIL, {**RAIL, "mac": b"\x02B\xac\x11\0\3", "address": IPv4Address("10.1.2.8")}]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -138,7 +139,7 @@ def test_rails_are_judged_the_same_whatever_their_addresses_and_names(rows):
 
 
 def test_what_is_wrong_with_the_addresses_of_rails_is_found_in_a_redacted_recording_too():
-    reports = both(TWO) + both([{**SAME_SUBNET, "slots": {"local"}}])
+    reports = both(TWO) + both([{**RAIL, "slots": {"local"}}])
     found = [{one.id for one in report.findings if one.outcome == "fail"} for report in reports]
     assert ["network.rail_subnets" in ids for ids in found] == [True, True, False, False]
     assert ["rdma.gid" in ids for ids in found] == [False, False, True, True]
@@ -146,7 +147,7 @@ def test_what_is_wrong_with_the_addresses_of_rails_is_found_in_a_redacted_record
 
 def test_a_finding_is_about_the_port_under_its_redacted_name():
     """Both of its names, and what a person reads of it, are made of an Ethernet address."""
-    before, after = both([{**SAME_SUBNET, "slots": {"local"}}, TWO[1]])
+    before, after = both([{**RAIL, "slots": {"local"}}, TWO[1]])
     subjects = [{one.subject for one in report.findings if one.outcome == "fail" and one.id == "rdma.gid"} for report in (before, after)]
     assert subjects == [{"rocex0042acfffe110002:1"}, {Redactor(KEY).text("rocex0042acfffe110002:1")}]
     assert "0042acfffe11" not in repr(after) + repr(after.facts)

@@ -76,9 +76,9 @@ def cards(nics: tuple[Nic, ...]) -> tuple[Nic, ...]:
     return tuple(nic for nic in nics if isinstance(nic.virtual_of, Unread) or not nic.virtual_of)
 
 
-def rails(distances: Distances, nics: tuple[Nic, ...]) -> tuple[Rail, ...]:
-    """By GPU. Where a NIC has an RDMA device, those with one are looked at, else all."""
-    own = cards(nics)
+def rails(distances: Distances, nics: tuple[Nic, ...], managers: tuple[str, ...] = ()) -> tuple[Rail, ...]:
+    """By GPU. Where a NIC has an RDMA device, those with one are looked at, else all; never those that manage NVLink switches."""
+    own = tuple(nic for nic in cards(nics) if isinstance(nic.rdma, Unread) or not nic.rdma or not set(nic.rdma) <= set(managers))
     wanted = [nic.pci for nic in own if not isinstance(nic.rdma, Unread) and nic.rdma] or [nic.pci for nic in own]
     return tuple(_rail(gpu, {nic: row[nic] for nic in wanted}) for gpu, row in distances.gpu_nic.items())
 

@@ -114,9 +114,18 @@ class Redactor:
     def _said(self, question: str, answer: Any) -> Any:
         if _SERIAL.fullmatch(question):
             return self._serial(answer)
+        if question == "network listeners" and isinstance(answer, dict) and isinstance(answer.get("json"), list):
+            return {"json": [self._listener(row) for row in answer["json"]]}
         text = answer.get("text") if isinstance(answer, dict) else None
         is_version = _MODULE.fullmatch(question) and isinstance(text, str) and _VERSION.fullmatch(text)
         return answer if is_version else self._answer(answer)
+
+    def _listener(self, row: Any) -> Any:
+        """The program that has taken a port may be a person's, as one that a fault names."""
+        match row:
+            case [port, str(name)] if name:
+                return [port, name if _CALLED.fullmatch(name) else f"program-{self._digest(name)[:6]}"]
+        return self.value(row)
 
     def _serial(self, answer: Any) -> Any:
         """A serial number is any text: only its question tells what it is."""

@@ -52,16 +52,23 @@ def ib_without_sm(root: Path) -> Tree:
 
 def _roce(**options: str) -> Callable[[Tree], None]:
     def nics(tree: Tree) -> None:
-        rails.roce(tree, PLACES, **options)
+        rails.roce(tree, PLACES, traffic_class="Global tclass=106", **options)
         rails.others(tree, CPUS)
-        rdma.stack(tree)
+        for place in PLACES:
+            netdevs.bridging(tree, rails.name_of(place), lossless=(3,), vendors=True)
+        _doca(tree)
 
     return nics
 
 
-@claims(source="NVIDIA/nccl issue 1131, show_gids of RoCE; deepseek-ai/DeepEP issue 38")
+def _doca(tree: Tree) -> None:
+    rdma.stack(tree, ofed="24.10-1.1.4", peermem=True)
+    packages.dpkg(tree, {"doca-ofed": "2.9.1-018000", "mlnx-ofed-kernel-dkms": "24.10.OFED.24.10.1.1.4.1-1"})
+
+
+@claims(source="NVIDIA/nccl issue 1131, show_gids of RoCE; deepseek-ai/DeepEP issue 38; Mellanox/mlnx-tools, mlnx_qos")
 def roce(root: Path) -> Tree:
-    """The HGX host with RoCE: each rail in a network of its own, frames of 9000 bytes."""
+    """The HGX host with RoCE: each rail in a network of its own, frames of 9000 bytes, priority 3 lossless, DOCA-OFED with nvidia_peermem."""
     return hgx(root, _roce())
 
 
@@ -87,7 +94,7 @@ def roce_vlan_on_bond(root: Path) -> Tree:
     def nics(tree: Tree) -> None:
         rails.bonds(tree, PLACES, vlan=100)
         rails.others(tree, CPUS)
-        rdma.stack(tree)
+        _doca(tree)
 
     return hgx(root, nics)
 
@@ -115,6 +122,16 @@ def roce_exclusive(root: Path) -> Tree:
     return tree
 
 
+@claims(source="k8snetworkplumbingwg/sriov-network-device-plugin and rdma-cni, README; Linux kernel, ABI/testing/sysfs-bus-pci")
+def roce_sriov(root: Path) -> Tree:
+    """A virtual function of each rail's card is in a pod, with its interface and its RDMA device: here it has neither."""
+    tree = roce(root)
+    for place in PLACES:
+        rails.given_away(tree, place)
+    tree.write("/sys/module/ib_core/parameters/netns_mode", "N\n")
+    return tree
+
+
 @claims(source="k8snetworkplumbingwg/sriov-cni and rdma-cni, README; Kubernetes, pkg/kubelet/kubelet_pods.go; NVIDIA/nccl issue 1131")
 def sriov_pod(root: Path) -> Tree:
     """A pod with two GPUs and a virtual function of the NIC beside each: interfaces and RDMA devices were moved into it."""
@@ -136,6 +153,7 @@ def sriov_pod(root: Path) -> Tree:
     for at, place in enumerate(PLACES[:2]):
         rails.virtual_function(tree, place, Netdev(f"net{at + 1}", 9000, addresses=(f"10.{at + 1}.1.107/24",)), f"mlx5_{18 + at}")
     rdma.stack(tree, shared=False)
+    pciconfig.hide(tree)
     return tree
 
 
@@ -277,6 +295,7 @@ RECIPES: dict[str, Callable[[Path], Tree]] = {
     "hgx-h100-roce-vlan-on-bond": roce_vlan_on_bond,
     "hgx-h100-roce-bond-half": roce_bond_half,
     "hgx-h100-roce-exclusive": roce_exclusive,
+    "hgx-h100-roce-sriov": roce_sriov,
     "p5-efa": efa_p5,
     "azure-nd-h100-v5": azure_nd_v5,
     "cloud-vm-1500": cloud_vm_1500,

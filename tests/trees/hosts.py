@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, kubelets, packages, pciconfig, rails, rdma, system, topology
+from tests.trees import containers, driver, gpus, kubelets, netdevs, packages, pciconfig, rails, rdma, system, topology
 from tests.trees.claim import claims
 from tests.trees.packages import TOOLKIT
 from tests.trees.system import Daemon
@@ -45,6 +45,7 @@ def hgx(root: Path, nics: Callable[[Tree], None]) -> Tree:
     topology.install(tree, SOCKETS, smt=True, governor="performance")
     gpus.install_gpus(tree, gpus.H100, PLACES, above=rails.switch)
     nics(tree)
+    netdevs.pods(tree)
     gpus.install_switches(tree)
     gpus.function(tree, "0000:03:00.0", 0x1A03, 0x2000, 0x030000, driver="ast")  # the board's own display
     pciconfig.isolate(tree)

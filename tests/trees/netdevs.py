@@ -189,6 +189,33 @@ def ipoib(tree: Tree, name: str, pkey: int = 0xFFFF) -> None:
         tree.write(f"{_NET}/{name}/{file}", f"{text}\n")
 
 
+def dummy(tree: Tree, one: Netdev) -> None:
+    add(tree, one)
+    tree.kinds[one.name] = "dummy"
+
+
+def pods(tree: Tree) -> None:
+    """What a node of Kubernetes has beside its cards: Calico's tunnel and ends of pods' interfaces, the addresses of IPVS."""
+    add(tree, Netdev("vxlan.calico", 1450, "unknown", ("10.244.7.0/32",), kind="vxlan"))
+    for name in ("cali12d4a061371", "cali7c9f0ab3e25", "calib8e3d1f6402"):
+        add(tree, Netdev(name, 1450, mac="ee:ee:ee:ee:ee:ee", speed=10000, link=4))
+    dummy(tree, Netdev("kube-ipvs0", 1500, "down", ("10.96.0.1/32", "10.96.0.10/32")))
+
+
+#: DCB_CAP_DCBX_HOST, _VER_CEE and _VER_IEEE (linux/dcbnl.h): this host configures the port.
+_BY_HOST = 0x0D
+
+
+def bridging(tree: Tree, name: str, *, lossless: tuple[int, ...] = (), vendors: bool = False) -> None:
+    """Data Center Bridging of a port; with `vendors` the port trusts DSCP and has ECN on, as the files of DOCA-OFED say."""
+    tree.bridging[name] = {"pfc": list(lossless), "dscp": "", "selectors": None, "dcbx": _BY_HOST}
+    if vendors:
+        tree.write(f"{_NET}/{name}/qos/trust", "dscp\n")
+        for half in ("roce_np", "roce_rp"):
+            for priority in range(8):
+                tree.write(f"{_NET}/{name}/ecn/{half}/enable/{priority}", "1\n")
+
+
 def sysctls(tree: Tree, name: str, **values: int) -> None:
     """The settings of an interface, or of "all" and "default"; those that are not named keep what they have, 0 at first."""
     for key in ("arp_ignore", "arp_announce", "rp_filter", "arp_filter"):

@@ -138,6 +138,8 @@ def nic(
             netdevs.ipoib(tree, one.name)
     if rdma:
         device = _device(card, place, rdma)
+        if netdev and device.layer == "Ethernet" and bound == CONNECTX_7.driver and card != VIRTUAL_CONNECTX:
+            netdevs.bridging(tree, one.name)
         hardware.add(tree, device, place.pci, directory, netdev=one.name if netdev else "", mac=hardware.hardware(place.pci, card.prefix))
 
 

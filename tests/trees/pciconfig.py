@@ -61,6 +61,13 @@ def set_up(tree: Tree, address: str, express: Express) -> None:
     tree.write(config, space(tree.at(config).read_bytes()[:64], express))
 
 
+def hide(tree: Tree) -> None:
+    """As who lacks CAP_SYS_ADMIN sees it: headers alone (Linux kernel, drivers/pci/pci-sysfs.c, pci_read_config)."""
+    for path in tree.at(_DEVICES).iterdir():
+        config = f"{_DEVICES}/{path.name}/config"
+        tree.write(config, tree.at(config).read_bytes()[:64])
+
+
 def count_errors(tree: Tree, address: str, **fatal: int) -> None:
     """What AER has counted since the boot (Linux kernel, ABI/testing/sysfs-bus-pci-devices-aer_stats): ``DLP=2``."""
     rows = "".join(f"{name} {fatal.get(name, 0)}\n" for name in _FATAL)

@@ -84,6 +84,7 @@ def bonds(tree: Tree, places: tuple[Place, ...], *, vlan: int = 0) -> None:
         for port, name in enumerate(names):
             near = replace(beside(place), pci=beside(place).pci.replace(".0", f".{port}"))
             pcibus.nic(tree, replace(pcibus.CONNECTX_7_ETHERNET, mbps=200000), near, above=_above(place), netdev=Netdev(name, 9000))
+            netdevs.bridging(tree, name, lossless=(3,), vendors=True)
         address = (f"10.{number + 1}.1.7/24",)
         mac = tree.text(f"/sys/class/net/{names[0]}/address").strip()
         netdevs.bond(tree, Netdev(master, 9000, addresses=() if vlan else address, mac=mac, speed=400000), names)
@@ -97,9 +98,19 @@ def bonds(tree: Tree, places: tuple[Place, ...], *, vlan: int = 0) -> None:
 
 def virtual_function(tree: Tree, place: Place, netdev: Netdev, name: str) -> None:
     """A container that was given the first virtual function of the NIC beside a GPU; it sees the physical one without its interface."""
-    physical = beside(place)
-    virtual = replace(physical, pci=physical.pci.replace(":00.0", ":00.1"))
+    physical, virtual = beside(place), _virtual(place)
     pcibus.nic(tree, pcibus.CONNECTX_7_ETHERNET, physical, above=_above(place))
     hca = Hca(name, "Ethernet", type="MT4126")
     pcibus.nic(tree, replace(pcibus.VIRTUAL_CONNECTX, mbps=400000), virtual, above=_above(place), netdev=netdev, rdma=hca)
     rdma.virtual(tree, virtual.pci, physical.pci)
+
+
+def given_away(tree: Tree, place: Place) -> None:
+    """The first virtual function of the NIC beside a GPU, in a pod."""
+    virtual = _virtual(place)
+    pcibus.nic(tree, pcibus.VIRTUAL_CONNECTX, virtual, above=_above(place))
+    rdma.virtual(tree, virtual.pci, beside(place).pci)
+
+
+def _virtual(place: Place) -> Place:
+    return replace(beside(place), pci=beside(place).pci.replace(":00.0", ":00.1"))

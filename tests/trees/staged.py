@@ -1,4 +1,4 @@
-"""What a directory cannot hold, said for it: the clock, sizes of file systems, answers of programs."""
+"""What a directory cannot hold, said for it: the clock, sizes of file systems, answers of netlink and of programs."""
 
 import contextlib
 from collections.abc import Iterator
@@ -32,6 +32,8 @@ class Staged:
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         if method == "run" and (self.kind != "image" or arguments[0] == "rpm"):
             return self._run(arguments)
+        if method == "network" and (told := self._told_by_netlink(*arguments)) is not None:
+            return told
         answer = self._backend.ask(method, *arguments)
         if isinstance(answer, Unread):
             return answer
@@ -45,6 +47,12 @@ class Staged:
             mount_id, total, free = _DISKS["/dev/shm" if arguments[0] == "/dev/shm" else "/"]
             return {"total_bytes": total, "free_bytes": free, "free_inodes": 25_000_000, "mount_id": mount_id}
         return _settled(answer) if method == "stat" else answer
+
+    def _told_by_netlink(self, question: str, name: str = "") -> "Answer | None":
+        """Made up from linux/dcbnl.h and linux/if_link.h: no card with Data Center Bridging was there to be asked."""
+        if question == "dcb":
+            return self._tree.bridging.get(name)
+        return self._tree.kinds if question == "kinds" and self.kind != "image" else None
 
     def _run(self, argv: tuple[str, ...]) -> "Answer | Unread":
         for known, output in self._tree.programs.items():

@@ -29,6 +29,9 @@ class Tree:
         self.nodes: tuple[Any, ...] = ()
         #: IPv4 addresses by interface, see `tests.trees.netdevs`.
         self.addresses: list[tuple[str, str]] = []
+        #: What netlink says: of Data Center Bridging by port, and the kinds of interfaces that sysfs does not tell.
+        self.bridging: dict[str, dict[str, Any]] = {}
+        self.kinds: dict[str, str] = {}
         #: What libibverbs says of ports, by name and number, see `tests.trees.rdma`.
         self.verbs: dict[tuple[str, int], dict[str, int]] = {}
         root.mkdir(parents=True, exist_ok=True)

@@ -225,6 +225,7 @@ RDMA = {
     "network addresses": {"json": [["enx0242ac110002", "fe80::42:acff:fe11:2", 64], ["enx0242ac110002", "10.1.2.3", 24], ["ens2", "10.1.2.4", 24]]},
     "network others": {"json": ["veth1 17 veth 16 1500 up 0x1003 br0", "enx0242ac110002 3 veth 16 1500 up 0x1003 /"]},
     "network settings": {"json": {"enx0242ac110002": {"arp_ignore": "1"}}},
+    "network listeners": {"json": [[29500, "jane_train.py"], [29501, ""]]},
     "read /sys/module/bnxt_en/version": {"text": "229.0.139.0\n"},
     "modinfo /x/bnxt_en.ko": {"json": {"version": "229.0.139.0"}},
 }  # fmt: skip
@@ -233,7 +234,7 @@ RDMA = {
 def test_answers_of_the_lanes_say_the_same_of_other_cards():
     left = REDACTOR.answers(RDMA)
     text = json.dumps(left)
-    assert [one for one in ("0242ac", "0042", "10.1.2", "0a01", "gpu-17", "fe11") if one in text] == []
+    assert [one for one in ("0242ac", "0042", "10.1.2", "0a01", "gpu-17", "fe11", "jane") if one in text] == []
     name = f"enx{MAP.mac(bytes.fromhex('0242ac110002')).hex()}"
     device = left["rdma devices"]["json"][1]
     said, port = left[f"rdma device {device}"]["json"], left[f"rdma port {device} 1"]["json"]
@@ -247,6 +248,8 @@ def test_answers_of_the_lanes_say_the_same_of_other_cards():
     assert ip_interface(f"{inner}/24").network == ip_interface(f"{near}/24").network
     assert list(left["network settings"]["json"]) == [name]
     assert left["network others"]["json"][1].startswith(f"{name} 3 veth")
+    assert left["network listeners"]["json"][0][1].startswith("program-")
+    assert left["network listeners"]["json"][1] == [29501, ""]
     assert port["pkeys"] == [[0, "0xffff"]]
     for question in ("read /sys/module/bnxt_en/version", "modinfo /x/bnxt_en.ko"):
         assert left[question] == RDMA[question]

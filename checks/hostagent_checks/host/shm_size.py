@@ -17,7 +17,7 @@ from hostagent.facts.unread import Unread
 
 #: What container runtimes give where nobody asks for more.
 _DEFAULT_BYTES = 64 * 1024**2
-_IN_A_CONTAINER = (Step("contact_owner", "Give the pod an emptyDir of medium Memory at /dev/shm, or start the container with --shm-size."),)
+_IN_A_CONTAINER = (Step("contact_owner", "Give the pod an emptyDir of medium Memory at /dev/shm; docker takes --shm-size."),)
 
 
 class Params(NamedTuple):

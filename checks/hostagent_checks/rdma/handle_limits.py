@@ -6,7 +6,7 @@ sets rdma.max on purpose, so one that is set mostly comes from a template for ot
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, Step, check, fail, need
+from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.rdma import Rdma
 
 
@@ -30,6 +30,8 @@ class Params(NamedTuple):
     confirm=("grep -r . /sys/fs/cgroup --include=rdma.max",),
 )
 def handle_limits(rdma: Rdma, params: Params) -> Findings:
+    if not need(rdma.devices):
+        skip("the host has no RDMA device")
     tight = tuple(
         f"{one.cgroup}: {one.device} hca_handle={_number(one.handles)} hca_object={_number(one.objects)}"
         for one in need(rdma.limits)

@@ -44,7 +44,7 @@ _REDIRECTS, _TRANSLATED = 0x0C, 0x40
 def acs(
     gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], ports: tuple[RdmaPort, ...], topology: Topology, platform: Platform, profile: Profile
 ) -> Findings:
-    if need(platform.virtual):
+    if need(platform.virtual) or platform.in_container:
         skip("the host runs in a virtual machine or a container: the bridges are not its own")
     bridges = _bridges(asked(ports, nics, gpus, topology, platform, profile), topology)
     words = {bridge: control(topology, bridge).acs for bridge in bridges}
@@ -54,8 +54,8 @@ def acs(
         text = f"ACS redirects on {counted(len(found), 'bridge')} between GPUs and NICs"
         names = ";".join(one.partition(" ")[0] for one in found)
         steps = (
-            Step("configure", "Switch ACS off in the firmware setup; or do the following."),
-            Step("configure", f"Add to the kernel command line: pci=disable_acs_redir={names}"),
+            Step("configure", "Switch ACS off in the firmware setup; where it has no such setting, do the following."),
+            Step("configure", f"Let the kernel switch it off at each boot, by its command line (pci=disable_acs_redir={names})."),
             REBOOT,
         )
         yield fail(text, code="redirects", found=len(found), wanted=0, evidence=found, remedy=steps)

@@ -14,7 +14,7 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread
 
 
 class Params(NamedTuple):
-    """``max_fatal_errors``: of one PCIe function since the boot."""
+    """max_fatal_errors: fatal errors of one PCIe function since the boot; more than that warn"""
 
     max_fatal_errors: int = 0
 

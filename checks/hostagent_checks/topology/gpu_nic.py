@@ -21,6 +21,7 @@ _OTHER_NODE = "SYS"
 #: Bridges above a device that hangs below a switch: the root port, and two ports of the switch.
 _WITH_A_SWITCH = 3
 _WANTED = "PIX, PXB or P2C"
+_MEASURE = (Step("configure", "Measure with NCCL_NET_GDR_LEVEL=SYS: NICs then reach GPU memory through the CPU."),)
 
 
 @check(
@@ -51,7 +52,7 @@ def gpu_nic(
             yield fail(text, code="past-the-switch", found=way.distance, wanted=_WANTED, about=way.gpu)
         else:
             text = f"the nearest NIC for jobs ({way.cards[0]}) is at another port of the CPU"
-            yield fail(text, code="through-the-cpu", found=way.distance, wanted=_WANTED, about=way.gpu, at_most="info")
+            yield fail(text, code="through-the-cpu", found=way.distance, wanted=_WANTED, about=way.gpu, at_most="info", remedy=_MEASURE)
 
 
 def _at_one_socket(topology: Topology, gpu: str, nic: str, gpus: tuple[Gpu, ...], nics: tuple[Nic, ...]) -> bool:

@@ -27,7 +27,8 @@ from ._ways import asked, ways_of_jobs
     since="0.1",
     headline="{device} has fewer NICs of its own than other GPUs",
     remedy=(
-        Step("configure", "Compare 'nvidia-smi topo -m' with another node of this kind: is a NIC missing, or not named in rdma.hcas?"),
+        Step("configure", "Look for a NIC that has gone: compare 'nvidia-smi topo -m' with a node of this kind."),
+        Step("configure", "If rdma.hcas or NCCL_IB_HCA leaves one out, add it."),
         Step("replace", "Reseat the NIC that is missing, or move it to the slot that the board's manual names.", if_back=True),
     ),
     references=("NCCL documentation, environment variables, NCCL_NET_GDR_LEVEL",),

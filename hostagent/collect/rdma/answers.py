@@ -1,6 +1,5 @@
 """Answers of the RDMA lane: objects whose values are sysfs' own words, or say why there is none."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
 
@@ -9,6 +8,7 @@ from hostagent.source import Source
 
 T = TypeVar("T")
 
+_HEX = frozenset("0123456789abcdefABCDEF")
 _WHYS = frozenset(get_args(Why))
 
 
@@ -54,7 +54,7 @@ class Words:
         if not isinstance(found, list) or not all(isinstance(row, list) for row in found):
             return self.wrong(f"{name}: wanted a list of lists")
         try:
-            return tuple(make(*(self._plain(value, name) for value in row)) for row in found)
+            return tuple(make(*[self._plain(value, name) if isinstance(value, dict) else value for value in row]) for row in found)
         except (TypeError, ValueError):
             return self.wrong(f"{name}: found a row that is none")
         except UnreadError as error:
@@ -76,16 +76,21 @@ class Words:
         return Unread(given[0], str(given[1])[:200], self.question)
 
 
+def _is_number(text: str, digits: int) -> bool:
+    """Patterns would say the same, and cost each run their compiling."""
+    return text.isdecimal() and text.isascii() and len(text) <= digits
+
+
 def parse_labelled(text: str) -> str:
     """The word behind the number; raises ``ValueError``.
 
     >>> parse_labelled("4: ACTIVE"), parse_labelled("1: CA"), parse_labelled("4: usNIC UDP")
     ('ACTIVE', 'CA', 'usNIC UDP')
     """
-    match = re.fullmatch(r"[0-9]{1,3}: ?([A-Za-z<>_][A-Za-z_<> ]{0,40})", text, re.ASCII)
-    if not match:
+    number, _, word = text.partition(": ")
+    if not _is_number(number, 3) or not 0 < len(word) <= 40 or not all(char.isalpha() or char in " <>_" for char in word):
         raise ValueError(f"found {text[:40]!r}, wanted a number and a word, like '4: ACTIVE'")
-    return match[1]
+    return word
 
 
 def parse_rate(text: str) -> float:
@@ -94,10 +99,11 @@ def parse_rate(text: str) -> float:
     >>> parse_rate("400 Gb/sec (4X NDR)"), parse_rate("2.5 Gb/sec (1X SDR)")
     (400.0, 2.5)
     """
-    match = re.match(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) Gb/sec", text, re.ASCII)
-    if not match:
+    number, unit, _ = text.partition(" Gb/sec")
+    whole, point, part = number.partition(".")
+    if not unit or not _is_number(whole, 6) or (point and not _is_number(part, 3)):
         raise ValueError(f"found {text[:40]!r}, wanted a rate like '400 Gb/sec (4X NDR)'")
-    return float(match[1])
+    return float(number)
 
 
 def parse_local_id(text: str) -> int:
@@ -106,9 +112,10 @@ def parse_local_id(text: str) -> int:
     >>> parse_local_id("0x1f"), parse_local_id("0xffff")
     (31, 65535)
     """
-    if not re.fullmatch(r"0x[0-9a-fA-F]{1,8}", text, re.ASCII):
+    digits = text.removeprefix("0x")
+    if digits == text or not 0 < len(digits) <= 8 or not _HEX.issuperset(digits):
         raise ValueError(f"found {text[:40]!r}, wanted a number like 0x1f")
-    return int(text, 16)
+    return int(digits, 16)
 
 
 def parse_count(text: str) -> int:
@@ -117,7 +124,7 @@ def parse_count(text: str) -> int:
     >>> parse_count("12")
     12
     """
-    if not re.fullmatch(r"[0-9]{1,20}", text, re.ASCII):
+    if not _is_number(text, 20):
         raise ValueError(f"found {text[:40]!r}, wanted a number")
     return int(text)
 
@@ -128,9 +135,9 @@ def parse_traffic_class(text: str) -> int:
     >>> parse_traffic_class("Global tclass=106\ntclass=96 src ip=10.0.0.1"), parse_traffic_class("")
     (106, 0)
     """
-    match = re.match(r"Global tclass=([0-9]{1,3})(?:\n|$)", text, re.ASCII)
-    if match:
-        return int(match[1])
+    first = text.partition("\n")[0]
+    if _is_number(number := first.removeprefix("Global tclass="), 3) and number != first:
+        return int(number)
     if not text or text.startswith("tclass="):
         return 0
     raise ValueError(f"found {text[:40]!r}, wanted a traffic class like 'Global tclass=106'")
@@ -142,6 +149,7 @@ def parse_guid(text: str) -> str:
     >>> parse_guid("9803:9b03:00aa:bb00")
     '9803:9b03:00aa:bb00'
     """
-    if not re.fullmatch(r"[0-9a-f]{4}(?::[0-9a-f]{4}){3}", text, re.ASCII):
+    parts = text.split(":", 4)
+    if len(parts) != 4 or not all(len(part) == 4 and _HEX.issuperset(part) for part in parts):
         raise ValueError(f"found {text[:40]!r}, wanted a GUID like 9803:9b03:00aa:bb00")
     return text

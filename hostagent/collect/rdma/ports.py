@@ -123,7 +123,7 @@ def _gid(index: Any, value: Any, kind: Any, netdev: Any) -> Gid:
 
 
 def _pkey(index: Any, value: Any) -> Pkey:
-    if type(index) is not int:
+    if type(index) is not int or not isinstance(value, str | Unread):
         raise TypeError(index)
     return Pkey(index, parse_local_id(need(value)))
 

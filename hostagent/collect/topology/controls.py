@@ -11,7 +11,7 @@ from typing import Any, get_args
 from hostagent.collect.gpu import pci
 from hostagent.collect.values import line_in, parse_number, stops_at_unread
 from hostagent.facts.topology import PciControl, PciPlace
-from hostagent.facts.unread import Unread, Why, need
+from hostagent.facts.unread import Unread, Why, need, then
 from hostagent.source import Source
 
 _GROUPS = "/sys/kernel/iommu_groups"
@@ -34,14 +34,16 @@ def read_controls(source: Source, places: "tuple[PciPlace, ...] | Unread", gpus:
     devices = {one.pci for one in (*ours, *cards)}
     addresses = sorted(devices | {bridge for one in (*ours, *cards) for bridge in one.bridges})
     answer = source.pci_controls(*addresses)
+    if isinstance(answer, Unread) and answer.why == "not-recorded":  # its own words name all addresses
+        answer = Unread(answer.why, "the snapshot does not know how PCI functions are set up", answer.question)
     not_asked = Unread("not-supported", "of a bridge the IOMMU group is not looked at")
-    return tuple(parse_control(one, answer, _iommu(source, one) if one in devices else not_asked) for one in addresses)
+    return tuple(control_of(one, answer, _iommu(source, one) if one in devices else not_asked) for one in addresses)
 
 
-def parse_control(address: str, answer: "Mapping[str, Any] | Unread", iommu: "str | Unread") -> PciControl:
+def control_of(address: str, answer: "Mapping[str, Any] | Unread", iommu: "str | Unread") -> PciControl:
     """One function out of the answer about all.
 
-    >>> parse_control("0000:1a:00.0", {"0000:1a:00.0": {"acs": 0x1D, "control": 0x2930, "fatal": "0"}}, "identity")
+    >>> control_of("0000:1a:00.0", {"0000:1a:00.0": {"acs": 0x1D, "control": 0x2930, "fatal": "0"}}, "identity")
     PciControl(pci='0000:1a:00.0', acs=29, max_read_request=512, max_payload=256, iommu='identity', fatal_errors=0)
     """
     row: Any = answer if isinstance(answer, Unread) else answer.get(address, Unread("error", f"the answer does not name {address}"))
@@ -65,10 +67,17 @@ def _iommu(source: Source, address: str) -> "str | Unread":
     target = source.readlink(f"{pci.DEVICES}/{address}/iommu_group")
     if isinstance(target, Unread):
         return "" if target.why == "absent" else target
+    return then(parse_group(target, address), lambda number: line_in(source, f"{_GROUPS}/{number}/type"))
+
+
+def parse_group(target: str, address: str) -> "int | Unread":
+    """The number of an IOMMU group, by what the link in the function's directory says.
+
+    >>> parse_group("../../../kernel/iommu_groups/27", "0000:1a:00.0")
+    27
+    """
     group = target.rstrip("/").rpartition("/")[2]
-    if not _GROUP.fullmatch(group):
-        return Unread("error", f"the IOMMU group of {address} is {target[:80]!r}, wanted a number")
-    return line_in(source, f"{_GROUPS}/{group}/type")
+    return int(group) if _GROUP.fullmatch(group) else Unread("error", f"the IOMMU group of {address} is {target[:80]!r}, wanted a number")
 
 
 def _number(row: Any, name: str, address: str) -> "int | Unread":

@@ -8,6 +8,7 @@ from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import Rdma
 from hostagent.facts.topology import CpuPackage, Nic, NumaNode, Topology
 from hostagent.facts.unread import Unread, UnreadError, then
 from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
@@ -38,7 +39,7 @@ def write(facts: HostFacts) -> Any:
         "gpus": then(gpus, lambda listed: _gpus(listed, hangs)) if not isinstance(gpus, Unread) else plain(gpus),
         "nics": each(nics, lambda nic: {"name": _nic_name(nic), **_device(nic, hangs), **picked(nic, _NIC)}),
         "distances": {name: _matrix(distances, name) for name in Distances._fields},
-        "rails": _rails(distances, nics),
+        "rails": _rails(distances, nics, then(facts.of(Rdma), lambda known: known.managers)),
         "capacity": _capacity(topology, gpus, nics, facts.of(Kubelet)),
     }
 
@@ -86,8 +87,8 @@ def _matrix(distances: "Distances | Unread", name: str) -> Any:
     return {gpu: {other: plain(found) for other, found in row.items()} for gpu, row in matrix.items()}
 
 
-def _rails(distances: "Distances | Unread", nics: Any) -> Any:
-    found = then(distances, lambda known: rails(known, nics))
+def _rails(distances: "Distances | Unread", nics: Any, managers: "tuple[str, ...] | Unread") -> Any:
+    found = then(distances, lambda known: rails(known, nics, () if isinstance(managers, Unread) else managers))
     return each(found, lambda one: {"gpu": one.gpu, "nics": plain(one.nics), "class": plain(one.distance)})
 
 

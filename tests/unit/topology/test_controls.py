@@ -1,8 +1,11 @@
 """How GPUs, RDMA cards and their bridges are set up, from a dictionary as a host."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hostagent.collect.gpu.pci import DEVICES
+from hostagent.collect.topology.controls import control_of
 from hostagent.collect.topology.topology import read_topology
 from hostagent.facts.unread import Unread
 from hostagent.testing import host
@@ -55,6 +58,13 @@ def test_what_only_an_administrator_may_read_is_one_gap_and_the_iommu_is_read_ne
     assert found[NIC].iommu == "identity"
 
 
+def test_a_snapshot_that_lacks_the_answer_says_so_in_a_few_words():
+    gap = Unread("not-recorded", "x" * 999, ASKED)
+    found = controls(machine(**{ASKED: gap}))[GPU].acs
+    assert (found.why, found.question) == ("not-recorded", ASKED)
+    assert len(found.detail) < 80
+
+
 def test_without_an_iommu_no_device_has_a_group():
     files = {f"/sys/devices/pci0000:16/{ROOT}/{UP}/{TO_GPU}/{GPU}/iommu_group": Unread("absent", "none")}
     assert controls(machine(**{f"readlink {DEVICES}/{GPU}/iommu_group": Unread("absent", "none"), **files}))[GPU].iommu == ""
@@ -93,3 +103,15 @@ def test_a_function_that_the_answer_leaves_out_is_a_gap():
 def test_a_virtual_function_is_its_cards():
     path = f"/sys/devices/pci0000:16/{ROOT}/{UP}/{TO_NIC}/{NIC}"
     assert controls(machine(**{f"{path}/physfn": ("link", "../0000:1a:00.9")})) == {}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=8), inner),
+)
+
+
+@given(row=JSON | st.fixed_dictionaries({"acs": JSON, "control": JSON, "fatal": JSON}))
+def test_no_answer_makes_a_reader_crash(row):
+    found = control_of(GPU, {GPU: row}, "")
+    assert all(isinstance(value, int | Unread) for value in (found.acs, found.max_read_request, found.max_payload, found.fatal_errors))

@@ -10,6 +10,7 @@ from hostagent.facts.gpu import FabricInfo, Gpu, NvLink
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import Rdma
 from hostagent.facts.topology import Nic, NumaNode, PciPlace, Topology
 from hostagent.facts.unread import Unread
 from hostagent.report.facts import topology as report
@@ -135,6 +136,18 @@ def test_rails_are_the_nearest_nics_with_an_rdma_device():
     assert rail == (G, ("0000:20:00.0", "0000:20:00.1"), "PHB")
     without = tuple(nic(one.pci, rdma=()) for one in nics[:3])
     assert rails(classes(topology, (gpu(G),), without, METAL), without)[0] == (G, ("0000:19:00.0",), "PIX")
+
+
+def test_a_function_that_manages_switches_is_in_no_rail():
+    topology = host(
+        (G, "pci0000:16", [PORT, UP, DOWN]), ("0000:19:00.0", "pci0000:16", [PORT, UP, OTHER_DOWN]), ("0000:20:00.0", "pci0000:18", [])
+    )
+    nics = (nic("0000:19:00.0", rdma=("mlx5_4",)), nic("0000:20:00.0", rdma=("mlx5_5",)))
+    distances = classes(topology, (gpu(G),), nics, METAL)
+    assert rails(distances, nics)[0].nics == ("0000:19:00.0",)
+    assert rails(distances, nics, ("mlx5_4",))[0].nics == ("0000:20:00.0",)
+    facts = {Topology: topology, Gpu: (gpu(G),), Nic: nics, Platform: METAL, Rdma: made(Rdma, managers=("mlx5_4",))}
+    assert report.write(HostFacts(facts))["rails"][0]["nics"] == ["0000:20:00.0"]
 
 
 def test_a_rail_is_unread_where_a_class_is_and_absent_without_nics():
