@@ -120,6 +120,16 @@ class TestForms:
             assert len(re.findall(r"^  mlx5_\d:1 ", text, re.MULTILINE)) == shown
             assert (line is None) == ("more: --json" not in text)
 
+    def test_rails_come_first_and_a_port_of_efa_is_called_that(self):
+        made = hgx()
+        first, *rest = made.fabric["rdma"]
+        ports = [{**first, "role": "other"}, {**rest[0], "link_layer": "Unknown", "driver": "efa"}]
+        text = render_topology(replace(made, fabric={**made.fabric, "rdma": ports}), "text")
+        assert re.findall(r"^  (mlx5_\d:1)  (\w+) +ACTIVE  400 Gb/s (\w+)", text, re.MULTILINE) == [
+            ("mlx5_1:1", "rail", "efa"),
+            ("mlx5_0:1", "other", "Ethernet"),
+        ]
+
     def test_a_finding_about_a_port_colours_its_nic_and_no_other(self):
         root = ET.fromstring(render_topology(MADE["odd"](), "svg"))
         marked = {}
