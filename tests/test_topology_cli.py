@@ -125,7 +125,7 @@ class TestForms:
         first, *rest = made.fabric["rdma"]
         ports = [{**first, "role": "other"}, {**rest[0], "link_layer": "Unknown", "driver": "efa"}]
         text = render_topology(replace(made, fabric={**made.fabric, "rdma": ports}), "text")
-        assert re.findall(r"^  (mlx5_\d:1)  (\w+) +ACTIVE  400 Gb/s (\w+)", text, re.MULTILINE) == [
+        assert re.findall(r"^  (mlx5_\d:1) +(\w+) +ACTIVE +400 Gb/s (\w+)", text, re.MULTILINE) == [
             ("mlx5_1:1", "rail", "efa"),
             ("mlx5_0:1", "other", "Ethernet"),
         ]
