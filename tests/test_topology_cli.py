@@ -120,6 +120,16 @@ class TestForms:
             assert len(re.findall(r"^  mlx5_\d:1 ", text, re.MULTILINE)) == shown
             assert (line is None) == ("more: --json" not in text)
 
+    def test_rails_come_first_and_a_port_of_efa_is_called_that(self):
+        made = hgx()
+        first, *rest = made.fabric["rdma"]
+        ports = [{**first, "role": "other"}, {**rest[0], "link_layer": "Unknown", "driver": "efa"}]
+        text = render_topology(replace(made, fabric={**made.fabric, "rdma": ports}), "text")
+        assert re.findall(r"^  (mlx5_\d:1) +(\w+) +ACTIVE +400 Gb/s (\w+)", text, re.MULTILINE) == [
+            ("mlx5_1:1", "rail", "efa"),
+            ("mlx5_0:1", "other", "Ethernet"),
+        ]
+
     def test_a_finding_about_a_port_colours_its_nic_and_no_other(self):
         root = ET.fromstring(render_topology(MADE["odd"](), "svg"))
         marked = {}
@@ -131,11 +141,11 @@ class TestForms:
 
     def test_a_box_tells_of_each_port(self):
         texts = [one.text for one in ET.fromstring(render_topology(MADE["odd"](), "svg")).iter(f"{SVG}text")]
-        assert texts.count("rail ACTIVE") == 7
-        assert "400 Gb/s, MTU 1500/1024" in texts
-        assert "rail DOWN (Polling)" in texts
+        assert texts.count("rail ACTIVE 400 Gb/s") == 7
+        assert "MTU 1500/1024" in texts
+        assert "rail DOWN 10 Gb/s" in texts
         at = texts.index("mlx5_8:1")
-        assert texts[at : at + 6] == ["mlx5_8:1", "other ACTIVE", "200 Gb/s, MTU 4096", "mlx5_8:2", "other ACTIVE", "200 Gb/s, MTU 4096"]
+        assert texts[at : at + 6] == ["mlx5_8:1", "other ACTIVE 200 Gb/s", "MTU 4096", "mlx5_8:2", "other ACTIVE 200 Gb/s", "MTU 4096"]
 
     def test_a_rejected_pod_has_its_change_and_the_steps(self):
         text = render_topology(asked(hgx()), "text")
@@ -517,3 +527,19 @@ def test_a_whole_tape_is_drawn_and_an_empty_one_is_not_known(tape):
     text = shown_of({}, tape)["text"]
     assert text.count("NOT KNOWN  ") == 2
     assert "GPU0" not in text
+
+
+def test_the_report_has_the_same_fabric_and_the_same_answer():
+    host = str(HOSTS / "hgx-h100-roce-one-rail-1500")
+    shown = {form: run("--from", host, "--format", form).stdout for form in FORMATS}
+    checked = subprocess.run([HOSTAGENT, "check", "--json", "--from", host], capture_output=True, text=True, check=False, timeout=60)
+    told = json.loads(shown["json"])["fabric"]
+    assert told == json.loads(checked.stdout)["facts"]["fabric"]
+    assert (told["mtu"]["agree"], told["mtu"]["odd"]) == (False, ["mlx5_3:1"])
+    assert shown["text"].splitlines()[-1] == told["mtu"]["text"]
+    marked = [
+        box.find(f"{SVG}text").text
+        for box in ET.fromstring(shown["svg"]).iter(f"{SVG}g")
+        if "t-nic t-critical" in box.find(f"{SVG}rect").get("class")
+    ]
+    assert marked == ["mlx5_3"]

@@ -50,7 +50,7 @@ each by itself and on the host as it would be without its pods.
 |---|---|
 {classes}
 
-A *rail* is a GPU with the NICs that are nearest to it. `?` is what could not be read or told, with the reason below: a virtual machine
+A *rail* is a GPU with the NICs that are nearest to it; [fabric.md](fabric.md) says which of their ports carry jobs, and with which MTU. `?` is what could not be read or told, with the reason below: a virtual machine
 shows no switches, so no distance is known there, and none is taken for `SYS`. A NUMA node of `-1` means that the firmware names none.
 
 | word | meaning |

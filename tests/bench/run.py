@@ -110,7 +110,9 @@ def processes(arguments: list[str]) -> tuple[int, int]:
 #: A pod that is rejected: the kubelet's own search among 34 NUMA nodes does not end, ours looks for what would admit it, too.
 POD = "gpus=8,cpus=16,memory=51Gi"
 
-
+#: A pass over a host with many RDMA devices, and what it may cost: MiB, and KiB of its snapshot.
+HCAS = "hostagent check, replayed 16-HCA host"
+HCAS_MIB, HCAS_KIB = 35, 400
 STRICT = (
     "topologyManagerPolicy: restricted",
     'topologyManagerPolicyOptions: {max-allowable-numa-nodes: "34", prefer-closest-numa-nodes: "true"}',
@@ -135,9 +137,37 @@ def many_nodes(directory: str) -> Path:
     return recorded
 
 
-def commands(tree: Path | None, many: Path) -> dict[str, list[str]]:
+def many_hcas(directory: str) -> Path:
+    """A recorded host with 256 CPUs, eight GPUs and 16 RDMA devices: a rail for each GPU, and storage."""
+    from hostagent import snapshot
+    from hostagent.reading import InProcess
+    from hostagent.source import tape
+    from tests.trees import hosts, netdevs, pcibus, rails, rdma
+    from tests.trees.staged import stage
+    from tests.trees.tree import Tree
+
+    def nics(tree: Tree) -> None:
+        rails.roce(tree, hosts.PLACES)
+        rails.others(tree, hosts.CPUS)
+        for number, bus in enumerate(range(0xE8, 0xEE)):
+            above = ("pci0000:e7", f"0000:e7:{number + 1:02x}.0")
+            netdev = netdevs.Netdev(f"enp{bus}s0np0", 9000, addresses=(f"10.21.{number}.17/24",))
+            hca = rdma.Hca(f"mlx5_{number + 10}", "Ethernet", rdma.EDR)
+            pcibus.nic(
+                tree, rails.CONNECTX_6_DX, pcibus.Place(f"0000:{bus:02x}:00.0", 1, hosts.CPUS[1]), above=above, netdev=netdev, rdma=hca
+            )
+        rdma.stack(tree)
+
+    recorded = Path(directory) / "hcas.json"
+    with stage(hosts.hgx(Path(directory) / "hcas", nics)) as backend:
+        recorded.write_text(tape.dumps(snapshot.record(InProcess(backend), b"k" * 32)), encoding="utf-8")
+    return recorded
+
+
+def commands(tree: Path | None, many: Path, hcas: Path) -> dict[str, list[str]]:
     """What is measured, by the name in the table."""
     python = sys.executable
+    fabric = [HOSTAGENT, "check", "--profile", "default", "--from", str(hcas)]
     measured = {
         "python -c 'import click'": [python, "-c", "import click"],
         "gpucm, one disk check": peer(),
@@ -146,6 +176,8 @@ def commands(tree: Path | None, many: Path) -> dict[str, list[str]]:
         "hostagent check, replayed 8-GPU host": [HOSTAGENT, "check", "--profile", "default", "--from", str(HOST)],
     }
     measured["the same, --skip topology,kubelet"] = [*measured["hostagent check, replayed 8-GPU host"], "--skip", "topology,kubelet"]
+    measured[HCAS] = fabric
+    measured["the same, --skip rdma,network"] = [*fabric, "--skip", "rdma,network"]
     measured["hostagent topology, 34 NUMA nodes"] = [HOSTAGENT, "topology", "--profile", "any", "--from", str(many)]
     measured["the same, --pod"] = [*measured["hostagent topology, 34 NUMA nodes"], "--pod", POD]
     if tree:
@@ -172,7 +204,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures there too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        measured = commands(stub_host(directory), many_nodes(directory))
+        hcas = many_hcas(directory)
+        kib = hcas.stat().st_size / 1024
+        measured = commands(stub_host(directory), many_nodes(directory), hcas)
         samples: dict[str, list[Sample]] = {name: [] for name in measured}
         for argv in measured.values():
             sample(argv)  # warm the page cache and the .pyc files
@@ -183,6 +217,7 @@ def main() -> None:
         extra = {name: processes(argv[1:]) for name, argv in measured.items() if argv[0] == HOSTAGENT}
         worker = {name: worker_rss_mib(argv) for name, argv in measured.items() if "check" in argv}
     report(medians, extra, worker, options.rounds)
+    print(f"\n{HCAS}: {medians[HCAS].rss_mib:.1f} MiB, wanted at most {HCAS_MIB}; its snapshot {kib:.0f} KiB, wanted at most {HCAS_KIB}")
     if options.json:
         options.json.write_text(json.dumps({name: one._asdict() for name, one in medians.items()}, indent=1), encoding="ascii")
 
@@ -203,6 +238,8 @@ def report(medians: dict[str, Sample], extra: dict[str, tuple[int, int]], worker
     ratios = (
         ("hostagent check, replayed 8-GPU host", "gpucm, one disk check", 0.36),
         ("hostagent check, replayed 8-GPU host", "the same, --skip topology,kubelet", 1.2),
+        (HCAS, "gpucm, one disk check", 0.42),
+        (HCAS, "the same, --skip rdma,network", 1.2),
         ("the same, --pod", "hostagent topology, 34 NUMA nodes", 1.5),
     )
     for name, other, wanted in ratios:

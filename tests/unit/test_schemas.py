@@ -40,8 +40,14 @@ from hostagent.source.tape import load as load_tape
 from tests.judged import judged
 
 KINDS = (Gpu, Driver, Packages, Kernel, Os, Platform, Toolkit, Runtime, Nic, Network, Rdma, RdmaPort)
-#: What checks run once for each of, "" for the whole host, and a device that no fact stands for.
-SUBJECTS = {"", "device", *(subject_kind(one.inputs.subject[1]) for one in load_checks([OURS]) if one.inputs.subject)}
+#: What checks run once for each of, a port that a check of the whole host finds something about, "" for the whole host, and a device that no
+#: fact stands for.
+SUBJECTS = {
+    "",
+    "device",
+    subject_kind(RdmaPort),
+    *(subject_kind(one.inputs.subject[1]) for one in load_checks([OURS]) if one.inputs.subject),
+}
 FACTS = jsonschema.Draft202012Validator(facts_schema())
 
 

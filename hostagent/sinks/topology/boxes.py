@@ -82,13 +82,12 @@ def _devices(document: Document) -> list[_Placed]:
 
 
 def _ports(found: Sequence[Port]) -> list[str]:
-    """Role and state, rate and MTU of each port; of several with its name."""
+    """Role, state, rate and MTU of each port; of several with its name."""
     lines = []
     for one in found[:_PORTS]:
         mtu = "/".join(filter(None, (one.mtu, one.active)))
-        first = " ".join(filter(None, (one.role, one.state)))
         lines += [one.name] if len(found) > 1 else []
-        lines += [first, ", ".join(filter(None, (one.rate, f"MTU {mtu}" if mtu else "")))]
+        lines += [" ".join(filter(None, (one.role, one.state.partition(" ")[0], one.rate))), f"MTU {mtu}" if mtu else ""]
     more = len(found) - _PORTS
     return [_line(text) for text in (*lines, digest.count(more, "more port") if more > 0 else "") if text]
 

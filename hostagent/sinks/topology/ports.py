@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from hostagent.knowledge.rdma import ETHERNET, INFINIBAND
 from hostagent.sinks.digest import short
 from hostagent.sinks.topology import parts
 from hostagent.sinks.topology.parts import UNREAD, rows, said, why
@@ -30,12 +31,13 @@ class Port(NamedTuple):
 
 
 def ports(document: Document) -> tuple[Port, ...]:
-    """Those of the NICs that are told of, those without a NIC, and every rail; JSON has all."""
+    """Those of the NICs that are told of, those without a NIC, and every rail, these first; JSON has all."""
     shown = {one.pci for one in parts.nics(document)}
     netdevs = rows(_part(document, "nics"))
     of_rdma = rows(_part(document, "rdma"))
     taken = {said(one.get("pci")) for one in of_rdma}
     wanted = [one for one in of_rdma if one.get("role") == "rail" or said(one.get("pci")) in {*shown, ""}]
+    wanted.sort(key=lambda one: one.get("role") != "rail")
     plain = [one for one in netdevs if said(one.get("pci")) in shown - taken]
     mtus = {said(one.get("name")): _value(one, "mtu") for one in netdevs}
     return (*(_rdma(one, mtus) for one in wanted), *map(_plain, plain))[: parts.MOST]
@@ -102,13 +104,19 @@ def _rdma(row: Mapping[str, Any], mtus: Mapping[str, str]) -> Port:
         role=said(row.get("role")),
         state=_state(row),
         rate=_gbps(row.get("rate_gbps"), 1),
-        link_layer=_value(row, "link_layer"),
+        link_layer=_link_layer(row),
         mtu=mtus.get(netdev, UNREAD) if netdev else "",
         active=_value(row, "active_mtu"),
         derived=row.get("active_mtu_from") == "derived",
         gid=f"{_value(gid, 'value')} {_value(gid, 'type')}" if isinstance(gid, dict) and "unread" not in gid else _value(row, "gid"),
         firmware=_value(row, "firmware"),
     )
+
+
+def _link_layer(row: Mapping[str, Any]) -> str:
+    """Of a port that is neither InfiniBand nor Ethernet the driver says more: efa."""
+    layer = _value(row, "link_layer")
+    return layer if layer in (INFINIBAND, ETHERNET, UNREAD) else _value(row, "driver")
 
 
 def _plain(row: Mapping[str, Any]) -> Port:
