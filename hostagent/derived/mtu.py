@@ -1,9 +1,9 @@
 """Which MTU a job gets between nodes, and whether all rails agree."""
 
-from collections import Counter
 from typing import Literal, NamedTuple
 
 from hostagent.derived.gids import chosen
+from hostagent.derived.majority import most
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
@@ -107,8 +107,8 @@ def _most(values: "list[int | Unread]") -> "int | Unread":
     known = [one for one in values if not isinstance(one, Unread)]
     if not known:
         return _worst([one for one in values if isinstance(one, Unread)])
-    counts = Counter(known)
-    return max(counts, key=lambda value: (counts[value], value))
+    found: int = most(known)
+    return found
 
 
 def _worst(gaps: list[Unread]) -> Unread:

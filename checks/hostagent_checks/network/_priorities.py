@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from hostagent.check import Finding, Step, fail, need, skip
+from hostagent.derived.majority import most
 from hostagent.derived.stack import cards
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Network, Priorities
@@ -13,7 +14,7 @@ from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.profile import Profile
 
-from ._rails import most, roce_ports, with_netdevs
+from ._rails import roce_ports, with_netdevs
 
 T = TypeVar("T")
 #: What says so: the page of every check of priorities names them.
@@ -116,6 +117,6 @@ def differing(
     )
 
 
-def numbers(priorities: tuple[int, ...]) -> str:
+def listed(priorities: tuple[int, ...]) -> str:
     """``3``; ``none``."""
     return ", ".join(map(str, priorities)) or "none"

@@ -1,7 +1,6 @@
 """The RoCE ports that carry jobs, with their interfaces."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from hostagent.check import need, skip
 from hostagent.derived.rails import Wanted, of_host
@@ -13,9 +12,6 @@ from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError
 from hostagent.knowledge.rdma import EFA, ETHERNET
 from hostagent.profile import Profile
-
-#: What can be put in order.
-T = TypeVar("T", bound=Any)
 
 
 class Rail(NamedTuple):
@@ -71,9 +67,3 @@ def with_netdevs(ports: tuple[RdmaPort, ...], network: Network) -> Rails:
         except UnreadError as error:
             gaps.append(error.unread)
     return Rails(tuple(known), tuple(gaps))
-
-
-def most(values: Iterable[T]) -> "T | None":
-    """What most have, of two alike the larger one."""
-    listed = list(values)
-    return max(set(listed), key=lambda value: (listed.count(value), value), default=None)

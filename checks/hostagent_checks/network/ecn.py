@@ -15,7 +15,7 @@ from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
-from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, numbers, priority_of
+from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, listed, priority_of
 
 _SWITCHES = Step("configure", "Have the switches mark packets of that priority.", if_back=True)
 
@@ -48,18 +48,18 @@ def ecn(
     if any(priority is not None for _, (_, priority) in found):
         for card, (on, priority) in found:
             if priority is not None and priority not in on:
-                text = f"{card.name} has ECN on for {numbers(on)}, packets of jobs have priority {priority}"
+                text = f"{card.name} has ECN on for {listed(on)}, packets of jobs have priority {priority}"
                 yield fail(
                     text,
                     code="off",
-                    found=numbers(on),
+                    found=listed(on),
                     wanted=priority,
                     about=card.rail,
                     at_least="warning",
                     remedy=_steps(card.name, (priority,)),
                 )
     else:
-        yield from differing([(card, on) for card, (on, _) in found], numbers, "ECN on for", _steps)
+        yield from differing([(card, on) for card, (on, _) in found], listed, "ECN on for", _steps)
     end(found, gaps)
 
 

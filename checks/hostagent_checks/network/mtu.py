@@ -7,6 +7,7 @@ that the switches carry it. By itself hostagent takes what most rails have; the 
 """
 
 from hostagent.check import Findings, Step, check, fail, need, shell
+from hostagent.derived.majority import most
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
@@ -15,7 +16,7 @@ from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.profile import Profile
 
-from ._rails import Rail, most, roce_ports, with_netdevs
+from ._rails import Rail, roce_ports, with_netdevs
 
 
 @check(

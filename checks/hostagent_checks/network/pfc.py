@@ -14,7 +14,7 @@ from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
-from ._priorities import REFERENCES, cards_of_rails, differing, end, numbers
+from ._priorities import REFERENCES, cards_of_rails, differing, end, listed
 
 _SWITCHES = Step("configure", "Give the switches' ports the same priority.", if_back=True)
 
@@ -42,13 +42,13 @@ def pfc(
     found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.settled.lossless))
     asked = profile.rdma.lossless_priority
     if asked == "any":
-        yield from differing(found, numbers, "PFC on for", _steps)
+        yield from differing(found, listed, "PFC on for", _steps)
     else:
         for card, lossless in found:
             if lossless != (asked,):
-                text = f"{card.name} has PFC on for {numbers(lossless)}, the profile wants {asked}"
+                text = f"{card.name} has PFC on for {listed(lossless)}, the profile wants {asked}"
                 steps = _steps(card.name, (asked,))
-                yield fail(text, code="profile", found=numbers(lossless), wanted=asked, about=card.rail, at_least="warning", remedy=steps)
+                yield fail(text, code="profile", found=listed(lossless), wanted=asked, about=card.rail, at_least="warning", remedy=steps)
     end(found, gaps)
 
 

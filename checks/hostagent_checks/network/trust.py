@@ -14,7 +14,7 @@ from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.profile import Profile
 
-from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, numbers, priority_of
+from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, listed, priority_of
 
 
 @check(
@@ -76,7 +76,7 @@ def _mapped(card: Card, profile: Profile) -> Findings:
         command = shell("mlnx_qos -i {} --dscp2prio {}", card.name, f"set,{dscp},{min(wanted)}")
         steps = (Step("configure", f"Map the DSCP of jobs on all rails, here on {card.name[:15]}.", command=command),)
         yield fail(
-            text, code="lossy", found=f"priority {priority}", wanted=numbers(wanted), about=card.rail, at_least="warning", remedy=steps
+            text, code="lossy", found=f"priority {priority}", wanted=listed(wanted), about=card.rail, at_least="warning", remedy=steps
         )
 
 

@@ -6,9 +6,8 @@ end sends and the network does not carry is dropped without a word. Of RoCE the 
 InfiniBand the subnet manager sets it. Without libibverbs it is derived for RoCE, and unknown for InfiniBand.
 """
 
-from collections import Counter
-
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need
+from hostagent.derived.majority import most
 from hostagent.derived.mtu import active_mtu as active
 from hostagent.derived.mtu import netdev_mtu
 from hostagent.facts.gpu import Gpu
@@ -53,8 +52,7 @@ def active_mtu(
     ours = rails(ports, nics, gpus, topology, platform, profile)
     found, gaps = each(ours, lambda port: need(active(port, network).value))
     asked = profile.rdma.active_mtu
-    counts = Counter(found.values())
-    wanted = asked or max(counts, key=lambda value: (counts[value], value), default=0)
+    wanted = asked or most(found.values(), 0)
     odd = tuple(port for port in ours if found.get(port.name, wanted) != wanted)
     if odd:
         yield from _differ(odd, ours, found, wanted, is_asked=bool(asked))

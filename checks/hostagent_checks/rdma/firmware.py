@@ -3,9 +3,8 @@
 Cards that were replaced, and updates that were done in parts, leave it; hosts work so. Vendors support one version over a cluster.
 """
 
-from collections import Counter
-
 from hostagent.check import Findings, Step, check, need, skip, warn
+from hostagent.derived.majority import most
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
@@ -40,10 +39,9 @@ def firmware(
     if found and not boards and not gaps:
         skip("the cards name no board")
     for board in sorted(boards):
-        versions = Counter(version for own, version in found.values() if own == board)
-        most = max(versions, key=lambda version: (versions[version], version))
+        usual = most(version for own, version in found.values() if own == board)
         for name, (own, version) in found.items():
-            if own == board and version != most:
-                text = f"firmware {version}, others of board {board} have {most}"
-                yield warn(text, code="differs", found=version, wanted=most, about=name)
+            if own == board and version != usual:
+                text = f"firmware {version}, others of board {board} have {usual}"
+                yield warn(text, code="differs", found=version, wanted=usual, about=name)
     need_no(gaps, found)

@@ -4,11 +4,11 @@ The firmware sets the largest request (MaxReadReq) and the largest packet (MaxPa
 on the board, and none is asked for here: but rails of one kind should have the same.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.derived.gpupath import card_of, control
+from hostagent.derived.majority import of_more_than_half
 from hostagent.derived.rails import of_host
 from hostagent.derived.words import size
 from hostagent.facts.gpu import Gpu
@@ -53,8 +53,8 @@ def nic_requests(
     for alike in kinds.values():
         for name, of in _SIZES.items():
             sizes = {one.pci: need(of(one)) for one in alike}
-            usual, count = Counter(sizes.values()).most_common(1)[0]
+            usual = of_more_than_half(sizes.values())
             for pci, bytes_ in sizes.items():
-                if bytes_ < usual and count * 2 > len(sizes):
+                if usual is not None and bytes_ < usual:
                     text = f"{name} is {size(bytes_)}, its like have {size(usual)}"
                     yield fail(text, code=name.lower(), found=size(bytes_), wanted=size(usual), about=pci)

@@ -5,10 +5,11 @@ GPUs give each a half, sixteen give two. But jobs put the same on every GPU, so 
 bus, or sits in another slot, shows here. GPUs that reach no NIC without a CPU are told of elsewhere.
 """
 
-from collections import Counter
+from collections.abc import Mapping
 
 from hostagent.check import Findings, Step, check, fail
 from hostagent.derived.gpupath import DIRECT, Way, card_of
+from hostagent.derived.majority import of_more_than_half, tally
 from hostagent.derived.rails import of_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.platform import Platform
@@ -38,8 +39,8 @@ def rail_share(
 ) -> Findings:
     host = asked(ports, nics, gpus, topology, platform, profile)
     near = tuple(way for way in ways_of_jobs(host) if way.distance in DIRECT)
-    shares = _shares(near, Counter(card_of(port) for port in of_host(host)))
-    usual = _of_most(list(shares.values()))
+    shares = _shares(near, tally(card_of(port) for port in of_host(host)))
+    usual = of_more_than_half(shares.values())
     for gpu, share in shares.items():
         if usual is not None and share < usual:
             yield fail(
@@ -51,15 +52,9 @@ def rail_share(
             )
 
 
-def _shares(ways: tuple[Way, ...], ports: Counter[str]) -> dict[str, float]:
-    users = Counter(card for way in ways for card in way.cards)
+def _shares(ways: tuple[Way, ...], ports: Mapping[str, int]) -> dict[str, float]:
+    users = tally(card for way in ways for card in way.cards)
     return {way.gpu: round(sum(ports[card] / users[card] for card in way.cards), 3) for way in ways}
-
-
-def _of_most(shares: list[float]) -> "float | None":
-    """What more than half of them have."""
-    found, count = max(Counter(shares).items(), key=lambda pair: pair[1], default=(0.0, 0))
-    return found if count * 2 > len(shares) else None
 
 
 def _words(share: float) -> str:
