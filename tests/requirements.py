@@ -17,7 +17,11 @@ _INTRODUCTION = """\
 Made by `make docs` from [requirements.yaml](requirements.yaml) and the checks themselves; edit those, not this page. Each row is something that a
 GPU host must fulfil or a failure that users meet, with the checks that hold it and, in parentheses, the cases that show it. A *hole* is what no check sees.
 """
-_TITLES = {"read": "What a ready host fulfils", "topology": "Topology, placement and the fabric", "failures": "The failures that users meet"}
+_TITLES = {
+    "read": "What a ready host fulfils",
+    "topology": "Topology, placement and the fabric",
+    "failures": "The failures that users meet",
+}
 
 
 def requirements() -> dict[str, Any]:

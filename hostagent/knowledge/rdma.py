@@ -13,6 +13,9 @@ INFINIBAND, ETHERNET = "InfiniBand", "Ethernet"
 EFA = "efa"
 #: GIDs of RoCE by type, in sysfs' words.
 ROCE_V2, ROCE_V1 = "RoCE v2", "IB/RoCE v1"
+#: Vendor, and PCI ids of virtual functions by which a guest knows them (Linux kernel, mlx5/core/main.c, MLX5_PCI_DEV_IS_VF): its driver
+#: does no Data Center Bridging.
+VIRTUAL_FUNCTIONS = ("0x15b3", frozenset({"0x1012", "0x1014", "0x1016", "0x1018", "0x101a", "0x101c", "0x101e", "0xa2d3"}))
 #: Gb/s. A port of a card that is not known to be made for RDMA carries jobs where it is as fast as that: what everybody has is slower.
 RAIL_GBPS = 100
 #: Names that people give to RDMA devices of software (rdma-link(8)), which in older kernels hang below the card whose interface they use.

@@ -51,7 +51,7 @@ _SHORTER = (
 
 
 def record_machine() -> Tape:
-    with open_host(Evidence(), records=True) as reading:
+    with open_host(Evidence()) as reading:
         recorded = snapshot.record(reading, KEY)
     answers = {}
     release = str(recorded.answers["host"]["json"]["release"])

@@ -8,9 +8,10 @@ from hostagent.collect.network.addresses import Addresses, read_addresses
 from hostagent.collect.network.priorities import read_priorities
 from hostagent.collect.network.words import names_of, number_of, parse_count, value_in
 from hostagent.collect.values import stops_at_unread
-from hostagent.facts.network import Netdev, NetdevKind
+from hostagent.facts.network import Netdev, NetdevKind, Priorities
 from hostagent.facts.topology import Nic
 from hostagent.facts.unread import Unread, UnreadError, need, then
+from hostagent.knowledge.rdma import VIRTUAL_FUNCTIONS
 from hostagent.source import Source
 
 _KINDS = frozenset(get_args(NetdevKind))
@@ -18,6 +19,7 @@ _NONE = "/"  # as `hostagent.source.lanes.netdevs` writes no name
 _WORDS = 8
 _SOFTWARE = Unread("not-supported", "an interface made of software has no speed, and no priorities of a card")
 _NO_RDMA = Unread("not-supported", "priorities of an interface without an RDMA device are not looked at")
+_VIRTUAL = Unread("not-supported", "the priorities of a virtual function are its card's")
 _UNASKED = Unread("not-supported", "sysctls of this interface are not looked at")
 _CHILDREN = ("vlan", "macvlan", "ipvlan", "ipoib")
 _MASTERS = ("bond", "bridge")
@@ -94,19 +96,20 @@ def _full(source: Source, name: str, nics: "tuple[Nic, ...] | Unread", kinds: "M
     own = answer.get("sysctls") if isinstance(answer, dict) else answer
     bonding = answer.get("bonding") if isinstance(answer, dict) else answer
     is_no_bond = isinstance(bonding, str) and not bonding
-    kind = _kind(name, value_in(answer, question, "kind"), kinds)
     pci = value_in(answer, question, "pci")
+    seen = _kind(name, value_in(answer, question, "kind"), kinds)
+    kind = _virtual(seen, pci, nics)
     return Netdev(
         name=name,
         index=number_of(answer, question, "ifindex"),
-        kind=_virtual(kind, pci, nics),
+        kind=kind,
         pci=pci,
         mtu=number_of(answer, question, "mtu"),
         state=value_in(answer, question, "operstate"),
         flags=number_of(answer, question, "flags"),
         speed_mbps=_speed(source.network("speed", name), name),
         master=value_in(answer, question, "master"),
-        parent=_parent(answer, question, kind),
+        parent=_parent(answer, question, seen),
         ports=(),
         bond_mode="" if is_no_bond else value_in(bonding, question, "mode"),
         hash_policy="" if is_no_bond else value_in(bonding, question, "xmit_hash_policy"),
@@ -115,7 +118,7 @@ def _full(source: Source, name: str, nics: "tuple[Nic, ...] | Unread", kinds: "M
         arp_announce=_higher(shared, own, "arp_announce", question),
         arp_filter=_higher(shared, own, "arp_filter", question),
         rp_filter=_higher(shared, own, "rp_filter", question),
-        priorities=read_priorities(source, name, _driver(pci, nics)) if _has_rdma(pci, nics) else _NO_RDMA,
+        priorities=_priorities(source, name, kind, pci, nics),
     )
 
 
@@ -145,8 +148,21 @@ def _parent(answer: Any, question: str, kind: "NetdevKind | Unread") -> "str | U
 def _virtual(kind: "NetdevKind | Unread", pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> "NetdevKind | Unread":
     if isinstance(kind, Unread) or kind != "physical" or isinstance(pci, Unread) or isinstance(nics, Unread):
         return kind
-    of = next((one.virtual_of for one in nics if one.pci == pci), "")
-    return then(of, lambda physical: "vf" if physical else "physical")
+    nic = next((one for one in nics if one.pci == pci), None)
+    if nic is None:
+        return "physical"
+    vendor, ids = VIRTUAL_FUNCTIONS
+    if not isinstance(nic.device_id, Unread) and nic.device_id in ids and isinstance(nic.vendor_id, str) and nic.vendor_id == vendor:
+        return "vf"
+    return then(nic.virtual_of, lambda physical: "vf" if physical else "physical")
+
+
+def _priorities(
+    source: Source, name: str, kind: "NetdevKind | Unread", pci: "str | Unread", nics: "tuple[Nic, ...] | Unread"
+) -> "Priorities | Unread":
+    if not isinstance(kind, Unread) and kind == "vf":
+        return _VIRTUAL
+    return read_priorities(source, name, _driver(pci, nics)) if _has_rdma(pci, nics) else _NO_RDMA
 
 
 def _has_rdma(pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> bool:

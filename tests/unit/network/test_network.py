@@ -35,9 +35,9 @@ TAPE = {
 GAP = {"unread": ["denied", "why"]}
 
 
-def nic(pci="0000:1a:00.0", rdma=("mlx5_0",), virtual_of="", bound_to="mlx5_core"):
+def nic(pci="0000:1a:00.0", rdma=("mlx5_0",), virtual_of="", bound_to="mlx5_core", device_id="0x1021"):
     none = Unread("not-recorded", "no matter")
-    return Nic(pci, "0x15b3", "0x1021", bound_to, virtual_of, 0, "0-3", none, rdma, none, none, none, none)
+    return Nic(pci, "0x15b3", device_id, bound_to, virtual_of, 0, "0-3", none, rdma, none, none, none, none)
 
 
 def gids(*mapped):
@@ -123,6 +123,13 @@ def test_a_virtual_function_hangs_at_its_physical_ones_interface():
     answers = {"devices": ["eth1", "vf0"], "device__vf0": CARD | {"pci": "0000:1a:01.0", "ifindex": "5"}, "others": []}
     found = network(nics=(nic(), virtual), **answers)
     assert (found.netdev("vf0").kind, found.netdev("vf0").parent) == ("vf", "eth1")
+
+
+@pytest.mark.parametrize(("device", "kind"), [("0x101e", "vf"), ("0x1021", "physical")])
+def test_a_virtual_function_in_a_guest_is_known_by_its_id_and_has_no_priorities_of_its_own(device, kind):
+    found = network(nics=(nic(device_id=device),)).netdev("eth1")
+    assert found.kind == kind
+    assert isinstance(found.priorities, Unread) == (kind == "vf")
 
 
 def stacked():
