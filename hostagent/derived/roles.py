@@ -96,7 +96,7 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
             parts[-1] += char
         else:
             parts.append(char)
-    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts)
+    return tuple((1, len(digits := part.lstrip("0")), digits) if part.isdecimal() else (0, 0, part) for part in parts)
 
 
 def taken_by(hcas: str, device: str, port: int) -> bool:

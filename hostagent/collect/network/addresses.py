@@ -52,7 +52,7 @@ def read_addresses(source: Source, known: Callable[[type], Any]) -> Addresses:
         return Addresses(answer, ())
     try:
         rows = tuple(_Row(tuple(str(names).split()), _address(str(value), int(prefix))) for names, value, prefix in answer)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return Addresses(unexpected("network", "addresses", answer), ())
     ports = known(RdmaPort) if any(len(row.names) != 1 for row in rows) else ()
     return Addresses(rows, ports if isinstance(ports, tuple) else ())

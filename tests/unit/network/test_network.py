@@ -194,3 +194,19 @@ def test_a_host_whose_interfaces_cannot_be_listed_is_unread():
     assert found.netdevs.why == "error"
     with pytest.raises(UnreadError):
         found.netdev("eth1").mtu + 1
+
+
+@pytest.mark.parametrize("prefix", [float("inf"), float("nan"), "9" * 5000])
+def test_a_prefix_that_is_no_number_is_an_error(prefix):
+    assert network(addresses=[["eth1", "10.0.0.5", prefix]]).netdev("eth1").addresses.why == "error"
+
+
+@pytest.mark.parametrize("half", [1e308, [["3", "1"]], "3"])
+def test_ecn_of_a_wrong_shape_is_unread(half):
+    found = network(vendors__eth1={"trust": "dscp", "ecn": {"roce_np": {"3": "1"}, "roce_rp": half}}).netdev("eth1")
+    assert found.priorities.ecn.why == "error"
+
+
+def test_ecn_has_priorities_of_one_digit():
+    halves = {half: {"3": "1", "": "1", "45": "1"} for half in ("roce_np", "roce_rp")}
+    assert network(vendors__eth1={"trust": "dscp", "ecn": halves}).netdev("eth1").priorities.ecn == (3,)
