@@ -9,6 +9,7 @@ from hostagent.facts.rdma import Gid, RdmaPort
 from hostagent.facts.topology import Nic
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.testing import host
+from tests.cpu import within
 
 ALL = {"arp_ignore": "0", "arp_announce": "2", "arp_filter": "0", "rp_filter": "1"}
 OWN = {"arp_ignore": "1", "arp_announce": "0", "arp_filter": "0", "rp_filter": "2"}
@@ -210,3 +211,19 @@ def test_ecn_of_a_wrong_shape_is_unread(half):
 def test_ecn_has_priorities_of_one_digit():
     halves = {half: {"3": "1", "": "1", "45": "1"} for half in ("roce_np", "roce_rp")}
     assert network(vendors__eth1={"trust": "dscp", "ecn": halves}).netdev("eth1").priorities.ecn == (3,)
+
+
+def test_a_macvlan_of_a_pod_has_no_parent_here():
+    found = network(others=["eth0 5 veth 2 1500 up 0x1003 /"], devices=["eth0"], kinds={"eth0": "macvlan"}).netdev("eth0")
+    assert (found.kind, found.parent) == ("macvlan", "")
+
+
+@within(4)
+@pytest.mark.parametrize("names", [1, 50])
+def test_thousands_of_interfaces_are_related_in_no_time(names):
+    rows = [f"b{at} {at + 2} bridge {at + 2} 1500 up 0x1003 /" for at in range(2000)]
+    rows += [f"v{at} {at + 9000} veth 8 1500 up 0x1003 b{at}" for at in range(2000)]
+    every = [row.split()[0] for row in rows]
+    addresses = [[" ".join(every[at : at + names]), f"10.0.{at // 256}.{at % 256}", 24] for at in range(len(every))]
+    found = network(devices=every, others=rows, addresses=addresses)
+    assert [one.ports for one in found.netdevs[:2]] == [("v0",), ("v1",)]
