@@ -17,8 +17,8 @@ LARGE = {
 }  # fmt: skip
 #: Seconds: what is over before is not looked at. A square that takes so long is over in two seconds for a megabyte.
 _SHORT_S = 0.0015
-#: Given as texts and nothing else, by their signature or because they take numbers, or an object.
-NO_TEXT = {"gpu.nvml.parse_health", "gpu.nvml.parse_clock_events", "topology.controls.parse_control"}
+#: Given as texts and nothing else, by their signature or because they take numbers.
+NO_TEXT = {"gpu.nvml.parse_health", "gpu.nvml.parse_clock_events"}
 
 
 def seconds(function, given):

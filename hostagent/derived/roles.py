@@ -96,7 +96,7 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
             parts[-1] += char
         else:
             parts.append(char)
-    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts)
+    return tuple((1, len(digits := part.lstrip("0")), digits) if part.isdecimal() else (0, 0, part) for part in parts)
 
 
 def taken_by(hcas: str, device: str, port: int) -> bool:
@@ -127,7 +127,8 @@ def _may_be_rail(port: RdmaPort, physical: set[str]) -> bool:
 def _judged(ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], distances: "Distances | Unread") -> "dict[str, Role | Unread]":
     if isinstance(distances, Unread) and distances.why not in NOT_APPLICABLE:
         return {port.name: distances for port in ports}
-    kinds = {port.name: _kind(port, nics) for port in ports}
+    by_address = {nic.pci: nic for nic in nics}
+    kinds = {port.name: _kind(port, by_address) for port in ports}
     made = tuple(port for port in ports if _is_made_for_rdma(port, ports, kinds))
     others: dict[str, Role | Unread] = {port.name: "other" for port in ports if port not in made}
     return others | _told(made, kinds, _near(made, distances))
@@ -192,8 +193,7 @@ def _gap(port: RdmaPort) -> "Unread | None":
     return next((value for value in (port.link_layer, port.rate_gbps, port.state) if isinstance(value, Unread)), None)
 
 
-def _kind(port: RdmaPort, nics: tuple[Nic, ...]) -> _Kind:
-    by_address = {nic.pci: nic for nic in nics}
+def _kind(port: RdmaPort, by_address: Mapping[str, Nic]) -> _Kind:
     own, of = by_address.get(need(port.pci)), by_address.get(need(port.virtual_of))
     board = "" if isinstance(port.board_id, Unread) else port.board_id
     return _Kind(":".join(_ids(own)) if own else "", _is_known(of or own), board)

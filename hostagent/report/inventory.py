@@ -21,7 +21,9 @@ def inventory(report: Report) -> str:
 
 def _container(facts: Mapping[str, Any]) -> str:
     platform = facts.get("platform")
-    return "this container" if isinstance(platform, dict) and _text(platform.get("virtual")) == "container" else ""
+    if not isinstance(platform, dict):
+        return ""
+    return "this container" if _text(platform.get("virtual")) == "container" or platform.get("contained") is True else ""
 
 
 def _gpus(facts: Mapping[str, Any]) -> str:

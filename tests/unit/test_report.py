@@ -110,6 +110,14 @@ def test_a_subject_of_a_number_too_long_to_read_is_sorted_too():
     assert subject_order("gpu" + "9" * 10_000) > subject_order("gpu1")
 
 
-@pytest.mark.parametrize(("virtual", "said"), [("container", "this container, no GPU"), ("vm", "no GPU"), ({"unread": "denied"}, "no GPU")])
-def test_the_inventory_says_that_a_container_is_judged_and_not_the_host_around_it(virtual, said):
-    assert inventory(report(facts={"platform": {"virtual": virtual}, "gpus": []})) == said
+@pytest.mark.parametrize(
+    ("platform", "said"),
+    [
+        ({"virtual": "container", "contained": False}, "this container, no GPU"),
+        ({"virtual": "", "contained": True}, "this container, no GPU"),
+        ({"virtual": "vm", "contained": False}, "no GPU"),
+        ({"virtual": {"unread": "denied"}, "contained": {"unread": "denied"}}, "no GPU"),
+    ],
+)
+def test_the_inventory_says_that_a_container_is_judged_and_not_the_host_around_it(platform, said):
+    assert inventory(report(facts={"platform": platform, "gpus": []})) == said

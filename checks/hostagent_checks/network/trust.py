@@ -11,7 +11,7 @@ from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, UnreadError
 from hostagent.profile import Profile
 
 from ._priorities import REFERENCES, Card, cards_of_rails, differing, end, listed, priority_of
@@ -61,8 +61,10 @@ def trust(
                 remedy=_trusting(card.name, "dscp"),
             )
         else:
-            unread += [gap for gap in (card.told.dscp, card.told.lossless) if isinstance(gap, Unread)]
-            yield from () if unread else _mapped(card, profile)
+            try:
+                yield from _mapped(card, profile)
+            except UnreadError as error:
+                unread.append(error.unread)
     end(found, (*gaps, *unread))
 
 

@@ -42,8 +42,9 @@ def netdev_together(
     network: Network,
     profile: Profile,
 ) -> Findings:
-    need(platform.virtual)
     if not in_container(platform):
+        need(platform.virtual)
+        need(platform.contained)
         skip("this is no container")
     if not ports and profile.rdma.required != "no":
         yield from _interface_alone(nics, is_required=profile.rdma.required == "yes")

@@ -15,35 +15,38 @@ class _Row(NamedTuple):
     names: tuple[str, ...]  # of the interfaces that it can be of; none where the tables name none
     address: Address
 
-    def may_be_of(self, name: str) -> bool:
-        return name in self.names or not self.names
-
 
 class Addresses:
     """By interface. What is open for an interface is unread for it, and for no other."""
 
     def __init__(self, rows: "tuple[_Row, ...] | Unread", ports: "tuple[RdmaPort, ...]") -> None:
-        self._rows = rows
+        self._gap = rows if isinstance(rows, Unread) else None
         self._mapped = dict(_mapped(ports))
+        self._own: dict[str, list[Address]] = {}
+        self._shared: dict[str, list[Address]] = {}
+        self._nobodys: list[Address] = []
+        for row in () if isinstance(rows, Unread) else rows:
+            for name in row.names:
+                (self._own if len(row.names) == 1 else self._shared).setdefault(name, []).append(row.address)
+            if not row.names:
+                self._nobodys.append(row.address)
+        told = frozenset[str]().union(*self._mapped.values())
+        self._open = next((one for one in self._nobodys if one.value not in told), None)
+        self._shared_open = {name: next((one for one in some if one.value not in told), None) for name, some in self._shared.items()}
 
     def of(self, name: str) -> "tuple[Address, ...] | Unread":
         """In order. One that no network of an interface holds may be of any that has none: of a host alone, or while the link is down."""
-        if isinstance(self._rows, Unread):
-            return self._rows
-        own = tuple(row.address for row in self._rows if row.names == (name,))
-        shared = tuple(row.address for row in self._rows if len(row.names) != 1 and row.may_be_of(name))
+        if self._gap is not None:
+            return self._gap
+        own = tuple(self._own.get(name, ()))
         if name in self._mapped:
-            return (*(one for one in shared if one.value in self._mapped[name]), *own)
-        has_v4 = any("." in one.value for one in own)
-        left = [row.address for row in self._rows if name in row.names and len(row.names) > 1 and not self._is_anothers(row.address)]
-        if not has_v4 and name != "lo":
-            left += [row.address for row in self._rows if not row.names and not self._is_anothers(row.address)]
-        if left:
-            return Unread("error", f"the kernel's tables do not say whether {left[0].value} is an address of {name}", "network addresses")
+            return (*(one for one in (*self._nobodys, *self._shared.get(name, ())) if one.value in self._mapped[name]), *own)
+        left = self._shared_open.get(name)
+        if left is None and name != "lo" and not any("." in one.value for one in own):
+            left = self._open
+        if left is not None:
+            return Unread("error", f"the kernel's tables do not say whether {left.value} is an address of {name}", "network addresses")
         return own
-
-    def _is_anothers(self, address: Address) -> bool:
-        return any(address.value in values for values in self._mapped.values())
 
 
 def read_addresses(source: Source, known: Callable[[type], Any]) -> Addresses:
@@ -52,7 +55,7 @@ def read_addresses(source: Source, known: Callable[[type], Any]) -> Addresses:
         return Addresses(answer, ())
     try:
         rows = tuple(_Row(tuple(str(names).split()), _address(str(value), int(prefix))) for names, value, prefix in answer)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return Addresses(unexpected("network", "addresses", answer), ())
     ports = known(RdmaPort) if any(len(row.names) != 1 for row in rows) else ()
     return Addresses(rows, ports if isinstance(ports, tuple) else ())

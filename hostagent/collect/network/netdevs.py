@@ -1,8 +1,8 @@
 """Interfaces of the host's network namespace, from what the network lane says of each."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 from hostagent.collect.network.addresses import Addresses, read_addresses
 from hostagent.collect.network.priorities import read_priorities
@@ -25,18 +25,55 @@ _CHILDREN = ("vlan", "macvlan", "ipvlan", "ipoib")
 _MASTERS = ("bond", "bridge")
 
 
+class _Relations(NamedTuple):
+    """In the kernel's order: names of the ports of a master, and of the first interface of a function."""
+
+    ports: dict[str, list[str]]
+    by_pci: dict[str, str]
+
+
+class _Nics:
+    """Cards by address, and those of which any function has an RDMA device: of two ports in a bond one has that of both."""
+
+    def __init__(self, nics: "tuple[Nic, ...] | Unread") -> None:
+        self.gap = nics if isinstance(nics, Unread) else None
+        listed = () if isinstance(nics, Unread) else nics
+        self._by_address = {one.pci: one for one in reversed(listed)}
+        self._with_rdma = {_slot(one.pci) for one in listed if isinstance(one.rdma, Unread) or one.rdma}
+
+    def of(self, pci: "str | Unread") -> "Nic | Unread | None":
+        if isinstance(pci, Unread) or self.gap is not None:
+            return pci if isinstance(pci, Unread) else self.gap
+        return self._by_address.get(pci)
+
+    def have_rdma(self, pci: "str | Unread") -> bool:
+        """Where that is not known its priorities are asked for: what says so is then what is unread."""
+        if isinstance(pci, Unread) or self.gap is not None:
+            return pci != "" if isinstance(pci, str) else True
+        return bool(pci) and _slot(pci) in self._with_rdma
+
+
+def _slot(pci: str) -> str:
+    return pci.rpartition(".")[0]
+
+
 @stops_at_unread
 def read_netdevs(source: Source, known: Callable[[type], Any]) -> tuple[Netdev, ...]:
     listed = need(names_of(source.network("devices"), "devices"))
-    nics: tuple[Nic, ...] | Unread = known(Nic)
+    nics = _Nics(known(Nic))
     addresses = read_addresses(source, known)
     told = source.network("kinds")
     kinds = told if isinstance(told, dict) else {}
     rows = _rows(source)
     made = [_short(rows[name], kinds, addresses) if name in rows else _full(source, name, nics, kinds, addresses) for name in listed]
-    found = [one for one in made if not _is_gone(one)]
-    indexed = {one.index: one.name for one in found if not isinstance(one.index, Unread)}
-    return tuple(sorted((_related(one, found, indexed, nics) for one in found), key=_place))
+    found = sorted((one for one in made if not _is_gone(one)), key=_place)
+    relations = _Relations({}, {})
+    for one in found:
+        if isinstance(one.master, str):
+            relations.ports.setdefault(one.master, []).append(one.name)
+        if isinstance(one.pci, str):
+            relations.by_pci.setdefault(one.pci, one.name)
+    return tuple(_related(one, relations, nics) for one in found)
 
 
 def _is_gone(one: Netdev) -> bool:
@@ -64,8 +101,8 @@ def _kind(name: str, word: "str | Unread", kinds: "Mapping[str, Any]") -> "Netde
 
 
 def _short(row: "tuple[str, ...]", kinds: "Mapping[str, Any]", addresses: Addresses) -> Netdev:
-    """An interface of software. The index of the one below it stands in `parent` until `_related` knows its name."""
-    name, index, kind, link, mtu, state, flags, master = row
+    """An interface of software. One below it is in another network namespace: its index says nothing here."""
+    name, index, kind, _, mtu, state, flags, master = row
     return Netdev(
         name=name,
         index=parse_count(index, f"{name}: index"),
@@ -76,7 +113,7 @@ def _short(row: "tuple[str, ...]", kinds: "Mapping[str, Any]", addresses: Addres
         flags=parse_count(flags, f"{name}: flags"),
         speed_mbps=_SOFTWARE,
         master="" if master == _NONE else master,
-        parent=link,
+        parent="",
         ports=(),
         bond_mode="",
         hash_policy="",
@@ -89,7 +126,7 @@ def _short(row: "tuple[str, ...]", kinds: "Mapping[str, Any]", addresses: Addres
     )
 
 
-def _full(source: Source, name: str, nics: "tuple[Nic, ...] | Unread", kinds: "Mapping[str, Any]", addresses: Addresses) -> Netdev:
+def _full(source: Source, name: str, nics: _Nics, kinds: "Mapping[str, Any]", addresses: Addresses) -> Netdev:
     answer, question = source.network("device", name), f"network device {name}"
     every = source.network("settings")
     shared = every.get("all") if isinstance(every, dict) else every
@@ -145,65 +182,42 @@ def _parent(answer: Any, question: str, kind: "NetdevKind | Unread") -> "str | U
     return lower[0] if kind in _CHILDREN and len(lower) == 1 and isinstance(lower[0], str) else ""
 
 
-def _virtual(kind: "NetdevKind | Unread", pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> "NetdevKind | Unread":
-    if isinstance(kind, Unread) or kind != "physical" or isinstance(pci, Unread) or isinstance(nics, Unread):
+def _virtual(kind: "NetdevKind | Unread", pci: "str | Unread", nics: _Nics) -> "NetdevKind | Unread":
+    if isinstance(kind, Unread) or kind != "physical" or isinstance(pci, Unread) or nics.gap is not None:
         return kind
-    nic = next((one for one in nics if one.pci == pci), None)
-    if nic is None:
-        return "physical"
+    return then(then(nics.of(pci), lambda nic: _virtual_of(nic) if nic else ""), lambda virtual: "vf" if virtual else "physical")
+
+
+def _virtual_of(nic: Nic) -> "str | Unread":
+    """What it is a virtual function of, in a guest by its PCI id alone; "" of one that is physical."""
     vendor, ids = VIRTUAL_FUNCTIONS
     if not isinstance(nic.device_id, Unread) and nic.device_id in ids and isinstance(nic.vendor_id, str) and nic.vendor_id == vendor:
-        return "vf"
-    return then(nic.virtual_of, lambda physical: "vf" if physical else "physical")
+        return "another"
+    return nic.virtual_of
 
 
-def _priorities(
-    source: Source, name: str, kind: "NetdevKind | Unread", pci: "str | Unread", nics: "tuple[Nic, ...] | Unread"
-) -> "Priorities | Unread":
+def _priorities(source: Source, name: str, kind: "NetdevKind | Unread", pci: "str | Unread", nics: _Nics) -> "Priorities | Unread":
     if not isinstance(kind, Unread) and kind == "vf":
         return _VIRTUAL
-    return read_priorities(source, name, _driver(pci, nics)) if _has_rdma(pci, nics) else _NO_RDMA
+    return read_priorities(source, name, _driver(pci, nics)) if nics.have_rdma(pci) else _NO_RDMA
 
 
-def _has_rdma(pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> bool:
-    """The card, by any of its functions: of two ports in a bond one has the RDMA device of both.
-
-    Where that is not known its priorities are asked for: what says so is then what is unread.
-    """
-    if isinstance(pci, Unread) or isinstance(nics, Unread):
-        return not isinstance(pci, str) or bool(pci)
-    card = [one.rdma for one in nics if pci and one.pci.rpartition(".")[0] == pci.rpartition(".")[0]]
-    return any(isinstance(rdma, Unread) or bool(rdma) for rdma in card)
+def _driver(pci: "str | Unread", nics: _Nics) -> "str | Unread":
+    return then(nics.of(pci), lambda nic: nic.bound_to if nic else "")
 
 
-def _driver(pci: "str | Unread", nics: "tuple[Nic, ...] | Unread") -> "str | Unread":
-    if isinstance(pci, Unread) or isinstance(nics, Unread):
-        return pci if isinstance(pci, Unread) else cast("Unread", nics)
-    return next((one.bound_to for one in nics if one.pci == pci), "")
-
-
-def _related(one: Netdev, found: "list[Netdev]", indexed: "Mapping[int, str]", nics: "tuple[Nic, ...] | Unread") -> Netdev:
+def _related(one: Netdev, relations: _Relations, nics: _Nics) -> Netdev:
     """With the names of its parent and its ports."""
     if one.kind == "vf":
-        return replace(one, parent=_physical(one, found, nics))
+        return replace(one, parent=_physical(one, relations, nics))
     if isinstance(one.kind, Unread) or one.kind not in (*_MASTERS, *_CHILDREN, "physical"):
         return replace(one, parent="")
     if one.kind in _MASTERS:
-        return replace(one, parent="", ports=tuple(_ports(one.name, found)))
+        return replace(one, parent="", ports=tuple(relations.ports.get(one.name, ())))
     return one
 
 
-def _ports(name: str, found: "list[Netdev]") -> Iterator[str]:
-    return (other.name for other in sorted(found, key=_place) if isinstance(other.master, str) and other.master == name)
-
-
-def _physical(one: Netdev, found: "list[Netdev]", nics: "tuple[Nic, ...] | Unread") -> "str | Unread":
+def _physical(one: Netdev, relations: _Relations, nics: _Nics) -> "str | Unread":
     """The interface of a virtual function's physical one; "" in a machine or a namespace that has it not. Representors come later."""
-    if isinstance(nics, Unread):
-        return nics
-    of = next((nic.virtual_of for nic in nics if nic.pci == one.pci), "")
-    return then(of, lambda physical: next((other.name for other in sorted(found, key=_place) if _is_of(other, physical)), ""))
-
-
-def _is_of(other: Netdev, pci: str) -> bool:
-    return bool(pci) and isinstance(other.pci, str) and other.pci == pci
+    of = then(nics.of(one.pci), lambda nic: nic.virtual_of if nic else "")
+    return then(of, lambda physical: relations.by_pci.get(physical, "") if physical else "")

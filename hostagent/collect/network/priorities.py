@@ -14,6 +14,7 @@ _HOST = 0x01
 _DSCP, _PCP = 5, 255
 #: The driver whose port trusts DSCP where its table has entries of DSCP, else PCP (mlnx_qos of mlnx-tools).
 _MLX5 = "mlx5_core"
+_PRIORITIES = frozenset("01234567")
 _NO_ECN = Unread("not-supported", "the driver does not say where ECN is on")
 
 
@@ -98,8 +99,10 @@ def _ecn(vendors: Any, question: str) -> "tuple[int, ...] | Unread":
         return _NO_ECN
     on: list[set[int]] = []
     for half in ("roce_np", "roce_rp"):
-        values = halves.get(half) or {}
-        numbers = {int(key): number_of(values, question, key) for key in values if key in "01234567"}
+        values = halves.get(half, {})
+        if not isinstance(values, dict):
+            return Unread("error", f"{question}: {half} names no priorities", question)
+        numbers = {int(key): number_of(values, question, key) for key in values if key in _PRIORITIES}
         unread = next((one for one in numbers.values() if isinstance(one, Unread)), None)
         if unread is not None:
             return unread

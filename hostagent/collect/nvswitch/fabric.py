@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, cast, get_args
+from typing import Any
 
 from hostagent.collect.gpu import pci
+from hostagent.collect.rdma.ports import managers
 from hostagent.collect.values import line_in, shown, stops_at_unread
 from hostagent.facts.nvswitch import Fabric, NvSwitch
-from hostagent.facts.unread import Unread, Why, need, then
+from hostagent.facts.unread import Unread, need, then
 from hostagent.knowledge.fabric import CONFIGURED
 from hostagent.source import Source
-from hostagent.source.answers import unexpected
 from hostagent.source.keep import Keep
 
 _SWITCHES = "/proc/driver/nvidia-nvswitch/devices"
@@ -34,7 +34,7 @@ def read_fabric(source: Source, known: Callable[[type], Any]) -> Fabric:
     return Fabric(
         nvswitches=switches,
         driver_nvswitches=_driver_switches(source),
-        nvlink5_managers=_bridges(source) if isinstance(switches, Unread) or not switches else (),
+        nvlink5_managers=managers(source) if isinstance(switches, Unread) or not switches else (),
         manager_log_errors=then(log, parse_manager_log),
         manager_configured=then(log, parse_configured),
         imex_nodes=then(source.text(_IMEX_NODES, keep=Keep("matches", (r"^[ \t]*(?P<keep>[^\s#]+)",))), parse_imex_nodes),
@@ -115,24 +115,3 @@ def _driver_switches(source: Source) -> "tuple[str, ...] | Unread":
         return names
     wrong = [name for name in names if not _ADDRESS.fullmatch(name.lower())]
     return Unread("error", f"{_SWITCHES}: {wrong[0]!r} is no PCI address") if wrong else tuple(name.lower() for name in names)
-
-
-@stops_at_unread
-def _bridges(source: Source) -> "tuple[str, ...] | Unread":
-    """HCAs that lead to NVLink 5 switches. A host with NVSwitches on PCI has none, and is not asked."""
-    names = source.rdma("devices")
-    if isinstance(names, Unread):
-        return () if names.why == "absent" else names
-    return tuple(name for name in names if need(_is_bridge(source, name)))
-
-
-def _is_bridge(source: Source, name: str) -> "bool | Unread":
-    answer = source.rdma("device", name)
-    if isinstance(answer, Unread):
-        return answer
-    match answer:
-        case {"manages_nvlink": bool(manages)}:
-            return manages
-        case {"manages_nvlink": {"unread": [str(why), str(detail)]}} if why in get_args(Why):
-            return Unread(cast("Why", why), detail, f"rdma device {name}")
-    return unexpected("rdma device", name, answer)

@@ -1,7 +1,7 @@
 """Answers of the RDMA lane: objects whose values are sysfs' own words, or say why there is none."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from hostagent.facts.unread import Unread, UnreadError, Why, then
 from hostagent.source import Source
@@ -27,8 +27,10 @@ class Words:
         return Unread("error", f"{self.question}: {text}", self.question)
 
     def raw(self, name: str) -> Any:
-        """Whatever it is, or why there is none."""
-        return self.gap if self.gap is not None else self._plain(self._values.get(name, {"unread": ["absent", f"no {name}"]}), name)
+        """Whatever it is, or why there is none. The lane names all: what it does not name was lost."""
+        if self.gap is not None:
+            return self.gap
+        return self._plain(self._values[name], name) if name in self._values else self.wrong(f"no {name}")
 
     def word(self, name: str) -> "str | Unread":
         found = self.raw(name)
@@ -70,10 +72,10 @@ class Words:
         """A value that says why there is none becomes that gap."""
         if not isinstance(value, dict):
             return value
-        given = value.get("unread")
-        if not isinstance(given, list) or len(given) != 2 or given[0] not in _WHYS:
-            return self.wrong(f"{name}: found an object, wanted a value")
-        return Unread(given[0], str(given[1])[:200], self.question)
+        match value.get("unread"):
+            case [str(why), str(detail)] if why in _WHYS:
+                return Unread(cast("Why", why), detail[:200], self.question)
+        return self.wrong(f"{name}: found an object, wanted a value")
 
 
 def _is_number(text: str, digits: int) -> bool:

@@ -34,11 +34,24 @@ def read_ports(source: Source, known: Callable[[type], Any]) -> tuple[RdmaPort, 
 
 
 def names(source: Source) -> tuple[str, ...]:
-    """Raises ``UnreadError``."""
-    found = need(source.rdma("devices"))
+    """None where the kernel has no RDMA at all. Raises ``UnreadError``."""
+    answer = source.rdma("devices")
+    found = [] if isinstance(answer, Unread) and answer.why == "absent" else need(answer)
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
         return need(Unread("error", "rdma devices: wanted a list of names", "rdma devices"))
     return tuple(found)
+
+
+@stops_at_unread
+def managers(source: Source) -> tuple[str, ...]:
+    """Devices that are management functions of NVLink 5 switches, which PCI does not show."""
+    return tuple(name for name in names(source) if _is_manager(Words(source, "device", name)))
+
+
+def _is_manager(words: Words) -> bool:
+    """Raises ``UnreadError``."""
+    found = need(words.raw("manages_nvlink"))
+    return found if isinstance(found, bool) else need(words.wrong("manages_nvlink: wanted true or false"))
 
 
 def _of_device(source: Source, name: str) -> tuple[RdmaPort, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from hostagent.collect.kernel.installed import parse_modules_dep
 from hostagent.collect.rdma.answers import Words
-from hostagent.collect.rdma.ports import names
+from hostagent.collect.rdma.ports import managers, names
 from hostagent.collect.values import line_in, names_in, stops_at_unread
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.rdma import HandleLimit, Rdma
@@ -30,7 +30,7 @@ def read_rdma(source: Source, known: Callable[[type], Any]) -> Rdma:
     kernel: Kernel = known(Kernel)
     return Rdma(
         devices=devices,
-        managers=then(devices, lambda listed: _managers(source, listed)),
+        managers=managers(source),
         nodes=names_in(source, _NODES),
         netns_mode=then(line_in(source, _NETNS_MODE), parse_netns_mode),
         library=_library(source),
@@ -45,19 +45,6 @@ def read_rdma(source: Source, known: Callable[[type], Any]) -> Rdma:
 @stops_at_unread
 def _devices(source: Source) -> tuple[str, ...]:
     return names(source)
-
-
-def _managers(source: Source, devices: tuple[str, ...]) -> "tuple[str, ...] | Unread":
-    found: list[str] = []
-    for name in devices:
-        words = Words(source, "device", name)
-        is_one = words.raw("manages_nvlink")
-        if isinstance(is_one, Unread):
-            return is_one
-        if not isinstance(is_one, bool):
-            return words.wrong("manages_nvlink: wanted true or false")
-        found += [name] if is_one else []
-    return tuple(found)
 
 
 def parse_netns_mode(text: str) -> "str | Unread":

@@ -36,9 +36,10 @@ def write(facts: HostFacts, hcas: str = "") -> Any:
     """`hcas` is the profile's: which ports jobs use."""
     ports, network = facts.of(RdmaPort), facts.of(Network)
     found = _roles(facts, ports, hcas)
+    devices = then(ports, _devices)
     ways = gdr(facts.of(Kernel), facts.of(Driver), facts.of(Rdma))
     return {
-        "nics": each(then(network, lambda known: then(known.netdevs, _shown)), lambda one: _netdev(one, ports)),
+        "nics": each(then(network, lambda known: then(known.netdevs, _shown)), lambda one: _netdev(one, devices)),
         "rdma": each(then(ports, _sorted), lambda port: _port(port, found, network)),
         "gdr": {"peermem": plain(ways.peermem), "dmabuf": plain(ways.dmabuf)},
         "mtu": _mtu(ports, found, network),
@@ -64,10 +65,18 @@ def _sorted(ports: tuple[RdmaPort, ...]) -> tuple[RdmaPort, ...]:
     return tuple(sorted(ports, key=lambda port: natural(port.name)))
 
 
-def _netdev(one: Netdev, ports: "tuple[RdmaPort, ...] | Unread") -> dict[str, Any]:
-    devices = then(ports, lambda listed: tuple(port.device for port in listed if isinstance(port.netdev, str) and port.netdev == one.name))
+def _devices(ports: tuple[RdmaPort, ...]) -> dict[str, tuple[str, ...]]:
+    """By interface."""
+    found: dict[str, tuple[str, ...]] = {}
+    for port in ports:
+        if isinstance(port.netdev, str):
+            found[port.netdev] = (*found.get(port.netdev, ()), port.device)
+    return found
+
+
+def _netdev(one: Netdev, devices: "Mapping[str, tuple[str, ...]] | Unread") -> dict[str, Any]:
     addresses = then(one.addresses, lambda listed: tuple(f"{address.value}/{address.prefix}" for address in listed))
-    return {**picked(one, _NETDEV), "addresses": plain(addresses), "rdma": plain(devices)}
+    return {**picked(one, _NETDEV), "addresses": plain(addresses), "rdma": plain(then(devices, lambda known: known.get(one.name, ())))}
 
 
 def _port(port: RdmaPort, found: "Roles | Unread", network: "Network | Unread") -> dict[str, Any]:

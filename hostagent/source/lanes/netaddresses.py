@@ -67,13 +67,16 @@ def placed(inet6: "list[Row]", local: "list[str]", routes: "list[Row]") -> "list
     >>> placed([], ["10.0.0.1", "10.9.0.1"], [["eth0", "10.0.0.0", 24], ["eth1", "10.0.0.0", 24], ["eth0", "10.0.0.0", 8]])
     [['eth0', '10.9.0.1', 8], ['eth0 eth1', '10.0.0.1', 24]]
     """
-    networks = [(name, ipaddress.ip_network((network, prefix))) for name, network, prefix in routes]
+    holders: dict[tuple[int, int], set[str]] = {}
+    for name, network, prefix in routes:
+        first = int(ipaddress.ip_network((network, prefix)).network_address)
+        holders.setdefault((prefix, first >> (32 - prefix)), set()).add(name)
+    prefixes = sorted({prefix for prefix, _ in holders}, reverse=True)
     rows = []
     for text in local:
-        address = ipaddress.ip_address(text)
-        holding = [(name, network) for name, network in networks if address in network]
-        longest = max((network.prefixlen for _, network in holding), default=32)
-        names = sorted({name for name, network in holding if network.prefixlen == longest})
+        address = ipaddress.IPv4Address(text)
+        longest = next((one for one in prefixes if (one, int(address) >> (32 - one)) in holders), 32)
+        names = sorted(holders.get((longest, int(address) >> (32 - longest)), ()))
         if address in _LOOPBACK and not names:
             names, longest = ["lo"], _LOOPBACK.prefixlen
         rows.append([" ".join(names), text, longest])

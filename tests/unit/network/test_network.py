@@ -9,6 +9,7 @@ from hostagent.facts.rdma import Gid, RdmaPort
 from hostagent.facts.topology import Nic
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.testing import host
+from tests.cpu import within
 
 ALL = {"arp_ignore": "0", "arp_announce": "2", "arp_filter": "0", "rp_filter": "1"}
 OWN = {"arp_ignore": "1", "arp_announce": "0", "arp_filter": "0", "rp_filter": "2"}
@@ -201,3 +202,35 @@ def test_a_host_whose_interfaces_cannot_be_listed_is_unread():
     assert found.netdevs.why == "error"
     with pytest.raises(UnreadError):
         found.netdev("eth1").mtu + 1
+
+
+@pytest.mark.parametrize("prefix", [float("inf"), float("nan"), "9" * 5000])
+def test_a_prefix_that_is_no_number_is_an_error(prefix):
+    assert network(addresses=[["eth1", "10.0.0.5", prefix]]).netdev("eth1").addresses.why == "error"
+
+
+@pytest.mark.parametrize("half", [1e308, [["3", "1"]], "3"])
+def test_ecn_of_a_wrong_shape_is_unread(half):
+    found = network(vendors__eth1={"trust": "dscp", "ecn": {"roce_np": {"3": "1"}, "roce_rp": half}}).netdev("eth1")
+    assert found.priorities.ecn.why == "error"
+
+
+def test_ecn_has_priorities_of_one_digit():
+    halves = {half: {"3": "1", "": "1", "45": "1"} for half in ("roce_np", "roce_rp")}
+    assert network(vendors__eth1={"trust": "dscp", "ecn": halves}).netdev("eth1").priorities.ecn == (3,)
+
+
+def test_a_macvlan_of_a_pod_has_no_parent_here():
+    found = network(others=["eth0 5 veth 2 1500 up 0x1003 /"], devices=["eth0"], kinds={"eth0": "macvlan"}).netdev("eth0")
+    assert (found.kind, found.parent) == ("macvlan", "")
+
+
+@within(4)
+@pytest.mark.parametrize("names", [1, 50])
+def test_thousands_of_interfaces_are_related_in_no_time(names):
+    rows = [f"b{at} {at + 2} bridge {at + 2} 1500 up 0x1003 /" for at in range(2000)]
+    rows += [f"v{at} {at + 9000} veth 8 1500 up 0x1003 b{at}" for at in range(2000)]
+    every = [row.split()[0] for row in rows]
+    addresses = [[" ".join(every[at : at + names]), f"10.0.{at // 256}.{at % 256}", 24] for at in range(len(every))]
+    found = network(devices=every, others=rows, addresses=addresses)
+    assert [one.ports for one in found.netdevs[:2]] == [("v0",), ("v1",)]

@@ -144,3 +144,8 @@ def test_a_package_is_found_with_and_without_a_branch_in_its_name():
 def test_a_host_says_which_switches_it_has():
     assert local_switches(fabric(HGX)) == "1 NVSwitch"
     assert local_switches(fabric(B200)) == "NVLink 5 switches behind mlx5_0"
+
+
+@pytest.mark.parametrize("names", [None, 7, "mlx5_0", [["mlx5_0"]], [{}], [3]])
+def test_names_of_hcas_that_are_no_names_leave_nvlink_5_unread(names):
+    assert fabric({"rdma devices": names}).nvlink5_managers.why == "error"

@@ -153,3 +153,9 @@ def test_tables_of_another_shape(rows):
 def test_values_of_another_shape(value):
     one = only(port={"state": value, "lid": value, "pkeys": [[0, value]]})
     assert one.state.why == one.lid.why == one.pkeys.why == "error"
+
+
+@pytest.mark.parametrize("why", [["denied"], {}, None, 3])
+def test_a_gap_whose_reason_is_no_word_is_an_error(why):
+    one = only(device={"pci": {"unread": [why, "x"]}}, verbs={"unread": [why, "x"]})
+    assert (one.pci.why, one.active_mtu.why) == ("error", "error")

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from hostagent.derived.distance import Distances
-from hostagent.derived.roles import rail_ports, roles, taken_by
+from hostagent.derived.roles import natural, rail_ports, roles, taken_by
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
 from hostagent.facts.unread import Unread, UnreadError
@@ -233,3 +233,8 @@ def test_a_nic_of_which_the_firmware_says_no_node_is_no_nearer_than_a_switch():
 def test_bonds_are_rails():
     ports = [port(f"mlx5_bond_{n}:1", f"0000:{0x10 + n:02x}:00.0", link_layer="Ethernet", rate_gbps=200.0) for n in range(4)]
     assert len(rails_of(ports, near(ports, 4))) == 4
+
+
+def test_names_are_sorted_by_their_numbers_however_long_those_are():
+    long = f"mlx5_{'9' * 5000}:1"
+    assert sorted([long, "mlx5_10:1", "mlx5_02:1", "mlx5_1:1"], key=natural) == ["mlx5_1:1", "mlx5_02:1", "mlx5_10:1", long]
