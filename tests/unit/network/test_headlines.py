@@ -11,4 +11,4 @@ CHECKS = {one.id: one for one in load([OURS])}
 
 def test_a_port_that_trusts_something_else_is_told_so():
     case = load_case(f"{CASES}/network/trust/red-differs.yaml", CASES, CHECKS)
-    assert {one.headline for one in run_case(case, CHECKS)} == {"mlx5_0:1 trusts dscp, the other rails trust pcp"}
+    assert {one.headline for one in run_case(case, CHECKS)} == {"port mlx5_0:1 trusts dscp, the other rails trust pcp"}
