@@ -1,7 +1,7 @@
 """The container has an RDMA device and not the interface that goes with it, or the interface alone: RoCE works with both or not at all.
 
 A GID belongs to an interface. The CNI plug-in "host-device" moves the interface alone; the shared device plug-in gives the device
-alone, and wants a macvlan or ipvlan interface beside it, or the host's network. SR-IOV wants the plug-in "rdma" behind "sriov".
+alone, and wants a macvlan or ipvlan interface next to it, or the host's network. SR-IOV wants the plug-in "rdma" behind "sriov".
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip
