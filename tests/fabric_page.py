@@ -73,7 +73,7 @@ answer says `derived`. For InfiniBand nothing can be derived: without libibverbs
 A *rail* is a port that carries jobs between hosts: the RDMA ports nearest to some GPU that share their link layer and top rate with the majority
 of those. All others, for storage and management, are `other`: they are listed, and their rate, MTU and link layer are not compared. The profile can
 name the rails itself: `rdma.hcas: "=mlx5_0,mlx5_1"`, in NCCL's own syntax. A host with an RDMA NIC on PCI must have RDMA ports, unless the
-profile says `rdma.required: "no"`.
+profile says `rdma.required: "no"`, or its links are known to be slower than 100 Gb/s.
 
 Management functions of NVSwitches (HGX B200 and B300) look like NICs and are none: their ports are not read and count in no rail.
 

@@ -67,7 +67,7 @@ def roles(ports: tuple[RdmaPort, ...], nics: tuple[Nic, ...], distances: "Distan
     if hcas:
         return {port.name: "rail" if taken_by(hcas, port.device, port.number) else "other" for port in ports}
     found: dict[str, Role | Unread] = {port.name: "other" for port in ports}
-    physical = {port.pci for port in ports if isinstance(port.pci, str)}
+    physical = {port.pci for port in ports if isinstance(port.pci, str) and port.pci}
     wanted: list[RdmaPort] = []
     for port in ports:
         try:
@@ -190,7 +190,9 @@ def _is_made_for_rdma(port: RdmaPort, ports: tuple[RdmaPort, ...], kinds: "Mappi
 
 
 def _gap(port: RdmaPort) -> "Unread | None":
-    return next((value for value in (port.link_layer, port.rate_gbps, port.state) if isinstance(value, Unread)), None)
+    """Every port has these files: one that is missing is no reason to leave the host's ports unjudged."""
+    gap = next((value for value in (port.link_layer, port.rate_gbps, port.state) if isinstance(value, Unread)), None)
+    return Unread("error", gap.detail, gap.question) if gap is not None and gap.why in NOT_APPLICABLE else gap
 
 
 def _kind(port: RdmaPort, by_address: Mapping[str, Nic]) -> _Kind:

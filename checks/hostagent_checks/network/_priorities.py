@@ -98,9 +98,9 @@ def priority_of(card: Card, profile: Profile) -> "int | None":
 
 
 def differing(
-    found: "list[tuple[Card, T]]", write: Callable[[T], str], what: str, steps: Callable[[str, T], tuple[Step, ...]]
+    found: "list[tuple[Card, T]]", write: Callable[[T], str], what: str, steps: Callable[[str, T], tuple[Step, ...]], headline: str = ""
 ) -> "tuple[Finding, ...]":
-    """One finding a card that has something else than most of them."""
+    """One finding a card that has something else than most of them; `headline` is the check's unless it says another."""
     usual = most(value for _, value in found)
     return tuple(
         fail(
@@ -109,6 +109,7 @@ def differing(
             found=write(value),
             wanted=write(usual),
             about=card.rail,
+            headline=headline,
             at_least="warning",
             remedy=steps(card.name, usual),
         )

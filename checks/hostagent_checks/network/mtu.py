@@ -3,10 +3,11 @@
 The MTU of RDMA connections follows from the interface's. A port that differs from the others of its host differs from those of other
 hosts, too: what one end sends and a switch or the other end does not take is dropped, and jobs stall or end with retries exceeded. No
 value is right by itself: 1500 works, 4200 gives the largest active MTU of 4096, 9000 is a custom. What counts is that all agree, and
-that the switches carry it. By itself hostagent takes what most rails have; the profile may name a value.
+that the switches carry it. By itself hostagent takes what most rails have; the profile may name a value. With two ports alone, of which one
+may serve storage, it is a warning, unless rdma.hcas says that these are the rails.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, shell
+from hostagent.check import Findings, Severity, Step, check, fail, need, shell
 from hostagent.derived.majority import most
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Network
@@ -17,6 +18,10 @@ from hostagent.facts.unread import Unread, UnreadError
 from hostagent.profile import Profile
 
 from ._rails import Rail, roce_ports, with_netdevs
+
+#: Ports of one card: which of them jobs use is open.
+_PAIR = 2
+_NAME_THEM = Step("configure", "If one of them is not for jobs, name those that are in rdma.hcas of the profile.", if_back=True)
 
 
 @check(
@@ -53,6 +58,8 @@ def mtu(
     asked = profile.rdma.netdev_mtu
     wanted = asked or most(value for _, value in found) or 0
     odd = [(rail, value) for rail, value in found if value != wanted]
+    is_open = not asked and not profile.rdma.hcas and len(found) == _PAIR
+    weight: Severity | None = "warning" if is_open else None
     if len(odd) == len(rails.known) > 1:
         values = sorted({value for _, value in odd})
         text = f"the interfaces of all {len(odd)} rails have MTU {' or '.join(map(str, values))}, the profile wants {wanted}"
@@ -63,8 +70,9 @@ def mtu(
         for rail, value in odd:
             by = "the profile wants" if asked else "the other rails have"
             text = f"{rail.netdev.name} has MTU {value}, {by} {wanted}"
-            steps = _steps(rail.netdev.name, wanted)
-            yield fail(text, code="profile" if asked else "differs", found=value, wanted=wanted, about=rail.name, remedy=steps)
+            steps = (*_steps(rail.netdev.name, wanted), *((_NAME_THEM,) if is_open else ()))
+            code = "profile" if asked else "differs"
+            yield fail(text, code=code, found=value, wanted=wanted, about=rail.name, remedy=steps, at_most=weight)
     rails.end(*gaps)
 
 

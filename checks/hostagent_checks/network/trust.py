@@ -42,7 +42,7 @@ def trust(
 ) -> Findings:
     found, gaps = cards_of_rails(ports, nics, gpus, topology, platform, network, profile).each(lambda card: need(card.settled.trust))
     if not profile.rdma.traffic_class:
-        yield from differing(found, str, "trust in", _trusting)
+        yield from differing(found, str, "trust in", _trusting, "{device} trusts {found}, the other rails trust {wanted}")
         end(found, gaps)
         return
     unread: list[Unread] = []

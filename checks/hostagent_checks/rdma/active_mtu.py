@@ -22,6 +22,8 @@ from hostagent.profile import Profile
 
 from ._rails import each, is_shared, lines, need_no, rails
 
+#: Ports of one card: which of them jobs use is open.
+_PAIR = 2
 _ROCE = (
     Step("configure", "Give the interfaces of all rails one MTU, in the host's network configuration."),
     Step("configure", "Give the switches' ports the same or more, on both ends of each path."),
@@ -55,13 +57,16 @@ def active_mtu(
     wanted = asked or most(found.values(), 0)
     odd = tuple(port for port in ours if found.get(port.name, wanted) != wanted)
     if odd:
-        yield from _differ(odd, ours, found, wanted, is_asked=bool(asked))
+        is_open = not asked and not profile.rdma.hcas and len(found) == _PAIR
+        yield from _differ(odd, ours, found, wanted, is_asked=bool(asked), weight=None if is_open else "critical")
     elif not asked:
         yield from _small(ours, found, network)
     need_no(gaps, found)
 
 
-def _differ(odd: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...], found: dict[str, int], wanted: int, *, is_asked: bool) -> Findings:
+def _differ(
+    odd: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...], found: dict[str, int], wanted: int, *, is_asked: bool, weight: Severity | None
+) -> Findings:
     by = "the profile wants" if is_asked else "the other rails have"
     wrong = {port.name: str(found[port.name]) for port in odd}
     if is_shared(wrong, ours):
@@ -76,14 +81,14 @@ def _differ(odd: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...], found: dict[s
             evidence=lines(wrong),
             headline=headline,
             remedy=_steps(odd),
-            at_least="critical",
+            at_least=weight,
         )
         return
     code = "profile" if is_asked else "differs"
     for port in odd:
         value = found[port.name]
         text = f"active MTU {value}, {by} {wanted}"
-        yield fail(text, code=code, found=value, wanted=wanted, about=port.name, remedy=_steps((port,)), at_least="critical")
+        yield fail(text, code=code, found=value, wanted=wanted, about=port.name, remedy=_steps((port,)), at_least=weight)
 
 
 def _small(ours: tuple[RdmaPort, ...], found: dict[str, int], network: Network | Unread) -> Findings:

@@ -2,13 +2,17 @@
 
 The module of the card's driver makes the devices (mlx5_ib, efa). It is not loaded where its package is missing, where the kernel was
 updated without it, or where the card's driver failed. With the profile's rdma.required "yes" a host without any device is not ready,
-whatever cards it has; with "no" none is asked for. Cards that are bound to vfio-pci are for virtual machines.
+whatever cards it has; with "no" none is asked for. Cards that are bound to vfio-pci are for virtual machines. Ethernet cards whose
+links run below 100 Gb/s are what every server has, and some of their kinds can RDMA: by themselves they ask for nothing.
 """
 
 from hostagent.check import Finding, Findings, Severity, Step, check, fail, need, shell, skip
+from hostagent.facts.network import Network
 from hostagent.facts.rdma import Rdma
 from hostagent.facts.topology import Nic
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.boards import Card, card
+from hostagent.knowledge.rdma import RAIL_GBPS
 from hostagent.profile import Profile
 
 _VFIO = "vfio-pci"
@@ -29,16 +33,16 @@ _EXCLUSIVE = "exclusive"
     references=("Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband", "AWS, Elastic Fabric Adapter"),
     confirm=("ls /sys/class/infiniband", "lspci -d 15b3: -k"),
 )
-def present(rdma: Rdma, nics: tuple[Nic, ...], profile: Profile) -> Findings:
+def present(rdma: Rdma, nics: tuple[Nic, ...], network: Network | Unread, profile: Profile) -> Findings:
     required = profile.rdma.required
     if required == "no":
         skip("the profile says that jobs need no RDMA")
     names = set(need(rdma.devices))
     devices = names - set(need(rdma.managers)) if names else names
-    cards = [(nic, kind) for nic, kind in ((nic, _kind(nic)) for nic in nics) if kind]
+    found = [(nic, kind) for nic, kind in ((nic, _kind(nic)) for nic in nics) if kind]
     if devices:
-        yield from _lost(cards, rdma)
-    elif cards:
+        yield from _lost(found, rdma)
+    elif cards := _fast(found, network):
         text = f"none of {len(cards)} cards for RDMA has an RDMA device"
         headline = "The host has cards for RDMA and no RDMA device"
         evidence = tuple(f"{nic.pci}: driver {need(nic.bound_to) or 'none'}" for nic, _ in cards)
@@ -47,13 +51,24 @@ def present(rdma: Rdma, nics: tuple[Nic, ...], profile: Profile) -> Findings:
         headline = "The host has no RDMA device, and the profile requires one"
         yield fail("the host has no RDMA device", code="required", found="none", wanted="RDMA devices", headline=headline)
     else:
-        skip("the host has no card that is made for RDMA")
+        skip("the host's cards are slower than 100 Gb/s" if found else "the host has no card that is made for RDMA")
 
 
 def _kind(nic: Nic) -> "Card | None":
     """Of a card that is the host's own to use."""
     kind = card(need(nic.vendor_id), need(nic.device_id))
     return None if kind is None or need(nic.virtual_of) or need(nic.bound_to) == _VFIO else kind
+
+
+def _fast(cards: list[tuple[Nic, Card]], network: Network | Unread) -> list[tuple[Nic, Card]]:
+    """Without those whose interfaces are known to be slow. A port without a cable has no speed: its card's others tell."""
+    speeds: dict[str, list[int]] = {}
+    for nic, _ in cards:
+        names = () if isinstance(nic.netdevs, Unread) else nic.netdevs
+        found = [network if isinstance(network, Unread) else network.netdev(name) for name in names]
+        known = [one.speed_mbps for one in found if not isinstance(one, Unread)]
+        speeds.setdefault(_slot(nic), []).extend(speed for speed in known if not isinstance(speed, Unread) and speed > 0)
+    return [(nic, kind) for nic, kind in cards if max(speeds[_slot(nic)], default=RAIL_GBPS * 1000) >= RAIL_GBPS * 1000]
 
 
 def _lost(cards: list[tuple[Nic, Card]], rdma: Rdma) -> Findings:

@@ -1,7 +1,7 @@
 """Two parties bring the kernel's RDMA modules: whichever is loaded last wins, and modules that were built for the other do not load.
 
 The Network Operator's driver container replaces the modules of a host while it runs; DOCA-OFED packages on the host bring their own.
-Together they leave nvidia_peermem without effect, or storage modules that do not load, after the next update or reboot.
+Next to each other they leave nvidia_peermem without effect, or storage modules that do not load, after the next update or reboot.
 """
 
 from hostagent.check import Findings, Step, check, fail, need, skip

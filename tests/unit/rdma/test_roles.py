@@ -126,6 +126,12 @@ def test_software_and_iwarp_are_no_rails():
     assert rails_of(ports, [{"0000:10:00.0": "PIX", "0000:11:00.0": "PIX"}]) == set()
 
 
+def test_a_device_of_software_takes_no_rail_away():
+    ports = cards(2)
+    soft = port("rxe0:1", "", link_layer="Ethernet", rate_gbps=100.0, firmware="", board_id="")
+    assert rails_of([*ports, soft], near(ports, 2)) == {"mlx5_0", "mlx5_1"}
+
+
 def test_virtual_functions_are_rails_where_their_physical_ones_cannot_be_seen():
     physical = cards(2)
     virtual = [port(f"mlx5_{n + 2}:1", f"0000:{0x10 + n:02x}:00.2", virtual_of=f"0000:{0x10 + n:02x}:00.0") for n in range(2)]
@@ -151,6 +157,13 @@ def test_a_port_that_hangs_is_unknown_and_the_others_are_not():
     assert gaps_of(ports, rows) == {"mlx5_7"}
     with pytest.raises(UnreadError):
         rail_ports(tuple(ports), (), Distances({str(n): row for n, row in enumerate(rows)}, {}), "")
+
+
+def test_a_port_without_its_files_is_unknown_and_does_not_skip_the_host():
+    ports = cards(7) + cards(1, first=7, state=Unread("absent", "ports/1/state: no such file or directory"))
+    with pytest.raises(UnreadError) as raised:
+        rail_ports(tuple(ports), (), Distances({str(n): row for n, row in enumerate(near(ports, 8))}, {}), "")
+    assert raised.value.unread.why == "error"
 
 
 def test_what_is_unread_could_be_the_majority():
