@@ -4,6 +4,7 @@ from typing import Literal, NamedTuple
 
 from hostagent.derived.gids import chosen
 from hostagent.derived.majority import most
+from hostagent.derived.stack import cut
 from hostagent.facts.network import Network
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
@@ -28,7 +29,7 @@ class Agreement(NamedTuple):
     agree: "bool | Unread"
     netdev: "int | Unread"  # bytes, what most RoCE rails have
     active: "int | Unread"
-    odd: tuple[str, ...]  # names of ports that have another netdev or active MTU than most, or less than their interface allows
+    odd: tuple[str, ...]  # names of ports that have another netdev or active MTU than most, or less than their interfaces allow
     text: str  # "8 rails RoCE v2 400 Gb/s, netdev MTU 9000, active MTU 4096: agree"
 
 
@@ -38,6 +39,7 @@ class _Rail(NamedTuple):
     active: "int | Unread"
     allowed: "int | Unread"  # the active MTU that its interface allows
     origin: str
+    is_cut: "bool | Unread"  # an interface below its own has a smaller MTU
     is_efa: bool
 
 
@@ -99,7 +101,17 @@ def _allowed(port: RdmaPort, mtu: "int | Unread") -> "int | Unread":
 
 def _rail(port: RdmaPort, network: "Network | Unread") -> _Rail:
     mtu, active = netdev_mtu(port, network), active_mtu(port, network)
-    return _Rail(port.name, mtu, active.value, _allowed(port, mtu), active.origin, _kind(port) == _EFA)
+    return _Rail(port.name, mtu, active.value, _allowed(port, mtu), active.origin, _is_cut(port, network), _kind(port) == _EFA)
+
+
+def _is_cut(port: RdmaPort, network: "Network | Unread") -> "bool | Unread":
+    try:
+        if isinstance(netdev_mtu(port, network), Unread):
+            return False  # that is the gap
+        known = need(network)
+        return cut(known, need(known.netdev(need(port.netdev)))) is not None
+    except UnreadError as error:
+        return error.unread
 
 
 def _most(values: "list[int | Unread]") -> "int | Unread":
@@ -116,7 +128,7 @@ def _worst(gaps: list[Unread]) -> Unread:
 
 
 def _is_odd(rail: _Rail, netdev: "int | Unread", active: "int | Unread") -> bool:
-    if _differs(rail.netdev, netdev) or _differs(rail.active, active):
+    if _differs(rail.netdev, netdev) or _differs(rail.active, active) or (not isinstance(rail.is_cut, Unread) and rail.is_cut):
         return True
     return not isinstance(rail.active, Unread) and not isinstance(rail.allowed, Unread) and rail.active < rail.allowed
 
@@ -129,7 +141,7 @@ def _agree(rails: tuple[_Rail, ...], odd: tuple[str, ...]) -> "bool | Unread":
     """A gap that means "does not apply" leaves the answer to the other number, and to the other rails."""
     if odd:
         return False
-    gaps = [value for rail in rails for value in (rail.active, rail.netdev) if isinstance(value, Unread)]
+    gaps = [value for rail in rails for value in (rail.active, rail.netdev, rail.is_cut) if isinstance(value, Unread)]
     open_ones = [gap for gap in gaps if gap.why not in NOT_APPLICABLE]
     if open_ones or all(isinstance(rail.active, Unread) for rail in rails):
         return _worst(gaps)
@@ -175,4 +187,5 @@ def _tail(agree: "bool | Unread", odd: tuple[str, ...], rails: tuple[_Rail, ...]
         f"{word} {value}" for word, value in (("netdev", first.netdev), ("active", first.active)) if not isinstance(value, Unread)
     )
     others = f", and {len(odd) - 1} more" if len(odd) > 1 else ""
-    return f"disagree, {first.name} has {values}{others}"
+    lower = ", an interface below with less" if not isinstance(first.is_cut, Unread) and first.is_cut else ""
+    return f"disagree, {first.name} has {values}{lower}{others}"

@@ -35,6 +35,20 @@ def stack(network: Network, netdev: Netdev) -> tuple[Netdev, ...]:
     return tuple({one.name: one for one in (*top, netdev, *below(network, netdev))}.values())
 
 
+def cut(network: Network, netdev: Netdev) -> "tuple[Netdev, Netdev] | None":
+    """The first two interfaces of the stack of which the lower one has the smaller MTU; None where there are none. Raises ``UnreadError``.
+
+    The other ports of a bridge lead to others: their MTU is no matter here.
+    """
+    own = (netdev, *below(network, netdev))
+    for upper in stack(network, netdev):
+        is_bridge_above = upper.name == need(netdev.master) and need(upper.kind) == "bridge"
+        for lower in own if is_bridge_above else below(network, upper):
+            if need(lower.mtu) < need(upper.mtu):
+                return upper, lower
+    return None
+
+
 def subnet_of(address: Address) -> "tuple[int, int] | None":
     """First address and prefix of an IPv4 network, as numbers; None of one address alone, of a link-local one, and of IPv6.
 

@@ -4,8 +4,8 @@ Of a VLAN or a macvlan the kernel refuses that. Of others it does not: a port of
 physical function of a virtual one. What is larger than the smaller of both is dropped without a word.
 """
 
-from hostagent.check import Findings, Step, check, fail, need
-from hostagent.derived.stack import below, stack
+from hostagent.check import Findings, Step, check, fail
+from hostagent.derived.stack import cut
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Network
 from hostagent.facts.platform import Platform
@@ -51,9 +51,7 @@ def mtu_below(
 
 
 def _judged(rail: Rail, network: Network) -> Findings:
-    for upper in stack(network, rail.netdev):
-        for lower in below(network, upper):
-            if need(lower.mtu) < need(upper.mtu):
-                text = f"{upper.name} has MTU {upper.mtu}, {lower.name} below it {lower.mtu}"
-                yield fail(text, code="smaller", found=lower.mtu, wanted=f">= {upper.mtu}", about=rail.name)
-                return
+    if pair := cut(network, rail.netdev):
+        upper, lower = pair
+        text = f"{upper.name} has MTU {upper.mtu}, {lower.name} below it {lower.mtu}"
+        yield fail(text, code="smaller", found=lower.mtu, wanted=f">= {upper.mtu}", about=rail.name)

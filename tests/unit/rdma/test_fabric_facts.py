@@ -34,7 +34,8 @@ def port(device, pci, **given):
 
 
 def netdev(name, kind="physical", pci=CARD):
-    return made(Netdev, name=name, kind=kind, pci=pci, mtu=9000, state="up", addresses=(Address("10.0.1.5", 24),), master="")
+    own = {"name": name, "kind": kind, "pci": pci, "mtu": 9000, "state": "up", "addresses": (Address("10.0.1.5", 24),), "master": ""}
+    return made(Netdev, **own, parent="", ports=())
 
 
 def told(*ports, hcas=""):

@@ -14,7 +14,7 @@ NO_LIBRARY = Unread("absent", "the host has no libibverbs")
 GIDS = (Gid(3, "0000:0000:0000:0000:0000:ffff:0a00:0105", "RoCE v2", "eth0"),)
 
 
-def made(kind, **given):
+def made(kind, /, **given):
     return kind(**{field.name: NOT_NAMED for field in fields(kind)} | given)
 
 
@@ -30,8 +30,12 @@ def ib(number, **given):
     return roce(number, **{"link_layer": "InfiniBand", "netdev": f"ib{number}", "gids": ()} | given)
 
 
+def interface(name, mtu, **given):
+    return made(Netdev, **{"name": name, "mtu": mtu, "master": "", "parent": "", "ports": ()} | given)
+
+
 def network(*mtus):
-    return made(Network, netdevs=tuple(made(Netdev, name=f"eth{number}", mtu=mtu) for number, mtu in enumerate(mtus)))
+    return made(Network, netdevs=tuple(interface(f"eth{number}", mtu) for number, mtu in enumerate(mtus)))
 
 
 def test_rails_that_agree():
@@ -116,3 +120,14 @@ def test_a_port_that_is_down_says_neither_rate_nor_kind():
 
 def test_different_rates_are_shown():
     assert agreement((ib(0), ib(1, rate_gbps=100.0)), network()).text.startswith("2 rails InfiniBand 100 to 400 Gb/s, ")
+
+
+def test_an_interface_below_that_is_smaller_is_no_agreement():
+    def bonded(smallest):
+        upper = interface("bond0", 9000, ports=("eth0", "eth1"), kind="bond")
+        return made(Network, netdevs=(upper, *(interface(f"eth{at}", mtu, master="bond0") for at, mtu in enumerate((9000, smallest)))))
+
+    assert agreement((roce(0, netdev="bond0"),), bonded(9000)).agree is True
+    found = agreement((roce(0, netdev="bond0"),), bonded(1500))
+    assert (found.agree, found.odd) == (False, ("mlx5_0:1",))
+    assert found.text.endswith("disagree, mlx5_0:1 has netdev 9000, active 4096, an interface below with less")
