@@ -42,12 +42,15 @@ def netdev_together(
     network: Network,
     profile: Profile,
 ) -> Findings:
+    alone = () if ports else _interfaces(nics)
+    if not ports and not alone:
+        skip("no RDMA device is here, and no interface of a card for RDMA")
     if not in_container(platform):
         need(platform.virtual)
         need(platform.contained)
         skip("this is no container")
     if not ports and profile.rdma.required != "no":
-        yield from _interface_alone(nics, is_required=profile.rdma.required == "yes")
+        yield from _interface_alone(alone, is_required=profile.rdma.required == "yes")
         return
     everyone = rails(ports, nics, gpus, topology, platform, profile)
     ours = tuple(port for port in everyone if need(port.link_layer) == ETHERNET and not is_efa(port))
@@ -66,11 +69,12 @@ def netdev_together(
     need_no(gaps, names)
 
 
-def _interface_alone(nics: tuple[Nic, ...], *, is_required: bool) -> Findings:
+def _interfaces(nics: tuple[Nic, ...]) -> tuple[str, ...]:
+    return tuple(name for nic in nics if need(nic.bound_to) == _DRIVER for name in need(nic.netdevs))
+
+
+def _interface_alone(alone: tuple[str, ...], *, is_required: bool) -> Findings:
     """An interface of such a card can be the pod's ordinary network."""
-    alone = [name for nic in nics if need(nic.bound_to) == _DRIVER for name in need(nic.netdevs)]
-    if not alone:
-        skip("the container has no RDMA device, and no interface of such a card")
     headline = "The container has the interface of a card for RDMA without its RDMA device"
     text = f"{', '.join(alone)} without an RDMA device"
     yield fail(

@@ -131,3 +131,9 @@ def test_an_interface_below_that_is_smaller_is_no_agreement():
     found = agreement((roce(0, netdev="bond0"),), bonded(1500))
     assert (found.agree, found.odd) == (False, ("mlx5_0:1",))
     assert found.text.endswith("disagree, mlx5_0:1 has netdev 9000, active 4096, an interface below with less")
+
+
+def test_other_ports_of_a_bridge_lead_to_others():
+    own, tap = interface("eth0", 9000, master="br0"), interface("tap0", 1500, master="br0")
+    known = made(Network, netdevs=(interface("br0", 9000, kind="bridge", ports=("eth0", "tap0")), own, tap))
+    assert agreement((roce(0),), known).agree is True
