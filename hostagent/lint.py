@@ -19,6 +19,7 @@ ALLOWED_ROOTS = (
     "hostagent.knowledge",
     "hostagent.derived",
     "hostagent.placement",
+    "hostagent.nccl",
 )
 ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})
 #: They reach the host, names as texts, or classes and their making; the last four end the run.
@@ -127,7 +128,15 @@ def _is_of(value: object, module: ModuleType) -> bool:
         return False
     home = str(getattr(value, "__module__", module.__name__) or module.__name__)
     return home == module.__name__ or home.startswith(
-        ("hostagent.facts", "hostagent.knowledge", "hostagent.derived", "hostagent.placement", "hostagent.steps", "hostagent.vocabulary")
+        (
+            "hostagent.facts",
+            "hostagent.knowledge",
+            "hostagent.derived",
+            "hostagent.placement",
+            "hostagent.nccl",
+            "hostagent.steps",
+            "hostagent.vocabulary",
+        )
     )
 
 
