@@ -127,17 +127,8 @@ def _is_of(value: object, module: ModuleType) -> bool:
     if isinstance(value, ModuleType):
         return False
     home = str(getattr(value, "__module__", module.__name__) or module.__name__)
-    return home == module.__name__ or home.startswith(
-        (
-            "hostagent.facts",
-            "hostagent.knowledge",
-            "hostagent.derived",
-            "hostagent.placement",
-            "hostagent.nccl",
-            "hostagent.steps",
-            "hostagent.vocabulary",
-        )
-    )
+    ours = ("facts", "knowledge", "derived", "placement", "nccl", "steps", "vocabulary")
+    return home == module.__name__ or home.startswith(tuple(f"hostagent.{name}" for name in ours))
 
 
 def _leads_out(attribute: str) -> bool:

@@ -9,12 +9,20 @@ import hostagent.collect
 import hostagent.source
 from hostagent import yamlfile
 from hostagent.facts import cpulist
+from hostagent.knowledge.ncclchanges import parse_nccl_version
+from hostagent.nccl.namelist import parse_names
+from hostagent.nccl.settings import parse_conf
 from hostagent.placement import parse_shape, pods_in
 
 
 def parse_manifest(data: bytes):
     """A pod out of a file, as ``--pod FILE`` reads it."""
     return pods_in(yamlfile.parse_foreign_yaml(data), "p")
+
+
+def parse_nccl_conf(text: str):
+    """A conf file of NCCL, as the oldest and the newest version read it."""
+    return [list(parse_conf(text, version)) for version in ((2, 18, 1), (2, 32, 3))]
 
 
 def _parsers():
@@ -27,6 +35,9 @@ def _parsers():
                     yield f"{entry.name.removeprefix(package.__name__)[1:]}.{name}", function
     yield "facts.cpulist.parse_cpulist", cpulist.parse_cpulist
     yield "facts.cpulist.parse_cpumap", cpulist.parse_cpumap
+    yield "nccl.parse_conf", parse_nccl_conf
+    yield "nccl.parse_names", parse_names
+    yield "nccl.parse_nccl_version", parse_nccl_version
     yield "placement.parse_shape", parse_shape
     yield "placement.parse_manifest", parse_manifest
     yield "yamlfile.parse_yaml", yamlfile.parse_yaml

@@ -1,7 +1,8 @@
 """Since which version NCCL reads its settings and chooses its interface as it does.
 
-Sources: the libraries themselves, asked with ``ncclGetUniqueId`` (2.18.3, 2.21.5, 2.23.4, 2.27.3, 2.28.9, 2.30.7 and 2.32.3 by tests/real/test_libnccl.py;
-the others that PyPI has from 2.18.1 to 2.31.2 once, 2026-11), and NVIDIA/nccl: src/misc/{param,socket,utils}.cc, src/os/linux.cc, src/bootstrap.cc, src/transport/net_ib.
+Sources: the libraries themselves, asked with ``ncclGetUniqueId`` in network namespaces (2.18.3, 2.21.5, 2.23.4, 2.27.3, 2.28.9, 2.30.7 and
+2.32.3 by tests/real/test_libnccl.py; 19 others from 2.18.1 to 2.31.2 once, 2026-11); NVIDIA/nccl: src/misc/{param,socket,utils}.cc,
+src/os/linux.cc, src/bootstrap.cc. What is said of HCAs is from NVIDIA/nccl, src/transport/net_ib, and was not asked of any library.
 """
 
 import re
@@ -22,7 +23,7 @@ CUT = 1023
 RUNNING_ONLY: Version = (2, 28, 3)
 #: ``virbr*`` comes last, with docker and lo.
 VIRBR_LAST: Version = (2, 28, 3)
-#: These, up to but not with the second, have a fault: of IPv4 the bootstrap takes the first interface that is NOT in the network of NCCL_COMM_ID.
+#: From the first to before the second, NCCL_COMM_ID has a fault: of IPv4 the first interface is taken that is NOT in its network.
 COMM_ID_FAULT: tuple[Version, Version] = ((2, 29, 2), (2, 30, 3))
 #: An interface's addresses that the bootstrap looks at, and names in a list that NCCL reads; the rest of either is ignored.
 MAX_INTERFACES = 16

@@ -1,1 +1,1 @@
-"""NCCL, pure: what a log of it says, which settings count, and which interface it takes. What is not asked for is not imported."""
+"""What is known of NCCL's behaviour, as pure functions: what a job's log says. No host is read here."""

@@ -1,7 +1,7 @@
 """Which interface NCCL's bootstrap takes: the address where the ranks of a job meet.
 
-Source: NVIDIA/nccl, src/bootstrap.cc (bootstrapNetInit), src/misc/socket.cc and src/os/linux.cc (ncclFindInterfaces, matchSubnet). The library itself
-agrees on generated sets of interfaces and settings (tests/real/test_libnccl.py).
+Source: NVIDIA/nccl, src/bootstrap.cc (bootstrapNetInit), src/misc/socket.cc and src/os/linux.cc (ncclFindInterfaces, matchSubnet). The
+library itself agrees on generated sets of interfaces and settings (tests/real/test_libnccl.py).
 """
 
 import ipaddress
@@ -31,7 +31,7 @@ class Address:
 
 @frozen
 class Choice:
-    """What the bootstrap takes. `interface` and `value` are "" where it takes none, or where `why` says that this cannot be told from here."""
+    """What the bootstrap takes. `interface` and `value` are "" where it takes none, or where `why` says that nobody knows."""
 
     interface: str
     value: str
@@ -44,9 +44,9 @@ class Choice:
 
 
 def bootstrap(addresses: Sequence[Address], settings: Mapping[str, str], version: Version) -> Choice:
-    """The choice among `addresses` (all of the network namespace; of an interface and family in the kernel's order) under these settings.
+    """The choice among all addresses of the network namespace; those of one interface and family are in the kernel's order.
 
-    `settings` are the values that win (`hostagent.nccl.settings`). The order of names in a list is no preference: the kernel's order decides.
+    `settings` are the values that win (`hostagent.nccl.settings`). A list's order is no preference: the kernel's order decides.
 
     >>> here = [Address("eth1", 3, "10.0.1.5", 24, True), Address("eth0", 2, "10.0.0.5", 24, True), Address("lo", 1, "127.0.0.1", 8, True)]
     >>> bootstrap(here, {}, (2, 28, 9))
@@ -82,7 +82,7 @@ def searches(ifname: str, version: Version) -> tuple[tuple[NameList, Because], .
         (parse_names("docker"), "docker"),
         (parse_names("lo"), "loopback"),
         *(((parse_names("virbr"), "virbr"),) if has_virbr else ()),
-    )  # type: ignore[return-value]
+    )
 
 
 def in_kernel_order(addresses: Sequence[Address]) -> list[Address]:
@@ -107,7 +107,7 @@ def _usable(listed: Sequence[Address], family: str, version: Version) -> list[Ad
 
 
 def _of_comm_id(listed: Sequence[Address], comm_id: str, version: Version) -> Choice:
-    """The first address whose network holds that of NCCL_COMM_ID; NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY are ignored, and so is RUNNING."""
+    """The first address whose network holds that of NCCL_COMM_ID; no list and no family counts then, nor whether it is RUNNING."""
     if len(comm_id.encode("utf-8", "surrogateescape")) < 2:
         return Choice("", "", "bad_comm_id")
     if comm_id.startswith("["):

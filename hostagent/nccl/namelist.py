@@ -1,6 +1,6 @@
 """Lists of names as NCCL reads them: of interfaces (NCCL_SOCKET_IFNAME) and of HCAs (NCCL_IB_HCA).
 
-Source: NVIDIA/nccl, src/misc/utils.cc (parseStringList, matchIfList) and src/misc/socket.cc; the library agrees (tests/real/test_libnccl.py).
+Source: NVIDIA/nccl, src/misc/utils.cc (parseStringList, matchIfList), src/misc/socket.cc; the library agrees (tests/real/test_libnccl.py).
 """
 
 from hostagent.facts.frozen import frozen
@@ -9,7 +9,7 @@ from hostagent.knowledge.ncclchanges import MAX_INTERFACES
 
 @frozen
 class NameList:
-    """``^`` takes what the names do not match, ``=`` compares whole names; else a name is a prefix. ``names`` may be empty: then all match."""
+    """``^`` takes what the names do not match, ``=`` compares whole names; else a name is a prefix. No names match all."""
 
     excludes: bool
     exact: bool

@@ -41,9 +41,9 @@ def conf_files(environment: Mapping[str, str], account_home: str, version: Versi
 
 
 def settings(environment: Mapping[str, str], files: Mapping[str, str], account_home: str, version: Version) -> tuple[Setting, ...]:
-    """Every value for every name, in the order in which NCCL meets them. `files` are texts by path; one that is missing there is not read.
+    r"""Every value for every name, in the order in which NCCL meets them. `files` are texts by path; one that is missing there is not read.
 
-    >>> found = settings({"NCCL_DEBUG": "INFO"}, {"/etc/nccl.conf": "NCCL_DEBUG=WARN\\nNCCL_NET=IB\\n"}, "/root", (2, 28, 9))
+    >>> found = settings({"NCCL_DEBUG": "INFO"}, {"/etc/nccl.conf": "NCCL_DEBUG=WARN\nNCCL_NET=IB\n"}, "/root", (2, 28, 9))
     >>> [(one.name, one.value, one.line, one.wins) for one in found]
     [('NCCL_DEBUG', 'INFO', 0, True), ('NCCL_DEBUG', 'WARN', 1, False), ('NCCL_NET', 'IB', 2, True)]
     """
@@ -57,25 +57,24 @@ def settings(environment: Mapping[str, str], files: Mapping[str, str], account_h
 
 
 def winning(found: "tuple[Setting, ...]") -> dict[str, str]:
-    """What NCCL sees.
+    r"""What NCCL sees.
 
-    >>> winning(settings({}, {"/etc/nccl.conf": "A=1\\nA=2\\n"}, "", (2, 28, 9)))
+    >>> winning(settings({}, {"/etc/nccl.conf": "A=1\nA=2\n"}, "", (2, 28, 9)))
     {'A': '1'}
     """
     return {one.name: one.value for one in found if one.wins}
 
 
 def parse_conf(text: str, version: Version) -> Iterator[tuple[str, str, int]]:
-    """(name, value, line) of a conf file. Nothing is trimmed: " A" is another name than "A". Of names beyond 1023 bytes NCCL itself makes garbage.
+    r"""(name, value, line) of a conf file. Nothing is trimmed: " A" is another name than "A". Names beyond 1023 bytes are garbage.
 
-    >>> list(parse_conf("# NCCL_NET=IB\\nNCCL_NET=Socket #x\\n NCCL_NET=IB\\nNCCL_SOCKET_IFNAME==eth0\\nNCCL_NET\\n", (2, 28, 9)))
+    >>> list(parse_conf("# NCCL_NET=IB\nNCCL_NET=Socket #x\n NCCL_NET=IB\nNCCL_SOCKET_IFNAME==eth0\nNCCL_NET\n", (2, 28, 9)))
     [('NCCL_NET', 'Socket #x', 2), (' NCCL_NET', 'IB', 3), ('NCCL_SOCKET_IFNAME', '=eth0', 4)]
     """
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("#") and version >= COMMENTS:
             continue
-        if version >= HOME_VARIABLE:
-            line = line.removesuffix("\r")
-        name, equals, value = line.split("\0", 1)[0].partition("=")
+        whole = line.removesuffix("\r") if version >= HOME_VARIABLE else line
+        name, equals, value = whole.split("\0", 1)[0].partition("=")
         if name and equals:
             yield name[:CUT], value[:CUT], number

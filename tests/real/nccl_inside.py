@@ -1,7 +1,7 @@
 """Runs inside `unshare --mount --net`: asks real NCCL libraries, one process each, what they take from interfaces and settings that are made here.
 
 Standard input is JSON lines. ``{"libraries": {version: path}}`` comes first; then per line a network and the cases asked in it:
-``{"commands": [lines of ip], "running": [...], "cases": [{"env": {}, "files": {}}]}``. Each line gets one on standard output:
+``{"commands": [lines of ip], "running": [...], "cases": [{"env": {}, "files": {}, "init": true}]}`` (with `init` a communicator, too). Each line gets one on standard output:
 ``{"addresses": what ip shows, "answers": {version: [{"log", "env", "result"}]}}``. Texts are latin-1, so that they hold any byte.
 The library is loaded once and never started in its process: a fork of it answers each case.
 """
@@ -18,6 +18,12 @@ import time
 NEWNET, NEWNS = 0x40000000, 0x00020000
 LIBC = ctypes.CDLL(None, use_errno=True)
 BASE = "/mnt/judge"  # a tmpfs of our own: what cases write is below it, and in /etc
+
+
+class UniqueId(ctypes.Structure):
+    """ncclUniqueId: given by value."""
+
+    _fields_ = (("internal", ctypes.c_char * 128),)
 
 
 def call(name, *arguments):
@@ -62,7 +68,10 @@ def answer(library, case, network, output):
     log = os.memfd_create("log")
     for number in (1, 2):
         os.dup2(log, number)
-    result = library.ncclGetUniqueId(ctypes.create_string_buffer(128))
+    unique = UniqueId()
+    result = library.ncclGetUniqueId(ctypes.byref(unique))
+    if case.get("init") and result == 0:  # which fails without a GPU
+        result = library.ncclCommInitRank(ctypes.byref(ctypes.c_void_p()), 1, unique, 0)
     LIBC.fflush(None)
     os.lseek(log, 0, os.SEEK_SET)
     with open(log, "rb", closefd=False) as file:
@@ -118,7 +127,7 @@ class Server:
             os._exit(0)
         os.close(asked[0])
         os.close(answered[1])
-        self.asked, self.answered = open(asked[1], "w", encoding="utf-8"), open(answered[0], encoding="utf-8")
+        self.asked, self.answered = os.fdopen(asked[1], "w", encoding="utf-8"), os.fdopen(answered[0], encoding="utf-8")
 
     def tell(self, question):
         self.asked.write(json.dumps(question) + "\n")

@@ -12,12 +12,13 @@ import pytest
 from hostagent.knowledge.ncclchanges import parse_nccl_version
 from hostagent.nccl.interfaces import Address, bootstrap
 from hostagent.nccl.settings import settings, winning
-from tests.nccl_cases import BASE, PASSWD_HOME, networks
+from tests.nccl_cases import PASSWD_HOME, networks
 from tests.real.conftest import need_real
+from tests.real_nccl import LIBRARIES
 
-VERSIONS = ("2.18.3", "2.21.5", "2.23.4", "2.27.3", "2.28.9", "2.30.7", "2.32.3")
+VERSIONS = LIBRARIES
 SEED = int(os.environ.get("NCCL_SEED", "20261123"))
-NETWORKS = int(os.environ.get("NCCL_NETWORKS", "120"))
+NETWORKS = int(os.environ.get("NCCL_NETWORKS", "160"))
 INSIDE = Path(__file__).parent / "nccl_inside.py"
 
 
@@ -52,8 +53,7 @@ def shown(addresses):
 
 def environment_of(case, version):
     """What the settings' model says that NCCL sees."""
-    files = {path: text for path, text in case["files"].items()}
-    return winning(settings(case["env"], files, PASSWD_HOME, parse_nccl_version(version)))
+    return winning(settings(case["env"], case["files"], PASSWD_HOME, parse_nccl_version(version)))
 
 
 NONE = {
@@ -112,7 +112,17 @@ def test_nccl_sees_the_settings_that_we_say(judged, capsys):
         wanted = environment_of(case, version)
         files += bool(case["files"])
         if seen != wanted:
-            found.append((version, case, {name: (wanted.get(name), seen.get(name)) for name in wanted.keys() | seen.keys() if wanted.get(name) != seen.get(name)}))
+            found.append(
+                (
+                    version,
+                    case,
+                    {
+                        name: (wanted.get(name), seen.get(name))
+                        for name in wanted.keys() | seen.keys()
+                        if wanted.get(name) != seen.get(name)
+                    },
+                )
+            )
     with capsys.disabled():
         sys.stdout.write(f"\nnccl settings: {files} cases with files, seed {SEED}, {len(found)} differences\n")
     assert not found, (len(found), found[0])
