@@ -15,6 +15,8 @@ from hostagent.nccl.chunks import Block
 End = Literal["whole", "glued", "cut"]
 #: Bytes of a text that are looked at, and of what stands before it.
 _MOST, _BEFORE = 4096, 600
+#: Ends of connections that are known: the same one comes once for each channel and peer.
+_ENDS = 200_000
 #: Bytes of lines with several records that wait until all hosts are known.
 _PENDING = 8 * 1024 * 1024
 
@@ -38,26 +40,24 @@ class Record(NamedTuple):
 
 
 _KINDS = (
-    rb"Using network |Assigned NET plugin |NET/|Bootstrap ?:|(?:\[Rank \d+\] )?\w* ?comm 0x|NCCL_\w+ set |Plugin Path|P2P plugin|"
+    rb"Using network |Assigned NET plugin |NET/|Bootstrap ?:|(?:\[Rank \d+\] )?(?:nccl\w+ )?comm 0x|NCCL_\w+ set |Plugin Path|P2P plugin|"
     rb"(?:TUNER|PROFILER|ENV|GIN|RMA)/Plugin|Detected mixed|(?:Successfully )?[Ll]oaded|Failed to |NVLS multicast support is not|"
-    rb"[\w./-]{1,200}:\d+ (?:\([^)\n]{0,200}\) )?-> [1-6]|"
-    rb"(?:Channel|Ring) \d[\d/]* : \S{1,40} -> \S{1,40} \[\w+\] via NET/"
+    rb"[\w./-]{1,200}:\d+ (?:\([^)\n]{0,200}\) )?-> [1-6]"
 )
-_LOCAL = rb"|(?:Channel|Ring) \d[\d/]* : \S{1,40} -> \S{1,40} via "
-_WANTED = re.compile(rb"NCCL (?:(?P<warn>WARN) |INFO (?=" + _KINDS + rb"))")
-_WANTED_LOCAL = re.compile(rb"NCCL (?:(?P<warn>WARN) |INFO (?=" + _KINDS + _LOCAL + rb"))")
+_WANTED = re.compile(rb"NCCL (?:WARN |INFO (?!Channel |Trees |Ring )(?=" + _KINDS + rb"))")
+_NET = re.compile(rb" via NET/")
+_LOCAL = re.compile(rb" via (?:P2P/|SHM/|direct shared memory)")
 _ANY = re.compile(rb"NCCL (INFO|WARN|TRACE|CALL) ")
 _ANCHOR = re.compile(rb":(\d{1,10}):\d{1,10} \[-?\d{1,10}\] ")
 _NO_NAME = re.compile(rb"[^\w.-]")
 _ESCAPES = re.compile(rb"(?:\x1b|\\u001[bB]|\\x1[bB]|\\e|\\033)\[[0-9;]{0,20}[A-Za-z]")
-_CHANNEL = re.compile(rb"(?:Channel|Ring) \d[\d/]* ")
 _REPEATED = re.compile(rb" \[repeated \d+x across (?:all )?\w+\].*$", re.DOTALL)
 _VERSION = re.compile(rb"NCCL version (\d+\.\d+(?:\.\d+)?)(\+cuda[\d.]+)?(?=[\s\"'\\,]|$)")
-_LIBRARY = re.compile(rb"(?<![A-Za-z])(?:" + "|".join(OTHER_LIBRARIES).encode() + rb")(?![A-Za-z])")
+_LIBRARY = re.compile(rb"(?<![A-Za-z])(" + "|".join(OTHER_LIBRARIES).encode() + rb")(?![A-Za-z])")
+_CCL = re.compile(rb"CCL version ")
+_LIBRARY_VERSION = re.compile(_LIBRARY.pattern + rb" version ")
 _RESULT = re.compile(rf"(?:{'|'.join(RESULT_TEXTS)})".encode())
 _NAMES = re.compile(rf"\b{RESULT_NAMES}\b".encode())
-_RESULT_WORDS = tuple(text.encode() for text in RESULT_TEXTS)
-_LIBRARY_WORDS = tuple(text.encode() for text in OTHER_LIBRARIES)
 
 
 class _At(NamedTuple):
@@ -70,56 +70,76 @@ class _At(NamedTuple):
 
 
 class Reader:
-    """Feeds blocks, yields records. `local`: whether lines of channels within a host are still wanted; there are very many."""
+    """Takes blocks, yields records. `local`: whether lines of channels within a host are still wanted; there are very many."""
 
     def __init__(self) -> None:
         self.local = True
         self.pids: dict[str, set[str]] = {}  # by process, the hosts whose it is
         self._pending: list[tuple[str, int, bytes, bool]] = []
         self._pending_bytes = 0
-        self._channels: set[bytes] = set()
+        self._ends: set[bytes] = set()
+        self._versions: set[bytes] = set()
 
     def read(self, file: str, block: Block) -> Iterator[Record]:
         """The records of a block."""
         data = _plain(block.data)
         if b"CCL" not in data and b"nccl" not in data:
             return
-        at, number, done = 0, block.line, -1
-        for found in (_WANTED_LOCAL if self.local else _WANTED).finditer(data):
-            start, text = found.span()
-            if start < done:
-                continue
-            begin = data.rfind(b"\n", at, start) + 1 or at
-            end = data.find(b"\n", text)
+        done: set[int] = set()  # lines with several records, by where they begin
+        for pattern in (_WANTED, _NET, _LOCAL):
+            if pattern is not _LOCAL or self.local:
+                yield from self._found(pattern, file, block.line, data, done)
+        yield from self._libraries(file, block.line, data)
+        yield from _others(file, block.line, data)
+
+    def _found(self, pattern: "re.Pattern[bytes]", file: str, number: int, data: bytes, done: set[int]) -> Iterator[Record]:
+        at = 0
+        for found in pattern.finditer(data):
+            start, until = found.span()
+            end = data.find(b"\n", until)
             is_whole, end = end >= 0, end if end >= 0 else len(data)
-            if data.find(b"NCCL ", begin, start) >= 0 or _ANY.search(data, text, end):
-                number, at, done = number + data.count(b"\n", at, begin), begin, end
+            pair = b""
+            if pattern is _NET:
+                pair = _own_end(data, start, end)
+                if pair in self._ends:
+                    continue
+            begin = data.rfind(b"\n", 0, start) + 1
+            start = start if pattern is _WANTED else data.rfind(b"NCCL INFO ", begin, start)
+            if start < 0 or begin in done:
+                continue
+            text = start + len("NCCL INFO ")
+            number, at = number + data.count(b"\n", at, begin), begin
+            if data.find(b"NCCL ", begin, start) >= 0 or data.find(b"NCCL ", text, end) >= 0:
+                done.add(begin)
                 yield from self._several(file, number, data[begin:end], is_whole)
                 continue
-            if is_whole and not found["warn"] and self._is_known(data[text:end]):
-                continue
-            number, at = number + data.count(b"\n", at, begin), begin
+            if pair and is_whole and len(pair) < 200 and len(self._ends) < _ENDS:
+                self._ends.add(pair)
             host, pid = self._who(data[max(begin, start - _BEFORE) : start])
-            yield _record(_At(file, number, host, pid), "WARN" if found["warn"] else "INFO", data[text:end], "whole" if is_whole else "cut")
-        yield from _others(file, block.line, data)
+            level = data[start + 5 : start + 9].decode()
+            yield _record(_At(file, number, host, pid), level, data[text:end], "whole" if is_whole else "cut")
+            if pattern is _LOCAL and not self.local:
+                return
+
+    def _libraries(self, file: str, first: int, data: bytes) -> Iterator[Record]:
+        """Each version once, and other libraries; where nothing is NCCL's, those that are only named."""
+        for found in _CCL.finditer(data):
+            text = data[max(0, found.start() - 4) : found.end() + 60]
+            for pattern, level in ((_VERSION, "VERSION"), (_LIBRARY_VERSION, "LIBRARY")):
+                one = pattern.search(text)
+                if one and one[0] not in self._versions and len(self._versions) < 1000:
+                    self._versions.add(one[0])
+                    is_whole = level == "LIBRARY" or bool(one[2])
+                    said = one[0] if level == "VERSION" else one[1]
+                    yield Record(file, _line(first, data, found.start()), "", "", level, said.decode(), "whole" if is_whole else "cut")
+        if b"NCCL " not in data and (named := _LIBRARY.search(data)):
+            yield Record(file, _line(first, data, named.start()), "", "", "WORD", named[0].decode(), "whole")
 
     def rest(self) -> Iterator[Record]:
         """What waited until all hosts are known."""
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         for file, number, line, is_whole in pending:
             yield from self._split(file, number, line, is_whole)
-
-    def _is_known(self, text: bytes) -> bool:
-        """Whether the same pair of ranks was told for another channel."""
-        channel = _CHANNEL.match(text)
-        if not channel:
-            return False
-        rest = text[channel.end() :]
-        if rest in self._channels:
-            return True
-        if len(self._channels) < 500_000 and len(rest) < 200:
-            self._channels.add(rest)
-        return False
 
     def _who(self, before: bytes) -> tuple[str, str]:
         """Host and process, out of what stands before a record that is alone on its line."""
@@ -179,6 +199,14 @@ class Reader:
         return (token, "whole") if has_space else ("", "cut")
 
 
+def _own_end(data: bytes, start: int, end: int) -> bytes:
+    """Of ``A[x] -> B[y] [send] via NET/…`` what its writer is and uses: A and the network, B where it receives."""
+    arrow = data.rfind(b" -> ", max(0, start - 60), start)
+    if data[start - 2 : start] == b"e]":
+        return data[arrow:end]
+    return data[data.rfind(b" : ", max(0, arrow - 40), arrow) : arrow] + data[start:end]
+
+
 def _record(at: _At, level: str, text: bytes, end: End) -> Record:
     """Without what a launcher or a container's log wrote after it."""
     for ending in (b"\\n", b"\\r", b"\r"):
@@ -189,14 +217,17 @@ def _record(at: _At, level: str, text: bytes, end: End) -> Record:
         text = _REPEATED.sub(b"", text)
     if len(text) > _MOST:
         text, end = text[:_MOST], "cut"
-    return Record(*at, level, text.rstrip(b" \t\"',").decode("utf-8", "replace"), end)
+    text = text.rstrip(b" \t,")
+    while text.endswith((b'"', b"'")) and text.count(text[-1:]) % 2:  # of what stands in quotes as a whole
+        text = text[:-1].rstrip(b" \t,")
+    return Record(*at, level, text.decode("utf-8", "replace"), end)
 
 
 def _plain(data: bytes) -> bytes:
     """Without colours, and with the characters that JSON escapes."""
-    if b"\x1b[" in data or b"\\u001" in data or b"\\x1" in data or b"\\e[" in data or b"\\033" in data:
+    if b"\x1b" in data or b"\\" in data:
         data = _ESCAPES.sub(b"", data)
-    if b"\\u003" in data:
+    if b"\\" in data and b"\\u003" in data:
         data = data.replace(b"\\u003e", b">").replace(b"\\u003c", b"<").replace(b"\\u003E", b">").replace(b"\\u003C", b"<")
     return data
 
@@ -221,16 +252,10 @@ def _launcher(text: bytes) -> bytes:
 
 
 def _others(file: str, first: int, data: bytes) -> Iterator[Record]:
-    """What other programs say of NCCL: its version and its results; and lines of other libraries."""
-    if b"NCCL version " in data:
-        for found in _VERSION.finditer(data):
-            yield Record(file, _line(first, data, found.start()), "", "", "VERSION", found[0].decode(), "whole" if found[2] else "cut")
-    if any(word in data for word in _RESULT_WORDS):
+    """What other programs say of NCCL: its results."""
+    if b"rror" in data or b"invalid " in data:
         yield from _results(file, first, data, _RESULT)
-    if b"nccl" in data:
         yield from _results(file, first, data, _NAMES)
-    if any(word in data for word in _LIBRARY_WORDS) and (named := _LIBRARY.search(data)):
-        yield Record(file, _line(first, data, named.start()), "", "", "LIBRARY", named[0].decode(), "whole")
 
 
 def _results(file: str, first: int, data: bytes, pattern: "re.Pattern[bytes]") -> Iterator[Record]:

@@ -43,6 +43,7 @@ class Seen:
 
     records: int = 0
     libraries: dict[str, Record] = field(default_factory=dict)
+    words: dict[str, Record] = field(default_factory=dict)  # libraries that are only named
     versions: dict[str, Record] = field(default_factory=dict)
     networks: dict[str, Record] = field(default_factory=dict)  # that were chosen
     glued_networks: dict[str, Record] = field(default_factory=dict)

@@ -34,7 +34,7 @@ _RAS = "RAS failed to establish"
 
 def take(seen: Seen, record: Record) -> None:
     """One record, in any order."""
-    seen.records += 1
+    seen.records += record.level in ("INFO", "WARN")
     if record.host and len(seen.hosts) < MOST:
         seen.hosts.setdefault(record.host, set()).add(record.pid)
     if record.level == "WARN":
@@ -43,8 +43,8 @@ def take(seen: Seen, record: Record) -> None:
         _informed(seen, record)
     elif record.level == "VERSION" and record.end == "whole":
         first(seen.versions, record.text.split()[2].partition("+")[0], record)
-    elif record.level == "LIBRARY":
-        first(seen.libraries, record.text, record)
+    elif record.level in ("LIBRARY", "WORD"):
+        first(seen.libraries if record.level == "LIBRARY" else seen.words, record.text, record)
     elif not record.level:
         few(seen.results, record)
 

@@ -45,9 +45,9 @@ def judge(seen: Seen) -> Judged:
         ordered = sorted({(one.file, one.line, one.text): one for one in proofs}.items())
         return Judged(verdict, why, tuple(one for _, one in ordered[:_PROOFS]), name, told, size)
 
-    if seen.libraries:
-        names = ", ".join(sorted(seen.libraries))
-        return judged("unknown", f"These are the lines of {names}, not of NCCL.", seen.libraries.values(), "unknown", names)
+    if others := seen.libraries or ({} if seen.records else seen.words):
+        names = ", ".join(sorted(others))
+        return judged("unknown", f"These are the lines of {names}, not of NCCL.", others.values(), "unknown", names)
     fatal = _fatal(seen)
     if fatal:
         return judged("failed", "NCCL or the program above it reports an error.", fatal)
