@@ -10,8 +10,7 @@ import pytest
 
 from hostagent.knowledge.ncclchanges import parse_nccl_version
 from hostagent.knowledge.ncclvariables import known_to, variables, words
-from tests.real.conftest import need_real
-from tests.real_nccl import LIBRARIES
+from tests.real.nccl import LIBRARIES, library
 
 #: Constants that messages name, and no variables.
 NO_VARIABLES = {
@@ -33,8 +32,7 @@ VERSIONED = [(version, parse_nccl_version(version)) for version in LIBRARIES]
 @contextlib.contextmanager
 def sections(version):
     """Name to (address, bytes) of the sections with code and constants."""
-    path = need_real(f"libnccl/{version}.so", "tests/real/install_libnccl.sh")
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with open(library(version), "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         at, count, names = struct.unpack_from("<Q", data, 0x28)[0], *struct.unpack_from("<HH", data, 0x3C)
         rows = [struct.unpack_from("<IIQQQQ", data, at + 64 * number) for number in range(count)]
         found = {}
