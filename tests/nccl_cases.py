@@ -111,6 +111,8 @@ def ifname(chance, names):
         name = chance.choice([*names * 6, *NAMES])
         cut = name[: chance.randint(1, len(name))] if chance.random() < 0.35 else name
         tokens.append(chance.choice(("{}",) * 10 + ("{} ", " {}", "{}:1", ":{}", "", "^{}", "={}", "{}:1:2")).format(cut))
+    if chance.random() < 0.06:  # beyond the sixteenth nothing is read
+        tokens = [f"no{number}" for number in range(chance.randint(14, 17))] + [chance.choice(names)]
     form = chance.choice(("{}", "{}", "{}", "={}", "={}", "^{}", "^{}", "^={}", "=^{}", "^^{}", "=={}", "{},", ",{}"))
     return (
         chance.choice(("", "e", "^", "=", "^=", "^,", "=,", ",,", "^docker0")) if chance.random() < 0.12 else form.format(",".join(tokens))

@@ -2,14 +2,17 @@
 
 import contextlib
 import mmap
+import os
 import re
 import struct
+import subprocess
 from collections import defaultdict
 
 import pytest
 
 from hostagent.knowledge.ncclchanges import parse_nccl_version
 from hostagent.knowledge.ncclvariables import known_to, variables, words
+from hostagent.source.ncclelf import nccl_library, parse_nccl_library
 from tests.real.nccl import LIBRARIES, library
 
 #: Constants that messages name, and no variables.
@@ -113,8 +116,21 @@ def test_the_words_are_in_the_library(text, version):
     assert {word for word in told if not re.search(rb"(?<![A-Z0-9])" + word.encode() + rb"\0", everything)} == set()
 
 
-@pytest.mark.parametrize(("text", "version"), VERSIONED)
-def test_the_version_stands_in_the_library_as_text(text, version):
-    with sections(text) as found:
-        told = {parse_nccl_version(one.decode()) for name, (_, data) in found.items() if name.startswith(".rodata") for one in re.findall(rb"NCCL version [0-9.]+\+cuda[0-9.]+\0", data)}  # fmt: skip
-    assert told == {version}
+@pytest.mark.parametrize("version", LIBRARIES)
+def test_the_file_says_its_version_without_being_loaded(version):
+    with open(library(version), "rb") as file:
+        found = nccl_library(file.fileno(), "libnccl.so.2", os.fstat(file.fileno()).st_size)
+    assert found["version"] == version
+    assert re.fullmatch(r"1[0-9]\.[0-9]", found["cuda"])
+    dynamic = subprocess.run(["readelf", "--wide", "--dynamic", library(version)], capture_output=True, text=True, check=True)
+    assert found["needed"] == sorted(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic.stdout))
+    assert found["symbols"] == ["ncclCommInitRank", "ncclGetVersion"]
+
+
+def test_a_plug_in_shows_what_it_offers(tmp_path):
+    source = "int ncclNetPlugin_v8, ncclNetPlugin_v10, ncclTunerPlugin_v3, ncclNetOther, own; extern int ncclEnvPlugin_v1; int f(void) { return ncclEnvPlugin_v1; }"
+    argv = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", tmp_path / "libnccl-net.so", "-Wl,--no-as-needed", "-lm"]
+    subprocess.run(argv, input=source, text=True, check=True)
+    found = parse_nccl_library((tmp_path / "libnccl-net.so").read_bytes())
+    assert found["symbols"] == ["ncclNetPlugin_v10", "ncclNetPlugin_v8", "ncclTunerPlugin_v3"]  # the one that it only wants is not offered
+    assert (found["version"], found["needed"]) == ("", ["libc.so.6", "libm.so.6"])
