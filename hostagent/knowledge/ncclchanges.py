@@ -25,8 +25,8 @@ RUNNING_ONLY: Version = (2, 28, 3)
 VIRBR_LAST: Version = (2, 28, 3)
 #: From the first to before the second, NCCL_COMM_ID has a fault: of IPv4 the first interface is taken that is NOT in its network.
 COMM_ID_FAULT: tuple[Version, Version] = ((2, 29, 2), (2, 30, 3))
-#: An interface's addresses that the bootstrap looks at, and names in a list that NCCL reads; the rest of either is ignored.
-MAX_INTERFACES = 16
+#: Names in a list that NCCL reads; the rest is ignored.
+MAX_NAMES = 16
 #: HCAs that NCCL uses: 16, and from this version 32.
 MORE_HCAS: Version = (2, 19, 1)
 #: HCAs are taken in the order of their PCI addresses; before, in the order in which libibverbs lists them.

@@ -4,7 +4,7 @@ Source: NVIDIA/nccl, src/misc/utils.cc (parseStringList, matchIfList), src/misc/
 """
 
 from hostagent.facts.frozen import frozen
-from hostagent.knowledge.ncclchanges import MAX_INTERFACES
+from hostagent.knowledge.ncclchanges import MAX_NAMES
 
 
 @frozen
@@ -42,4 +42,4 @@ def parse_names(text: str) -> NameList:
     rest = text[1:] if excludes else text
     exact = rest.startswith("=")
     names = (token.split(":", 1)[0] for token in (rest[1:] if exact else rest).split(","))
-    return NameList(excludes, exact, tuple(name for name in names if name)[:MAX_INTERFACES])
+    return NameList(excludes, exact, tuple(name for name in names if name)[:MAX_NAMES])

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Leaves the real NCCL of several versions as CACHE/libnccl/VERSION.so for tests/real/test_libnccl.py: from the wheels that pip finds where it
-# is configured to look, each verified by its hash, one at a time, the library kept and the wheel not. Run again it does nothing.
+# is configured to look, each verified by its hash, one at a time; of a wheel the library is kept. Run again it does nothing.
 set -euo pipefail
 [ "$(uname -m)" = x86_64 ] || { echo "has the hashes of x86_64 alone" >&2; exit 1; }
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hostagent-tests
@@ -27,6 +27,9 @@ with zipfile.ZipFile(sys.argv[1]).open("nvidia/nccl/lib/libnccl.so.2") as inside
     shutil.copyfileobj(inside, outside, 1 << 20)
 PYTHON
   echo "$library  $work/library" | sha256sum --check --quiet -
+  # code for GPUs and debugging, nine tenths of it, become holes in the file: nothing reads them here
+  readelf --wide --sections "$work/library" | sed 's/^ *\[ *[0-9]*\] *//' | awk '$1 ~ /nv_.*fatbin$|^\.debug_/ { print $4, $5 }' |
+    while read -r offset size; do fallocate --punch-hole --offset "0x$offset" --length "0x$size" "$work/library" || break; done
   mv "$work/library" "$target"
   echo "$library" >"$target.sha256"
   rm -rf "$work"
