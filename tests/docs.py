@@ -6,7 +6,7 @@ import sys
 
 from hostagent.catalogue import OURS, load
 from hostagent.catalogue_pages import render_index, render_page
-from tests import requirements, topology_page, words
+from tests import nccl_page, requirements, topology_page, words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = "checks/docs"
@@ -32,6 +32,7 @@ def pages() -> dict[str, str]:
         INDEX: index,
         requirements.PAGE: requirements.page(),
         words.PAGE: words.page(),
+        nccl_page.PAGE: nccl_page.page(),
         topology_page.PAGE: topology_page.page(),
         topology_page.PICTURE: topology_page.picture(),
         CONTRIBUTING: _with_files(),

@@ -369,7 +369,12 @@ def large(bytes_wanted):
         local, first = rank % 8, rank - rank % 8
         head = f"{hosts[rank // 8]}:{1000 + local}:{1100 + local} [{local}] NCCL INFO Channel "
         own = f"{rank}[{local}]"
-        near = [f"{head}{channel:02d}/0 : {own} -> {first + peer}[{peer}] via P2P/CUMEM/read" for channel in range(64) for peer in range(8) if peer != local]
+        near = [
+            f"{head}{channel:02d}/0 : {own} -> {first + peer}[{peer}] via P2P/CUMEM/read"
+            for channel in range(64)
+            for peer in range(8)
+            if peer != local
+        ]
         far = []
         for channel in range(4):
             for peer in range(local, 1024, 8):

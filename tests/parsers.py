@@ -10,9 +10,12 @@ import hostagent.source
 from hostagent import yamlfile
 from hostagent.facts import cpulist
 from hostagent.knowledge.ncclchanges import parse_nccl_version
+from hostagent.nccl.chunks import blocks
+from hostagent.nccl.explanation import Job
 from hostagent.nccl.namelist import parse_names
 from hostagent.nccl.settings import parse_conf
 from hostagent.placement import parse_shape, pods_in
+from hostagent.sinks.nccl import render_explanation
 
 
 def parse_manifest(data: bytes):
@@ -23,6 +26,14 @@ def parse_manifest(data: bytes):
 def parse_nccl_conf(text: str):
     """A conf file of NCCL, as the oldest and the newest version read it."""
     return [list(parse_conf(text, version)) for version in ((2, 18, 1), (2, 32, 3))]
+
+
+def parse_nccl_log(data: bytes):
+    """A job's log, as ``hostagent nccl explain`` reads it, and what it says of it."""
+    job = Job()
+    for block in blocks([data]):
+        job.read("log", block)
+    return render_explanation(job.explain(), "text")
 
 
 def _parsers():
@@ -40,6 +51,7 @@ def _parsers():
     yield "nccl.parse_nccl_version", parse_nccl_version
     yield "placement.parse_shape", parse_shape
     yield "placement.parse_manifest", parse_manifest
+    yield "nccl.parse_nccl_log", parse_nccl_log
     yield "yamlfile.parse_yaml", yamlfile.parse_yaml
     yield "yamlfile.parse_foreign_yaml", yamlfile.parse_foreign_yaml
 
@@ -54,6 +66,8 @@ PIECES = [
     "deb [signed-by=/x] ://user:pw@h/ubuntu noble main\n", "cdiVersion: 0.5.0\n", "kind: nvidia.com/gpu\n", '{"a": [1, {"b": null}]}', "\0", "\x1b[31m",
     '{"policyName":"static","defaultCpuSet":"0-3","entries":{"p":{"c":"1"}},"checksum":1}', 'KUBELET_EXTRA_ARGS="--config=/a ${B}"\n', "\x0a\x04\x0a\x02\x0a\x00",
     '{"Data":{"PodDeviceEntries":[{"ResourceName":"a","DeviceIDs":{"0":["b"]}}],"RegisteredDevices":{"a":["b"]}}}', '{"kubeletconfig":{"maxPods":1}}',
+    "node1:7:8 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA", "n:7:8 [0] x.cc:1 NCCL WARN ", "node2:7:8 [0] NCCL INFO Using network Socket\n",
+    "n:7:8 [0] NCCL INFO comm 0x5 rank 0 nRanks 2 nNodes 2 localRanks 1", "NCCL version 2.21.5+cuda12.4\n", "ncclInternalError", "status=IBV_WC_RETRY_EXC_ERR(12)",
     "=", ":", "\n", "\n\n", '"', "'", "[[", "]]", "{", "}", ",", " " * 50, "9" * 400, "-1", "\ufffd", "0x", "..", "/", "~", "name=",
 ]  # fmt: skip
 
@@ -79,12 +93,16 @@ UNITS = [
     "[Unit]\n", "After=a\n", "After=a \\\n", "a=\\\n", "DefaultLimitMEMLOCK=1\n", "Max locked memory 1 ", "/dev/sda1 / ext4 rw 0 0\n", "a 1 2 00010000 3 4 5 /run/a\n", "error: a\n", "*** ", "make.log for a for kernel b ",
     "--a=b ", "$A ", "${A}", '--a="', "\x0a\x02", "\x08\x80", '{"entries":{"p":', '"checksum":1,', "kubelet-arg+: a\n",
     "Fabric Manager version 1\n", "[ERROR] a\n", "btime 1\n", "SELINUX=enforcing\n", "version ", "libnvidia-container.so.1.", "10.0.0.1\n", "Result=a\n",
+    # logs of NCCL
+    "NCCL INFO ", "n:7:8 [0] NCCL WARN a\n", "n:7:8 [0] NCCL INFO ", ":7:8 [0] ", "n:7:8 [0] NCCL INFO Using network IB", "NCCL INFO Channel 0 : 0 -> 1 [send] via NET/IB/0\n", " via NET/", "CCL version ", "a.cc:1 -> 3 ",
+    "NCCL INFO NET/IB : Using [0]a:1/IB ", "[0]a:1/IB ", "internal error ", " [repeated ",
     # topology
     "0-3,", "0-65535,", "f,", "ffffffff,", "10 ", "MemTotal: ", "Node 0 MemTotal: 1 kB\n", "/0000:16:01.0", "/pci0000:16",
 ]  # fmt: skip
 
 #: A beginning that waits for an end, much of one thing, and something that is no end.
 UNENDED = [
+    ("n:7:8 [0] NCCL INFO NET/IB : Using ", "[0]a:1/IB ", "; OOB a:1<0>"), ("n:7:8 [0] NCCL INFO Channel 0 : 0 -> 1 [send] via NET/", "a ", "/0"), ("NCCL WARN ", "a", "\n"), ("", "n:7:8 [0] NCCL INFO NET/x", "\n"),
     ("[", "[],", "x"), ("[", "1,", "1]"), ("[", "9", "]"), ("{", '"a":1,', "}"), ('["', "a", '"]'), ('["', "\\u0041", '"]'), ("[", "1e1,", "x"), ("[1.", "9", "]"),
     ("a: ", "[ ", "a, a"), ("a: [", "a, ", "x"), ('a: "', "\\\n", '"'), ("a: '", "''", "x"), ("a: |\n", " a\n", "x"), ("- ", "a ", ":"), ("&", "a", " x"), ("!<", "a", ">"), ("? ", "\n", "x"),
     ("a = ", "[", "1"), ("a = [", "1,\n", "x"), ('a = "', "\\n", ""), ('a = """', "\n", '"'), ("a = '", "a", "\n"), ("a = ", "9", "x"), ("a = {", "b=1,", "x"), ("[", "a", "\n"), ("", "#", "\n"),

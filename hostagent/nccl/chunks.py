@@ -64,8 +64,8 @@ def _encoding(head: bytes) -> str:
     """
     if head[:2] in _UTF16:
         return _UTF16[head[:2]]
-    sample = head[:65536]
-    return next((name for name in ("utf-16-le", "utf-16-be") if "NCCL".encode(name) in sample), "")
+    at = head[:65536].find(b"N\0C\0C\0L")
+    return "" if at < 0 else "utf-16-be" if at % 2 else "utf-16-le"
 
 
 def unpacked(chunks: Iterable[bytes]) -> Iterator[bytes]:

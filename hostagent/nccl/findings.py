@@ -151,7 +151,7 @@ def _settings(seen: Seen, judged: Judged) -> Iterator[Finding]:
         yield finding("local_disabled", "Fast paths within a host are turned off", "GPUs of one host go a longer way.", (step,), off)
     if judged.gdr in ("no", "mixed") and kind_of(judged.network) != "socket" and judged.verdict == "rdma_no_gdr":
         step = Step("restart_service", "Load nvidia_peermem, or use a kernel and driver with DMA-BUF.", "modprobe nvidia_peermem")
-        lines = [record for (_, _, is_on), record in seen.capable.items() if not is_on]
+        lines = [record for (_, _, is_on), record in seen.capable.items() if not is_on] or judged.proofs
         says = "Its data goes through the host's memory. Why, the host says: 'hostagent check' looks at peer memory, ACS and distances."
         yield finding("gdr_off", "RDMA goes without GPUDirect", says, (step,), lines)
 

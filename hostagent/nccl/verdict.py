@@ -84,15 +84,15 @@ def _told_gdr(network: str, gdr: Gdr) -> Gdr:
 
 def hosts(seen: Seen) -> dict[str, set[str]]:
     """Hosts with their addresses. A name that is the end of another one, of the same processes, is that name cut."""
-    found: dict[str, set[str]] = {}
-    for name, pids in seen.hosts.items():
-        if not any(other != name and other.endswith(name) and pids <= seen.hosts[other] for other in seen.hosts):
-            found[name] = set()
+    ends = ((other[at:], other) for other in seen.hosts for at in range(1, len(other)))
+    cut = {end for end, other in ends if end in seen.hosts and seen.hosts[end] <= seen.hosts[other]}
+    found: dict[str, set[str]] = {name: set() for name in seen.hosts if name not in cut}
+    booted = {name for name, _, _ in seen.boots}
     for name, _, address in seen.boots:
         if name in found:
             found[name].add(address)
     for name, address in seen.addresses:
-        if name in found and not any(one[0] == name for one in seen.boots):
+        if name in found and name not in booted:
             found[name].add(address)
     return found
 
