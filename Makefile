@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help check test test-pythons fuzz attack lint bench docs schemas hosts golden look lock clean
+.PHONY: help check test test-pythons test-matrix fuzz attack lint bench docs schemas hosts golden look lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -22,6 +22,9 @@ test-pythons:  ## run the tests on every Python from 3.10 to 3.14 that PATH or p
 fuzz: $(VENV)/.tests  ## look for examples that break a property or a parser, for FUZZ_SECONDS (120)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --only-binary atheris -e '.[fuzz]' 2>/dev/null || true
 	$(BIN)/python -m tests.fuzz
+
+test-matrix: $(VENV)/.tests  ## ask each real NCCL about NCCL_NETWORKS (1500) networks and settings, others each time (root)
+	NCCL_SEED=$${NCCL_SEED:-$$(date +%s)} NCCL_NETWORKS=$${NCCL_NETWORKS:-1500} $(BIN)/python -m pytest tests/real/test_libnccl.py
 
 attack: $(VENV)/.tests  ## repeat the attacks, and the walk over lost answers, with all their counts (root, gcc)
 	ATTACK=1 $(BIN)/python -m pytest tests/attack tests/test_hostile.py tests/test_hosts.py::test_no_lost_answer_makes_a_host_look_better

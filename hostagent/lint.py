@@ -19,6 +19,7 @@ ALLOWED_ROOTS = (
     "hostagent.knowledge",
     "hostagent.derived",
     "hostagent.placement",
+    "hostagent.nccl",
 )
 ALLOWED_STDLIB = frozenset({"collections.abc", "itertools", "math", "re", "typing"})
 #: They reach the host, names as texts, or classes and their making; the last four end the run.
@@ -126,9 +127,8 @@ def _is_of(value: object, module: ModuleType) -> bool:
     if isinstance(value, ModuleType):
         return False
     home = str(getattr(value, "__module__", module.__name__) or module.__name__)
-    return home == module.__name__ or home.startswith(
-        ("hostagent.facts", "hostagent.knowledge", "hostagent.derived", "hostagent.placement", "hostagent.steps", "hostagent.vocabulary")
-    )
+    ours = ("facts", "knowledge", "derived", "placement", "nccl", "steps", "vocabulary")
+    return home == module.__name__ or home.startswith(tuple(f"hostagent.{name}" for name in ours))
 
 
 def _leads_out(attribute: str) -> bool:

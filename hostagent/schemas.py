@@ -120,6 +120,25 @@ def _topology() -> dict[str, Any]:
     )
 
 
+def _nccl() -> dict[str, Any]:
+    from hostagent.nccl.described import DESCRIPTIONS
+    from hostagent.nccl.explanation import SCHEMA_VERSION, Explanation
+    from hostagent.report.described import described
+
+    body = schema(Explanation)
+    for name in ("ranks", "nodes"):
+        body["properties"][name] = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "unknown"}]}
+    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+    return _headed(
+        "nccl",
+        SCHEMA_VERSION,
+        "hostagent nccl explain",
+        "What the logs of one job say about the network that NCCL used. Names are only ever added: readers must accept those that they do "
+        "not know.",
+        described(_extensible(body), texts=DESCRIPTIONS),
+    )
+
+
 def _whole(shape: dict[str, Any]) -> dict[str, Any]:
     """The object of a part that may be unread."""
     found: dict[str, Any] = next((one for one in shape.get("anyOf", ()) if "unread" not in one.get("properties", {})), shape)
@@ -138,4 +157,5 @@ _PUBLISHED: Mapping[str, Callable[[], dict[str, Any]]] = {
     "profile": _profile,
     "snapshot": _snapshot,
     "topology": _topology,
+    "nccl": _nccl,
 }

@@ -61,3 +61,23 @@ Virtual = Literal["", "vm", "container"]
 #: The condition of a Kubernetes node that a family of checks decides, "" for none.
 Condition = Literal["DriverReady", "ToolkitReady", "TopologyReady", "FabricReady", ""]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+
+#: What the logs of a job say about its network: which one NCCL used, and whether by GPUDirect RDMA.
+NcclVerdict = Literal[
+    "rdma_gdr",
+    "rdma_no_gdr",
+    "rdma_gdr_unknown",
+    "tcp_fallback",
+    "tcp_forced",
+    "tcp_plugin",
+    "external_provider_unknown",
+    "net_socket_nodes_unknown",
+    "intra_node_only",
+    "mixed",
+    "failed",
+    "unknown",
+]
+NCCL_VERDICTS: tuple[NcclVerdict, ...] = get_args(NcclVerdict)
+
+#: Whether the channels over the network use GPUDirect RDMA.
+Gdr = Literal["yes", "no", "mixed", "unknown"]

@@ -9,12 +9,31 @@ import hostagent.collect
 import hostagent.source
 from hostagent import yamlfile
 from hostagent.facts import cpulist
+from hostagent.knowledge.ncclchanges import parse_nccl_version
+from hostagent.nccl.chunks import blocks
+from hostagent.nccl.explanation import Job
+from hostagent.nccl.namelist import parse_names
+from hostagent.nccl.settings import parse_conf
 from hostagent.placement import parse_shape, pods_in
+from hostagent.sinks.nccl import render_explanation
 
 
 def parse_manifest(data: bytes):
     """A pod out of a file, as ``--pod FILE`` reads it."""
     return pods_in(yamlfile.parse_foreign_yaml(data), "p")
+
+
+def parse_nccl_conf(text: str):
+    """A conf file of NCCL, as the oldest and the newest version read it."""
+    return [list(parse_conf(text, version)) for version in ((2, 18, 1), (2, 32, 3))]
+
+
+def parse_nccl_log(data: bytes):
+    """A job's log, as ``hostagent nccl explain`` reads it, and what it says of it."""
+    job = Job()
+    for block in blocks([data]):
+        job.read("log", block)
+    return render_explanation(job.explain(), "text")
 
 
 def _parsers():
@@ -27,8 +46,12 @@ def _parsers():
                     yield f"{entry.name.removeprefix(package.__name__)[1:]}.{name}", function
     yield "facts.cpulist.parse_cpulist", cpulist.parse_cpulist
     yield "facts.cpulist.parse_cpumap", cpulist.parse_cpumap
+    yield "nccl.parse_conf", parse_nccl_conf
+    yield "nccl.parse_names", parse_names
+    yield "nccl.parse_nccl_version", parse_nccl_version
     yield "placement.parse_shape", parse_shape
     yield "placement.parse_manifest", parse_manifest
+    yield "nccl.parse_nccl_log", parse_nccl_log
     yield "yamlfile.parse_yaml", yamlfile.parse_yaml
     yield "yamlfile.parse_foreign_yaml", yamlfile.parse_foreign_yaml
 
@@ -47,6 +70,8 @@ PIECES = [
     "20010db8000000000000000000000001 02 40 00 80     eth0\n", "  |-- 10.0.0.1\n     /32 host LOCAL\n", "Local:\n  +-- 10.0.0.0/24 2 0 2\n", "26:3",
     "eth0\t0002010A\t0302010A\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n", "   0: 0100007F:733C 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 40960\n", "32768 60999",
     "  eth0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", "\x10\x00\x03\x00eth0\0", "0000:0000:0000:0000:0000:ffff:0a00:0101",
+    "node1:7:8 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA", "n:7:8 [0] x.cc:1 NCCL WARN ", "node2:7:8 [0] NCCL INFO Using network Socket\n",
+    "n:7:8 [0] NCCL INFO comm 0x5 rank 0 nRanks 2 nNodes 2 localRanks 1", "NCCL version 2.21.5+cuda12.4\n", "ncclInternalError", "status=IBV_WC_RETRY_EXC_ERR(12)",
     "=", ":", "\n", "\n\n", '"', "'", "[[", "]]", "{", "}", ",", " " * 50, "9" * 400, "-1", "\ufffd", "0x", "..", "/", "~", "name=",
 ]  # fmt: skip
 
@@ -75,12 +100,16 @@ UNITS = [
     # networks and RDMA devices
     "|-- 10.0.0.1\n", "|-- 10.0.0.1\n /32 host LOCAL\n", "Local:\n", "+-- 10.0.0.0/8 2 0 2\n", "20010db8000000000000000000000001 02 40 00 80 eth0\n", "eth0\t0002010A\t0302010A\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n",
     "0: 0100007F:733C 00000000:0000 0A 0:0 0:0 0 0 0 9\n", "eth0: 0 0\n", "DEVTYPE=bond\n", "Global tclass=1\n", "tclass=1\n", "mlx5_0 hca_handle=2 hca_object=max\n", "hca_handle=", "4X ", "ffff:", "0x", "26:3 ", "1-2 ", "\x08\0\x01\0", "\x04\0\0\0", "\x10\0\0\0",
+    # logs of NCCL
+    "NCCL INFO ", "n:7:8 [0] NCCL WARN a\n", "n:7:8 [0] NCCL INFO ", ":7:8 [0] ", "n:7:8 [0] NCCL INFO Using network IB", "NCCL INFO Channel 0 : 0 -> 1 [send] via NET/IB/0\n", " via NET/", "CCL version ", "a.cc:1 -> 3 ",
+    "NCCL INFO NET/IB : Using [0]a:1/IB ", "[0]a:1/IB ", "internal error ", " [repeated ",
     # topology
     "0-3,", "0-65535,", "f,", "ffffffff,", "10 ", "MemTotal: ", "Node 0 MemTotal: 1 kB\n", "/0000:16:01.0", "/pci0000:16",
 ]  # fmt: skip
 
 #: A beginning that waits for an end, much of one thing, and something that is no end.
 UNENDED = [
+    ("n:7:8 [0] NCCL INFO NET/IB : Using ", "[0]a:1/IB ", "; OOB a:1<0>"), ("n:7:8 [0] NCCL INFO Channel 0 : 0 -> 1 [send] via NET/", "a ", "/0"), ("NCCL WARN ", "a", "\n"), ("", "n:7:8 [0] NCCL INFO NET/x", "\n"),
     ("[", "[],", "x"), ("[", "1,", "1]"), ("[", "9", "]"), ("{", '"a":1,', "}"), ('["', "a", '"]'), ('["', "\\u0041", '"]'), ("[", "1e1,", "x"), ("[1.", "9", "]"),
     ("a: ", "[ ", "a, a"), ("a: [", "a, ", "x"), ('a: "', "\\\n", '"'), ("a: '", "''", "x"), ("a: |\n", " a\n", "x"), ("- ", "a ", ":"), ("&", "a", " x"), ("!<", "a", ">"), ("? ", "\n", "x"),
     ("a = ", "[", "1"), ("a = [", "1,\n", "x"), ('a = "', "\\n", ""), ('a = """', "\n", '"'), ("a = '", "a", "\n"), ("a = ", "9", "x"), ("a = {", "b=1,", "x"), ("[", "a", "\n"), ("", "#", "\n"),

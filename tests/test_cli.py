@@ -39,7 +39,7 @@ def test_a_host_without_gpus_is_not_ready_and_says_so():
 def test_the_commands_and_their_help_are_there():
     shown = run("-h")
     assert shown.returncode == 0
-    for command in ("check", "status", "topology", "snapshot", "checks", "profile", "schema"):
+    for command in ("check", "status", "topology", "nccl", "snapshot", "checks", "profile", "schema"):
         assert f"\n  {command} " in shown.stdout
         assert run(command, "-h").returncode == 0
 
@@ -93,6 +93,12 @@ def test_a_damaged_installation_is_one_sentence(tmp_path, content):
         ["profile", "show", "nonsense"],
         ["profile", "validate", "/etc/hostname"],
         ["schema", "nonsense"],
+        ["nccl", "nonsense"],
+        ["nccl", "explain"],
+        ["nccl", "explain", "/nonexistent"],
+        ["nccl", "explain", "/dev/null"],
+        ["nccl", "explain", "-", "-"],
+        ["nccl", "explain", "/etc/hostname", "--require", "nonsense"],
         ["snapshot", "show", "/etc/hostname"],
         ["snapshot", "diff", NO_GPU, "/etc/hostname"],
         ["snapshot", "adopt", NO_GPU, "/proc/nowhere"],

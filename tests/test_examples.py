@@ -39,13 +39,19 @@ spec:
 """
 
 
+_LOG = "node1:7:7 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0/GDRDMA\n"
+
+
 @pytest.fixture
 def folder(tmp_path):
-    """What the examples name: two recorded hosts, a profile, a job, an image."""
+    """What the examples name: two recorded hosts, a profile, a job and its log, an image."""
     for name, host in (("host.json", "hgx-h100-ubuntu2404"), ("other.json", "no-gpu-vm")):
         shutil.copy(HOSTS / host / "tape.json", tmp_path / name)
     (tmp_path / "mine.yaml").write_text("gpus: {count: 8}\n")
     (tmp_path / "job.yaml").write_text(_JOB)
+    (tmp_path / "job.log").write_text(_LOG)
+    (tmp_path / "logs").mkdir()
+    shutil.copy(tmp_path / "job.log", tmp_path / "logs/node1.log")
     (tmp_path / "image/etc").mkdir(parents=True)
     (tmp_path / "image/etc/os-release").write_text("ID=debian\nVERSION_ID=12\n")
     (tmp_path / "image/usr/bin").mkdir(parents=True)
@@ -67,7 +73,9 @@ def test_an_example_works(folder, example):
     assert answer.returncode in ((0, 1) if any(one in example for one in questions) else (0,)), answer
     assert "Error" not in answer.stderr
     assert "Traceback" not in answer.stderr
-    assert answer.stdout or any(path.name not in ("host.json", "other.json", "mine.yaml", "job.yaml", "image") for path in folder.iterdir())
+    assert answer.stdout or any(
+        path.name not in ("host.json", "other.json", "mine.yaml", "job.yaml", "job.log", "logs", "image") for path in folder.iterdir()
+    )
 
 
 def test_help_prints_what_the_option_prints():

@@ -11,6 +11,7 @@ COMMANDS = {
     "check": ("check", "Judge a host: is it ready for GPU jobs, and if not, why"),
     "status": ("status", "Print the last verdict of this host, without a new run"),
     "topology": ("topology", "Show sockets, NUMA nodes, GPUs and NICs, and whether the kubelet admits a pod"),
+    "nccl": ("nccl", "Say from a job's log which network NCCL used, and why"),
     "snapshot": ("snapshot", "Record, show, compare and adopt hosts"),
     "checks": ("checks", "List the checks, explain one"),
     "profile": ("profile", "List, show and validate profiles"),

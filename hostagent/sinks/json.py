@@ -1,4 +1,4 @@
-"""A report, or the map of a host, as JSON: one document that validates against its schema (``hostagent schema``)."""
+"""A report, the map of a host, or what a log says, as JSON: one document that validates against its schema (``hostagent schema``)."""
 
 import json
 import math
@@ -8,10 +8,11 @@ from hostagent.report import Report
 from hostagent.typed import plain
 
 if TYPE_CHECKING:
+    from hostagent.nccl.explanation import Explanation
     from hostagent.topology.document import Document
 
 
-def render_json(report: "Report | Document") -> str:
+def render_json(report: "Report | Document | Explanation") -> str:
     """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema."""
     return json.dumps(_lawful(plain(report)), indent=2, allow_nan=False) + "\n"
 

@@ -1,0 +1,52 @@
+"""Since which version NCCL reads its settings and chooses its interface as it does.
+
+Sources: the libraries themselves, asked with ``ncclGetUniqueId`` in network namespaces (2.18.3, 2.21.5, 2.23.4, 2.27.3, 2.28.9, 2.30.7 and
+2.32.3 by tests/real/test_libnccl.py; 19 others from 2.18.1 to 2.31.2 once, 2026-11); NVIDIA/nccl: src/misc/{param,socket,utils}.cc,
+src/os/linux.cc, src/bootstrap.cc. What is said of HCAs is from NVIDIA/nccl, src/transport/net_ib, and was not asked of any library.
+"""
+
+import re
+
+Version = tuple[int, int, int]
+
+_VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
+
+#: ``NCCL_CONF_FILE`` names a file that is read instead of ~/.nccl.conf.
+CONF_FILE: Version = (2, 23, 4)
+#: Home is ``$HOME``, where it was that of the user's entry in passwd; a carriage return at the end of a line is dropped.
+HOME_VARIABLE: Version = (2, 30, 3)
+#: A line that begins with # is a comment. Before, it set a variable whose name begins with #.
+COMMENTS: Version = (2, 26, 2)
+#: Bytes of a value that count.
+CUT = 1023
+#: Only interfaces that are RUNNING are taken.
+RUNNING_ONLY: Version = (2, 28, 3)
+#: ``virbr*`` comes last, with docker and lo.
+VIRBR_LAST: Version = (2, 28, 3)
+#: From the first to before the second, NCCL_COMM_ID has a fault: of IPv4 the first interface is taken that is NOT in its network.
+COMM_ID_FAULT: tuple[Version, Version] = ((2, 29, 2), (2, 30, 3))
+#: Names in a list that NCCL reads; the rest is ignored.
+MAX_NAMES = 16
+#: HCAs that NCCL uses: 16, and from this version 32.
+MORE_HCAS: Version = (2, 19, 1)
+#: HCAs are taken in the order of their PCI addresses; before, in the order in which libibverbs lists them.
+HCAS_BY_PCI: Version = (2, 29, 7)
+
+
+def parse_nccl_version(text: str) -> "Version | None":
+    """The version in a text that NCCL or a package writes; None where there is none.
+
+    >>> parse_nccl_version("NCCL version 2.28.9+cuda12.9"), parse_nccl_version("2.4"), parse_nccl_version("2.26.2.post1")
+    ((2, 28, 9), None, (2, 26, 2))
+    """
+    match = _VERSION.search(text)
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def max_hcas(version: Version) -> int:
+    """How many HCAs this version uses at most.
+
+    >>> max_hcas((2, 18, 3)), max_hcas((2, 19, 3))
+    (16, 32)
+    """
+    return 32 if version >= MORE_HCAS else 16

@@ -1,0 +1,103 @@
+"""Bytes of a log as blocks of whole lines, in bounded memory: compressed or not, in UTF-16, with lines of any length."""
+
+import codecs
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+#: A line that has more bytes comes in pieces.
+MAX_LINE = 1024 * 1024
+_GZIP = b"\x1f\x8b"
+_PIECE = 1024 * 1024
+#: What unpacks to more than so many bytes, at more than so many times its size, is no log.
+_BOMB_BYTES, _BOMB_TIMES = 256 * 1024 * 1024, 300
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+class BombError(ValueError):
+    """A little that unpacks to very much."""
+
+
+class Block(NamedTuple):
+    """Some lines of a log."""
+
+    data: bytes
+    line: int  # the number of the first
+    is_whole: bool  # whether the last one ends here
+
+
+def blocks(chunks: Iterable[bytes]) -> Iterator[Block]:
+    r"""Blocks of whole lines.
+
+    >>> [tuple(block) for block in blocks([b"a\nb", b"c\nd"])]
+    [(b'a\n', 1, True), (b'bc\n', 2, True), (b'd', 3, False)]
+    """
+    rest, line = b"", 1
+    for chunk in _decoded(chunks):
+        data = rest + chunk if rest else chunk
+        cut = data.rfind(b"\n") + 1
+        rest = data[cut:]
+        if cut:
+            yield Block(data[:cut], line, is_whole=True)
+            line += data.count(b"\n")
+        if len(rest) > MAX_LINE:  # where a record ends nobody can say here: those at the cut are lost
+            yield Block(rest, line, is_whole=False)
+            rest = b""
+    if rest:
+        yield Block(rest, line, is_whole=False)
+
+
+def _decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """As UTF-8, where it is UTF-16; everything else as it is."""
+    decoder = None
+    for number, chunk in enumerate(chunks):
+        if number == 0 and (name := _encoding(chunk)):
+            decoder = codecs.getincrementaldecoder(name)("replace")
+        yield decoder.decode(chunk).encode("utf-8", "replace") if decoder else chunk
+
+
+def _encoding(head: bytes) -> str:
+    r"""By its mark, or by the word that each log has.
+
+    >>> _encoding(b"\xff\xfeN\0"), _encoding("x NCCL".encode("utf-16-be")), _encoding(b"NCCL")
+    ('utf-16-le', 'utf-16-be', '')
+    """
+    if head[:2] in _UTF16:
+        return _UTF16[head[:2]]
+    at = head[:65536].find(b"N\0C\0C\0L")
+    return "" if at < 0 else "utf-16-be" if at % 2 else "utf-16-le"
+
+
+def unpacked(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """What gzip packed; anything else as it is. Of a damaged or cut file what was there before; raises ``BombError``."""
+    source = iter(chunks)
+    head = next(source, b"")
+    while 0 < len(head) < 2:
+        more = next(source, b"")
+        if not more:
+            break
+        head += more
+    if not head.startswith(_GZIP):
+        if head:
+            yield head
+        yield from source
+        return
+    packed = unpacked_bytes = 0
+    inflater, data = zlib.decompressobj(wbits=31), head
+    while data:
+        packed += len(data)
+        while data:
+            try:
+                piece = inflater.decompress(data, _PIECE)
+            except zlib.error:
+                return
+            unpacked_bytes += len(piece)
+            if unpacked_bytes > _BOMB_BYTES and unpacked_bytes > _BOMB_TIMES * packed:
+                raise BombError(f"found {packed} bytes that unpack to more than {unpacked_bytes}, wanted a log")
+            if piece:
+                yield piece
+            data = inflater.unconsumed_tail
+            if inflater.eof:  # another member may follow, of logs that were rotated into one file
+                data = inflater.unused_data.lstrip(b"\0")
+                inflater = zlib.decompressobj(wbits=31)
+        data = next(source, b"")

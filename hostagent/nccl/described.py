@@ -1,0 +1,38 @@
+"""What each field of an explanation says, for its schema: by the path of its names."""
+
+from collections.abc import Mapping
+
+DESCRIPTIONS: Mapping[str, str] = {
+    "schema_version": "The version of this schema.",
+    "verdict": "Which network the job used, the first word that holds.",
+    "headline": "The same in one sentence.",
+    "action": "What to do first about it: the action of the first step.",
+    "nccl_version": "The version of NCCL, several with commas, or unknown.",
+    "network": "NCCL's name of the network, or unknown.",
+    "gdr": "Whether the connections over the network use GPUDirect RDMA.",
+    "hcas": "The HCAs that NCCL lists, each with its port.",
+    "socket_ifname": "The interfaces that NCCL lists for bootstrap and sockets.",
+    "ranks": "How many ranks the largest communicator has, or unknown.",
+    "nodes": "How many nodes the job has, or unknown.",
+    "ranks_seen": "How many of those ranks have lines in the log.",
+    "channels": "The ends of connections over the network, as their ranks name them; the first 4096.",
+    "channels.rank": "The rank whose end it is.",
+    "channels.host": "Its host, empty where the line does not say.",
+    "channels.gpu": "Its GPU: a number of NVML, or in old versions the end of a PCI address; empty where the line does not say.",
+    "channels.nic": "The network and the number of its device.",
+    "channels.gdr": "Whether it uses GPUDirect RDMA.",
+    "findings": "The verdict's own finding first, whose code is the verdict, then causes and what the log leaves open.",
+    "findings.code": "What it is: stable, for programs.",
+    "findings.headline": "What happened, in one sentence.",
+    "findings.message": "Why, for people. It may change from release to release.",
+    "findings.action": "The action of its first step.",
+    "findings.remedy": "What to do about it, in steps.",
+    "findings.remedy.action": "What kind of step it is.",
+    "findings.remedy.text": "The step, for people.",
+    "findings.remedy.command": "What a shell runs as it stands; <name> is what hostagent cannot know. Empty where there is none.",
+    "findings.remedy.if_back": "Whether it is only for a fault that comes back.",
+    "findings.lines": "Lines of the log that show it, the first five.",
+    "findings.lines.file": "The file, - for standard input.",
+    "findings.lines.line": "The number of the line, from 1 on.",
+    "findings.lines.text": "Its text from the host's name on, with what does not print as its escape.",
+}
