@@ -382,6 +382,6 @@ def large(bytes_wanted):
                 far.append(f"{head}{channel:02d}/1 : {peer}[{local}] -> {own} [receive] via NET/IB/{local}/GDRDMA/Shared")
         rings = [f"{head}{channel:02d}/16 : {' '.join(f'{one:4d}' for one in range(1024))}" for channel in range(16)]
         job = Job(V227, hosts=hosts, gpus=8, addresses=addresses, logged=(rank,))
-        whole = "\n".join([*job.lines(), *(rings if rank == 0 else ()), *(near * 10), *(far * 5), ""])
+        whole = "\n".join([*job.lines(), *(rings if rank == 0 else ()), *(near * 14), *(far * 3), ""])
         made += len(whole)
         yield whole.encode()

@@ -6,7 +6,7 @@ line, or the next record. Only records that mean something here are looked at; a
 
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hostagent.knowledge.nccllogs import OTHER_LIBRARIES, RESULT_NAMES, RESULT_TEXTS
 from hostagent.nccl.chunks import Block
@@ -46,6 +46,9 @@ _KINDS = (
 )
 _WANTED = re.compile(rb"NCCL (?:WARN |INFO (?!Channel |Trees |Ring )(?=" + _KINDS + rb"))")
 _NET = re.compile(rb" via NET/")
+#: Of ``A[x] -> B[y] [send] via NET/…`` what its writer is and uses: A and the network; B where it receives.
+_SENDS = re.compile(rb" : (\S+ -)> \S+ \[send\] (via NET/[^\n]*)\n")
+_RECEIVES = re.compile(rb"-> (\S+ \[receive\] via NET/[^\n]*)\n")
 _LOCAL = re.compile(rb" via (?:P2P/|SHM/|direct shared memory)")
 _ANY = re.compile(rb"NCCL (INFO|WARN|TRACE|CALL) ")
 _ANCHOR = re.compile(rb":(\d{1,10}):\d{1,10} \[-?\d{1,10}\] ")
@@ -77,7 +80,8 @@ class Reader:
         self.pids: dict[str, set[str]] = {}  # by process, the hosts whose it is
         self._pending: list[tuple[str, int, bytes, bool]] = []
         self._pending_bytes = 0
-        self._ends: set[bytes] = set()
+        self._ends: set[tuple[bytes | Any, ...]] = set()
+        self._far = 0  # connections over the network that were found in a block
         self._versions: set[bytes] = set()
 
     def read(self, file: str, block: Block) -> Iterator[Record]:
@@ -86,23 +90,28 @@ class Reader:
         if b"CCL" not in data and b"nccl" not in data:
             return
         done: set[int] = set()  # lines with several records, by where they begin
-        for pattern in (_WANTED, _NET, _LOCAL):
-            if pattern is not _LOCAL or self.local:
+        for pattern in (_WANTED, *([_LOCAL] if self.local else [])):
+            yield from self._found(pattern, file, block.line, data, done)
+        far = data.count(b" via NET/")
+        if far:
+            self._far = 0
+            for pattern in (_SENDS, _RECEIVES):
                 yield from self._found(pattern, file, block.line, data, done)
+            if self._far != far:  # something stands behind them, or nothing
+                yield from self._found(_NET, file, block.line, data, done)
         yield from self._libraries(file, block.line, data)
         yield from _others(file, block.line, data)
 
     def _found(self, pattern: "re.Pattern[bytes]", file: str, number: int, data: bytes, done: set[int]) -> Iterator[Record]:
-        at = 0
+        at, far, is_end = 0, 0, pattern in (_SENDS, _RECEIVES)
         for found in pattern.finditer(data):
-            start, until = found.span()
-            end = data.find(b"\n", until)
-            is_whole, end = end >= 0, end if end >= 0 else len(data)
-            pair = b""
-            if pattern is _NET:
-                pair = _own_end(data, start, end)
-                if pair in self._ends:
+            if is_end:
+                far += 1
+                if found.groups() in self._ends:
                     continue
+            start, until = found.span()
+            end = until - 1 if is_end else data.find(b"\n", until)
+            is_whole, end = end >= 0, end if end >= 0 else len(data)
             begin = data.rfind(b"\n", 0, start) + 1
             start = start if pattern is _WANTED else data.rfind(b"NCCL INFO ", begin, start)
             if start < 0 or begin in done:
@@ -113,13 +122,14 @@ class Reader:
                 done.add(begin)
                 yield from self._several(file, number, data[begin:end], is_whole)
                 continue
-            if pair and is_whole and len(pair) < 200 and len(self._ends) < _ENDS:
-                self._ends.add(pair)
+            if is_end and len(found[0]) < 300 and len(self._ends) < _ENDS:
+                self._ends.add(found.groups())
             host, pid = self._who(data[max(begin, start - _BEFORE) : start])
             level = data[start + 5 : start + 9].decode()
             yield _record(_At(file, number, host, pid), level, data[text:end], "whole" if is_whole else "cut")
             if pattern is _LOCAL and not self.local:
                 return
+        self._far += far
 
     def _libraries(self, file: str, first: int, data: bytes) -> Iterator[Record]:
         """Each version once, and other libraries; where nothing is NCCL's, those that are only named."""
@@ -197,14 +207,6 @@ class Reader:
         if name:
             return name, "glued"
         return (token, "whole") if has_space else ("", "cut")
-
-
-def _own_end(data: bytes, start: int, end: int) -> bytes:
-    """Of ``A[x] -> B[y] [send] via NET/…`` what its writer is and uses: A and the network, B where it receives."""
-    arrow = data.rfind(b" -> ", max(0, start - 60), start)
-    if data[start - 2 : start] == b"e]":
-        return data[arrow:end]
-    return data[data.rfind(b" : ", max(0, arrow - 40), arrow) : arrow] + data[start:end]
 
 
 def _record(at: _At, level: str, text: bytes, end: End) -> Record:
