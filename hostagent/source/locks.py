@@ -110,7 +110,8 @@ def _file(root: Root, parent: str, directory: str, name: str, uid: int) -> int:
         opened.callback(os.close, above)
         if uid == 0:
             with contextlib.suppress(OSError):
-                os.mkdir(directory, 0o755, dir_fd=above)
+                os.mkdir(directory, 0o700, dir_fd=above)
+                os.chmod(directory, 0o755, dir_fd=above)  # noqa: S103  # whatever the umask: everybody may read the state file
         _refuse_link(above, directory, path)
         inside = os.open(directory, _CAREFUL | os.O_RDONLY | os.O_DIRECTORY, dir_fd=above)
         opened.callback(os.close, inside)

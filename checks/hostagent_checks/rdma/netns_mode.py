@@ -20,7 +20,7 @@ _EXCLUSIVE = "exclusive"
 
 @check(
     title="Pods see the RDMA devices that the device plug-in gives them",
-    severity="warning",
+    severity="critical",
     scope="fabric",
     since="0.1",
     headline="Pods do not see the RDMA devices that the shared device plug-in gives them",
@@ -40,7 +40,7 @@ def netns_mode(rdma: Rdma, nics: tuple[Nic, ...] | Unread, kubelet: Kubelet | Un
     shared = sorted({one for one in _resources(kubelet) if one.startswith(_SHARED_PLUG_IN)})
     if shared:
         text = f"the mode is {mode}, and the shared device plug-in gives {', '.join(shared)} to pods"
-        yield fail(text, code="shared-plug-in", found=mode, wanted="shared", at_least="critical")
+        yield fail(text, code="shared-plug-in", found=mode, wanted="shared")
     elif not any(need(nic.virtual_of) for nic in need(nics)):
         headline = "RDMA devices are seen in one network namespace alone: pods need the CNI plug-in rdma"
         text = f"the mode is {mode}: pods and containers with a network of their own see no RDMA device"

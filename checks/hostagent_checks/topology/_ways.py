@@ -30,7 +30,7 @@ def ways_of_jobs(host: Wanted) -> tuple[Way, ...]:
 
 def skip_in_a_machine(platform: Platform) -> None:
     """What a guest sees of bridges and of the IOMMU is made up, or set by the machine below it; a container sees that of its host."""
-    if platform.in_container:
+    if platform.in_container or need(platform.contained):
         skip("PCI is set up by the host of this container")
     if need(platform.virtual) == MACHINE:
         skip("PCI is set up by the machine below this virtual one")

@@ -36,7 +36,7 @@ class Params(NamedTuple):
     confirm=("grep -H TOTAL /sys/bus/pci/devices/*/aer_dev_fatal", "journalctl -k -b --grep AER"),
 )
 def fatal_errors(topology: Topology, gpus: tuple[Gpu, ...], nics: tuple[Nic, ...], platform: Platform | Unread, params: Params) -> Findings:
-    if not isinstance(platform, Unread) and platform.in_container:
+    if not isinstance(platform, Unread) and (platform.in_container or need(platform.contained)):
         skip("PCI is set up by the host of this container")
     controls = need(topology.controls)
     if not controls:

@@ -78,6 +78,7 @@ def gpudirect(
     if any(need(port.driver) == EFA for port in of_host(host)):
         if EFA_PEERMEM in need(kernel.loaded_modules):
             return
+        need(found.dmabuf)
         skip("Amazon's EFA driver may have a way of its own, which it does not show")
     need(found.dmabuf)
     lacks = ", ".join(_LACKS[part] for part in found.lacks)

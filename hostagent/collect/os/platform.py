@@ -28,6 +28,7 @@ from hostagent.source import Source
 from hostagent.source.keep import Keep
 from hostagent.vocabulary import Virtual
 
+_SECOND = Keep("matches", (r"^2 \(.*\) (?P<keep>\S(?: -?[0-9]{1,12}){6})",))
 _HOSTS = Keep("matches", (rf"^{KUBELETS_HOSTS}",))
 _ORDINARY = Row("", "host", (), (), owner="host", others="host")
 
@@ -154,7 +155,18 @@ def _is_contained(source: Source) -> bool:
     is_marked = any(need(_is_here(source, path)) for path in IN_CONTAINERS)
     if not is_marked and not any(line.startswith(KUBELETS_HOSTS) for line in need(hosts).splitlines()):
         return False
-    return need(source.readlink("/proc/1/ns/pid")) != FIRST_NAMESPACE
+    second = source.text("/proc/2/stat", keep=_SECOND, absent="")
+    return not is_kernel_thread(need(second))
+
+
+def is_kernel_thread(text: str) -> bool:
+    """Whether /proc/PID/stat is a kernel thread's (proc_pid_stat(5), flags): process 2 is one, and is seen in the first namespace alone.
+
+    >>> is_kernel_thread("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0"), is_kernel_thread("2 (sh) S 1 2 1 0 -1 4194304 0"), is_kernel_thread("")
+    (True, False, False)
+    """
+    fields = text.rpartition(")")[2].split()
+    return len(fields) > 6 and fields[6].isdecimal() and bool(int(fields[6][:12]) & 0x00200000)
 
 
 @stops_at_unread

@@ -114,7 +114,7 @@ def test_what_a_host_runs_in_is_open_where_the_board_or_the_namespace_cannot_be_
     assert platform(host(**{"/run/systemd/container": "lxc", "readlink /proc/1/ns/pid": denied})).virtual == denied
 
 
-NAMESPACE, FIRST = {"readlink /proc/1/ns/pid": "pid:[4026533420]"}, {"readlink /proc/1/ns/pid": "pid:[4026531836]"}
+NAMESPACE, FIRST = {"/proc/2/stat": "2 (sh) S 1 2 1 0 -1 4194304 0 0\n"}, {"/proc/2/stat": "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0\n"}
 HOSTS = "# Kubernetes-managed hosts file.\n127.0.0.1 localhost\n"
 
 
@@ -141,7 +141,7 @@ def test_a_container_in_a_virtual_machine_is_both():
 
 
 def test_whether_it_is_a_container_is_open_where_the_namespace_cannot_be_seen():
-    found = platform(host(**{"/.dockerenv": "", "readlink /proc/1/ns/pid": Unread("denied", "readlink")}))
+    found = platform(host(**{"/.dockerenv": "", "/proc/2/stat": Unread("denied", "read")}))
     assert (found.contained.why, found.in_container) == ("denied", False)
 
 

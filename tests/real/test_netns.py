@@ -90,7 +90,8 @@ def assert_tables(rows, told, up):
     """What the kernel's tables say holds, where they say it. Of one that is down they say the address, and not whose it is."""
     for names, address, prefix in rows:
         owners = {name for name, addresses in told.items() if (address, prefix) in addresses}
-        assert not names or (owners and owners <= set(names.split())), (names, address, prefix, told)
+        said = set(names.split())  # of IPv6 each row is one interface's: a bridge has the address of its lowest port, too
+        assert not names or (owners and (said <= owners if ":" in address else owners <= said)), (names, address, prefix, told)
     listed = {address for _, address, _ in rows}
     assert {address for name in up for address, _ in told[name]} <= listed
 
