@@ -132,10 +132,15 @@ def test_what_a_user_and_root_write_is_one_record_or_none_in_every_source():
 
 def test_the_journal_is_asked_in_words_that_it_takes(tmp_path):
     daemon = journal()
-    in_the_journal("Linux version ")
+    with open("/dev/kmsg", "w", encoding="utf-8") as log:
+        log.write("<30>the journal of this test has it\n")
+    in_the_journal("the journal of this test has it")
     answer = kernel_log(Root(str(tmp_path)), journalctl)
-    assert isinstance(answer, dict), answer
-    assert answer["complete"] is True
+    if b"Linux version " in device():
+        assert isinstance(answer, dict), answer
+        assert answer["complete"] is True
+    else:  # the kernel's own buffer has lost its beginning
+        assert not (isinstance(answer, dict) and answer["complete"]), answer
     daemon.kill()
     daemon.wait()
 
