@@ -3,11 +3,12 @@
 from typing import NamedTuple
 
 from hostagent.derived.distance import NEAREST_FIRST, classes
+from hostagent.derived.once import once
 from hostagent.derived.rails import Wanted, of_host
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import PciControl, PciPlace, Topology
-from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.gpudirect import lets_cards_in
 
 #: Neither the memory nor the link of a CPU is between them, or it is the one that the GPU is joined to.
@@ -25,18 +26,17 @@ class Way(NamedTuple):
     cards: tuple[str, ...]  # addresses of those that are as near, by address
 
 
-#: What was asked last, and the answer, as in `hostagent.derived.rails`.
-_last: "list[tuple[Wanted, tuple[Way, ...] | UnreadError]]" = []
-
-
+@once
 def ways(wanted: Wanted) -> tuple[Way, ...]:
     """By GPU; none without rails. Raises ``UnreadError``, not-supported in a virtual machine that does not show its switches."""
-    if not _last or not all(one is other for one, other in zip(_last[0][0], wanted, strict=True)):
-        _last[:] = [(wanted, _found(wanted))]
-    found = _last[0][1]
-    if isinstance(found, UnreadError):
-        raise UnreadError(found.unread)
-    return found
+    own = {gpu.pci for gpu in gpus_of_jobs(wanted.gpus)}
+    cards = sorted({card_of(port) for port in of_host(wanted)}) if own else []
+    if not cards:
+        return ()
+    rows = classes(wanted.topology, wanted.gpus, wanted.nics, wanted.platform).gpu_nic
+    return tuple(
+        _way(gpu.pci, {card: need(rows[gpu.pci].get(card, _lacking(card))) for card in cards}) for gpu in wanted.gpus if gpu.pci in own
+    )
 
 
 def card_of(port: RdmaPort) -> str:
@@ -69,24 +69,6 @@ def control(topology: Topology, address: str) -> PciControl:
     """How one function is set up. Raises ``UnreadError``."""
     found = next((one for one in need(topology.controls) if one.pci == address), None)
     return need(Unread("error", f"how {address} is set up was not read")) if found is None else found
-
-
-def _found(wanted: Wanted) -> "tuple[Way, ...] | UnreadError":
-    try:
-        return _ways(wanted)
-    except UnreadError as error:
-        return error
-
-
-def _ways(wanted: Wanted) -> tuple[Way, ...]:
-    own = {gpu.pci for gpu in gpus_of_jobs(wanted.gpus)}
-    cards = sorted({card_of(port) for port in of_host(wanted)}) if own else []
-    if not cards:
-        return ()
-    rows = classes(wanted.topology, wanted.gpus, wanted.nics, wanted.platform).gpu_nic
-    return tuple(
-        _way(gpu.pci, {card: need(rows[gpu.pci].get(card, _lacking(card))) for card in cards}) for gpu in wanted.gpus if gpu.pci in own
-    )
 
 
 def _way(gpu: str, distances: dict[str, str]) -> Way:
