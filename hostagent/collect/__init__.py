@@ -48,6 +48,7 @@ READERS: Mapping[str, Reader] = {
     "Cdi": Reader("cdi.cdi.read_cdi", ("Runtime", "Services")),
     "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology"), ("podresources",)),
     "Fabric": Reader("nvswitch.fabric.read_fabric", (), (*_NVIDIA, *_RDMA)),
+    "Nccl": Reader("nccl.nccl.read_nccl"),
     "GpuEvents": Reader("gpu.events.read_events"),
     "Driver": Reader("driver.driver.read_driver", ("Packages", "Platform"), _NVIDIA),
     "Accelerators": Reader("gpu.gpu.read_accelerators"),

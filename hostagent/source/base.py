@@ -236,6 +236,16 @@ class Source:
         """An answer of the network lane (`hostagent.source.lanes.network`): ``devices``; ``device NAME``; ``addresses``; ``dcb NAME``."""
         return self._ask("network", *question)
 
+    def nccl_library(self, path: str) -> "dict[str, Any] | Unread":
+        """What a libnccl, or a plug-in of it, says of itself: ``version``, ``cuda``, ``needed``, ``symbols``; see `hostagent.source.ncclelf`."""
+        answer = self._ask("nccl_library", path)
+        return answer if isinstance(answer, dict | Unread) else unexpected("nccl_library", path, answer)
+
+    def environment(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
+        """The environment of a job as --env-file gave it, see `hostagent.source.environment`: {} where none was given."""
+        answer = self._ask("environment", keep=keep)
+        return answer if isinstance(answer, dict | Unread) else unexpected("environment", "", answer)
+
     def pci_controls(self, *addresses: str) -> "dict[str, Any] | Unread":
         """By address: ``acs``, ``control`` (device control word), ``fatal`` of PCI functions; one question for all of them."""
         answer = self._ask("pci_controls", *addresses)

@@ -1,0 +1,1 @@
+"""NCCL: libraries, plug-ins, settings."""
