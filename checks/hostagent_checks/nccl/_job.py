@@ -42,7 +42,7 @@ class Job(NamedTuple):
 
     def evidence(self, *names: str) -> tuple[str, ...]:
         """Where each that is set stands: ``/etc/nccl.conf:3: NCCL_NET=Socket``."""
-        return tuple(f"{_place(one)}: {one.name}={one.value}" for one in map(self.settings.get, names) if one)
+        return tuple(f"{place(one)}: {one.name}={one.value}" for one in map(self.settings.get, names) if one)
 
     def version(self) -> tuple[int, int, int]:
         """Of the library that a job finds; where its image brings one, the newest that is known. Raises ``UnreadError``."""
