@@ -82,14 +82,20 @@ def _wrong(found: Job) -> "_Wrong | None":
         headline = "NCCL_NET_PLUGIN keeps NCCL from the plug-in that this host's network needs"
         text = f"{_NAME}={value}: NCCL loads no plug-in, and this host's network works through one alone"
         return _Wrong("none", text, headline, (found.without(_NAME),))
-    problems = []
+    problems: list[_Wrong] = []
     for name, looked_for in names:
-        one = next((plugin for plugin in need(found.nccl.plugins) if {plugin.path, plugin.path.rpartition("/")[2]} & set(looked_for)), None)
-        problem = _of_path(found, name) or (_absent(found, name, is_set=value is not None) if one is None else _broken(found, one))
+        problem = _of_path(found, name) or _of_file(found, name, looked_for, is_set=value is not None)
         if problem is None:
             return None
         problems.append(problem)
     return problems[0]
+
+
+def _of_file(found: Job, name: str, looked_for: tuple[str, ...], *, is_set: bool) -> "_Wrong | None":
+    """The first one that the loader finds under one of these names."""
+    here = (one for one in need(found.nccl.plugins) if {one.path, one.path.rpartition("/")[2]} & set(looked_for))
+    plugin = next(here, None)
+    return _absent(found, name, is_set=is_set) if plugin is None else _broken(found, plugin)
 
 
 def _of_path(found: Job, name: str) -> "_Wrong | None":
