@@ -109,4 +109,5 @@ def weight(profile: Profile) -> "Severity | None":
 
 
 def place(one: NcclSetting) -> str:
+    """Where it stands: ``/etc/nccl.conf:3``."""
     return f"{one.origin}:{one.line}" if one.line else "the job's environment"
