@@ -17,6 +17,7 @@ _THINGS = (
     ("what NVML says of GPUs", ("nvml",)),
     ("network interfaces, their addresses and priorities, ports of RDMA devices and their GIDs", ("network", "rdma")),
     ("how PCI devices and the bridges above them are set up", ("pci_controls",)),
+    ("version, interfaces and needs of NCCL's libraries", ("nccl_library",)),
     ("name, kernel and clock of the host", ("host", "os_release")),
 )  # fmt: skip
 
