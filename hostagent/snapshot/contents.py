@@ -18,6 +18,7 @@ _THINGS = (
     ("network interfaces, their addresses and priorities, ports of RDMA devices and their GIDs", ("network", "rdma")),
     ("settings of NCCL", ("nccl.conf", "environment")),
     ("how PCI devices and the bridges above them are set up", ("pci_controls",)),
+    ("version, interfaces and needs of NCCL's libraries", ("nccl_library",)),
     ("name, kernel and clock of the host", ("host", "os_release")),
 )  # fmt: skip
 

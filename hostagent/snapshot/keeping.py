@@ -28,6 +28,7 @@ _OWN = frozenset(
         "realpath",
         "statvfs",
         "elf",
+        "nccl_library",
         "adjtimex",
         "lock_holder",
         "host",
