@@ -32,11 +32,7 @@ class Found(NamedTuple):
 def read_found(source: Source) -> Found:
     environment = need(source.environment())
     search = search_of(environment)
-    found = tuple(candidates(source, search))
-    if environment:
-        return Found(found, search)
-    writers = Writers(source)
-    return Found(tuple(one for one in found if writers.is_roots(one.real)), search)
+    return Found(tuple(candidates(source, search, None if environment else Writers(source))), search)
 
 
 def search_of(answer: Mapping[str, Any]) -> tuple[str, ...]:
