@@ -9,7 +9,7 @@ over (``env`` writes values of several lines so), and of two with one name the l
 The answer of ``Source.environment`` is made of it at once, and holds nothing else of it::
 
     {"variables": {"NCCL_DEBUG": "INFO", "NCCL_X_TOKEN": null},   # null: `hostagent.knowledge.ncclplugins.keeps_value` says no
-     "home": "/home/alice",                                         # where .nccl.conf is; "" where HOME is not set, or is no path
+     "home": "/home/alice",                                         # where .nccl.conf is; null where HOME is not set
      "people": ["alice"]}                                           # names that paths are kept and shown without
 
 ``variables`` are those that begin with NCCL_, OFI_ or FI_, and LD_LIBRARY_PATH. Where no file was given the answer is ``{}``.
@@ -52,13 +52,13 @@ def parse_environment(data: bytes, path: str) -> dict[str, Any]:
     found = _entries(data, path) if b"\0" in data else _lines(data, path)
     if not found:
         raise HostagentError(f"{path} has no NAME=VALUE" if data.strip() else f"{path} is empty, wanted NAME=VALUE", _NEXT)
-    home = _path(found.get("HOME", ""))
+    home = found.get("HOME")
     variables = {name: value for name, value in sorted(found.items()) if name.startswith(PREFIXES) or name == LIBRARY_PATH}
-    _refuse_long(variables, path)
+    _refuse_long({**variables, **({} if home is None else {"HOME": home})}, path)
     return {
         "variables": {name: _kept(name, value) for name, value in variables.items()},
-        "home": home,
-        "people": _people(home, found.get("USER", ""), found.get("LOGNAME", "")),
+        "home": None if home is None else cleaned(home.rstrip("/")),
+        "people": _people(home or "", found.get("USER", ""), found.get("LOGNAME", "")),
     }
 
 
@@ -134,11 +134,6 @@ def _refuse_long(variables: dict[str, str], path: str) -> None:
             raise HostagentError(f"{path}: {name[:40]} has {len(name)} characters and a value of {len(value)}, wanted {limit}", _NEXT)
 
 
-def _path(text: str) -> str:
-    """A home that a file can stand in."""
-    return text.rstrip("/") if text.startswith("/") and len(text) < 4096 and text.isprintable() else ""
-
-
 def _people(home: str, *names: str) -> list[str]:
-    found = {home.rpartition("/")[2], *names}
+    found = {home.rstrip("/").rpartition("/")[2], *names}
     return sorted(filter(is_person, found))

@@ -12,11 +12,10 @@ from hostagent.source import Source
 def read_nccl(source: Source, known: Callable[[type], Any]) -> Nccl:
     found = read_found(source)
     libraries = read_libraries(source, found)
-    settings = read_settings(source, libraries)
     return Nccl(
         libraries=libraries,
         plugins=read_plugins(source, found),
-        settings=settings,
+        settings=read_settings(source, libraries),
         has_environment=has_environment(source),
-        files=files_there(source, settings),
+        files=files_there(source, libraries),
     )
