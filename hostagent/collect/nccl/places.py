@@ -18,6 +18,8 @@ from hostagent.source import Source
 _MOST_DIRECTORIES, _MOST_FILES = 2000, 500
 #: Of the C library itself; on Debian those of `SYSTEM` are among them, and the linker's cache has them all.
 DEFAULT = (*SYSTEM, "/lib64", "/usr/lib", "/lib")
+#: Where the loader finds a library by its name alone.
+LOADERS: tuple[Place, ...] = ("LD_LIBRARY_PATH", "linker")
 
 
 class Candidate(NamedTuple):
@@ -26,6 +28,10 @@ class Candidate(NamedTuple):
     path: str
     place: Place
     real: str  # without links
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
 
 
 def candidates(source: Source, search: "tuple[str, ...]", writers: "Writers | None") -> "Iterator[Candidate]":

@@ -25,8 +25,13 @@ def source_of(files, job=None, kind="live"):
 
 def read(files, job=None, kind="live"):
     source = source_of(files, job, kind)
+    return read_from(source)
+
+
+def read_from(source):
     found = read_found(source)
-    return read_libraries(source, found), read_plugins(source, found)
+    libraries = read_libraries(source, found)
+    return libraries, read_plugins(source, found, libraries)
 
 
 def job_with(path):
@@ -142,6 +147,39 @@ def test_a_plug_in_has_all_its_names_and_what_it_offers():
         ),
         (f"{ofi}/libnccl-ofi-tuner.so", "directory", ("libnccl-ofi-tuner.so",), ("tuner",), (), ()),
     ]  # fmt: skip
+
+
+def test_the_loader_finds_a_plug_in_by_its_names_in_the_loaders_places_alone():
+    files = {"/opt/x/libnccl-net-ofi.so": nccl_library(symbols=NET, needed=())}
+    files |= {"/usr/local/gib/lib64/libnccl-net.so": ("link", "/opt/x/libnccl-net-ofi.so")}
+    _, (one,) = read(files, job_with("/opt/x"))
+    assert (one.place, one.names) == ("LD_LIBRARY_PATH", ("libnccl-net-ofi.so",))
+    _, (one,) = read(files)
+    assert (one.path, one.place, one.names) == ("/usr/local/gib/lib64/libnccl-net.so", "directory", ("libnccl-net.so",))
+
+
+def test_one_that_a_setting_names_counts_wherever_it_lies_and_whoever_may_write_it():
+    plugin = nccl_library(symbols=NET, needed=())
+    files = {"/srv/own.so": plugin, "/etc/nccl.conf": "NCCL_NET_PLUGIN=/srv/own.so\nNCCL_TUNER_PLUGIN=/gone.so\nNCCL_PROFILER_PLUGIN=x\n"}
+    _, (one,) = read(files)
+    assert (one.path, one.names, one.place, one.kinds) == ("/srv/own.so", ("own.so",), "setting", ("collnet", "net"))
+    job = {"variables": {"NCCL_NET_PLUGIN": "/home/alice/own.so"}, "home": "/home/alice", "people": ["alice"]}
+    _, (one,) = read({"/home/alice/own.so": plugin}, job)
+    assert (one.path, one.place) == ("/home/USER/own.so", "setting")
+
+
+def test_one_that_a_setting_names_and_the_loader_finds_is_one():
+    files = {f"{LIB}/libnccl-net.so": nccl_library(symbols=NET, needed=()), "/etc/nccl.conf": f"NCCL_NET_PLUGIN={LIB}/libnccl-net.so\n"}
+    _, (one,) = read(files)
+    assert (one.path, one.place) == (f"{LIB}/libnccl-net.so", "linker")
+
+
+def test_paths_are_shown_without_people():
+    files = {"/home/alice/lib/libnccl.so.2": nccl_library("2.28.9"), "/data/alice/libnccl.so.2": nccl_library()}
+    job = {"variables": {"LD_LIBRARY_PATH": "/home/alice/lib:/data/alice"}, "home": "/home/alice", "people": ["alice"]}
+    (one, other), _ = read(files, job)
+    assert (one.path, one.version, other.path) == ("/home/USER/lib/libnccl.so.2", "2.28.9", "/data/USER/libnccl.so.2")
+    assert "alice" not in other.version.detail
 
 
 KINDS = {
@@ -278,10 +316,9 @@ def test_cycles_fifos_and_links_out_of_the_tree(tree):
     assert isinstance(found, Unread)  # a link without an end is not a link that leads nowhere
     os.unlink(lib / "libnccl-a.so")
     os.unlink(lib / "libnccl-b.so")
-    source = Source(LiveBackend(str(tree), "image"))
-    found = read_found(source)
-    assert [one.version for one in read_libraries(source, found)] == ["2.28.9"]
-    assert {one.path.rpartition("/")[2]: one.kinds.why for one in read_plugins(source, found)} == {
+    libraries, plugins = read_from(Source(LiveBackend(str(tree), "image")))
+    assert [one.version for one in libraries] == ["2.28.9"]
+    assert {one.names[0]: one.kinds.why for one in plugins} == {
         "libnccl-directory.so": "error",
         "libnccl-fifo.so": "error",
     }
