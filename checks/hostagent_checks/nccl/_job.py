@@ -13,6 +13,7 @@ from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.ncclchanges import NEWEST
+from hostagent.knowledge.rdma import EFA
 from hostagent.nccl.numbers import parse_number
 from hostagent.nccl.settings import ENVIRONMENT
 from hostagent.profile import Profile
@@ -26,6 +27,10 @@ class Job(NamedTuple):
 
     nccl: Nccl
     settings: Mapping[str, NcclSetting]  # what NCCL sees, by name; names that nobody knows are left out
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        return {name: one.value for name, one in self.settings.items()}
 
     def value(self, name: str) -> str:
         """What NCCL sees, and nothing where it is not set."""
@@ -86,6 +91,11 @@ def rails(
     if not found and profile.rdma.required != "yes":
         skip("no RDMA port carries traffic of jobs")
     return found
+
+
+def are_efa(rails: tuple[RdmaPort, ...]) -> bool:
+    """All of them are Elastic Fabric Adapters: NCCL reaches them through a plug-in alone."""
+    return bool(rails) and all(need(port.driver) == EFA for port in rails)
 
 
 def weight(profile: Profile) -> "Severity | None":
