@@ -103,5 +103,6 @@ def weight(profile: Profile) -> "Severity | None":
     return None if profile.rdma.required == "yes" else "warning"
 
 
-def _place(one: NcclSetting) -> str:
+def place(one: NcclSetting) -> str:
+    """Where it stands: ``/etc/nccl.conf:3``."""
     return f"{one.origin}:{one.line}" if one.line else "the job's environment"
