@@ -24,7 +24,6 @@ _NO_FABRIC = "not-supported"
     severity="critical",
     scope="fabric",
     since="0.1",
-    because=("gpu.fabric_state",),
     headline="{found} asks for what the GPUs do not have",
     remedy=(Step("configure", "Take the setting out: NCCL finds out by itself what the GPUs have."),),
     references=("NCCL documentation, environment variables: NCCL_NVLS_ENABLE",),

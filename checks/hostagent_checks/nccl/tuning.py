@@ -6,7 +6,7 @@ algorithm: broadcast has the ring alone. LL128 where NCCL does not choose it by 
 
 from collections.abc import Iterator
 
-from hostagent.check import Finding, Findings, Step, check, fail, skip, warn
+from hostagent.check import Finding, Findings, Step, check, fail, warn
 from hostagent.facts.nccl import Nccl
 from hostagent.knowledge.ncclchanges import STRICT_TUNING
 from hostagent.nccl.tuning import WORDS, read
@@ -28,10 +28,7 @@ from ._job import Job, job, weight
 )
 def tuning(nccl: Nccl, profile: Profile) -> Findings:
     host = job(nccl)
-    names = [name for name in WORDS if host.value(name)]
-    if not names:
-        skip("neither NCCL_ALGO nor NCCL_PROTO is set")
-    for name in names:
+    for name in filter(host.value, WORDS):
         yield from _judged(host, name, profile)
 
 
