@@ -45,6 +45,19 @@ def chosen_before_2_21(port: RdmaPort) -> "Gid | Unread":
         return error.unread
 
 
+def at_index(port: RdmaPort, index: int) -> "Gid | Unread":
+    """The slot that NCCL_IB_GID_INDEX names; absent where it is empty."""
+    try:
+        empty = Unread("absent", f"slot {index} of the GID table is empty")
+        return next((gid for gid in _table(port) if gid.index == index), empty)
+    except UnreadError as error:
+        return error.unread
+
+
+def is_link_local(gid: Gid) -> bool:
+    return gid.value.startswith(_LINK_LOCAL)
+
+
 def is_routable(gid: Gid) -> bool:
     """RoCE v2 of an address: neither v1 nor link-local. Raises ``UnreadError``.
 
@@ -53,7 +66,7 @@ def is_routable(gid: Gid) -> bool:
     >>> is_routable(Gid(1, "fe80:0000:0000:0000:9a03:9bff:feaa:bb00", "RoCE v2", "ens1np0"))
     False
     """
-    return not gid.value.startswith(_LINK_LOCAL) and need(gid.type) == ROCE_V2
+    return not is_link_local(gid) and need(gid.type) == ROCE_V2
 
 
 def address(gid: Gid) -> str:
@@ -91,14 +104,14 @@ def _walked(port: RdmaPort, gids: tuple[Gid, ...], asked: Asked) -> "Gid | Unrea
         if gid.index == 0 or is_ipv4(gid) == asked.is_ipv6 or not _is_within(gid, asked.addresses):
             continue
         is_first = isinstance(taken, Unread) or is_ipv4(taken) == asked.is_ipv6
-        if is_first or (not gid.value.startswith(_LINK_LOCAL) and _improves(need(taken), gid, asked)):
+        if is_first or (not is_link_local(gid) and _improves(need(taken), gid, asked)):
             taken = gid
     return taken
 
 
 def _improves(taken: Gid, gid: Gid, asked: Asked) -> bool:
     own, other = need(taken.type) == ROCE_V2, need(gid.type) == ROCE_V2
-    return other == asked.is_v2 and (own != other or taken.value.startswith(_LINK_LOCAL))
+    return other == asked.is_v2 and (own != other or is_link_local(taken))
 
 
 def _is_within(gid: Gid, addresses: str) -> bool:

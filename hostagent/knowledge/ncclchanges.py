@@ -44,8 +44,6 @@ C2C_BY_LEVEL: Version = (2, 29, 2)
 HCAS_BY_PCI: Version = (2, 29, 7)
 #: A name in NCCL_IB_HCA may be followed by its rail and plane: ``mlx5_0:1:0:1``; an empty port is every port.
 RAIL_AND_PLANE: Version = (2, 30, 3)
-#: The newest version that these tables have seen: it stands for what a job brings of which nothing is known.
-NEWEST: Version = (2, 32, 3)
 
 
 def parse_nccl_version(text: str) -> "Version | None":

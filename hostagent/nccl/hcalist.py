@@ -11,6 +11,7 @@ from hostagent.facts.frozen import frozen
 from hostagent.knowledge.ncclchanges import RAIL_AND_PLANE, Version, max_hcas
 
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)
+_DIGITS = 9
 #: Of a port: every one.
 ANY = -1
 
@@ -64,6 +65,6 @@ def _entries(text: str, version: Version) -> Iterator[tuple[str, int]]:
 
 
 def _number(text: str) -> int:
-    """As atoi(3) reads it: what is no number is 0."""
+    """As atoi(3) reads it: what is no number is 0, and here what no port can be, too."""
     match = _INTEGER.match(text)
-    return int(match[1]) if match else 0
+    return int(match[1]) if match and len(match[1]) <= _DIGITS else 0

@@ -7,7 +7,7 @@ from hostagent.check import Severity, Step, need, skip
 from hostagent.derived.ncclchoice import version
 from hostagent.derived.rails import Wanted, of_host
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.nccl import Nccl, NcclSetting
+from hostagent.facts.nccl import Nccl, NcclPlugin, NcclSetting
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
@@ -96,6 +96,11 @@ def rails(
 def are_efa(rails: tuple[RdmaPort, ...]) -> bool:
     """All of them are Elastic Fabric Adapters: NCCL reaches them through a plug-in alone."""
     return bool(rails) and all(need(port.driver) == EFA for port in rails)
+
+
+def is_on_path(plugin: NcclPlugin) -> bool:
+    """The loader finds it by its name."""
+    return plugin.place in ("LD_LIBRARY_PATH", "linker")
 
 
 def weight(profile: Profile) -> "Severity | None":

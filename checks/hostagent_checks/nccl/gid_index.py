@@ -6,7 +6,7 @@ index 0 is taken where nothing is set, which is RoCE v1 or link-local as a rule.
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip, warn
-from hostagent.derived.gids import Asked, chosen_as, chosen_before_2_21, is_ipv4
+from hostagent.derived.gids import Asked, at_index, chosen_as, chosen_before_2_21, is_ipv4, is_link_local
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
@@ -22,7 +22,6 @@ from ._ports import roce
 
 _INDEX, _VERSION = "NCCL_IB_GID_INDEX", "NCCL_IB_ROCE_VERSION_NUM"
 _ASKED = ("NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE", _VERSION)
-_LINK_LOCAL = "fe80:0000:0000:0000:"
 _UPDATE = Step("configure", "Use NCCL 2.21 or newer in jobs: it finds each port's GID by itself.")
 
 
@@ -75,8 +74,7 @@ def _taken(host: Job, port: RdmaPort) -> "Gid | Unread":
     index = host.number(_INDEX)
     is_old = host.version() < DYNAMIC_GID
     if index is not None and (is_old or index >= 0):
-        empty = Unread("absent", f"slot {index} of the GID table is empty")
-        return next((gid for gid in need(port.gids) if gid.index == index), empty)
+        return at_index(port, index)
     if is_old:
         return chosen_before_2_21(port)
     return chosen_as(port, Asked(host.value(_ASKED[0]) == "AF_INET6", host.value(_ASKED[1]), host.number(_VERSION) in (None, 2)))
@@ -90,7 +88,7 @@ def _is_pinned(host: Job) -> bool:
 def _fault(gid: "Gid | Unread") -> str:
     if isinstance(gid, Unread):
         return gid.detail if gid.why in NOT_APPLICABLE else need(gid)
-    if gid.value.startswith(_LINK_LOCAL):
+    if is_link_local(gid):
         return f"GID {gid.index} is link-local"
     return "" if need(gid.type) == ROCE_V2 else f"GID {gid.index} is {need(gid.type)}{'' if is_ipv4(gid) else ' of no IPv4 address'}"
 

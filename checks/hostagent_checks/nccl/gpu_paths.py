@@ -9,7 +9,7 @@ from hostagent.check import Findings, Step, check, fail, need, skip, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
-from hostagent.nccl.levels import read_level
+from hostagent.nccl.levels import parse_level
 from hostagent.profile import Profile
 
 from ._job import Job, job, weight
@@ -57,7 +57,7 @@ def _without_p2p(host: Job) -> str:
     if host.number(_P2P) == 1:
         return f"{_P2P}={host.value(_P2P)}"
     value = host.value(_LEVEL)
-    return f"{_LEVEL}={value}" if value and read_level(value, host.version()) == "LOC" else ""
+    return f"{_LEVEL}={value}" if value and parse_level(value, host.version()) == "LOC" else ""
 
 
 def _is_alone(gpus: tuple[Gpu, ...] | Unread) -> bool:

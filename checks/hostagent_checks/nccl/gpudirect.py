@@ -22,7 +22,7 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclchanges import C2C_BY_LEVEL
 from hostagent.knowledge.ncclvariables import levels, variables
 from hostagent.knowledge.pci import COHERENT, architecture
-from hostagent.nccl.levels import is_within, read_level
+from hostagent.nccl.levels import is_within, parse_level
 from hostagent.profile import Profile
 
 from ._job import Job, job, rails
@@ -74,7 +74,7 @@ def _anywhere(host: Job) -> Iterator[Finding]:
     """What means the same on all hosts."""
     if host.number(_READ) == 0:
         yield _off(host, _READ, f"{_READ}=0: what GPUs send is copied through the memory of the CPU", "read")
-    level = read_level(host.value(_LEVEL), host.version()) if host.value(_LEVEL) else ""
+    level = parse_level(host.value(_LEVEL), host.version()) if host.value(_LEVEL) else ""
     if level == "LOC":
         yield _off(host, _LEVEL, f"{_LEVEL}={host.value(_LEVEL)}: no card is the same device as a GPU", "off")
     elif level and not is_within(level, "P2C" if "P2C" in levels(host.version()) else "PXB", host.version()):
@@ -101,7 +101,7 @@ def _at_cpu(host: Job) -> Iterator[Finding]:
 def _too_near(host: Job, wanted: Wanted, *, with_c2c: bool) -> Iterator[Finding]:
     """The level takes from GPUs what the default gives them."""
     version = host.version()
-    level = read_level(host.value(_LEVEL), version)
+    level = parse_level(host.value(_LEVEL), version)
     judges_c2c = with_c2c and version >= C2C_BY_LEVEL and host.number(_C2C) != 0
     default = "P2C" if judges_c2c else "PXB"
     if level in ("", "LOC") or is_within(default, level, version):

@@ -47,6 +47,7 @@ def interface(nccl: Nccl, network: Network | Unread, profile: Profile) -> Findin
 
 
 def _none(found: Job, of_any_family: Choice, profile: Profile) -> Finding:
+    steps: tuple[Step, ...]
     ifname, family = found.value(_IFNAME), found.value(_FAMILY)
     evidence, headline = found.evidence(_IFNAME, _FAMILY), "NCCL finds no interface for its connections"
     if of_any_family.interface:
@@ -64,6 +65,7 @@ def _none(found: Job, of_any_family: Choice, profile: Profile) -> Finding:
 
 
 def _loopback(found: Job, chosen: Choice, profile: Profile) -> Finding:
+    steps: tuple[Step, ...]
     ifname = found.value(_IFNAME)
     if not ifname:
         text, steps = "no other interface is up and has an address", (_BRING_UP,)

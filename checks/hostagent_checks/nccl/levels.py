@@ -8,7 +8,7 @@ from hostagent.check import Findings, Step, check, fail, skip, warn
 from hostagent.facts.nccl import Nccl
 from hostagent.knowledge.ncclvariables import levels as words
 from hostagent.knowledge.ncclvariables import variables
-from hostagent.nccl.levels import read_level
+from hostagent.nccl.levels import parse_level
 
 from ._job import job
 
@@ -32,7 +32,7 @@ def levels(nccl: Nccl) -> Findings:
     known = words(host.version())
     for name in names:
         value, evidence = host.value(name), host.evidence(name)
-        meant = read_level(value, host.version())
+        meant = parse_level(value, host.version())
         if value in known:
             continue
         if meant:

@@ -17,6 +17,10 @@ from hostagent.profile import Profile
 from ._job import are_efa, job, rails, weight
 
 _NAME = "NCCL_NET"
+_INSTALL = (
+    Step("install", "Install the plug-in that NCCL_NET names."),
+    Step("configure", "Or take NCCL_NET out of where it stands."),
+)
 
 
 @check(
@@ -53,11 +57,17 @@ def network(
         yield fail(text, code="not-on-efa", found=value, wanted=wanted, evidence=evidence, remedy=steps, at_most=weight(profile))
     elif name and name != IB and not _may_be(need(nccl.plugins)):
         text = f"{_NAME}={value} is the name of a plug-in, and none is there: jobs end with an error"
-        steps = (Step("install", "Install the plug-in that NCCL_NET names."), found.without(_NAME))
         headline = f"NCCL_NET names the network {value}, and no plug-in is there"
         wanted = "a plug-in"
         yield fail(
-            text, code="no-plug-in", found=value, wanted=wanted, evidence=evidence, headline=headline, remedy=steps, at_most=weight(profile)
+            text,
+            code="no-plug-in",
+            found=value,
+            wanted=wanted,
+            evidence=evidence,
+            headline=headline,
+            remedy=_INSTALL,
+            at_most=weight(profile),
         )
     elif not name and ours:
         wanted = "the plug-in's name" if are_efa(ours) else "IB"

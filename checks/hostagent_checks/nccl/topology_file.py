@@ -40,12 +40,16 @@ def topology_file(nccl: Nccl, platform: Platform | Unread, profile: Profile) -> 
             continue
         needs_it = name == _TOPOLOGY and _is_machine(platform)
         text = f"{name} is {path}, which is not there{': the machine shows no PCIe switches by itself' if needs_it else ''}"
-        limit, steps = weight(profile) if needs_it else "warning", (_put(name), host.without(name))
+        limit, steps = weight(profile) if needs_it else "warning", (_put(name), _or(host.without(name)))
         yield fail(text, code="missing", found=path, wanted="there", evidence=host.evidence(name), remedy=steps, at_most=limit)
 
 
 def _put(name: str) -> Step:
-    return Step("configure", f"Put the file of {name} there, on all hosts and in images, or:")
+    return Step("configure", f"Put the file of {name} there, on all hosts and in images.")
+
+
+def _or(step: Step) -> Step:
+    return Step(step.action, f"Or {step.text[:1].lower()}{step.text[1:]}")
 
 
 def _is_machine(platform: Platform | Unread) -> bool:
