@@ -12,6 +12,8 @@ Version = tuple[int, int, int]
 
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 
+#: The newest version of which this is known.
+NEWEST: Version = (2, 32, 3)
 #: ``NCCL_CONF_FILE`` names a file that is read instead of ~/.nccl.conf.
 CONF_FILE: Version = (2, 23, 4)
 #: Home is ``$HOME``, where it was that of the user's entry in passwd; a carriage return at the end of a line is dropped.
