@@ -81,6 +81,36 @@ def evidence(host_root: str | None, root: str | None, kernel: str, snapshot: str
     return Evidence(host_root or "", root or "", kernel, snapshot or "", deadline_s)
 
 
+#: ``--env-file``, for commands that judge a job. `with_environment` reads it.
+env_file_option = click.option(
+    "--env-file",
+    "env_file",
+    default=None,
+    type=click.Path(allow_dash=True),
+    help="The environment of a job: NAME=VALUE lines, or /proc/PID/environ; - for standard input. Writes no state.",
+    metavar="FILE",
+)
+
+
+def with_environment(place: Evidence, env_file: str | None) -> Evidence:
+    """`place` as a job with that environment finds it. Raises ``HostagentError`` for a file of another kind."""
+    if env_file is None:
+        return place
+    if not env_file:  # of a variable that is not set: never judged without it instead
+        raise click.UsageError("found --env-file '', wanted a file")
+    if env_file == place.snapshot == STANDARD:
+        raise click.UsageError("found --from - and --env-file -, wanted at most one of them from standard input")
+    from hostagent.smallfile import read_small, read_standard_input
+    from hostagent.source.environment import MAX_BYTES, parse_environment
+
+    name = "standard input" if env_file == STANDARD else env_file
+    try:
+        data = read_standard_input(MAX_BYTES) if env_file == STANDARD else read_small(env_file, MAX_BYTES)
+    except OSError as error:
+        raise HostagentError(f"cannot read {name}: {reason(error)}", "Name the environment of a job, as /proc/PID/environ") from error
+    return place._replace(environment=parse_environment(data, name))
+
+
 def completed(name: str) -> Callable[..., Any]:
     """What completes a value: a function of `hostagent.cli.completion`, which is imported when a shell asks."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostagent.secret.names import hidden, without_secret_arguments, without_secrets
+from hostagent.secret.people import PERSON
 from hostagent.snapshot import identities as found
 from hostagent.snapshot.addresses import Spellings
 
@@ -72,7 +73,7 @@ class Redactor:
             (found.EMAIL, self._email),
             (found.IPV4, self._addresses.ipv4),
             (found.DASHED, self._called("ip")),
-            (found.PERSON, self._called("user")),
+            (PERSON, self._called("user")),
             (found.PROGRAM, self._called("program")),
             *named,
         ]
