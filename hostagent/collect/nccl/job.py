@@ -39,7 +39,7 @@ def parse_job(answer: Mapping[str, Any]) -> "Job | Unread":
     if not answer:
         return Job(given=False, variables={}, people=())
     match answer:
-        case {"variables": dict(variables), "home": str(home) | None as home, "people": list(people)}:
+        case {"variables": dict(variables), "home": None | str() as home, "people": list(people)}:
             if all(isinstance(one, str | None) for one in variables.values()) and all(isinstance(one, str) for one in people):
                 found = {name: value or "" for name, value in variables.items()}
                 return Job(True, {**found, **({} if home is None else {"HOME": home})}, tuple(people))
