@@ -32,8 +32,10 @@ _ASSIGNED = re.compile(r"(?s)([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 _SHELL = re.compile(r"(?s)(?:export|declare -[a-zA-Z]*x[a-zA-Z]*)[ \t]+(.*)")
 #: One word of a shell, piece by piece.
 _PIECE = re.compile(r"(?s)'([^']*)'|\$'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|\\(.)|([^\s'\"\\;&|<>()`$]+)")
+_HOME = re.compile(r"(?:[^\s'\"\\]*:)?~")
 _COMPUTED = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
-_ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
+_ANSI = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"e": b"\x1b", b"E": b"\x1b", b"f": b"\f", b"v": b"\v"}
+_ESCAPE = re.compile(rb"(?s)\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))")
 #: What is no environment, by its first bytes.
 _FOREIGN = {b"\x7fELF": "a program", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x1f\x8b": "a compressed file", b"#!": "a script"}
 #: What to do about it.
@@ -108,7 +110,9 @@ def shell_word(text: str) -> "str | None":
     ('^docker0,lo', 'a"b', None, None)
     """
     value, at = "", 0
-    while at < len(text) and text[at] not in " \t\r;&|<>()":
+    if _HOME.match(text):
+        return None
+    while at < len(text) and text[at] not in " \t\r;":
         piece = _PIECE.match(text, at)
         if piece is None:
             return None
@@ -118,11 +122,19 @@ def shell_word(text: str) -> "str | None":
                 return None
             value += re.sub(r"(?s)\\([$`\"\\\n])", lambda one: one[1].strip("\n"), double)
         elif ansi is not None:
-            value += re.sub(r"(?s)\\(.)", lambda one: _ANSI.get(one[1], one[1]), ansi)
+            value += _ESCAPE.sub(_escaped, ansi.encode("utf-8", "replace")).decode("utf-8", "replace")
         else:
             value += single or plain or (escaped or "").strip("\n")
         at = piece.end()
     return value
+
+
+def _escaped(seen: "re.Match[bytes]") -> bytes:
+    """What stands behind a backslash in ``$'...'``."""
+    octal, hexadecimal, other = seen.groups()
+    if octal or hexadecimal:
+        return bytes([(int(octal, 8) if octal else int(hexadecimal, 16)) & 0xFF])
+    return _ANSI.get(other, other)
 
 
 def _refuse_long(variables: dict[str, str]) -> None:
