@@ -15,6 +15,7 @@ from hostagent.cli.options import (
     env_file_option,
     evidence,
     evidence_options,
+    one_standard_input,
     prepared_for,
     profile_option,
     terminal_width,
@@ -104,15 +105,15 @@ def command(
     Exit 0: ready or degraded (--fail-on degraded: ready alone). 1: not ready, or not enough could be read. 2: usage, or hostagent
     could not run.
     """
-    place, wanted = with_environment(evidence(**where), env_file), outputs(_form(form, as_json=as_json, quiet=quiet), output, also, FORMATS)
+    place, wanted = evidence(**where), outputs(_form(form, as_json=as_json, quiet=quiet), output, also, FORMATS)
+    one_standard_input({"--from": place.snapshot, "--profile": profile_name, "--env-file": env_file})
+    place = with_environment(place, env_file)
     only, skip = _names("--only", only), _names("--skip", skip)
     ends = time.monotonic() + place.deadline_s
     is_whole = place.is_this_machine and place.environment is None and not only and not skip
     may_save = is_whole and os.geteuid() == 0 and profile_name != STANDARD
     if save_state and not may_save:
         raise click.UsageError("found --save-state, which needs a run of all checks of this machine, as root, by a profile in a file")
-    if place.snapshot == profile_name == STANDARD:
-        raise click.UsageError("found --from - and --profile -, wanted at most one of them from standard input")
     report, loaded = _checked(place, profile_name, only, skip)
     if may_save and (save_state or not profile_name):
         _remember(report, loaded.files)

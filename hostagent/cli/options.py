@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -92,23 +92,30 @@ env_file_option = click.option(
 )
 
 
+def one_standard_input(given: "Mapping[str, str | None]") -> None:
+    """Of options that may take standard input; raises ``click.UsageError``."""
+    named = [f"{flag} -" for flag, value in given.items() if value == STANDARD]
+    if len(named) > 1:
+        raise click.UsageError(f"found {' and '.join(named)}, wanted at most one of them from standard input")
+
+
 def with_environment(place: Evidence, env_file: str | None) -> Evidence:
-    """`place` as a job with that environment finds it. Raises ``HostagentError`` for a file of another kind."""
+    """`place` as a job with that environment finds it. Raises ``HostagentError`` for a file of another kind, which tells nothing of it."""
     if env_file is None:
         return place
     if not env_file:  # of a variable that is not set: never judged without it instead
         raise click.UsageError("found --env-file '', wanted a file")
-    if env_file == place.snapshot == STANDARD:
-        raise click.UsageError("found --from - and --env-file -, wanted at most one of them from standard input")
     from hostagent.smallfile import read_small, read_standard_input
-    from hostagent.source.environment import MAX_BYTES, parse_environment
+    from hostagent.source.environment import MAX_BYTES, NEXT_STEP, parse_environment
 
     name = "standard input" if env_file == STANDARD else env_file
     try:
         data = read_standard_input(MAX_BYTES) if env_file == STANDARD else read_small(env_file, MAX_BYTES)
+        return place._replace(environment=parse_environment(data))
     except OSError as error:
-        raise HostagentError(f"cannot read {name}: {reason(error)}", "Name the environment of a job, as /proc/PID/environ") from error
-    return place._replace(environment=parse_environment(data, name))
+        raise HostagentError(f"cannot read {name}: {reason(error)}", NEXT_STEP) from error
+    except ValueError as error:
+        raise HostagentError(f"{name} is no environment of a job: {error}", NEXT_STEP) from None
 
 
 def completed(name: str) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from hostagent.cli.options import (
     env_file_option,
     evidence,
     evidence_options,
+    one_standard_input,
     warn,
     with_environment,
     write,
@@ -59,7 +60,9 @@ def save(path: str, no_redact: bool, key_file: str | None, env_file: str | None,
 
     'hostagent check --from FILE' then gives the same report anywhere.
     """
-    place = with_environment(evidence(**where), env_file)
+    place = evidence(**where)
+    one_standard_input({"--from": place.snapshot, "--env-file": env_file})
+    place = with_environment(place, env_file)
     key = _key(key_file)
     deadline = within(place.deadline_s)
     with open_host(place) as reading:

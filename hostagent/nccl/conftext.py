@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from hostagent.knowledge.ncclchanges import CUT
 from hostagent.knowledge.ncclplugins import keeps_value
-from hostagent.secret.names import without_secrets
 
 #: A name that is meant for NCCL, a plug-in of it or libfabric. NCCL trims nothing: with a blank, or ``export``, it is another one.
 _MEANT = re.compile(r"(?i)[ \t]{0,16}(?:export[ \t]{1,16})?(?:NCCL|OFI|FI)_\w{0,120}[ \t]{0,16}", re.ASCII)
@@ -21,11 +20,13 @@ def is_setting(name: str) -> bool:
 
 
 def cleaned(value: str) -> str:
-    """The value of a known variable, without secrets that show by their form.
+    """The value of a known variable, without secrets that show by their form. Of what recognises them a host without settings needs none.
 
     >>> cleaned("mlx5_0:1"), cleaned("/x/ghp_0123456789abcdef")
     ('mlx5_0:1', '/x/<removed>')
     """
+    from hostagent.secret.names import without_secrets
+
     return without_secrets(value)
 
 

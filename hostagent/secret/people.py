@@ -11,9 +11,11 @@ PERSON = re.compile(
 )
 #: What stands for a person in a report.
 SOMEBODY = "USER"
+#: What this program has called one on a tape.
+CALLED = re.compile(r"user-[0-9a-f]{6}(?![\w-])")
 _PATH = re.compile(r"/[^\s\"':,;=\\\[\]{}()]+")
 #: Below them nobody has a directory that is called as they are.
-_SYSTEM = frozenset({"usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "boot", "dev", "proc", "sys"})
+SYSTEM = frozenset({"usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "boot", "dev", "proc", "sys"})
 #: Accounts of no person, whose names are those of directories too.
 _NOBODY = frozenset(
     (
@@ -36,19 +38,19 @@ def is_person(name: str) -> bool:
 
 
 def without_people(text: str, people: Collection[str], called: Callable[[str], str] = lambda _: SOMEBODY) -> str:
-    """`text` with paths that name nobody: neither one of `people`, nor whose home it is.
+    """`text` with paths that name nobody: neither one of `people`, nor whose home it is, nor one whom a tape calls something else.
 
-    >>> without_people("/home/bob/x:/scratch/alice/lib:/usr/lib/alice", ("alice",))
-    '/home/USER/x:/scratch/USER/lib:/usr/lib/alice'
+    >>> without_people("/home/bob/x:/scratch/alice/lib:/usr/lib/alice:/data/user-012345", ("alice",))
+    '/home/USER/x:/scratch/USER/lib:/usr/lib/alice:/data/USER'
     """
     text = PERSON.sub(lambda seen: called(seen[0]), text)
-    if not people:
+    if not people and "user-" not in text:
         return text
 
     def named(seen: "re.Match[str]") -> str:
         parts = seen[0].split("/")
-        if parts[1] in _SYSTEM:
+        if parts[1] in SYSTEM:
             return seen[0]
-        return "/".join(called(part) if part in people else part for part in parts)
+        return "/".join(called(part) if part in people or CALLED.fullmatch(part) else part for part in parts)
 
     return _PATH.sub(named, text)

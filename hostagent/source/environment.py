@@ -18,7 +18,6 @@ The answer of ``Source.environment`` is made of it at once, and holds nothing el
 import re
 from typing import Any
 
-from hostagent.errors import HostagentError
 from hostagent.knowledge.ncclplugins import PREFIXES, keeps_value
 from hostagent.nccl.conftext import cleaned
 from hostagent.secret.people import is_person
@@ -33,28 +32,31 @@ _ASSIGNED = re.compile(r"(?s)([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 _SHELL = re.compile(r"(?s)(?:export|declare -[a-zA-Z]*x[a-zA-Z]*)[ \t]+(.*)")
 #: One word of a shell, piece by piece.
 _PIECE = re.compile(r"(?s)'([^']*)'|\$'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|\\(.)|([^\s'\"\\;&|<>()`$]+)")
+_HOME = re.compile(r"(?:[^\s'\"\\]*:)?~")
 _COMPUTED = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
-_ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
+_ANSI = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"e": b"\x1b", b"E": b"\x1b", b"f": b"\f", b"v": b"\v"}
+_ESCAPE = re.compile(rb"(?s)\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))")
 #: What is no environment, by its first bytes.
 _FOREIGN = {b"\x7fELF": "a program", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x1f\x8b": "a compressed file", b"#!": "a script"}
-_NEXT = "Give what 'env -0' writes in the job, or /proc/PID/environ of one of its processes"
+#: What to do about it.
+NEXT_STEP = "Give what 'env -0' writes in the job, or /proc/PID/environ of one of its processes"
 
 
-def parse_environment(data: bytes, path: str) -> dict[str, Any]:
-    r"""The answer that `data` gives. Raises ``HostagentError`` for what is no environment; `path` is for its message.
+def parse_environment(data: bytes) -> dict[str, Any]:
+    r"""The answer that `data` gives. Raises ``ValueError`` for what is no environment: a sentence that tells no value.
 
-    >>> parse_environment(b"HOME=/home/a\0NCCL_DEBUG=INFO\0NCCL_X_TOKEN=abc\0", "f")
+    >>> parse_environment(b"HOME=/home/a\0NCCL_DEBUG=INFO\0NCCL_X_TOKEN=abc\0")
     {'variables': {'NCCL_DEBUG': 'INFO', 'NCCL_X_TOKEN': None}, 'home': '/home/a', 'people': ['a']}
     """
     for start, what in _FOREIGN.items():
         if data.startswith(start):
-            raise HostagentError(f"{path} is {what}, wanted an environment: NAME=VALUE", _NEXT)
-    found = _entries(data, path) if b"\0" in data else _lines(data, path)
+            raise ValueError(f"found {what}, wanted NAME=VALUE")
+    found = _entries(data) if b"\0" in data else _lines(data)
     if not found:
-        raise HostagentError(f"{path} has no NAME=VALUE" if data.strip() else f"{path} is empty, wanted NAME=VALUE", _NEXT)
+        raise ValueError("found no NAME=VALUE" if data.strip() else "found nothing, wanted NAME=VALUE")
     home = found.get("HOME")
     variables = {name: value for name, value in sorted(found.items()) if name.startswith(PREFIXES) or name == LIBRARY_PATH}
-    _refuse_long({**variables, **({} if home is None else {"HOME": home})}, path)
+    _refuse_long({**variables, **({} if home is None else {"HOME": home})})
     return {
         "variables": {name: _kept(name, value) for name, value in variables.items()},
         "home": None if home is None else cleaned(home.rstrip("/")),
@@ -66,16 +68,16 @@ def _kept(name: str, value: str) -> "str | None":
     return cleaned(value) if name == LIBRARY_PATH or keeps_value(name) else None
 
 
-def _entries(data: bytes, path: str) -> dict[str, str]:
+def _entries(data: bytes) -> dict[str, str]:
     """A program may write over its own environment: what is no entry is passed over, and most have to be one."""
     texts = [one for one in data.decode("utf-8", "replace").split("\0") if one]
     pairs = [(match[1], match[2]) for match in map(_ASSIGNED.fullmatch, texts) if match]
     if 2 * len(pairs) < len(texts):
-        raise HostagentError(f"{path} is binary, wanted an environment: NAME=VALUE", _NEXT)
+        raise ValueError("found binary data, wanted NAME=VALUE")
     return dict(reversed(pairs))
 
 
-def _lines(data: bytes, path: str) -> dict[str, str]:
+def _lines(data: bytes) -> dict[str, str]:
     lines = data.decode("utf-8-sig", "replace").split("\n")
     if all(line.endswith("\r") for line in lines if line):  # written on Windows; else it belongs to the value
         lines = [line[:-1] for line in lines]
@@ -91,7 +93,7 @@ def _lines(data: bytes, path: str) -> dict[str, str]:
                 continue
             word = shell_word(value)
             if word is None:
-                raise HostagentError(f"{path}, line {number}: {name} has a value that only a shell can compute", _NEXT)
+                raise ValueError(f"line {number}: found a value of {name[:_NAME_CHARACTERS]} that only a shell can compute")
             value = word
         found[name] = value
     return found
@@ -108,7 +110,9 @@ def shell_word(text: str) -> "str | None":
     ('^docker0,lo', 'a"b', None, None)
     """
     value, at = "", 0
-    while at < len(text) and text[at] not in " \t\r;&|<>()":
+    if _HOME.match(text):
+        return None
+    while at < len(text) and text[at] not in " \t\r;":
         piece = _PIECE.match(text, at)
         if piece is None:
             return None
@@ -118,20 +122,28 @@ def shell_word(text: str) -> "str | None":
                 return None
             value += re.sub(r"(?s)\\([$`\"\\\n])", lambda one: one[1].strip("\n"), double)
         elif ansi is not None:
-            value += re.sub(r"(?s)\\(.)", lambda one: _ANSI.get(one[1], one[1]), ansi)
+            value += _ESCAPE.sub(_escaped, ansi.encode("utf-8", "replace")).decode("utf-8", "replace")
         else:
             value += single or plain or (escaped or "").strip("\n")
         at = piece.end()
     return value
 
 
-def _refuse_long(variables: dict[str, str], path: str) -> None:
+def _escaped(seen: "re.Match[bytes]") -> bytes:
+    """What stands behind a backslash in ``$'...'``."""
+    octal, hexadecimal, other = seen.groups()
+    if octal or hexadecimal:
+        return bytes([(int(octal, 8) if octal else int(hexadecimal, 16)) & 0xFF])
+    return _ANSI.get(other, other)
+
+
+def _refuse_long(variables: dict[str, str]) -> None:
     if len(variables) > _MOST:
-        raise HostagentError(f"{path} has {len(variables)} variables of NCCL and libfabric, wanted at most {_MOST}", _NEXT)
+        raise ValueError(f"found {len(variables)} variables of NCCL and libfabric, wanted at most {_MOST}")
     for name, value in variables.items():
         if len(name) > _NAME_CHARACTERS or len(value) > _VALUE_CHARACTERS:
             limit = f"at most {_NAME_CHARACTERS} and {_VALUE_CHARACTERS}"
-            raise HostagentError(f"{path}: {name[:40]} has {len(name)} characters and a value of {len(value)}, wanted {limit}", _NEXT)
+            raise ValueError(f"found {name[:40]}, a name of {len(name)} characters with a value of {len(value)}, wanted {limit}")
 
 
 def _people(home: str, *names: str) -> list[str]:
