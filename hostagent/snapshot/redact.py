@@ -134,7 +134,7 @@ class Redactor:
         rest = self.value({key: value for key, value in answer.items() if key != "variables"})
         if not isinstance(variables, dict):
             return self.value(answer)
-        return {"variables": {name: self.value(self.setting(name, value)) for name, value in variables.items()}, **rest}
+        return {"variables": {name: self.setting(name, value) for name, value in variables.items()}, **rest}
 
     def _conf_line(self, line: str) -> str:
         name, equals, value = line.partition("=")
@@ -147,7 +147,7 @@ class Redactor:
         ('host-2f9e6f:29500', '3')
         """
         if not isinstance(value, str):
-            return value
+            return self.value(value)
         host = _HOST.fullmatch(value) if name in _ADDRESSES else None
         return self.name(host[1]) + (host[2] or "") if host and not found.IPV4.fullmatch(host[1]) else self.text(value)
 

@@ -54,7 +54,7 @@ def ib_hca(
         _none(found, every, taken, ours, profile)
         or _inactive(found, wanted, every, ours, profile)
         or _mixed(found, taken, ours, profile)
-        or _prefix(found, wanted, taken, ours)
+        or _prefix(found, wanted, taken)
         or _others(found, taken, ours)
         or _missing(found, wanted, every, ours)
         or _left_out(found, taken, ours)
@@ -116,7 +116,7 @@ def _mixed(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...], 
     ]
 
 
-def _prefix(found: Job, wanted: HcaList, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...]) -> list[Finding]:
+def _prefix(found: Job, wanted: HcaList, taken: tuple[RdmaPort, ...]) -> list[Finding]:
     """A whole name that is the beginning of another's, which nobody named."""
     named = {name for name, _ in wanted.entries}
     if wanted.exact or wanted.excludes:
@@ -126,11 +126,11 @@ def _prefix(found: Job, wanted: HcaList, taken: tuple[RdmaPort, ...], ours: tupl
     if not more:
         return []
     listed = ", ".join(more)
+    meant = _exact(tuple(one for one in taken if one.name not in more))
     headline = f"NCCL_IB_HCA takes more RDMA ports than it names: {listed}"
     text = f"{_NAME}={found.value(_NAME)} takes {listed}, too: without = a name is the beginning of names"
-    steps = (found.instead(_NAME, f"={found.value(_NAME)}"),)
-    wanted_text = f"={found.value(_NAME)}"
-    return [warn(text, code="prefix", found=listed, wanted=wanted_text, evidence=found.evidence(_NAME), headline=headline, remedy=steps)]
+    steps, evidence = (found.instead(_NAME, meant),), found.evidence(_NAME)
+    return [warn(text, code="prefix", found=listed, wanted=meant, evidence=evidence, headline=headline, remedy=steps)]
 
 
 def _others(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...]) -> list[Finding]:
