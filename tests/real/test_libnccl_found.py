@@ -9,8 +9,6 @@ import re
 import shutil
 import subprocess
 
-import pytest
-
 from hostagent.collect.nccl.libraries import read_found, read_libraries, read_plugins
 from hostagent.source import Source
 from hostagent.source.live import LiveBackend
