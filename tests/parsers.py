@@ -9,13 +9,17 @@ import hostagent.collect
 import hostagent.source
 from hostagent import yamlfile
 from hostagent.facts import cpulist
+from hostagent.knowledge import ncclvariables
 from hostagent.knowledge.ncclchanges import parse_nccl_version
 from hostagent.nccl.chunks import blocks
 from hostagent.nccl.conftext import conf_text
 from hostagent.nccl.explanation import Job
 from hostagent.nccl.hcalist import parse_hcas
 from hostagent.nccl.namelist import parse_names
+from hostagent.nccl.nearest import nearest, written
 from hostagent.nccl.settings import parse_conf
+from hostagent.nccl.tuning import WORDS, read
+from hostagent.nccl.values import fault
 from hostagent.placement import parse_shape, pods_in
 from hostagent.sinks.nccl import render_explanation
 
@@ -33,6 +37,21 @@ def parse_nccl_conf(text: str):
 def parse_nccl_hcas(text: str):
     """NCCL_IB_HCA, as the oldest and the newest version read it."""
     return [parse_hcas(text, version) for version in ((2, 18, 1), (2, 32, 3))]
+
+
+def parse_nccl_tuning(text: str):
+    """NCCL_ALGO and NCCL_PROTO, as an old and the newest version read them."""
+    return [read(name, text, version) for name in WORDS for version in ((2, 18, 1), (2, 32, 3))]
+
+
+def parse_nccl_values(text: str):
+    """What is wrong with it as a number, as a word and as a path."""
+    known = ncclvariables.variables()
+    return (
+        [fault(known[name], text, (2, 28, 9)) for name in ("NCCL_IB_TIMEOUT", "NCCL_DEBUG", "NCCL_TOPO_FILE")],
+        written(text),
+        nearest(text),
+    )
 
 
 def parse_nccl_conf_kept(data: bytes):
@@ -63,6 +82,8 @@ def _parsers():
     yield "nccl.parse_conf_kept", parse_nccl_conf_kept
     yield "nccl.parse_names", parse_names
     yield "nccl.parse_nccl_version", parse_nccl_version
+    yield "nccl.parse_tuning", parse_nccl_tuning
+    yield "nccl.parse_values", parse_nccl_values
     yield "placement.parse_shape", parse_shape
     yield "placement.parse_manifest", parse_manifest
     yield "nccl.parse_nccl_log", parse_nccl_log

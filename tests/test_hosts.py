@@ -32,6 +32,14 @@ from tests.trees.record import RECIPES, claimed, record
 from tests.trees.staged import stage
 
 DIRECTORY = Path(__file__).parent / "hosts"
+#: What a person may have set who looks at a host: nothing of it is the host's.
+OURS_ALONE = {
+    "NCCL_IB_DISABLE": "1",
+    "NCCL_NET": "Socket",
+    "NCCL_SOCKET_IFNAME": "lo",
+    "NCCL_CONF_FILE": "/etc/hosts",
+    "FI_PROVIDER": "tcp",
+}
 NAMES = sorted(path.name for path in DIRECTORY.iterdir() if (path / "tape.json").exists())
 #: Judgements that each host was made for, whatever its expect.yaml says: (outcome, check, subject).
 MADE_FOR = {
@@ -227,6 +235,13 @@ MADE_FOR = {
 }
 AGAIN = "run 'make hosts' (root, gcc), read the difference of each expect.yaml, then run 'make docs'"
 CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")
+
+
+@pytest.fixture(autouse=True)
+def _our_own_environment(monkeypatch):
+    """Whatever is set here, no host is judged otherwise."""
+    for name, value in OURS_ALONE.items():
+        monkeypatch.setenv(name, value)
 
 
 @functools.cache
