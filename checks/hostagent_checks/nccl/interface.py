@@ -10,14 +10,16 @@ from hostagent.check import Finding, Findings, Step, check, fail, need, skip
 from hostagent.derived.ncclchoice import bootstraps
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.network import is_of_containers
 from hostagent.nccl.interfaces import Choice
+from hostagent.nccl.namelist import parse_names
 from hostagent.profile import Profile
 
 from ._job import Job, job, weight
 
 _IFNAME, _FAMILY = "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY"
+_LO = "lo"
 _BRING_UP = Step("configure", "Bring an interface up that the other hosts reach, with an address.", "ip -br addr")
 
 
@@ -36,6 +38,8 @@ def interface(nccl: Nccl, network: Network | Unread, profile: Profile) -> Findin
     if "NCCL_COMM_ID" in found.settings:
         skip("NCCL_COMM_ID says where ranks meet")
     here = need(network)
+    if isinstance(here.netdevs, Unread) and here.netdevs.why in NOT_APPLICABLE and _takes_lo(found):
+        yield _loopback(found, Choice(_LO, "", "ifname"), profile)
     wrong = [_wrong(found, chosen, here, profile) for chosen in bootstraps(here, found.values, found.version())]
     told = [one for one in wrong if one is not None]
     if len(told) == len(wrong):
@@ -45,11 +49,17 @@ def interface(nccl: Nccl, network: Network | Unread, profile: Profile) -> Findin
             need(one.addresses)
 
 
+def _takes_lo(found: Job) -> bool:
+    """On any host, as an image comes to: lo has an address of IPv4, and comes first."""
+    ifname = found.value(_IFNAME)
+    return len(ifname) > 1 and parse_names(ifname).takes(_LO) and found.value(_FAMILY) != "AF_INET6"
+
+
 def _wrong(found: Job, chosen: Choice, network: Network, profile: Profile) -> "Finding | None":
     if not chosen.interface:
         others = {name: value for name, value in found.values.items() if name != _FAMILY}
         return _none(found, bootstraps(network, others, found.version())[0], profile)
-    if chosen.interface == "lo" or chosen.value.startswith("127."):
+    if chosen.interface == _LO or chosen.value.startswith("127."):
         return _loopback(found, chosen, profile)
     return _containers(found, chosen, profile) if is_of_containers(chosen.interface) else None
 

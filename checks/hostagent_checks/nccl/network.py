@@ -72,8 +72,8 @@ def network(
         )
     elif not name and ours:
         wanted = "the plug-in's name" if are_efa(ours) else "IB"
-        headline = "NCCL falls back to sockets without a word: NCCL_NET is not set"
-        text = f"{_NAME} is not set: where RDMA does not work, jobs run over sockets"
+        headline = "NCCL_NET is not set: where RDMA fails, jobs go on over sockets without a word"
+        text = f"{_NAME} is not set: with it, a job ends with an error where RDMA does not work"
         yield warn(text, code="not-set", found="not set", wanted=wanted, headline=headline, at_most="info")
 
 
