@@ -12,6 +12,7 @@ from hostagent.facts import cpulist
 from hostagent.knowledge.ncclchanges import parse_nccl_version
 from hostagent.nccl.chunks import blocks
 from hostagent.nccl.explanation import Job
+from hostagent.nccl.hcalist import parse_hcas
 from hostagent.nccl.namelist import parse_names
 from hostagent.nccl.settings import parse_conf
 from hostagent.placement import parse_shape, pods_in
@@ -26,6 +27,11 @@ def parse_manifest(data: bytes):
 def parse_nccl_conf(text: str):
     """A conf file of NCCL, as the oldest and the newest version read it."""
     return [list(parse_conf(text, version)) for version in ((2, 18, 1), (2, 32, 3))]
+
+
+def parse_nccl_hcas(text: str):
+    """NCCL_IB_HCA, as the oldest and the newest version read it."""
+    return [parse_hcas(text, version) for version in ((2, 18, 1), (2, 32, 3))]
 
 
 def parse_nccl_log(data: bytes):
@@ -47,6 +53,7 @@ def _parsers():
     yield "facts.cpulist.parse_cpulist", cpulist.parse_cpulist
     yield "facts.cpulist.parse_cpumap", cpulist.parse_cpumap
     yield "nccl.parse_conf", parse_nccl_conf
+    yield "nccl.parse_hcas", parse_nccl_hcas
     yield "nccl.parse_names", parse_names
     yield "nccl.parse_nccl_version", parse_nccl_version
     yield "placement.parse_shape", parse_shape
