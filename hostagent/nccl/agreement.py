@@ -5,6 +5,7 @@ from typing import Any
 
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.knowledge.rdma import ETHERNET
 from hostagent.nccl.node import Fabric, Gdr, Node, Port, shown
 
 #: So many nodes are named in one sentence.
@@ -100,7 +101,8 @@ def _gid(port: Port) -> str:
 
 def _netdev_mtu(node: Node) -> str:
     by_name = {nic.name: nic for nic in need(fabric(node).nics)}
-    wanted = [by_name[name] for port in rails(node) if not isinstance(port.netdev, Unread) and (name := port.netdev) in by_name]
+    roce = [port.netdev for port in rails(node) if need(port.link_layer) == ETHERNET]
+    wanted = [by_name[name] for name in roce if not isinstance(name, Unread) and name in by_name]
     return _kinds([nic.mtu for nic in wanted])
 
 
@@ -139,7 +141,7 @@ ROWS: tuple[Row, ...] = (
     ("rails", "number of rails", lambda node: in_words(len(rails(node)))),
     ("rate", "Gb/s of the rails", lambda node: in_words(tuple(sorted(need(port.rate_gbps) for port in rails(node))))),
     ("active_mtu", "active MTU of the rails", lambda node: _kinds([port.active_mtu for port in rails(node)])),
-    ("netdev_mtu", "MTU of the rails' interfaces", _netdev_mtu),
+    ("netdev_mtu", "MTU of the RoCE rails' interfaces", _netdev_mtu),
     ("gid", "type of GID of the rails", lambda node: _kinds([_gid(port) for port in rails(node)])),
     ("gdr", "GPUDirect RDMA", _gdr),
     ("priorities", "lossless priority, trust and DSCP of the rails", _priorities),

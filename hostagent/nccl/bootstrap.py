@@ -2,7 +2,6 @@
 
 import ipaddress
 from collections.abc import Mapping, Sequence
-from os.path import commonprefix
 
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread, UnreadError, need
@@ -67,41 +66,53 @@ def choose(nodes: Sequence[Node]) -> Named:
 
 
 def _named_apart(nodes: Sequence[Node], chosen: Mapping[str, str]) -> Named:
-    prefix = commonprefix(sorted(set(chosen.values())))
+    prefix = _beginning(tuple(chosen.values()))
     if len(prefix) >= _SHORTEST and _is_plain(prefix) and all(_takes_one(node, prefix, chosen[node.name]) for node in nodes):
         return Named(prefix, {}, f"names of interfaces differ by node; this prefix takes one of each: {_told(chosen)}")
-    return Named(
-        "", {name: f"={one}" for name, one in chosen.items()}, "names of interfaces differ by node, and no prefix takes one of each"
-    )
+    why = "names of interfaces differ by node, and no prefix takes one of each"
+    return Named("", {name: f"={one}" for name, one in chosen.items()}, why)
 
 
-def agrees(node: Node, settings: Mapping[str, str], version: Version, wanted: str) -> bool:
-    """Whether NCCL takes this interface with these settings, of those that the report lists."""
-    return bootstrap(_addresses(node), settings, version).interface == wanted
+def _beginning(names: Sequence[str]) -> str:
+    """What all of them begin with.
+
+    >>> _beginning(("ens1f0", "ens3")), _beginning(("eth0", "ib0"))
+    ('ens', '')
+    """
+    shortest = min(names, key=len)
+    return next((shortest[:end] for end in range(len(shortest), 0, -1) if all(name.startswith(shortest[:end]) for name in names)), "")
 
 
-def taken(node: Node, value: str, version: Version) -> str:
-    """The interface that NCCL takes with this value."""
-    return bootstrap(_addresses(node), {NAME: value}, version).interface
+def taken(node: Node, settings: Mapping[str, str], version: Version) -> str:
+    """The interface that NCCL takes with these settings, of those that the report lists."""
+    return bootstrap(_addresses(node), settings, version).interface
 
 
 def _candidates(node: Node) -> tuple[Candidate, ...]:
-    """Raises ``UnreadError`` for an interface that is up and may be one."""
+    """Raises ``UnreadError`` where there is none, and one that was not read may be it."""
     known = need(fabric(node).nics)
     rail_devices = {port.device for port in rails(node)}
     found: list[Candidate] = []
-    for one in known:
-        if not _may_be(one):
-            continue
+    gaps: list[Unread] = []
+    for one in filter(_may_be, known):
+        if isinstance(one.addresses, Unread):
+            gaps.append(one.addresses)
         networks = [ipaddress.ip_interface(text) for text in _listed(one)]
         global_ones = [each for each in networks if not each.ip.is_link_local]
-        if not global_ones or not _is_plain(one.name):
-            continue
-        rdma = need(one.rdma)
-        carries = 2 if rail_devices.intersection(rdma) else 1 if rdma else 0
-        has_ipv4 = any(each.version == 4 for each in global_ones)
-        found.append(Candidate(one.name, has_ipv4, carries, frozenset(str(each.network) for each in global_ones)))
+        if global_ones and _is_plain(one.name):
+            rdma = _devices(known, one)
+            carries = 2 if rail_devices.intersection(rdma) else 1 if rdma else 0
+            has_ipv4 = any(each.version == 4 for each in global_ones)
+            found.append(Candidate(one.name, has_ipv4, carries, frozenset(str(each.network) for each in global_ones)))
+    if gaps and not found:
+        need(gaps[0])
     return tuple(found)
+
+
+def _devices(known: Sequence[Interface], one: Interface) -> frozenset[str]:
+    """The RDMA devices whose interface it is, or that of an interface below it. Raises ``UnreadError``."""
+    below = next((other for other in known if not isinstance(one.parent, Unread) and other.name == one.parent), None)
+    return frozenset(need(one.rdma)) | (frozenset(need(below.rdma)) if below else frozenset())
 
 
 def _may_be(one: Interface) -> bool:
@@ -155,10 +166,14 @@ def _takes_one(node: Node, prefix: str, wanted: str) -> bool:
 def _addresses(node: Node) -> tuple[Address, ...]:
     listed = need(fabric(node).nics)
     return tuple(
-        Address(one.name, index, str(each.ip), each.network.prefixlen, running=not isinstance(one.state, Unread) and one.state == "up")
+        Address(one.name, index, str(each.ip), each.network.prefixlen, _is_running(one))
         for index, one in enumerate(listed, 2)
         for each in map(ipaddress.ip_interface, _listed(one))
     )
+
+
+def _is_running(one: Interface) -> bool:
+    return not isinstance(one.state, Unread) and one.state in ("up", "unknown")
 
 
 def _told(chosen: Mapping[str, str]) -> str:

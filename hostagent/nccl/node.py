@@ -39,9 +39,10 @@ class Interface:
     state: str | Unread
     mtu: int | Unread
     master: str | Unread
+    parent: str | Unread
     addresses: tuple[str, ...] | Unread  # 10.0.1.5/24
     rdma: tuple[str, ...] | Unread
-    priorities: Priorities | Unread = _NOT_THERE
+    priorities: Priorities | Unread
 
 
 @frozen

@@ -5,6 +5,7 @@ takes the upper three bits of the DSCP for the priority; with one, what is not i
 """
 
 from hostagent.facts.unread import Unread, need
+from hostagent.knowledge.rdma import ETHERNET
 from hostagent.nccl.node import Node, Port, Priorities
 
 #: The DSCP that NVIDIA's guides for RoCE use; of several that lead to the lossless priority it is the one that switches are told, too.
@@ -13,7 +14,9 @@ _ABSENT = Unread("absent", "its interface is not among those of the report")
 
 
 def told(node: Node, port: Port) -> "str | Unread":
-    """In words: lossless 3, trust dscp, DSCP 26. Unread where the card does not say; of several cards the first gap."""
+    """In words: lossless 3, trust dscp, DSCP 26. Unread where the card does not say, and of what is no RoCE port."""
+    if not isinstance(port.link_layer, Unread) and port.link_layer != ETHERNET:
+        return Unread("not-supported", "it is no RoCE port")
     cards = _cards(node, port)
     if isinstance(cards, Unread):
         return cards
