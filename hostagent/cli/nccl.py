@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hostagent.cli import SETTINGS, Group, examples
+from hostagent.cli import SETTINGS, Group, examples, ncclenv
 from hostagent.cli.options import STANDARD, color_option, colour_wanted, terminal_width
 from hostagent.cli.outputs import deliver_all, one_form, outputs
 from hostagent.errors import did_you_mean
@@ -22,9 +22,12 @@ _EXPLAIN = examples(
 )
 
 
-@click.group("nccl", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent nccl explain job.log"))
+@click.group("nccl", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent nccl explain job.log", "hostagent nccl env"))
 def command() -> None:
-    """Say from a job's log which network NCCL used."""
+    """Say from a job's log which network NCCL used, and what a job should be given."""
+
+
+command.add_command(ncclenv.command)
 
 
 @command.command("explain", context_settings=SETTINGS, epilog=_EXPLAIN)

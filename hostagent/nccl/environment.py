@@ -4,7 +4,7 @@ What the nodes have in common is judged before anything is emitted (`hostagent.n
 variables would only hide which one that is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hostagent.facts.frozen import frozen
@@ -138,7 +138,7 @@ def _names(nodes: Sequence[Node]) -> tuple[str, ...]:
     return tuple(node.name for node in nodes)
 
 
-def of_node(environment: Environment, node: str) -> Mapping[str, str]:
-    """All that this node gets, by name."""
+def variables_of(environment: Environment, node: str) -> tuple[Variable, ...]:
+    """What all nodes get, and what is this one's own; of "" what all get."""
     own = next((one.variables for one in environment.by_node if one.node == node), ())
-    return {one.name: one.value for one in (*environment.variables, *own)}
+    return (*environment.variables, *own)

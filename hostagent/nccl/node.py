@@ -241,6 +241,13 @@ def shown(name: str) -> str:
     return visible(name[:_LONGEST_NAME])
 
 
+def _told(findings: Any) -> Any:
+    """Without what passed or did not apply, which is most of them."""
+    if not isinstance(findings, list):
+        return findings
+    return [one for one in findings if not (isinstance(one, Mapping) and one.get("outcome") in ("pass", "skip", "off"))]
+
+
 def _leave(path: tuple[Any, ...]) -> None:
     """What else a report says is no matter here."""
 
@@ -261,7 +268,7 @@ def parse_node(report: Any, file: str = "") -> Node:
     if report.get("schema_version") != _SCHEMA_VERSION:
         raise HostagentError(f"found {name} of schema_version {report.get('schema_version')!r:.20}, wanted {_SCHEMA_VERSION}", _NEXT)
     try:
-        node: Node = build(Node, {**report, "file": file, "label": ""}, name, unknown=_leave)
+        node: Node = build(Node, {**report, "findings": _told(report.get("findings")), "file": file, "label": ""}, name, unknown=_leave)
     except (ShapeError, RecursionError) as error:
         raise HostagentError(f"found a report of another shape: {visible(str(error))[:300]}", _NEXT) from error
     return node

@@ -43,6 +43,11 @@ def refusals(nodes: Sequence[Node], now: "float | None") -> list[Refusal]:
         found.append(
             Refusal("partial", f"reports: that of {names(part)} is of some checks alone. {_AGAIN}, without --only and --skip", tuple(part))
         )
+    seen: dict[tuple[str, str], str] = {}
+    for node in nodes:
+        first = seen.setdefault((node.host.hostname, node.boot_id), node.name)
+        if node.boot_id and first != node.name:
+            found.append(Refusal("twice", f"reports: {first} and {node.name} are of one host and one boot", (first, node.name)))
     return found
 
 
