@@ -145,15 +145,13 @@ class Plugin:
     """One of ``facts.nccl.plugins``."""
 
     path: str
-    kind: Any = ""
-    missing: tuple[str, ...] | Unread = ()
+    kind: str | Unread  # net, or several with commas
+    missing: tuple[str, ...] | Unread
 
     @property
     def is_network(self) -> bool:
         """By its symbols; one that could not be read, by its name."""
-        if isinstance(self.kind, str | list | tuple):
-            return "net" in self.kind if not isinstance(self.kind, str) else "net" in self.kind.replace(",", " ").split()
-        return self.file.startswith("libnccl-net")
+        return self.file.startswith("libnccl-net") if isinstance(self.kind, Unread) else "net" in self.kind.split(",")
 
     @property
     def file(self) -> str:
@@ -165,9 +163,13 @@ class Setting:
     """One of ``facts.nccl.settings``."""
 
     name: str
-    value: str
+    value: str | Unread  # not kept of a name that nobody knows
     wins: bool
     origin: str = field(metadata={"key": "from"})
+
+    @property
+    def text(self) -> str:
+        return "" if isinstance(self.value, Unread) else self.value
 
 
 @frozen

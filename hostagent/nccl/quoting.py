@@ -29,10 +29,10 @@ def holds(form: Form, value: str) -> bool:
 
 
 def in_shell(value: str) -> str:
-    """One word of any shell of the Bourne family. Always in quotes: zsh makes a path of what begins with ``=``.
+    r"""One word of any shell of the Bourne family. Always in quotes: zsh makes a path of what begins with ``=``.
 
     >>> in_shell("=mlx5_0:1"), in_shell("it's $(this)")
-    ("'=mlx5_0:1'", "'it'\\\\''s $(this)'")
+    ("'=mlx5_0:1'", "'it'\\''s $(this)'")
     """
     quote = "'\\''"
     return f"'{value.replace(chr(39), quote)}'"

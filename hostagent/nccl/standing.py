@@ -78,7 +78,7 @@ def has_plugin(nodes: Sequence[Node]) -> bool:
 
 def kept(nodes: Sequence[Node]) -> list[Told]:
     """What the provider's image says in /etc/nccl.conf of the machine, and a container would not see."""
-    found = {node.name: one.value for node in nodes for one in _winning(node) if one.name == _TOPOLOGY_FILE and one.origin == _SYSTEM_FILE}
+    found = {node.name: one.text for node in nodes for one in _winning(node) if one.name == _TOPOLOGY_FILE and one.origin == _SYSTEM_FILE}
     if len(found) < len(nodes) or not all(found.values()) or any(_is_doubted(node, _TOPOLOGY_FILE) for node in nodes):
         return []
     values = set(found.values())
@@ -102,17 +102,17 @@ def settings_refusals(nodes: Sequence[Node], told: Sequence[Told], version: Vers
             found.append(Refusal("not_ready", f"{node.name} is not ready: {heads}{more}", (node.name,)))
         found += [
             Refusal(
-                "setting", f"{node.name} sets {one.name}={shown(one.value)} in {shown(one.origin)}: {_DEFEATING[one.name][1]}", (node.name,)
+                "setting", f"{node.name} sets {one.name}={shown(one.text)} in {shown(one.origin)}: {_DEFEATING[one.name][1]}", (node.name,)
             )
             for one in _winning(node)
-            if one.name in _DEFEATING and _DEFEATING[one.name][0] in emitted and one.value.strip() not in {"", "0"}
+            if one.name in _DEFEATING and _DEFEATING[one.name][0] in emitted and one.text.strip() not in {"", "0"}
         ]
     return found + _unequal(nodes, emitted) + _not_taken(nodes, told, version)
 
 
 def _unequal(nodes: Sequence[Node], emitted: frozenset[str]) -> list[Refusal]:
     """The same variable with other values: ranks would do different things."""
-    values = {node.name: {one.name: one.value for one in _winning(node)} for node in nodes}
+    values = {node.name: {one.name: one.text for one in _winning(node)} for node in nodes}
     every = sorted({name for settings in values.values() for name in settings} - emitted - set(_OWN))
     found = [
         differing(shown(name), "setting_differs", {node: _set(settings.get(name)) for node, settings in values.items()}) for name in every
@@ -132,7 +132,7 @@ def _not_taken(nodes: Sequence[Node], told: Sequence[Told], version: Version) ->
         value = one.by_node.get(node.name, one.common) if one else ""
         try:
             meant = taken(node, {IFNAME: value}, version)
-            got = taken(node, {**{each.name: each.value for each in _winning(node)}, IFNAME: value}, version)
+            got = taken(node, {**{each.name: each.text for each in _winning(node)}, IFNAME: value}, version)
         except UnreadError:
             continue  # refused where the interface was chosen
         if not meant or meant != got:

@@ -4,7 +4,7 @@ The upper six bits of a traffic class are the DSCP, the lower two the marks of E
 takes the upper three bits of the DSCP for the priority; with one, what is not in it has priority 0.
 """
 
-from hostagent.facts.unread import Unread, need
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.knowledge.rdma import ETHERNET
 from hostagent.nccl.node import Node, Port, Priorities
 
@@ -20,7 +20,12 @@ def told(node: Node, port: Port) -> "str | Unread":
     cards = _cards(node, port)
     if isinstance(cards, Unread):
         return cards
-    words = {_words(one) if not isinstance(one, Unread) else "none" for one in cards}
+    words: set[str] = set()
+    for one in cards:
+        for value in (one,) if isinstance(one, Unread) else (one.lossless, one.trust, one.dscp):
+            if isinstance(value, Unread) and value.why not in NOT_APPLICABLE:
+                return value
+        words.add("none" if isinstance(one, Unread) else _words(one))
     return " and ".join(sorted(words))
 
 
@@ -56,7 +61,7 @@ def _cards(node: Node, port: Port) -> "tuple[Priorities | Unread, ...] | Unread"
 
 def _words(one: Priorities) -> str:
     parts = [("lossless", one.lossless), ("trust", one.trust), ("DSCP", one.dscp)]
-    return ", ".join(f"{name} {'unknown' if isinstance(value, Unread) else _shown(value)}" for name, value in parts)
+    return ", ".join(f"{name} {'none' if isinstance(value, Unread) else _shown(value)}" for name, value in parts)
 
 
 def _shown(value: object) -> str:

@@ -94,6 +94,10 @@ def _refusals(ports: Mapping[str, tuple[Port, ...]], version: "Version | None") 
             found.append(Refusal(code, f"{shown(name)} of {first} {text}{also}", tuple(odd)))
     if many := [node for node, listed in ports.items() if len(listed) > most or len(_value(listed)) > CUT]:
         found.append(Refusal("too_many", f"{names(many)}: more rails than the {most} that this NCCL opens", tuple(many)))
+    if not found and len({port.link_layer for listed in ports.values() for port in listed}) > 1:
+        found.append(
+            Refusal("link_layer", "link layer of the rails: some are InfiniBand, some are RoCE, and they cannot connect", tuple(ports))
+        )
     if not found and (lacking := [node for node, listed in ports.items() if not listed]):
         found.append(Refusal("rails", f"number of rails: {names(lacking)} without any", tuple(lacking)))
     return found
