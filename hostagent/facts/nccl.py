@@ -23,6 +23,7 @@ class NcclPlugin:
     """One plug-in of NCCL: libnccl-net.so, libnccl-net-ofi.so, libnccl-tuner.so …"""
 
     path: str  # as the loader finds it
+    names: tuple[str, ...]  # of files by which it is found: libnccl-net.so may be a link to libnccl-net-ofi.so; the path's is the first
     place: Place
     kinds: tuple[str, ...] | Unread  # net, collnet, tuner, profiler, env, gin, rma: by the symbols it has
     needed: tuple[str, ...] | Unread  # libraries that it names

@@ -12,6 +12,10 @@ Version = tuple[int, int, int]
 
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 
+#: NCCL_NET_PLUGIN may be the name of a file. Before, it is what stands between ``libnccl-net-`` and ``.so``.
+PLUGIN_FILES: Version = (2, 21, 5)
+#: It may be a list; and "none", or nothing, is none. Before, nothing is as if it were not set.
+PLUGIN_LISTS: Version = (2, 27, 3)
 #: The newest version of which this is known.
 NEWEST: Version = (2, 32, 3)
 #: ``NCCL_CONF_FILE`` names a file that is read instead of ~/.nccl.conf.
