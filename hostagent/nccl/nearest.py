@@ -24,7 +24,7 @@ def nearest(name: str) -> str:
 
 
 def written(name: str) -> str:
-    """The name in a line of a shell or of another file's form: NCCL takes all before the first ``=`` for a name. "" where it is none of NCCL's.
+    """The name as it is meant: NCCL takes all before the first ``=`` for one. "" where it is none of NCCL's.
 
     >>> written("export NCCL_DEBUG"), written("NCCL_DEBUG "), written("PATH"), written("NCCL_DEBUG")
     ('NCCL_DEBUG', 'NCCL_DEBUG', '', 'NCCL_DEBUG')

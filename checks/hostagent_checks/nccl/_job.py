@@ -7,12 +7,13 @@ from hostagent.check import Severity, Step, need, skip
 from hostagent.derived.ncclchoice import version
 from hostagent.derived.rails import Wanted, of_host
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.nccl import Nccl, NcclSetting
+from hostagent.facts.nccl import Nccl, NcclPlugin, NcclSetting
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.ncclchanges import NEWEST
+from hostagent.knowledge.rdma import EFA
 from hostagent.nccl.numbers import parse_number
 from hostagent.nccl.settings import ENVIRONMENT
 from hostagent.profile import Profile
@@ -26,6 +27,10 @@ class Job(NamedTuple):
 
     nccl: Nccl
     settings: Mapping[str, NcclSetting]  # what NCCL sees, by name; names that nobody knows are left out
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        return {name: one.value for name, one in self.settings.items()}
 
     def value(self, name: str) -> str:
         """What NCCL sees, and nothing where it is not set."""
@@ -88,10 +93,21 @@ def rails(
     return found
 
 
+def are_efa(rails: tuple[RdmaPort, ...]) -> bool:
+    """All of them are Elastic Fabric Adapters: NCCL reaches them through a plug-in alone."""
+    return bool(rails) and all(need(port.driver) == EFA for port in rails)
+
+
+def is_on_path(plugin: NcclPlugin) -> bool:
+    """The loader finds it by its name."""
+    return plugin.place in ("LD_LIBRARY_PATH", "linker")
+
+
 def weight(profile: Profile) -> "Severity | None":
     """`at_most` of what takes RDMA from jobs: it ends them only where they need it."""
     return None if profile.rdma.required == "yes" else "warning"
 
 
-def _place(one: NcclSetting) -> str:
+def place(one: NcclSetting) -> str:
+    """Where it stands: ``/etc/nccl.conf:3``."""
     return f"{one.origin}:{one.line}" if one.line else "the job's environment"

@@ -1,0 +1,103 @@
+"""Ranks of a job meet at an interface that other hosts do not reach, or find none: NCCL stops, or waits for ever.
+
+Without a setting NCCL takes interfaces whose names begin with ib, then all but docker* and lo, by the kernel's own order: networks of
+containers are not left out. NCCL_SOCKET_IFNAME takes its place as a whole: "^docker0" leaves out docker0 and nothing else, and so takes lo.
+Names are beginnings of names unless = stands before them, blanks belong to them, and the order of a list means nothing. Where
+NCCL_COMM_ID is set, that decides (nccl.comm_id).
+"""
+
+from hostagent.check import Finding, Findings, Step, check, fail, need, skip
+from hostagent.derived.ncclchoice import addresses
+from hostagent.facts.nccl import Nccl
+from hostagent.facts.network import Network
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.network import is_of_containers
+from hostagent.nccl.interfaces import Choice, bootstrap
+from hostagent.profile import Profile
+
+from ._job import Job, job, weight
+
+_IFNAME, _FAMILY = "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY"
+_BRING_UP = Step("configure", "Bring an interface up that the other hosts reach, with an address.", "ip -br addr")
+
+
+@check(
+    title="Ranks of a job meet at an interface that other hosts reach",
+    severity="critical",
+    scope="fabric",
+    since="0.1",
+    headline="NCCL takes the interface {found} to meet other hosts",
+    remedy=(Step("configure", "Name the right interface in NCCL_SOCKET_IFNAME, with = before its whole name."),),
+    references=("NCCL documentation, environment variables: NCCL_SOCKET_IFNAME", "NVIDIA/nccl, src/misc/socket.cc"),
+    confirm=("ip -br addr", "grep NCCL_SOCKET /etc/nccl.conf"),
+)
+def interface(nccl: Nccl, network: Network | Unread, profile: Profile) -> Findings:
+    found = job(nccl)
+    if "NCCL_COMM_ID" in found.settings:
+        skip("NCCL_COMM_ID says where ranks meet")
+    here = addresses(need(network))
+    chosen = bootstrap(here, found.values, found.version())
+    if not chosen.interface:
+        others = {name: value for name, value in found.values.items() if name != _FAMILY}
+        yield _none(found, bootstrap(here, others, found.version()), profile)
+    elif chosen.interface == "lo" or chosen.value.startswith("127."):
+        yield _loopback(found, chosen, profile)
+    elif is_of_containers(chosen.interface):
+        yield _containers(found, chosen, profile)
+
+
+def _none(found: Job, of_any_family: Choice, profile: Profile) -> Finding:
+    steps: tuple[Step, ...]
+    ifname, family = found.value(_IFNAME), found.value(_FAMILY)
+    evidence, headline = found.evidence(_IFNAME, _FAMILY), "NCCL finds no interface for its connections"
+    if of_any_family.interface:
+        text = f"{of_any_family.interface}, which NCCL would take, has no address of {family}"
+        code, steps = "family", (found.without(_FAMILY),)
+    elif ifname:
+        blanks = ": blanks belong to a name" if ifname != ifname.strip() or ", " in ifname else ""
+        text = f"no interface that is up and has an address fits {_IFNAME}={ifname}{blanks}"
+        code, steps = "none", (Step("configure", f"Correct {_IFNAME}: = and the whole name of an interface.", "ip -br addr"),)
+    else:
+        text, code, steps = "no interface is up and has an address", "none", (_BRING_UP,)
+    return fail(
+        text, code=code, found="none", wanted="an interface", evidence=evidence, headline=headline, remedy=steps, at_most=weight(profile)
+    )
+
+
+def _loopback(found: Job, chosen: Choice, profile: Profile) -> Finding:
+    steps: tuple[Step, ...]
+    ifname = found.value(_IFNAME)
+    if not ifname:
+        text, steps = "no other interface is up and has an address", (_BRING_UP,)
+    elif ifname.startswith("^"):
+        text = f"{_IFNAME}={ifname} leaves out what it names and nothing else: {chosen.interface} is left, and comes first"
+        steps = (found.instead(_IFNAME, f"{ifname},lo"), found.without(_IFNAME))
+    else:
+        text, steps = f"{_IFNAME}={ifname} takes {chosen.interface}", (found.without(_IFNAME),)
+    headline = f"NCCL takes {chosen.interface}, which no other host reaches"
+    evidence = found.evidence(_IFNAME)
+    return fail(
+        text,
+        code="loopback",
+        found=chosen.interface,
+        wanted="an interface that other hosts reach",
+        evidence=evidence,
+        headline=headline,
+        remedy=steps,
+        at_most=weight(profile),
+    )
+
+
+def _containers(found: Job, chosen: Choice, profile: Profile) -> Finding:
+    ifname = found.value(_IFNAME)
+    by = f"{_IFNAME}={ifname}" if ifname else "without a setting, NCCL"
+    headline = f"NCCL takes {chosen.interface}, an interface of this host's containers"
+    return fail(
+        f"{by} takes {chosen.interface}, which belongs to containers of this host",
+        code="containers",
+        found=chosen.interface,
+        wanted="an interface that other hosts reach",
+        evidence=(f"{chosen.interface}: {chosen.value}", *found.evidence(_IFNAME)),
+        headline=headline,
+        at_most=weight(profile),
+    )
