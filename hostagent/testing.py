@@ -172,6 +172,12 @@ class TreeBackend:
         data = self._read(path)
         return data if isinstance(data, Unread) else parse_elf(data)
 
+    def _nccl_library(self, path: str) -> "Answer | Unread":
+        from hostagent.source.ncclelf import parse_nccl_library
+
+        data = self._read(path)
+        return data if isinstance(data, Unread) else parse_nccl_library(data)
+
     def _state_file(self, path: str) -> "Answer | Unread":
         from hostagent.source.statefile import judged
 
