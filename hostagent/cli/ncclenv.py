@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.options import STANDARD, evidence, evidence_options, prepared_for, profile_option
+from hostagent.cli.options import (
+    STANDARD,
+    env_file_option,
+    evidence,
+    evidence_options,
+    one_standard_input,
+    prepared_for,
+    profile_option,
+    with_environment,
+)
 from hostagent.cli.outputs import deliver_all, one_form, outputs
 from hostagent.cli.streams import complain
 from hostagent.errors import did_you_mean
@@ -22,7 +31,6 @@ if TYPE_CHECKING:
     from hostagent.nccl.node import Node
 
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
-_DEADLINE_S = 30
 _EXAMPLES = examples(
     'eval "$(hostagent nccl env --from host.json)"',
     "hostagent nccl env --reports reports/ --nccl 2.27.3 --format yaml",
@@ -45,6 +53,7 @@ _EXAMPLES = examples(
 @click.option("--format", "form", type=click.Choice(FORMS), show_default="shell", help="Output.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE")
+@env_file_option
 @evidence_options
 def command(
     more: tuple[str, ...],
@@ -55,6 +64,7 @@ def command(
     form: Form | None,
     as_json: bool,
     output: str,
+    env_file: str | None,
     **where: Any,
 ) -> int:
     """Say what NCCL of a job should be given on this host, or on a set of hosts by their reports.
@@ -65,6 +75,8 @@ def command(
     named: dict[str, Form] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
     kind, place = one_form(named, "shell"), evidence(**where)
     wanted = outputs(kind, output, (), FORMS)
+    one_standard_input({"--from": place.snapshot, "--profile": profile_name, "--env-file": env_file})
+    place = with_environment(place, env_file)
     asked = _version(version)
     nodes = _nodes((*reports, *more), place, profile_name) if reports else _of_host(more, place, profile_name)
     found = _answer(nodes, asked, now=time.time() if reports else None, kind=kind)
@@ -90,8 +102,8 @@ def _nodes(paths: tuple[str, ...], place: Evidence, profile_name: str) -> "list[
     from hostagent.cli.reports import read_reports
     from hostagent.nccl.node import parse_node
 
-    if not place.is_this_machine or place.kernel or profile_name:
-        raise click.UsageError("found --reports with --host-root, --root, --from or --profile, wanted reports or one host")
+    if not place.is_this_machine or place.environment is not None or profile_name:
+        raise click.UsageError("found --reports with --host-root, --root, --from, --env-file or --profile, wanted reports or one host")
     if paths.count(STANDARD) > 1:
         raise click.UsageError("found - several times, wanted standard input at most once")
     return [parse_node(one.report, one.name) for one in read_reports(paths)]
@@ -105,8 +117,6 @@ def _of_host(more: tuple[str, ...], place: Evidence, profile_name: str) -> "list
 
     if more:
         raise click.UsageError(f"found {more[0]!r:.60}, wanted --reports before it")
-    if [place.snapshot, profile_name].count(STANDARD) > 1:
-        raise click.UsageError("found - for both --from and --profile, wanted at most one of them from standard input")
     prepared = prepared_for(place, profile_name)
     with open_host(place, prepared.kinds) as reading:
         report = app.examine(reading, prepared)

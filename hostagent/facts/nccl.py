@@ -25,7 +25,6 @@ class NcclPlugin:
     path: str  # as the loader finds it
     names: tuple[str, ...]  # of files by which it is found: libnccl-net.so may be a link to libnccl-net-ofi.so; the path's is the first
     place: Place
-    names: tuple[str, ...]  # every file name under which it is found: NCCL looks for plug-ins by name
     kinds: tuple[str, ...] | Unread  # net, collnet, tuner, profiler, env, gin, rma: by the symbols it has
     needed: tuple[str, ...] | Unread  # libraries that it names
     missing: tuple[str, ...] | Unread  # those that the loader does not find

@@ -16,6 +16,8 @@ _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 PLUGIN_FILES: Version = (2, 21, 5)
 #: It may be a list; and "none", or nothing, is none. Before, nothing is as if it were not set.
 PLUGIN_LISTS: Version = (2, 27, 3)
+#: The newest version of which this is known.
+NEWEST: Version = (2, 32, 3)
 #: ``NCCL_CONF_FILE`` names a file that is read instead of ~/.nccl.conf.
 CONF_FILE: Version = (2, 23, 4)
 #: Home is ``$HOME``, where it was that of the user's entry in passwd; a carriage return at the end of a line is dropped.
