@@ -21,6 +21,8 @@ _UP = 0x1
 #: With these the kernel calls an interface that is up RUNNING (netdevice(7); Linux kernel, netif_oper_up).
 _RUNNING = frozenset({"up", "unknown"})
 _ACTIVE = "ACTIVE"
+#: One of each family, for documentation (RFC 5737, RFC 3849).
+_ANY = ("192.0.2.1", "2001:db8::1")
 
 
 def version(nccl: Nccl) -> "Version | Unread | None":
@@ -43,11 +45,28 @@ def winning(nccl: Nccl) -> Mapping[str, str]:
 
 def addresses(network: Network) -> tuple[interfaces.Address, ...]:
     """The addresses of the host as the model of the interface takes them. Raises ``UnreadError``."""
-    return tuple(
-        interfaces.Address(one.name, need(one.index), address.value, address.prefix, _is_running(one))
-        for one in need(network.netdevs)
-        for address in need(one.addresses)
-    )
+    return tuple(each for one in need(network.netdevs) for each in _addresses(one))
+
+
+def _addresses(one: Netdev) -> tuple[interfaces.Address, ...]:
+    index, running = need(one.index), _is_running(one)
+    return tuple(interfaces.Address(each.label or one.name, index, each.value, each.prefix, running) for each in need(one.addresses))
+
+
+def bootstraps(network: Network, settings: Mapping[str, str], version: Version) -> tuple[interfaces.Choice, ...]:
+    """What the bootstrap takes; all that it may take where it is not known whether an address is one interface's or another's: from a pod
+    with a network of its own the host's tables do not say that of every address. Raises ``UnreadError``.
+    """
+    netdevs = need(network.netdevs)
+    left = [one for one in netdevs if isinstance(one.addresses, Unread)]
+    if left and (len(left) == len(netdevs) or "NCCL_COMM_ID" in settings):
+        need(left[0].addresses)
+    known = [each for one in netdevs if not isinstance(one.addresses, Unread) for each in _addresses(one)]
+    found = [interfaces.bootstrap(known, settings, version)]
+    for one in left:
+        may_be = [interfaces.Address(one.name, need(one.index), value, 32, _is_running(one)) for value in _ANY]
+        found += [interfaces.bootstrap([*known, each], settings, version) for each in may_be]
+    return tuple({choice.interface: choice for choice in found}.values())
 
 
 def _is_running(one: Netdev) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
 from hostagent.derived import ncclgdr
-from hostagent.derived.ncclchoice import NcclChoice, addresses, version, winning
+from hostagent.derived.ncclchoice import NcclChoice, bootstraps, version, winning
 from hostagent.derived.ncclnetwork import Asked, Taken, network
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -17,7 +17,7 @@ from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.ncclchanges import NEWEST, Version
-from hostagent.nccl.interfaces import Choice, bootstrap
+from hostagent.nccl.interfaces import Choice
 
 Part = TypeVar("Part")
 
@@ -63,7 +63,10 @@ def _tried(ask: Callable[[], Part]) -> "Part | Unread":
 
 
 def _meets(found: "Network | Unread", job: _Job) -> Choice:
-    met = bootstrap(addresses(need(found)), job.settings, job.version)
+    met, *others = bootstraps(need(found), job.settings, job.version)
+    if others:
+        names = " or ".join(one.interface or "none" for one in (met, *others))
+        need(Unread("error", f"the kernel's tables do not say whose some addresses are: {names}", "network addresses"))
     if not met.is_known:
         need(Unread("not-supported", "NCCL_COMM_ID names a host: what that resolves to is not asked"))
     return met

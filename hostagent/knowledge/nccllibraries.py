@@ -58,5 +58,3 @@ LOADED_BEFORE = re.compile(r"lib(?:nccl|cuda|cudart|nvidia-ml)\.so(?:\.[0-9]{1,4
 
 #: Symbol to kind: ncclNetPlugin_v10, ncclCollNetPlugin_v10, ncclTunerPlugin_v4, ncclProfiler_v5 …
 KINDS = {"Net": "net", "CollNet": "collnet", "Tuner": "tuner", "Profiler": "profiler", "Env": "env", "Gin": "gin", "Rma": "rma"}
-#: Variables that may name a plug-in by its path.
-NAMED_BY = ("NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN", "NCCL_ENV_PLUGIN", "NCCL_GIN_PLUGIN", "NCCL_RMA_PLUGIN")

@@ -56,20 +56,22 @@ def _library(read_at: ReadAt, size: int) -> "dict[str, Any] | Unread":
     if isinstance(found, Unread):
         return found
     names, dynamic = found.get(".dynstr", b""), found.get(".dynamic", b"")
+    needed, paths = _dynamic(dynamic, names, _NEEDED), _dynamic(dynamic, names, _RPATH, _RUNPATH)
+    if len(needed) > _MOST or len(paths) > _MOST:
+        return Unread("error", f"it needs {len(needed)} libraries in {len(paths)} places, wanted at most {_MOST}")
     version = _VERSION.search(found.get(".rodata", b""))
     return {
         "version": version[1].decode() if version else "",
         "cuda": version[2].decode() if version else "",
-        "needed": sorted(text for text in _dynamic(dynamic, names, _NEEDED) if _FILE_NAME.fullmatch(text)),
-        "paths": [one for text in _dynamic(dynamic, names, _RPATH, _RUNPATH) for one in text.split(":") if _PATH.fullmatch(one)][:_MOST],
+        "needed": sorted(text for text in needed if _FILE_NAME.fullmatch(text)),
+        "paths": [one for text in paths for one in text.split(":") if _PATH.fullmatch(one)][:_MOST],
         "symbols": _symbols(found.get(".dynsym", b""), names),
     }
 
 
 def _dynamic(dynamic: bytes, names: bytes, *tags: int) -> list[str]:
     whole = dynamic[: len(dynamic) - len(dynamic) % _DYNAMIC.size]
-    found = [value for tag, value in _DYNAMIC.iter_unpack(whole) if tag in tags]
-    return [_text(names, value, 4 * KIB) for value in found[:_MOST]]
+    return [_text(names, value, 4 * KIB) for tag, value in _DYNAMIC.iter_unpack(whole) if tag in tags]
 
 
 def _symbols(table: bytes, names: bytes) -> list[str]:

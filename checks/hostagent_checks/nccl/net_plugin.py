@@ -7,7 +7,7 @@ way than their plug-in. Libraries of CUDA and of the driver are not looked for: 
 
 from typing import NamedTuple
 
-from hostagent.check import Findings, Severity, Step, check, fail, need, shell
+from hostagent.check import Findings, Severity, Step, check, fail, need
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl, NcclPlugin
 from hostagent.facts.platform import Platform
@@ -125,5 +125,5 @@ def _broken(found: Job, plugin: NcclPlugin) -> "_Wrong | None":
     if not missing:
         return None
     text = f"{plugin.path} lacks {', '.join(missing)}"
-    steps = (Step("install", "Install what the plug-in lacks, and run ldconfig.", shell("ldd {}", plugin.path)),)
+    steps = (Step("install", "Install what the plug-in lacks, and run ldconfig."),)
     return _Wrong("libraries", text, f"NCCL's plug-in does not load: it lacks {', '.join(missing)}", steps, is_sure=is_found)

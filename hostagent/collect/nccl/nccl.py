@@ -14,7 +14,7 @@ def read_nccl(source: Source, known: Callable[[type], Any]) -> Nccl:
     libraries = read_libraries(source, found)
     return Nccl(
         libraries=libraries,
-        plugins=read_plugins(source, found),
+        plugins=read_plugins(source, found, libraries),
         settings=read_settings(source, libraries),
         has_environment=has_environment(source),
         files=files_there(source, libraries),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hostagent.collect.driver.ldcache import read_ldcache
+from hostagent.collect.nccl.writers import Writers
 from hostagent.collect.values import Allowance, names_in
 from hostagent.facts.nccl import Place
 from hostagent.facts.unread import NOT_THERE, Unread, need
@@ -17,6 +18,8 @@ from hostagent.source import Source
 _MOST_DIRECTORIES, _MOST_FILES = 2000, 500
 #: Of the C library itself; on Debian those of `SYSTEM` are among them, and the linker's cache has them all.
 DEFAULT = (*SYSTEM, "/lib64", "/usr/lib", "/lib")
+#: Where the loader finds a library by its name alone.
+LOADERS: tuple[Place, ...] = ("LD_LIBRARY_PATH", "linker")
 
 
 class Candidate(NamedTuple):
@@ -26,13 +29,18 @@ class Candidate(NamedTuple):
     place: Place
     real: str  # without links
 
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
 
-def candidates(source: Source, search: "tuple[str, ...]") -> "Iterator[Candidate]":
+
+def candidates(source: Source, search: "tuple[str, ...]", writers: "Writers | None") -> "Iterator[Candidate]":
     """Every name under which there is a library or a plug-in, in the order of the search; `search` is LD_LIBRARY_PATH.
 
-    Raises ``UnreadError`` where somebody could not look, and where there is too much to look at.
+    With `writers` those alone that only root may write. Raises ``UnreadError`` where somebody could not look, and where there is too
+    much to look at.
     """
-    looks = _Looks(source)
+    looks = _Looks(source, writers)
     for directory in search:
         yield from looks.at(directory, "LD_LIBRARY_PATH")
     for entry in need(read_ldcache(source, known.CACHED)):
@@ -59,10 +67,10 @@ def _packages(looks: "_Looks") -> Iterator[str]:
 
 
 class _Looks:
-    """Looks into a directory, bounded."""
+    """Looks into a directory, bounded; not into one that others than root may write: they could make it endless."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, writers: "Writers | None") -> None:
+        self._source, self._writers = source, writers
         self._directories = Allowance("directories that may hold NCCL", _MOST_DIRECTORIES)
         self._files = Allowance("files with names of NCCL's", _MOST_FILES)
 
@@ -74,18 +82,19 @@ class _Looks:
 
     def of(self, path: str, place: Place) -> Iterator[Candidate]:
         """The file of a name; a link that leads nowhere is none."""
-        name = path.rpartition("/")[2]
-        if known.LIBRARY.fullmatch(name) or known.PLUGIN.fullmatch(name):
+        directory, _, name = path.rpartition("/")
+        if (known.LIBRARY.fullmatch(name) or known.PLUGIN.fullmatch(name)) and self._counts(directory):
             self._files.take(1)
             real = self._source.realpath(path)
-            if not isinstance(real, Unread):
+            if isinstance(real, Unread):
+                need(None if real.why in NOT_THERE else real)
+            elif self._counts(real):
                 yield Candidate(path, place, real)
-            elif real.why not in NOT_THERE:
-                need(real)
 
     def has(self, path: str) -> bool:
+        """Whether it is there and counts."""
         self._directories.take(1)
-        return need(self._source.exists(path))
+        return self._counts(path.rpartition("/")[0]) and need(self._source.exists(path))
 
     def matching(self, pattern: str) -> Iterator[str]:
         """The paths that a pattern with * in its parts may mean; those after the last * are not asked for."""
@@ -102,4 +111,7 @@ class _Looks:
 
     def _names(self, directory: str) -> tuple[str, ...]:
         self._directories.take(1)
-        return need(names_in(self._source, directory))
+        return need(names_in(self._source, directory)) if self._counts(directory) else ()
+
+    def _counts(self, path: str) -> bool:
+        return self._writers is None or self._writers.is_roots(path)
