@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.derived.ncclchoice import version
 from hostagent.facts.nccl import Nccl, NcclSetting
-from hostagent.knowledge.ncclchanges import Version
 from hostagent.knowledge.ncclvariables import read_by, variables
 from hostagent.nccl.nearest import nearest, written
 
@@ -48,7 +47,7 @@ def names(nccl: Nccl) -> Findings:
     need(found)
 
 
-def _of_version(setting: NcclSetting, found: "Version | None") -> Iterator[Finding]:
+def _of_version(setting: NcclSetting, found: "tuple[int, int, int] | None") -> Iterator[Finding]:
     """A job that brings its own library brings one that nobody knows here."""
     one = variables()[setting.name]
     if found is None or one.known_to(found):
@@ -60,5 +59,5 @@ def _of_version(setting: NcclSetting, found: "Version | None") -> Iterator[Findi
     yield warn(text, code="version", found=f"{setting.name}, of another version than {ours},", wanted=known, evidence=where, at_most="info")
 
 
-def _text(found: Version) -> str:
+def _text(found: tuple[int, int, int]) -> str:
     return ".".join(map(str, found))

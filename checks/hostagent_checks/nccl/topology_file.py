@@ -30,9 +30,9 @@ _OPEN_FILE = "/proc/self/"
 )
 def topology_file(nccl: Nccl, platform: Platform | Unread, profile: Profile) -> Findings:
     host = job(nccl)
-    named = [name for name in (_TOPOLOGY, _GRAPH) if host.value(name) and not host.value(name).startswith(_OPEN_FILE)]
+    named = [name for name in (_TOPOLOGY, _GRAPH) if host.value(name).startswith("/") and not host.value(name).startswith(_OPEN_FILE)]
     if not named:
-        skip("no setting names a file of the topology")
+        skip("no setting names the path of such a file")
     there = need(nccl.files)
     for name in named:
         path = host.value(name)
