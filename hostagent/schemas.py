@@ -141,11 +141,10 @@ def _nccl() -> dict[str, Any]:
 
 def _nccl_env() -> dict[str, Any]:
     from hostagent.nccl.envdescribed import DESCRIPTIONS
-    from hostagent.nccl.environment import SCHEMA_VERSION, Environment, Provider
+    from hostagent.nccl.environment import SCHEMA_VERSION, Environment
     from hostagent.report.described import described
 
     body = schema(Environment)
-    body["properties"]["provider"] = {"anyOf": [schema(Provider), {"type": "null"}]}
     body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
     return _headed(
         "nccl-env",

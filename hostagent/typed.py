@@ -281,7 +281,8 @@ def schema(kind: Any, *, partial: bool = False) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": schema(arguments[1], partial=partial)}
     if is_dataclass(kind):
         return _dataclass_schema(kind, partial)
-    return {} if kind is Any else {"type": {str: "string", int: "integer", float: "number", bool: "boolean"}[kind]}
+    names = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+    return {} if kind is Any else {"type": names[kind]}
 
 
 def _dataclass_schema(kind: Any, partial: bool) -> dict[str, Any]:

@@ -60,7 +60,8 @@ def choose(nodes: Sequence[Node]) -> Named:
     common = frozenset[str].intersection(*(frozenset[str]().union(*(one.networks for one in listed)) for listed in usable.values()))
     shared = _of_one_name(usable, common)
     if shared:
-        return Named(f"={shared}", {}, f"the interface {shown(shared)} is up and has an address on every node")
+        where = " on every node" if len(nodes) > 1 else ""
+        return Named(f"={shared}", {}, f"the interface {shown(shared)} is up and has an address{where}")
     chosen = {name: min(listed, key=lambda one: _rank(one, common)).name for name, listed in usable.items()}
     return _named_apart(nodes, chosen)
 

@@ -22,6 +22,14 @@ _DEFEATING = {
     "NCCL_IB_DISABLE": ("NCCL_NET", "it takes InfiniBand and RoCE from NCCL"),
     "NCCL_COMM_ID": (IFNAME, "it overrules the interface"),
 }
+#: Checks that are about one variable, whatever they say of a host.
+ABOUT = {
+    "nccl.gid_index": "NCCL_IB_GID_INDEX",
+    "nccl.ib_hca": "NCCL_IB_HCA",
+    "nccl.interface": IFNAME,
+    "nccl.network": "NCCL_NET",
+    "nccl.traffic_class": "NCCL_IB_TC",
+}
 _AGAIN = "Run 'hostagent check' there again"
 _MOST = 3
 
@@ -163,11 +171,15 @@ def _winning(node: Node) -> tuple[Setting, ...]:
 
 
 def _ends_jobs(one: Finding) -> bool:
+    """What NCCL's own checks could not tell is told by what could not be read: see `settings_refusals`, `version_of`, the interface."""
+    if one.outcome == "unknown" and one.id.startswith(_FAMILY):
+        return False
     return one.severity == "critical" and one.axis == "fitness" and one.outcome in {"fail", "unknown"}
 
 
 def _named(one: Finding) -> frozenset[str]:
-    return frozenset(_VARIABLE.findall(" ".join((one.message, one.headline, one.found, *one.evidence))))
+    found = _VARIABLE.findall(" ".join((one.message, one.headline, one.found, *one.evidence)))
+    return frozenset((*found, ABOUT[one.id]) if one.id in ABOUT else found)
 
 
 def _is_overruled(one: Finding, emitted: frozenset[str]) -> bool:

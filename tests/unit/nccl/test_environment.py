@@ -327,7 +327,7 @@ class TestReports:
         with pytest.raises(HostagentError, match=rf"without facts.{part}"):
             node(made)
 
-    @settings(max_examples=150, deadline=None, derandomize=True)
+    @settings(max_examples=80, deadline=None, derandomize=True)
     @given(st.data())
     def test_a_report_of_another_shape_is_one_sentence_or_a_node_that_does_no_harm(self, data):
         made = report("\x1b[31m\nnode")
@@ -411,7 +411,7 @@ FAULTS = st.fixed_dictionaries({
 })  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.lists(FAULTS, min_size=1, max_size=3), st.sampled_from([None, (2, 18, 3), (2, 19, 3), (2, 21, 5), (2, 27, 3), (2, 32, 3)]))
 def test_what_is_emitted_hides_no_fault_and_names_what_is_there(faults, version):
     reports = [report(f"node{number}", number=number + 1, **fault) for number, fault in enumerate(faults)]
