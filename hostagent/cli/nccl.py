@@ -22,7 +22,7 @@ _EXPLAIN = examples(
 )
 
 
-@click.group("nccl", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent nccl explain job.log", "hostagent nccl env"))
+@click.group("nccl", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent nccl explain job.log", "hostagent nccl env --reports reports/"))
 def command() -> None:
     """Say from a job's log which network NCCL used, and what a job should be given."""
 

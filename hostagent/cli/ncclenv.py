@@ -39,7 +39,7 @@ _EXAMPLES = examples(
 
 
 @click.command("env", context_settings=SETTINGS, epilog=_EXAMPLES)
-@click.argument("more", nargs=-1, metavar="[FILE]...")
+@click.argument("more", nargs=-1, type=click.Path(allow_dash=True), metavar="[FILE]...")
 @click.option(
     "--reports",
     multiple=True,
