@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
 _EXAMPLES = examples(
-    'eval "$(hostagent nccl env --from host.json)"',
+    "hostagent nccl env --from host.json",
     "hostagent nccl env --reports reports/ --nccl 2.27.3 --format yaml",
     "hostagent nccl env --reports reports/ --format conf --node node7",
 )
