@@ -32,10 +32,18 @@ from tests.trees.record import RECIPES, claimed, record
 from tests.trees.staged import stage
 
 DIRECTORY = Path(__file__).parent / "hosts"
+#: What a person may have set who looks at a host: nothing of it is the host's.
+OURS_ALONE = {
+    "NCCL_IB_DISABLE": "1",
+    "NCCL_NET": "Socket",
+    "NCCL_SOCKET_IFNAME": "lo",
+    "NCCL_CONF_FILE": "/etc/hosts",
+    "FI_PROVIDER": "tcp",
+}
 NAMES = sorted(path.name for path in DIRECTORY.iterdir() if (path / "tape.json").exists())
 #: Judgements that each host was made for, whatever its expect.yaml says: (outcome, check, subject).
 MADE_FOR = {
-    "hgx-h100-ubuntu2404": [],
+    "hgx-h100-ubuntu2404": [("pass", "nccl.network", ""), ("pass", "nccl.interface", ""), ("pass", "nccl.versions", "")],
     "hgx-h100-userland-upgraded": [
         ("fail", "driver.library_match", ""),
         ("fail", "driver.nvml_initialises", ""),
@@ -100,6 +108,9 @@ MADE_FOR = {
     "hgx-h100-narrow-nic": [("fail", "topology.nic_width", "0000:9a:00.0"), ("pass", "topology.nic_width", "0000:18:00.0")],
     "hgx-h100-acs-on": [("fail", "topology.acs", ""), ("pass", "topology.iommu", "")],
     "hgx-h100-ib-without-sm": [("fail", "rdma.subnet_manager", ""), ("fail", "rdma.port_state", "")],
+    "hgx-h100-nccl-ib-disabled": [("fail", "nccl.ib_disable", ""), ("warn", "nccl.network", ""), ("pass", "nccl.interface", "")],
+    "hgx-h100-nccl-not-docker": [("fail", "nccl.interface", ""), ("pass", "nccl.ib_disable", "")],
+    "hgx-h100-nccl-prefix": [("fail", "nccl.ib_hca", ""), ("pass", "rdma.link_layer", "")],
     "hgx-h100-roce": [("pass", "network.mtu", ""), ("pass", "rdma.gid", ""), ("pass", "network.pfc", "")],
     "hgx-h100-roce-one-rail-1500": [("fail", "network.mtu", "mlx5_3:1"), ("fail", "rdma.active_mtu", "mlx5_3:1")],
     "hgx-h100-roce-one-subnet": [("fail", "network.rail_subnets", ""), ("pass", "network.mtu", "")],
@@ -108,8 +119,14 @@ MADE_FOR = {
     "hgx-h100-roce-exclusive": [("fail", "rdma.netns_mode", "")],
     "hgx-h100-roce-sriov": [("pass", "rdma.present", "")],
     "sriov-pod": [("pass", "rdma.nodes", ""), ("pass", "rdma.netdev_together", "")],
-    "p5-efa": [("skip", "rdma.subnet_manager", ""), ("skip", "rdma.gid", ""), ("pass", "rdma.port_state", "")],
-    "azure-nd-h100-v5": [("pass", "rdma.port_rate", ""), ("pass", "rdma.link_layer", ""), ("skip", "topology.acs", "")],
+    "p5-efa": [("skip", "rdma.subnet_manager", ""), ("skip", "rdma.gid", ""), ("pass", "rdma.port_state", ""), ("pass", "nccl.efa", "")],
+    "p5-efa-without-libfabric": [("fail", "nccl.net_plugin", ""), ("pass", "rdma.port_state", "")],
+    "azure-nd-h100-v5": [
+        ("pass", "rdma.port_rate", ""),
+        ("pass", "rdma.link_layer", ""),
+        ("skip", "topology.acs", ""),
+        ("pass", "nccl.topology_file", ""),
+    ],
     "cloud-vm-1500": [("skip", "rdma.present", ""), ("skip", "network.mtu", "")],
     "hgx-a100": [("pass", "nvswitch.board", ""), ("pass", "nvswitch.links", ""), ("pass", "nvswitch.manager_errors", "")],
     "hgx-a100-manager-stayed": [("fail", "nvswitch.manager_errors", ""), ("pass", "nvswitch.manager_running", "")],
@@ -218,6 +235,13 @@ MADE_FOR = {
 }
 AGAIN = "run 'make hosts' (root, gcc), read the difference of each expect.yaml, then run 'make docs'"
 CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")
+
+
+@pytest.fixture(autouse=True)
+def _our_own_environment(monkeypatch):
+    """Whatever is set here, no host is judged otherwise."""
+    for name, value in OURS_ALONE.items():
+        monkeypatch.setenv(name, value)
 
 
 @functools.cache

@@ -46,7 +46,7 @@ _EXAMPLES = examples(
     "hostagent check --root image --format junit -o report.xml --also text=-",
     "hostagent check --from host.json --json",
     "cat host.json | hostagent check --from -",
-    "hostagent check --env-file /proc/PID/environ --scope multi",
+    "env -0 | hostagent check --env-file - --scope multi",
 )
 
 

@@ -11,11 +11,6 @@ OFI_NAMES = ("Libfabric", "AWS Libfabric")
 TCPX = ("NCCL_GPUDIRECTTCPX_", "NCCL_FASTRAK_")
 #: Beginnings of libraries that a job has loaded before NCCL loads a plug-in: what the linker does not find of these is no fault.
 LOADED_BY_JOBS = ("libcuda.so", "libcudart.so", "libnvidia-ml.so", "libnccl.so")
-#: NCCL_NET_PLUGIN of this value, in whatever case: no plug-in.
-NO_PLUGIN = "none"
-#: NCCL_NET_PLUGIN is a list from this version on (env.rst).
-_LIST = (2, 27, 3)
-_DEFAULT = "libnccl-net.so"
 
 
 def has_ib(needed: tuple[str, ...]) -> bool:
@@ -25,28 +20,6 @@ def has_ib(needed: tuple[str, ...]) -> bool:
     (True, False)
     """
     return any(one.startswith("libibverbs.so") for one in needed)
-
-
-def plugin_names(value: "str | None", version: tuple[int, int, int]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What NCCL_NET_PLUGIN names, each with the names under which it is looked for; None is not set.
-
-    >>> plugin_names("ofi,/opt/x/libnccl-net.so", (2, 28, 9))
-    (('ofi', ('ofi', 'libnccl-net-ofi.so')), ('/opt/x/libnccl-net.so', ('/opt/x/libnccl-net.so',)))
-    >>> plugin_names("NONE", (2, 28, 9)), plugin_names(None, (2, 28, 9))
-    ((), (('libnccl-net.so', ('libnccl-net.so',)),))
-    """
-    if value is None:
-        return ((_DEFAULT, (_DEFAULT,)),)
-    if value.casefold() == NO_PLUGIN:
-        return ()
-    names = value.split(",") if version >= _LIST else [value]
-    return tuple((name, _looked_for(name)) for name in names if name)
-
-
-def _looked_for(name: str) -> tuple[str, ...]:
-    """A name with a slash, and one of a whole library, is taken as it stands."""
-    is_whole = "/" in name or (name.startswith("lib") and name.endswith(".so"))
-    return (name,) if is_whole else (name, f"libnccl-net-{name}.so")
 
 
 def has_libfabric(needed: tuple[str, ...]) -> bool:

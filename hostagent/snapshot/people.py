@@ -5,6 +5,7 @@ import hmac
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from hostagent.collect.nccl.job import MOST_PEOPLE
 from hostagent.secret.people import CALLED, PERSON, SYSTEM, without_people
 
 
@@ -38,7 +39,7 @@ def without_job_people(answers: Mapping[str, Any], key: bytes) -> dict[str, Any]
 def _people(answers: Mapping[str, Any]) -> "tuple[str, ...] | None":
     match answers.get("environment"):
         case {"json": {"people": list(people)}}:
-            return tuple(map(str, people))
+            return tuple(map(str, people[:MOST_PEOPLE]))
     for answer in answers.values():
         match answer:
             case {"kept": ["nccl.conf", *_], "text": str(text)} if PERSON.search(text):

@@ -49,12 +49,11 @@ def test_what_bash_exports_is_read_as_bash_reads_it(command, value):
 
 @given(value=PLAIN)
 def test_a_word_of_a_shell(value):
-    """Where this reads a word, bash reads the same one; what bash would compute is none."""
+    """Where this reads a word, bash reads the same one; what bash would compute is none. A restricted bash writes no file and finds no program."""
     found = shell_word(value)
     if found is not None and "\n" not in value:
-        done = subprocess.run(
-            ["/bin/bash", "-c", f'export NCCL_X={value}\nprintf %s "$NCCL_X"'], capture_output=True, text=True, check=False, env={}
-        )
+        argv = ["/bin/bash", "--restricted", "-c", f'export NCCL_X={value}\nprintf %s "$NCCL_X"']
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, env={"PATH": "/nonexistent"}, cwd="/proc")
         if done.returncode == 0 and not done.stderr:
             assert done.stdout == found
 

@@ -319,7 +319,7 @@ def azure_nd_v5(root: Path) -> Tree:
     nccl.package(tree)
     for name in ("opt", "opt/microsoft", "opt/microsoft/ndv5"):
         tree.directory(f"/{name}")
-    tree.write("/opt/microsoft/ndv5-topo.xml", "<system version=\"1\"/>\n")
+    tree.write("/opt/microsoft/ndv5-topo.xml", '<system version="1"/>\n')
     tree.link("/opt/microsoft/ndv5/topo.xml", "/opt/microsoft/ndv5-topo.xml")
     nccl.settings(tree, "NCCL_IB_PCI_RELAXED_ORDERING=1", "NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml", "NCCL_IGNORE_CPU_AFFINITY=1")
     return tree

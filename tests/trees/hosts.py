@@ -70,6 +70,7 @@ def hgx(root: Path, nics: Callable[[Tree], None]) -> Tree:
     kubelets.keep_memory(tree)
     containers.cdi(tree, len(gpus.HGX))
     nccl.package(tree)
+    nccl.settings(tree, "NCCL_NET=IB")
     return tree
 
 

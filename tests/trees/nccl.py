@@ -8,7 +8,7 @@ from hostagent.collect.driver.ldcache import parse_ldcache
 from tests.trees import formats, packages
 from tests.trees.tree import INSTALLED_AT, Tree
 
-VERSION, CUDA = "2.27.7", "12.9"
+VERSION, CUDA = "2.28.9", "13.0"
 CONF = "/etc/nccl.conf"
 #: aws/aws-ofi-nccl 1.15 offers them; libfabric and hwloc come with the EFA installer and the distribution.
 _OFI_NET = tuple(f"nccl{kind}Plugin_v{version}" for kind in ("Net", "CollNet") for version in (6, 7, 8, 9, 10))

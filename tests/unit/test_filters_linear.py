@@ -18,6 +18,7 @@ UNITS = [
     "Package: nvidia\n", "Package: nvidia\n\n", "\n\n", " \n \n", "Version: 1\n", "deb ", "deb [a] ://nvidia /\n", "# deb ", "URIs: http://nvidia\n", "Suites: a\n", "#clear a;", "//", "/* ", "*/", "a::", "a { ",
     "-----BEGIN PGP A-----\n", "extra/nvidia.ko:", "extra/", "nvidia.ko\n", "error: ", "[ERROR] ", "a[ERROR]\n", "make.log for ", "make.log for a for kernel b\n", "*** ", "btime 1\n", "/dev/a / ext4 rw\n", "a /usr b\n",
     "NVRM version:  NVIDIA UNIX ", "NVRM version:  NVIDIA UNIX a Kernel Module  1.1", "modprobe.blacklist=a ", "a = 1\n", "a.b = 1\n", '"a" = "b"\n', "- a\n", "a:\n ", "&a ", "*a ", "password=a\n",
+    "NCCL_NET=a\n", "NCCL_NET=", "export NCCL_NET=a\n", "NCCL_X=a\n", "NCCL_NET=/home/a token=a\n", "\0",
 ]  # fmt: skip
 
 
@@ -35,7 +36,7 @@ def kinds():
             keep = merged(keeps)
             if keep and keep != WHOLE and question[0] in ("read", "tail", "run"):
                 found.setdefault(keep.kind, set()).update(keep.names)
-    return {kind: Keep(kind, tuple(sorted(names))) for kind, names in found.items()}
+    return {kind: Keep(kind, tuple(sorted(names))) for kind, names in {"nccl.conf": set(), **found}.items()}
 
 
 KEEPS = kinds()

@@ -19,6 +19,7 @@ from hostagent.profile import Profile
 from ._job import Job, are_efa, job, rails, weight
 
 _NAME = "NCCL_IB_HCA"
+_SHORT = 40
 
 
 @check(
@@ -54,7 +55,7 @@ def ib_hca(
         _none(found, every, taken, ours, profile)
         or _inactive(found, wanted, every, ours, profile)
         or _mixed(found, taken, ours, profile)
-        or _prefix(found, wanted, taken, ours)
+        or _prefix(found, wanted, taken)
         or _others(found, taken, ours)
         or _missing(found, wanted, every, ours)
         or _left_out(found, taken, ours)
@@ -107,8 +108,10 @@ def _mixed(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...], 
     if len(set(layers.values())) < 2:
         return []
     evidence = (*found.evidence(_NAME), *(f"{name}: {layer}" for name, layer in layers.items()))
-    headline = f"NCCL_IB_HCA takes a mixture of RDMA ports: {kinds}"
-    text = f"{_NAME}={found.value(_NAME)} takes ports of {kinds}, which do not connect to each other"
+    names = {one.name for one in ours}
+    odd = ", ".join(name for name in layers if name not in names)
+    headline = f"NCCL_IB_HCA mixes {kinds}" + (f": it takes {odd}, too" if ours and odd else "")
+    text = f"{_NAME} takes ports of {kinds}, which do not connect to each other"
     steps = _steps(found, ours)
     wanted = _exact(ours)
     return [
@@ -116,7 +119,7 @@ def _mixed(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...], 
     ]
 
 
-def _prefix(found: Job, wanted: HcaList, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...]) -> list[Finding]:
+def _prefix(found: Job, wanted: HcaList, taken: tuple[RdmaPort, ...]) -> list[Finding]:
     """A whole name that is the beginning of another's, which nobody named."""
     named = {name for name, _ in wanted.entries}
     if wanted.exact or wanted.excludes:
@@ -126,11 +129,11 @@ def _prefix(found: Job, wanted: HcaList, taken: tuple[RdmaPort, ...], ours: tupl
     if not more:
         return []
     listed = ", ".join(more)
+    meant = _exact(tuple(one for one in taken if one.name not in more))
     headline = f"NCCL_IB_HCA takes more RDMA ports than it names: {listed}"
-    text = f"{_NAME}={found.value(_NAME)} takes {listed}, too: without = a name is the beginning of names"
-    steps = (found.instead(_NAME, f"={found.value(_NAME)}"),)
-    wanted_text = f"={found.value(_NAME)}"
-    return [warn(text, code="prefix", found=listed, wanted=wanted_text, evidence=found.evidence(_NAME), headline=headline, remedy=steps)]
+    text = f"{_NAME} takes {listed}, too: without = a name is the beginning of names"
+    steps, evidence = (_instead(found, meant),), found.evidence(_NAME)
+    return [warn(text, code="prefix", found=listed, wanted=meant, evidence=evidence, headline=headline, remedy=steps)]
 
 
 def _others(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...]) -> list[Finding]:
@@ -139,7 +142,7 @@ def _others(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...])
     if not others:
         return []
     listed = ", ".join(others)
-    text = f"{_NAME}={found.value(_NAME)} takes {listed}, which carry no traffic of jobs"
+    text = f"{_NAME} takes {listed}, which carry no traffic of jobs"
     return [warn(text, code="others", found=listed, wanted=_exact(ours), evidence=found.evidence(_NAME), remedy=_steps(found, ours))]
 
 
@@ -172,7 +175,7 @@ def _left_out(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...
         return []
     listed = ", ".join(left)
     headline = f"NCCL_IB_HCA leaves RDMA ports out that jobs could use: {listed}"
-    text = f"{_NAME}={found.value(_NAME)} leaves {len(left)} of {len(ours)} rails out"
+    text = f"{_NAME} leaves {len(left)} of {len(ours)} rails out"
     evidence, steps = found.evidence(_NAME), _steps(found, ours)
     return [
         warn(text, code="left-out", found=listed, wanted=_exact(ours), evidence=evidence, headline=headline, remedy=steps, at_most="info")
@@ -184,4 +187,10 @@ def _exact(ours: tuple[RdmaPort, ...]) -> str:
 
 
 def _steps(found: Job, ours: tuple[RdmaPort, ...]) -> tuple[Step, ...]:
-    return (found.instead(_NAME, _exact(ours)) if ours else found.without(_NAME),)
+    return (_instead(found, _exact(ours)) if ours else found.without(_NAME),)
+
+
+def _instead(found: Job, wanted: str) -> Step:
+    """What is too long for a step stands in the finding's `wanted`."""
+    short = len(wanted) <= _SHORT
+    return found.instead(_NAME, wanted) if short else Step("configure", "Write = and the whole names of the ports in NCCL_IB_HCA.")

@@ -7,17 +7,19 @@ NCCL_COMM_ID is set, that decides (nccl.comm_id).
 """
 
 from hostagent.check import Finding, Findings, Step, check, fail, need, skip
-from hostagent.derived.ncclchoice import addresses
+from hostagent.derived.ncclchoice import bootstraps
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.network import Network
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.knowledge.network import is_of_containers
-from hostagent.nccl.interfaces import Choice, bootstrap
+from hostagent.nccl.interfaces import Choice
+from hostagent.nccl.namelist import parse_names
 from hostagent.profile import Profile
 
 from ._job import Job, job, weight
 
 _IFNAME, _FAMILY = "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY"
+_LO = "lo"
 _BRING_UP = Step("configure", "Bring an interface up that the other hosts reach, with an address.", "ip -br addr")
 
 
@@ -35,15 +37,31 @@ def interface(nccl: Nccl, network: Network | Unread, profile: Profile) -> Findin
     found = job(nccl)
     if "NCCL_COMM_ID" in found.settings:
         skip("NCCL_COMM_ID says where ranks meet")
-    here = addresses(need(network))
-    chosen = bootstrap(here, found.values, found.version())
+    here = need(network)
+    if isinstance(here.netdevs, Unread) and here.netdevs.why in NOT_APPLICABLE and _takes_lo(found):
+        yield _loopback(found, Choice(_LO, "", "ifname"), profile)
+    wrong = [_wrong(found, chosen, here, profile) for chosen in bootstraps(here, found.values, found.version())]
+    told = [one for one in wrong if one is not None]
+    if len(told) == len(wrong):
+        yield told[0]
+    elif told:  # it depends on an address that nobody knows whose it is
+        for one in need(here.netdevs):
+            need(one.addresses)
+
+
+def _takes_lo(found: Job) -> bool:
+    """On any host, as an image comes to: lo has an address of IPv4, and comes first."""
+    ifname = found.value(_IFNAME)
+    return len(ifname) > 1 and parse_names(ifname).takes(_LO) and found.value(_FAMILY) != "AF_INET6"
+
+
+def _wrong(found: Job, chosen: Choice, network: Network, profile: Profile) -> "Finding | None":
     if not chosen.interface:
         others = {name: value for name, value in found.values.items() if name != _FAMILY}
-        yield _none(found, bootstrap(here, others, found.version()), profile)
-    elif chosen.interface == "lo" or chosen.value.startswith("127."):
-        yield _loopback(found, chosen, profile)
-    elif is_of_containers(chosen.interface):
-        yield _containers(found, chosen, profile)
+        return _none(found, bootstraps(network, others, found.version())[0], profile)
+    if chosen.interface == _LO or chosen.value.startswith("127."):
+        return _loopback(found, chosen, profile)
+    return _containers(found, chosen, profile) if is_of_containers(chosen.interface) else None
 
 
 def _none(found: Job, of_any_family: Choice, profile: Profile) -> Finding:
@@ -97,7 +115,7 @@ def _containers(found: Job, chosen: Choice, profile: Profile) -> Finding:
         code="containers",
         found=chosen.interface,
         wanted="an interface that other hosts reach",
-        evidence=(f"{chosen.interface}: {chosen.value}", *found.evidence(_IFNAME)),
+        evidence=found.evidence(_IFNAME),
         headline=headline,
         at_most=weight(profile),
     )

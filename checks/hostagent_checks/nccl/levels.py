@@ -18,7 +18,6 @@ from ._job import job
     severity="warning",
     scope="fabric",
     since="0.1",
-    because=("nccl.names",),
     headline="NCCL ignores {found}",
     remedy=(Step("configure", "Take the setting out: the default fits hosts whose GPUs and cards share a PCIe switch."),),
     references=("NCCL documentation, environment variables: NCCL_NET_GDR_LEVEL", "NVIDIA/nccl, src/graph/paths.cc"),

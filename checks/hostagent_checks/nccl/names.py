@@ -14,6 +14,8 @@ from hostagent.nccl.nearest import nearest, written
 
 from ._job import job, place
 
+_LINE = 90
+
 
 @check(
     title="NCCL reads each of its settings",
@@ -35,16 +37,21 @@ def names(nccl: Nccl) -> Findings:
         where = (place(setting),)
         if name != setting.name:
             text = f"{where[0]} sets {setting.name!r}: NCCL takes all before the first = for the name"
-            yield fail(text, code="written", found=repr(setting.name), wanted=name, evidence=where)
+            yield fail(text, code="written", found=repr(setting.name), wanted=name, evidence=where, remedy=_right(name))
         elif name in variables():
             yield from _of_version(setting, need(found))
         elif meant := nearest(name):
             text = f"{where[0]} sets {name}, which NCCL does not know"
-            yield fail(text, code="unknown", found=name, wanted=meant, evidence=where)
+            yield fail(text, code="unknown", found=name, wanted=meant, evidence=where, remedy=_right(meant))
         else:
             text = f"{where[0]} sets {name}, which no version of NCCL that is known here reads"
             yield warn(text, code="foreign", found=name, wanted="a name of NCCL", evidence=where, at_most="info")
     need(found)
+
+
+def _right(name: str) -> tuple[Step]:
+    text = f"Write {name}=… where it stands, without blanks."
+    return (Step("configure", text if len(text) <= _LINE else "Correct the name where it stands, without blanks."),)
 
 
 def _of_version(setting: NcclSetting, found: "tuple[int, int, int] | None") -> Iterator[Finding]:

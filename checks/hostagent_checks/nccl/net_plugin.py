@@ -15,13 +15,15 @@ from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclfaults import faults
-from hostagent.knowledge.ncclnets import IB, LOADED_BY_JOBS, SOCKET, TCPX, plugin_names
+from hostagent.knowledge.ncclnets import IB, LOADED_BY_JOBS, SOCKET, TCPX
+from hostagent.nccl.plugins import wanted
 from hostagent.profile import Profile
 
 from ._job import Job, are_efa, is_on_path, job, rails, weight
 
 _NAME = "NCCL_NET_PLUGIN"
 _PATH_FAULT = "plug-in-path"
+_BY_PATH = "setting"
 
 
 class _Wrong(NamedTuple):
@@ -76,26 +78,27 @@ def net_plugin(
 
 
 def _wrong(found: Job) -> "_Wrong | None":
+    """None where one of the plug-ins that NCCL looks for loads."""
     value = found.value(_NAME) if _NAME in found.settings else None
-    names = plugin_names(value, found.version())
-    if not names:
+    plugins = wanted(value, found.version())
+    if not plugins:
         headline = "NCCL_NET_PLUGIN keeps NCCL from the plug-in that this host's network needs"
         text = f"{_NAME}={value}: NCCL loads no plug-in, and this host's network works through one alone"
         return _Wrong("none", text, headline, (found.without(_NAME),))
     problems: list[_Wrong] = []
-    for name, looked_for in names:
-        problem = _of_path(found, name) or _of_file(found, name, looked_for, is_set=value is not None)
+    for files in plugins:
+        problem = _of_path(found, files[0]) or _of_file(found, files, is_set=bool(value))
         if problem is None:
             return None
         problems.append(problem)
     return problems[0]
 
 
-def _of_file(found: Job, name: str, looked_for: tuple[str, ...], *, is_set: bool) -> "_Wrong | None":
-    """The first one that the loader finds under one of these names."""
-    here = (one for one in need(found.nccl.plugins) if {one.path, one.path.rpartition("/")[2]} & set(looked_for))
+def _of_file(found: Job, files: tuple[str, ...], *, is_set: bool) -> "_Wrong | None":
+    """The first one that has one of these names."""
+    here = (one for one in need(found.nccl.plugins) if {one.path, *one.names} & set(files))
     plugin = next(here, None)
-    return _absent(found, name, is_set=is_set) if plugin is None else _broken(found, plugin)
+    return _absent(found, files[0], is_set=is_set) if plugin is None else _broken(found, plugin)
 
 
 def _of_path(found: Job, name: str) -> "_Wrong | None":
@@ -108,7 +111,7 @@ def _of_path(found: Job, name: str) -> "_Wrong | None":
 
 
 def _absent(found: Job, name: str, *, is_set: bool) -> "_Wrong | None":
-    if not is_set or ("/" in name and name in need(found.nccl.files)):
+    if not is_set or ("/" in name and (not name.startswith("/") or name in need(found.nccl.files))):
         return None
     text = f"{_NAME} names {name}, and no such plug-in is there"
     steps = (Step("install", "Install the plug-in that NCCL_NET_PLUGIN names."), found.without(_NAME))
@@ -116,7 +119,7 @@ def _absent(found: Job, name: str, *, is_set: bool) -> "_Wrong | None":
 
 
 def _broken(found: Job, plugin: NcclPlugin) -> "_Wrong | None":
-    is_found = is_on_path(plugin)
+    is_found = is_on_path(plugin) or plugin.place == _BY_PATH
     if not is_found and need(found.nccl.has_environment):
         text = f"{plugin.path} lies where the loader does not look with this job's LD_LIBRARY_PATH"
         steps = (Step("configure", "Add the plug-in's directory to LD_LIBRARY_PATH, or to /etc/ld.so.conf.d."),)

@@ -12,6 +12,7 @@ from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclnets import IB, OFI_NAMES, SOCKET
+from hostagent.nccl.plugins import is_called, network_of
 from hostagent.profile import Profile
 
 from ._job import are_efa, job, rails, weight
@@ -55,7 +56,7 @@ def network(
         text = f"{_NAME}={value}: NCCL's own IB uses no Elastic Fabric Adapter, and jobs end with an error"
         wanted, steps = OFI_NAMES[0], (found.without(_NAME),)
         yield fail(text, code="not-on-efa", found=value, wanted=wanted, evidence=evidence, remedy=steps, at_most=weight(profile))
-    elif name and name != IB and not _may_be(need(nccl.plugins)):
+    elif name and name != IB and not _may_be(value, need(nccl.plugins)):
         text = f"{_NAME}={value} is the name of a plug-in, and none is there: jobs end with an error"
         headline = f"NCCL_NET names the network {value}, and no plug-in is there"
         wanted = "a plug-in"
@@ -71,11 +72,12 @@ def network(
         )
     elif not name and ours:
         wanted = "the plug-in's name" if are_efa(ours) else "IB"
-        headline = "NCCL falls back to sockets without a word: NCCL_NET is not set"
-        text = f"{_NAME} is not set: where RDMA does not work, jobs run over sockets"
+        headline = "NCCL_NET is not set: where RDMA fails, jobs go on over sockets without a word"
+        text = f"{_NAME} is not set: with it, a job ends with an error where RDMA does not work"
         yield warn(text, code="not-set", found="not set", wanted=wanted, headline=headline, at_most="info")
 
 
-def _may_be(plugins: tuple[NcclPlugin, ...]) -> bool:
-    """Whether one of them brings a network."""
-    return any("net" in need(one.kinds) for one in plugins)
+def _may_be(name: str, plugins: tuple[NcclPlugin, ...]) -> bool:
+    """Whether one of them brings this network: one that is known brings its own alone."""
+    networks = [network_of(one.path, need(one.needed)) for one in plugins if "net" in need(one.kinds)]
+    return any(not network or is_called(network, name) for network in networks)

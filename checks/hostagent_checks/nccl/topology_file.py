@@ -22,7 +22,6 @@ _OPEN_FILE = "/proc/self/"
     severity="critical",
     scope="fabric",
     since="0.1",
-    because=("nccl.values",),
     headline="NCCL is told to read {found}, which is not there",
     remedy=(Step("configure", "Put the file there, on all hosts and in images, or take the setting out."),),
     references=("NCCL documentation, environment variables: NCCL_TOPO_FILE", "NVIDIA/nccl, src/graph/xml.cc"),

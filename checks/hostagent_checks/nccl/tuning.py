@@ -20,7 +20,6 @@ from ._job import Job, job, weight
     severity="critical",
     scope="fabric",
     since="0.1",
-    because=("nccl.names",),
     headline="{found} keeps NCCL from choosing by itself",
     remedy=(Step("configure", "Take NCCL_ALGO and NCCL_PROTO out, but for a measurement."),),
     references=("NCCL documentation, environment variables: NCCL_ALGO", "NVIDIA/nccl, src/graph/tuning.cc"),

@@ -20,7 +20,6 @@ _OTHERS = ("NCCL_NET",)
     severity="warning",
     scope="fabric",
     since="0.1",
-    because=("nccl.names",),
     headline="NCCL does not read {found} as it is meant",
     remedy=(Step("configure", "Correct the value where it stands, or take the line out."),),
     references=("NCCL documentation, environment variables",),
@@ -36,7 +35,7 @@ def values(nccl: Nccl) -> Findings:
         if wrong is None:
             continue
         shown = f"{name}={setting.value}"
-        text = f"NCCL {wrong.says}: {shown}"
+        text = f"{shown}: NCCL {wrong.says}"
         evidence, steps = host.evidence(name), (host.without(name),)
         if wrong.code == "range":
             yield warn(text, code="range", found=shown, wanted=wrong.wanted, evidence=evidence, remedy=steps)

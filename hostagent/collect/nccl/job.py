@@ -8,6 +8,10 @@ from hostagent.secret.people import without_people
 from hostagent.source import Source
 
 
+#: Names that one environment gives: of a home, USER and LOGNAME.
+MOST_PEOPLE = 3
+
+
 class Job(NamedTuple):
     """Where no environment was given, nothing is set."""
 
@@ -40,7 +44,8 @@ def parse_job(answer: Mapping[str, Any]) -> "Job | Unread":
         return Job(given=False, variables={}, people=())
     match answer:
         case {"variables": dict(variables), "home": None | str() as home, "people": list(people)}:
-            if all(isinstance(one, str | None) for one in variables.values()) and all(isinstance(one, str) for one in people):
+            are_texts = all(isinstance(one, str | None) for one in variables.values()) and all(isinstance(one, str) for one in people)
+            if are_texts and len(people) <= MOST_PEOPLE:
                 found = {name: value or "" for name, value in variables.items()}
                 return Job(True, {**found, **({} if home is None else {"HOME": home})}, tuple(people))
     return Unread("error", "environment: found another form than variables, home and people")
