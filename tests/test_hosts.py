@@ -99,6 +99,7 @@ MADE_FOR = {
     "eks-by-flags": [("pass", "kubelet.full_node", ""), ("pass", "kubelet.config_accepted", "")],
     "hgx-h100-narrow-nic": [("fail", "topology.nic_width", "0000:9a:00.0"), ("pass", "topology.nic_width", "0000:18:00.0")],
     "hgx-h100-acs-on": [("fail", "topology.acs", ""), ("pass", "topology.iommu", "")],
+    "hgx-h100-without-peermem": [("fail", "topology.gpudirect", "")],
     "hgx-h100-ib-without-sm": [("fail", "rdma.subnet_manager", ""), ("fail", "rdma.port_state", "")],
     "hgx-h100-roce": [("pass", "network.mtu", ""), ("pass", "rdma.gid", ""), ("pass", "network.pfc", "")],
     "hgx-h100-roce-one-rail-1500": [("fail", "network.mtu", "mlx5_3:1"), ("fail", "rdma.active_mtu", "mlx5_3:1")],
