@@ -16,8 +16,8 @@ _NO_RDMA = (
 )  # fmt: skip
 _NO_PATH = (
     "rdma.port_state", "rdma.subnet_manager", "rdma.gid", "rdma.gid_index", "rdma.active_mtu", "rdma.link_downed", "rdma.pkey",
-    "network.mtu", "network.mtu_below", "network.pfc", "network.rail_subnets", "network.traffic_class", "nccl.gid_index", "nccl.ib_hca", "nccl.retries",
-    "nccl.traffic_class",
+    "network.mtu", "network.mtu_below", "network.pfc", "network.rail_subnets", "network.traffic_class", "nccl.gid_index", "nccl.ib_hca",
+    "nccl.partition_key", "nccl.retries", "nccl.traffic_class",
 )  # fmt: skip
 _NO_MEMORY_ACCESS = ("topology.acs", "topology.iommu", "topology.gpudirect", "kernel.peermem_loaded", "topology.fatal_errors")
 _INTERFACE = ("nccl.interface", "nccl.comm_id", "network.job_port")
@@ -55,7 +55,7 @@ EXPLAINING: Mapping[str, tuple[str, ...]] = {
     "memory_lock": ("host.memlock", "rdma.handle_limits"),
     "shared_memory": ("host.shm_size",),
     "fabric_manager": _FABRIC,
-    "nvls": _FABRIC,
+    "nvls": (*_FABRIC, "nccl.features"),
     "imex": _IMEX,
     "cuda": (*_GPU, *_FABRIC),
     "version_mismatch": ("nccl.versions",),
