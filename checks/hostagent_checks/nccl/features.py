@@ -30,14 +30,12 @@ _NO_FABRIC = "not-supported"
     references=("NCCL documentation, environment variables: NCCL_NVLS_ENABLE",),
     confirm=("grep -nE 'NVLS|CUMEM' /etc/nccl.conf", "nvidia-smi -q | grep -A4 Fabric"),
 )
-def features(nccl: Nccl, gpus: tuple[Gpu, ...], profile: Profile) -> Findings:
+def features(nccl: Nccl, gpus: tuple[Gpu, ...] | Unread, profile: Profile) -> Findings:
     host = job(nccl)
     names = [name for name in (_NVLS, _MNNVL, _CUMEM) if host.number(name) in (0, 1)]
     if not names:
         skip("no feature is forced or off")
-    if not gpus:
-        skip("the host has no GPU")
-    joined = tuple(_fabric(gpu) for gpu in gpus)
+    joined = tuple(_fabric(gpu) for gpu in need(gpus)) or skip("the host has no GPU")
     for name, has_it in ((_NVLS, all(one is not None for one in joined)), (_MNNVL, all(joined))):
         if host.number(name) == 1 and not has_it:
             shown, steps = f"{name}=1", (host.without(name),)
