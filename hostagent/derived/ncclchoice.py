@@ -62,11 +62,10 @@ def bootstraps(network: Network, settings: Mapping[str, str], version: Version) 
     if left and (len(left) == len(netdevs) or "NCCL_COMM_ID" in settings):
         need(left[0].addresses)
     known = [each for one in netdevs if not isinstance(one.addresses, Unread) for each in _addresses(one)]
-    found = [interfaces.bootstrap(known, settings, version)]
-    for one in left:
-        may_be = [interfaces.Address(one.name, need(one.index), value, 32, _is_running(one)) for value in _ANY]
-        found += [interfaces.bootstrap([*known, each], settings, version) for each in may_be]
-    return tuple({choice.interface: choice for choice in found}.values())
+    may_be = [interfaces.Address(one.name, need(one.index), value, 32, _is_running(one)) for one in left for value in _ANY]
+    if "NCCL_COMM_ID" in settings:
+        return (interfaces.bootstrap(known, settings, version),)
+    return interfaces.bootstraps(known, may_be, settings, version)
 
 
 def _is_running(one: Netdev) -> bool:

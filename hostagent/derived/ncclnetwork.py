@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hostagent.derived.ncclchoice import hcas
 from hostagent.derived.ncclgdr import number
+from hostagent.derived.roles import natural
 from hostagent.facts.nccl import Nccl, NcclPlugin
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
@@ -22,6 +23,8 @@ _NET, _PLUGIN, _HCAS = "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_IB_HCA"
 _IB_DISABLE, _IBEXT_DISABLE, _PCI_ORDER = "NCCL_IB_DISABLE", "NCCL_IBEXT_DISABLE", "NCCL_IB_DEVICE_PCI_ORDER"
 _PROVIDER = "FI_PROVIDER"
 _LOADERS = ("LD_LIBRARY_PATH", "linker")
+#: Characters of a value that are told.
+_TOLD = 80
 _LIBFABRIC, _IBEXT = "Libfabric", "IBext"
 
 
@@ -58,12 +61,15 @@ def network(asked: Asked) -> Taken:
     if name is None or is_called(SOCKET, name):
         return Taken(SOCKET, (), False, _told(name, passed, "sockets are what is left"))
     return Taken(
-        "", (), False, f"NCCL_NET asks for {name}, and NCCL stops without it: {'; '.join(passed) or 'no plug-in of that name is found'}"
+        "",
+        (),
+        False,
+        f"NCCL_NET asks for {name[:_TOLD]}, and NCCL stops without it: {'; '.join(passed) or 'no plug-in of that name is found'}",
     )
 
 
 def _told(name: "str | None", passed: "list[str]", text: str) -> str:
-    asks = [f"NCCL_NET asks for {name}"] if name is not None else passed
+    asks = [f"NCCL_NET asks for {name[:_TOLD]}"] if name is not None else passed
     return "; ".join((*asks, text))
 
 
@@ -83,7 +89,7 @@ def _opened(asked: Asked, disable: str = _IB_DISABLE) -> "tuple[tuple[RdmaPort, 
     if found:
         return found, ""
     if value and hcas(ports, "", asked.version):
-        return (), f"no active port is among those of NCCL_IB_HCA={value}"
+        return (), f"no active port is among those of NCCL_IB_HCA={value[:_TOLD]}"
     return (), "the host has no active port of InfiniBand or RoCE" if ports else "the host has no RDMA port"
 
 
@@ -124,7 +130,7 @@ def _of_plugin(asked: Asked, plugin: NcclPlugin, name: "str | None", passed: "li
     own = network_of(plugin.path, () if isinstance(plugin.needed, Unread) else plugin.needed)
     if name is not None:
         if not own:
-            need(Unread("not-supported", f"nobody knows whether the network of {plugin.path} is called {name}"))
+            need(Unread("not-supported", f"nobody knows whether the network of {plugin.path} is called {name[:_TOLD]}"))
         if not is_called(own, name):
             return
     if own == _LIBFABRIC:
@@ -151,9 +157,11 @@ def _libfabric(asked: Asked, plugin: NcclPlugin) -> Taken:
     """The plug-in for Libfabric: EFA, where the host has it. Which other provider it would find nobody knows."""
     provider = asked.settings.get(_PROVIDER, "")
     if provider.partition(";")[0] in TCP_PROVIDERS:
-        return Taken(_LIBFABRIC, (), False, f"{plugin.path} is found, and FI_PROVIDER={provider} lets it send over TCP")
+        return Taken(_LIBFABRIC, (), False, f"{plugin.path} is found, and FI_PROVIDER={provider[:_TOLD]} lets it send over TCP")
     ports = () if isinstance(asked.ports, Unread) and asked.ports.why in NOT_APPLICABLE else need(asked.ports)
-    efa = tuple(port for port in ports if need(port.driver) == EFA and need(port.state) == "ACTIVE")
+    efa = tuple(
+        port for port in sorted(ports, key=lambda one: natural(one.name)) if need(port.driver) == EFA and need(port.state) == "ACTIVE"
+    )
     if efa and provider.partition(";")[0] in ("", EFA):
         return Taken(_LIBFABRIC, efa, True, f"{plugin.path} is found, and the host has {_count(efa)} of EFA")
     return need(Unread("not-supported", f"nobody knows which provider {plugin.path} finds on a host without EFA"))

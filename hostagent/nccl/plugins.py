@@ -7,6 +7,7 @@ src/ib_plugin.c; Google Cloud, GPUDirect-TCPXO and gIB. No library here can be a
 from hostagent.knowledge.ncclchanges import PLUGIN_FILES, PLUGIN_LISTS, Version
 
 _DEFAULT = "libnccl-net.so"
+_MOST = 14  # NCCL_NET_MAX_PLUGINS, without its own two
 #: A network as NCCL names it, and what is in the path of its plug-in, in small letters. The first that is there counts.
 _MARKS = (
     ("gIB", ("/gib/", "nccl-gib", "-gib.")),
@@ -30,7 +31,8 @@ def wanted(value: "str | None", version: Version) -> tuple[tuple[str, ...], ...]
     if value is None or (not value and version < PLUGIN_LISTS):
         return ((_DEFAULT,),)
     if version >= PLUGIN_LISTS:
-        return () if value.lower() == "none" else tuple((one, _long(one)) for one in value.split(",") if one)
+        names = [] if value.lower() == "none" else [one for one in value.split(",") if one]
+        return tuple((one, _long(one)) for one in names[:_MOST])
     return ((value, _long(value)),) if version >= PLUGIN_FILES else ((_long(value),),)
 
 

@@ -1,7 +1,8 @@
-"""A feature of NCCL is forced where the GPUs do not have it, which ends jobs when they begin; or it is off where they have it.
+"""A feature of NCCL is forced where the GPUs do not have it, which can end jobs when they begin; or it is off where they have it.
 
 NCCL_NVLS_ENABLE and NCCL_MNNVL_ENABLE are 2, automatic, by default. 1 asks for NVLink SHARP, or for NVLink between hosts, whatever the GPUs
-are. NCCL_NVLS_ENABLE=0 on a host with NVSwitches costs a part of the rate within the host; NCCL_CUMEM_ENABLE=0 takes both away.
+are: NCCL then fails with NVLink SHARP, and up to 2.20 without NVLink between hosts. NCCL_NVLS_ENABLE=0 on a host with
+NVSwitches costs a part of the rate within the host; NCCL_CUMEM_ENABLE=0 takes both away.
 """
 
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ def features(nccl: Nccl, gpus: tuple[Gpu, ...], profile: Profile) -> Findings:
         if host.number(name) == 1 and not has_it:
             shown, steps = f"{name}=1", (host.without(name),)
             text = f"{shown}, and not all GPUs of this host have {_HAVE[name]}"
-            evidence, limit = host.evidence(name), weight(profile)
+            evidence, limit = host.evidence(name), weight(profile) if name == _NVLS else "warning"
             yield fail(text, code="forced", found=shown, wanted="unset", evidence=evidence, remedy=steps, at_most=limit)
     if any(one is not None for one in joined):
         yield from _off(host)

@@ -50,23 +50,32 @@ def gid_index(
     if host.version() >= DYNAMIC_GID and not _is_pinned(host) and not any(map(host.value, _ASKED)):
         skip("NCCL finds each port's GID by itself")
     wrong: dict[str, str] = {}
+    away: dict[str, str] = {}
     gaps: list[Unread] = []
     for port in ours:
         try:
             if text := _fault(_taken(host, port)):
-                wrong[port.name] = text
+                is_away = not need(port.netdev) and not _in_container(platform)
+                (away if is_away else wrong)[port.name] = text
         except UnreadError as error:
             gaps.append(error.unread)
     if wrong:
         yield _finding(host, wrong, profile)
     for gap in gaps:
         need(gap)
+    if len(away) == len(ours):
+        skip("the interfaces of the RoCE ports are in other network namespaces")
     if not wrong and _is_pinned(host) and host.version() >= DYNAMIC_GID:
         index = host.number(_INDEX)
         text = f"{_INDEX}={index} is right on all {len(ours)} ports, until a VLAN or a second address moves their GIDs"
         headline = f"{_INDEX}={index} holds for as long as no GID moves"
         evidence, steps = host.evidence(_INDEX), (host.without(_INDEX),)
         yield warn(text, code="set", found=index, wanted="unset", evidence=evidence, headline=headline, remedy=steps, at_most="info")
+
+
+def _in_container(platform: Platform | Unread) -> bool:
+    """Else an interface that is not here was given to a pod, and took its GIDs along."""
+    return not isinstance(platform, Unread) and platform.in_container
 
 
 def _taken(host: Job, port: RdmaPort) -> "Gid | Unread":

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hostagent.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.derived.ncclchoice import version
 from hostagent.facts.nccl import Nccl, NcclSetting
-from hostagent.knowledge.ncclvariables import read_by, variables
+from hostagent.knowledge.ncclvariables import LONG_GONE, read_by, variables
 from hostagent.nccl.nearest import nearest, written
 
 from ._job import job, place
@@ -40,6 +40,9 @@ def names(nccl: Nccl) -> Findings:
             yield fail(text, code="written", found=repr(setting.name), wanted=name, evidence=where, remedy=_right(name))
         elif name in variables():
             yield from _of_version(setting, need(found))
+        elif name in LONG_GONE:
+            text = f"{where[0]} sets {name}, which NCCL has not read since 2.18 or longer"
+            yield warn(text, code="version", found=name, wanted="unset", evidence=where, at_most="info")
         elif meant := nearest(name):
             text = f"{where[0]} sets {name}, which NCCL does not know"
             yield fail(text, code="unknown", found=name, wanted=meant, evidence=where, remedy=_right(meant))

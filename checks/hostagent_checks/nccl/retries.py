@@ -24,7 +24,10 @@ _UNIT_S = 4.096e-6
 
 
 class Params(NamedTuple):
-    """``min_timeout`` is the least NCCL_IB_TIMEOUT, ``min_retries`` the least NCCL_IB_RETRY_CNT; ``max_s`` are seconds."""
+    """min_timeout: NCCL_IB_TIMEOUT; a smaller one warns
+    min_retries: NCCL_IB_RETRY_CNT; a smaller one warns
+    max_s: seconds until a host that is dead is noticed; more than that are told
+    """
 
     min_timeout: int = 18
     min_retries: int = 7

@@ -54,11 +54,13 @@ def traffic_class(
     if found is None or not 0 <= found <= _MOST:
         if wanted:
             yield _unset(host, wanted)
+        elif need(host.nccl.has_environment):
+            yield from _lossy(host, 0, ours, need(network))
     elif wanted and found >> 2 != wanted >> 2:
         text = f"{_TC}={found}, the profile wants {wanted}"
         steps = (host.instead(_TC, str(wanted)),)
         yield fail(text, code="profile", found=found, wanted=wanted, evidence=host.evidence(_TC), remedy=steps)
-    elif found >> 2:
+    else:
         yield from _lossy(host, found, ours, need(network))
 
 
@@ -93,7 +95,8 @@ def _lossy(host: Job, found: int, ours: tuple[RdmaPort, ...], network: Network) 
             gaps.append(error.unread)
     if wrong:
         lines = tuple(f"{name}: {text}" for name, text in wrong.items())
-        text = f"{_TC}={found} (DSCP {found >> 2}) is in no lossless class of {len(wrong)} ports"
+        shown = f"{_TC}={found}" if host.value(_TC) else f"{_TC}, which is not set, is {found}"
+        text = f"{shown} (DSCP {found >> 2}): in no lossless class of {len(wrong)} ports"
         yield fail(text, code="lossy", found=found, wanted="one of the lossless class", evidence=(*host.evidence(_TC), *lines))
     for gap in gaps:
         if gap.why not in NOT_APPLICABLE or len(gaps) == len(ours):
@@ -101,7 +104,12 @@ def _lossy(host: Job, found: int, ours: tuple[RdmaPort, ...], network: Network) 
 
 
 def _of_port(port: RdmaPort, found: int, network: Network) -> str:
-    """Of a pod's interface elsewhere nothing is known."""
+    """Of a pod's interface elsewhere nothing is known. What the vendor's driver sets for a device counts instead of what NCCL asks for."""
+    own = port.traffic_class
+    if isinstance(own, Unread) and own.why not in NOT_APPLICABLE:
+        need(own)
+    if not isinstance(own, Unread) and own > 0:
+        return ""  # `network.traffic_class` judges it
     name = need(port.netdev)
     for card in cards(network, need(network.netdev(name))) if name else ():
         told = need(card.priorities)

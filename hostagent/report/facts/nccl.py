@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from hostagent.derived.ncclpredicted import choice
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclPlugin, NcclSetting
 from hostagent.facts.unread import Unread, then
@@ -20,6 +19,8 @@ def write(facts: HostFacts) -> Any:
     nccl = facts.of(Nccl)
     if isinstance(nccl, Unread):
         return plain(nccl)
+    from hostagent.derived.ncclpredicted import choice
+
     chosen = choice(facts)
     return {
         "libraries": each(nccl.libraries, lambda one: picked(one, _LIBRARY)),

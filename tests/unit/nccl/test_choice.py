@@ -5,8 +5,10 @@ from dataclasses import fields, replace
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hostagent.derived.ncclchoice import bootstraps, version, winning
+from hostagent.derived.ncclchoice import addresses, bootstraps, version, winning
 from hostagent.derived.ncclpredicted import choice
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
@@ -18,6 +20,7 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Rdma, RdmaPort
 from hostagent.facts.topology import Nic, NumaNode, PciPlace, Topology
 from hostagent.facts.unread import Unread, UnreadError
+from hostagent.nccl.interfaces import bootstrap
 from hostagent.report.facts import nccl as told
 
 NOT_NAMED = Unread("not-recorded", "not named")
@@ -245,6 +248,38 @@ def test_an_address_of_nobody_leaves_open_what_it_may_change():
         bootstraps(both, {"NCCL_COMM_ID": "10.0.0.9:1"}, (2, 28, 9))
     with pytest.raises(UnreadError):
         bootstraps(replace(NETWORK, netdevs=(replace(first, addresses=DENIED),)), {}, (2, 28, 9))
+
+
+NETDEVS = st.lists(
+    st.tuples(st.sampled_from(("ib0", "eth0", "docker0", "virbr0", "cali1", "lo", "ib7")), st.booleans(), st.booleans()),
+    unique_by=lambda one: one[0],
+)
+
+
+@given(
+    NETDEVS, st.sampled_from(({}, {"NCCL_SOCKET_IFNAME": "^docker0"}, {"NCCL_SOCKET_IFNAME": "eth,ib"}, {"NCCL_SOCKET_FAMILY": "AF_INET6"}))
+)
+def test_it_is_all_that_some_address_could_make_of_it(netdevs, settings):
+    made = [netdev(name, index, f"10.0.{index}.1", state="up" if runs else "down") for index, (name, _, runs) in enumerate(netdevs, 1)]
+    here = [replace(one, addresses=DENIED) if is_open else one for one, (_, is_open, _) in zip(made, netdevs, strict=True)]
+    left = [one.name for one, (_, is_open, _) in zip(made, netdevs, strict=True) if is_open]
+    if left and len(left) == len(here):
+        return
+    wanted = set()
+    for name in ("", *left):
+        for value in ("10.9.0.1", "fd00::1"):
+            tried = [replace(one, addresses=(Address(value, 32),) if one.name == name else ()) if one.name in left else one for one in here]
+            wanted.add(bootstrap(addresses(replace(NETWORK, netdevs=tuple(tried))), settings, (2, 28, 9)).interface)
+    found = bootstraps(replace(NETWORK, netdevs=tuple(here)), settings, (2, 28, 9))
+    assert {one.interface for one in found} == wanted
+    assert len(found) == len(wanted)
+
+
+def test_thousands_of_interfaces_whose_addresses_nobody_knows_end_soon():
+    """A node of many pods, seen from one of them."""
+    many = tuple(replace(netdev(f"cali{index}", index), addresses=DENIED) for index in range(2, 4000))
+    found = bootstraps(replace(NETWORK, netdevs=(*many, netdev("eth0", 4001, "10.0.0.5"))), {}, (2, 28, 9))
+    assert (found[0].interface, len(found)) == ("eth0", 3999)
 
 
 def test_plugins_are_told_with_what_they_are():
