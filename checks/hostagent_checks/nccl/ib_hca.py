@@ -19,6 +19,7 @@ from hostagent.profile import Profile
 from ._job import Job, are_efa, job, rails, weight
 
 _NAME = "NCCL_IB_HCA"
+_ACTIVE = "ACTIVE"
 _SHORT = 40
 
 
@@ -27,7 +28,7 @@ _SHORT = 40
     severity="critical",
     scope="fabric",
     since="0.1",
-    because=("rdma.present", "rdma.hcas", "rdma.port_state"),
+    because=("rdma.present", "rdma.hcas", "rdma.port_state", "rdma.subnet_manager"),
     headline="NCCL_IB_HCA takes other RDMA ports than those for jobs: {found}",
     remedy=(Step("configure", "Write NCCL_IB_HCA with = and the whole names of the ports that jobs should use."),),
     references=("NCCL documentation, environment variables: NCCL_IB_HCA",),
@@ -85,8 +86,8 @@ def _inactive(found: Job, wanted: HcaList, every: tuple[RdmaPort, ...], ours: tu
         one
         for one in every
         if any(entry[0] == one.device and wanted.is_match(entry, one.device, one.number) for entry in wanted.entries)
-        and need(one.state) == "DOWN"
-        and not any(other.device == one.device and need(other.state) == "ACTIVE" for other in every)
+        and need(one.state) != _ACTIVE
+        and not any(other.device == one.device and need(other.state) == _ACTIVE for other in every)
     ]
     if not dead:
         return []
@@ -122,8 +123,6 @@ def _mixed(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...], 
 def _prefix(found: Job, wanted: HcaList, taken: tuple[RdmaPort, ...]) -> list[Finding]:
     """A whole name that is the beginning of another's, which nobody named."""
     named = {name for name, _ in wanted.entries}
-    if wanted.exact or wanted.excludes:
-        return []
     whole = [one.device for one in taken if one.device in named]
     more = [one.name for one in taken if one.device not in named and one.device.startswith(tuple(whole))] if whole else []
     if not more:
@@ -170,11 +169,11 @@ def _missing(found: Job, wanted: HcaList, every: tuple[RdmaPort, ...], ours: tup
 
 def _left_out(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...]) -> list[Finding]:
     names = {one.name for one in taken}
-    left = [one.name for one in ours if one.name not in names and need(one.state) == "ACTIVE"]
+    left = [one.name for one in ours if one.name not in names and need(one.state) == _ACTIVE]
     if not left:
         return []
     listed = ", ".join(left)
-    headline = f"NCCL_IB_HCA leaves RDMA ports out that jobs could use: {listed}"
+    headline = f"NCCL_IB_HCA leaves {len(left)} of {len(ours)} RDMA ports out that jobs could use"
     text = f"{_NAME} leaves {len(left)} of {len(ours)} rails out"
     evidence, steps = found.evidence(_NAME), _steps(found, ours)
     return [

@@ -22,6 +22,8 @@ _IFNAME, _FAMILY = "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY"
 _LO = "lo"
 _BRING_UP = Step("configure", "Bring an interface up that the other hosts reach, with an address.", "ip -br addr")
 
+_CORRECT = Step("configure", "Correct NCCL_SOCKET_IFNAME: = and the whole name of an interface.", "ip -br addr")
+
 
 @check(
     title="Ranks of a job meet at an interface that other hosts reach",
@@ -59,7 +61,7 @@ def _wrong(found: Job, chosen: Choice, network: Network, profile: Profile) -> "F
     if not chosen.interface:
         others = {name: value for name, value in found.values.items() if name != _FAMILY}
         return _none(found, bootstraps(network, others, found.version())[0], profile)
-    if chosen.interface == _LO or chosen.value.startswith("127."):
+    if chosen.interface.partition(":")[0] == _LO:
         return _loopback(found, chosen, profile)
     return _containers(found, chosen, profile) if is_of_containers(chosen.interface) else None
 
@@ -72,9 +74,9 @@ def _none(found: Job, of_any_family: Choice, profile: Profile) -> Finding:
         text = f"{of_any_family.interface}, which NCCL would take, has no address of {family}"
         code, steps = "family", (found.without(_FAMILY),)
     elif ifname:
-        blanks = ": blanks belong to a name" if ifname != ifname.strip() or ", " in ifname else ""
-        text = f"no interface that is up and has an address fits {_IFNAME}={ifname}{blanks}"
-        code, steps = "none", (Step("configure", f"Correct {_IFNAME}: = and the whole name of an interface.", "ip -br addr"),)
+        has_blanks = ifname != ifname.strip() or ", " in ifname
+        text = f"no interface that is up and has an address fits {_IFNAME}={ifname}" + (": blanks belong to a name" if has_blanks else "")
+        code, steps = "blank" if has_blanks else "none", (_CORRECT,)
     else:
         text, code, steps = "no interface is up and has an address", "none", (_BRING_UP,)
     return fail(

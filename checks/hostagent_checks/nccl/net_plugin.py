@@ -59,7 +59,7 @@ def net_plugin(
     wrong = _wrong(found)
     if wrong is None:
         return
-    is_tcpx = any(one.name.startswith(TCPX) for one in need(nccl.settings) if one.wins)
+    is_tcpx = any(one.name.startswith(TCPX) for one in need(nccl.settings))
     has_no_other = is_tcpx or are_efa(rails(ports, nics, gpus, topology, platform, profile))
     if wrong.code == "none" and not has_no_other:
         return

@@ -92,6 +92,45 @@ def test_every_rail_and_nothing_else_is_right():
     assert hcas("^=mlx5_3,mlx5_4,mlx5_12").outcome == "pass"
 
 
+TOLD = [
+    (
+        "=mlx5_3",
+        "Write = and the whole names of the ports in NCCL_IB_HCA.",
+        "NCCL_IB_HCA takes other RDMA ports than those for jobs: mlx5_3:1",
+    ),
+    ("mlx5_0", "", "NCCL_IB_HCA leaves 4 of 5 RDMA ports out that jobs could use"),
+    ("=mlx5_0,mlx5_4", "", "NCCL_IB_HCA mixes Ethernet and InfiniBand: it takes mlx5_4:1, too"),
+    (
+        "mlx5_1",
+        "Set NCCL_IB_HCA==mlx5_1:1 in /etc/nccl.conf.",
+        "NCCL_IB_HCA takes more RDMA ports than it names: mlx5_10:1, mlx5_11:1, mlx5_12:1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "step", "headline"), TOLD)
+def test_what_is_told_of_a_list_of_hcas(value, step, headline):
+    found = hcas(value)
+    assert found.headline == headline
+    assert not step or found.remedy[0].text == step
+
+
+IFNAMES = [
+    ("=lo", "NCCL_SOCKET_IFNAME==lo takes lo", "Take NCCL_SOCKET_IFNAME out of /etc/nccl.conf."),
+    ("^eth0", "leaves out what it names and nothing else", "Set NCCL_SOCKET_IFNAME=^eth0,lo in /etc/nccl.conf."),
+    ("=eth7 ", "blanks belong to a name", "Correct NCCL_SOCKET_IFNAME: = and the whole name of an interface."),
+    ("docker", "NCCL_SOCKET_IFNAME=docker takes docker0", "Name the right interface in NCCL_SOCKET_IFNAME, with = before its whole name."),
+]
+
+
+@pytest.mark.parametrize(("value", "message", "step"), IFNAMES)
+def test_what_is_told_of_a_list_of_interfaces(value, message, step):
+    netdevs = (netdev("lo", 1, "127.0.0.1"), netdev("eth0", 2, "10.0.0.5"), netdev("docker0", 3, "172.17.0.1"))
+    found = judged("nccl.interface", {Nccl: a_job({"NCCL_SOCKET_IFNAME": value}), Network: made(Network, netdevs=netdevs)})
+    assert message in found.message
+    assert found.remedy[0].text == step
+
+
 def netdev(name, index, *values):
     return made(Netdev, name=name, index=index, flags=0x1003, state="up", addresses=tuple(Address(value, 24) for value in values))
 
