@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from hostagent.source import Source, tape
 from hostagent.source.tape import ReplayBackend
 from tests.firsts import first_cause, holds, told
 from tests.judged import judged
-from tests.trees.record import RECIPES, claimed, record
+from tests.trees.record import KEY, RECIPES, claimed
 from tests.trees.staged import stage
 
 DIRECTORY = Path(__file__).parent / "hosts"
@@ -387,24 +388,47 @@ def test_a_tape_is_small(name):
 
 @CAN_BUILD
 @pytest.mark.alone
-@pytest.mark.parametrize("name", RECIPES)
-def test_a_live_host_and_its_tape_are_judged_alike(name, tmp_path):
-    loaded = profile.load(RECIPES[name].profile, site_file="")
-    tree = RECIPES[name].build(tmp_path / "live")
-    with stage(tree, RECIPES[name].kind) as backend:
-        live = judged(backend, loaded)
-    with stage(tree, RECIPES[name].kind) as backend:
-        taped = judged(ReplayBackend(snapshot.record(InProcess(backend), b"", redact=False)), loaded)
-    assert live.findings == taped.findings
-    assert live.verdict == taped.verdict
+@pytest.mark.parametrize("name", sorted(name for name in RECIPES if not claimed(name).twin))
+def test_a_live_host_and_its_tape_are_judged_alike_and_the_recording_is_what_its_tree_answers_today(name, tmp_path):
+    assert_recorded(name, tmp_path / "root")
 
 
 @CAN_BUILD
 @pytest.mark.alone
-@pytest.mark.parametrize("name", RECIPES)
-def test_a_recording_is_what_its_tree_answers_today(name, tmp_path):
-    fresh, kept = record(name, tmp_path / "root").answers, _tape(name).answers
+@pytest.mark.parametrize("name", sorted(name for name in RECIPES if claimed(name).twin))
+def test_a_live_twin_and_its_tape_are_judged_alike_and_the_recording_is_what_its_tree_answers_today(name, tmp_path):
+    """Apart from the others: the gate leaves these out on the oldest Python."""
+    assert_recorded(name, tmp_path / "root")
+
+
+def assert_recorded(name, root):
+    """The tree is built once: one pass is judged, another one makes both tapes."""
+    loaded = profile.load(RECIPES[name].profile, site_file="")
+    with stage(RECIPES[name].build(root), RECIPES[name].kind) as backend:
+        live = judged(backend, loaded)
+        raw, redacted = recordings(backend)
+    taped = judged(ReplayBackend(raw), loaded)
+    assert live.findings == taped.findings
+    assert live.verdict == taped.verdict
+    fresh, kept = redacted.answers, _tape(name).answers
     assert sorted(question for question in {**fresh, **kept} if fresh.get(question) != kept.get(question)) == [], AGAIN
+
+
+class Collected:
+    """A pass that has been made: `snapshot.record` makes a tape of it, and may make another one."""
+
+    def __init__(self, reading):
+        self._collected = reading.collect()
+        self.answers = reading.answers
+
+    def collect(self):
+        return self._collected
+
+
+def recordings(backend):
+    """The raw and the redacted tape of one pass."""
+    reading = Collected(InProcess(backend))
+    return snapshot.record(reading, b"", redact=False), snapshot.record(reading, KEY)
 
 
 class Asked(ReplayBackend):
@@ -489,25 +513,64 @@ def test_no_lost_answer_makes_a_host_look_better(name):
     assert [line for question in _tried(host, name) for line in host.problems(question)] == []
 
 
+def test_the_walk_loses_each_answer_that_is_recorded_somewhere():
+    """Whatever it leaves out, it loses on some host."""
+    recorded = {_kind(question, answer) for name in NAMES for question, answer in _tape(name).answers.items()}
+    assert recorded == {kind for kinds in _shares().values() for kind in kinds}
+
+
 _NUMBERS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|[0-9]+")
-#: Devices that answer alike, of which a lost answer is tried.
+#: Devices that answer alike, of which a lost answer is tried; and hosts that have the same answer.
 _ALIKE = 2
+_HOSTS_ALIKE = 3
+#: Of what the findings of a twin may be made of, and what its twin answers alike: one in so many.
+_ONE_OF = 4
 
 
 def _tried(host, name):
     """The answers that are lost in turn, all of them with ATTACK=1.
 
-    Of a twin those that its findings may be made of, and those that are not its twin's: the others are tried there. Of questions that
-    differ in a device's address or number alone, and have the same answer, two.
+    Of questions that differ in a device's address or number alone, and have the same answer, two. What many hosts answer alike is lost
+    on three of them; on a twin that answers it like its twin only what its findings may be made of, and of that a part.
     """
-    answers, twin, seen = host.recorded.answers, claimed(name).twin, collections.Counter()
-    of_twin = _tape(twin).answers if twin else {}
+    answers, seen = host.recorded.answers, collections.Counter()
     for question in sorted(answers):
-        kind = (_NUMBERS.sub("#", question), json.dumps(answers[question], sort_keys=True, default=str))
+        kind = _kind(question, answers[question])
         seen[kind] += 1
-        told = not twin or answers[question] != of_twin.get(question) or host.tells(question)
+        told = kind in _shares()[name] or (_is_drawn(name, kind) and _is_twins(name, question) and host.tells(question))
         if (told and seen[kind] <= _ALIKE) or os.environ.get("ATTACK"):
             yield question
+
+
+def _kind(question, answer):
+    """What answers of devices that are alike have in common."""
+    return _NUMBERS.sub("#", question), json.dumps(answer, sort_keys=True, default=str)
+
+
+def _is_twins(name, question):
+    """Whether its twin has the same answer to this."""
+    twin = claimed(name).twin
+    return bool(twin) and _tape(name).answers[question] == _tape(twin).answers.get(question)
+
+
+def _is_drawn(name, kind):
+    return zlib.crc32(f"{name} {kind}".encode(errors="surrogatepass")) % _ONE_OF == 0
+
+
+@functools.cache
+def _shares():
+    """By host the kinds of answers that are lost there: of the hosts where a kind is not a twin's, three, the same ones every time."""
+    having = collections.defaultdict(set)
+    for name in NAMES:
+        for question, answer in _tape(name).answers.items():
+            if not _is_twins(name, question):
+                having[_kind(question, answer)].add(name)
+    shares = {name: set() for name in NAMES}
+    for kind, names in having.items():
+        by_draw = sorted(names, key=lambda name: zlib.crc32(f"{name} {kind}".encode(errors="surrogatepass")))
+        for name in by_draw[:_HOSTS_ALIKE]:
+            shares[name].add(kind)
+    return shares
 
 
 class Judged:

@@ -194,6 +194,7 @@ def sriov_pod(root: Path) -> Tree:
     tree.directory("/sys/firmware/efi/efivars")
     tree.write("/etc/hosts", "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n10.244.7.12\ttrainer-0\n")
     tree.link("/proc/1/ns/pid", "pid:[4026534107]")
+    system.number_processes_apart(tree)
     topology.install(tree, SOCKETS, smt=True, governor="performance")
     driver.install_userland(tree)
     driver.load_driver(tree)
