@@ -170,6 +170,13 @@ class TestInterface:
         made["facts"]["fabric"]["nics"][0].update(more)
         assert codes(derived([made])) == ["no_interface"]
 
+    def test_a_pair_of_a_container_is_the_way_out_of_it_alone(self):
+        made = report(layer="InfiniBand")
+        made["facts"]["fabric"]["nics"][0]["kind"] = "veth"
+        assert codes(derived([made])) == ["no_interface"]
+        made["facts"]["platform"]["contained"] = True
+        assert values(derived([made]))["NCCL_SOCKET_IFNAME"] == "=eth0"
+
     def test_one_that_was_not_read_is_no_interface_and_no_proof_of_none(self):
         made = report(layer="InfiniBand")
         made["facts"]["fabric"]["nics"][0]["addresses"] = UNREAD
