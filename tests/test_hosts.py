@@ -108,6 +108,7 @@ MADE_FOR = {
     "eks-by-flags": [("pass", "kubelet.full_node", ""), ("pass", "kubelet.config_accepted", "")],
     "hgx-h100-narrow-nic": [("fail", "topology.nic_width", "0000:9a:00.0"), ("pass", "topology.nic_width", "0000:18:00.0")],
     "hgx-h100-acs-on": [("fail", "topology.acs", ""), ("pass", "topology.iommu", "")],
+    "hgx-h100-without-peermem": [("fail", "topology.gpudirect", "")],
     "hgx-h100-ib-without-sm": [("fail", "rdma.subnet_manager", ""), ("fail", "rdma.port_state", "")],
     "hgx-h100-nccl-ib-disabled": [("fail", "nccl.ib_disable", ""), ("warn", "nccl.network", ""), ("pass", "nccl.interface", "")],
     "hgx-h100-nccl-not-docker": [("fail", "nccl.interface", ""), ("pass", "nccl.ib_disable", "")],

@@ -1,12 +1,23 @@
 """``hostagent nccl``."""
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hostagent.cli import SETTINGS, Group, examples
-from hostagent.cli.options import STANDARD, color_option, colour_wanted, terminal_width
+from hostagent.cli import SETTINGS, Group, examples, ncclenv
+from hostagent.cli.options import (
+    DEADLINE,
+    STANDARD,
+    Command,
+    color_option,
+    colour_wanted,
+    evidence,
+    prepared_for,
+    profile_option,
+    terminal_width,
+)
 from hostagent.cli.outputs import deliver_all, one_form, outputs
 from hostagent.errors import did_you_mean
 from hostagent.sinks.nccl import FORMATS, Format, render_explanation
@@ -14,17 +25,49 @@ from hostagent.vocabulary import NCCL_VERDICTS
 
 if TYPE_CHECKING:
     from hostagent.nccl.explanation import Explanation
+    from hostagent.report import Report
 
 _EXPLAIN = examples(
     "hostagent nccl explain job.log",
     "hostagent nccl explain logs/ --format json",
     "cat job.log | hostagent nccl explain - --require rdma_gdr,rdma_gdr_unknown",
+    "hostagent nccl explain job.log --from host.json",
+)
+#: Where the causes of a host come from.
+_HOSTS = (
+    click.option("--this-host", is_flag=True, help="Look at this machine, too, and say what on it explains the log."),
+    click.option(
+        "--from",
+        "snapshot",
+        type=click.Path(exists=True, allow_dash=True),
+        help="A recorded host instead: snapshot file or directory, - for standard input.",
+        metavar="SNAPSHOT",
+    ),
+    click.option(
+        "--reports",
+        multiple=True,
+        help="Reports of hosts instead (check --format json): a file, a directory, - for standard input; may be given several times.",
+        metavar="FILE",
+    ),
+    profile_option("What --this-host and --from are judged by: a built-in profile, or a file. Default: as 'hostagent check'."),
+    DEADLINE,
 )
 
 
-@click.group("nccl", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent nccl explain job.log"))
+def _host_options(command: Command) -> Command:
+    for option in reversed(_HOSTS):
+        command = option(command)
+    return command
+
+
+@click.group(
+    "nccl", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent nccl explain job.log", "hostagent nccl env --reports reports/")
+)
 def command() -> None:
-    """Say from a job's log which network NCCL used."""
+    """Say from a job's log which network NCCL used, and what a job should be given."""
+
+
+command.add_command(ncclenv.command)
 
 
 @command.command("explain", context_settings=SETTINGS, epilog=_EXPLAIN)
@@ -33,32 +76,62 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--require", "required", default="", help="Verdicts, with commas: exit 0 with one of them alone.", metavar="VERDICT,...")
 @click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE")
+@_host_options
 @color_option
-def explain(logs: tuple[str, ...], form: Format | None, as_json: bool, required: str, output: str, colour: str) -> int:
+def explain(logs: tuple[str, ...], form: Format | None, as_json: bool, required: str, output: str, colour: str, **where: Any) -> int:
     """Say from the logs of one job whether NCCL used RDMA with GPUDirect, and if not, why.
 
-    LOG is a file, a .gz, a directory of them, or - for standard input; all together are one job. Exit 0: RDMA, TCP by a plug-in that is
+    LOG is a file, a .gz, a directory of them, or - for standard input; all together are one job. No host is read but with --this-host or
+    --from; what a host says changes neither the verdict nor the exit code. Exit 0: RDMA, TCP by a plug-in that is
     made for it, or a job within one host; with --require, one of those verdicts. 1: anything else. 2: usage, or an unreadable log.
     """
     from hostagent.nccl.explanation import is_good
 
     named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
     verdicts, wanted = _verdicts(required), outputs(one_form(named, "text"), output, (), FORMATS)
-    if logs.count(STANDARD) > 1:
+    if (*logs, *where["reports"], where["snapshot"], where["profile_name"]).count(STANDARD) > 1:
         raise click.UsageError("found - several times, wanted standard input at most once")
-    found, width = _explained(logs), terminal_width()
+    found, width = _explained(logs, _reports(**where)), terminal_width()
     deliver_all(wanted, lambda kind, path: render_explanation(found, kind, colour=colour_wanted(path, colour), width=width), math.inf)
     return 0 if is_good(found.verdict, verdicts) else 1
 
 
-def _explained(logs: tuple[str, ...]) -> "Explanation":
+def _explained(logs: tuple[str, ...], reports: "tuple[Report, ...]") -> "Explanation":
     from hostagent.cli.logs import read_logs
     from hostagent.nccl.explanation import Job
 
     job = Job()
     for file, block in read_logs(logs):
         job.read(file, block)
-    return job.explain()
+    found = job.explain()
+    if not reports:
+        return found
+    from hostagent.report.hostcauses import joined
+
+    return joined(found, reports, job.hosts)
+
+
+def _reports(
+    *, this_host: bool, snapshot: str | None, reports: tuple[str, ...], profile_name: str, deadline_s: float
+) -> "tuple[Report, ...]":
+    """What there is about hosts; nothing is read where nobody asks for it."""
+    asked = {"--this-host": this_host, "--from": snapshot is not None, "--reports": bool(reports)}
+    named = [flag for flag, is_asked in asked.items() if is_asked]
+    if len(named) > 1:
+        raise click.UsageError(f"found {' and '.join(named)}, wanted at most one of them")
+    if reports:
+        from hostagent.cli.reports import read_reports
+        from hostagent.report.hostcauses import as_report
+
+        return tuple(replace(as_report(*one), facts={}) for one in read_reports(reports))
+    if not named:
+        return ()
+    from hostagent import app
+    from hostagent.evidence import open_host
+
+    place = evidence(None, None, "", snapshot, deadline_s)
+    with open_host(place) as reading:
+        return (app.examine(reading, prepared_for(place, profile_name)),)
 
 
 def _verdicts(text: str) -> tuple[str, ...]:

@@ -36,6 +36,16 @@ class _Seconds(click.FloatRange):
         return seconds
 
 
+#: ``--deadline``, of whatever reads a host.
+DEADLINE = click.option(
+    "--deadline",
+    "deadline_s",
+    type=_Seconds(min=0.1, max=3600),
+    default=30,
+    show_default=True,
+    help="Seconds for the whole run.",
+    metavar="S",
+)
 _EVIDENCE = (
     click.option("--host-root", type=_DIRECTORY, help="A live host whose / is mounted at DIR.", metavar="DIR"),
     click.option("--root", type=_DIRECTORY, help="An image tree at DIR that is not running.", metavar="DIR"),
@@ -47,15 +57,7 @@ _EVIDENCE = (
         help="A recorded host: snapshot file or directory, - for standard input.",
         metavar="FILE",
     ),
-    click.option(
-        "--deadline",
-        "deadline_s",
-        type=_Seconds(min=0.1, max=3600),
-        default=30,
-        show_default=True,
-        help="Seconds for the whole run.",
-        metavar="S",
-    ),
+    DEADLINE,
 )
 
 

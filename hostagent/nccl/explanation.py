@@ -6,7 +6,7 @@ from hostagent.nccl.findings import Finding, finding, findings, version_of
 from hostagent.nccl.records import Reader
 from hostagent.nccl.seen import Seen
 from hostagent.nccl.telling import take
-from hostagent.nccl.verdict import Judged, judge
+from hostagent.nccl.verdict import Judged, hosts, judge
 from hostagent.steps import Step
 from hostagent.visible import visible
 from hostagent.vocabulary import Action, Gdr, NcclVerdict
@@ -60,6 +60,31 @@ class ChannelEnd:
 
 
 @frozen
+class HostCause:
+    """One finding of a host that explains what the log says; consequences of it are told as it."""
+
+    codes: tuple[str, ...]
+    id: str
+    outcome: str
+    devices: tuple[str, ...]
+    headline: str
+    message: str
+    action: Action
+    remedy: tuple[Step, ...]
+
+
+@frozen
+class HostCauses:
+    """What one host says about what the log says."""
+
+    hostname: str
+    in_log: bool
+    observed_at_iso: str
+    causes: tuple[HostCause, ...]
+    unknown: tuple[str, ...]
+
+
+@frozen
 class Explanation:
     """What the logs of one job say; a number that they do not say is the word unknown."""
 
@@ -77,6 +102,7 @@ class Explanation:
     ranks_seen: int
     channels: tuple[ChannelEnd, ...]
     findings: tuple[Finding, ...]
+    host: tuple[HostCauses, ...] = ()
 
 
 class Job:
@@ -95,6 +121,11 @@ class Job:
         for record in self._reader.rest():
             take(self._seen, record)
         return explained(self._seen)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The names of hosts in its records; complete after `explain`."""
+        return frozenset(hosts(self._seen))
 
 
 def explained(seen: Seen) -> Explanation:

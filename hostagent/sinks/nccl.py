@@ -1,15 +1,18 @@
 """What ``hostagent nccl explain`` prints: the verdict, why, what to do, the lines that prove it, then the connections."""
 
+from dataclasses import replace
 from typing import Literal, get_args
 
-from hostagent.nccl.explanation import GOOD, ChannelEnd, Explanation
+from hostagent.knowledge.ncclhost import EXPLAINING, REASONS
+from hostagent.nccl.explanation import GOOD, ChannelEnd, Explanation, HostCause
 from hostagent.nccl.findings import Finding
 from hostagent.sinks.page import Page
+from hostagent.steps import Step
 
 Format = Literal["text", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _STYLES = {"failed": "not_ready", "mixed": "not_ready", "tcp_fallback": "not_ready", "unknown": "unknown"}
-_ROWS = 40
+_ROWS, _HOSTS = 40, 3
 
 
 def render_explanation(explanation: Explanation, form: Format, *, colour: bool = False, width: int = 100) -> str:
@@ -23,10 +26,13 @@ def render_explanation(explanation: Explanation, form: Format, *, colour: bool =
     page.add(f"{explanation.headline} ({explanation.verdict}).", style=style)
     own, *others = explanation.findings
     _add(page, own)
+    _add_causes(page, explanation, own.code)
+    _add_hosts(page, explanation)
     for one in others:
         page.lines.append("")
         page.add(f"{one.headline} ({one.code}).")
         _add(page, one)
+        _add_causes(page, explanation, one.code)
     _add_table(page, explanation.channels)
     page.lines.append("")
     page.add(_extent(explanation), then="  ")
@@ -35,12 +41,58 @@ def render_explanation(explanation: Explanation, form: Format, *, colour: bool =
 
 def _add(page: Page, one: Finding) -> None:
     page.add(one.message, "  ")
-    for step in one.remedy:
+    _add_steps(page, one.remedy)
+    for line in one.lines:
+        page.add(f"{line.file}:{line.line}: {line.text}", "    | ", "    |   ")
+
+
+def _add_steps(page: Page, steps: tuple[Step, ...]) -> None:
+    for step in steps:
         page.add(f"{'If it comes back: ' if step.if_back else ''}{step.text}", "  -> ", "     ")
         if step.command:
             page.lines.append(f"       {step.command}")
-    for line in one.lines:
-        page.add(f"{line.file}:{line.line}: {line.text}", "    | ", "    |   ")
+
+
+def _add_causes(page: Page, explanation: Explanation, code: str) -> None:
+    """What hosts say of it, alike ones once; what explains several findings stands under the first."""
+    alike: dict[HostCause, list[str]] = {}
+    for host in explanation.host:
+        for one in host.causes:
+            if one.codes[0] == code:
+                alike.setdefault(_said(one), []).append(host.hostname)
+    for one, hosts in alike.items():
+        page.add(f"On {_names(hosts)}, {REASONS.get(code, 'this may explain it')}: {one.headline or one.message} ({one.id}).", "  ")
+        _add_steps(page, one.remedy)
+
+
+def _said(one: HostCause) -> HostCause:
+    """What a device has is told by its headline, what the host has by what was found."""
+    return replace(one, codes=(), message="") if one.devices else replace(one, codes=(), headline="")
+
+
+def _add_hosts(page: Page, explanation: Explanation) -> None:
+    """What the hosts do not say, and hosts that the log does not name."""
+    codes = {one.code for one in explanation.findings}
+    silent = [one.hostname for one in explanation.host if not one.causes] if codes & EXPLAINING.keys() else []
+    if silent:
+        page.add(f"Nothing that was found on {_names(silent)} explains it.", "  ")
+    for checks in sorted({one.unknown for one in explanation.host if one.unknown}):
+        hosts = [one.hostname for one in explanation.host if one.unknown == checks]
+        page.add(f"Unknown on {_names(hosts)}, and may explain it: {', '.join(checks)}.", "  ")
+    away = [one.hostname for one in explanation.host if not one.in_log]
+    if away:
+        page.add(f"No record of the log is of {_names(away)}; containers and redacted snapshots have other names.", "  ")
+
+
+def _names(hosts: list[str]) -> str:
+    """
+    As a sentence names them.
+
+    >>> _names(["a"]), _names(["a", "", "c", "d", "e"])
+    ('a', 'a, a host without a name, c and 2 more')
+    """
+    named = [name or "a host without a name" for name in hosts]
+    return f"{', '.join(named[:_HOSTS])} and {len(named) - _HOSTS} more" if len(named) > _HOSTS else ", ".join(named)
 
 
 def _add_table(page: Page, channels: tuple[ChannelEnd, ...]) -> None:

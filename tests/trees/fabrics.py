@@ -10,7 +10,20 @@ from pathlib import Path
 from tests.trees import containers, driver, gpus, kubelets, nccl, netdevs, packages, pcibus, pciconfig, rails, rdma, system, topology
 from tests.trees.claim import BOARD, claims
 from tests.trees.gpuhosts import L40S
-from tests.trees.hosts import CPUS, DRIVER, KERNEL, PLACES, SOCKETS, driver_of_cuda_repository, hgx, hgx_h100, persist, toolkit, ubuntu
+from tests.trees.hosts import (
+    CPUS,
+    DRIVER,
+    KERNEL,
+    PLACES,
+    SOCKETS,
+    driver_of_cuda_repository,
+    hgx,
+    hgx_h100,
+    inbox,
+    persist,
+    toolkit,
+    ubuntu,
+)
 from tests.trees.netdevs import Netdev
 from tests.trees.pcibus import Card, Place
 from tests.trees.pciconfig import ACS_ON, Express
@@ -78,6 +91,12 @@ def ib_without_sm(root: Path) -> Tree:
     for name in _DEVICES:
         rdma.port(tree, name, state="2: INIT", lid="0xffff", sm_lid="0x0")
     return tree
+
+
+@claims("topology.gpudirect", twin="hgx-h100-ubuntu2404", source="NVIDIA GPU Operator, GPUDirect RDMA and GPUDirect Storage")
+def without_peermem(root: Path) -> Tree:
+    """NVIDIA's proprietary module beside the kernel's own RDMA drivers: nobody loads nvidia_peermem, and DMA-BUF wants the open module."""
+    return hgx(root, inbox, "proprietary")
 
 
 def _roce(**options: str) -> Callable[[Tree], None]:
@@ -352,6 +371,7 @@ RECIPES: dict[str, Callable[[Path], Tree]] = {
     "hgx-h100-nccl-ib-disabled": nccl_ib_disabled,
     "hgx-h100-nccl-not-docker": nccl_not_docker,
     "hgx-h100-nccl-prefix": nccl_prefix,
+    "hgx-h100-without-peermem": without_peermem,
     "hgx-h100-roce": roce,
     "hgx-h100-roce-one-rail-1500": roce_one_rail_1500,
     "hgx-h100-roce-one-subnet": roce_one_subnet,

@@ -32,12 +32,12 @@ CPUS = (SOCKETS[0].cpus, SOCKETS[1].cpus)
 )
 def hgx_h100(root: Path) -> Tree:
     """Eight H100 under NVSwitches with a rail of InfiniBand each, Ubuntu 24.04, containerd 2 under Kubernetes, everything as it should be."""
-    return hgx(root, _nics)
+    return hgx(root, inbox)
 
 
-def hgx(root: Path, nics: Callable[[Tree], None]) -> Tree:
-    """That host with other network cards."""
-    tree = Tree(root, kernel=KERNEL, driver=DRIVER)
+def hgx(root: Path, nics: Callable[[Tree], None], flavour: str = "open") -> Tree:
+    """That host with other network cards, or the other kernel module."""
+    tree = Tree(root, kernel=KERNEL, driver=DRIVER, flavour=flavour)
     ubuntu(tree, "gpu-h100-01")
     driver_of_cuda_repository(tree)
     packages.dpkg(tree, dict.fromkeys(packages.SWITCH_PACKAGES, f"{DRIVER}-1ubuntu1"), held=packages.SWITCH_PACKAGES)
@@ -74,7 +74,8 @@ def hgx(root: Path, nics: Callable[[Tree], None]) -> Tree:
     return tree
 
 
-def _nics(tree: Tree) -> None:
+def inbox(tree: Tree) -> None:
+    """Rails of InfiniBand with the kernel's own drivers."""
     rails.infiniband(tree, PLACES)
     rails.others(tree, CPUS)
     rdma.stack(tree)
@@ -99,10 +100,11 @@ def _ubuntu_kernel_packages(tree: Tree, release: str) -> None:
 
 
 def driver_of_cuda_repository(tree: Tree) -> None:
-    """NVIDIA's own packages with the open module by DKMS, held."""
+    """NVIDIA's own packages with the module by DKMS, held."""
     version = f"{tree.driver}-1ubuntu1"
     firmware = f"nvidia-firmware-580-{tree.driver}"
-    held = (*packages.CUDA_UBUNTU, firmware)
+    names = packages.CUDA_UBUNTU if tree.flavour == "open" else tuple(name.removesuffix("-open") for name in packages.CUDA_UBUNTU)
+    held = (*names, firmware)
     packages.dpkg(tree, dict.fromkeys(held, version), held=held, maintainer="NVIDIA CORPORATION <packages@nvidia.com>")
     packages.dpkg(tree, {"dkms": "3.0.11-1ubuntu13", "nvidia-driver-pinning-580": "580-1ubuntu1"})
     driver.install_module(tree, tree.kernel)

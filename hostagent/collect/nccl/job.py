@@ -7,7 +7,6 @@ from hostagent.facts.unread import Unread
 from hostagent.secret.people import without_people
 from hostagent.source import Source
 
-
 #: Names that one environment gives: of a home, USER and LOGNAME.
 MOST_PEOPLE = 3
 

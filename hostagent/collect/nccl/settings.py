@@ -4,7 +4,7 @@ from hostagent.collect.nccl.job import Job, read_job
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.nccl import NcclLibrary, NcclSetting
 from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.knowledge.ncclchanges import CONF_FILE, Version, parse_nccl_version
+from hostagent.knowledge.ncclchanges import CONF_FILE, NEWEST, Version, parse_nccl_version
 from hostagent.knowledge.ncclplugins import PREFIXES, is_known, keeps_value
 from hostagent.nccl.conftext import cleaned, is_setting
 from hostagent.nccl.settings import ENVIRONMENT, SYSTEM_FILE, Setting, conf_files, settings
@@ -15,9 +15,8 @@ from hostagent.source.keep import Keep
 _KEEP = Keep("nccl.conf")
 #: Settings of a host; those that exist have ten.
 _MOST = 2000
-#: Where no library says its version: what changed between the two decides nothing, or it is unknown.
+#: Where no library says its version: what changed between this and the newest decides nothing, or it is unknown.
 _FIRST: Version = (2, 18, 1)
-_LAST: Version = (2, 32, 3)
 #: Variables that name a file which a job reads, and that the host may lack.
 _FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 #: And a plug-in, or several.
@@ -68,12 +67,12 @@ def _found(source: Source, job: Job, libraries: "tuple[NcclLibrary, ...] | Unrea
 def _versions(libraries: "tuple[NcclLibrary, ...] | Unread") -> tuple[Version, ...]:
     """Of the library that a job finds first. A job that brings its own has a new one."""
     if isinstance(libraries, Unread):
-        return (_FIRST, _LAST)
+        return (_FIRST, NEWEST)
     if not libraries:
-        return (_LAST,)
+        return (NEWEST,)
     text = libraries[0].version
     version = None if isinstance(text, Unread) else parse_nccl_version(text)
-    return (version,) if version else (_FIRST, _LAST)
+    return (version,) if version else (_FIRST, NEWEST)
 
 
 def _read(source: Source, job: Job, version: Version) -> tuple[Setting, ...]:

@@ -12,7 +12,7 @@ from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.network import Netdev, Network
+from hostagent.facts.network import Netdev, Network, Priorities
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Gid, Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
@@ -22,7 +22,8 @@ from hostagent.typed import plain
 
 #: Their other ends are in containers, which come and go.
 _LEFT_OUT = frozenset({"loopback", "veth"})
-_NETDEV = ("name", "pci", "kind", "mtu", "state", "speed_mbps", "master")
+_NETDEV = ("name", "pci", "kind", "mtu", "state", "speed_mbps", "master", "parent")
+_PRIORITIES = ("lossless", "trust", "dscp", "firmware_dcbx")
 _PORT = ("pci", "netdev", "link_layer", "state", "physical_state", "rate_gbps")
 _CARD = ("firmware", "board_id", "driver")
 _GID = ("index", "value", "type")
@@ -76,7 +77,12 @@ def _devices(ports: tuple[RdmaPort, ...]) -> dict[str, tuple[str, ...]]:
 
 def _netdev(one: Netdev, devices: "Mapping[str, tuple[str, ...]] | Unread") -> dict[str, Any]:
     addresses = then(one.addresses, lambda listed: tuple(f"{address.value}/{address.prefix}" for address in listed))
-    return {**picked(one, _NETDEV), "addresses": plain(addresses), "rdma": plain(then(devices, lambda known: known.get(one.name, ())))}
+    return {
+        **picked(one, _NETDEV),
+        "addresses": plain(addresses),
+        "rdma": plain(then(devices, lambda known: known.get(one.name, ()))),
+        "priorities": plain(then(one.priorities, lambda told: picked(told, _PRIORITIES))),
+    }
 
 
 def _port(port: RdmaPort, found: "Roles | Unread", network: "Network | Unread") -> dict[str, Any]:
@@ -108,7 +114,7 @@ def _mtu(ports: "tuple[RdmaPort, ...] | Unread", found: "Roles | Unread", networ
 
 
 def schema() -> dict[str, Any]:
-    netdev = fields_schema(Netdev, _NETDEV)
+    netdev, priorities = fields_schema(Netdev, _NETDEV), object_schema(fields_schema(Priorities, _PRIORITIES))
     pkey = object_schema({"index": _NUMBER, "value": _TEXT})
     port = {
         "name": _TEXT,
@@ -124,7 +130,9 @@ def schema() -> dict[str, Any]:
     }
     mtu = {"agree": or_unread(_FLAG), "netdev": or_unread(_NUMBER), "active": or_unread(_NUMBER), "odd": _TEXTS, "text": _TEXT}
     parts = {
-        "nics": _list(object_schema({**netdev, "addresses": or_unread(_TEXTS), "rdma": or_unread(_TEXTS)})),
+        "nics": _list(
+            object_schema({**netdev, "addresses": or_unread(_TEXTS), "rdma": or_unread(_TEXTS), "priorities": or_unread(priorities)})
+        ),
         "rdma": _list(object_schema(port)),
         "gdr": object_schema({"peermem": or_unread(_TEXT), "dmabuf": or_unread(_FLAG)}),
         "mtu": or_unread(object_schema(mtu)),

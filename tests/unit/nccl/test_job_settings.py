@@ -122,7 +122,8 @@ def test_an_environment_that_could_not_be_read_is_unknown():
         {"variables": {"A": 1}, "home": "", "people": []},
         {"home": ""},
         {"variables": {}, "home": 1, "people": []},
-        {"variables": {}, "home": "", "people": [1]}, {"variables": {}, "home": "", "people": ["a"] * 4},
+        {"variables": {}, "home": "", "people": [1]},
+        {"variables": {}, "home": "", "people": ["a"] * 4},
     ],
 )
 def test_an_answer_of_another_form_is_an_error(answer):

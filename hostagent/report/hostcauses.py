@@ -1,0 +1,88 @@
+"""What the reports of hosts say about what a job's log says: which of their findings explain it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hostagent.errors import HostagentError
+from hostagent.knowledge.ncclhost import EXPLAINING
+from hostagent.nccl.explanation import Explanation, HostCause, HostCauses
+from hostagent.report import Report
+from hostagent.report.told import Group, concerned, first_steps, groups, headline
+from hostagent.steps import Step
+from hostagent.typed import ShapeError, build
+from hostagent.visible import visible
+
+_TEXT, _DEVICES, _CAUSES = 400, 64, 50
+_FOUND = ("fail", "warn")
+#: What a host whose connections all use GPUDirect does not explain.
+_OF_GPUDIRECT = frozenset({"rdma_no_gdr", "gdr_off"})
+
+
+def as_report(name: str, saved: Mapping[str, Any]) -> Report:
+    """A report out of its JSON, which anybody may have written. Raises ``HostagentError``; names that this release lacks are left out."""
+    try:
+        found: Report = build(Report, dict(saved), "report", unknown=lambda _: None)
+    except ShapeError as error:
+        raise HostagentError(
+            f"cannot read the report {visible(name)}: {visible(str(error)[:200])}", "Write one with 'hostagent check --format json -o FILE'"
+        ) from error
+    return found
+
+
+def joined(found: Explanation, reports: Iterable[Report], in_log: frozenset[str]) -> Explanation:
+    """The explanation with what each host says about it; `in_log` are the names of hosts in the log's records."""
+    return replace(found, host=tuple(_of_host(found, report, in_log) for report in reports))
+
+
+def _of_host(found: Explanation, report: Report, in_log: frozenset[str]) -> HostCauses:
+    named = report.host.hostname
+    # NCCL writes the name up to its first dot.
+    is_there = bool(named) and named.partition(".")[0] in {one.partition(".")[0] for one in in_log}
+    wanted = _wanted(found, named.partition(".")[0] if is_there else "")
+    causes = [_cause(report, _found(group, wanted), codes) for group in groups(report) if (codes := _codes(group, wanted))]
+    order = {code: number for number, code in enumerate(wanted)}
+    causes.sort(key=lambda one: order[one.codes[0]])
+    checks = {check for ids in wanted.values() for check in ids}
+    unknown = sorted({one.id for one in report.findings if one.outcome == "unknown" and one.id in checks})
+    return HostCauses(visible(named[:_TEXT]), is_there, visible(report.observed_at_iso[:_TEXT]), tuple(causes[:_CAUSES]), tuple(unknown))
+
+
+def _wanted(found: Explanation, host: str) -> dict[str, tuple[str, ...]]:
+    """By code of each finding of the log, in their order, the checks that may explain it on this host."""
+    ends = [end.gdr for end in found.channels if end.host.partition(".")[0] == host] if host else []
+    codes = [one.code for one in found.findings if not (one.code in _OF_GPUDIRECT and ends and all(ends))]
+    return {code: EXPLAINING[code] for code in codes if code in EXPLAINING}
+
+
+def _codes(group: Group, wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    ids = {told.finding.id for told in group.members if told.finding.outcome in _FOUND}
+    return tuple(code for code, checks in wanted.items() if ids & set(checks))
+
+
+def _found(group: Group, wanted: Mapping[str, tuple[str, ...]]) -> Group:
+    """Told by its cause; where that is unknown, by the first of what was found."""
+    if group.cause.finding.outcome in _FOUND:
+        return group
+    checks = {check for ids in wanted.values() for check in ids}
+    first = next(told for told in group.members if told.finding.outcome in _FOUND and told.finding.id in checks)
+    return Group(first, (), (), group.rank)
+
+
+def _cause(report: Report, group: Group, codes: tuple[str, ...]) -> HostCause:
+    own = group.cause.finding
+    return HostCause(
+        codes=codes,
+        id=visible(own.id[:_TEXT]),
+        outcome=own.outcome,
+        devices=tuple(visible(one[:_TEXT]) for one in concerned(group)[:_DEVICES]),
+        headline=headline(group)[:_TEXT],
+        message=visible(own.message[:_TEXT]),
+        action=own.action,
+        remedy=tuple(_shown(step) for step in first_steps(report, group)),
+    )
+
+
+def _shown(step: Step) -> Step:
+    """Its command is the host's word, too: a report may come from anybody."""
+    return replace(step, text=visible(step.text[:_TEXT]), command=visible(step.command[: 4 * _TEXT]))

@@ -1,0 +1,74 @@
+"""Saved reports as commands take them: one or many, from anybody."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from hostagent.cli.reports import read_reports
+from hostagent.errors import HostagentError
+from hostagent.report import SCHEMA_VERSION
+
+ONE = {"schema_version": SCHEMA_VERSION, "findings": [], "host": {"hostname": "a"}}
+
+
+def names(*paths):
+    return [(one.name, one.report["host"]["hostname"]) for one in read_reports(tuple(map(str, paths)))]
+
+
+def test_a_file_a_list_lines_and_directories(tmp_path):
+    other = {**ONE, "host": {"hostname": "b"}}
+    (tmp_path / "one.json").write_text(json.dumps(ONE, indent=1))
+    (tmp_path / "list.json").write_text(json.dumps([ONE, other]))
+    (tmp_path / "lines").write_text(f"{json.dumps(ONE)}\n\n{json.dumps(other)}\n")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below/c.json").write_text(json.dumps(other))
+    (tmp_path / "link.json").symlink_to("one.json")
+    here = str(tmp_path)
+    assert names(tmp_path / "lines") == [(f"{here}/lines[0]", "a"), (f"{here}/lines[1]", "b")]
+    assert names(tmp_path) == [
+        (f"{here}/below/c.json", "b"), (f"{here}/list.json[0]", "a"), (f"{here}/list.json[1]", "b"), (f"{here}/one.json", "a"),
+    ]  # fmt: skip
+    script = "from hostagent.cli.reports import read_reports; print([one.name for one in read_reports(('-',))])"
+    done = subprocess.run([sys.executable, "-c", script], input=json.dumps(ONE), capture_output=True, text=True, check=True)
+    assert done.stdout == "['standard input']\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"", "it is empty"),
+        (b"\n \n", "it is empty"),
+        (b"\xff\xfe", "codec can't decode"),
+        (b"[1]", "found JSON of another kind, wanted a report"),
+        (b'{"schema_version": 1, "answers": {}}', "found a snapshot, wanted a report"),
+        (b'{"schema_version": 3, "findings": []}', "found schema_version 3, wanted 2"),
+        (b'{"schema_version": "\\u001b[2J", "findings": []}', "found schema_version '\\x1b[2J', wanted 2"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"{}\n" * 800_000, "in line 2"),
+        (b"[" + b"0," * 3_000_000 + b"0]", "more than 2000000 values"),
+        (b'{"findings": NaN}', "the number NaN"),
+        (b" " * (16 * 1024 * 1024 + 1), "more than 16777216 bytes"),
+        (json.dumps(ONE).encode()[:-9], "damaged JSON, in line 1"),
+    ],
+    ids=range(13),
+)
+def test_what_is_no_report_is_one_sentence(tmp_path, data, told):
+    (tmp_path / "x\x1b.json").write_bytes(data)
+    with pytest.raises(HostagentError) as refused:
+        names(tmp_path / "x\x1b.json")
+    assert told in refused.value.message
+    assert refused.value.message.isprintable()
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "empty").mkdir()
+    for path in ("fifo", "empty", "absent"):
+        with pytest.raises(HostagentError):
+            names(tmp_path / path)
+    for path in ("/dev/zero", "x\0", "x\udcff"):
+        with pytest.raises(HostagentError):
+            names(path)
