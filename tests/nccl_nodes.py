@@ -47,7 +47,7 @@ def report(name="node1", *, rails=8, layer="Ethernet", settings=(), libraries=(L
         "schema_version": 2, "valid_until": 2_000_000_000.0, "boot_id": f"boot-{name}", "replayed": False, "partial": False,
         "host": {"hostname": name, "os": "Ubuntu 24.04", "kernel": "6.8.0", "arch": "x86_64", "platform": ""}, "findings": list(findings),
         "facts": {
-            "gpus": gpus, "driver": {"loaded": "580.95.05"}, "topology": {"rails": near}, "platform": {"name": ""},
+            "gpus": gpus, "driver": {"loaded": "580.95.05"}, "topology": {"rails": near}, "platform": {"name": "", "contained": False},
             "fabric": {
                 "nics": [nic(ifname, f"10.0.0.{number}/16", mtu=1500), *rail_nics, nic("docker0", "172.17.0.1/16", kind="bridge")],
                 "rdma": ports, "gdr": {"peermem": "usable", "dmabuf": True}, "mtu": {},

@@ -105,7 +105,8 @@ What has to be alike on all hosts:
 Reports that have expired, that are of some checks alone, or in which a critical check failed or could not tell, are refused, too.
 `hostagent schema nccl-env` describes `--format json`, which has the reasons.
 
-Whether the hosts reach each other over the interface, and whether the fabric between them is of one piece, is not in their reports.
+Whether the hosts reach each other over the interface, whether the fabric between them is of one piece, and to which IMEX domain a host
+belongs, is not in their reports.
 
 ## What the log cannot tell
 

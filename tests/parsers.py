@@ -13,15 +13,20 @@ from hostagent.knowledge import ncclvariables
 from hostagent.knowledge.ncclchanges import parse_nccl_version
 from hostagent.nccl.chunks import blocks
 from hostagent.nccl.conftext import conf_text
+from hostagent.nccl.environment import derive
 from hostagent.nccl.explanation import Job
 from hostagent.nccl.hcalist import parse_hcas
 from hostagent.nccl.namelist import parse_names
 from hostagent.nccl.nearest import nearest, written
+from hostagent.nccl.node import parse_node
+from hostagent.nccl.quoting import FORMS
 from hostagent.nccl.settings import parse_conf
 from hostagent.nccl.tuning import WORDS, read
 from hostagent.nccl.values import fault
 from hostagent.placement import parse_shape, pods_in
 from hostagent.sinks.nccl import render_explanation
+from hostagent.sinks.ncclenv import fitted, render_environment
+from tests.nccl_nodes import finding, report, setting
 
 
 def parse_manifest(data: bytes):
@@ -67,6 +72,15 @@ def parse_nccl_log(data: bytes):
     return render_explanation(job.explain(), "text")
 
 
+def parse_nccl_report(text: str):
+    """A saved report with this text in the place of names, addresses and values, and what jobs are given by it, in every form."""
+    made = report(text, ifname=text, settings=[setting("NCCL_TOPO_FILE", text), setting(text, text)], findings=[finding(headline=text, severity="info")])
+    fabric = made["facts"]["fabric"]
+    fabric["nics"][1]["addresses"], fabric["rdma"][0]["name"], fabric["rdma"][1]["netdev"] = [text], text, text
+    derived = derive([parse_node(one, text) for one in (made, report())], (2, 27, 3))
+    return [render_environment(fitted(derived, form), form) for form in FORMS]
+
+
 def _parsers():
     """Every ``parse_*`` of the collectors and sources: a new one is tried without being listed."""
     for package in (hostagent.collect, hostagent.source):
@@ -87,6 +101,7 @@ def _parsers():
     yield "placement.parse_shape", parse_shape
     yield "placement.parse_manifest", parse_manifest
     yield "nccl.parse_nccl_log", parse_nccl_log
+    yield "nccl.parse_nccl_report", parse_nccl_report
     yield "yamlfile.parse_yaml", yamlfile.parse_yaml
     yield "yamlfile.parse_foreign_yaml", yamlfile.parse_foreign_yaml
 

@@ -137,7 +137,7 @@ def test_the_environment_of_a_job_counts_and_ours_does_not(tmp_path):
     hosts = Path(__file__).parent / "hosts"
     ours = {**os.environ, "NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "^docker0"}
     assert env("--from", "hgx-h100-ubuntu2404", cwd=hosts, env=ours).stdout == env("--from", "hgx-h100-ubuntu2404", cwd=hosts).stdout
-    done = env("--from", "hgx-h100-ubuntu2404", "--env-file", tmp_path / "job", cwd=hosts)
+    done = env("--from", "hgx-h100-ubuntu2404", "--env-file", tmp_path / "job", "--nccl", "2.27.3", cwd=hosts)
     assert (done.returncode, done.stdout) == (1, "")
     assert "NCCL_IB_DISABLE=1 in environment" in done.stderr
     assert "hunter2" not in done.stderr

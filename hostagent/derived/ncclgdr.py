@@ -85,7 +85,7 @@ def _is_let_in(host: Host, ports: tuple[RdmaPort, ...], settings: Mapping[str, s
 
 
 def _lets_in(gpu: Gpu) -> bool:
-    return lets_cards_in(need(gpu.device_id), "" if isinstance(gpu.name, Unread) else gpu.name)
+    return lets_cards_in(need(gpu.device_id), need(gpu.name))
 
 
 def _nearest(row: "Mapping[str, str | Unread]", cards: "list[str]") -> str:

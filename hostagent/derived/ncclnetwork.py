@@ -120,14 +120,14 @@ def _is_at(plugin: NcclPlugin, file: str) -> bool:
 
 def _lacks(plugin: NcclPlugin) -> str:
     """Why NCCL does not take what it finds, "" where it does."""
-    if not isinstance(plugin.kinds, Unread) and "net" not in plugin.kinds:
+    if "net" not in need(plugin.kinds):
         return f"{plugin.path} is no plug-in of the network"
     missing = need(plugin.missing)
     return f"{plugin.path} does not load without {missing[0]}" if missing else ""
 
 
 def _of_plugin(asked: Asked, plugin: NcclPlugin, name: "str | None", passed: "list[str]") -> Iterator[Taken]:
-    own = network_of(plugin.path, () if isinstance(plugin.needed, Unread) else plugin.needed)
+    own = network_of(plugin.path, ()) or network_of(plugin.path, need(plugin.needed))
     if name is not None:
         if not own:
             need(Unread("not-supported", f"nobody knows whether the network of {plugin.path} is called {name[:_TOLD]}"))

@@ -14,6 +14,7 @@ from hostagent.nccl.node import Interface, Node, shown
 NAME = "NCCL_SOCKET_IFNAME"
 #: Kinds of interface that reach other hosts; a bridge may be one of containers alone.
 _KINDS = ("physical", "vf", "bond", "vlan", "macvlan", "ipvlan")
+_IN_CONTAINER = "veth"
 #: What NCCL takes last, or what other interfaces of a host are called that no report lists.
 _OTHERS = ("lo", *VIRTUAL_INTERFACES)
 #: A value of one character counts as none.
@@ -95,7 +96,10 @@ def _candidates(node: Node) -> tuple[Candidate, ...]:
     rail_devices = {port.device for port in rails(node)}
     found: list[Candidate] = []
     gaps: list[Unread] = []
-    for one in filter(_may_be, known):
+    kinds = (*_KINDS, _IN_CONTAINER) if _is_contained(node) else _KINDS
+    for one in known:
+        if not _may_be(one, kinds):
+            continue
         if isinstance(one.addresses, Unread):
             gaps.append(one.addresses)
         networks = [ipaddress.ip_interface(text) for text in _listed(one)]
@@ -116,11 +120,16 @@ def _devices(known: Sequence[Interface], one: Interface) -> frozenset[str]:
     return frozenset(need(one.rdma)) | (frozenset(need(below.rdma)) if below else frozenset())
 
 
-def _may_be(one: Interface) -> bool:
+def _is_contained(node: Node) -> bool:
+    platform = node.facts.platform
+    return not isinstance(platform, Unread) and platform.contained is True
+
+
+def _may_be(one: Interface, kinds: tuple[str, ...]) -> bool:
     """Up and of a kind that reaches others; not what a CNI or a virtual machine's bridge made."""
     if isinstance(one.kind, Unread) or isinstance(one.state, Unread) or isinstance(one.master, Unread):
         return False
-    return one.kind in _KINDS and one.state == "up" and not one.master and not one.name.startswith(_OTHERS)
+    return one.kind in kinds and one.state == "up" and not one.master and not one.name.startswith(_OTHERS)
 
 
 def _listed(one: Interface) -> list[str]:

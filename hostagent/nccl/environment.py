@@ -83,7 +83,7 @@ def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float 
         told.append(Told(bootstrap.NAME, interface.common, interface.by_node, interface.why))
     if stack is None:
         found = transport.choose(nodes, version, has_plugin=not own and standing.has_plugin(nodes))
-        refusals += [one for one in found.refusals if one.code not in {each.code for each in refusals}]
+        refusals += _new(found.refusals, refusals)
         told += found.variables
         notes += found.notes
         told += standing.kept(nodes)
@@ -93,6 +93,12 @@ def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float 
     notes += [one.message for one in compared(nodes, NOTED)] + standing.notes(nodes, told)
     answer = _Answer(version, told, stack, tuple(notes))
     return _emitted(nodes, answer) if not refusals else _refused(nodes, answer, tuple(refusals))
+
+
+def _new(more: Sequence[Refusal], told: Sequence[Refusal]) -> list[Refusal]:
+    """What is not told yet; of what was not read each is another one."""
+    codes = {one.code for one in told} - {"unread"}
+    return [one for one in more if one.code not in codes]
 
 
 def _known_to_all() -> frozenset[str]:

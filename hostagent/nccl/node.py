@@ -130,6 +130,7 @@ class Platform:
     """``facts.platform``."""
 
     name: str | Unread
+    contained: bool | Unread
 
 
 @frozen

@@ -3,6 +3,7 @@
 import re
 
 _NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9][0-9]*))")
+_DIGITS = re.compile(r"[ \t\n\v\f\r]*[+-]?[0-9]")
 _MOST = 1 << 63
 
 
@@ -21,6 +22,15 @@ def parse_number(text: str) -> "int | None":
     digits, base = (hexadecimal, 16) if hexadecimal else (decimal, 10) if decimal else (octal or "0", 8)
     value = (-1 if sign == "-" else 1) * _value(digits, base)
     return value if -_MOST <= value < _MOST else None
+
+
+def begins_with_digits(text: str) -> bool:
+    """Whether there is a number at all: a word is 0 to old versions, and nothing to new ones.
+
+    >>> begins_with_digits(" -1x"), begins_with_digits("on"), begins_with_digits("--1")
+    (True, False, False)
+    """
+    return _DIGITS.match(text) is not None
 
 
 def _value(digits: str, base: int) -> int:

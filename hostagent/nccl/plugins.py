@@ -5,18 +5,14 @@ src/ib_plugin.c; Google Cloud, GPUDirect-TCPXO and gIB. No library here can be a
 """
 
 from hostagent.knowledge.ncclchanges import PLUGIN_FILES, PLUGIN_LISTS, Version
+from hostagent.knowledge.ncclvendors import EFA_STACK, GIB, TCPX, TCPXO, stack_of
 
 _DEFAULT = "libnccl-net.so"
 _MOST = 14  # NCCL_NET_MAX_PLUGINS, without its own two
-#: A network as NCCL names it, and what is in the path of its plug-in, in small letters. The first that is there counts.
-_MARKS = (
-    ("gIB", ("/gib/", "nccl-gib", "-gib.")),
-    ("FasTrak", ("tcpxo", "fastrak")),
-    ("GPUDirectTCPX", ("tcpx",)),
-    ("FastSocket", ("fastsocket", "fast-socket")),
-    ("Libfabric", ("-ofi", "ofi-nccl")),
-    ("IBext", ("rdma_sharp", "rdma-sharp", "hpcx")),
-)
+#: How NCCL calls the network of a provider's plug-in.
+_NETWORKS = {GIB.name: "gIB", TCPXO.name: "FasTrak", TCPX.name: "GPUDirectTCPX", EFA_STACK.name: "Libfabric"}
+#: Networks of others, and what is in the path of their plug-ins, in small letters.
+_MARKS = (("FastSocket", ("fastsocket", "fast-socket")), ("IBext", ("rdma_sharp", "rdma-sharp", "hpcx")))
 _FABRIC = "libfabric.so"
 
 
@@ -48,7 +44,9 @@ def network_of(path: str, needed: tuple[str, ...]) -> str:
     >>> network_of("/opt/x/libnccl-net.so", ())
     ''
     """
-    small = path.lower()
+    stack, small = stack_of(path), path.lower()
+    if stack:
+        return _NETWORKS[stack.name]
     found = next((name for name, marks in _MARKS if any(mark in small for mark in marks)), "")
     return found or ("Libfabric" if any(one.startswith(_FABRIC) for one in needed) else "")
 

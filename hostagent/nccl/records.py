@@ -5,7 +5,7 @@ line, or the next record. Only records that mean something here are looked at; a
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from hostagent.knowledge.nccllogs import OTHER_LIBRARIES, RESULT_NAMES, RESULT_TEXTS
@@ -16,7 +16,7 @@ End = Literal["whole", "glued", "cut"]
 #: Bytes of a text that are looked at, and of what stands before it.
 _MOST, _BEFORE = 4096, 600
 #: Ends of connections that are known: the same one comes once for each channel and peer.
-_ENDS = 200_000
+_MOST_ENDS = 200_000
 #: Bytes of lines with several records that wait until all hosts are known.
 _PENDING = 8 * 1024 * 1024
 
@@ -44,11 +44,11 @@ _KINDS = (
     rb"(?:TUNER|PROFILER|ENV|GIN|RMA)/Plugin|Detected mixed|(?:Successfully )?[Ll]oaded|Failed to |NVLS multicast support is not|"
     rb"[\w./-]{1,200}:\d+ (?:\([^)\n]{0,200}\) )?-> [1-6]"
 )
-_WANTED = re.compile(rb"NCCL (?:WARN |INFO (?!Channel |Trees |Ring )(?=" + _KINDS + rb"))")
+#: What there is most of is left out first: that halves the time.
+_WANTED = re.compile(rb"NCCL (?!INFO Channel )(?:WARN |INFO (?!Trees |Ring )(?=" + _KINDS + rb"))")
 _NET = re.compile(rb" via NET/")
 #: Of ``A[x] -> B[y] [send] via NET/…`` what its writer is and uses: A and the network; B where it receives.
-_SENDS = re.compile(rb" : (\S+ -)> \S+ \[send\] (via NET/[^\n]*)\n")
-_RECEIVES = re.compile(rb"-> (\S+ \[receive\] via NET/[^\n]*)\n")
+_ENDS = re.compile(rb" : (?:(\S+ -)> \S+ \[send\] (via NET/[^\n]*)|\S+ -> (\S+ \[receive\] via NET/[^\n]*))\n")
 _LOCAL = re.compile(rb" via (?:P2P/|SHM/|direct shared memory)")
 _ANY = re.compile(rb"NCCL (INFO|WARN|TRACE|CALL) ")
 _ANCHOR = re.compile(rb":(\d{1,10}):\d{1,10} \[-?\d{1,10}\] ")
@@ -57,7 +57,7 @@ _ESCAPES = re.compile(rb"(?:\x1b|\\u001[bB]|\\x1[bB]|\\e|\\033)\[[0-9;]{0,20}[A-
 _REPEATED = re.compile(rb" \[repeated \d+x across (?:all )?\w+\].*$", re.DOTALL)
 _VERSION = re.compile(rb"NCCL version (\d+\.\d+(?:\.\d+)?)(\+cuda[\d.]+)?(?=[\s\"'\\,]|$)")
 _LIBRARY = re.compile(rb"(?<![A-Za-z])(" + "|".join(OTHER_LIBRARIES).encode() + rb")(?![A-Za-z])")
-_CCL = re.compile(rb"CCL version ")
+_CCL = b"CCL version "
 _LIBRARY_VERSION = re.compile(_LIBRARY.pattern + rb" version ")
 _RESULT = re.compile(rf"(?:{'|'.join(RESULT_TEXTS)})".encode())
 _NAMES = re.compile(rf"\b{RESULT_NAMES}\b".encode())
@@ -81,7 +81,6 @@ class Reader:
         self._pending: list[tuple[str, int, bytes, bool]] = []
         self._pending_bytes = 0
         self._ends: set[tuple[bytes | Any, ...]] = set()
-        self._far = 0  # connections over the network that were found in a block
         self._versions: set[bytes] = set()
 
     def read(self, file: str, block: Block) -> Iterator[Record]:
@@ -89,26 +88,32 @@ class Reader:
         data = _plain(block.data)
         if b"CCL" not in data and b"nccl" not in data:
             return
+        if data is not block.data:
+            block = Block.of(data, block.line, is_whole=block.is_whole)
         done: set[int] = set()  # lines with several records, by where they begin
         for pattern in (_WANTED, *([_LOCAL] if self.local else [])):
-            yield from self._found(pattern, file, block.line, data, done)
-        far = data.count(b" via NET/")
-        if far:
-            self._far = 0
-            for pattern in (_SENDS, _RECEIVES):
-                yield from self._found(pattern, file, block.line, data, done)
-            if self._far != far:  # something stands behind them, or nothing
-                yield from self._found(_NET, file, block.line, data, done)
-        yield from self._libraries(file, block.line, data)
-        yield from _others(file, block.line, data)
+            yield from self._found(pattern, pattern.finditer(data), file, block, done)
+        if far := data.count(b" via NET/"):
+            ends = list(_ENDS.finditer(data))
+            yield from self._found(_ENDS, self._new(ends, data), file, block, done)
+            if len(ends) != far:  # something stands behind them, or nothing
+                yield from self._found(_NET, _NET.finditer(data), file, block, done)
+        yield from self._libraries(file, block)
+        yield from _others(file, block)
 
-    def _found(self, pattern: "re.Pattern[bytes]", file: str, number: int, data: bytes, done: set[int]) -> Iterator[Record]:
-        at, far, is_end = 0, 0, pattern in (_SENDS, _RECEIVES)
-        for found in pattern.finditer(data):
-            if is_end:
-                far += 1
-                if found.groups() in self._ends:
-                    continue
+    def _new(self, ends: "list[re.Match[bytes]]", data: bytes) -> "list[re.Match[bytes]]":
+        """The first of each that is not known yet: most is the same again. All of them where one is on a line with others."""
+        firsts = {one.groups(): one for one in reversed(ends)}
+        new = sorted((one for key, one in firsts.items() if key not in self._ends), key=re.Match.start)
+        return ends if any(data.count(b"NCCL ", data.rfind(b"\n", 0, one.start()) + 1, one.end()) > 1 for one in new) else new
+
+    def _found(
+        self, pattern: "re.Pattern[bytes]", matches: "Iterable[re.Match[bytes]]", file: str, block: Block, done: set[int]
+    ) -> Iterator[Record]:
+        data, is_end = block.data, pattern is _ENDS
+        for found in matches:
+            if is_end and found.groups() in self._ends:
+                continue
             start, until = found.span()
             end = until - 1 if is_end else data.find(b"\n", until)
             is_whole, end = end >= 0, end if end >= 0 else len(data)
@@ -117,33 +122,33 @@ class Reader:
             if start < 0 or begin in done:
                 continue
             text = start + len("NCCL INFO ")
-            number, at = number + data.count(b"\n", at, begin), begin
             if data.find(b"NCCL ", begin, start) >= 0 or data.find(b"NCCL ", text, end) >= 0:
                 done.add(begin)
-                yield from self._several(file, number, data[begin:end], is_whole)
+                yield from self._several(file, block.number(begin), data[begin:end], is_whole)
                 continue
-            if is_end and len(found[0]) < 300 and len(self._ends) < _ENDS:
+            if is_end and len(found[0]) < 300 and len(self._ends) < _MOST_ENDS:
                 self._ends.add(found.groups())
             host, pid = self._who(data[max(begin, start - _BEFORE) : start])
             level = data[start + 5 : start + 9].decode()
-            yield _record(_At(file, number, host, pid), level, data[text:end], "whole" if is_whole else "cut")
+            yield _record(_At(file, block.number(begin), host, pid), level, data[text:end], "whole" if is_whole else "cut")
             if pattern is _LOCAL and not self.local:
                 return
-        self._far += far
 
-    def _libraries(self, file: str, first: int, data: bytes) -> Iterator[Record]:
+    def _libraries(self, file: str, block: Block) -> Iterator[Record]:
         """Each version once, and other libraries; where nothing is NCCL's, those that are only named."""
-        for found in _CCL.finditer(data):
-            text = data[max(0, found.start() - 4) : found.end() + 60]
+        data, at = block.data, 0
+        while (at := data.find(_CCL, at)) >= 0:
+            text, place = data[max(0, at - 4) : at + len(_CCL) + 60], at
+            at += len(_CCL)
             for pattern, level in ((_VERSION, "VERSION"), (_LIBRARY_VERSION, "LIBRARY")):
                 one = pattern.search(text)
                 if one and one[0] not in self._versions and len(self._versions) < 1000:
                     self._versions.add(one[0])
                     is_whole = level == "LIBRARY" or bool(one[2])
                     said = one[0] if level == "VERSION" else one[1]
-                    yield Record(file, _line(first, data, found.start()), "", "", level, said.decode(), "whole" if is_whole else "cut")
+                    yield Record(file, block.number(place), "", "", level, said.decode(), "whole" if is_whole else "cut")
         if b"NCCL " not in data and (named := _LIBRARY.search(data)):
-            yield Record(file, _line(first, data, named.start()), "", "", "WORD", named[0].decode(), "whole")
+            yield Record(file, block.number(named.start()), "", "", "WORD", named[0].decode(), "whole")
 
     def rest(self) -> Iterator[Record]:
         """What waited until all hosts are known."""
@@ -253,23 +258,23 @@ def _launcher(text: bytes) -> bytes:
     return _LAUNCHED.sub(b"", text)
 
 
-def _others(file: str, first: int, data: bytes) -> Iterator[Record]:
+def _others(file: str, block: Block) -> Iterator[Record]:
     """What other programs say of NCCL: its results."""
-    if b"rror" in data or b"invalid " in data:
-        yield from _results(file, first, data, _RESULT)
-        yield from _results(file, first, data, _NAMES)
+    if b"rror" in block.data or b"invalid " in block.data:
+        yield from _results(file, block, _RESULT)
+        yield from _results(file, block, _NAMES)
 
 
-def _results(file: str, first: int, data: bytes, pattern: "re.Pattern[bytes]") -> Iterator[Record]:
+def _results(file: str, block: Block, pattern: "re.Pattern[bytes]") -> Iterator[Record]:
     """The first few of a block are enough."""
-    told = 0
+    data, told = block.data, 0
     for found in pattern.finditer(data):
         begin = data.rfind(b"\n", 0, found.start()) + 1
         end = data.find(b"\n", found.end())
         line = data[max(begin, found.start() - _BEFORE) : min(end if end >= 0 else len(data), found.end() + _BEFORE)]
         if _is_result(line):
             told += 1
-            yield Record(file, _line(first, data, begin), "", "", "", line.strip().decode("utf-8", "replace"), "whole")
+            yield Record(file, block.number(begin), "", "", "", line.strip().decode("utf-8", "replace"), "whole")
         if told >= 20:
             return
 
@@ -277,7 +282,3 @@ def _results(file: str, first: int, data: bytes, pattern: "re.Pattern[bytes]") -
 def _is_result(line: bytes) -> bool:
     """Not NCCL's own records, whose warnings and traces count by themselves."""
     return (b"NCCL" in line or b"nccl" in line) and not re.search(rb"NCCL (?:INFO|WARN|TRACE|CALL) ", line)
-
-
-def _line(first: int, data: bytes, position: int) -> int:
-    return first + data.count(b"\n", 0, position)

@@ -105,9 +105,10 @@ def settings_refusals(nodes: Sequence[Node], told: Sequence[Told], version: Vers
             found.append(Refusal("unread", f"settings of NCCL: not known of {node.name} ({shown(error.unread.detail)})", (node.name,)))
         ending = [one for one in node.findings if _ends_jobs(one) and not _is_overruled(one, emitted)]
         if ending:
-            more = f", and {len(ending) - _MOST} more" if len(ending) > _MOST else ""
-            heads = "; ".join(shown(one.headline or one.message or one.id) for one in ending[:_MOST])
-            found.append(Refusal("not_ready", f"{node.name} is not ready: {heads}{more}", (node.name,)))
+            heads = list(dict.fromkeys(shown(one.headline or one.message or one.id) for one in ending))
+            more = f", and {len(heads) - _MOST} more" if len(heads) > _MOST else ""
+            first = "; ".join(heads[:_MOST])
+            found.append(Refusal("not_ready", f"{node.name} is not ready: {first}{more}", (node.name,)))
         found += [
             Refusal(
                 "setting", f"{node.name} sets {one.name}={shown(one.text)} in {shown(one.origin)}: {_DEFEATING[one.name][1]}", (node.name,)

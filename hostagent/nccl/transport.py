@@ -51,7 +51,9 @@ def choose(nodes: Sequence[Node], version: "Version | None", *, has_plugin: bool
         return Transport((), refusals, ())
     variables, notes = [_hcas(ports)], list[str]()
     if has_plugin:
-        notes.append("NCCL_NET is left out: a network plug-in is on the nodes, and its log line 'Using network' has the name to set")
+        notes.append(
+            "NCCL_NET is left out: a network plug-in is, or may be, on the nodes; NCCL's log line 'Using network' has the name to set"
+        )
     else:
         variables.append(Told("NCCL_NET", "IB", {}, "NCCL fails where it would fall back to TCP"))
     more, refused, told = _roce(nodes, ports, version) if _is_roce(ports) else ((), (), ())

@@ -5,10 +5,9 @@ import re
 from hostagent.facts.frozen import frozen
 from hostagent.knowledge.ncclchanges import BLANKS_IGNORED, NO_WORDS, Version
 from hostagent.knowledge.ncclvariables import ANY_CASE, RANGES, Variable, words
-from hostagent.nccl.numbers import parse_number
+from hostagent.nccl.numbers import begins_with_digits, parse_number
 
 _PLAIN = re.compile(r"[ \t]*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)[ \t]*")
-_BEGINS = re.compile(r"[ \t\n\v\f\r]*[+-]?[0-9]")
 _QUOTES = "\"'"
 
 
@@ -43,7 +42,7 @@ def _number(variable: Variable, value: str, version: Version) -> "Fault | None":
     default = variable.default(version)
     if read is None:
         return Fault("too-large", "takes the default instead: no number is so large", "a number")
-    if not _BEGINS.match(value):
+    if not begins_with_digits(value):
         return Fault("word", "takes the default instead" if version >= NO_WORDS else "reads it as 0", "a number")
     if not _PLAIN.fullmatch(value):
         return Fault("tail", f"reads it as {read}", f"{read}, or another number without anything after it")

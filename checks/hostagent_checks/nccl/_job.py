@@ -12,9 +12,9 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
-from hostagent.knowledge.ncclchanges import NEWEST
+from hostagent.knowledge.ncclchanges import NEWEST, NO_WORDS
 from hostagent.knowledge.rdma import EFA
-from hostagent.nccl.numbers import parse_number
+from hostagent.nccl.numbers import begins_with_digits, parse_number
 from hostagent.nccl.settings import ENVIRONMENT
 from hostagent.profile import Profile
 
@@ -37,8 +37,13 @@ class Job(NamedTuple):
         return self.settings[name].value if name in self.settings else ""
 
     def number(self, name: str) -> "int | None":
-        """As NCCL reads it; None where it is not set, or cannot be read so: the default counts then."""
-        return parse_number(self.value(name))
+        """As NCCL reads it; None where it is not set, or cannot be read so: the default counts then.
+
+        A word is 0, unless the library is known to be so new that the default counts.
+        """
+        value, found = self.value(name), version(self.nccl)
+        is_new = not isinstance(found, Unread) and (found or NEWEST) >= NO_WORDS
+        return None if is_new and not begins_with_digits(value) else parse_number(value)
 
     def evidence(self, *names: str) -> tuple[str, ...]:
         """Where each that is set stands: ``/etc/nccl.conf:3: NCCL_NET=Socket``."""

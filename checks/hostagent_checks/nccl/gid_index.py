@@ -38,9 +38,9 @@ _UPDATE = Step("configure", "Use NCCL 2.21 or newer in jobs: it finds each port'
 )
 def gid_index(
     nccl: Nccl,
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
+    ports: tuple[RdmaPort, ...] | Unread,
+    nics: tuple[Nic, ...] | Unread,
+    gpus: tuple[Gpu, ...] | Unread,
     topology: Topology | Unread,
     platform: Platform | Unread,
     profile: Profile,

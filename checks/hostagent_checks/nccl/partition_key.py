@@ -36,9 +36,9 @@ _FULL = 0x8000
 )
 def partition_key(
     nccl: Nccl,
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
+    ports: tuple[RdmaPort, ...] | Unread,
+    nics: tuple[Nic, ...] | Unread,
+    gpus: tuple[Gpu, ...] | Unread,
     topology: Topology | Unread,
     platform: Platform | Unread,
     profile: Profile,

@@ -31,17 +31,17 @@ _NAME = "NCCL_IB_PCI_RELAXED_ORDERING"
 )
 def relaxed_ordering(
     nccl: Nccl,
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
+    ports: tuple[RdmaPort, ...] | Unread,
+    nics: tuple[Nic, ...] | Unread,
+    gpus: tuple[Gpu, ...] | Unread,
     topology: Topology | Unread,
-    platform: Platform,
+    platform: Platform | Unread,
     profile: Profile,
 ) -> Findings:
     host = job(nccl)
     if host.number(_NAME) is None:
         skip(f"{_NAME} is not set")
-    if need(platform.virtual) != "vm":
+    if need(need(platform).virtual) != "vm":
         skip("the host is no virtual machine")
     verbs(ports, nics, gpus, topology, platform, profile)
     if host.number(_NAME) == 0:

@@ -39,9 +39,9 @@ _MOST = 255
 )
 def traffic_class(
     nccl: Nccl,
-    ports: tuple[RdmaPort, ...],
-    nics: tuple[Nic, ...],
-    gpus: tuple[Gpu, ...],
+    ports: tuple[RdmaPort, ...] | Unread,
+    nics: tuple[Nic, ...] | Unread,
+    gpus: tuple[Gpu, ...] | Unread,
     topology: Topology | Unread,
     platform: Platform | Unread,
     network: Network | Unread,

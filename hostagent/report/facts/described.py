@@ -163,7 +163,7 @@ FACTS: Mapping[str, str] = {
     "facts.topology.capacity.cpus_per_numa": "CPUs, by NUMA node.",
     "facts.topology.capacity.nics_per_numa": "NICs, by NUMA node.",
     "facts.fabric": "What jobs of several nodes talk over: interfaces, RDMA ports, GPUDirect, MTU.",
-    "facts.fabric.nics": "Its network interfaces, without loopback and the ends of containers' pairs.",
+    "facts.fabric.nics": "Its network interfaces, without loopback and, on a host, the ends of containers' pairs.",
     "facts.fabric.nics.name": "The interface's name.",
     "facts.fabric.nics.pci": "The PCI address of its function; empty for one made of software.",
     "facts.fabric.nics.kind": "What it is: a card's function, a virtual one, or what software makes of them.",

@@ -20,8 +20,8 @@ from hostagent.facts.unread import Unread, then
 from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
 from hostagent.typed import plain
 
-#: Their other ends are in containers, which come and go.
-_LEFT_OUT = frozenset({"loopback", "veth"})
+#: Their other ends are in containers, which come and go. In a container it is the way out.
+_LEFT_OUT, _WAY_OUT = frozenset({"loopback", "veth"}), "veth"
 _NETDEV = ("name", "pci", "kind", "mtu", "state", "speed_mbps", "master", "parent")
 _PRIORITIES = ("lossless", "trust", "dscp", "firmware_dcbx")
 _PORT = ("pci", "netdev", "link_layer", "state", "physical_state", "rate_gbps")
@@ -38,9 +38,12 @@ def write(facts: HostFacts, hcas: str = "") -> Any:
     ports, network = facts.of(RdmaPort), facts.of(Network)
     found = _roles(facts, ports, hcas)
     devices = then(ports, _devices)
+    platform = facts.of(Platform)
+    inside = not isinstance(platform, Unread) and platform.contained is True
+    shown = then(network, lambda known: then(known.netdevs, lambda listed: _shown(listed, inside=inside)))
     ways = gdr(facts.of(Kernel), facts.of(Driver), facts.of(Rdma))
     return {
-        "nics": each(then(network, lambda known: then(known.netdevs, _shown)), lambda one: _netdev(one, devices)),
+        "nics": each(shown, lambda one: _netdev(one, devices)),
         "rdma": each(then(ports, _sorted), lambda port: _port(port, found, network)),
         "gdr": {"peermem": plain(ways.peermem), "dmabuf": plain(ways.dmabuf)},
         "mtu": _mtu(ports, found, network),
@@ -58,8 +61,9 @@ def _roles(facts: HostFacts, ports: "tuple[RdmaPort, ...] | Unread", hcas: str) 
     return roles(ports, nics, distances, hcas)
 
 
-def _shown(netdevs: tuple[Netdev, ...]) -> tuple[Netdev, ...]:
-    return tuple(one for one in netdevs if isinstance(one.kind, Unread) or one.kind not in _LEFT_OUT)
+def _shown(netdevs: tuple[Netdev, ...], *, inside: bool) -> tuple[Netdev, ...]:
+    left_out = _LEFT_OUT - {_WAY_OUT} if inside else _LEFT_OUT
+    return tuple(one for one in netdevs if isinstance(one.kind, Unread) or one.kind not in left_out)
 
 
 def _sorted(ports: tuple[RdmaPort, ...]) -> tuple[RdmaPort, ...]:

@@ -22,6 +22,7 @@ from hostagent.facts.topology import Nic, NumaNode, PciPlace, Topology
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.nccl.interfaces import bootstrap
 from hostagent.report.facts import nccl as told
+from hostagent.testing import without_one_field
 
 NOT_NAMED = Unread("not-recorded", "not named")
 DENIED = Unread("denied", "open")
@@ -49,7 +50,7 @@ def efa(number):
 
 
 def gpu(number, **given):
-    own = {"pci": f"0000:{16 * number + 27:02x}:00.0", "numa_node": 0, "device_id": "0x2330", "bound_to": "nvidia", "compute_capability": "9.0", "nvlinks": ()}  # fmt: skip
+    own = {"pci": f"0000:{16 * number + 27:02x}:00.0", "numa_node": 0, "device_id": "0x2330", "name": "NVIDIA H100 80GB HBM3", "bound_to": "nvidia", "compute_capability": "9.0", "nvlinks": ()}  # fmt: skip
     return made(Gpu, **own | given)
 
 
@@ -200,6 +201,40 @@ def test_what_is_not_known_is_unread_and_leaves_the_rest(given, part, why):
     found = getattr(one, part)
     assert (found.why if isinstance(found, Unread) else "") == why
     assert one.interface == "eth0"
+
+
+def parts(facts):
+    one = choice(facts)
+    return {name: getattr(one, name) for name in ("network", "interface", "hcas", "gdr")}
+
+
+WHOLE = {
+    "ib": {},
+    "efa": {"plugins": (OFI,), "ports": (efa(0), efa(1)), "rdma": made(Rdma, peer_memory="usable", library="")},
+    "tuner": {"plugins": (replace(SHARP, kinds=("tuner",)),)},
+    "lacking": {"plugins": (replace(SHARP, missing=("libucs.so.0",)),)},
+    "geforce": {"gpus": (gpu(0, device_id="0x2684", name="NVIDIA GeForce RTX 4090"),)},
+    "down": {"ports": (port(0, state="DOWN"), port(1, link_layer="Unspecified"))},
+    "settings": {"settings": ("NCCL_IB_HCA==mlx5_0", "NCCL_NET_GDR_LEVEL=LOC", "NCCL_SOCKET_IFNAME=eth")},
+    "old": {"number": "2.18.3"},
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_lost_leaves_a_part_as_it_is_or_unread_and_makes_it_nothing_else(name):
+    given = dict(WHOLE[name])
+    facts = host(*given.pop("settings", ()), **given)
+    whole, lost = parts(facts), set()
+    for kind in (Nccl, Network, RdmaPort, Gpu, Nic, Topology, Platform, Kernel, Driver, Rdma):
+        value = facts.of(kind)
+        for path, changed in ((kind.__name__, DENIED), *without_one_field(value)):
+            found = parts(HostFacts({**facts._values, kind.__name__: changed}))
+            for part, was in whole.items():
+                if isinstance(found[part], Unread):
+                    lost.add(part)
+                else:
+                    assert found[part] == was, (kind.__name__, path, part)
+    assert lost >= {"network", "interface", "hcas"}
 
 
 def test_a_plugin_that_nobody_knows_is_taken_and_not_described():

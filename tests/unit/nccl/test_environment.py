@@ -67,7 +67,9 @@ class TestEmitted:
     def test_infiniband_needs_neither_class_nor_gid(self):
         assert set(values(derived(fleet(2, layer="InfiniBand")))) == {"NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_NET"}
 
-    @pytest.mark.parametrize(("version", "index"), [((2, 18, 3), "3"), ((2, 20, 5), "3"), ((2, 21, 5), None), ((2, 32, 3), None), (None, None)])
+    @pytest.mark.parametrize(
+        ("version", "index"), [((2, 18, 3), "3"), ((2, 20, 5), "3"), ((2, 21, 5), None), ((2, 32, 3), None), (None, None)]
+    )
     def test_the_index_of_a_gid_is_for_nccl_that_does_not_look_for_one(self, version, index):
         assert values(derived(fleet(2, libraries=()), version)).get("NCCL_IB_GID_INDEX") == index
 
@@ -151,11 +153,29 @@ class TestInterface:
         found = derived(reports)
         assert not values(found).get("NCCL_SOCKET_IFNAME", "=").startswith(("v", "d", "b", "l"))
 
-    @pytest.mark.parametrize("more", [{"state": "down"}, {"kind": "bridge"}, {"kind": "tunnel"}, {"addresses": ["fe80::1/64"]}, {"name": "cali12"}, {"name": "a,b"}, {"addresses": ["nonsense"]}])
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"state": "down"},
+            {"kind": "bridge"},
+            {"kind": "tunnel"},
+            {"addresses": ["fe80::1/64"]},
+            {"name": "cali12"},
+            {"name": "a,b"},
+            {"addresses": ["nonsense"]},
+        ],
+    )
     def test_an_interface_that_does_not_do_is_not_taken(self, more):
         made = report(layer="InfiniBand")
         made["facts"]["fabric"]["nics"][0].update(more)
         assert codes(derived([made])) == ["no_interface"]
+
+    def test_a_pair_of_a_container_is_the_way_out_of_it_alone(self):
+        made = report(layer="InfiniBand")
+        made["facts"]["fabric"]["nics"][0]["kind"] = "veth"
+        assert codes(derived([made])) == ["no_interface"]
+        made["facts"]["platform"]["contained"] = True
+        assert values(derived([made]))["NCCL_SOCKET_IFNAME"] == "=eth0"
 
     def test_one_that_was_not_read_is_no_interface_and_no_proof_of_none(self):
         made = report(layer="InfiniBand")
@@ -211,7 +231,14 @@ def test_one_that_differs_is_named_and_nothing_is_emitted(code):
         assert render_environment(found, form) == ""
 
 
-@pytest.mark.parametrize("code", [code for code in DIFFERENCES if code not in ("not_ready", "partial", "stale", "nccl_version", "plugins", "setting_differs", "provider")])
+@pytest.mark.parametrize(
+    "code",
+    [
+        code
+        for code in DIFFERENCES
+        if code not in ("not_ready", "partial", "stale", "nccl_version", "plugins", "setting_differs", "provider")
+    ],
+)
 def test_what_was_not_read_is_not_alike(code):
     path = (*FABRIC, "gdr", "peermem") if code == "gdr" else DIFFERENCES[code][0]
     reports = [changed(one, path, UNREAD) for one in fleet(2)]
@@ -335,7 +362,9 @@ class TestReports:
         while isinstance(place, dict | list) and place and (not keys or data.draw(st.booleans())):
             keys.append(data.draw(st.sampled_from(list(place) if isinstance(place, dict) else range(len(place)))))
             place = place[keys[-1]]
-        junk = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.just(UNREAD), st.just({}), st.just([]), st.just([[]]))
+        junk = st.one_of(
+            st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.just(UNREAD), st.just({}), st.just([]), st.just([[]])
+        )
         reports = [changed(made, keys, data.draw(junk))] * data.draw(st.integers(1, 2))
         try:
             found = derived(reports)
@@ -356,8 +385,19 @@ class TestQuoting:
     @settings(max_examples=60, deadline=None, derandomize=True)
     @given(st.lists(TEXT, min_size=1, max_size=30))
     def test_a_shell_gives_the_value_back(self, texts):
-        script = "".join(f"export V{number}={in_shell(text)}\n" for number, text in enumerate(texts)) + 'printf "%s\\0" ' + " ".join(f'"$V{number}"' for number in range(len(texts)))
-        done = subprocess.run(["/bin/bash"], input=script.encode(), capture_output=True, check=True, env={"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}, timeout=30)
+        script = (
+            "".join(f"export V{number}={in_shell(text)}\n" for number, text in enumerate(texts))
+            + 'printf "%s\\0" '
+            + " ".join(f'"$V{number}"' for number in range(len(texts)))
+        )
+        done = subprocess.run(
+            ["/bin/bash"],
+            input=script.encode(),
+            capture_output=True,
+            check=True,
+            env={"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]},
+            timeout=30,
+        )
         assert done.stderr == b""
         assert done.stdout.decode().split("\0")[:-1] == texts
 
@@ -419,7 +459,13 @@ def test_what_is_emitted_hides_no_fault_and_names_what_is_there(faults, version)
     for made, name in zip(reports, found.nodes, strict=True):
         given_here = values(found, name)
         assert set(given_here) <= known_to(version or (2, 18, 1))
-        assert not set(given_here) & {"NCCL_IB_DISABLE", "NCCL_NET_GDR_LEVEL", "NCCL_P2P_LEVEL", "NCCL_P2P_DISABLE", "NCCL_NET_DISABLE_INTRA"}
+        assert not set(given_here) & {
+            "NCCL_IB_DISABLE",
+            "NCCL_NET_GDR_LEVEL",
+            "NCCL_P2P_LEVEL",
+            "NCCL_P2P_DISABLE",
+            "NCCL_NET_DISABLE_INTRA",
+        }
         assert not given_here.get("NCCL_SOCKET_IFNAME", "").startswith("^")
         if "NCCL_IB_HCA" in given_here:
             taken = parse_hcas(given_here["NCCL_IB_HCA"], version or (2, 18, 3))

@@ -67,7 +67,11 @@ def complaints(host, version, before, emitted, **more):
     assert any(one.outcome == "pass" for one in audit.findings)
     wrong = [one for one in audit.findings if one.outcome in ("fail", "warn") and one.severity != "info"]
     names = [name for name, _ in emitted]
-    return [(one.id, one.message) for one in wrong if ABOUT.get(one.id) in names or any(name in f"{one.message} {one.headline} {one.evidence}" for name in names)]
+    return [
+        (one.id, one.message)
+        for one in wrong
+        if ABOUT.get(one.id) in names or any(name in f"{one.message} {one.headline} {one.evidence}" for name in names)
+    ]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
