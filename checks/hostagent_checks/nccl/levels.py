@@ -10,7 +10,9 @@ from hostagent.knowledge.ncclvariables import levels as words
 from hostagent.knowledge.ncclvariables import variables
 from hostagent.nccl.levels import parse_level
 
-from ._job import job
+from ._job import Job, job
+
+_GDR = "NCCL_NET_GDR_LEVEL"
 
 
 @check(
@@ -37,12 +39,17 @@ def levels(nccl: Nccl) -> Findings:
         if meant:
             text = f"{name}={value} means {meant}"
             headline = f"{name}={value} is a number of old: it means {meant}"
-            steps = (host.instead(name, meant),)
+            steps = (_right(host, name, meant),)
             yield warn(text, code="number", found=value, wanted=meant, evidence=evidence, headline=headline, remedy=steps, at_most="info")
         else:
             capital = value.strip(" \t\"'").upper()
             is_meant = capital in known
-            steps = (host.instead(name, capital) if is_meant else host.without(name),)
+            steps = (_right(host, name, capital) if is_meant else host.without(name),)
             text = f"{name}={value} is no word that this version of NCCL knows"
             wanted = capital if is_meant else ", ".join(known)
             yield fail(text, code="word", found=f"{name}={value}", wanted=wanted, evidence=evidence, remedy=steps)
+
+
+def _right(host: Job, name: str, word: str) -> Step:
+    """Of GPUDirect RDMA no level is better than the default, unless somebody has measured it."""
+    return host.without(name) if name == _GDR else host.instead(name, word)
