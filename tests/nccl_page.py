@@ -1,20 +1,28 @@
 """``docs/nccl.md``: made from a generated log and made reports by ``python -m tests.docs``; a test holds it against drift."""
 
 import copy
+from dataclasses import replace
+from pathlib import Path
 
+from hostagent import profile
 from hostagent.knowledge.ncclcauses import CAUSES
 from hostagent.nccl.agreement import ROWS
 from hostagent.nccl.chunks import blocks
 from hostagent.nccl.environment import derive
 from hostagent.nccl.explanation import GOOD, Job
+from hostagent.report.hostcauses import joined
 from hostagent.sinks.nccl import render_explanation
 from hostagent.sinks.ncclenv import render_environment
+from hostagent.source import tape
+from hostagent.source.tape import ReplayBackend
+from tests.judged import judged
 from tests.nccl_logs import TCP, V227
 from tests.nccl_logs import Job as Written
 from tests.nccl_nodes import fleet, node
 from tests.words import meanings
 
 PAGE = "docs/nccl.md"
+_HOST = Path(__file__).parent / "hosts/hgx-h100-without-peermem"
 
 _PAGE = """\
 # What NCCL did, and what it should be given
@@ -41,6 +49,23 @@ The job has to run with `NCCL_DEBUG=INFO`, up to its first collective: from NCCL
 ```
 
 The exit code is 1. A script that has to stop such a job sets `NCCL_NET=IB`, too: then NCCL fails where it would fall back.
+
+## Why, by the hosts
+
+The log says what NCCL did; why, the host says. `--from` takes a snapshot, `--reports` what `hostagent check --format json` wrote on the
+hosts (a file, a directory, `-`), and `--this-host` looks at the machine itself, as `hostagent check` does. What of their findings explains
+the log is told under it, with its check and first step; the verdict and the exit code stay those of the log. A host that the log does not
+name is said, and so is a check that could explain it and could not be made. Hosts say what they are now: look at them before anything is
+changed.
+
+```
+hostagent nccl explain job.log --this-host
+hostagent nccl explain job.log --reports reports/
+```
+
+```
+{joined}
+```
 
 ## The verdicts
 
@@ -112,7 +137,7 @@ belongs, is not in their reports.
 
 - A record that was cut is left out: what is missing never counts, neither for GPUDirect nor against it. A line that somebody cut off exactly
   before `/GDRDMA`, and ended there, looks like one without GPUDirect.
-- Why GPUDirect is off is a matter of the host: `hostagent check` looks at peer memory, ACS and distances.
+- Why GPUDirect is off is a matter of the host: see `--from`, `--reports` and `--this-host` above.
 - Two hosts of one name are told apart by their addresses; where the log has neither addresses nor a number of nodes, it is unknown.
 - RCCL and other libraries write lines like these. They are named and not judged.
 - The formats are those of NCCL 2.4 to 2.32, held against the texts in its libraries. No log on this page or in the tests comes from a cluster.
@@ -160,4 +185,15 @@ def page() -> str:
         "no_channels": "No channel over the network is in the log",
     }
     causes = "\n".join(f"| `{code}` | {text} |" for code, text in {**{one.code: one.headline for one in CAUSES}, **own}.items())
-    return _PAGE.format(shown=shown, verdicts=verdicts, causes=causes, **_environments())
+    return _PAGE.format(shown=shown, joined=_joined(), verdicts=verdicts, causes=causes, **_environments())
+
+
+def _joined() -> str:
+    """The first lines about a job without GPUDirect, with one of its hosts."""
+    report = judged(ReplayBackend(tape.load(str(_HOST))), profile.load("default", site_file=""))
+    named = replace(report, host=replace(report.host, hostname="node1"))
+    job = Job()
+    for block in blocks([Written(V227, gpus=1, gdr=False).text().encode()]):
+        job.read("job.log", block)
+    shown = render_explanation(joined(job.explain(), [named], job.hosts), "text")
+    return shown.partition("\n\n")[0]

@@ -111,17 +111,24 @@ class Reader:
         self, pattern: "re.Pattern[bytes]", matches: "Iterable[re.Match[bytes]]", file: str, block: Block, done: set[int]
     ) -> Iterator[Record]:
         data, is_end = block.data, pattern is _ENDS
+        begin = end = looked = -1  # of the line that was looked at last: of a line of a megabyte each part is looked at once
+        is_over, is_whole = True, False
         for found in matches:
             if is_end and found.groups() in self._ends:
                 continue
-            start, until = found.span()
-            end = until - 1 if is_end else data.find(b"\n", until)
-            is_whole, end = end >= 0, end if end >= 0 else len(data)
-            begin = data.rfind(b"\n", 0, start) + 1
-            start = start if pattern is _WANTED else data.rfind(b"NCCL INFO ", begin, start)
-            if start < 0 or begin in done:
+            start = found.start()
+            if start >= end:
+                begin = looked = data.rfind(b"\n", max(end, 0), start) + 1 or end + 1
+                end = data.find(b"\n", start)
+                is_whole, end = end >= 0, end if end >= 0 else len(data)
+                is_over = begin in done
+            if is_over:
                 continue
-            text = start + len("NCCL INFO ")
+            if pattern is not _WANTED:
+                start, looked = data.rfind(b"NCCL INFO ", looked, start), start
+                if start < 0:
+                    continue
+            is_over, text = True, start + len("NCCL INFO ")
             if data.find(b"NCCL ", begin, start) >= 0 or data.find(b"NCCL ", text, end) >= 0:
                 done.add(begin)
                 yield from self._several(file, block.number(begin), data[begin:end], is_whole)

@@ -178,6 +178,7 @@ def commands(tree: Path | None, many: Path, hcas: Path) -> dict[str, list[str]]:
     measured["the same, --skip topology,kubelet"] = [*measured["hostagent check, replayed 8-GPU host"], "--skip", "topology,kubelet"]
     measured[HCAS] = fabric
     measured["the same, --skip rdma,network"] = [*fabric, "--skip", "rdma,network"]
+    measured["the same, --skip nccl"] = [*fabric, "--skip", "nccl"]
     measured["hostagent topology, 34 NUMA nodes"] = [HOSTAGENT, "topology", "--profile", "any", "--from", str(many)]
     measured["the same, --pod"] = [*measured["hostagent topology, 34 NUMA nodes"], "--pod", POD]
     if tree:
@@ -240,6 +241,7 @@ def report(medians: dict[str, Sample], extra: dict[str, tuple[int, int]], worker
         ("hostagent check, replayed 8-GPU host", "the same, --skip topology,kubelet", 1.2),
         (HCAS, "gpucm, one disk check", 0.42),
         (HCAS, "the same, --skip rdma,network", 1.2),
+        (HCAS, "the same, --skip nccl", 1.08),
         ("the same, --pod", "hostagent topology, 34 NUMA nodes", 1.5),
     )
     for name, other, wanted in ratios:
