@@ -8,6 +8,7 @@ from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.nccl.settings import ENVIRONMENT
 from hostagent.profile import Profile
 
 from ._job import job, weight
@@ -39,7 +40,8 @@ def topology_file(nccl: Nccl, platform: Platform | Unread, profile: Profile) -> 
             continue
         needs_it = name == _TOPOLOGY and _is_machine(platform)
         text = f"{name} is {path}, which is not there{': the machine shows no PCIe switches by itself' if needs_it else ''}"
-        limit, steps = weight(profile) if needs_it else "warning", (_put(name), _or(host.without(name)))
+        is_of_host = host.settings[name].origin != ENVIRONMENT  # a job's environment may be that of a container, with files of its own
+        limit, steps = weight(profile) if needs_it and is_of_host else "warning", (_put(name), _or(host.without(name)))
         yield fail(text, code="missing", found=path, wanted="there", evidence=host.evidence(name), remedy=steps, at_most=limit)
 
 
