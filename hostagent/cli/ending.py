@@ -2,8 +2,10 @@
 
 import os
 import signal
+import sys
 import time
 from types import FrameType
+from typing import Any
 
 #: timeout(1) sends two at once: the second must not end the clean-up that the first began.
 _CLEANING_S = 2.0
@@ -36,9 +38,35 @@ class _Handler:
 def listen() -> None:
     """From now on. The command line alone does: a library leaves signals to its caller. One that was ignored (nohup) stays so."""
     handler = _Handler()
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _raise_later
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, handler)
+
+
+def deafen() -> None:
+    """What comes from now on ends this process at once: nothing is left that had to be cleaned up, or that would take `Ended`."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if isinstance(signal.getsignal(number), _Handler):
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _raise_later(lost: "sys.UnraisableHookArgs") -> None:
+    """A signal that met what cannot raise, the end of an object or a lock of an import, was lost with a traceback: it is raised again by
+    whatever is called next, or returns. Python lets a profiler do that.
+    """
+    if not isinstance(lost.exc_value, Ended):
+        sys.__unraisablehook__(lost)
+        return
+    number = lost.exc_value.number
+
+    def raising(frame: FrameType, *_: Any) -> None:
+        if frame.f_code not in (_raise_later.__code__, _Handler.__call__.__code__):
+            sys.setprofile(None)
+            raise Ended(number)
+
+    sys.setprofile(raising)
 
 
 def end(number: int) -> int:

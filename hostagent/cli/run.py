@@ -11,7 +11,7 @@ import click
 
 from hostagent import REPORT_BUGS_TO
 from hostagent.cli import cli
-from hostagent.cli.ending import Ended, end, listen
+from hostagent.cli.ending import Ended, deafen, end, listen
 from hostagent.cli.streams import NOT_WRITABLE, complain, open_streams, refuse
 from hostagent.errors import HostagentError, did_you_mean, ended
 
@@ -35,9 +35,11 @@ def run(arguments: Sequence[str]) -> int:
             return USAGE
         gc.set_threshold(_GC_AFTER)
         listen()
-        return _told(list(arguments))
+        code = _told(list(arguments))
+        deafen()
     except Ended as ended:
         return end(ended.number)
+    return code
 
 
 def _told(arguments: list[str]) -> int:
