@@ -34,7 +34,17 @@ def setting(name, value, origin="/etc/nccl.conf", *, wins=True):
 
 
 def finding(check="gpu.xid", outcome="fail", severity="critical", headline="GPU 3 fell off the bus", **more):
-    return {"id": check, "outcome": outcome, "severity": severity, "axis": "fitness", "message": headline, "headline": headline, "found": "", "evidence": [], **more}
+    return {
+        "id": check,
+        "outcome": outcome,
+        "severity": severity,
+        "axis": "fitness",
+        "message": headline,
+        "headline": headline,
+        "found": "",
+        "evidence": [],
+        **more,
+    }
 
 
 def report(name="node1", *, rails=8, layer="Ethernet", settings=(), libraries=(LIBRARY,), plugins=(), findings=(), ifname="eth0", number=1):

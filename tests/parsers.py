@@ -74,7 +74,12 @@ def parse_nccl_log(data: bytes):
 
 def parse_nccl_report(text: str):
     """A saved report with this text in the place of names, addresses and values, and what jobs are given by it, in every form."""
-    made = report(text, ifname=text, settings=[setting("NCCL_TOPO_FILE", text), setting(text, text)], findings=[finding(headline=text, severity="info")])
+    made = report(
+        text,
+        ifname=text,
+        settings=[setting("NCCL_TOPO_FILE", text), setting(text, text)],
+        findings=[finding(headline=text, severity="info")],
+    )
     fabric = made["facts"]["fabric"]
     fabric["nics"][1]["addresses"], fabric["rdma"][0]["name"], fabric["rdma"][1]["netdev"] = [text], text, text
     derived = derive([parse_node(one, text) for one in (made, report())], (2, 27, 3))

@@ -17,7 +17,9 @@ HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
 
 
 def env(*arguments, **options):
-    done = subprocess.run([HOSTAGENT, "nccl", "env", *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60, **options)
+    done = subprocess.run(
+        [HOSTAGENT, "nccl", "env", *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60, **options
+    )
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

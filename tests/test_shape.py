@@ -41,6 +41,7 @@ IO_ALLOWED = {
     "hostagent/cli/commit.py": "which commit this is",
     "hostagent/cli/check.py": "who runs it",
     "hostagent/cli/logs.py": "reads the logs of jobs that it is given",
+    "hostagent/cli/reports.py": "reads the reports of hosts that it is given",
     "hostagent/cli/snapshot.py": "the key of a redaction",
 }
 IO_MODULES = {"subprocess", "socket", "shutil", "tempfile", "pathlib", "glob", "ctypes", "mmap", "multiprocessing", "urllib", "http", "psutil", "pynvml", "distro", "pyudev", "fcntl", "select"}  # fmt: skip
