@@ -2,8 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from hostagent.collect import READERS, lanes
 from hostagent.deadline import time_limit, within
@@ -22,10 +22,16 @@ class Evidence(NamedTuple):
     snapshot: str = ""  # a recorded host
     deadline_s: float = 30
     host_has: tuple[str, ...] = ("/proc", "/sys")  # what must be there below `host_root`
+    environment: Mapping[str, Any] | None = None  # of the job that is judged, see `hostagent.source.environment`
 
     @property
     def is_this_machine(self) -> bool:
         return not (self.host_root or self.root or self.snapshot)
+
+    @property
+    def known(self) -> "dict[tuple[str, ...], Any]":
+        """What is answered before the host is asked."""
+        return {} if self.environment is None else {("environment",): self.environment}
 
 
 @contextlib.contextmanager
@@ -46,6 +52,8 @@ def open_host(evidence: Evidence, kinds: Iterable[str] = ()) -> Iterator[Reading
 
 def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> Reading:
     """Loading counts: somebody else's snapshot may have millions of answers."""
+    from dataclasses import replace
+
     from hostagent.source import tape
 
     deadline = within(evidence.deadline_s)
@@ -54,7 +62,9 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> Reading:
             recorded = tape.load(evidence.snapshot)
     except OutOfTime as error:
         raise HostagentError(f"{evidence.snapshot} was not loaded in {deadline.seconds:g} s", "Give it more with --deadline") from error
-    return InProcess(tape.ReplayBackend(recorded), kinds, deadline=deadline, replayed=True, recorded_at=recorded.recorded_at)
+    answers = {**recorded.answers, **{tape.question(*asked): tape.encode(answer) for asked, answer in evidence.known.items()}}
+    backend = tape.ReplayBackend(replace(recorded, answers=answers))
+    return InProcess(backend, kinds, deadline=deadline, replayed=True, recorded_at=recorded.recorded_at)
 
 
 @contextlib.contextmanager
@@ -82,7 +92,7 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...]) -> Iterator[Reading]:
             refuse_wrong_root(root, kind, evidence.kernel, evidence.host_has)
         return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
-    reading = Forked(backend, Place(root, kind), kinds, deadline, workers)
+    reading = Forked(backend, Place(root, kind, evidence.known), kinds, deadline, workers)
     try:
         reading.start()
         yield reading

@@ -21,6 +21,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hostagent.collect import READERS, collect, with_needs
@@ -58,10 +59,11 @@ _MAX_REPLACED = 3
 
 
 class Place(NamedTuple):
-    """What is read, and where its ``/`` is for this process."""
+    """What is read, where its ``/`` is for this process, and what is not asked there, for it has been answered before."""
 
     root: str
     kind: Kind
+    known: "Mapping[Question, Answer | Unread]" = MappingProxyType({})
 
 
 class Forked:
@@ -81,7 +83,7 @@ class Forked:
         workers: Callable[[], Sequence[Worker]] = tuple,
     ) -> None:
         """`backend` is made in the child, over the workers that `workers` makes and the parent starts and ends."""
-        self._root, self._kind = place
+        self._root, self._kind, known = place
         self.started = time.perf_counter()
         self._make_backend = backend
         self._make_workers = workers
@@ -90,7 +92,7 @@ class Forked:
         self._workers: Sequence[Worker] = ()
         self._child = Child()
         self._kept: AnswerFile | None = None
-        self._known: Mapping[Question, Answer | Unread] = {}  # what the child begins with
+        self._known = known  # what the child begins with
         self._hung: list[str] = []  # mount points where a question hung: nothing there is asked any more
         self._word = (-1, -1)  # a pipe to the child, for what only the profile knows
         self._asked: Question = ()
@@ -107,7 +109,7 @@ class Forked:
     @property
     def answers(self) -> "Mapping[Question, Answer | Unread]":
         """Read when they are asked for: most runs have no use for them here."""
-        return {**self._last, **(self._kept.read() if self._kept else {})}
+        return {**self._known, **self._last, **(self._kept.read() if self._kept else {})}
 
     def start(self) -> None:
         """Start the workers, then fork."""
@@ -216,7 +218,7 @@ class Forked:
         self._hung += filter(None, (mount_below(self._root, path) for path in asked[1:2]))
         self._kept.read()
         self._kept.add(asked, late)
-        self._known = self._kept.read()
+        self._known = {**self._known, **self._kept.read()}
         self._begin(policy)
 
     def _stop(self, why: Why, how: str) -> None:

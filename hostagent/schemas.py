@@ -139,6 +139,23 @@ def _nccl() -> dict[str, Any]:
     )
 
 
+def _nccl_env() -> dict[str, Any]:
+    from hostagent.nccl.envdescribed import DESCRIPTIONS
+    from hostagent.nccl.environment import SCHEMA_VERSION, Environment
+    from hostagent.report.described import described
+
+    body = schema(Environment)
+    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+    return _headed(
+        "nccl-env",
+        SCHEMA_VERSION,
+        "hostagent nccl env",
+        "What NCCL of a job is given on some hosts, or why nothing. Names are only ever added: readers must accept those that they do not "
+        "know.",
+        described(_extensible(body), texts=DESCRIPTIONS),
+    )
+
+
 def _whole(shape: dict[str, Any]) -> dict[str, Any]:
     """The object of a part that may be unread."""
     found: dict[str, Any] = next((one for one in shape.get("anyOf", ()) if "unread" not in one.get("properties", {})), shape)
@@ -158,4 +175,5 @@ _PUBLISHED: Mapping[str, Callable[[], dict[str, Any]]] = {
     "snapshot": _snapshot,
     "topology": _topology,
     "nccl": _nccl,
+    "nccl-env": _nccl_env,
 }

@@ -101,7 +101,7 @@ def _build(kind: Any, data: Any, path: tuple[Any, ...], leave: _Leave) -> Any:
 
 def _build_union(kinds: tuple[Any, ...], data: Any, path: tuple[Any, ...], leave: _Leave) -> Any:
     if Unread in kinds and isinstance(data, dict) and "unread" in data:
-        why = _build(typing.get_type_hints(Unread.__init__)["why"], data["unread"], (*path, "unread"), leave)
+        why = _build(_hints(Unread.__init__)["why"], data["unread"], (*path, "unread"), leave)
         return Unread(why, str(data.get("detail", "")))
     rest = [kind for kind in kinds if kind is not Unread]
     if len(rest) == 1:
@@ -149,7 +149,7 @@ def _build_mapping(kind: Any, data: Mapping[Any, Any], path: tuple[Any, ...], le
 
 def _build_dataclass(kind: Any, data: Any, path: tuple[Any, ...], leave: _Leave) -> Any:
     _want(isinstance(data, dict), path, data, "a mapping")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     known = {_key(field): field for field in fields(kind)}
     wrong = list(islice(_unknown_keys(data, known, path, leave.unknown), MAX_MISTAKES))
     values: dict[str, Any] = {}
@@ -165,6 +165,12 @@ def _build_dataclass(kind: Any, data: Any, path: tuple[Any, ...], leave: _Leave)
             wrong.append(Mistake(path, f"the key {key!r} is missing", data))
     _refuse(wrong)
     return kind(**values)
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """A list of thousands has one class: its annotations are read once."""
+    return typing.get_type_hints(kind)
 
 
 def _unknown_keys(data: Mapping[Any, Any], known: Mapping[str, Any], path: tuple[Any, ...], unknown: Unknown | None) -> Iterator[Mistake]:
@@ -275,7 +281,8 @@ def schema(kind: Any, *, partial: bool = False) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": schema(arguments[1], partial=partial)}
     if is_dataclass(kind):
         return _dataclass_schema(kind, partial)
-    return {} if kind is Any else {"type": {str: "string", int: "integer", float: "number", bool: "boolean"}[kind]}
+    names = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+    return {} if kind is Any else {"type": names[kind]}
 
 
 def _dataclass_schema(kind: Any, partial: bool) -> dict[str, Any]:

@@ -1,28 +1,33 @@
-"""``docs/nccl.md``: made from a generated log by ``python -m tests.docs``; a test holds it against drift."""
+"""``docs/nccl.md``: made from a generated log and made reports by ``python -m tests.docs``; a test holds it against drift."""
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 
 from hostagent import profile
 from hostagent.knowledge.ncclcauses import CAUSES
+from hostagent.nccl.agreement import ROWS
 from hostagent.nccl.chunks import blocks
+from hostagent.nccl.environment import derive
 from hostagent.nccl.explanation import GOOD, Job
 from hostagent.report.hostcauses import joined
 from hostagent.sinks.nccl import render_explanation
+from hostagent.sinks.ncclenv import render_environment
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend
 from tests.judged import judged
 from tests.nccl_logs import TCP, V227
 from tests.nccl_logs import Job as Written
+from tests.nccl_nodes import fleet, node
 from tests.words import meanings
 
 PAGE = "docs/nccl.md"
 _HOST = Path(__file__).parent / "hosts/hgx-h100-without-peermem"
 
 _PAGE = """\
-# What NCCL did
+# What NCCL did, and what it should be given
 
-Made by `make docs` from a generated log; edit `tests/nccl_page.py`, not this page.
+Made by `make docs` from a generated log and from made reports; edit `tests/nccl_page.py`, not this page.
 
 NCCL falls back to TCP without an error where it finds no HCA: the job runs, many times slower. `hostagent nccl explain` says from the job's
 own log which network NCCL used, whether with GPUDirect RDMA, and why. It needs neither the host nor a GPU: it reads what you give it.
@@ -82,6 +87,52 @@ Each verdict names the lines that prove it, and how many of the job's ranks have
 
 `hostagent nccl explain --format json` has all of them with steps and lines; `hostagent schema nccl` describes it.
 
+## What a job should be given
+
+`hostagent nccl env` says what NCCL of a job is to be given on one host, or on all hosts of a job by their reports. It emits what keeps
+NCCL from a wrong choice, and nothing that would hide a fault: a host that is not ready, or that differs from the others in what has to be
+alike, gets no variables, and is named.
+
+```
+hostagent check --format json -o node7.json           # on each host
+eval "$(hostagent nccl env --reports reports/)"       # exports for a shell; exit 1 and nothing else where something is refused
+hostagent nccl env --reports reports/ --format yaml   # for the env: of a container
+hostagent nccl env --reports reports/ --format conf --node node7    # lines for that node's /etc/nccl.conf
+hostagent nccl env --reports reports/ --nccl 2.18.3   # where the job brings a version of its own
+hostagent nccl env --env-file /proc/PID/environ       # this host, as a job with that environment finds it
+```
+
+### `nccl env` for two hosts that disagree
+
+```
+$ hostagent nccl env --reports node1.json node2.json
+{refused}
+```
+
+The exit code is 1. With the MTU of node2 corrected, and a new report of it:
+
+```
+$ hostagent nccl env --reports node1.json node2.json
+{emitted}
+```
+
+Interfaces and HCAs are named exactly (`=`), so that `mlx5_1` does not take `mlx5_10`, too. Where their names differ by node, a prefix of
+the interfaces does if it takes one of each node; else the value is the node's own, and only `--format conf --node NAME` has it.
+`NCCL_IB_GID_INDEX` is emitted for NCCL before 2.21 alone, `NCCL_NET_GDR_LEVEL` never. What a provider's network needs (gIB,
+GPUDirect-TCPX and TCPXO, EFA) is its own script or plug-in: that is named, and no variable is made up in its place.
+
+What has to be alike on all hosts:
+
+{rows}
+- the version of NCCL and its network plug-ins, unless `--nccl` says that the job brings its own
+- all settings of NCCL that the hosts have already, but for names of interfaces, HCAs and the file of the topology
+
+Reports that have expired, that are of some checks alone, or in which a critical check failed or could not tell, are refused, too.
+`hostagent schema nccl-env` describes `--format json`, which has the reasons.
+
+Whether the hosts reach each other over the interface, whether the fabric between them is of one piece, and to which IMEX domain a host
+belongs, is not in their reports.
+
 ## What the log cannot tell
 
 - A record that was cut is left out: what is missing never counts, neither for GPUDirect nor against it. A line that somebody cut off exactly
@@ -91,6 +142,24 @@ Each verdict names the lines that prove it, and how many of the job's ranks have
 - RCCL and other libraries write lines like these. They are named and not judged.
 - The formats are those of NCCL 2.4 to 2.32, held against the texts in its libraries. No log on this page or in the tests comes from a cluster.
 """
+
+
+def _environments() -> dict[str, str]:
+    """Of two made hosts, the second of which has a smaller MTU, and then no longer."""
+    alike = fleet(2)
+    unlike = copy.deepcopy(alike)
+    fabric = unlike[1]["facts"]["fabric"]
+    for one in fabric["nics"]:
+        one["mtu"] = 1500
+    for one in fabric["rdma"]:
+        one["active_mtu"] = 1024
+    refused = derive([node(one) for one in unlike])
+    emitted = derive([node(one) for one in alike])
+    return {
+        "refused": "\n".join(f"Refused: {one.message}." for one in refused.refusals),
+        "emitted": render_environment(emitted, "shell").rstrip(),
+        "rows": "\n".join(f"- {what}" for _, what, _ in ROWS),
+    }
 
 
 def page() -> str:
@@ -116,7 +185,7 @@ def page() -> str:
         "no_channels": "No channel over the network is in the log",
     }
     causes = "\n".join(f"| `{code}` | {text} |" for code, text in {**{one.code: one.headline for one in CAUSES}, **own}.items())
-    return _PAGE.format(shown=shown, joined=_joined(), verdicts=verdicts, causes=causes)
+    return _PAGE.format(shown=shown, joined=_joined(), verdicts=verdicts, causes=causes, **_environments())
 
 
 def _joined() -> str:

@@ -9,13 +9,24 @@ import hostagent.collect
 import hostagent.source
 from hostagent import yamlfile
 from hostagent.facts import cpulist
+from hostagent.knowledge import ncclvariables
 from hostagent.knowledge.ncclchanges import parse_nccl_version
 from hostagent.nccl.chunks import blocks
+from hostagent.nccl.conftext import conf_text
+from hostagent.nccl.environment import derive
 from hostagent.nccl.explanation import Job
+from hostagent.nccl.hcalist import parse_hcas
 from hostagent.nccl.namelist import parse_names
+from hostagent.nccl.nearest import nearest, written
+from hostagent.nccl.node import parse_node
+from hostagent.nccl.quoting import FORMS
 from hostagent.nccl.settings import parse_conf
+from hostagent.nccl.tuning import WORDS, read
+from hostagent.nccl.values import fault
 from hostagent.placement import parse_shape, pods_in
 from hostagent.sinks.nccl import render_explanation
+from hostagent.sinks.ncclenv import fitted, render_environment
+from tests.nccl_nodes import finding, report, setting
 
 
 def parse_manifest(data: bytes):
@@ -28,12 +39,46 @@ def parse_nccl_conf(text: str):
     return [list(parse_conf(text, version)) for version in ((2, 18, 1), (2, 32, 3))]
 
 
+def parse_nccl_hcas(text: str):
+    """NCCL_IB_HCA, as the oldest and the newest version read it."""
+    return [parse_hcas(text, version) for version in ((2, 18, 1), (2, 32, 3))]
+
+
+def parse_nccl_tuning(text: str):
+    """NCCL_ALGO and NCCL_PROTO, as an old and the newest version read them."""
+    return [read(name, text, version) for name in WORDS for version in ((2, 18, 1), (2, 32, 3))]
+
+
+def parse_nccl_values(text: str):
+    """What is wrong with it as a number, as a word and as a path."""
+    known = ncclvariables.variables()
+    return (
+        [fault(known[name], text, (2, 28, 9)) for name in ("NCCL_IB_TIMEOUT", "NCCL_DEBUG", "NCCL_TOPO_FILE")],
+        written(text),
+        nearest(text),
+    )
+
+
+def parse_nccl_conf_kept(data: bytes):
+    """What a tape keeps of it."""
+    return conf_text(data, (), str)
+
+
 def parse_nccl_log(data: bytes):
     """A job's log, as ``hostagent nccl explain`` reads it, and what it says of it."""
     job = Job()
     for block in blocks([data]):
         job.read("log", block)
     return render_explanation(job.explain(), "text")
+
+
+def parse_nccl_report(text: str):
+    """A saved report with this text in the place of names, addresses and values, and what jobs are given by it, in every form."""
+    made = report(text, ifname=text, settings=[setting("NCCL_TOPO_FILE", text), setting(text, text)], findings=[finding(headline=text, severity="info")])
+    fabric = made["facts"]["fabric"]
+    fabric["nics"][1]["addresses"], fabric["rdma"][0]["name"], fabric["rdma"][1]["netdev"] = [text], text, text
+    derived = derive([parse_node(one, text) for one in (made, report())], (2, 27, 3))
+    return [render_environment(fitted(derived, form), form) for form in FORMS]
 
 
 def _parsers():
@@ -47,11 +92,16 @@ def _parsers():
     yield "facts.cpulist.parse_cpulist", cpulist.parse_cpulist
     yield "facts.cpulist.parse_cpumap", cpulist.parse_cpumap
     yield "nccl.parse_conf", parse_nccl_conf
+    yield "nccl.parse_hcas", parse_nccl_hcas
+    yield "nccl.parse_conf_kept", parse_nccl_conf_kept
     yield "nccl.parse_names", parse_names
     yield "nccl.parse_nccl_version", parse_nccl_version
+    yield "nccl.parse_tuning", parse_nccl_tuning
+    yield "nccl.parse_values", parse_nccl_values
     yield "placement.parse_shape", parse_shape
     yield "placement.parse_manifest", parse_manifest
     yield "nccl.parse_nccl_log", parse_nccl_log
+    yield "nccl.parse_nccl_report", parse_nccl_report
     yield "yamlfile.parse_yaml", yamlfile.parse_yaml
     yield "yamlfile.parse_foreign_yaml", yamlfile.parse_foreign_yaml
 
@@ -72,6 +122,7 @@ PIECES = [
     "  eth0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", "\x10\x00\x03\x00eth0\0", "0000:0000:0000:0000:0000:ffff:0a00:0101",
     "node1:7:8 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA", "n:7:8 [0] x.cc:1 NCCL WARN ", "node2:7:8 [0] NCCL INFO Using network Socket\n",
     "n:7:8 [0] NCCL INFO comm 0x5 rank 0 nRanks 2 nNodes 2 localRanks 1", "NCCL version 2.21.5+cuda12.4\n", "ncclInternalError", "status=IBV_WC_RETRY_EXC_ERR(12)",
+    "NCCL_SOCKET_IFNAME==eth0\n", "HOME=/home/a\0USER=a\0", "export NCCL_IB_HCA=$'a\\x41' # b\n", 'export NCCL_NET="a\\"', "NCCL_TOPO_FILE=/home/a/ghp_0123456789abcdef\n",
     "=", ":", "\n", "\n\n", '"', "'", "[[", "]]", "{", "}", ",", " " * 50, "9" * 400, "-1", "\ufffd", "0x", "..", "/", "~", "name=",
 ]  # fmt: skip
 
@@ -103,6 +154,8 @@ UNITS = [
     # logs of NCCL
     "NCCL INFO ", "n:7:8 [0] NCCL WARN a\n", "n:7:8 [0] NCCL INFO ", ":7:8 [0] ", "n:7:8 [0] NCCL INFO Using network IB", "NCCL INFO Channel 0 : 0 -> 1 [send] via NET/IB/0\n", " via NET/", "CCL version ", "a.cc:1 -> 3 ",
     "NCCL INFO NET/IB : Using [0]a:1/IB ", "[0]a:1/IB ", "internal error ", " [repeated ",
+    # settings of NCCL, and environments
+    "NCCL_DEBUG=INFO\n", "NCCL_DEBUG=", "NCCL_X=1\0", "NCCL_", "export NCCL_NET=a\n", "export NCCL_NET=", "export ", "$'", "'a'", '"a"', "\\'", "$'\\x41'", "/home/a", "/a:", "~/", "USER=a\n", "ghp_01234567",
     # topology
     "0-3,", "0-65535,", "f,", "ffffffff,", "10 ", "MemTotal: ", "Node 0 MemTotal: 1 kB\n", "/0000:16:01.0", "/pci0000:16",
 ]  # fmt: skip
@@ -110,6 +163,8 @@ UNITS = [
 #: A beginning that waits for an end, much of one thing, and something that is no end.
 UNENDED = [
     ("n:7:8 [0] NCCL INFO NET/IB : Using ", "[0]a:1/IB ", "; OOB a:1<0>"), ("n:7:8 [0] NCCL INFO Channel 0 : 0 -> 1 [send] via NET/", "a ", "/0"), ("NCCL WARN ", "a", "\n"), ("", "n:7:8 [0] NCCL INFO NET/x", "\n"),
+    ("NCCL_NET=", "/home/a", "\0"), ("export NCCL_NET=", "'a'", "\n"), ("export NCCL_NET=$'", "\\x41", "'"), ('export NCCL_NET="', "\\$", "\n"), ("USER=a\nHOME=/a\nNCCL_TOPO_FILE=", "/a", "\n"),
+    ("export NCCL_NET=", "a:", "~"),
     ("[", "[],", "x"), ("[", "1,", "1]"), ("[", "9", "]"), ("{", '"a":1,', "}"), ('["', "a", '"]'), ('["', "\\u0041", '"]'), ("[", "1e1,", "x"), ("[1.", "9", "]"),
     ("a: ", "[ ", "a, a"), ("a: [", "a, ", "x"), ('a: "', "\\\n", '"'), ("a: '", "''", "x"), ("a: |\n", " a\n", "x"), ("- ", "a ", ":"), ("&", "a", " x"), ("!<", "a", ">"), ("? ", "\n", "x"),
     ("a = ", "[", "1"), ("a = [", "1,\n", "x"), ('a = "', "\\n", ""), ('a = """', "\n", '"'), ("a = '", "a", "\n"), ("a = ", "9", "x"), ("a = {", "b=1,", "x"), ("[", "a", "\n"), ("", "#", "\n"),

@@ -1,5 +1,6 @@
 """Every example in every --help, as a reader would paste it."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import click
 import pytest
 
 from hostagent.cli import cli
+from tests.nccl_nodes import fleet
 
 BIN = Path(sys.executable).parent
 HOSTS = Path(__file__).parent / "hosts"
@@ -44,7 +46,7 @@ _LOG = "node1:7:7 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB
 
 @pytest.fixture
 def folder(tmp_path):
-    """What the examples name: two recorded hosts, a profile, a job and its log, an image."""
+    """What the examples name: two recorded hosts, reports of eight, a profile, a job and its log, an image."""
     for name, host in (("host.json", "hgx-h100-ubuntu2404"), ("other.json", "no-gpu-vm")):
         shutil.copy(HOSTS / host / "tape.json", tmp_path / name)
     (tmp_path / "mine.yaml").write_text("gpus: {count: 8}\n")
@@ -52,6 +54,9 @@ def folder(tmp_path):
     (tmp_path / "job.log").write_text(_LOG)
     (tmp_path / "logs").mkdir()
     shutil.copy(tmp_path / "job.log", tmp_path / "logs/node1.log")
+    (tmp_path / "reports").mkdir()
+    for number, made in enumerate(fleet(8)):
+        (tmp_path / f"reports/{number}.json").write_text(json.dumps(made))
     (tmp_path / "image/etc").mkdir(parents=True)
     (tmp_path / "image/etc/os-release").write_text("ID=debian\nVERSION_ID=12\n")
     (tmp_path / "image/usr/bin").mkdir(parents=True)
@@ -74,7 +79,7 @@ def test_an_example_works(folder, example):
     assert "Error" not in answer.stderr
     assert "Traceback" not in answer.stderr
     assert answer.stdout or any(
-        path.name not in ("host.json", "other.json", "mine.yaml", "job.yaml", "job.log", "logs", "image") for path in folder.iterdir()
+        path.name not in ("host.json", "other.json", "mine.yaml", "job.yaml", "job.log", "logs", "reports", "image") for path in folder.iterdir()
     )
 
 

@@ -48,8 +48,12 @@ TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=20), max_size=12).ma
 BYTES = st.binary(max_size=400) | TEXTS.map(str.encode) | st.binary(max_size=60).map(lambda tail: b"\x7fELF\x02\x01\x01" + tail)
 
 
+#: Of each parser: more in ``make fuzz``.
+EXAMPLES = 60 if settings().derandomize else 300
+
+
 @pytest.mark.parametrize("name", sorted(PARSERS))
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @within(2)
 def test_a_parser_survives_any_text(name, data):
@@ -166,7 +170,7 @@ def test_a_host_whose_answers_are_damaged_still_gets_a_report(host):
     rng = random.Random(host.name)
     answers = dict(tape.load(str(host)).answers)
     questions = sorted(answers)
-    for _ in range(150 if os.environ.get("ATTACK") else 30):
+    for _ in range(150 if os.environ.get("ATTACK") else 10):
         chosen = rng.sample(questions, k=min(len(questions), rng.choice([1, 2, 5, 40])))
         _judge({**answers, **{question: _mutated(answers[question], rng) for question in chosen}}, host)
 

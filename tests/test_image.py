@@ -12,7 +12,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source import Source
 from hostagent.source.live import LiveBackend
 from tests.judged import judged
-from tests.trees import driver, grub, hosts, others, packages, serving, system
+from tests.trees import driver, grub, hosts, nccl, others, packages, serving, system
 from tests.trees.staged import stage
 from tests.trees.tree import Tree
 
@@ -275,3 +275,39 @@ def test_the_operators_drop_in_must_not_be_newer_than_the_file_of_an_early_conta
         verdict,
         [] if verdict == "ready" else ["runtime.config_accepted", "runtime.service_running"],
     )
+
+
+# A container's image, which brings NCCL.
+
+
+def _of_jobs(root, *conf):
+    """PyTorch with the library of its own wheel, on a base that has another one."""
+    tree = Tree(root, kernel="", driver="")
+    system.install_os(tree, "ubuntu2404", "")
+    nccl.package(tree, "2.26.2", "12.8")
+    tree.program("/opt/conda/bin/python3")
+    nccl.wheel(tree, "/opt/conda/lib/python3.11/site-packages", "2.27.5", "12.9")
+    nccl.settings(tree, *conf)
+    return tree
+
+
+def _nccl(tree):
+    return judged(LiveBackend(str(tree.root), "image"), profile.load(site_file=""), only=("nccl",))
+
+
+def test_the_nccl_of_an_image_is_judged_by_what_the_image_has(tmp_path):
+    report = _nccl(_of_jobs(tmp_path / "root", "NCCL_NET_GDR_LEVEL=phb", "NCCL_IB_DISABLE=1"))
+    found = {one.id: one.outcome for one in report.findings}
+    assert {name for name, outcome in found.items() if outcome in ("fail", "warn")} >= {"nccl.ib_disable", "nccl.levels", "nccl.versions"}
+    assert [name for name, outcome in found.items() if outcome == "unknown"] == []
+    assert [found[name] for name in ("nccl.interface", "nccl.cuda", "nccl.gid_index")] == ["skip"] * 3
+    assert [(one["path"], one["version"]) for one in report.facts["nccl"]["libraries"]] == [
+        ("/usr/lib/x86_64-linux-gnu/libnccl.so.2.26.2", "2.26.2"),
+        ("/opt/conda/lib/python3.11/site-packages/nvidia/nccl/lib/libnccl.so.2", "2.27.5"),
+    ]
+
+
+def test_an_image_without_nccl_and_without_a_setting_of_it_skips_them_all(tmp_path):
+    tree = Tree(tmp_path / "root", kernel="", driver="")
+    system.install_os(tree, "ubuntu2404", "")
+    assert {one.outcome for one in _nccl(tree).findings} == {"skip"}

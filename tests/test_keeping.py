@@ -373,6 +373,8 @@ def test_a_keyring_and_the_linkers_cache():
     left = part("ld.so.cache", ("libcuda.so.1",), cache)
     assert parse_ldcache(left, ("libcuda.so.1",)) == parse_ldcache(cache, ("libcuda.so.1",))
     assert b"jane" not in left
+    beginning = ("libcu*",)
+    assert parse_ldcache(part("ld.so.cache", beginning, cache), beginning) == parse_ldcache(cache, ("libcuda.so.1",))
     for broken in (b"", b"glibc-ld.so.cache1.1", cache[:60]):
         assert part("ld.so.cache", ("libcuda.so.1",), broken).why == "error"
     assert part("keyring", (), b"password: x").why == "error"

@@ -1,6 +1,7 @@
 """The shape of the code, which the other tests and linters do not see."""
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -13,7 +14,14 @@ ROOT = Path(__file__).parent.parent
 MODULES = sorted(
     path.relative_to(ROOT).as_posix() for folder in ("hostagent", "checks/hostagent_checks") for path in (ROOT / folder).rglob("*.py")
 )
-TREES = {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in MODULES}
+
+
+@functools.cache
+def tree_of(path):
+    """Where a test asks for it: who does not run these tests need not parse every module."""
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
 BANNED = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 
 #: Who may touch this machine, beside source/, and what for.
@@ -50,7 +58,7 @@ def test_a_module_fits_on_a_few_screens(path):
 
 @pytest.mark.parametrize("path", MODULES)
 def test_a_function_fits_on_one_screen(path):
-    functions = [node for node in ast.walk(TREES[path]) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     assert {node.name: node.end_lineno - node.lineno + 1 for node in functions if node.end_lineno - node.lineno + 1 > 40} == {}
 
 
@@ -62,7 +70,7 @@ def test_a_module_is_named_for_what_it_holds(path):
 @pytest.mark.parametrize("path", MODULES)
 def test_a_module_says_what_it_is(path):
     if not path.startswith("checks/") or not path.endswith("__init__.py"):
-        assert ast.get_docstring(TREES[path])
+        assert ast.get_docstring(tree_of(path))
 
 
 def reaches(tree):
@@ -83,12 +91,12 @@ def reaches(tree):
 @pytest.mark.parametrize("path", [path for path in MODULES if not path.startswith("hostagent/source/") and path not in IO_ALLOWED])
 def test_only_source_touches_the_host(path):
     allowed = {"os.get_terminal_size"} if path.startswith("hostagent/cli/") else set()
-    assert [line for line in reaches(TREES[path]) if line.split()[-1] not in allowed] == []
+    assert [line for line in reaches(tree_of(path)) if line.split()[-1] not in allowed] == []
 
 
 @pytest.mark.parametrize("path", sorted(IO_ALLOWED))
 def test_an_exception_to_that_is_still_needed(path):
-    assert list(reaches(TREES[path])), f"{path} does no I/O: take it off the list"
+    assert list(reaches(tree_of(path))), f"{path} does no I/O: take it off the list"
 
 
 def test_the_lint_of_reach_sees_what_it_must():
@@ -100,8 +108,8 @@ def test_the_lint_of_reach_sees_what_it_must():
 def test_os_is_never_imported_under_another_name():
     renamed = [
         path
-        for path, tree in TREES.items()
-        for node in ast.walk(tree)
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
         if (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "os" and alias.asname for alias in node.names))
         or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "os")
     ]
@@ -132,7 +140,7 @@ EXAMPLE = "hostagent/facts/version.py"
 
 @pytest.mark.parametrize("path", [path for path in MODULES if not path.startswith("hostagent/knowledge/") and path != EXAMPLE])
 def test_versions_live_in_the_profile_and_in_knowledge_alone(path):
-    assert [(line, text) for line, text in literals(TREES[path]) if VERSION.search(text)] == []
+    assert [(line, text) for line, text in literals(tree_of(path)) if VERSION.search(text)] == []
 
 
 def test_the_lint_of_versions_knows_one_when_it_sees_it():

@@ -12,11 +12,14 @@ from hostagent.cli.options import (
     color_option,
     colour_wanted,
     completed,
+    env_file_option,
     evidence,
     evidence_options,
+    one_standard_input,
     prepared_for,
     profile_option,
     terminal_width,
+    with_environment,
 )
 from hostagent.cli.outputs import RENDERING_S, deliver_all, one_form, output_options, outputs, within_time
 from hostagent.cli.streams import complain
@@ -43,6 +46,7 @@ _EXAMPLES = examples(
     "hostagent check --root image --format junit -o report.xml --also text=-",
     "hostagent check --from host.json --json",
     "cat host.json | hostagent check --from -",
+    "env -0 | hostagent check --env-file - --scope multi",
 )
 
 
@@ -77,6 +81,7 @@ _EXAMPLES = examples(
 @click.option("--save-state", is_flag=True, help="Write the verdict to the state file with --profile, too.")
 @click.option("-v", "--verbose", is_flag=True, help="Text: also list what passed and what did not apply.")
 @color_option
+@env_file_option
 @evidence_options
 def command(
     profile_name: str,
@@ -92,6 +97,7 @@ def command(
     save_state: bool,
     verbose: bool,
     colour: str,
+    env_file: str | None,
     **where: Any,
 ) -> int:
     """Judge a host: is it ready for GPU jobs, and if not, why.
@@ -100,13 +106,14 @@ def command(
     could not run.
     """
     place, wanted = evidence(**where), outputs(_form(form, as_json=as_json, quiet=quiet), output, also, FORMATS)
+    one_standard_input({"--from": place.snapshot, "--profile": profile_name, "--env-file": env_file})
+    place = with_environment(place, env_file)
     only, skip = _names("--only", only), _names("--skip", skip)
     ends = time.monotonic() + place.deadline_s
-    may_save = place.is_this_machine and not only and not skip and os.geteuid() == 0 and profile_name != STANDARD
+    is_whole = place.is_this_machine and place.environment is None and not only and not skip
+    may_save = is_whole and os.geteuid() == 0 and profile_name != STANDARD
     if save_state and not may_save:
         raise click.UsageError("found --save-state, which needs a run of all checks of this machine, as root, by a profile in a file")
-    if place.snapshot == profile_name == STANDARD:
-        raise click.UsageError("found --from - and --profile -, wanted at most one of them from standard input")
     report, loaded = _checked(place, profile_name, only, skip)
     if may_save and (save_state or not profile_name):
         _remember(report, loaded.files)

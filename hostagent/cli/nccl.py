@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hostagent.cli import SETTINGS, Group, examples
+from hostagent.cli import SETTINGS, Group, examples, ncclenv
 from hostagent.cli.options import (
     DEADLINE,
     STANDARD,
@@ -60,9 +60,14 @@ def _host_options(command: Command) -> Command:
     return command
 
 
-@click.group("nccl", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent nccl explain job.log"))
+@click.group(
+    "nccl", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent nccl explain job.log", "hostagent nccl env --reports reports/")
+)
 def command() -> None:
-    """Say from a job's log which network NCCL used."""
+    """Say from a job's log which network NCCL used, and what a job should be given."""
+
+
+command.add_command(ncclenv.command)
 
 
 @command.command("explain", context_settings=SETTINGS, epilog=_EXPLAIN)

@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -81,6 +81,43 @@ def evidence(host_root: str | None, root: str | None, kernel: str, snapshot: str
     if kernel and not root:
         raise click.UsageError("found --kernel without --root: a live host says itself which kernel it runs")
     return Evidence(host_root or "", root or "", kernel, snapshot or "", deadline_s)
+
+
+#: ``--env-file``, for commands that judge a job. `with_environment` reads it.
+env_file_option = click.option(
+    "--env-file",
+    "env_file",
+    default=None,
+    type=click.Path(allow_dash=True),
+    help="The environment of a job: NAME=VALUE lines, or /proc/PID/environ; - for standard input. Writes no state.",
+    metavar="FILE",
+)
+
+
+def one_standard_input(given: "Mapping[str, str | None]") -> None:
+    """Of options that may take standard input; raises ``click.UsageError``."""
+    named = [f"{flag} -" for flag, value in given.items() if value == STANDARD]
+    if len(named) > 1:
+        raise click.UsageError(f"found {' and '.join(named)}, wanted at most one of them from standard input")
+
+
+def with_environment(place: Evidence, env_file: str | None) -> Evidence:
+    """`place` as a job with that environment finds it. Raises ``HostagentError`` for a file of another kind, which tells nothing of it."""
+    if env_file is None:
+        return place
+    if not env_file:  # of a variable that is not set: never judged without it instead
+        raise click.UsageError("found --env-file '', wanted a file")
+    from hostagent.smallfile import read_small, read_standard_input
+    from hostagent.source.environment import MAX_BYTES, NEXT_STEP, parse_environment
+
+    name = "standard input" if env_file == STANDARD else env_file
+    try:
+        data = read_standard_input(MAX_BYTES) if env_file == STANDARD else read_small(env_file, MAX_BYTES)
+        return place._replace(environment=parse_environment(data))
+    except OSError as error:
+        raise HostagentError(f"cannot read {name}: {reason(error)}", NEXT_STEP) from error
+    except ValueError as error:
+        raise HostagentError(f"{name} is no environment of a job: {error}", NEXT_STEP) from None
 
 
 def completed(name: str) -> Callable[..., Any]:

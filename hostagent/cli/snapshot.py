@@ -9,7 +9,18 @@ import click
 
 from hostagent import snapshot
 from hostagent.cli import SETTINGS, Group, examples
-from hostagent.cli.options import STANDARD, completed, desired, evidence, evidence_options, warn, write
+from hostagent.cli.options import (
+    STANDARD,
+    completed,
+    desired,
+    env_file_option,
+    evidence,
+    evidence_options,
+    one_standard_input,
+    warn,
+    with_environment,
+    write,
+)
 from hostagent.cli.streams import complain, put, say
 from hostagent.deadline import within
 from hostagent.errors import HostagentError, did_you_mean
@@ -42,13 +53,16 @@ def command() -> None:
 @click.argument("path", metavar="FILE")
 @click.option("--no-redact", is_flag=True, help="Keep host names, addresses, ids and secrets in the file.")
 @click.option("--key-file", type=click.Path(exists=True, dir_okay=False), help="Redact under this key: files of one key can be compared.")
+@env_file_option
 @evidence_options
-def save(path: str, no_redact: bool, key_file: str | None, **where: Any) -> None:
+def save(path: str, no_redact: bool, key_file: str | None, env_file: str | None, **where: Any) -> None:
     """Record what the checks use of this host into FILE (mode 0600; - is standard output), redacted. Read FILE before you give it away.
 
     'hostagent check --from FILE' then gives the same report anywhere.
     """
     place = evidence(**where)
+    one_standard_input({"--from": place.snapshot, "--env-file": env_file})
+    place = with_environment(place, env_file)
     key = _key(key_file)
     deadline = within(place.deadline_s)
     with open_host(place) as reading:

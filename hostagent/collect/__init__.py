@@ -48,7 +48,6 @@ READERS: Mapping[str, Reader] = {
     "Cdi": Reader("cdi.cdi.read_cdi", ("Runtime", "Services")),
     "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology"), ("podresources",)),
     "Fabric": Reader("nvswitch.fabric.read_fabric", (), (*_NVIDIA, *_RDMA)),
-    "Nccl": Reader("nccl.nccl.read_nccl"),
     "GpuEvents": Reader("gpu.events.read_events"),
     "Driver": Reader("driver.driver.read_driver", ("Packages", "Platform"), _NVIDIA),
     "Accelerators": Reader("gpu.gpu.read_accelerators"),
@@ -56,6 +55,8 @@ READERS: Mapping[str, Reader] = {
     "Rdma": Reader("rdma.rdma.read_rdma", ("Kernel",), _RDMA),
     "RdmaPort": Reader("rdma.ports.read_ports", (), _RDMA),
     "Network": Reader("network.network.read_network", ("Nic", "RdmaPort"), ("network",)),
+    # where jobs keep libraries a file system of the network may hang: then all else has been read
+    "Nccl": Reader("nccl.nccl.read_nccl"),
 }
 #: What the head of every report is made of.
 HEAD = ("Identity", "Os", "Platform")

@@ -2,8 +2,11 @@
 
 Up to 2.20 it is index 0 (NCCL_IB_GID_INDEX's default). From 2.21 on NCCL begins with index 0 and walks the table upwards: the first slot
 with an IPv4 address takes over from one without, and of two with such an address the one that is RoCE v2 (ncclUpdateGidIndex in
-NVIDIA/nccl, src/transport/net_ib). A slot with an IPv6 address is taken at index 0 alone.
+NVIDIA/nccl, src/transport/net_ib). A slot with an IPv6 address is taken at index 0 alone. Settings ask for another family, a range of
+addresses, or RoCE v1.
 """
+
+from typing import NamedTuple
 
 from hostagent.facts.rdma import Gid, RdmaPort
 from hostagent.facts.unread import Unread, UnreadError, need
@@ -13,10 +16,23 @@ _IPV4 = "0000:0000:0000:0000:0000:ffff:"
 _LINK_LOCAL = "fe80:0000:0000:0000:"
 
 
+class Asked(NamedTuple):
+    """What settings ask of a GID: NCCL_IB_ADDR_FAMILY, NCCL_IB_ADDR_RANGE, NCCL_IB_ROCE_VERSION_NUM."""
+
+    is_ipv6: bool = False
+    addresses: str = ""  # 10.0.0.0/8; "" for all
+    is_v2: bool = True
+
+
 def chosen(port: RdmaPort) -> "Gid | Unread":
     """By NCCL from 2.21 on, without a setting. Absent where it takes an empty slot; not-supported of what is no RoCE port."""
+    return chosen_as(port, Asked())
+
+
+def chosen_as(port: RdmaPort, asked: Asked) -> "Gid | Unread":
+    """The same, with settings."""
     try:
-        return _walked(port, _table(port))
+        return _walked(port, _table(port), asked)
     except UnreadError as error:
         return error.unread
 
@@ -29,6 +45,19 @@ def chosen_before_2_21(port: RdmaPort) -> "Gid | Unread":
         return error.unread
 
 
+def at_index(port: RdmaPort, index: int) -> "Gid | Unread":
+    """The slot that NCCL_IB_GID_INDEX names; absent where it is empty."""
+    try:
+        empty = Unread("absent", f"slot {index} of the GID table is empty")
+        return next((gid for gid in _table(port) if gid.index == index), empty)
+    except UnreadError as error:
+        return error.unread
+
+
+def is_link_local(gid: Gid) -> bool:
+    return gid.value.startswith(_LINK_LOCAL)
+
+
 def is_routable(gid: Gid) -> bool:
     """RoCE v2 of an address: neither v1 nor link-local. Raises ``UnreadError``.
 
@@ -37,7 +66,7 @@ def is_routable(gid: Gid) -> bool:
     >>> is_routable(Gid(1, "fe80:0000:0000:0000:9a03:9bff:feaa:bb00", "RoCE v2", "ens1np0"))
     False
     """
-    return not gid.value.startswith(_LINK_LOCAL) and need(gid.type) == ROCE_V2
+    return not is_link_local(gid) and need(gid.type) == ROCE_V2
 
 
 def address(gid: Gid) -> str:
@@ -69,12 +98,29 @@ def _first(port: RdmaPort, gids: tuple[Gid, ...]) -> "Gid | Unread":
     return next((gid for gid in gids if gid.index == 0), Unread("absent", f"slot 0 of the GID table of {port.name} is empty"))
 
 
-def _walked(port: RdmaPort, gids: tuple[Gid, ...]) -> "Gid | Unread":
+def _walked(port: RdmaPort, gids: tuple[Gid, ...], asked: Asked) -> "Gid | Unread":
     taken = _first(port, gids)
     for gid in sorted(gids, key=lambda one: one.index):
-        if gid.index == 0 or not is_ipv4(gid):
+        if gid.index == 0 or is_ipv4(gid) == asked.is_ipv6 or not _is_within(gid, asked.addresses):
             continue
-        is_first = isinstance(taken, Unread) or not is_ipv4(taken)
-        if is_first or (need(taken.type) != ROCE_V2 and need(gid.type) == ROCE_V2):
+        is_first = isinstance(taken, Unread) or is_ipv4(taken) == asked.is_ipv6
+        if is_first or (not is_link_local(gid) and _improves(need(taken), gid, asked)):
             taken = gid
     return taken
+
+
+def _improves(taken: Gid, gid: Gid, asked: Asked) -> bool:
+    own, other = need(taken.type) == ROCE_V2, need(gid.type) == ROCE_V2
+    return other == asked.is_v2 and (own != other or is_link_local(taken))
+
+
+def _is_within(gid: Gid, addresses: str) -> bool:
+    """Whether its address is of this network; of one that nobody can read every address is, as NCCL has it."""
+    if not addresses:
+        return True
+    from ipaddress import ip_address, ip_network  # rarely asked
+
+    try:
+        return ip_address(address(gid)) in ip_network(addresses, strict=False)
+    except ValueError:
+        return True

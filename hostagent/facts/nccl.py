@@ -5,7 +5,8 @@ from typing import Literal
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread
 
-Place = Literal["LD_LIBRARY_PATH", "linker", "directory", "python"]
+#: "directory": known for NCCL, and not searched by the loader; "setting": a plug-in that a setting names by its path.
+Place = Literal["LD_LIBRARY_PATH", "linker", "directory", "python", "setting"]
 
 
 @frozen
@@ -23,6 +24,7 @@ class NcclPlugin:
     """One plug-in of NCCL: libnccl-net.so, libnccl-net-ofi.so, libnccl-tuner.so …"""
 
     path: str  # as the loader finds it
+    names: tuple[str, ...]  # of files by which it is found: libnccl-net.so may be a link to libnccl-net-ofi.so; the path's is the first
     place: Place
     kinds: tuple[str, ...] | Unread  # net, collnet, tuner, profiler, env, gin, rma: by the symbols it has
     needed: tuple[str, ...] | Unread  # libraries that it names

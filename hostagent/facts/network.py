@@ -16,6 +16,7 @@ class Address:
 
     value: str  # 10.0.1.5, fe80::1: as Python's ipaddress writes it
     prefix: int  # length of its network's prefix
+    label: str = ""  # a name of its own: eth0:1; "" for that of its interface, and where the kernel's tables alone could be read
 
 
 @frozen

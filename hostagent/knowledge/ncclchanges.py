@@ -2,7 +2,8 @@
 
 Sources: the libraries themselves, asked with ``ncclGetUniqueId`` in network namespaces (2.18.3, 2.21.5, 2.23.4, 2.27.3, 2.28.9, 2.30.7 and
 2.32.3 by tests/real/test_libnccl.py; 19 others from 2.18.1 to 2.31.2 once, 2026-11); NVIDIA/nccl: src/misc/{param,socket,utils}.cc,
-src/os/linux.cc, src/bootstrap.cc. What is said of HCAs is from NVIDIA/nccl, src/transport/net_ib, and was not asked of any library.
+src/os/linux.cc, src/bootstrap.cc. What is said of HCAs, GIDs, C2C and tuning is from NVIDIA/nccl, src/transport/net_ib, src/graph/paths.cc
+and src/graph/tuning.cc, and was not asked of any library.
 """
 
 import re
@@ -11,6 +12,12 @@ Version = tuple[int, int, int]
 
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 
+#: NCCL_NET_PLUGIN may be the name of a file. Before, it is what stands between ``libnccl-net-`` and ``.so``.
+PLUGIN_FILES: Version = (2, 21, 5)
+#: It may be a list; and "none", or nothing, is none. Before, nothing is as if it were not set.
+PLUGIN_LISTS: Version = (2, 27, 3)
+#: The newest version of which this is known.
+NEWEST: Version = (2, 32, 3)
 #: ``NCCL_CONF_FILE`` names a file that is read instead of ~/.nccl.conf.
 CONF_FILE: Version = (2, 23, 4)
 #: Home is ``$HOME``, where it was that of the user's entry in passwd; a carriage return at the end of a line is dropped.
@@ -29,8 +36,20 @@ COMM_ID_FAULT: tuple[Version, Version] = ((2, 29, 2), (2, 30, 3))
 MAX_NAMES = 16
 #: HCAs that NCCL uses: 16, and from this version 32.
 MORE_HCAS: Version = (2, 19, 1)
+#: Without NCCL_IB_GID_INDEX each port's GID is looked for; before, it is index 0.
+DYNAMIC_GID: Version = (2, 21, 5)
+#: A setting that is to be a number and begins with none counts as not set. Before, it is 0. (2.30.7 and 2.32.3 were asked.)
+NO_WORDS: Version = (2, 32, 3)
+#: Blanks around the words of NCCL_DEBUG do not matter. (2.28.9 and 2.30.7 were asked.)
+BLANKS_IGNORED: Version = (2, 30, 7)
+#: NCCL_ALGO and NCCL_PROTO may name functions, and what they say wrongly ends the communicator. Before, it is ignored.
+STRICT_TUNING: Version = (2, 24, 3)
+#: On hosts whose GPUs C2C joins to the CPU, a level below P2C keeps GPUDirect RDMA from their NICs.
+C2C_BY_LEVEL: Version = (2, 29, 2)
 #: HCAs are taken in the order of their PCI addresses; before, in the order in which libibverbs lists them.
 HCAS_BY_PCI: Version = (2, 29, 7)
+#: A name in NCCL_IB_HCA may be followed by its rail and plane: ``mlx5_0:1:0:1``; an empty port is every port.
+RAIL_AND_PLANE: Version = (2, 30, 3)
 
 
 def parse_nccl_version(text: str) -> "Version | None":

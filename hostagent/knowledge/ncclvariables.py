@@ -68,7 +68,7 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "NCCL_P2P_DISABLE": (0, 1),
     "NCCL_SHM_DISABLE": (0, 1),
 }
-#: What begins so is read by others than NCCL: nccl-rdma-sharp-plugins, Google's plug-ins, and PyTorch before 2.2 (now TORCH_NCCL_…).
+#: What begins so is read by others than NCCL: nccl-rdma-sharp-plugins, Google's plug-ins, PyTorch before 2.2 (now TORCH_NCCL_…), builds.
 READ_BY_OTHERS: Mapping[str, str] = {
     "NCCL_IBEXT_": "nccl-rdma-sharp-plugins",
     "NCCL_PLUGIN_P2P": "nccl-rdma-sharp-plugins",
@@ -79,7 +79,18 @@ READ_BY_OTHERS: Mapping[str, str] = {
     "NCCL_ASYNC_ERROR_HANDLING": "PyTorch",
     "NCCL_BLOCKING_WAIT": "PyTorch",
     "NCCL_DESYNC_DEBUG": "PyTorch",
+    "NCCL_CTRAN_": "Meta's NCCLX",
+    "NCCL_DYNAMIC_CHUNK_SIZE": "GPUDirect-TCPXO",
+    "NCCL_HOME": "builds",
+    "NCCL_INCLUDE_DIR": "builds",
+    "NCCL_LIB_DIR": "builds",
+    "NCCL_LIBRARY": "builds",
+    "NCCL_ROOT": "builds",
+    "NCCL_TESTS_": "nccl-tests",
+    "NCCL_VERSION": "images of CUDA",
 }
+#: Names of NCCL's documentation that no version from 2.18 on reads.
+LONG_GONE = ("NCCL_IB_CUDA_SUPPORT", "NCCL_LL_THRESHOLD", "NCCL_RINGS", "NCCL_SINGLE_RING_THRESHOLD", "NCCL_TREE_THRESHOLD")
 #: Words of a level (NCCL_NET_GDR_LEVEL, NCCL_P2P_LEVEL), the nearest first, since which version. Case matters.
 _LEVELS: tuple[tuple[Version, tuple[str, ...]], ...] = (
     ((2, 28, 3), ("LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS")),

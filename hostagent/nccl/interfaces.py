@@ -56,15 +56,28 @@ def bootstrap(addresses: Sequence[Address], settings: Mapping[str, str], version
     >>> bootstrap(here, {"NCCL_SOCKET_IFNAME": "=eth7"}, (2, 28, 9))
     Choice(interface='', value='', why='no_interface')
     """
-    listed = in_kernel_order(addresses)
     if "NCCL_COMM_ID" in settings:
-        return _of_comm_id(listed, settings["NCCL_COMM_ID"], version)
-    usable = _usable(listed, settings.get("NCCL_SOCKET_FAMILY", ""), version)
+        return _of_comm_id(in_kernel_order(addresses), settings["NCCL_COMM_ID"], version)
+    return bootstraps(addresses, (), settings, version)[0]
+
+
+def bootstraps(known: Sequence[Address], may_be: Sequence[Address], settings: Mapping[str, str], version: Version) -> tuple[Choice, ...]:
+    """What it takes of the known addresses, then what it takes instead if one of the others is there. Without NCCL_COMM_ID.
+
+    >>> eth, ib = Address("eth0", 2, "10.0.0.5", 24, True), Address("ib0", 3, "10.0.1.5", 24, True)
+    >>> [one.interface for one in bootstraps([eth], [ib], {}, (2, 28, 9))], len(bootstraps([ib], [eth], {}, (2, 28, 9)))
+    (['eth0', 'ib0'], 1)
+    """
+    usable = _usable(in_kernel_order([*known, *may_be]), settings.get("NCCL_SOCKET_FAMILY", ""), version)
+    certain, found = frozenset(known), dict[str, Choice]()
     for names, why in searches(settings.get("NCCL_SOCKET_IFNAME", ""), version):
         for address in usable:
             if names.takes(address.interface):
-                return Choice(address.interface, address.value, why)
-    return Choice("", "", "no_interface")
+                choice = Choice(address.interface, address.value, why)
+                if address in certain:
+                    return (choice, *found.values())
+                found.setdefault(address.interface, choice)
+    return (Choice("", "", "no_interface"), *found.values())
 
 
 def searches(ifname: str, version: Version) -> tuple[tuple[NameList, Because], ...]:

@@ -1,4 +1,4 @@
-"""Lists of names as NCCL reads them: of interfaces (NCCL_SOCKET_IFNAME) and of HCAs (NCCL_IB_HCA).
+"""Lists of interfaces' names as NCCL reads them: NCCL_SOCKET_IFNAME. Those of HCAs are read by `hostagent.nccl.hcalist`.
 
 Source: NVIDIA/nccl, src/misc/utils.cc (parseStringList, matchIfList), src/misc/socket.cc; the library agrees (tests/real/test_libnccl.py).
 """

@@ -1,4 +1,4 @@
-"""A report, the map of a host, or what a log says, as JSON: one document that validates against its schema (``hostagent schema``)."""
+"""A report, the map of a host, what a log says or a job is given, as JSON: one document that validates against its schema."""
 
 import json
 import math
@@ -8,11 +8,12 @@ from hostagent.report import Report
 from hostagent.typed import plain
 
 if TYPE_CHECKING:
+    from hostagent.nccl.environment import Environment
     from hostagent.nccl.explanation import Explanation
     from hostagent.topology.document import Document
 
 
-def render_json(report: "Report | Document | Explanation") -> str:
+def render_json(report: "Report | Document | Explanation | Environment") -> str:
     """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema."""
     return json.dumps(_lawful(plain(report)), indent=2, allow_nan=False) + "\n"
 

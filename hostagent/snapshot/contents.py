@@ -16,7 +16,9 @@ _THINGS = (
     ("words and numbers of the kernel, and of its devices", ("read", "mounts", "head", "whole")),
     ("what NVML says of GPUs", ("nvml",)),
     ("network interfaces, their addresses and priorities, ports of RDMA devices and their GIDs", ("network", "rdma")),
+    ("settings of NCCL", ("nccl.conf", "environment")),
     ("how PCI devices and the bridges above them are set up", ("pci_controls",)),
+    ("version, interfaces and needs of NCCL's libraries", ("nccl_library",)),
     ("name, kernel and clock of the host", ("host", "os_release")),
 )  # fmt: skip
 

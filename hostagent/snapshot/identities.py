@@ -43,12 +43,6 @@ VERSION_BEFORE = re.compile(r"(?i)(?:version[\"']?(?:\s?[:=]\s?[\"']?)?|linux|ke
 #: As clouds name hosts by their address.
 DASHED = re.compile(rf"(?i)(?<![a-z0-9])ip-(?:{_OCTET}-){{3}}{_OCTET}(?![\d-])")
 
-#: GKE keeps the driver below /home/kubernetes: a place, not a person. Also as systemd names mounts of homes.
-PERSON = re.compile(
-    r"(?:(?<=/home/)|(?<=/[uU]sers/)|(?<=\bhome-))(?!kubernetes\b|dir\b|page\b)"
-    r"[^/\s\"':,;\\\[\]{}()]+?(?=\.mount|\.automount|[/\s\"':,;\\\[\]{}()]|$)"
-    r"|(?<=/var/spool/mail/)[\w.-]+|(?<=~)[a-z][\w.-]{0,31}(?=/)|(?<=/run/user/)\d+|(?<=\buser-)\d+(?=\.slice)"
-)
 #: Of a program that a GPU's fault names: it may be a person's. The driver's ``<unknown>`` is none.
 PROGRAM = re.compile(r"(?<=, name=)(?!<)[^,\n]+")
 #: Serial numbers and names of devices. The keys of settings are found by `hostagent.secret.names`.

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 from hostagent.collect import collect
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
+from hostagent.nccl.conftext import conf_text
 from hostagent.snapshot import documents, flagwords, kubelets, lines, packages, rows
 from hostagent.source.answerfile import Question
 from hostagent.source.base import Answer, Source
@@ -27,6 +28,7 @@ _OWN = frozenset(
         "realpath",
         "statvfs",
         "elf",
+        "nccl_library",
         "adjtimex",
         "lock_holder",
         "host",
@@ -37,6 +39,7 @@ _OWN = frozenset(
         "rdma",
         "network",
         "pci_controls",
+        "environment",
     }
 )
 #: In memory, where numbers and empty texts take more than in a file.
@@ -77,6 +80,7 @@ KINDS: Mapping[str, _Filter] = {
     "arguments": rows.arguments,
     "paths": rows.paths,
     "messages": rows.messages,
+    "nccl.conf": conf_text,
 }
 
 

@@ -4,13 +4,13 @@ import hashlib
 import hmac
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from hostagent.deadline import Deadline, time_limit
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.facts.unread import Unread
 from hostagent.reading import Reading
 from hostagent.snapshot.keeping import kept, refuse_too_much
+from hostagent.snapshot.people import without_job_people
 from hostagent.snapshot.redact import redacted
 from hostagent.source.answerfile import Question
 from hostagent.source.base import Answer
@@ -46,5 +46,5 @@ def record(reading: Reading, key: bytes, *, redact: bool = True) -> Tape:
 def _tape(given: "Mapping[Question, Answer | Unread]", kind: Kind, key: bytes, *, redact: bool) -> Tape:
     used = kept(given, kind, lambda text: hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest())
     refuse_too_much(used)
-    answers: dict[str, Any] = {question(*asked): encode(answer) for asked, answer in used.items()}
+    answers = without_job_people({question(*asked): encode(answer) for asked, answer in used.items()}, key)
     return Tape(SCHEMA_VERSION, RECORDED_BY, time.time(), kind, redact, redacted(answers, key) if redact else answers)

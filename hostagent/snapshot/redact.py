@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostagent.secret.names import hidden, without_secret_arguments, without_secrets
+from hostagent.secret.people import PERSON
 from hostagent.snapshot import identities as found
 from hostagent.snapshot.addresses import Spellings
 
@@ -33,6 +34,9 @@ _SERIAL = re.compile(r"nvml device \d+ serial")
 _VERSIONS = frozenset({"fw_ver", "version"})
 _VERSION = re.compile(r"\d[\d.]{0,40}(?:/pkg \d[\d.]{0,40})?\s?")
 _MODULE = re.compile(r"read /sys/module/[\w-]{1,64}/version")
+#: Settings of NCCL that may name a host, and how.
+_ADDRESSES = frozenset({"NCCL_COMM_ID", "NCCL_RAS_ADDR"})
+_HOST = re.compile(r"(?!localhost\b|host-[0-9a-f]{6}\b)([A-Za-z0-9][A-Za-z0-9.-]{0,252})(:\d{1,5})?")
 #: What this program has called something.
 _CALLED = re.compile(r"(?:user|serial|device|program|ip)-[0-9a-f]{6}")
 
@@ -72,7 +76,7 @@ class Redactor:
             (found.EMAIL, self._email),
             (found.IPV4, self._addresses.ipv4),
             (found.DASHED, self._called("ip")),
-            (found.PERSON, self._called("user")),
+            (PERSON, self._called("user")),
             (found.PROGRAM, self._called("program")),
             *named,
         ]
@@ -116,9 +120,36 @@ class Redactor:
             return self._serial(answer)
         if question == "network listeners" and isinstance(answer, dict) and isinstance(answer.get("json"), list):
             return {"json": [self._listener(row) for row in answer["json"]]}
+        if question == "environment" and isinstance(answer, dict) and isinstance(answer.get("json"), dict):
+            return {"json": self._job(answer["json"])}
         text = answer.get("text") if isinstance(answer, dict) else None
+        if isinstance(text, str) and answer.get("kept", [])[:1] == ["nccl.conf"]:
+            return {**answer, "text": "\n".join(map(self._conf_line, text.split("\n")))}
         is_version = _MODULE.fullmatch(question) and isinstance(text, str) and _VERSION.fullmatch(text)
         return answer if is_version else self._answer(answer)
+
+    def _job(self, answer: dict[str, Any]) -> Any:
+        """Of settings none is a secret: which are kept is decided where they are read. NCCL_IB_PKEY is no key."""
+        variables = answer.get("variables")
+        rest = self.value({key: value for key, value in answer.items() if key != "variables"})
+        if not isinstance(variables, dict):
+            return self.value(answer)
+        return {"variables": {name: self.setting(name, value) for name, value in variables.items()}, **rest}
+
+    def _conf_line(self, line: str) -> str:
+        name, equals, value = line.partition("=")
+        return f"{name}={self.setting(name, value)}" if equals else self.text(line)
+
+    def setting(self, name: str, value: Any) -> Any:
+        """The value of one of NCCL's. An address may be the name of another host.
+
+        >>> Redactor(b"key").setting("NCCL_COMM_ID", "node-17:29500"), Redactor(b"key").setting("NCCL_IB_PKEY", "3")
+        ('host-2f9e6f:29500', '3')
+        """
+        if not isinstance(value, str):
+            return self.value(value)
+        host = _HOST.fullmatch(value) if name in _ADDRESSES else None
+        return self.name(host[1]) + (host[2] or "") if host and not found.IPV4.fullmatch(host[1]) else self.text(value)
 
     def _listener(self, row: Any) -> Any:
         """The program that has taken a port may be a person's, as one that a fault names."""

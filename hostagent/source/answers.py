@@ -6,6 +6,7 @@ from hostagent.facts.unread import Unread
 
 #: Of a process' command line so many words are in an answer, and of each so many bytes.
 ARGUMENTS, ARGUMENT_BYTES = 64, 4096
+_NAMES = tuple[str, ...]
 
 
 class Stat(NamedTuple):
@@ -37,6 +38,16 @@ class Elf(NamedTuple):
     whole: bool  # a shared library, and each segment that is loaded ends within the file
 
 
+class NcclFile(NamedTuple):
+    """A libnccl, or a plug-in of it."""
+
+    version: str  # "" of a plug-in
+    cuda: str
+    needed: tuple[str, ...]  # names of libraries
+    paths: tuple[str, ...]  # where it wants them to be looked for (RPATH, RUNPATH), as it is written
+    symbols: tuple[str, ...]  # of NCCL's interfaces: ncclNetPlugin_v10
+
+
 class Completed(NamedTuple):
     """A command that ended within its deadline."""
 
@@ -59,6 +70,8 @@ def shaped(shape: Any, method: str, argument: str, answer: Any) -> Any:
         return unexpected(method, argument, answer)
     for name, kind in wanted.items():
         accepted = (int, float) if kind is float else kind
-        if not isinstance(answer[name], accepted) or isinstance(answer[name], bool) != (kind is bool):
+        if kind == _NAMES and isinstance(answer[name], list) and all(isinstance(one, str) for one in answer[name]):
+            answer = {**answer, name: tuple(answer[name])}
+        elif kind == _NAMES or not isinstance(answer[name], accepted) or isinstance(answer[name], bool) != (kind is bool):
             return Unread("error", f"{method} {argument}: field {name} has type {type(answer[name]).__name__}")
     return shape(**answer)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from hostagent.facts.unread import Unread
-from hostagent.source.answers import Completed, Disk, Elf, Stat, shaped, unexpected
+from hostagent.source.answers import Completed, Disk, Elf, NcclFile, Stat, shaped, unexpected
 from hostagent.source.budget import Budget
 from hostagent.source.keep import Filtered, Keep, usable, within_limit
 from hostagent.source.policy import Policy
@@ -236,10 +236,10 @@ class Source:
         """An answer of the network lane (`hostagent.source.lanes.network`): ``devices``; ``device NAME``; ``addresses``; ``dcb NAME``."""
         return self._ask("network", *question)
 
-    def nccl_library(self, path: str) -> "dict[str, Any] | Unread":
-        """What a libnccl, or a plug-in of it, says of itself: ``version``, ``cuda``, ``needed``, ``symbols``; see `hostagent.source.ncclelf`."""
+    def nccl_library(self, path: str) -> "NcclFile | Unread":
+        """What a libnccl, or a plug-in of it, says of itself, see `hostagent.source.ncclelf`: its file is too large for a tape."""
         answer = self._ask("nccl_library", path)
-        return answer if isinstance(answer, dict | Unread) else unexpected("nccl_library", path, answer)
+        return answer if isinstance(answer, Unread) else shaped(NcclFile, "nccl_library", path, answer)
 
     def environment(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
         """The environment of a job as --env-file gave it, see `hostagent.source.environment`: {} where none was given."""

@@ -43,7 +43,7 @@ def unread(error: OSError | ValueError, path: str) -> Unread:
 
 
 class Files:
-    """Answers ``read tail list stat readlink realpath statvfs modinfo elf lock_holder state_file`` below one root."""
+    """Answers ``read tail list stat readlink realpath statvfs modinfo elf nccl_library lock_holder state_file`` below one root."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
@@ -74,6 +74,12 @@ class Files:
         from hostagent.source.elf import elf
 
         return self._open_and(path, elf)
+
+    def nccl_library(self, path: str) -> Answer:
+        """The same: few hosts have one outside their images."""
+        from hostagent.source.ncclelf import nccl_library
+
+        return self._open_and(path, lambda descriptor, size: nccl_library(descriptor, path, size))
 
     def state_file(self, path: str) -> Answer:
         from hostagent.source.statefile import MAX_BYTES, judged

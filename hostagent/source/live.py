@@ -23,6 +23,10 @@ PROGRAM_TIMEOUT_S = 5.0
 _RUNNING_ONLY = frozenset(
     {"nvml", "podresources", "rdma", "network", "pci_controls", "configz", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"}
 )
+#: Asked of files.
+_OF_FILES = frozenset(
+    {"read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "nccl_library", "lock_holder", "state_file"}
+)
 _RUNTIME_ONLY = ("/proc", "/sys", "/dev", "/run", "/var/run")
 #: These exist on every running host; if one is missing, the host is only partly mounted here.
 _NEVER_ABSENT = frozenset({"/proc/devices", "/proc/stat", "/proc/cmdline", "/sys/module"})
@@ -72,7 +76,7 @@ class LiveBackend:
         lane = next((lane for lane in LANES.values() if lane.has(method, path)), None)
         if lane:
             return self._in_lane(lane, method, *arguments)
-        if method not in ("read", "tail", "list", "stat", "readlink", "realpath", "statvfs", "modinfo", "elf", "lock_holder", "state_file"):
+        if method not in _OF_FILES:
             return getattr(self, f"_{method}")(*arguments)
         answer = getattr(self._files, method)(*arguments)
         if path in _NEVER_ABSENT and isinstance(answer, Unread) and answer.why == "absent":
@@ -161,6 +165,10 @@ class LiveBackend:
         from hostagent.source.pciconfig import controls
 
         return controls(self._files, addresses)
+
+    def _environment(self) -> Answer:
+        """Of no job: one that was given is answered before, see `hostagent.evidence`."""
+        return {}
 
     def _kernel_log(self) -> Answer:
         from hostagent.source.kernellog import kernel_log

@@ -23,7 +23,9 @@ _MOST = 100
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _DYNAMIC = struct.Struct("<QQ")
-_NEEDED = 1
+_NEEDED, _RPATH, _RUNPATH = 1, 15, 29
+#: What a file's name may be made of; and where a library wants others to be looked for.
+_FILE_NAME, _PATH = re.compile(r"[\w.+-]{1,255}", re.ASCII), re.compile(r"[\w.+/${}-]{1,255}", re.ASCII)
 _VERSION = re.compile(rb"NCCL version ([0-9]{1,4}(?:\.[0-9]{1,4}){2})\+cuda([0-9]{1,4}\.[0-9]{1,4})\0")
 #: What NCCL looks for in a plug-in, by version of the interface: ncclNetPlugin_v10, ncclTunerPlugin_v4 …; and what shows NCCL itself.
 _SYMBOL_NAME = re.compile(r"nccl(?:Net|CollNet|Tuner|Profiler|Env|Gin|Rma)(?:Plugin)?_?v[0-9]{1,3}|ncclGetVersion|ncclCommInitRank")
@@ -33,7 +35,9 @@ ReadAt = Callable[[int, int], bytes]
 
 
 def nccl_library(descriptor: int, path: str, size: int) -> Answer:
-    """``version`` and ``cuda`` ("" of a plug-in), ``needed`` libraries, ``symbols`` of NCCL's interfaces. `path` is for messages."""
+    """``version`` and ``cuda`` ("" of a plug-in), ``needed`` libraries, directories where it wants them to be looked for (``paths``, with
+    $ORIGIN as it is written), ``symbols`` of NCCL's interfaces. `path` is for messages.
+    """
     found = _library(lambda offset, length: os.pread(descriptor, length, offset), size)
     return Unread(found.why, f"{path}: {found.detail}") if isinstance(found, Unread) else found
 
@@ -51,20 +55,23 @@ def _library(read_at: ReadAt, size: int) -> "dict[str, Any] | Unread":
     found = _sections(read_at, size)
     if isinstance(found, Unread):
         return found
-    names = found.get(".dynstr", b"")
+    names, dynamic = found.get(".dynstr", b""), found.get(".dynamic", b"")
+    needed, paths = _dynamic(dynamic, names, _NEEDED), _dynamic(dynamic, names, _RPATH, _RUNPATH)
+    if len(needed) > _MOST or len(paths) > _MOST:
+        return Unread("error", f"it needs {len(needed)} libraries in {len(paths)} places, wanted at most {_MOST}")
     version = _VERSION.search(found.get(".rodata", b""))
     return {
         "version": version[1].decode() if version else "",
         "cuda": version[2].decode() if version else "",
-        "needed": _needed(found.get(".dynamic", b""), names),
+        "needed": sorted(text for text in needed if _FILE_NAME.fullmatch(text)),
+        "paths": [one for text in paths for one in text.split(":") if _PATH.fullmatch(one)][:_MOST],
         "symbols": _symbols(found.get(".dynsym", b""), names),
     }
 
 
-def _needed(dynamic: bytes, names: bytes) -> list[str]:
+def _dynamic(dynamic: bytes, names: bytes, *tags: int) -> list[str]:
     whole = dynamic[: len(dynamic) - len(dynamic) % _DYNAMIC.size]
-    found = [_text(names, value) for tag, value in _DYNAMIC.iter_unpack(whole) if tag == _NEEDED]
-    return sorted(filter(None, found[:_MOST]))
+    return [_text(names, value, 4 * KIB) for tag, value in _DYNAMIC.iter_unpack(whole) if tag in tags]
 
 
 def _symbols(table: bytes, names: bytes) -> list[str]:
@@ -80,11 +87,10 @@ def _symbols(table: bytes, names: bytes) -> list[str]:
     return sorted(found)
 
 
-def _text(names: bytes, start: int) -> str:
+def _text(names: bytes, start: int, most: int = 256) -> str:
     """The name at an offset; "" for what is none or longer than any is."""
-    piece = names[start : start + 256]
-    end = piece.find(b"\0")
-    return piece[:end].decode("ascii", "replace") if end > 0 else ""
+    end = names.find(b"\0", start, start + most)
+    return names[start:end].decode("ascii", "replace") if end > 0 else ""
 
 
 def _sections(read_at: ReadAt, size: int) -> "dict[str, bytes] | Unread":

@@ -56,6 +56,8 @@ class Planted:
 
     def __init__(self) -> None:
         self.marks: "list[tuple[str, str]]" = []
+        #: The environment of the job that the host is judged for.
+        self.job = b""
 
     def secret(self, where: str) -> str:
         mark = f"s3cr{len(self.marks):03d}tZq"
@@ -74,7 +76,7 @@ class Planted:
 def plant(tree) -> Planted:
     """Into a tree of `tests.trees.hosts.hgx_h100`."""
     planted = Planted()
-    for part in (_apt, _beside, _boot, _units, _processes, _containerd, _other_runtimes, _cdi, _logs, _system, _people, _fabric):
+    for part in (_apt, _beside, _boot, _units, _processes, _containerd, _other_runtimes, _cdi, _logs, _system, _people, _fabric, _nccl):
         part(tree, planted)
     return planted
 
@@ -338,6 +340,34 @@ def _fabric(tree, planted):
         planted.name(where, text)
     tree.write(f"/sys/class/infiniband/{device}/node_desc", f"{planted.name('what a device is called', 'desc77-host')} {device}\n")
     netdevs.default_route(tree, netdev, planted.name("a gateway", "10.77.31.48"))
+
+
+def _nccl(tree, planted):
+    """Settings of a host, of a home and of a job: in names that NCCL does not know, in comments, in paths and in addresses."""
+    one, home = planted.secret, planted.name("the home of a job", "marq80")
+    conf = (
+        "# {} set this\n#NCCL_X={}\nNCCL_X_TOKEN={}\nMY_PASSWORD={}\nexport NCCL_NET={}\n NCCL_DEBUG={}\nNCCL_HOSTID={}\nNCCL_SOCKET_MAGIC={}\n{}\n"
+        "NCCL_NET=IB\0{}\nNCCL_DEBUG_FILE=/x/ghp_0123{}/%h\nNCCL_TOPO_FILE=https://u:{}@h/x.xml\nNCCL_IB_HCA=mlx5 token={}\nFI_LOG_PROV=hf_0123{}\n"
+    )
+    tree.write(
+        "/etc/nccl.conf", _filled(conf, "nccl.conf", one) + f"NCCL_IBVERBS_LIB=/home/{planted.name('a home in a setting', 'lisq81')}/v.so\n"
+    )
+    tree.write(f"/data/{home}/.nccl.conf", _filled(conf, "a home's nccl.conf", one))
+    tree.write(f"/data/{home}/topo.xml", f"<system><!-- {one('a topology')} --></system>")
+    host, number = planted.name("a host in a setting", "meetq82.example.net"), planted.name("an address in a setting", "10.77.31.49")
+    variables = {
+        "HOME": f"/data/{home}", "USER": home, "LOGNAME": home, "PWD": f"/data/{home}/{one('a directory')}", "HOSTNAME": one("a host's variable"),
+        **{name: one(f"a job: {name}") for name in NAMES}, **{f"NCCL_X_{name}": one(f"a job: NCCL_X_{name}") for name in NAMES},
+        "NCCL_HOSTID": one("NCCL_HOSTID"), "NCCLX": one("NCCLX"), "OFI_X": one("OFI_X"), "FI_X": one("FI_X"),
+        "NCCL_COMM_ID": f"{host}:29500", "NCCL_RAS_ADDR": f"{number}:28028", "NCCL_IB_ADDR_RANGE": f"{number}/32",
+        "NCCL_GRAPH_FILE": f"/data/{home}/topo.xml", "NCCL_TUNER_PLUGIN": f"/scratch/{home}/x.so,/home/{planted.name('a home of a plug-in', 'tomq83')}/y.so",
+        "NCCL_PROFILER_PLUGIN": f"/opt/glpat-0123456{one('a path')}/p.so", "LD_LIBRARY_PATH": f"/data/{home}/lib:/opt/hf_0123456{one('a search path')}/lib",
+    }  # fmt: skip
+    planted.job = b"".join(f"{name}={value}\0".encode() for name, value in variables.items())
+
+
+def _filled(text, where, one):
+    return text.format(*(one(f"{where}, {number}") for number in range(text.count("{}"))))
 
 
 def damage(tree, kind: str) -> Planted:

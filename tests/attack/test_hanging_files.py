@@ -9,6 +9,7 @@ from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.host import Identity
 from hostagent.facts.kernel import Kernel
+from hostagent.facts.nccl import Nccl
 from hostagent.facts.os import Os
 from tests.attack import fuse, spaces
 from tests.children import children
@@ -52,6 +53,21 @@ def test_a_file_system_that_nobody_serves_costs_its_own_answer(tmp_path):
     assert len(hung) > 3, "more questions than a pass has children"
     assert facts.of(Os).id == "ubuntu"
     assert facts.of(Identity).kernel == "6.8.0"
+    assert facts.of(Kernel).release == "6.8.0"
+    assert children() == set()
+
+
+def test_a_file_system_of_jobs_that_nobody_serves_costs_what_is_said_of_their_libraries(tmp_path):
+    spaces.unshare("mount")
+    tree = host(tmp_path)
+    tree.directory("/opt/apps")
+    mounted = fuse.Mounted(str(tree.at("/opt/apps")))
+    facts, answers, took_s = collected(tree)
+    mounted.close()
+    assert took_s < 12
+    found = facts.of(Nccl)
+    assert (found.libraries.why, found.plugins.why) == ("timeout", "timeout")
+    assert {" ".join(asked) for asked, answer in answers.items() if getattr(answer, "why", "") == "timeout"} <= {"stat /opt/apps"}
     assert facts.of(Kernel).release == "6.8.0"
     assert children() == set()
 

@@ -1,6 +1,7 @@
 """Nothing that was planted on a host leaves it: not in a snapshot, redacted or not, nor in a report of it, live or replayed."""
 
 import base64
+import copy
 import os
 import shutil
 
@@ -10,6 +11,7 @@ from hostagent import profile, snapshot
 from hostagent.reading import InProcess
 from hostagent.sinks import render
 from hostagent.source import tape
+from hostagent.source.environment import parse_environment
 from hostagent.source.tape import ReplayBackend
 from tests.attack.planted import DAMAGE, damage, plant
 from tests.judged import judged
@@ -53,13 +55,28 @@ def test_nothing_leaves_a_host_whose_configuration_is_wrong(tmp_path, kind):
     leaves_nothing(tree, damage(tree, kind))
 
 
+class ForJob:
+    """A backend that has been given the environment of a job, as the command line gives it."""
+
+    def __init__(self, backend, job):
+        self._backend = backend
+        self._job = parse_environment(job) if job else {}
+
+    @property
+    def kind(self):
+        return self._backend.kind
+
+    def ask(self, *asked):
+        return copy.deepcopy(self._job) if asked == ("environment",) else self._backend.ask(*asked)
+
+
 def leaves_nothing(tree, planted):
     with stage(tree) as backend:
-        live, live_text = reports(backend)
+        live, live_text = reports(ForJob(backend, planted.job))
     with stage(tree) as backend:
-        recorded = snapshot.record(InProcess(backend), b"k" * 32)
+        recorded = snapshot.record(InProcess(ForJob(backend, planted.job)), b"k" * 32)
     with stage(tree) as backend:
-        unredacted = snapshot.record(InProcess(backend), b"k" * 32, redact=False)
+        unredacted = snapshot.record(InProcess(ForJob(backend, planted.job)), b"k" * 32, redact=False)
     replayed, replayed_text = reports(ReplayBackend(recorded))
     assert found(planted, whole(recorded)) == []
     assert found(planted, whole(unredacted), secrets_alone=True) == []

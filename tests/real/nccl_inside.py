@@ -1,13 +1,15 @@
 """Runs inside `unshare --mount --net`: asks real NCCL libraries, one process each, what they take from interfaces and settings that are made here.
 
 Standard input is JSON lines. ``{"libraries": {version: path}}`` comes first; then per line a network and the cases asked in it:
-``{"commands": [lines of ip], "running": [...], "cases": [{"env": {}, "files": {}, "init": true}]}`` (with `init` a communicator, too). Each line gets one on standard output:
-``{"addresses": what ip shows, "answers": {version: [{"log", "env", "result"}]}}``. Texts are latin-1, so that they hold any byte.
+``{"commands": [lines of ip], "running": [...], "cases": [{"env": {}, "files": {}, "init": true}]}`` (with `init` a communicator, too, with
+`facts` what our own reader makes of the network). Each line gets one on standard output:
+``{"addresses": what ip shows, "facts": {}, "answers": {version: [{"log", "env", "result"}]}}``. Texts are latin-1, so that they hold any byte.
 The library is loaded once and never started in its process: a fork of it answers each case.
 """
 
 import contextlib
 import ctypes
+import importlib
 import json
 import os
 import subprocess
@@ -137,7 +139,16 @@ class Server:
         return json.loads(self.answered.readline())
 
 
-def network(commands, running):
+def facts():
+    """The fact Network of this namespace. Imported before anything forks: it takes longer than reading does."""
+    from tests.real import network_inside
+
+    call("unshare", NEWNS)
+    call("mount", b"sysfs", b"/sys", b"sysfs", 0, None)  # sysfs shows the network of who mounts it
+    return network_inside.read("/", "live")[0]
+
+
+def network(commands, running, has_facts):
     """Pid of a process in a network of its own, where `running` have carrier: the kernel says so after `ip link set up` returned."""
     ready, done = os.pipe(), os.pipe()
     pid = os.fork()
@@ -153,7 +164,8 @@ def network(commands, running):
                 break
             time.sleep(0.01)
         with open(ready[1], "w", encoding="utf-8") as file:
-            file.write(json.dumps({"addresses": shown, "faults": run.stderr, "waiting": sorted(waiting)}))
+            told = {"addresses": shown, "faults": run.stderr, "waiting": sorted(waiting)}
+            file.write(json.dumps(told | ({"facts": facts()} if has_facts else {})))
         os.read(done[0], 1)
         os._exit(0)
     os.close(ready[1])
@@ -165,8 +177,10 @@ def network(commands, running):
 def main():
     servers = {version: Server(path) for version, path in json.loads(sys.stdin.readline())["libraries"].items()}
     for line in sys.stdin:
+        if '"facts": true' in line:
+            importlib.import_module("tests.real.network_inside")
         asked = json.loads(line)
-        pid, done, told = network(asked["commands"], asked["running"])
+        pid, done, told = network(asked["commands"], asked["running"], asked.get("facts"))
         for server in servers.values():
             server.tell({"network": f"/proc/{pid}/ns/net", "cases": asked["cases"]})
         told["answers"] = {version: server.hear() for version, server in servers.items()}

@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 
 from hostagent.collect import collect
 from hostagent.facts.network import Network
@@ -19,6 +20,8 @@ from hostagent.source.lanes import LANES, netaddresses
 from hostagent.source.live import LiveBackend
 from hostagent.source.paths import Root
 from hostagent.source.worker import Worker
+
+_READINGS = 50
 
 
 def plain(value):
@@ -46,14 +49,32 @@ def read(root, kind):
         worker.close()
 
 
+def told():
+    """What ip says, and of it what does not change by itself: the timers of a bridge do."""
+    links, addresses = json.loads(ip("-j", "-d", "link")[1]), json.loads(ip("-j", "addr")[1])
+    steady = [[one.get(key) for key in ("ifname", "mtu", "operstate", "flags", "master")] for one in links]
+    return links, addresses, (steady, [(one["ifname"], each["local"]) for one in addresses for each in one["addr_info"]])
+
+
+def settled():
+    """What we read while ip said the same before and after: the kernel tells a link's new state, and gives it an address, a while later."""
+    for _ in range(_READINGS):
+        _, _, before = told()
+        network, tape = read("/", "live")
+        tables = netaddresses.by_tables(Files(Root()), "/proc/self/net")
+        links, addresses, after = told()
+        if before == after:
+            return network, tape, tables, links, addresses
+        time.sleep(0.1)
+    raise RuntimeError(f"the network still changed after {_READINGS} readings: {before} and {after}")
+
+
 def own(commands):
     subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)
     failed = [(words, said) for words in commands for code, _, said in [ip(*words)] if code]
-    network, tape = read("/", "live")
-    tables = netaddresses.by_tables(Files(Root()), "/proc/self/net")
+    network, tape, tables, links, addresses = settled()
     dcb = {one["name"]: subprocess.run(["dcb", "-j", "pfc", "show", "dev", one["name"]], capture_output=True, text=True, check=False).stderr
            for one in network["netdevs"]}  # fmt: skip
-    links, addresses = json.loads(ip("-j", "-d", "link")[1]), json.loads(ip("-j", "addr")[1])
     return {"failed": failed, "network": network, "tape": tape, "tables": tables, "links": links, "addresses": addresses, "dcb": dcb}
 
 

@@ -6,13 +6,17 @@ from collections import Counter
 
 import pytest
 
+from hostagent.derived.ncclchoice import bootstraps
+from hostagent.facts.network import Network
 from hostagent.knowledge.ncclchanges import parse_nccl_version
 from hostagent.nccl.interfaces import Address, bootstrap
 from hostagent.nccl.settings import settings, winning
+from hostagent.typed import build
 from tests.nccl_cases import PASSWD_HOME, networks
 from tests.real.nccl import LIBRARIES, asked
 
 SEED = int(os.environ.get("NCCL_SEED", "20261123"))
+FACTS = int(os.environ.get("NCCL_FACTS", "48"))
 NETWORKS = int(os.environ.get("NCCL_NETWORKS", "160"))
 
 
@@ -48,6 +52,8 @@ def agrees(choice, addresses, log):
 @pytest.fixture(scope="module")
 def judged():
     questions = networks(SEED, NETWORKS)
+    for question in questions[:FACTS]:
+        question["facts"] = True
     return list(zip(questions, asked(questions), strict=True))
 
 
@@ -74,6 +80,25 @@ def test_the_bootstrap_takes_the_interface_that_we_say(judged, capsys):
     assert count >= 150 * len(LIBRARIES)
     assert unknown < count * 0.05
     assert {"ifname", "ib", "comm_id", "rest", "docker", "loopback", "virbr", *NONE} <= set(kinds)
+
+
+def test_from_our_own_facts_of_the_network_it_is_the_same_interface(judged, capsys):
+    """From sysfs, psutil and netlink to the choice: index, state, labels and the order of addresses are those that NCCL meets."""
+    found, count = [], 0
+    for question, told in judged:
+        if "facts" not in told:
+            continue
+        network = build(Network, told["facts"], "network")
+        for version, answers in told["answers"].items():
+            for case, answer in zip(question["cases"], answers, strict=True):
+                (choice,) = bootstraps(network, environment_of(case, version), parse_nccl_version(version))
+                count += choice.is_known
+                if choice.is_known and not agrees(choice, told["addresses"], answer["log"]):
+                    found.append((version, case, network, choice, answer["log"]))
+    with capsys.disabled():
+        sys.stdout.write(f"\nnccl from facts: {count} cases in {FACTS} networks, seed {SEED}, {len(found)} differences\n")
+    assert not found, (len(found), found[0])
+    assert count >= FACTS * len(LIBRARIES)
 
 
 def test_nccl_sees_the_settings_that_we_say(judged, capsys):

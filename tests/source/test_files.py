@@ -133,5 +133,6 @@ def test_no_question_about_a_null_byte_raises(source):
         source.statvfs,
         source.modinfo,
         source.elf,
+        source.nccl_library,
     )
     assert {ask("/etc/na\0me").why for ask in asked} == {"error"}

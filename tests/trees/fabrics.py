@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, kubelets, netdevs, packages, pcibus, pciconfig, rails, rdma, system, topology
+from tests.trees import containers, driver, gpus, kubelets, nccl, netdevs, packages, pcibus, pciconfig, rails, rdma, system, topology
 from tests.trees.claim import BOARD, claims
 from tests.trees.gpuhosts import L40S
 from tests.trees.hosts import (
@@ -28,7 +28,7 @@ from tests.trees.netdevs import Netdev
 from tests.trees.pcibus import Card, Place
 from tests.trees.pciconfig import ACS_ON, Express
 from tests.trees.rdma import Hca
-from tests.trees.tree import Tree
+from tests.trees.tree import NOW, Tree
 
 _DEVICES = tuple(f"mlx5_{number}" for number in range(len(PLACES)))
 
@@ -51,6 +51,36 @@ def acs_on(root: Path) -> Tree:
         for address in _bridges(place):
             port = "downstream" if address.endswith(("00.0", "01.0")) and address != _bridges(place)[0] else "root"
             pciconfig.set_up(tree, address, Express(port, read_request=128, acs=ACS_ON))
+    return tree
+
+
+@claims("nccl.ib_disable", twin="hgx-h100-ubuntu2404", source="NVIDIA, NCCL documentation, environment variables: NCCL_IB_DISABLE")
+def nccl_ib_disabled(root: Path) -> Tree:
+    """Somebody measured TCP and left the setting behind: all jobs of the host go around its InfiniBand."""
+    tree = hgx_h100(root)
+    nccl.settings(tree, "# all_reduce_perf over TCP, for comparison", "NCCL_DEBUG=INFO", "NCCL_IB_DISABLE=1", time=NOW - 4 * 86400)
+    return tree
+
+
+@claims("nccl.interface", twin="hgx-h100-ubuntu2404", source="NVIDIA, NCCL documentation, environment variables: NCCL_SOCKET_IFNAME")
+def nccl_not_docker(root: Path) -> Tree:
+    """A list of what to leave out that names docker0 alone: it takes the place of NCCL's own, and leaves the pods' bridge and lo in."""
+    tree = hgx_h100(root)
+    nccl.settings(tree, "NCCL_SOCKET_IFNAME=^docker0")
+    return tree
+
+
+@claims("nccl.ib_hca", source="NVIDIA, NCCL documentation, environment variables: NCCL_IB_HCA; NVIDIA/nccl, src/transport/net_ib")
+def nccl_prefix(root: Path) -> Tree:
+    """All rails are named, and nothing else: but names are beginnings, and mlx5_1 takes the ports for storage too, mlx5_10 and mlx5_11."""
+
+    def nics(tree: Tree) -> None:
+        rails.infiniband(tree, PLACES)
+        rails.others(tree, CPUS, first=10)
+        rdma.stack(tree)
+
+    tree = hgx(root, nics)
+    nccl.settings(tree, f"NCCL_IB_HCA={','.join(_DEVICES)}")
     return tree
 
 
@@ -164,6 +194,7 @@ def sriov_pod(root: Path) -> Tree:
     tree.directory("/sys/firmware/efi/efivars")
     tree.write("/etc/hosts", "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n10.244.7.12\ttrainer-0\n")
     tree.link("/proc/1/ns/pid", "pid:[4026534107]")
+    system.number_processes_apart(tree)
     topology.install(tree, SOCKETS, smt=True, governor="performance")
     driver.install_userland(tree)
     driver.load_driver(tree)
@@ -244,6 +275,22 @@ def efa_p5(root: Path) -> Tree:
     rdma.stack(tree, modules=("ib_core", "ib_uverbs", "efa"))
     tree.write("/sys/module/efa/version", "2.17.3g\n")
     containers.cdi(tree, len(places))
+    nccl.package(tree)
+    nccl.ofi(tree)
+    return tree
+
+
+@claims(
+    "nccl.net_plugin",
+    never=BOARD,
+    twin="p5-efa",
+    source="aws/aws-ofi-nccl, doc/efa-env-var.md; ld.so(8); NVIDIA/nccl, src/plugin/plugin_open.cc",
+)
+def efa_p5_without_libfabric(root: Path) -> Tree:
+    """The linker's cache was made without EFA's directory: NCCL finds the plug-in, whose libfabric the loader does not find, and goes on
+    over TCP."""
+    tree = efa_p5(root)
+    nccl.forget(tree, "libfabric.so.1")
     return tree
 
 
@@ -258,7 +305,7 @@ CONNECTX_5_VIRTUAL = Card(0x15B3, 0x101A, "mlx5_core", speed="8.0 GT/s PCIe", wi
 
 @claims(
     never=BOARD,
-    source="Azure/azhpc-images, topology/ndv5-topo.xml and issues 154 and 213; ibv_devinfo of a virtual machine with mlx5_ib0 to mlx5_ib7",
+    source="Azure/azhpc-images, topology/ndv5-topo.xml, customizations/ndv5.sh and issues 154 and 213; ibv_devinfo of a virtual machine with mlx5_ib0 to mlx5_ib7",
 )
 def azure_nd_v5(root: Path) -> Tree:
     """Azure ND H100 v5: a virtual machine with eight virtual functions of InfiniBand, each device on a PCI domain of its own."""
@@ -289,6 +336,12 @@ def azure_nd_v5(root: Path) -> Tree:
     pcibus.nic(tree, CONNECTX_5_VIRTUAL, place, netdev=port, rdma=accelerated)
     rdma.stack(tree, ofed="24.10-0.7.0", peermem=True)
     containers.cdi(tree, len(places))
+    nccl.package(tree)
+    for name in ("opt", "opt/microsoft", "opt/microsoft/ndv5"):
+        tree.directory(f"/{name}")
+    tree.write("/opt/microsoft/ndv5-topo.xml", '<system version="1"/>\n')
+    tree.link("/opt/microsoft/ndv5/topo.xml", "/opt/microsoft/ndv5-topo.xml")
+    nccl.settings(tree, "NCCL_IB_PCI_RELAXED_ORDERING=1", "NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml", "NCCL_IGNORE_CPU_AFFINITY=1")
     return tree
 
 
@@ -315,6 +368,9 @@ PODS: dict[str, Callable[[Path], Tree]] = {"sriov-pod": sriov_pod}
 RECIPES: dict[str, Callable[[Path], Tree]] = {
     "hgx-h100-acs-on": acs_on,
     "hgx-h100-ib-without-sm": ib_without_sm,
+    "hgx-h100-nccl-ib-disabled": nccl_ib_disabled,
+    "hgx-h100-nccl-not-docker": nccl_not_docker,
+    "hgx-h100-nccl-prefix": nccl_prefix,
     "hgx-h100-without-peermem": without_peermem,
     "hgx-h100-roce": roce,
     "hgx-h100-roce-one-rail-1500": roce_one_rail_1500,
@@ -324,6 +380,7 @@ RECIPES: dict[str, Callable[[Path], Tree]] = {
     "hgx-h100-roce-exclusive": roce_exclusive,
     "hgx-h100-roce-sriov": roce_sriov,
     "p5-efa": efa_p5,
+    "p5-efa-without-libfabric": efa_p5_without_libfabric,
     "azure-nd-h100-v5": azure_nd_v5,
     "cloud-vm-1500": cloud_vm_1500,
 }

@@ -61,3 +61,40 @@ def public_key(name: str) -> bytes:
     number = (name.encode() * 32)[:256]
     body = b"\x04" + struct.pack(">I", 0x62000000) + b"\x01" + struct.pack(">H", 2048) + b"\x80" + number[1:] + b"\x00\x11\x01\x00\x01"
     return b"\x99" + struct.pack(">H", len(body)) + body
+
+
+def nccl_library(
+    version: str = "",
+    cuda: str = "12.9",
+    *,
+    needed: "tuple[str, ...]" = ("libc.so.6", "libpthread.so.0"),
+    runpath: str = "",
+    symbols: "tuple[str, ...]" = ("ncclCommInitRank", "ncclGetVersion"),
+    arch: str = "x86_64",
+) -> bytes:
+    """libnccl, or with version "" a plug-in of it: an ELF file with what is read of one, which readelf can read too."""
+    strings = b"\0"
+    places = {}
+    for text in dict.fromkeys((*needed, runpath, *symbols)):
+        places[text] = len(strings) if text else 0
+        strings += text.encode() + b"\0" if text else b""
+    texts = f"NCCL version {version}+cuda{cuda}\0".encode() if version else b"plug-in\0"
+    table = bytes(24) + b"".join(struct.pack("<IBBHQQ", places[name], 0x12, 0, 1, 0, 0) for name in symbols)
+    entries = [(1, places[name]) for name in needed] + ([(29, places[runpath])] if runpath else [])
+    start = 64 + 2 * 56
+    at = {}
+    for name, data in ((".rodata", texts), (".dynstr", strings), (".dynsym", table)):
+        at[name], start = start, start + len(data)
+    dynamic = b"".join(struct.pack("<QQ", *pair) for pair in (*entries, (5, at[".dynstr"]), (10, len(strings)), (6, at[".dynsym"]), (0, 0)))
+    names = b"\0.rodata\0.dynstr\0.dynsym\0.dynamic\0.shstrtab\0"
+    contents = ((1, 1, texts, 0, 0), (9, 3, strings, 0, 0), (17, 11, table, 2, 24), (25, 6, dynamic, 2, 16), (34, 3, names, 0, 0))
+    body, rows = b"", [bytes(_SECTION.size)]
+    for name, kind, data, link, size in contents:
+        rows.append(_SECTION.pack(name, kind, 2, 64 + 112 + len(body), 64 + 112 + len(body), len(data), link, 0, 1, size))
+        body += data
+    whole, dynamic_at = 64 + 112 + len(body), 64 + 112 + len(texts) + len(strings) + len(table)
+    machine = {"x86_64": 62, "aarch64": 183}[arch]
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, machine, 1, 0, 64, whole, 0, 64, 56, 2, 64, len(rows), 5)
+    segments = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, whole, whole, 4096)
+    segments += struct.pack("<IIQQQQQQ", 2, 4, dynamic_at, dynamic_at, dynamic_at, len(dynamic), len(dynamic), 8)
+    return header + segments + body + b"".join(rows)

@@ -47,6 +47,7 @@ def wsl2(root: Path) -> Tree:
     tree = Tree(root, kernel="6.6.87.2-microsoft-standard-WSL2", driver="")
     system.install_os(tree, "ubuntu2404", "DESKTOP-4QK2")
     system.boot(tree, "DESKTOP-4QK2")
+    system.number_processes_apart(tree)  # each distribution is in a namespace of its own (microsoft/WSL, src/linux/init)
     tree.remove("/sys/firmware")
     tree.remove("/sys/module/module")
     tree.device("/dev/dxg", 10, 125)
@@ -137,6 +138,7 @@ def incus(root: Path) -> Tree:
     tree.write("/run/systemd/container", "lxc")
     tree.write("/proc/1/mounts", "rpool/containers/slurm-ct-07 / zfs rw,relatime,xattr,posixacl 0 0\nnone /dev tmpfs rw,relatime 0 0\n")
     tree.link("/proc/1/ns/pid", "pid:[4026533420]")
+    system.number_processes_apart(tree)
     driver.install_userland(tree)
     for path in ("/lib/firmware", "/usr/bin/nvidia-modprobe"):
         tree.remove(path)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tests.trees import containers, driver, gpus, kubelets, netdevs, packages, pciconfig, rails, rdma, system, topology
+from tests.trees import containers, driver, gpus, kubelets, nccl, netdevs, packages, pciconfig, rails, rdma, system, topology
 from tests.trees.claim import claims
 from tests.trees.packages import TOOLKIT
 from tests.trees.system import Daemon
@@ -69,6 +69,8 @@ def hgx(root: Path, nics: Callable[[Tree], None], flavour: str = "open") -> Tree
     kubelets.keep_cpus(tree, "none", "")
     kubelets.keep_memory(tree)
     containers.cdi(tree, len(gpus.HGX))
+    nccl.package(tree)
+    nccl.settings(tree, "NCCL_NET=IB")
     return tree
 
 

@@ -117,6 +117,7 @@ def boot(tree: Tree, hostname: str, *, cmdline: str = "") -> None:
     tree.link("/proc/mounts", "self/mounts")
     tree.link("/proc/net", "self/net")
     _process(tree, Daemon(1, ("/sbin/init",), cgroup="/init.scope", started_s=0), "systemd")
+    _kernel_thread(tree, 2, "kthreadd")
     tree.write("/sys/module/module/parameters/sig_enforce", "N\n")
     tree.write("/sys/module/firmware_class/parameters/path", "\n")
     tree.write("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n")
@@ -218,6 +219,18 @@ def _process(tree: Tree, one: Daemon, name: str) -> None:
     tree.write(f"{directory}/cgroup", f"0::{one.place}\n")
     tree.link(f"{directory}/root", one.root)
     tree.link(f"{directory}/exe", one.argv[0] if one.argv[0].startswith("/") else f"/usr/bin/{one.argv[0]}")
+
+
+def _kernel_thread(tree: Tree, pid: int, name: str) -> None:
+    """It has no program and no arguments, and PF_KTHREAD among its flags (proc_pid_stat(5); Linux kernel, include/linux/sched.h)."""
+    tree.write(f"/proc/{pid}/comm", f"{name}\n")
+    tree.write(f"/proc/{pid}/cmdline")
+    tree.write(f"/proc/{pid}/stat", f"{pid} ({name}) S 0 0 0 0 -1 2129984" + " 0" * 43 + "\n")
+
+
+def number_processes_apart(tree: Tree) -> None:
+    """As in a container: the kernel's own threads are not seen."""
+    tree.remove("/proc/2")
 
 
 def stop(tree: Tree, pid: int, unit_name: str = "") -> None:

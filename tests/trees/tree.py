@@ -1,5 +1,6 @@
 """One directory that is to look like the root of a host."""
 
+import contextlib
 import os
 import shutil
 import stat
@@ -34,6 +35,9 @@ class Tree:
         self.kinds: dict[str, str] = {}
         #: What libibverbs says of ports, by name and number, see `tests.trees.rdma`.
         self.verbs: dict[tuple[str, int], dict[str, int]] = {}
+        #: Where directories are, by path, see `at`.
+        self._directories: dict[str, str] = {}
+        self._made_before: set[str] = set()
         root.mkdir(parents=True, exist_ok=True)
         for name in ("etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "var/lib", "run", "proc", "sys", "dev", "tmp"):
             (root / name).mkdir(parents=True, exist_ok=True)
@@ -43,23 +47,42 @@ class Tree:
 
     def at(self, path: str) -> Path:
         """Where `path` is; a part of it that is a link is followed inside the tree."""
-        found = self.root
+        above, _, name = path.rstrip("/").rpartition("/")
+        if name in ("", ".", ".."):
+            return Path(self._followed(path))
+        return Path(f"{self._directory(above)}/{name}")
+
+    def _directory(self, path: str) -> str:
+        """Where a directory is: asked for once, until a link or something removed may change it."""
+        if path not in self._directories:
+            self._directories[path] = self._followed(path, whole=True)
+        return self._directories[path]
+
+    def _followed(self, path: str, *, whole: bool = False) -> str:
+        root = found = str(self.root)
         parts = [part for part in path.split("/") if part]
         while parts:
             part = parts.pop(0)
-            found = found.parent if part == ".." else found / part
-            if parts and found.is_symlink():
-                target = str(found.readlink())
-                found = self.root if target.startswith("/") else found.parent
+            found = os.path.dirname(found) if part == ".." else f"{found}/{part}"
+            if (parts or whole) and os.path.islink(found):
+                target = os.readlink(found)
+                found = root if target.startswith("/") else os.path.dirname(found)
                 parts = [piece for piece in target.split("/") if piece] + parts
         return found
 
     def write(self, path: str, content: "str | bytes" = "", *, mode: int = 0o644, time: float = INSTALLED_AT) -> None:
-        place = self._made(path)
-        place.unlink(missing_ok=True)
-        place.write_bytes(content.encode() if isinstance(content, str) else content)
-        place.chmod(mode)
-        os.utime(place, (time, time))
+        place = str(self._made(path))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(place)
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            left = memoryview(content.encode() if isinstance(content, str) else content)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            os.fchmod(descriptor, mode)
+            os.utime(descriptor, (time, time))
+        finally:
+            os.close(descriptor)
 
     def program(self, path: str) -> None:
         """An executable that nobody runs: its header alone, of the host's architecture."""
@@ -88,6 +111,7 @@ class Tree:
         place = self._made(path)
         place.unlink(missing_ok=True)
         place.symlink_to(target)
+        self._directories.clear()
 
     def directory(self, path: str) -> None:
         self._made(f"{path}/x")
@@ -106,6 +130,8 @@ class Tree:
             shutil.rmtree(place)
         else:
             place.unlink()
+        self._directories.clear()
+        self._made_before.clear()
 
     def _node(self, path: str, kind: int, device: int) -> None:
         place = self._made(path)
@@ -116,5 +142,8 @@ class Tree:
 
     def _made(self, path: str) -> Path:
         place = self.at(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        above = os.path.dirname(place)
+        if above not in self._made_before:
+            os.makedirs(above, exist_ok=True)
+            self._made_before.add(above)
         return place

@@ -221,7 +221,7 @@ def test_a_family_says_its_title_its_order_and_its_condition():
     families = {one.id.partition(".")[0]: one.family for one in CHECKS}
     assert {name: family.condition for name, family in families.items()} == {
         "cdi": "ToolkitReady", "driver": "DriverReady", "gpu": "", "host": "", "kernel": "DriverReady", "kubelet": "TopologyReady",
-        "network": "FabricReady", "nvswitch": "FabricReady", "os": "", "rdma": "FabricReady", "runtime": "ToolkitReady",
+        "nccl": "FabricReady", "network": "FabricReady", "nvswitch": "FabricReady", "os": "", "rdma": "FabricReady", "runtime": "ToolkitReady",
         "toolkit": "ToolkitReady", "topology": "TopologyReady",
     }  # fmt: skip
     assert all(family.title for family in families.values())
@@ -249,7 +249,7 @@ def test_a_family_that_says_nothing_is_told_last_and_has_no_condition(written):
 LOOKED_AT = (
     *("os", "gpu.present", "nvswitch.board", "gpu.passthrough", "gpu.on_bus", "gpu.lost", "kernel", "gpu.bound"),
     *("driver.loaded", "driver", "driver.gsp_firmware", "gpu", "nvswitch", "gpu.fabric_state"),
-    *("topology", "rdma", "network", "toolkit", "runtime", "kubelet", "cdi", "host"),
+    *("topology", "rdma", "network", "nccl", "toolkit", "runtime", "kubelet", "cdi", "host"),
 )
 
 

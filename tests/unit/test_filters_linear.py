@@ -1,5 +1,6 @@
 """Filters take time in proportion to their input: what they take apart is anybody's text."""
 
+import functools
 import time
 from pathlib import Path
 
@@ -18,6 +19,7 @@ UNITS = [
     "Package: nvidia\n", "Package: nvidia\n\n", "\n\n", " \n \n", "Version: 1\n", "deb ", "deb [a] ://nvidia /\n", "# deb ", "URIs: http://nvidia\n", "Suites: a\n", "#clear a;", "//", "/* ", "*/", "a::", "a { ",
     "-----BEGIN PGP A-----\n", "extra/nvidia.ko:", "extra/", "nvidia.ko\n", "error: ", "[ERROR] ", "a[ERROR]\n", "make.log for ", "make.log for a for kernel b\n", "*** ", "btime 1\n", "/dev/a / ext4 rw\n", "a /usr b\n",
     "NVRM version:  NVIDIA UNIX ", "NVRM version:  NVIDIA UNIX a Kernel Module  1.1", "modprobe.blacklist=a ", "a = 1\n", "a.b = 1\n", '"a" = "b"\n', "- a\n", "a:\n ", "&a ", "*a ", "password=a\n",
+    "NCCL_NET=a\n", "NCCL_NET=", "export NCCL_NET=a\n", "NCCL_X=a\n", "NCCL_NET=/home/a token=a\n", "\0",
 ]  # fmt: skip
 
 
@@ -25,6 +27,7 @@ def mask(_):
     return "0123456789abcdef" * 4
 
 
+@functools.cache
 def kinds():
     """Every filter of texts, with the names that readers give it."""
     found = {}
@@ -35,21 +38,21 @@ def kinds():
             keep = merged(keeps)
             if keep and keep != WHOLE and question[0] in ("read", "tail", "run"):
                 found.setdefault(keep.kind, set()).update(keep.names)
-    return {kind: Keep(kind, tuple(sorted(names))) for kind, names in found.items()}
+    return {kind: Keep(kind, tuple(sorted(names))) for kind, names in {"nccl.conf": set(), **found}.items()}
 
 
-KEEPS = kinds()
 #: Not read by any of the recorded hosts.
 OTHERS = {"first", "mounts", "keys", "arguments", "paths", "messages"}
 
 
 def test_every_filter_of_texts_is_timed():
-    assert set(KINDS) - set(KEEPS) <= OTHERS
+    assert set(KINDS) - set(kinds()) <= OTHERS
+    assert set(kinds()) <= set(KINDS)
 
 
 def seconds(kind, data):
     started = time.process_time()
-    filtered(("read", "/x"), data, KEEPS[kind], mask)
+    filtered(("read", "/x"), data, kinds()[kind], mask)
     return time.process_time() - started
 
 
@@ -64,9 +67,12 @@ def squares(kind, unit, size):
     return True
 
 
-@pytest.mark.parametrize("kind", sorted(KEEPS))
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_four_times_as_much_takes_four_times_as_long(kind):
     """One step is no square: a limit of size, after which another way is taken."""
+    if kind not in kinds():
+        assert kind in OTHERS
+        return
     assert [unit for unit in UNITS if squares(kind, unit, SIZE) and squares(kind, unit, 4 * SIZE)] == []
 
 

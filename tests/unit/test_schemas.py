@@ -242,12 +242,16 @@ def with_profiles():
             yield pytest.param(host, name, id=f"{host.name}-{name}")
 
 
-@pytest.mark.parametrize(("host", "profile_name"), with_profiles())
-def test_recorded_hosts_and_their_reports_follow_the_published_schemas(host, profile_name):
+@pytest.mark.parametrize(("host", "profile_name"), list(with_profiles()))
+def test_the_reports_of_recorded_hosts_follow_the_published_schema(host, profile_name):
     recorded = load_tape(str(host))
     document = json.loads(render(judged(ReplayBackend(recorded), profile.load(profile_name, site_file=""), replayed=True), "json"))
     assert {(one["subject"] == "") == (one["subject_kind"] == "") for one in document["findings"]} == {True}
     assert {one["subject_kind"] for one in document["findings"]} <= SUBJECTS
     assert sorted(document["reading_order"]) == sorted({one["id"] for one in document["findings"]})
     jsonschema.Draft202012Validator(published("report")).validate(document)
-    jsonschema.Draft202012Validator(published("snapshot")).validate(json.loads(dumps(recorded)))
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
+def test_recorded_hosts_follow_the_published_schema(host):
+    jsonschema.Draft202012Validator(published("snapshot")).validate(json.loads(dumps(load_tape(str(host)))))

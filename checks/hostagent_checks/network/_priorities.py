@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from hostagent.check import Finding, Step, fail, need, skip
+from hostagent.derived import priority
 from hostagent.derived.majority import most
 from hostagent.derived.stack import cards
 from hostagent.facts.gpu import Gpu
@@ -85,16 +86,8 @@ def end(found: "list[tuple[Card, T]]", gaps: tuple[Unread, ...]) -> None:
 
 
 def priority_of(card: Card, profile: Profile) -> "int | None":
-    """Where packets with the profile's traffic class go; None where the profile names none, or where the card does not look at it.
-
-    The upper six bits of a traffic class are the DSCP. A card without a table of its own takes the upper three of those; with one, what is
-    not in it has priority 0.
-    """
-    if not profile.rdma.traffic_class or need(card.told.trust) != "dscp":
-        return None
-    dscp = profile.rdma.traffic_class >> 2
-    table = dict(need(card.told.dscp))
-    return table.get(dscp, 0) if table else dscp >> 3
+    """Where packets with the profile's traffic class go; None where the profile names none, or where the card does not look at it."""
+    return priority.priority_of(card.told, profile.rdma.traffic_class) if profile.rdma.traffic_class else None
 
 
 def differing(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.collect.driver.ldcache import parse_ldcache
+from hostagent.collect.driver.ldcache import read_ldcache
 from hostagent.collect.packages.packages import owners
 from hostagent.collect.values import names_in
 from hostagent.facts.driver import Library
@@ -14,8 +14,6 @@ from hostagent.facts.unread import Unread, then
 from hostagent.knowledge import libraries
 from hostagent.source import Source
 from hostagent.source.answers import Elf
-from hostagent.source.base import MIB
-from hostagent.source.keep import Keep
 
 SONAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _DIRECTORIES = (*libraries.SYSTEM, *libraries.LOCAL, *libraries.OF_THE_DRIVER)
@@ -24,12 +22,9 @@ _FILE = re.compile(r"lib(cuda|nvidia-ml)\.so\.(\d+(?:\.\d+){1,3})")
 
 def read_libraries(source: Source, known: Callable[[type], Any]) -> "tuple[Library, ...] | Unread":
     """First what the linker's cache has, in its order, then other versioned files. One entry a file."""
-    cache = source.read("/etc/ld.so.cache", 16 * MIB, keep=Keep("ld.so.cache", SONAMES))
-    entries = then(cache, lambda data: parse_ldcache(data, SONAMES))
+    entries = read_ldcache(source, SONAMES)
     if isinstance(entries, Unread):
-        if entries.why != "absent":
-            return entries
-        entries = ()  # musl, or an image whose cache is made at boot
+        return entries
     found: dict[str, tuple[str, bool]] = {}
     for entry in entries:
         path = source.realpath(entry.path)

@@ -54,15 +54,17 @@ def read_addresses(source: Source, known: Callable[[type], Any]) -> Addresses:
     if isinstance(answer, Unread):
         return Addresses(answer, ())
     try:
-        rows = tuple(_Row(tuple(str(names).split()), _address(str(value), int(prefix))) for names, value, prefix in answer)
+        rows = tuple(_row(str(names).split(), str(value), int(prefix)) for names, value, prefix in answer)
     except (OverflowError, TypeError, ValueError):
         return Addresses(unexpected("network", "addresses", answer), ())
     ports = known(RdmaPort) if any(len(row.names) != 1 for row in rows) else ()
     return Addresses(rows, ports if isinstance(ports, tuple) else ())
 
 
-def _address(value: str, prefix: int) -> Address:
-    return Address(str(ipaddress.ip_address(value)), prefix)
+def _row(names: list[str], value: str, prefix: int) -> _Row:
+    """No interface's name has a colon: a label does."""
+    label = next((name for name in names if ":" in name), "")
+    return _Row(tuple(name.partition(":")[0] for name in names), Address(str(ipaddress.ip_address(value)), prefix, label))
 
 
 def _mapped(ports: "Iterable[RdmaPort]") -> "Iterator[tuple[str, frozenset[str]]]":

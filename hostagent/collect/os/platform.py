@@ -150,12 +150,14 @@ def _virtual(source: Source) -> Virtual:
 
 @stops_at_unread
 def _is_contained(source: Source) -> bool:
-    """A mark of a container, and processes that are numbered on their own: a host made of a container's files has the mark."""
+    """Processes that are numbered on their own, and a mark of a container: a host made of a container's files has a mark, too."""
+    second = source.text("/proc/2/stat", keep=_SECOND, absent="")
+    if not isinstance(second, Unread) and is_kernel_thread(second):
+        return False
     hosts = source.text(HOSTS_FILE, keep=_HOSTS, absent="")
     is_marked = any(need(_is_here(source, path)) for path in IN_CONTAINERS)
     if not is_marked and not any(line.startswith(KUBELETS_HOSTS) for line in need(hosts).splitlines()):
         return False
-    second = source.text("/proc/2/stat", keep=_SECOND, absent="")
     return not is_kernel_thread(need(second))
 
 

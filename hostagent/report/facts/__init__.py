@@ -3,7 +3,7 @@
 from typing import Any
 
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.report.facts import driver, fabric, gpus, kubelet, platform, runtimes, toolkit, topology
+from hostagent.report.facts import driver, fabric, gpus, kubelet, nccl, platform, runtimes, toolkit, topology
 from hostagent.report.facts.values import object_schema
 
 #: Name in the report, and the module whose `write` and `schema` make it.
@@ -16,6 +16,7 @@ _PARTS = {
     "platform": platform,
     "topology": topology,
     "fabric": fabric,
+    "nccl": nccl,
 }
 
 

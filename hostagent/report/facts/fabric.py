@@ -12,7 +12,7 @@ from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
-from hostagent.facts.network import Netdev, Network
+from hostagent.facts.network import Netdev, Network, Priorities
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Gid, Rdma, RdmaPort
 from hostagent.facts.topology import Nic, Topology
@@ -20,9 +20,10 @@ from hostagent.facts.unread import Unread, then
 from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
 from hostagent.typed import plain
 
-#: Their other ends are in containers, which come and go.
-_LEFT_OUT = frozenset({"loopback", "veth"})
-_NETDEV = ("name", "pci", "kind", "mtu", "state", "speed_mbps", "master")
+#: Their other ends are in containers, which come and go. In a container it is the way out.
+_LEFT_OUT, _WAY_OUT = frozenset({"loopback", "veth"}), "veth"
+_NETDEV = ("name", "pci", "kind", "mtu", "state", "speed_mbps", "master", "parent")
+_PRIORITIES = ("lossless", "trust", "dscp", "firmware_dcbx")
 _PORT = ("pci", "netdev", "link_layer", "state", "physical_state", "rate_gbps")
 _CARD = ("firmware", "board_id", "driver")
 _GID = ("index", "value", "type")
@@ -37,9 +38,12 @@ def write(facts: HostFacts, hcas: str = "") -> Any:
     ports, network = facts.of(RdmaPort), facts.of(Network)
     found = _roles(facts, ports, hcas)
     devices = then(ports, _devices)
+    platform = facts.of(Platform)
+    inside = not isinstance(platform, Unread) and platform.contained is True
+    shown = then(network, lambda known: then(known.netdevs, lambda listed: _shown(listed, inside=inside)))
     ways = gdr(facts.of(Kernel), facts.of(Driver), facts.of(Rdma))
     return {
-        "nics": each(then(network, lambda known: then(known.netdevs, _shown)), lambda one: _netdev(one, devices)),
+        "nics": each(shown, lambda one: _netdev(one, devices)),
         "rdma": each(then(ports, _sorted), lambda port: _port(port, found, network)),
         "gdr": {"peermem": plain(ways.peermem), "dmabuf": plain(ways.dmabuf)},
         "mtu": _mtu(ports, found, network),
@@ -57,8 +61,9 @@ def _roles(facts: HostFacts, ports: "tuple[RdmaPort, ...] | Unread", hcas: str) 
     return roles(ports, nics, distances, hcas)
 
 
-def _shown(netdevs: tuple[Netdev, ...]) -> tuple[Netdev, ...]:
-    return tuple(one for one in netdevs if isinstance(one.kind, Unread) or one.kind not in _LEFT_OUT)
+def _shown(netdevs: tuple[Netdev, ...], *, inside: bool) -> tuple[Netdev, ...]:
+    left_out = _LEFT_OUT - {_WAY_OUT} if inside else _LEFT_OUT
+    return tuple(one for one in netdevs if isinstance(one.kind, Unread) or one.kind not in left_out)
 
 
 def _sorted(ports: tuple[RdmaPort, ...]) -> tuple[RdmaPort, ...]:
@@ -76,7 +81,12 @@ def _devices(ports: tuple[RdmaPort, ...]) -> dict[str, tuple[str, ...]]:
 
 def _netdev(one: Netdev, devices: "Mapping[str, tuple[str, ...]] | Unread") -> dict[str, Any]:
     addresses = then(one.addresses, lambda listed: tuple(f"{address.value}/{address.prefix}" for address in listed))
-    return {**picked(one, _NETDEV), "addresses": plain(addresses), "rdma": plain(then(devices, lambda known: known.get(one.name, ())))}
+    return {
+        **picked(one, _NETDEV),
+        "addresses": plain(addresses),
+        "rdma": plain(then(devices, lambda known: known.get(one.name, ()))),
+        "priorities": plain(then(one.priorities, lambda told: picked(told, _PRIORITIES))),
+    }
 
 
 def _port(port: RdmaPort, found: "Roles | Unread", network: "Network | Unread") -> dict[str, Any]:
@@ -108,7 +118,7 @@ def _mtu(ports: "tuple[RdmaPort, ...] | Unread", found: "Roles | Unread", networ
 
 
 def schema() -> dict[str, Any]:
-    netdev = fields_schema(Netdev, _NETDEV)
+    netdev, priorities = fields_schema(Netdev, _NETDEV), object_schema(fields_schema(Priorities, _PRIORITIES))
     pkey = object_schema({"index": _NUMBER, "value": _TEXT})
     port = {
         "name": _TEXT,
@@ -124,7 +134,9 @@ def schema() -> dict[str, Any]:
     }
     mtu = {"agree": or_unread(_FLAG), "netdev": or_unread(_NUMBER), "active": or_unread(_NUMBER), "odd": _TEXTS, "text": _TEXT}
     parts = {
-        "nics": _list(object_schema({**netdev, "addresses": or_unread(_TEXTS), "rdma": or_unread(_TEXTS)})),
+        "nics": _list(
+            object_schema({**netdev, "addresses": or_unread(_TEXTS), "rdma": or_unread(_TEXTS), "priorities": or_unread(priorities)})
+        ),
         "rdma": _list(object_schema(port)),
         "gdr": object_schema({"peermem": or_unread(_TEXT), "dmabuf": or_unread(_FLAG)}),
         "mtu": or_unread(object_schema(mtu)),

@@ -24,19 +24,19 @@ Row = list[Any]
 
 
 def by_psutil(psutil: Any) -> "list[Row] | Unread":
-    """``[name, address, prefix]``, in order."""
+    """``[name, address, prefix]`` by interface, IPv4 first, then in the kernel's order; where it has a label by that: eth0:1."""
     try:
         listed = psutil.net_if_addrs()
     except OSError as error:
         return Unread("error", f"net_if_addrs: {error.strerror}")
-    found: set[tuple[str, int, str, int]] = set()
+    found: dict[tuple[str, int, str, int], None] = {}
     for label, addresses in listed.items():
-        name = label.partition(":")[0]  # of an address with a label, eth0:1
         for one in addresses:
             if one.family in (socket.AF_INET, socket.AF_INET6):
                 value = ipaddress.ip_address(one.address.partition("%")[0])
-                found.add((name, value.version, str(value), _prefix(one.netmask, value.max_prefixlen)))
-    return [[name, address, prefix] for name, _, address, prefix in sorted(found)]
+                found[label, value.version, str(value), _prefix(one.netmask, value.max_prefixlen)] = None
+    ordered = sorted(found, key=lambda row: (row[0].partition(":")[0], row[1]))
+    return [[label, address, prefix] for label, _, address, prefix in ordered]
 
 
 def _prefix(mask: "str | None", most: int) -> int:

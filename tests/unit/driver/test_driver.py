@@ -327,6 +327,26 @@ def test_any_bytes_are_a_cache_or_an_error(noise, at):
     assert isinstance(ldcache.parse_ldcache(spoiled, libraries.SONAMES), tuple | Unread)
 
 
+def test_names_of_the_cache_by_their_beginning():
+    whole = cache(
+        ("libnccl-net.so", "/opt/a/libnccl-net.so", 0x0303),
+        ("libnccl.so.2", "/usr/lib64/libnccl.so.2", 0x0303),
+        ("libnccl.so.2", "/usr/lib/libnccl.so.2", 0x0800),
+        ("libncclx.so", "/usr/lib64/libncclx.so", 0x0303),
+    )
+    found = ldcache.parse_ldcache(whole, ("libnccl.so*", "libnccl-*", "libnccl.so.2"))
+    assert [(one.soname, one.path) for one in found] == [
+        ("libnccl-net.so", "/opt/a/libnccl-net.so"),
+        ("libnccl.so.2", "/usr/lib64/libnccl.so.2"),
+    ]
+
+
+def test_a_cache_with_thousands_of_entries_of_one_name_is_an_error():
+    entry = ("libcuda.so.1", f"{LIB}/libcuda.so.1", 0x0303)
+    assert len(ldcache.parse_ldcache(cache(*[entry] * 1000), libraries.SONAMES)) == 1000
+    assert "more than 1000 entries" in ldcache.parse_ldcache(cache(*[entry] * 1001), libraries.SONAMES).detail
+
+
 def test_the_newest_floor_of_a_branch_counts():
     assert floor("580").version == max((one.version for one in FLOORS if one.branch == "580"), key=lambda v: tuple(map(int, v.split("."))))
     assert floor("470") is None

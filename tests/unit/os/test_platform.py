@@ -140,6 +140,11 @@ def test_a_container_in_a_virtual_machine_is_both():
     assert (found.virtual, found.in_container) == ("vm", True)
 
 
+def test_where_the_kernels_own_threads_are_seen_no_mark_is_asked_for():
+    found = platform(host(**{"/.dockerenv": "", "read /etc/hosts": Unread("denied", "read"), **FIRST}))
+    assert found.contained is False
+
+
 def test_whether_it_is_a_container_is_open_where_the_namespace_cannot_be_seen():
     found = platform(host(**{"/.dockerenv": "", "/proc/2/stat": Unread("denied", "read")}))
     assert (found.contained.why, found.in_container) == ("denied", False)

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from hostagent.derived.gids import chosen, chosen_before_2_21, is_routable
+from hostagent.derived.gids import Asked, at_index, chosen, chosen_as, chosen_before_2_21, is_routable
 from hostagent.facts.rdma import Gid, RdmaPort
 from hostagent.facts.unread import Unread, UnreadError
 
@@ -67,3 +67,25 @@ def test_what_is_unread_stays_so():
 
 def test_routable_is_v2_of_an_address():
     assert [is_routable(gid) for gid in port(*USUAL, (4, GLOBAL, V2)).gids] == [False, False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("slots", "asked", "index"),
+    [
+        (USUAL, Asked(is_v2=False), 2),
+        (USUAL, Asked(addresses="10.0.1.0/24"), 3),
+        (USUAL, Asked(addresses="192.168.0.0/16"), 0),  # nothing is of it: NCCL stays at index 0
+        (USUAL, Asked(addresses="nonsense"), 3),  # which NCCL ignores
+        ((*USUAL, (4, OTHER_FOUR, V1), (5, OTHER_FOUR, V2)), Asked(addresses="10.1.0.0/16"), 5),
+        ((*USUAL, (4, GLOBAL, V1), (5, GLOBAL, V2)), Asked(is_ipv6=True), 5),
+        (((0, GLOBAL, V1), (1, GLOBAL, V2)), Asked(is_ipv6=True, addresses="2001:db8::/32"), 1),
+    ],
+)
+def test_settings_ask_for_another_gid(slots, asked, index):
+    assert chosen_as(port(*slots), asked).index == index
+
+
+def test_an_index_that_is_set_is_taken_as_it_stands():
+    assert at_index(port(*USUAL), 2).type == V1
+    assert at_index(port(*USUAL), 7).why == "absent"
+    assert at_index(port(*USUAL, driver="efa"), 3).why == "not-supported"

@@ -1,0 +1,66 @@
+"""A host with Elastic Fabric Adapters has no plug-in of NCCL for them, or libfabric is told to use another way: jobs run over TCP.
+
+NCCL reaches the adapters through aws-ofi-nccl and libfabric alone; "NET/IB : No device found." is normal there. The plug-in lies in
+/opt/amazon/ofi-nccl, where EFA's installer and the images of AWS put it; jobs in containers bring their own. FI_PROVIDER chooses the way of
+libfabric: tcp and sockets work everywhere, and slowly.
+"""
+
+from hostagent.check import Findings, Step, check, fail, need, skip
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.nccl import Nccl
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.ncclnets import has_libfabric, takes_efa
+from hostagent.profile import Profile
+
+from ._job import are_efa, is_on_path, job, rails, weight
+
+_PROVIDER = "FI_PROVIDER"
+
+
+@check(
+    title="NCCL reaches the Elastic Fabric Adapters of this host",
+    severity="critical",
+    scope="fabric",
+    since="0.1",
+    because=("rdma.present", "nccl.net_plugin"),
+    headline="NCCL has no plug-in for this host's Elastic Fabric Adapters",
+    remedy=(Step("install", "Install aws-ofi-nccl: EFA's installer brings it."),),
+    references=("aws-ofi-nccl, README", "AWS, Elastic Fabric Adapter", "libfabric, fi_provider(7)"),
+    confirm=("ls /opt/amazon/ofi-nccl/lib", "ldconfig -p  # libnccl-net"),
+)
+def efa(
+    nccl: Nccl,
+    ports: tuple[RdmaPort, ...] | Unread,
+    nics: tuple[Nic, ...] | Unread,
+    gpus: tuple[Gpu, ...] | Unread,
+    topology: Topology | Unread,
+    platform: Platform | Unread,
+    profile: Profile,
+) -> Findings:
+    found = job(nccl)
+    ours = rails(ports, nics, gpus, topology, platform, profile)
+    plugins = tuple(one for one in need(nccl.plugins) if "net" in need(one.kinds))
+    if (ours and not are_efa(ours)) or (not ours and not any(has_libfabric(need(one.needed)) for one in plugins)):
+        skip("jobs use no Elastic Fabric Adapter")
+    if not plugins:
+        yield fail(
+            "no plug-in for NCCL's network is there", code="no-plug-in", found="none", wanted="aws-ofi-nccl", at_most=weight(profile)
+        )
+    elif not any(is_on_path(one) for one in plugins):
+        path = plugins[0].path
+        headline = "The loader does not find NCCL's plug-in for the Elastic Fabric Adapters"
+        steps = (Step("configure", "Add the plug-in's directory to /etc/ld.so.conf.d, and run ldconfig."),)
+        text = f"{path} lies where the loader does not look"
+        most = weight(profile) if need(nccl.has_environment) else "info"
+        yield fail(text, code="not-found", found=path, wanted="on the loader's path", headline=headline, remedy=steps, at_most=most)
+    provider = found.value(_PROVIDER)
+    if provider and not takes_efa(provider):
+        headline = f"FI_PROVIDER keeps libfabric from the Elastic Fabric Adapters: {provider}"
+        text = f"{_PROVIDER}={provider}: libfabric does not use the Elastic Fabric Adapters"
+        steps, evidence = (found.without(_PROVIDER),), found.evidence(_PROVIDER)
+        yield fail(
+            text, code="provider", found=provider, wanted="efa", evidence=evidence, headline=headline, remedy=steps, at_most=weight(profile)
+        )

@@ -1,0 +1,83 @@
+"""NCCL_NET forces sockets, or a network that this host has not; or it is not set, and NCCL falls back to sockets without a word.
+
+With NCCL_NET=IB, or a plug-in's name, a job ends with an error where RDMA does not work, and does not run at a fraction of its speed.
+NCCL_NET=Socket is left over from a search for a fault, mostly. NCCL's own IB uses no Elastic Fabric Adapter: that takes a plug-in.
+"""
+
+from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.nccl import Nccl, NcclPlugin
+from hostagent.facts.platform import Platform
+from hostagent.facts.rdma import RdmaPort
+from hostagent.facts.topology import Nic, Topology
+from hostagent.facts.unread import Unread
+from hostagent.knowledge.ncclnets import IB, OFI_NAMES, SOCKET
+from hostagent.nccl.plugins import is_called, network_of
+from hostagent.profile import Profile
+
+from ._job import are_efa, job, rails, weight
+
+_NAME = "NCCL_NET"
+_INSTALL = (
+    Step("install", "Install the plug-in that NCCL_NET names."),
+    Step("configure", "Or take NCCL_NET out of where it stands."),
+)
+
+
+@check(
+    title="NCCL_NET names the RDMA network",
+    severity="critical",
+    scope="fabric",
+    since="0.1",
+    because=("rdma.present",),
+    headline="NCCL_NET={found} keeps NCCL from RDMA",
+    remedy=(Step("configure", "Set NCCL_NET=IB, or the name of the plug-in, for all jobs."),),
+    references=("NCCL documentation, environment variables: NCCL_NET", "NVIDIA/nccl, src/plugin/net.cc"),
+    confirm=("grep NCCL_NET /etc/nccl.conf",),
+)
+def network(
+    nccl: Nccl,
+    ports: tuple[RdmaPort, ...] | Unread,
+    nics: tuple[Nic, ...] | Unread,
+    gpus: tuple[Gpu, ...] | Unread,
+    topology: Topology | Unread,
+    platform: Platform | Unread,
+    profile: Profile,
+) -> Findings:
+    found = job(nccl)
+    ours = rails(ports, nics, gpus, topology, platform, profile)
+    value = found.value(_NAME)
+    evidence, name = found.evidence(_NAME), value.casefold()
+    if name == SOCKET:
+        text = f"{_NAME}={value}: jobs use sockets, whatever RDMA ports the host has"
+        steps = (found.without(_NAME),)
+        yield fail(text, code="socket", found=value, wanted="an RDMA network", evidence=evidence, remedy=steps, at_most=weight(profile))
+    elif name == IB and are_efa(ours):
+        text = f"{_NAME}={value}: NCCL's own IB uses no Elastic Fabric Adapter, and jobs end with an error"
+        wanted, steps = OFI_NAMES[0], (found.without(_NAME),)
+        yield fail(text, code="not-on-efa", found=value, wanted=wanted, evidence=evidence, remedy=steps, at_most=weight(profile))
+    elif name and name != IB and not _may_be(value, need(nccl.plugins)):
+        text = f"{_NAME}={value} is the name of a plug-in, and none is there: jobs end with an error"
+        headline = f"NCCL_NET names the network {value}, and no plug-in is there"
+        wanted = "a plug-in"
+        yield fail(
+            text,
+            code="no-plug-in",
+            found=value,
+            wanted=wanted,
+            evidence=evidence,
+            headline=headline,
+            remedy=_INSTALL,
+            at_most=weight(profile),
+        )
+    elif not name and ours:
+        wanted = "the plug-in's name" if are_efa(ours) else "IB"
+        headline = "NCCL_NET is not set: where RDMA fails, jobs go on over sockets without a word"
+        text = f"{_NAME} is not set: with it, a job ends with an error where RDMA does not work"
+        yield warn(text, code="not-set", found="not set", wanted=wanted, headline=headline, at_most="info")
+
+
+def _may_be(name: str, plugins: tuple[NcclPlugin, ...]) -> bool:
+    """Whether one of them brings this network: one that is known brings its own alone."""
+    networks = [network_of(one.path, need(one.needed)) for one in plugins if "net" in need(one.kinds)]
+    return any(not network or is_called(network, name) for network in networks)

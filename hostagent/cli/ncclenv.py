@@ -1,0 +1,137 @@
+"""``hostagent nccl env``."""
+
+import math
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hostagent.cli import SETTINGS, examples
+from hostagent.cli.options import (
+    STANDARD,
+    env_file_option,
+    evidence,
+    evidence_options,
+    one_standard_input,
+    prepared_for,
+    profile_option,
+    with_environment,
+)
+from hostagent.cli.outputs import deliver_all, one_form, outputs
+from hostagent.cli.streams import complain
+from hostagent.errors import did_you_mean
+from hostagent.evidence import Evidence, open_host
+from hostagent.nccl.quoting import FORMS, Form
+from hostagent.sinks.ncclenv import apart_of, fitted, render_environment
+
+if TYPE_CHECKING:
+    from hostagent.knowledge.ncclchanges import Version
+    from hostagent.nccl.environment import Environment
+    from hostagent.nccl.node import Node
+
+_VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
+_EXAMPLES = examples(
+    "hostagent nccl env --from host.json",
+    "hostagent nccl env --reports reports/ --nccl 2.27.3 --format yaml",
+    "hostagent nccl env --reports reports/ --format conf --node node7",
+)
+
+
+@click.command("env", context_settings=SETTINGS, epilog=_EXAMPLES)
+@click.argument("more", nargs=-1, type=click.Path(allow_dash=True), metavar="[FILE]...")
+@click.option(
+    "--reports",
+    multiple=True,
+    type=click.Path(allow_dash=True),
+    help="Reports of a set of hosts: JSON of hostagent check, a directory of them, - for standard input. More may follow as FILE.",
+    metavar="FILE|DIR",
+)
+@click.option("--nccl", "version", default="", help="The version that the job brings. Default: that of the hosts.", metavar="VERSION")
+@click.option("--node", default="", help="With what is this host's own: for its conf file.", metavar="NAME")
+@profile_option("Built-in profile, or a file, - for standard input. Default: the site file's, else 'default'.")
+@click.option("--format", "form", type=click.Choice(FORMS), show_default="shell", help="Output.")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE")
+@env_file_option
+@evidence_options
+def command(
+    more: tuple[str, ...],
+    reports: tuple[str, ...],
+    version: str,
+    node: str,
+    profile_name: str,
+    form: Form | None,
+    as_json: bool,
+    output: str,
+    env_file: str | None,
+    **where: Any,
+) -> int:
+    """Say what NCCL of a job should be given on this host, or on a set of hosts by their reports.
+
+    Hosts that differ in what has to be alike get nothing, and are named. Exit 0: here it is. 1: refused, and standard error says why.
+    2: usage, or hostagent could not run.
+    """
+    named: dict[str, Form] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
+    kind, place = one_form(named, "shell"), evidence(**where)
+    wanted = outputs(kind, output, (), FORMS)
+    one_standard_input({"--from": place.snapshot, "--profile": profile_name, "--env-file": env_file})
+    place = with_environment(place, env_file)
+    asked = _version(version)
+    nodes = _nodes((*reports, *more), place, profile_name) if reports else _of_host(more, place, profile_name)
+    found = _answer(nodes, asked, now=time.time() if reports else None, kind=kind)
+    _refuse_node(found, node, kind)
+    for refusal in found.refusals:
+        complain(f"Refused: {refusal.message}.")
+    if found.emitted and not node and kind != "json" and (apart := apart_of(found)):
+        complain(f"Warning: {apart} differs by node, and is not in this output: --format conf --node NAME has it.")
+    if found.emitted or kind == "json":
+        deliver_all(wanted, lambda one, _: render_environment(found, one, node), math.inf)
+    return 0 if found.emitted else 1
+
+
+def _version(text: str) -> "Version | None":
+    from hostagent.knowledge.ncclchanges import parse_nccl_version
+
+    if text and not _VERSION.fullmatch(text):
+        raise click.UsageError(f"found --nccl {text!r:.40}, wanted a version such as 2.27.3")
+    return parse_nccl_version(text) if text else None
+
+
+def _nodes(paths: tuple[str, ...], place: Evidence, profile_name: str) -> "list[Node]":
+    from hostagent.cli.reports import read_reports
+    from hostagent.nccl.node import parse_node
+
+    if not place.is_this_machine or place.environment is not None or profile_name:
+        raise click.UsageError("found --reports with --host-root, --root, --from, --env-file or --profile, wanted reports or one host")
+    if paths.count(STANDARD) > 1:
+        raise click.UsageError("found - several times, wanted standard input at most once")
+    return [parse_node(one.report, one.name) for one in read_reports(paths)]
+
+
+def _of_host(more: tuple[str, ...], place: Evidence, profile_name: str) -> "list[Node]":
+    """A pass as that of ``hostagent check``."""
+    from hostagent import app
+    from hostagent.nccl.node import parse_node
+    from hostagent.typed import plain
+
+    if more:
+        raise click.UsageError(f"found {more[0]!r:.60}, wanted --reports before it")
+    prepared = prepared_for(place, profile_name)
+    with open_host(place, prepared.kinds) as reading:
+        report = app.examine(reading, prepared)
+    return [parse_node(plain(report))]
+
+
+def _answer(nodes: "list[Node]", version: "Version | None", *, now: "float | None", kind: Form) -> "Environment":
+    from hostagent.nccl.environment import derive
+
+    return fitted(derive(nodes, version, now), kind)
+
+
+def _refuse_node(found: "Environment", node: str, kind: Form) -> None:
+    """A name that no host has; and a conf file for all hosts where each needs its own."""
+    if node and node not in found.nodes:
+        raise click.UsageError(f"found --node {node!r:.60}, wanted one of {', '.join(found.nodes[:20])}{did_you_mean(node, found.nodes)}")
+    if kind == "conf" and found.emitted and not node and found.by_node:
+        raise click.UsageError(f"found no --node, wanted one of {', '.join(found.nodes[:20])}: {apart_of(found)} differs by node")

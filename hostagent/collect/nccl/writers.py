@@ -1,0 +1,33 @@
+"""Who may write a file: one that only root may change speaks for the host."""
+
+from hostagent.facts.unread import NOT_THERE, Unread, need
+from hostagent.source import Source
+from hostagent.source.answers import Stat
+
+_GROUP_WRITES, _OTHERS_WRITE = 0o020, 0o002
+
+
+class Writers:
+    """Asks of a file and of the directories above it. Who owns the root of the tree counts as root: an image may be anybody's copy."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        top = need(source.stat("/"))
+        self._owners, self._groups = {0, top.uid}, {0, top.gid}
+        self._known = {"": True}
+
+    def is_roots(self, path: str) -> bool:
+        """Whether only root may write `path` and each directory in it; not of one that is not there. Raises ``UnreadError``."""
+        if path not in self._known:
+            self._known[path] = self.is_roots(path.rpartition("/")[0]) and self._is_roots(path)
+        return self._known[path]
+
+    def _is_roots(self, path: str) -> bool:
+        found = self._source.stat(path)
+        if isinstance(found, Unread) and found.why in NOT_THERE:
+            return False
+        return self._may_speak(need(found))
+
+    def _may_speak(self, found: Stat) -> bool:
+        by_group = bool(found.mode & _GROUP_WRITES) and found.gid not in self._groups
+        return found.uid in self._owners and not by_group and not found.mode & _OTHERS_WRITE

@@ -1,0 +1,150 @@
+"""What NCCL of a job should be given on these nodes, or why nothing: the document of ``hostagent nccl env``.
+
+What the nodes have in common is judged before anything is emitted (`hostagent.nccl.agreement`): a job runs as its worst node does, and
+variables would only hide which one that is.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hostagent.facts.frozen import frozen
+from hostagent.knowledge.ncclchanges import Version
+from hostagent.knowledge.ncclvariables import known_to, variables
+from hostagent.knowledge.ncclvendors import Stack
+from hostagent.nccl import bootstrap, standing, transport
+from hostagent.nccl.agreement import NOTED, PLUGINS, ROWS, Refusal, compared
+from hostagent.nccl.node import Node
+from hostagent.nccl.transport import Told
+from hostagent.nccl.vendor import vendor
+
+SCHEMA_VERSION = 1
+_OLDEST: Version = (2, 18, 1)
+_UNKNOWN = "unknown"
+
+
+@frozen
+class Variable:
+    """One for all nodes of a list, or for one node."""
+
+    name: str
+    value: str
+    why: str
+
+
+@frozen
+class NodeVariables:
+    """What is one node's own: it goes into that node's conf file."""
+
+    node: str
+    variables: tuple[Variable, ...]
+
+
+@frozen
+class Provider:
+    """A provider's network, which chooses its own settings."""
+
+    name: str
+    plugin: str
+    script: str  # "" where the plug-in needs none
+    text: str
+
+
+@frozen
+class Environment:
+    """The answer. Where anything is refused, nothing is emitted."""
+
+    schema_version: int
+    emitted: bool
+    nodes: tuple[str, ...]
+    nccl_version: str  # or unknown
+    variables: tuple[Variable, ...]
+    by_node: tuple[NodeVariables, ...]
+    provider: Provider | None
+    refusals: tuple[Refusal, ...]
+    notes: tuple[str, ...]
+
+
+def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float | None" = None) -> Environment:
+    """`version`: of the NCCL that the job brings; None takes that of the nodes. `now`: reports that are valid until earlier are refused."""
+    nodes = standing.labelled(nodes)
+    refusals = list(standing.refusals(nodes, now))
+    own = version is not None
+    if not own:
+        version, unlike = standing.version_of(nodes)
+        refusals += unlike
+    stack, unlike = vendor(nodes, brings_its_own=own)
+    refusals += unlike
+    rows = ROWS if own or stack else (*ROWS, PLUGINS)
+    refusals += compared(nodes, rows)
+    told, notes = list[Told](), list[str]()
+    if stack is None or not stack.own_bootstrap:
+        interface = bootstrap.choose(nodes)
+        refusals += [interface.refusal] if interface.refusal else []
+        told.append(Told(bootstrap.NAME, interface.common, interface.by_node, interface.why))
+    if stack is None:
+        found = transport.choose(nodes, version, has_plugin=not own and standing.has_plugin(nodes))
+        refusals += _new(found.refusals, refusals)
+        told += found.variables
+        notes += found.notes
+        told += standing.kept(nodes)
+    known = known_to(version) if version else _known_to_all()
+    told = [one for one in told if one.name in known]
+    refusals += standing.settings_refusals(nodes, told, version or _OLDEST)
+    notes += [one.message for one in compared(nodes, NOTED)] + standing.notes(nodes, told)
+    answer = _Answer(version, told, stack, tuple(notes))
+    return _emitted(nodes, answer) if not refusals else _refused(nodes, answer, tuple(refusals))
+
+
+def _new(more: Sequence[Refusal], told: Sequence[Refusal]) -> list[Refusal]:
+    """What is not told yet; of what was not read each is another one."""
+    codes = {one.code for one in told} - {"unread"}
+    return [one for one in more if one.code not in codes]
+
+
+def _known_to_all() -> frozenset[str]:
+    """Those that every version from 2.18 on knows."""
+    return frozenset(name for name, one in variables().items() if one.known_to(_OLDEST) and one.until is None)
+
+
+class _Answer(NamedTuple):
+    version: "Version | None"
+    told: Sequence[Told]
+    stack: "Stack | None"
+    notes: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return ".".join(map(str, self.version)) if self.version else _UNKNOWN
+
+
+def _refused(nodes: Sequence[Node], answer: _Answer, refusals: tuple[Refusal, ...]) -> Environment:
+    return Environment(SCHEMA_VERSION, False, _names(nodes), answer.words, (), (), None, refusals, answer.notes)
+
+
+def _emitted(nodes: Sequence[Node], answer: _Answer) -> Environment:
+    own: dict[str, list[Variable]] = {node.name: [] for node in nodes}
+    for one in answer.told:
+        for node, value in one.by_node.items():
+            own[node].append(Variable(one.name, value, one.why))
+    stack = answer.stack
+    return Environment(
+        schema_version=SCHEMA_VERSION,
+        emitted=True,
+        nodes=_names(nodes),
+        nccl_version=answer.words,
+        variables=tuple(Variable(one.name, one.common, one.why) for one in answer.told if one.common),
+        by_node=tuple(NodeVariables(node, tuple(listed)) for node, listed in own.items() if listed),
+        provider=Provider(stack.name, stack.plugin, stack.script, stack.how) if stack else None,
+        refusals=(),
+        notes=answer.notes,
+    )
+
+
+def _names(nodes: Sequence[Node]) -> tuple[str, ...]:
+    return tuple(node.name for node in nodes)
+
+
+def variables_of(environment: Environment, node: str) -> tuple[Variable, ...]:
+    """What all nodes get, and what is this one's own; of "" what all get."""
+    own = next((one.variables for one in environment.by_node if one.node == node), ())
+    return (*environment.variables, *own)

@@ -1,0 +1,61 @@
+"""``nccl``: libraries, plug-ins and settings that a job finds, and what NCCL would choose with them."""
+
+from typing import Any
+
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.nccl import Nccl, NcclLibrary, NcclPlugin, NcclSetting
+from hostagent.facts.unread import Unread, then
+from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
+from hostagent.typed import plain
+
+_LIBRARY = ("path", "version", "cuda")
+_CHOICE = ("network", "interface", "hcas", "gdr")
+_NOT_KEPT = Unread("not-recorded", "hostagent does not know this name: its value is not kept")
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+
+def write(facts: HostFacts) -> Any:
+    nccl = facts.of(Nccl)
+    if isinstance(nccl, Unread):
+        return plain(nccl)
+    from hostagent.derived.ncclpredicted import choice
+
+    chosen = choice(facts)
+    return {
+        "libraries": each(nccl.libraries, lambda one: picked(one, _LIBRARY)),
+        "plugins": each(nccl.plugins, _plugin),
+        "settings": each(nccl.settings, _setting),
+        "choice": {**picked(chosen, _CHOICE), "why": chosen.why},
+    }
+
+
+def _plugin(one: NcclPlugin) -> dict[str, Any]:
+    return {"path": one.path, "kind": plain(then(one.kinds, ",".join)), "missing": plain(one.missing)}
+
+
+def _setting(one: NcclSetting) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "value": one.value if one.is_known else plain(_NOT_KEPT),
+        "from": one.origin,
+        "line": one.line,
+        "wins": one.wins,
+    }
+
+
+def schema() -> dict[str, Any]:
+    plugin = {"path": _TEXT, "kind": or_unread(_TEXT), **fields_schema(NcclPlugin, ("missing",))}
+    setting = {"name": _TEXT, "value": or_unread(_TEXT), "from": _TEXT, "line": {"type": "integer"}, "wins": {"type": "boolean"}}
+    chosen = {name: or_unread(_TEXTS if name == "hcas" else _TEXT) for name in _CHOICE}
+    parts = {
+        "libraries": _list(object_schema(fields_schema(NcclLibrary, _LIBRARY))),
+        "plugins": _list(object_schema(plugin)),
+        "settings": _list(object_schema(setting)),
+        "choice": object_schema({**chosen, "why": _TEXT}),
+    }
+    return or_unread(object_schema(parts))
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return or_unread({"type": "array", "items": items})
