@@ -103,6 +103,13 @@ def are_efa(rails: tuple[RdmaPort, ...]) -> bool:
     return bool(rails) and all(need(port.driver) == EFA for port in rails)
 
 
+def with_network(nccl: Nccl) -> tuple[NcclPlugin, ...]:
+    """The plug-ins that bring a network. A file that nobody can read matters only where there is no other. Raises ``UnreadError``."""
+    plugins = need(nccl.plugins)
+    found = tuple(one for one in plugins if not isinstance(one.kinds, Unread) and "net" in one.kinds)
+    return found or tuple(one for one in plugins if "net" in need(one.kinds))
+
+
 def is_on_path(plugin: NcclPlugin) -> bool:
     """The loader finds it by its name."""
     return plugin.place in ("LD_LIBRARY_PATH", "linker")

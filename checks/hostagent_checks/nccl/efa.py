@@ -15,7 +15,7 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclnets import has_libfabric, takes_efa
 from hostagent.profile import Profile
 
-from ._job import are_efa, is_on_path, job, rails, weight
+from ._job import are_efa, is_on_path, job, rails, weight, with_network
 
 _PROVIDER = "FI_PROVIDER"
 
@@ -42,7 +42,7 @@ def efa(
 ) -> Findings:
     found = job(nccl)
     ours = rails(ports, nics, gpus, topology, platform, profile)
-    plugins = tuple(one for one in need(nccl.plugins) if "net" in need(one.kinds))
+    plugins = with_network(nccl)
     if (ours and not are_efa(ours)) or (not ours and not any(has_libfabric(need(one.needed)) for one in plugins)):
         skip("jobs use no Elastic Fabric Adapter")
     if not plugins:

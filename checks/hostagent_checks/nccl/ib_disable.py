@@ -6,7 +6,7 @@ for RDMA in place, NCCL_IB_DISABLE=1 changes nothing until the plug-in fails. Th
 
 from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.nccl import Nccl, NcclPlugin
+from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
@@ -14,7 +14,7 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclnets import has_ib
 from hostagent.profile import Profile
 
-from ._job import are_efa, job, rails, weight
+from ._job import are_efa, job, rails, weight, with_network
 
 _IB, _IBEXT = "NCCL_IB_DISABLE", "NCCL_IBEXT_DISABLE"
 
@@ -45,7 +45,7 @@ def ib_disable(
     if are_efa(rails(ports, nics, gpus, topology, platform, profile)):
         return
     evidence = found.evidence(_IB, _IBEXT)
-    plugins = tuple(one for one in need(nccl.plugins) if _is_ib(one))
+    plugins = tuple(one for one in with_network(nccl) if has_ib(need(one.needed)))
     if not found.number(_IB):
         headline, text = "NCCL_IBEXT_DISABLE turns a plug-in for RDMA off", f"{_IBEXT} turns the plug-in off, NCCL's own IB is used instead"
         steps = (found.without(_IBEXT),)
@@ -60,7 +60,3 @@ def ib_disable(
         text = f"{_IB}={found.value(_IB)}: NCCL uses no RDMA port"
         steps = (found.without(_IB), *((found.without(_IBEXT),) if plugins else ()))
         yield fail(text, code="disabled", found="1", wanted="0", evidence=evidence, remedy=steps, at_most=weight(profile))
-
-
-def _is_ib(plugin: NcclPlugin) -> bool:
-    return "net" in need(plugin.kinds) and has_ib(need(plugin.needed))

@@ -6,7 +6,7 @@ NCCL_NET=Socket is left over from a search for a fault, mostly. NCCL's own IB us
 
 from hostagent.check import Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.nccl import Nccl, NcclPlugin
+from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
@@ -15,7 +15,7 @@ from hostagent.knowledge.ncclnets import IB, OFI_NAMES, SOCKET
 from hostagent.nccl.plugins import is_called, network_of
 from hostagent.profile import Profile
 
-from ._job import are_efa, job, rails, weight
+from ._job import are_efa, job, rails, weight, with_network
 
 _NAME = "NCCL_NET"
 _INSTALL = (
@@ -56,7 +56,7 @@ def network(
         text = f"{_NAME}={value}: NCCL's own IB uses no Elastic Fabric Adapter, and jobs end with an error"
         wanted, steps = OFI_NAMES[0], (found.without(_NAME),)
         yield fail(text, code="not-on-efa", found=value, wanted=wanted, evidence=evidence, remedy=steps, at_most=weight(profile))
-    elif name and name != IB and not _may_be(value, need(nccl.plugins)):
+    elif name and name != IB and not _may_be(value, nccl):
         text = f"{_NAME}={value} is the name of a plug-in, and none is there: jobs end with an error"
         headline = f"NCCL_NET names the network {value}, and no plug-in is there"
         wanted = "a plug-in"
@@ -77,7 +77,7 @@ def network(
         yield warn(text, code="not-set", found="not set", wanted=wanted, headline=headline, at_most="info")
 
 
-def _may_be(name: str, plugins: tuple[NcclPlugin, ...]) -> bool:
-    """Whether one of them brings this network: one that is known brings its own alone."""
-    networks = [network_of(one.path, need(one.needed)) for one in plugins if "net" in need(one.kinds)]
+def _may_be(name: str, nccl: Nccl) -> bool:
+    """Whether a plug-in brings this network: one that is known brings its own alone."""
+    networks = [network_of(one.path, need(one.needed)) for one in with_network(nccl)]
     return any(not network or is_called(network, name) for network in networks)
