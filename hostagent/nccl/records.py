@@ -48,7 +48,7 @@ _KINDS = (
 _WANTED = re.compile(rb"NCCL (?!INFO Channel )(?:WARN |INFO (?!Trees |Ring )(?=" + _KINDS + rb"))")
 _NET = re.compile(rb" via NET/")
 #: Of ``A[x] -> B[y] [send] via NET/…`` what its writer is and uses: A and the network; B where it receives.
-_ENDS = re.compile(rb" : (?:(\S+ -)> \S+ \[send\] (via NET/[^\n]*)|\S+ -> (\S+ \[receive\] via NET/[^\n]*))\n")
+_ENDS = re.compile(rb" : (?:(\S+ -)> \S+ \[send\] (via NET/[^\n]{0,300})|\S+ -> (\S+ \[receive\] via NET/[^\n]{0,300}))\n")
 _LOCAL = re.compile(rb" via (?:P2P/|SHM/|direct shared memory)")
 _ANY = re.compile(rb"NCCL (INFO|WARN|TRACE|CALL) ")
 _ANCHOR = re.compile(rb":(\d{1,10}):\d{1,10} \[-?\d{1,10}\] ")
