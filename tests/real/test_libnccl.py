@@ -16,6 +16,7 @@ from tests.nccl_cases import PASSWD_HOME, networks
 from tests.real.nccl import LIBRARIES, asked
 
 SEED = int(os.environ.get("NCCL_SEED", "20261123"))
+FACTS = int(os.environ.get("NCCL_FACTS", "32"))
 NETWORKS = int(os.environ.get("NCCL_NETWORKS", "100"))
 
 
