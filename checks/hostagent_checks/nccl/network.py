@@ -29,6 +29,7 @@ _INSTALL = (
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "forced"),
     because=("rdma.present",),
     headline="NCCL_NET={found} keeps NCCL from RDMA",
     remedy=(Step("configure", "Set NCCL_NET=IB, or the name of the plug-in, for all jobs."),),
