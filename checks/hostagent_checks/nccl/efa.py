@@ -25,6 +25,7 @@ _PROVIDER = "FI_PROVIDER"
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "plug-in"),
     because=("rdma.present", "nccl.net_plugin"),
     headline="NCCL has no plug-in for this host's Elastic Fabric Adapters",
     remedy=(Step("install", "Install aws-ofi-nccl: EFA's installer brings it."),),

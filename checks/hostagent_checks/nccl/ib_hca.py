@@ -30,6 +30,7 @@ _QUOTED = {'"', "'"}
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "no-path"),
     because=("rdma.present", "rdma.hcas", "rdma.port_state", "rdma.subnet_manager"),
     headline="NCCL_IB_HCA takes other RDMA ports than those for jobs: {found}",
     remedy=(Step("configure", "Write NCCL_IB_HCA with = and the whole names of the ports that jobs should use."),),

@@ -31,6 +31,7 @@ _CORRECT = Step("configure", "Correct NCCL_SOCKET_IFNAME: = and the whole name o
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("interface",),
     headline="NCCL takes the interface {found} to meet other hosts",
     remedy=(Step("configure", "Name the right interface in NCCL_SOCKET_IFNAME, with = before its whole name."),),
     references=("NCCL documentation, environment variables: NCCL_SOCKET_IFNAME", "NVIDIA/nccl, src/misc/socket.cc"),

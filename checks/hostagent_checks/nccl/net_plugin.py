@@ -41,6 +41,7 @@ class _Wrong(NamedTuple):
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "plug-in"),
     headline="NCCL loads no plug-in for its network",
     remedy=(Step("install", "Install the plug-in with all libraries that it needs."),),
     references=("NCCL documentation, environment variables: NCCL_NET_PLUGIN", "NVIDIA/nccl, src/plugin/plugin_open.cc"),

@@ -31,6 +31,7 @@ _INSTALL = (
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "forced"),
     because=("rdma.present",),
     headline="NCCL_NET={found} keeps NCCL from RDMA",
     remedy=_SET,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from hostagent.check import Finding, Step, fail, need, skip
-from hostagent.derived import priority
 from hostagent.derived.majority import most
+from hostagent.derived.priority import priority_of as of_class
 from hostagent.derived.stack import cards
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.network import Network, Priorities
@@ -87,7 +87,7 @@ def end(found: "list[tuple[Card, T]]", gaps: tuple[Unread, ...]) -> None:
 
 def priority_of(card: Card, profile: Profile) -> "int | None":
     """Where packets with the profile's traffic class go; None where the profile names none, or where the card does not look at it."""
-    return priority.priority_of(card.told, profile.rdma.traffic_class) if profile.rdma.traffic_class else None
+    return of_class(card.told, profile.rdma.traffic_class) if profile.rdma.traffic_class else None
 
 
 def differing(
