@@ -24,6 +24,19 @@ OURS = "hostagent_checks"
 _MAX_CAUSES = 3
 
 
+def explaining(checks: Iterable[Check]) -> dict[str, frozenset[str]]:
+    """By topic of a job's log the ids of the checks whose findings explain it.
+
+    >>> sorted(explaining(load([OURS]))["versions"])
+    ['nccl.versions']
+    """
+    found: dict[str, set[str]] = {}
+    for one in checks:
+        for topic in one.explains:
+            found.setdefault(topic, set()).add(one.id)
+    return {topic: frozenset(ids) for topic, ids in found.items()}
+
+
 def load(names: Iterable[str], readable: Collection[str] | None = None) -> tuple[Check, ...]:
     """The checks of the named catalogues, by id. Raises ``HostagentError``.
 

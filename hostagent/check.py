@@ -8,7 +8,7 @@ from typing import NamedTuple, NoReturn
 from hostagent.facts.unread import Unread, need
 from hostagent.inputs import Inputs, resolve
 from hostagent.steps import Step, as_steps, shell
-from hostagent.vocabulary import ACTIONS, AXES, SCOPES, SEVERITIES, Action, Axis, Condition, PartName, Scope, Severity, Wrong
+from hostagent.vocabulary import ACTIONS, AXES, SCOPES, SEVERITIES, TOPICS, Action, Axis, Condition, PartName, Scope, Severity, Topic, Wrong
 
 __all__ = ["Check", "Family", "Finding", "Findings", "Severity", "Step", "check", "fail", "need", "shell", "skip", "warn"]
 
@@ -145,6 +145,7 @@ class Check(NamedTuple):
     because: tuple[str, ...]  # ids of checks, or ID:CODE: where one has a finding (of that code), those of this one are told under it
     headline: str  # what happened, with {device}, {found} and {wanted}; "" where the message says it
     confirm: tuple[str, ...]  # shell commands that show the fault and change nothing: "lspci -s <address>  # what to look for"
+    explains: tuple[Topic, ...]  # of a job's log by NCCL, see `hostagent.knowledge.ncclhost`
 
 
 def id_of(cause: str) -> str:
@@ -173,27 +174,27 @@ def check(
     proved_by: tuple[str, ...] = (),
     because: tuple[str, ...] = (),
     confirm: tuple[str, ...] = (),
+    explains: tuple[Topic, ...] = (),
 ) -> Callable[[Callable[..., Findings]], Check]:
-    """Declare a check. The function's annotations are its inputs: facts by type, ``Profile``, ``Params``.
+    """Declare a check. The function's annotations are its inputs: facts by type, ``Profile``, ``Params``. Raises ``ValueError``.
 
     `order` is for a check that is told at another place than its family, such as the cause of what other families find.
     `axis` "security" is for what a published vulnerability lets in: the profile's ``security`` says what that counts. `proved_by` are
     checks that show the same function at work now. Never of what nothing else shows: a GPU's health, what the log says, access.
     `because` are checks whose findings a reader wants to hear first, the likeliest first; ID:CODE is one finding of a check.
     `part` "" is for a check that judges something else than the part of its family. `headline` says what happened: "{device} has fallen
-    off the PCIe bus". A `remedy` that is one text is one step of that `action`. `confirm` are commands. Raises ``ValueError``.
+    off the PCIe bus". A `remedy` that is one text is one step of that `action`. `confirm` are commands. `explains` are topics of a job's
+    log that its findings are a reason for.
     """
-    _want("severity", severity, SEVERITIES)
-    _want("scope", scope, SCOPES)
-    _want("axis", axis, AXES)
-    _want("action", action, ACTIONS)
+    told = (("severity", severity, SEVERITIES), ("scope", scope, SCOPES), ("axis", axis, AXES), ("action", action, ACTIONS))
+    for what, word, wanted in (*told, *(("explains", topic, TOPICS) for topic in explains)):
+        _want(what, word, wanted)
 
     def declare(function: Callable[..., Findings]) -> Check:
         inputs = resolve(function)
         _refuse_unknown_absences(owns, inputs)
         named = (title, severity, scope, as_steps(remedy, action), references, since, owns, inputs, function.__doc__ or "")
-        placed = (order, UNTITLED, axis, part, proved_by, because, headline, confirm)
-        return Check(function.__name__, function, *named, *placed)
+        return Check(function.__name__, function, *named, order, UNTITLED, axis, part, proved_by, because, headline, confirm, explains)
 
     return declare
 

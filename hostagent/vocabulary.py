@@ -81,3 +81,27 @@ NCCL_VERDICTS: tuple[NcclVerdict, ...] = get_args(NcclVerdict)
 
 #: Whether the channels over the network use GPUDirect RDMA.
 Gdr = Literal["yes", "no", "mixed", "unknown"]
+
+#: What a finding of a host may be the reason of in a job's log by NCCL.
+Topic = Literal[
+    "forced",
+    "gid",
+    "gpu",
+    "gpu-paths",
+    "imex",
+    "interface",
+    "link",
+    "memory-access",
+    "memory-lock",
+    "mtu",
+    "no-gpudirect",
+    "no-path",
+    "no-rdma",
+    "nvlink",
+    "nvls",
+    "plug-in",
+    "ports",
+    "shared-memory",
+    "versions",
+]
+TOPICS: tuple[Topic, ...] = get_args(Topic)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hostagent import profile
+from hostagent.catalogue import OURS, explaining, load
 from hostagent.knowledge.ncclcauses import CAUSES
 from hostagent.nccl.agreement import ROWS
 from hostagent.nccl.chunks import blocks
@@ -195,5 +196,5 @@ def _joined() -> str:
     job = Job()
     for block in blocks([Written(V227, gpus=1, gdr=False).text().encode()]):
         job.read("job.log", block)
-    shown = render_explanation(joined(job.explain(), [named], job.hosts), "text")
+    shown = render_explanation(joined(job.explain(), [named], job.hosts, explaining(load([OURS]))), "text")
     return shown.partition("\n\n")[0]

@@ -17,9 +17,10 @@ _INTRODUCTION = """\
 Made by `make docs` from [requirements.yaml](requirements.yaml) and the checks themselves; edit those, not this page. Each row is something that a
 GPU host must fulfil or a failure that users meet, with the checks that hold it and, in parentheses, the cases that show it. A *hole* is what no check sees.
 """
-_TITLES = {
+TITLES = {
     "read": "What a ready host fulfils",
     "topology": "Topology, placement and the fabric",
+    "nccl": "NCCL: what a job finds on its hosts",
     "failures": "The failures that users meet",
 }
 
@@ -35,7 +36,7 @@ def page() -> str:
     known = {one.id: one for one in load([OURS])}
     data = requirements()
     parts = [_INTRODUCTION]
-    for section, title in _TITLES.items():
+    for section, title in TITLES.items():
         rows = [f"| `{row['id']}` | {row['what']} | {_checks(row, known)} | {_note(row, data['holes'])} |" for row in data[section]]
         parts.append("\n".join([f"## {title}\n", "| requirement | what | checks (cases) | note |", "|---|---|---|---|", *rows, ""]))
     rest = [f"| {_linked(one)} | {one.title} |" for one in known.values() if one.id not in named(data)]
@@ -46,7 +47,7 @@ def page() -> str:
 
 def named(data: dict[str, Any]) -> set[str]:
     """Ids of the checks that a row names."""
-    return {check for section in _TITLES for row in data[section] for check in row.get("checks", {})}
+    return {check for section in TITLES for row in data[section] for check in row.get("checks", {})}
 
 
 def _checks(row: dict[str, Any], known: dict[str, Check]) -> str:

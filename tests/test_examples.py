@@ -79,7 +79,8 @@ def test_an_example_works(folder, example):
     assert "Error" not in answer.stderr
     assert "Traceback" not in answer.stderr
     assert answer.stdout or any(
-        path.name not in ("host.json", "other.json", "mine.yaml", "job.yaml", "job.log", "logs", "reports", "image") for path in folder.iterdir()
+        path.name not in ("host.json", "other.json", "mine.yaml", "job.yaml", "job.log", "logs", "reports", "image")
+        for path in folder.iterdir()
     )
 
 

@@ -106,9 +106,10 @@ def _explained(logs: tuple[str, ...], reports: "tuple[Report, ...]") -> "Explana
     found = job.explain()
     if not reports:
         return found
+    from hostagent.catalogue import OURS, explaining, load
     from hostagent.report.hostcauses import joined
 
-    return joined(found, reports, job.hosts)
+    return joined(found, reports, job.hosts, explaining(load([OURS])))
 
 
 def _reports(

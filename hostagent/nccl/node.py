@@ -203,6 +203,13 @@ class Host:
 
 
 @frozen
+class Step:
+    """One of ``findings.remedy``."""
+
+    text: str
+
+
+@frozen
 class Finding:
     """One of ``findings``."""
 
@@ -214,6 +221,7 @@ class Finding:
     headline: str
     found: str
     evidence: tuple[str, ...]
+    remedy: tuple[Step, ...] = ()
 
 
 @frozen

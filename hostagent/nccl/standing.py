@@ -22,14 +22,6 @@ _DEFEATING = {
     "NCCL_IB_DISABLE": ("NCCL_NET", "it takes InfiniBand and RoCE from NCCL"),
     "NCCL_COMM_ID": (IFNAME, "it overrules the interface"),
 }
-#: Checks that are about one variable, whatever they say of a host.
-ABOUT = {
-    "nccl.gid_index": "NCCL_IB_GID_INDEX",
-    "nccl.ib_hca": "NCCL_IB_HCA",
-    "nccl.interface": IFNAME,
-    "nccl.network": "NCCL_NET",
-    "nccl.traffic_class": "NCCL_IB_TC",
-}
 _AGAIN = "Run 'hostagent check' there again"
 _MOST = 3
 
@@ -178,16 +170,17 @@ def _ends_jobs(one: Finding) -> bool:
     return one.severity == "critical" and one.axis == "fitness" and one.outcome in {"fail", "unknown"}
 
 
-def _named(one: Finding) -> frozenset[str]:
-    found = _VARIABLE.findall(" ".join((one.message, one.headline, one.found, *one.evidence)))
-    return frozenset((*found, ABOUT[one.id]) if one.id in ABOUT else found)
+def named(one: Finding) -> frozenset[str]:
+    """The variables that a finding is about: what it says, or what it asks for."""
+    words = (one.message, one.headline, one.found, *one.evidence, *(step.text for step in one.remedy))
+    return frozenset(_VARIABLE.findall(" ".join(words)))
 
 
 def _is_overruled(one: Finding, emitted: frozenset[str]) -> bool:
     """About settings of NCCL alone, all of which get another value."""
-    found = _named(one)
+    found = named(one)
     return one.id.startswith(_FAMILY) and bool(found) and found <= emitted
 
 
 def _is_doubted(node: Node, name: str) -> bool:
-    return any(one.id.startswith(_FAMILY) and one.outcome in {"fail", "warn", "unknown"} and name in _named(one) for one in node.findings)
+    return any(one.id.startswith(_FAMILY) and one.outcome in {"fail", "warn", "unknown"} and name in named(one) for one in node.findings)

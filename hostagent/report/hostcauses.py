@@ -13,6 +13,9 @@ from hostagent.steps import Step
 from hostagent.typed import ShapeError, build
 from hostagent.visible import visible
 
+#: The checks that name each topic.
+Explaining = Mapping[str, frozenset[str]]
+
 _TEXT, _DEVICES, _CAUSES = 400, 64, 50
 _FOUND = ("fail", "warn")
 #: What a host whose connections all use GPUDirect does not explain.
@@ -30,16 +33,16 @@ def as_report(name: str, saved: Mapping[str, Any]) -> Report:
     return found
 
 
-def joined(found: Explanation, reports: Iterable[Report], in_log: frozenset[str]) -> Explanation:
+def joined(found: Explanation, reports: Iterable[Report], in_log: frozenset[str], explaining: Explaining) -> Explanation:
     """The explanation with what each host says about it; `in_log` are the names of hosts in the log's records."""
-    return replace(found, host=tuple(_of_host(found, report, in_log) for report in reports))
+    return replace(found, host=tuple(_of_host(found, report, in_log, explaining) for report in reports))
 
 
-def _of_host(found: Explanation, report: Report, in_log: frozenset[str]) -> HostCauses:
+def _of_host(found: Explanation, report: Report, in_log: frozenset[str], explaining: Explaining) -> HostCauses:
     named = report.host.hostname
     # NCCL writes the name up to its first dot.
     is_there = bool(named) and named.partition(".")[0] in {one.partition(".")[0] for one in in_log}
-    wanted = _wanted(found, named.partition(".")[0] if is_there else "")
+    wanted = _wanted(found, named.partition(".")[0] if is_there else "", explaining)
     causes = [_cause(report, _found(group, wanted), codes) for group in groups(report) if (codes := _codes(group, wanted))]
     order = {code: number for number, code in enumerate(wanted)}
     causes.sort(key=lambda one: order[one.codes[0]])
@@ -48,19 +51,19 @@ def _of_host(found: Explanation, report: Report, in_log: frozenset[str]) -> Host
     return HostCauses(visible(named[:_TEXT]), is_there, visible(report.observed_at_iso[:_TEXT]), tuple(causes[:_CAUSES]), tuple(unknown))
 
 
-def _wanted(found: Explanation, host: str) -> dict[str, tuple[str, ...]]:
+def _wanted(found: Explanation, host: str, explaining: Explaining) -> dict[str, frozenset[str]]:
     """By code of each finding of the log, in their order, the checks that may explain it on this host."""
     ends = [end.gdr for end in found.channels if end.host.partition(".")[0] == host] if host else []
     codes = [one.code for one in found.findings if not (one.code in _OF_GPUDIRECT and ends and all(ends))]
-    return {code: EXPLAINING[code] for code in codes if code in EXPLAINING}
+    return {code: frozenset().union(*(explaining.get(one, ()) for one in EXPLAINING[code])) for code in codes if code in EXPLAINING}
 
 
-def _codes(group: Group, wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _codes(group: Group, wanted: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
     ids = {told.finding.id for told in group.members if told.finding.outcome in _FOUND}
-    return tuple(code for code, checks in wanted.items() if ids & set(checks))
+    return tuple(code for code, checks in wanted.items() if ids & checks)
 
 
-def _found(group: Group, wanted: Mapping[str, tuple[str, ...]]) -> Group:
+def _found(group: Group, wanted: Mapping[str, frozenset[str]]) -> Group:
     """Told by its cause; where that is unknown, by the first of what was found."""
     if group.cause.finding.outcome in _FOUND:
         return group

@@ -21,6 +21,7 @@ from ._module import module_version
     title="The driver runs the CUDA version that the profile asks for",
     severity="critical",
     since="0.1",
+    explains=("gpu",),
     because=("driver.version",),
     headline="The driver runs CUDA {found}, the profile asks for {wanted}",
     remedy=(

@@ -30,6 +30,7 @@ _ALIGN = (Step("install", "Install the kernel module and the libraries in one ve
     title="The driver's libraries match the kernel module",
     severity="critical",
     since="0.1",
+    explains=("gpu",),
     headline="Driver libraries on disk do not match the loaded module",
     remedy=_ALIGN,
     references=("nvml.h, NVML_ERROR_LIB_RM_VERSION_MISMATCH", "NVIDIA Driver Installation Guide, section Version Locking"),

@@ -9,6 +9,7 @@ from hostagent.facts.driver import Driver
     severity="critical",
     order=39,  # before the driver's other findings, which may follow from it
     since="0.1",
+    explains=("gpu",),
     because=(
         "gpu.present:none",
         "kernel.nouveau_loaded",

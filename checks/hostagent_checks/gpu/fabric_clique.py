@@ -12,6 +12,7 @@ from hostagent.knowledge.ladder import RESET_ALL
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("imex",),
     headline="The GPUs of this host are in more than one NVLink partition",
     remedy=(
         Step("contact_owner", "Ask who runs the fabric manager or NMX why the partitions differ."),

@@ -24,6 +24,7 @@ _PASSING = ("degraded-bandwidth", "route-recovery", "access-timeout-recovery")
     title="The GPU's NVLink fabric reports no fault",
     severity="critical",
     since="0.1",
+    explains=("nvlink",),
     because=("nvswitch.manager_version", "nvswitch.manager_running", "nvswitch.manager_errors", "nvswitch.board", "nvswitch.links"),
     headline="The NVLink fabric of {device} reports a fault",
     remedy=(

@@ -17,6 +17,7 @@ _OF_THE_RACK = (Step("contact_owner", "Ask who runs the fabric manager of this r
     severity="critical",
     order=61,  # after the fabric manager's own faults, which are its causes
     since="0.1",
+    explains=("nvlink",),
     because=(
         "nvswitch.manager_version",
         "nvswitch.manager_running",

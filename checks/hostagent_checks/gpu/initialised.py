@@ -12,6 +12,7 @@ from hostagent.knowledge.ladder import POWER_CYCLE, REPLACE_IF_BACK
     title="The driver initialised the GPU",
     severity="critical",
     since="0.1",
+    explains=("gpu",),
     because=("gpu.on_bus", "gpu.init_failed", "driver.open_supported", "driver.gsp_firmware"),
     headline="The driver never initialised {device}",
     remedy=(POWER_CYCLE, REPLACE_IF_BACK),

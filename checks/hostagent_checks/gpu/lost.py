@@ -15,6 +15,7 @@ from ._xids import ladder_of
     title="NVML reaches the GPU",
     severity="critical",
     since="0.1",
+    explains=("gpu",),
     because=("gpu.on_bus", "gpu.xid"),
     order=23,  # before kernel and driver, whose findings may follow from it
     headline="NVML cannot reach {device}: GPU is lost",

@@ -20,6 +20,7 @@ _DEAD_WIDTHS = (63, 255)
     title="The GPU answers on the PCIe bus",
     severity="critical",
     since="0.1",
+    explains=("gpu",),
     order=22,  # before kernel and driver, whose findings may follow from it
     headline="{device} has fallen off the PCIe bus",
     remedy=LOST,

@@ -23,6 +23,7 @@ _GOES_ON = ("drain-and-reset", "recover-imex-domain")
     title="The driver asks for no recovery of the GPU",
     severity="critical",
     since="0.1",
+    explains=("gpu",),
     because=("gpu.on_bus", "gpu.lost", "gpu.xid"),
     headline="The driver asks for a recovery of {device}: {found}",
     remedy=(RESET, Step("reboot", "Reboot the node.", if_back=True)),

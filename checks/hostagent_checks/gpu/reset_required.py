@@ -9,6 +9,7 @@ from hostagent.knowledge.ladder import RESET
     title="The GPU needs no reset",
     severity="critical",
     since="0.1",
+    explains=("gpu",),
     because=("gpu.on_bus", "gpu.lost", "gpu.xid"),
     headline="{device} is out of use until it is reset",
     remedy=(RESET,),

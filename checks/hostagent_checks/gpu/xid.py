@@ -48,6 +48,7 @@ _COMES_BACK = (
     title="The kernel log of this boot has no unresolved GPU fault",
     severity="critical",
     since="0.1",
+    explains=("gpu",),
     because=("gpu.on_bus",),
     headline="{device} logged a fault: {found}",
     remedy=(Step("drain_and_inspect", "Look the code up in NVIDIA's Xid catalog, and follow it."),),

@@ -33,6 +33,7 @@ _IN_A_CONTAINER = (
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("memory-lock",),
     headline="Containers may lock too little memory for RDMA",
     remedy=(
         Step("configure", "Set LimitMEMLOCK=infinity in the unit of the container runtime."),

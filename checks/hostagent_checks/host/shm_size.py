@@ -33,6 +33,7 @@ class Params(NamedTuple):
     title="Shared memory (/dev/shm) is large enough for NCCL",
     severity="warning",
     since="0.1",
+    explains=("shared-memory",),
     headline="Shared memory (/dev/shm) is too small for NCCL",
     remedy=(Step("configure", "Enlarge it now, and correct its size in /etc/fstab.", command="mount -o remount,size=50% /dev/shm"),),
     references=("NCCL documentation, troubleshooting: shared memory", "shm_overview(7)"),

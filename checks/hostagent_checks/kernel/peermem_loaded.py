@@ -24,6 +24,7 @@ _BUILD_AGAIN = (
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-gpudirect", "memory-access"),
     because=("driver.loaded",),
     headline="The module nvidia_peermem is not loaded",
     remedy=(

@@ -110,6 +110,11 @@ def with_network(nccl: Nccl) -> tuple[NcclPlugin, ...]:
     return found or tuple(one for one in plugins if "net" in need(one.kinds))
 
 
+def is_in_images(nccl: Nccl) -> bool:
+    """The host has no libnccl: the images of its jobs have it, with plug-ins that nobody sees from here. Raises ``UnreadError``."""
+    return not need(nccl.libraries)
+
+
 def is_on_path(plugin: NcclPlugin) -> bool:
     """The loader finds it by its name."""
     return plugin.place in ("LD_LIBRARY_PATH", "linker")

@@ -20,6 +20,7 @@ _NAME, _FAULT = "NCCL_COMM_ID", "comm-id"
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("interface",),
     headline="NCCL_COMM_ID is set: ranks meet where no launcher expects them",
     remedy=(Step("configure", "Take NCCL_COMM_ID out of where it stands."),),
     references=("NVIDIA/nccl, src/bootstrap.cc",),

@@ -17,6 +17,7 @@ from ._job import job
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("gpu",),
     because=("driver.loaded", "driver.version"),
     headline="NCCL was built for CUDA {found}, the driver runs {wanted}",
     remedy=(

@@ -15,7 +15,7 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclnets import has_libfabric, takes_efa
 from hostagent.profile import Profile
 
-from ._job import are_efa, is_on_path, job, rails, weight, with_network
+from ._job import are_efa, is_in_images, is_on_path, job, rails, weight, with_network
 
 _PROVIDER = "FI_PROVIDER"
 
@@ -25,6 +25,7 @@ _PROVIDER = "FI_PROVIDER"
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "plug-in"),
     because=("rdma.present", "nccl.net_plugin"),
     headline="NCCL has no plug-in for this host's Elastic Fabric Adapters",
     remedy=(Step("install", "Install aws-ofi-nccl: EFA's installer brings it."),),
@@ -45,11 +46,11 @@ def efa(
     plugins = with_network(nccl)
     if (ours and not are_efa(ours)) or (not ours and not any(has_libfabric(need(one.needed)) for one in plugins)):
         skip("jobs use no Elastic Fabric Adapter")
-    if not plugins:
+    if not plugins and not is_in_images(nccl):
         yield fail(
             "no plug-in for NCCL's network is there", code="no-plug-in", found="none", wanted="aws-ofi-nccl", at_most=weight(profile)
         )
-    elif not any(is_on_path(one) for one in plugins):
+    elif plugins and not any(is_on_path(one) for one in plugins) and not is_in_images(nccl):
         path = plugins[0].path
         headline = "The loader does not find NCCL's plug-in for the Elastic Fabric Adapters"
         steps = (Step("configure", "Add the plug-in's directory to /etc/ld.so.conf.d, and run ldconfig."),)

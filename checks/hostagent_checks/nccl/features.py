@@ -21,6 +21,7 @@ _NVLS, _MNNVL = "NCCL_NVLS_ENABLE", "NCCL_MNNVL_ENABLE"
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("nvls",),
     headline="{found} asks for what the GPUs do not have",
     remedy=(Step("configure", "Take the setting out: NCCL finds out by itself what the GPUs have."),),
     references=("NCCL documentation, environment variables: NCCL_NVLS_ENABLE",),

@@ -30,6 +30,7 @@ _UPDATE = Step("configure", "Use NCCL 2.21 or newer in jobs: it finds each port'
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("gid", "no-path"),
     because=("rdma.gid", "rdma.port_state"),
     headline="NCCL takes a GID that does not work: {found}",
     remedy=(Step("configure", "Take NCCL_IB_GID_INDEX out."), _UPDATE),

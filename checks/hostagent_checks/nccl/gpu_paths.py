@@ -22,6 +22,7 @@ _P2P, _LEVEL, _SHM, _NET = "NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISAB
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("gpu-paths",),
     headline="{found} closes a way between the GPUs of this host",
     remedy=(Step("configure", "Take the setting out, and look for the fault that it was set for."),),
     references=("NCCL documentation, environment variables: NCCL_P2P_DISABLE", "NVIDIA/nccl, src/graph/paths.cc"),

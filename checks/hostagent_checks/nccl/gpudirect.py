@@ -36,6 +36,7 @@ _USABLE = "usable"
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("no-gpudirect",),
     because=("topology.gpudirect", "rdma.present"),
     headline="{found} keeps jobs from GPUDirect RDMA",
     remedy=(Step("configure", "Take the setting out: NCCL uses GPUDirect RDMA by itself where the host can."),),

@@ -24,6 +24,7 @@ _IB, _IBEXT = "NCCL_IB_DISABLE", "NCCL_IBEXT_DISABLE"
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "forced"),
     because=("rdma.present",),
     headline="NCCL_IB_DISABLE keeps NCCL from RDMA",
     remedy=(Step("configure", "Take NCCL_IB_DISABLE out of where it stands."),),

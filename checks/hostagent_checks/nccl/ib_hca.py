@@ -1,11 +1,12 @@
 """NCCL_IB_HCA takes no RDMA port that works, or others than those that are meant: jobs use sockets, or ports that lead elsewhere.
 
 Without = each entry is the beginning of a name: mlx5_1 takes mlx5_10 to mlx5_19, too. Ports that are not active are left out without a
-word. NCCL connects no InfiniBand port to one of Ethernet, so one storage card in the list can stop a job. What this host should use are
-the rails: what the profile names in rdma.hcas, else the ports that are nearest to the GPUs.
+word. NCCL connects no InfiniBand port to one of Ethernet, so one storage card in the list can stop a job. A list that takes what NCCL takes
+without one, as NCCL_IB_HCA=mlx5, weighs less: it changes nothing. What this host should use are the rails: what the profile names in
+rdma.hcas, else the ports that are nearest to the GPUs.
 """
 
-from hostagent.check import Finding, Findings, Step, check, fail, need, skip, warn
+from hostagent.check import Finding, Findings, Severity, Step, check, fail, need, skip, warn
 from hostagent.derived.ncclchoice import hcas
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
@@ -21,6 +22,7 @@ from ._job import Job, are_efa, job, rails, weight
 _NAME = "NCCL_IB_HCA"
 _ACTIVE = "ACTIVE"
 _SHORT = 40
+_QUOTED = {'"', "'"}
 
 
 @check(
@@ -28,6 +30,7 @@ _SHORT = 40
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "no-path"),
     because=("rdma.present", "rdma.hcas", "rdma.port_state", "rdma.subnet_manager"),
     headline="NCCL_IB_HCA takes other RDMA ports than those for jobs: {found}",
     remedy=(Step("configure", "Write NCCL_IB_HCA with = and the whole names of the ports that jobs should use."),),
@@ -55,9 +58,9 @@ def ib_hca(
     yield from (
         _none(found, every, taken, ours, profile)
         or _inactive(found, wanted, every, ours, profile)
-        or _mixed(found, taken, ours, profile)
+        or _mixed(found, every, taken, ours, profile)
         or _prefix(found, wanted, taken)
-        or _others(found, taken, ours)
+        or _others(found, every, taken, ours)
         or _missing(found, wanted, every, ours)
         or _left_out(found, taken, ours)
     )
@@ -71,6 +74,7 @@ def _none(
     evidence = (*found.evidence(_NAME), *(f"{one.name}: {need(one.state)}" for one in every))
     headline = "NCCL_IB_HCA takes no RDMA port that is active: jobs use sockets"
     text = f"{_NAME}={found.value(_NAME)} takes no port that is active"
+    text += ": quotes belong to a name" if _QUOTED & {*found.value(_NAME)} else ""
     steps = _steps(found, ours)
     wanted = _exact(ours)
     return [
@@ -103,7 +107,9 @@ def _inactive(found: Job, wanted: HcaList, every: tuple[RdmaPort, ...], ours: tu
     ]
 
 
-def _mixed(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...], profile: Profile) -> list[Finding]:
+def _mixed(
+    found: Job, every: tuple[RdmaPort, ...], taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...], profile: Profile
+) -> list[Finding]:
     layers = {one.name: need(one.link_layer) for one in taken}
     kinds = " and ".join(sorted(set(layers.values())))
     if len(set(layers.values())) < 2:
@@ -115,9 +121,8 @@ def _mixed(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...], 
     text = f"{_NAME} takes ports of {kinds}, which do not connect to each other"
     steps = _steps(found, ours)
     wanted = _exact(ours)
-    return [
-        fail(text, code="mixed", found=kinds, wanted=wanted, evidence=evidence, headline=headline, remedy=steps, at_most=weight(profile))
-    ]
+    at_most: Severity | None = "warning" if _is_as_without(found, every, taken) else weight(profile)
+    return [fail(text, code="mixed", found=kinds, wanted=wanted, evidence=evidence, headline=headline, remedy=steps, at_most=at_most)]
 
 
 def _prefix(found: Job, wanted: HcaList, taken: tuple[RdmaPort, ...]) -> list[Finding]:
@@ -135,14 +140,21 @@ def _prefix(found: Job, wanted: HcaList, taken: tuple[RdmaPort, ...]) -> list[Fi
     return [warn(text, code="prefix", found=listed, wanted=meant, evidence=evidence, headline=headline, remedy=steps)]
 
 
-def _others(found: Job, taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...]) -> list[Finding]:
+def _others(found: Job, every: tuple[RdmaPort, ...], taken: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...]) -> list[Finding]:
     names = {one.name for one in ours}
     others = [one.name for one in taken if one.name not in names] if ours else []
     if not others:
         return []
     listed = ", ".join(others)
     text = f"{_NAME} takes {listed}, which carry no traffic of jobs"
-    return [warn(text, code="others", found=listed, wanted=_exact(ours), evidence=found.evidence(_NAME), remedy=_steps(found, ours))]
+    evidence, steps = found.evidence(_NAME), _steps(found, ours)
+    at_most: Severity | None = "info" if _is_as_without(found, every, taken) else None
+    return [warn(text, code="others", found=listed, wanted=_exact(ours), evidence=evidence, remedy=steps, at_most=at_most)]
+
+
+def _is_as_without(found: Job, every: tuple[RdmaPort, ...], taken: tuple[RdmaPort, ...]) -> bool:
+    """The list takes what NCCL takes without one, and makes nothing worse."""
+    return {one.name for one in taken} == {one.name for one in hcas(every, "", found.version())}
 
 
 def _missing(found: Job, wanted: HcaList, every: tuple[RdmaPort, ...], ours: tuple[RdmaPort, ...]) -> list[Finding]:

@@ -20,6 +20,7 @@ from ._job import Job, job, weight
 
 _IFNAME, _FAMILY = "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY"
 _LO = "lo"
+_QUOTED = {'"', "'"}
 _BRING_UP = Step("configure", "Bring an interface up that the other hosts reach, with an address.", "ip -br addr")
 
 _CORRECT = Step("configure", "Correct NCCL_SOCKET_IFNAME: = and the whole name of an interface.", "ip -br addr")
@@ -30,6 +31,7 @@ _CORRECT = Step("configure", "Correct NCCL_SOCKET_IFNAME: = and the whole name o
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("interface",),
     headline="NCCL takes the interface {found} to meet other hosts",
     remedy=(Step("configure", "Name the right interface in NCCL_SOCKET_IFNAME, with = before its whole name."),),
     references=("NCCL documentation, environment variables: NCCL_SOCKET_IFNAME", "NVIDIA/nccl, src/misc/socket.cc"),
@@ -75,7 +77,8 @@ def _none(found: Job, of_any_family: Choice, profile: Profile) -> Finding:
         code, steps = "family", (found.without(_FAMILY),)
     elif ifname:
         has_blanks = ifname != ifname.strip() or ", " in ifname
-        text = f"no interface that is up and has an address fits {_IFNAME}={ifname}" + (": blanks belong to a name" if has_blanks else "")
+        text = f"no interface that is up and has an address fits {_IFNAME}={ifname}"
+        text += ": blanks belong to a name" if has_blanks else ": quotes belong to a name" if _QUOTED & {*ifname} else ""
         code, steps = "blank" if has_blanks else "none", (_CORRECT,)
     else:
         text, code, steps = "no interface is up and has an address", "none", (_BRING_UP,)

@@ -20,6 +20,7 @@ _GDR = "NCCL_NET_GDR_LEVEL"
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("no-gpudirect",),
     headline="NCCL ignores {found}",
     remedy=(Step("configure", "Take the setting out: the default fits hosts whose GPUs and cards share a PCIe switch."),),
     references=("NCCL documentation, environment variables: NCCL_NET_GDR_LEVEL", "NVIDIA/nccl, src/graph/paths.cc"),

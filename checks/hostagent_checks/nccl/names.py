@@ -66,7 +66,7 @@ def _of_version(setting: NcclSetting, found: "tuple[int, int, int] | None") -> I
     is_older = found < one.since
     known = f"NCCL {_text(one.since)} or newer" if is_older or one.until is None else f"NCCL up to {_text(one.until)}"
     text = f"{where[0]} sets {setting.name}, which NCCL {ours} does not read"
-    yield warn(text, code="version", found=f"{setting.name}, of another version than {ours},", wanted=known, evidence=where, at_most="info")
+    yield warn(text, code="version", found=f"{setting.name} in version {ours}", wanted=known, evidence=where, at_most="info")
 
 
 def _text(found: tuple[int, int, int]) -> str:

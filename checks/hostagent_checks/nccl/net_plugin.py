@@ -19,7 +19,7 @@ from hostagent.knowledge.ncclnets import IB, LOADED_BY_JOBS, SOCKET, TCPX
 from hostagent.nccl.plugins import wanted
 from hostagent.profile import Profile
 
-from ._job import Job, are_efa, is_on_path, job, rails, weight
+from ._job import Job, are_efa, is_in_images, is_on_path, job, rails, weight
 
 _NAME = "NCCL_NET_PLUGIN"
 _PATH_FAULT = "plug-in-path"
@@ -41,6 +41,7 @@ class _Wrong(NamedTuple):
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "plug-in"),
     headline="NCCL loads no plug-in for its network",
     remedy=(Step("install", "Install the plug-in with all libraries that it needs."),),
     references=("NCCL documentation, environment variables: NCCL_NET_PLUGIN", "NVIDIA/nccl, src/plugin/plugin_open.cc"),
@@ -65,6 +66,8 @@ def net_plugin(
         return
     is_named = found.value("NCCL_NET").casefold() not in ("", IB, SOCKET)
     most: Severity | None = weight(profile) if wrong.is_sure and (has_no_other or is_named) else "warning"
+    if wrong.code != "none" and is_in_images(nccl):
+        most = "info"
     yield fail(
         wrong.text,
         code=wrong.code,

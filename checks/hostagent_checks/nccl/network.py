@@ -15,9 +15,11 @@ from hostagent.knowledge.ncclnets import IB, OFI_NAMES, SOCKET
 from hostagent.nccl.plugins import is_called, network_of
 from hostagent.profile import Profile
 
-from ._job import are_efa, job, rails, weight, with_network
+from ._job import are_efa, is_in_images, job, rails, weight, with_network
 
 _NAME = "NCCL_NET"
+_SET = (Step("configure", "Set NCCL_NET=IB, or the name of the plug-in, for all jobs."),)
+_OFI = Step("configure", "Set NCCL_NET for all jobs to the network that their log names: 'Using network …'.")
 _INSTALL = (
     Step("install", "Install the plug-in that NCCL_NET names."),
     Step("configure", "Or take NCCL_NET out of where it stands."),
@@ -29,9 +31,10 @@ _INSTALL = (
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "forced"),
     because=("rdma.present",),
     headline="NCCL_NET={found} keeps NCCL from RDMA",
-    remedy=(Step("configure", "Set NCCL_NET=IB, or the name of the plug-in, for all jobs."),),
+    remedy=_SET,
     references=("NCCL documentation, environment variables: NCCL_NET", "NVIDIA/nccl, src/plugin/net.cc"),
     confirm=("grep NCCL_NET /etc/nccl.conf",),
 )
@@ -57,8 +60,11 @@ def network(
         wanted, steps = OFI_NAMES[0], (found.without(_NAME),)
         yield fail(text, code="not-on-efa", found=value, wanted=wanted, evidence=evidence, remedy=steps, at_most=weight(profile))
     elif name and name != IB and not _may_be(value, nccl):
-        text = f"{_NAME}={value} is the name of a plug-in, and none is there: jobs end with an error"
-        headline = f"NCCL_NET names the network {value}, and no plug-in is there"
+        is_ours = not is_in_images(nccl)
+        text = f"{_NAME}={value} is a plug-in's network, and no plug-in of the host brings it: jobs end with an error" + (
+            "" if is_ours else ", unless their images bring it"
+        )
+        headline = f"NCCL_NET names the network {value}, and no plug-in of the host brings it"
         wanted = "a plug-in"
         yield fail(
             text,
@@ -68,13 +74,15 @@ def network(
             evidence=evidence,
             headline=headline,
             remedy=_INSTALL,
-            at_most=weight(profile),
+            at_most=weight(profile) if is_ours else "info",
         )
     elif not name and ours:
-        wanted = "the plug-in's name" if are_efa(ours) else "IB"
+        is_efa = are_efa(ours)
+        wanted = "the name of the plug-in's network" if is_efa else "IB"
         headline = "NCCL_NET is not set: where RDMA fails, jobs go on over sockets without a word"
         text = f"{_NAME} is not set: with it, a job ends with an error where RDMA does not work"
-        yield warn(text, code="not-set", found="not set", wanted=wanted, headline=headline, at_most="info")
+        steps = (_OFI,) if is_efa else _SET
+        yield warn(text, code="not-set", found="not set", wanted=wanted, headline=headline, remedy=steps, at_most="info")
 
 
 def _may_be(name: str, nccl: Nccl) -> bool:

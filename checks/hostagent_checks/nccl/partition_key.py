@@ -25,6 +25,7 @@ _FULL = 0x8000
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-path",),
     because=("rdma.pkey", "rdma.port_state"),
     headline="NCCL's partition key is not usable: {found}",
     remedy=(

@@ -39,6 +39,7 @@ class Params(NamedTuple):
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("no-path",),
     headline="NCCL gives up on a connection after {found}",
     remedy=(Step("configure", "Take the setting out: the default is right for most networks."),),
     references=("NCCL documentation, environment variables: NCCL_IB_TIMEOUT", "InfiniBand Architecture Specification"),

@@ -31,6 +31,7 @@ _MOST = 255
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("no-path",),
     because=("network.pfc",),
     headline="NCCL sends with traffic class {found}, not {wanted}",
     remedy=(Step("configure", "Set NCCL_IB_TC to four times the DSCP of the lossless class, on all hosts."),),

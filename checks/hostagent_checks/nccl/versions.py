@@ -17,6 +17,7 @@ _LD_PATH = "LD_LIBRARY_PATH"
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("versions",),
     headline="The host has several versions of NCCL: {found}",
     remedy=(Step("configure", "Give all ranks of a job one NCCL: one image or one Python environment for all hosts."),),
     references=("NCCL documentation, troubleshooting",),

@@ -13,6 +13,7 @@ from hostagent.facts.network import Network
     severity="info",
     scope="fabric",
     since="0.1",
+    explains=("interface",),
     headline="TCP port {found} is taken, which jobs meet at by default",
     remedy=(
         Step("configure", "Find out whose it is: a job's that runs, or one that was left behind.", command="ss -ltnp"),

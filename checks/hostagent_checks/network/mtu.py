@@ -29,6 +29,7 @@ _NAME_THEM = Step("configure", "If one of them is not for jobs, name those that 
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("mtu", "no-path"),
     because=("rdma.port_state",),
     headline="The interface of {device} has MTU {found}, not {wanted}",
     remedy=(

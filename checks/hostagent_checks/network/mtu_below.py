@@ -22,6 +22,7 @@ from ._rails import Rail, roce_ports, with_netdevs
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("mtu", "no-path"),
     because=("network.mtu",),
     headline="An interface below that of {device} has MTU {found}, which is too small",
     remedy=(

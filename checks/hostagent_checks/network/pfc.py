@@ -24,6 +24,7 @@ _SWITCHES = Step("configure", "Give the switches' ports the same priority.", if_
     severity="info",
     scope="fabric",
     since="0.1",
+    explains=("no-path",),
     because=("rdma.port_state",),
     headline="{device} has PFC on for {found}, not for {wanted}",
     remedy=(Step("configure", "Set PFC alike on all rails: mlnx_qos -i <interface> --pfc 0,0,0,1,0,0,0,0 (for 3)."), _SWITCHES),

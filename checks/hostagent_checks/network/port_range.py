@@ -26,6 +26,7 @@ class Params(NamedTuple):
     severity="info",
     scope="fabric",
     since="0.1",
+    explains=("ports",),
     headline="The kernel's range of ports for connections is {found}",
     remedy=(
         Step("configure", "Widen the range at each boot.", command=write_line(_FILE, "net.ipv4.ip_local_port_range = 32768 60999")),

@@ -30,6 +30,7 @@ _FILE = "/etc/sysctl.d/90-rails.conf"
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("gid", "no-path"),
     headline="Rails in one IP subnet answer for each other's addresses",
     remedy=(
         Step("configure", "Give each rail a subnet of its own; or set the two sysctls, on all hosts alike."),

@@ -20,6 +20,7 @@ from ._rails import roce_ports
     severity="info",
     scope="fabric",
     since="0.1",
+    explains=("no-path",),
     headline="{device} sends with traffic class {found}, not {wanted}",
     remedy=(
         Step("configure", "Write the profile's value to tc/1/traffic_class of the device, or -1 to leave it to jobs."),

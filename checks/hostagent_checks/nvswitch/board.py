@@ -23,6 +23,7 @@ _ASSIGN = (Step("contact_owner", "Ask who runs this virtual machine to give it a
     title="The board has all its GPUs and NVSwitches",
     severity="critical",
     since="0.1",
+    explains=("nvlink",),
     order=20,  # beside gpu.present: the cause of what other families find
     headline="The board has only {found}",
     remedy=(

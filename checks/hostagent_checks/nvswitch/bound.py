@@ -11,6 +11,7 @@ _OF_A_MACHINE = (Step("contact_owner", "Ask who bound the NVSwitch to vfio-pci: 
     title="Every NVSwitch is bound to NVIDIA's driver",
     severity="critical",
     since="0.1",
+    explains=("nvlink",),
     because=("driver.loaded",),
     headline="An NVSwitch is not bound to NVIDIA's driver",
     remedy=(Step("restart_service", "Load the module.", command="modprobe nvidia"),),

@@ -13,6 +13,7 @@ from ._imex import skip_unless_required
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("imex",),
     headline="There is no IMEX channel",
     remedy=(
         Step(

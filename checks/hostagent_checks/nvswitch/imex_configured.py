@@ -12,6 +12,7 @@ from ._imex import skip_unless_required
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("imex",),
     owns=("Fabric.imex_nodes",),
     headline="IMEX has no list of the nodes of its domain",
     remedy=(

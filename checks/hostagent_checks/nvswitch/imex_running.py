@@ -14,6 +14,7 @@ from ._switches import runs
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("imex",),
     because=("nvswitch.imex_version", "nvswitch.imex_configured"),
     headline="IMEX is not running",
     remedy=(Step("restart_service", "Start IMEX; its log is /var/log/nvidia-imex.log.", command="systemctl enable --now nvidia-imex"),),

@@ -17,6 +17,7 @@ from ._packages import install_at, named
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("imex",),
     headline="IMEX is {found}, but driver {wanted} is loaded",
     remedy=(Step("install", "Install nvidia-imex in the driver's version on every node of the rack."),),
     references=("NVIDIA IMEX Service Guide, section Installation",),

@@ -29,6 +29,7 @@ class _Links(NamedTuple):
     title="All NVLinks of the board's GPUs are up",
     severity="critical",
     since="0.1",
+    explains=("nvlink",),
     because=("nvswitch.board",),
     headline="NVLinks of the board's GPUs are down",
     remedy=(

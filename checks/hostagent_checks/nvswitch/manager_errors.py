@@ -21,6 +21,7 @@ _SHOWN = 5
     title="The fabric manager has logged no error since it started",
     severity="critical",
     since="0.1",
+    explains=("nvlink",),
     because=("nvswitch.manager_version",),
     headline="The fabric manager has not set up the NVLink fabric",
     remedy=(

@@ -20,6 +20,7 @@ from ._switches import local_switches, runs
     title="A fabric manager is installed for the NVSwitches",
     severity="critical",
     since="0.1",
+    explains=("nvlink",),
     headline="This host has NVSwitches but no fabric manager",
     remedy=(
         Step("install", "Install nvidia-fabricmanager in the driver's version."),

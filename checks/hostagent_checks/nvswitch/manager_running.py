@@ -16,6 +16,7 @@ from ._switches import local_switches, runs
     title="The fabric manager runs",
     severity="critical",
     since="0.1",
+    explains=("nvlink",),
     because=("nvswitch.manager_version", "nvswitch.manager_installed", "nvswitch.nvlsm_running", "driver.loaded"),
     headline="The fabric manager is not running",
     remedy=(

@@ -22,6 +22,7 @@ _RESTART = Step("restart_service", "Restart the fabric manager.", command="syste
     title="The fabric manager has the same version as the driver",
     severity="critical",
     since="0.1",
+    explains=("nvlink",),
     because=("driver.library_match", "driver.package_set_equal"),
     headline="The fabric manager does not match the driver",
     remedy=(

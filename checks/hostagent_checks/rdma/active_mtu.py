@@ -36,6 +36,7 @@ _MANAGED = (Step("contact_owner", "Have the subnet manager give the partition an
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("mtu", "no-path"),
     because=("network.mtu", "rdma.subnet_manager", "rdma.port_state"),
     headline="{device} has an active MTU of {found}, not {wanted}",
     remedy=_ROCE,

@@ -29,6 +29,7 @@ _V6 = (
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("gid", "no-path"),
     because=("rdma.netdev_together", "rdma.port_state"),
     headline="{device} has no RoCE v2 GID of an address",
     remedy=(Step("configure", _ADDRESS),),

@@ -22,6 +22,7 @@ from ._rails import each, is_efa, need_no, rails
     severity="info",
     scope="fabric",
     since="0.1",
+    explains=("gid", "no-path"),
     headline="No one NCCL_IB_GID_INDEX fits all RoCE ports that jobs use",
     remedy=(Step("configure", "Use NCCL 2.21 or newer, and set no NCCL_IB_GID_INDEX."),),
     references=("NCCL documentation, environment variables: NCCL_IB_GID_INDEX",),

@@ -24,6 +24,7 @@ class Params(NamedTuple):
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("memory-lock",),
     headline="The cgroups of jobs may have too few RDMA handles or objects",
     remedy=(Step("configure", "Set the device's line in rdma.max of these cgroups to max, and look who limits it."),),
     references=("Linux kernel, Documentation/admin-guide/cgroup-v2, RDMA",),

@@ -15,6 +15,7 @@ from hostagent.profile import Profile
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma",),
     because=("rdma.present",),
     headline="The profile names RDMA ports that this host does not have",
     remedy=(Step("configure", "Correct rdma.hcas in the profile, or leave it empty: then the nearest ports are taken."),),

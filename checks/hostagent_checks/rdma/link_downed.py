@@ -37,6 +37,7 @@ class Params(NamedTuple):
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("link", "no-path"),
     because=("rdma.port_state",),
     headline="The link of {device} goes down again and again",
     remedy=_STEPS,

@@ -25,6 +25,7 @@ _STEPS = (
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma",),
     headline="{device} is {found}, not {wanted}",
     remedy=(
         Step("configure", "Leave the ports of the other kind out of rdma.hcas in the profile and of NCCL_IB_HCA."),

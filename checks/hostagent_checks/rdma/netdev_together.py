@@ -28,6 +28,7 @@ _ALONE = (
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma",),
     headline="The container has {device} without its interface",
     remedy=_ALONE,
     references=("rdma-cni, README", "k8s-rdma-shared-dev-plugin, README"),

@@ -23,6 +23,7 @@ _EXCLUSIVE = "exclusive"
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma",),
     headline="Pods do not see the RDMA devices that the shared device plug-in gives them",
     remedy=(
         Step("configure", "Set the mode to shared while no pod has an RDMA device.", "rdma system set netns shared"),

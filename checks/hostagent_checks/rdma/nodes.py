@@ -30,6 +30,7 @@ _CM = "rdma_cm"
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma",),
     part="rdma",
     headline="{device} cannot be opened: its file below /dev/infiniband is missing",
     remedy=_LOAD,

@@ -21,6 +21,7 @@ from ._rails import UP, each, is_shared, lines, need_no, rails
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-path",),
     because=("rdma.virtual_function", "rdma.subnet_manager", "rdma.port_state"),
     headline="{device} is no full member of the partition that NCCL uses",
     remedy=(

@@ -29,6 +29,7 @@ _NETWORK = (Step("contact_owner", "Ask who runs the network for which rate its s
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("link",),
     because=("rdma.virtual_function", "rdma.subnet_manager", "rdma.port_state"),
     headline="{device} runs at {found}, not at {wanted}",
     remedy=_STEPS,

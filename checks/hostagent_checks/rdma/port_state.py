@@ -35,6 +35,7 @@ _SWITCH = (
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "link", "no-path"),
     because=("rdma.virtual_function", "rdma.subnet_manager", "rdma.present"),
     headline="{device} is not up",
     remedy=_CABLE,

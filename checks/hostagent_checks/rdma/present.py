@@ -24,6 +24,7 @@ _EXCLUSIVE = "exclusive"
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma",),
     part="rdma",
     headline="{device} has no RDMA device",
     remedy=(

@@ -13,6 +13,7 @@ from hostagent.facts.rdma import Rdma
     severity="info",
     scope="fabric",
     since="0.1",
+    explains=("no-gpudirect", "no-rdma"),
     part="rdma",
     headline="Several parties bring the kernel's RDMA modules: {found}",
     remedy=(Step("configure", "Keep one of them: remove the host's packages, or turn off the operator's driver."),),

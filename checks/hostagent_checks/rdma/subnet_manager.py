@@ -26,6 +26,7 @@ _STEPS = (
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma", "no-path"),
     headline="No subnet manager has made {device} active",
     remedy=_STEPS,
     references=("Linux kernel, Documentation/ABI/stable/sysfs-class-infiniband", "opensm(8)"),

@@ -23,6 +23,7 @@ _DOWN = "Down"
     severity="critical",
     scope="fabric",
     since="0.1",
+    explains=("no-rdma",),
     headline="{device} is a virtual function that was not set up",
     remedy=(
         Step("contact_owner", "On the machine that has the card, set this function's GUIDs and its link policy."),

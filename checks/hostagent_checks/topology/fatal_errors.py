@@ -25,6 +25,7 @@ class Params(NamedTuple):
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("memory-access",),
     because=("gpu.on_bus", "gpu.lost"),
     headline="PCIe has reported fatal errors of {device}",
     remedy=(

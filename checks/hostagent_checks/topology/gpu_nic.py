@@ -29,6 +29,7 @@ _MEASURE = (Step("configure", "Measure with NCCL_NET_GDR_LEVEL=SYS: NICs then re
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("no-gpudirect",),
     because=("gpu.on_bus",),
     headline="{device} reaches the network only through a CPU",
     remedy=(

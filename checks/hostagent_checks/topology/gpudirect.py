@@ -47,6 +47,7 @@ _BUILD_AGAIN = (
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("no-gpudirect", "memory-access"),
     part="driver",
     because=("driver.loaded",),
     headline="Network cards cannot reach GPU memory",

@@ -24,6 +24,7 @@ _TRANSLATES = "DMA"
     severity="warning",
     scope="fabric",
     since="0.1",
+    explains=("memory-access",),
     headline="The IOMMU translates the addresses of GPUs or NICs",
     remedy=(
         Step("configure", "Add iommu=pt to the kernel command line; on Arm iommu.passthrough=1."),

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 
 from hostagent import app, profile
-from hostagent.catalogue import OURS, load
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclSetting
 from hostagent.nccl.environment import derive, variables_of
 from hostagent.nccl.node import parse_node
-from hostagent.nccl.standing import ABOUT
+from hostagent.nccl.standing import named as variables_named
 from hostagent.reading import Collected, InProcess
 from hostagent.report import Report
 from hostagent.source.tape import ReplayBackend
@@ -67,11 +66,7 @@ def complaints(host, version, before, emitted, **more):
     assert any(one.outcome == "pass" for one in audit.findings)
     wrong = [one for one in audit.findings if one.outcome in ("fail", "warn") and one.severity != "info"]
     names = [name for name, _ in emitted]
-    return [
-        (one.id, one.message)
-        for one in wrong
-        if ABOUT.get(one.id) in names or any(name in f"{one.message} {one.headline} {one.evidence}" for name in names)
-    ]
+    return [(one.id, one.message) for one in wrong if variables_named(one) & {*names}]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -97,7 +92,3 @@ def test_what_is_each_nodes_own_passes_there(host):
         other = [(one.name, one.value) for one in variables_of(found, f"node{not flag:d}")]
         assert complaints(host, version, (), own, is_renamed=flag) == []
         assert complaints(host, version, (), other, is_renamed=flag) != []
-
-
-def test_checks_about_one_variable_are_there():
-    assert set(ABOUT) <= {one.id for one in load([OURS])}

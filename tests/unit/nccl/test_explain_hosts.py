@@ -26,7 +26,7 @@ from hostagent.sinks.json import render_json
 from hostagent.sinks.nccl import render_explanation
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend
-from hostagent.vocabulary import NCCL_VERDICTS
+from hostagent.vocabulary import NCCL_VERDICTS, TOPICS
 from tests.judged import judged
 from tests.nccl_logs import CASES, TCP, V227, Job
 
@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[3]
 HOSTS = ROOT / "tests/hosts"
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
 SCHEMA = jsonschema.Draft202012Validator(published("nccl"))
+EXPLAINED = catalogue.explaining(catalogue.load([catalogue.OURS], readable=READERS))
 NO_GDR = Job(V227, gdr=False).text()
 FELL_BACK = Job(V227, **TCP).text()
 PEERMEM, SM = "hgx-h100-without-peermem", "hgx-h100-ib-without-sm"
@@ -54,7 +55,7 @@ def told(text, *hosts):
     job = Reading()
     for block in blocks([text.encode()]):
         job.read("log", block)
-    found = joined(job.explain(), hosts, job.hosts)
+    found = joined(job.explain(), hosts, job.hosts, EXPLAINED)
     SCHEMA.validate(json.loads(render_explanation(found, "json")))
     shown = render_explanation(found, "text", width=10_000)
     assert shown.replace("\n", "").isprintable()
@@ -65,9 +66,8 @@ def named(report, hostname):
     return replace(report, host=replace(report.host, hostname=hostname))
 
 
-def test_each_check_and_each_code_is_one():
-    checks = {one.id for one in catalogue.load(("hostagent_checks",), readable=READERS)}
-    assert {check for ids in EXPLAINING.values() for check in ids} <= checks
+def test_each_topic_and_each_code_is_one():
+    assert {topic for topics in EXPLAINING.values() for topic in topics} == set(TOPICS) == EXPLAINED.keys()
     ours = {"gdr_off", "plugin_absent", "forced", "local_disabled", "loopback", "virtual_interface", "retry_exceeded", "path_mtu",
             "completion_error", "version_skew"}  # fmt: skip
     assert EXPLAINING.keys() <= {*NCCL_VERDICTS, *(one.code for one in CAUSES), *ours}
@@ -111,7 +111,7 @@ def test_a_host_changes_nothing_else(reports):
         for block in blocks([text.encode()]):
             job.read("log", block)
         found = job.explain()
-        assert replace(joined(found, reports.values(), job.hosts), host=()) == found
+        assert replace(joined(found, reports.values(), job.hosts, EXPLAINED), host=()) == found
 
 
 def test_a_host_whose_connections_use_gpudirect_does_not_say_why_others_do_not(reports):
