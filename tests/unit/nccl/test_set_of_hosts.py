@@ -371,7 +371,7 @@ class TestReports:
         with pytest.raises(HostagentError, match=rf"without facts.{part}"):
             node(made)
 
-    @settings(max_examples=80, deadline=None, derandomize=True)
+    @settings(max_examples=80)
     @given(st.data())
     def test_a_report_of_another_shape_is_one_sentence_or_a_node_that_does_no_harm(self, data):
         made = report("\x1b[31m\nnode")
@@ -399,7 +399,7 @@ TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 
 
 class TestQuoting:
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=60)
     @given(st.lists(TEXT, min_size=1, max_size=30))
     def test_a_shell_gives_the_value_back(self, texts):
         script = (
@@ -418,13 +418,13 @@ class TestQuoting:
         assert done.stderr == b""
         assert done.stdout.decode().split("\0")[:-1] == texts
 
-    @settings(max_examples=300, deadline=None, derandomize=True)
+    @settings(max_examples=300)
     @given(TEXT)
     def test_a_reader_of_yaml_and_a_kubelet_give_the_value_back(self, text):
         loaded = yaml.safe_load(f"- name: A\n  value: {in_yaml(text)}\n")[0]["value"]
         assert expanded(loaded) == text
 
-    @settings(max_examples=300, deadline=None, derandomize=True)
+    @settings(max_examples=300)
     @given(st.one_of(TEXT, st.text(st.sampled_from("=^#\r\n \"'$\0é\ud800"))), st.sampled_from([(2, 18, 3), (2, 27, 3), (2, 32, 3)]))
     def test_a_conf_file_gives_the_value_back_or_the_value_is_refused(self, text, version):
         is_back = list(parse_conf(f"NCCL_A={text}\n", version)) == [("NCCL_A", text, 1)]
@@ -433,7 +433,7 @@ class TestQuoting:
         else:
             assert not is_back or text.endswith("\r") or len(text.encode("utf-8", "surrogatepass")) > CUT or "\ud800" in text
 
-    @settings(max_examples=100, deadline=None, derandomize=True)
+    @settings(max_examples=100)
     @given(st.text(min_size=1, max_size=30))
     def test_a_value_that_a_format_cannot_hold_is_refused(self, path):
         found = derived([report(settings=[setting("NCCL_TOPO_FILE", path)])])
@@ -468,7 +468,7 @@ FAULTS = st.fixed_dictionaries({
 })  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(st.lists(FAULTS, min_size=1, max_size=3), st.sampled_from([None, (2, 18, 3), (2, 19, 3), (2, 21, 5), (2, 27, 3), (2, 32, 3)]))
 def test_what_is_emitted_hides_no_fault_and_names_what_is_there(faults, version):
     reports = [report(f"node{number}", number=number + 1, **fault) for number, fault in enumerate(faults)]
