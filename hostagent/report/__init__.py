@@ -153,8 +153,12 @@ def subject_order(subject: str) -> tuple[Any, ...]:
 
 
 def verdicts(judgements: tuple[Judgement, ...]) -> Verdicts:
-    """Outcome and severity meet here and nowhere else. ``multi_node`` needs ``single_node``."""
-    node, whole = _verdict([one for one in judgements if one.scope == "node"]), _verdict(list(judgements))
+    """Outcome and severity meet here and nowhere else. ``multi_node`` needs ``single_node``.
+
+    Where only checks about jobs of several nodes were selected, they alone decide both.
+    """
+    whole, of_node = _verdict(list(judgements)), [one for one in judgements if one.scope == "node"]
+    node = _verdict(of_node) if of_node else whole
     return Verdicts(single_node=node, multi_node=node if node == "unknown" and whole in PLACEABLE else whole)
 
 

@@ -122,12 +122,8 @@ def why_nothing(report: Report) -> str:
     """Why there is no verdict though nothing was found."""
     if not report.partial:
         return "Nothing was checked"
-    applies = [one for one in report.findings if one.outcome not in ("skip", "off")]
-    if not applies:
-        return "None of the selected checks applies here"
-    if all(one.severity == "info" for one in applies):
-        return "Only informational checks were selected: no verdict"
-    return "No selected check is about jobs of one host"
+    applies = {one.severity for one in report.findings if one.outcome not in ("skip", "off")}
+    return "Only informational checks were selected: no verdict" if applies == {"info"} else "None of the selected checks applies here"
 
 
 def is_quiet(report: Report) -> bool:

@@ -37,15 +37,14 @@ def test_one_judgement_decides_as_the_law_says(severity, outcome):
 
 @given(lists)
 def test_multi_node_is_the_worst_of_all_judgements(many):
-    node = [one for one in many if one.scope == "node"]
-    single, whole = worst(node) if node else "unknown", worst(many)
+    single, whole = worst([one for one in many if one.scope == "node"] or many), worst(many)
     assert verdicts(many).multi_node == ("unknown" if single == "unknown" and whole != "not_ready" else whole)
 
 
 @given(lists)
 def test_single_node_is_the_worst_of_the_judgements_of_the_node(many):
-    node = tuple(one for one in many if one.scope == "node")
-    assert verdicts(many).single_node == (worst(node) if node else "unknown")
+    """Where nothing of the node was selected, what was selected decides."""
+    assert verdicts(many).single_node == worst([one for one in many if one.scope == "node"] or many)
 
 
 @given(lists)
