@@ -40,7 +40,8 @@ def port(card, *, at=0, role="rail", state="ACTIVE", physical="LinkUp", gbps=400
 
 def netdev(card, *, at=0, mtu=9000, state="up", mbps=400_000, **more):
     made = {"name": card["netdevs"][at], "pci": card["pci"], "kind": "physical", "mtu": mtu, "state": state, "speed_mbps": mbps}
-    return {**made, "addresses": [], "master": "", "rdma": [], **more}
+    priorities = {"lossless": [3], "trust": "dscp", "dscp": [], "firmware_dcbx": False}
+    return {**made, "addresses": [], "master": "", "parent": "", "rdma": [], "priorities": priorities, **more}
 
 
 def mtu(text, *, agree=True, netdev=9000, active=4096, odd=()):

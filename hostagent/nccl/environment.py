@@ -73,7 +73,7 @@ def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float 
         refusals += unlike
     stack, unlike = vendor(nodes, brings_its_own=own)
     refusals += unlike
-    rows = ROWS if own or stack else (*ROWS, PLUGINS)
+    rows = ROWS if own or stack or unlike else (*ROWS, PLUGINS)
     refusals += compared(nodes, rows)
     told, notes = list[Told](), list[str]()
     if stack is None or not stack.own_bootstrap:

@@ -101,6 +101,12 @@ class TestEmitted:
         assert any("NCCL_NET is left out" in note for note in found.notes)
         assert values(derived(fleet(2, plugins=(sharp,)), V))["NCCL_NET"] == "IB"  # the job brings its own
 
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_plug_ins_that_were_not_read_may_be_a_providers(self, count):
+        reports = [changed(one, ("facts", "nccl", "plugins"), UNREAD) for one in fleet(count)]
+        assert set(codes(derived(reports))) == {"unread"}
+        assert codes(derived(reports, V)) == []
+
     def test_the_file_of_the_topology_that_the_machine_names(self):
         found = derived(fleet(2, settings=[setting("NCCL_TOPO_FILE", "/opt/microsoft/ndv5-topo.xml")]))
         assert values(found)["NCCL_TOPO_FILE"] == "/opt/microsoft/ndv5-topo.xml"
@@ -272,6 +278,16 @@ def test_two_hosts_of_one_name_are_told_apart_by_their_files():
     assert codes(derived([one, one])) == ["twice"]
 
 
+def test_files_that_are_shown_alike_are_still_two_hosts():
+    reports = fleet(3)
+    for one in reports:
+        one["host"]["hostname"] = "node"
+    reports[2]["facts"]["driver"] = {"loaded": "1.2.3"}
+    found = derive([node(one, f"/{'x' * 200}/{number}.json") for number, one in enumerate(reports)])
+    assert len(set(found.nodes)) == 3
+    assert codes(found) == ["driver"]
+
+
 def test_a_snapshot_is_as_old_as_it_is_and_said_to_be():
     found = derived([{**report(), "replayed": True, "valid_until": 5.0}], now=1e9)
     assert codes(found) == []
@@ -293,6 +309,7 @@ class TestProviders:
         assert codes(derived([self.efa()])) == ["plugin"]
         assert codes(derived([self.efa(plugins=[{**OFI, "missing": ["libfabric.so.1"]}])])) == ["plugin"]
         assert codes(derived([self.efa(libraries=())])) == []
+        assert codes(derived([self.efa(plugins=[{**OFI, "missing": UNREAD}])])) == ["unread"]
         assert codes(derived([self.efa()], V)) == []
 
     @pytest.mark.parametrize(
@@ -354,7 +371,7 @@ class TestReports:
         with pytest.raises(HostagentError, match=rf"without facts.{part}"):
             node(made)
 
-    @settings(max_examples=80, deadline=None, derandomize=True)
+    @settings(max_examples=80)
     @given(st.data())
     def test_a_report_of_another_shape_is_one_sentence_or_a_node_that_does_no_harm(self, data):
         made = report("\x1b[31m\nnode")
@@ -382,7 +399,7 @@ TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 
 
 class TestQuoting:
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=60)
     @given(st.lists(TEXT, min_size=1, max_size=30))
     def test_a_shell_gives_the_value_back(self, texts):
         script = (
@@ -401,13 +418,13 @@ class TestQuoting:
         assert done.stderr == b""
         assert done.stdout.decode().split("\0")[:-1] == texts
 
-    @settings(max_examples=300, deadline=None, derandomize=True)
+    @settings(max_examples=300)
     @given(TEXT)
     def test_a_reader_of_yaml_and_a_kubelet_give_the_value_back(self, text):
         loaded = yaml.safe_load(f"- name: A\n  value: {in_yaml(text)}\n")[0]["value"]
         assert expanded(loaded) == text
 
-    @settings(max_examples=300, deadline=None, derandomize=True)
+    @settings(max_examples=300)
     @given(st.one_of(TEXT, st.text(st.sampled_from("=^#\r\n \"'$\0é\ud800"))), st.sampled_from([(2, 18, 3), (2, 27, 3), (2, 32, 3)]))
     def test_a_conf_file_gives_the_value_back_or_the_value_is_refused(self, text, version):
         is_back = list(parse_conf(f"NCCL_A={text}\n", version)) == [("NCCL_A", text, 1)]
@@ -416,7 +433,7 @@ class TestQuoting:
         else:
             assert not is_back or text.endswith("\r") or len(text.encode("utf-8", "surrogatepass")) > CUT or "\ud800" in text
 
-    @settings(max_examples=100, deadline=None, derandomize=True)
+    @settings(max_examples=100)
     @given(st.text(min_size=1, max_size=30))
     def test_a_value_that_a_format_cannot_hold_is_refused(self, path):
         found = derived([report(settings=[setting("NCCL_TOPO_FILE", path)])])
@@ -451,7 +468,7 @@ FAULTS = st.fixed_dictionaries({
 })  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(st.lists(FAULTS, min_size=1, max_size=3), st.sampled_from([None, (2, 18, 3), (2, 19, 3), (2, 21, 5), (2, 27, 3), (2, 32, 3)]))
 def test_what_is_emitted_hides_no_fault_and_names_what_is_there(faults, version):
     reports = [report(f"node{number}", number=number + 1, **fault) for number, fault in enumerate(faults)]
