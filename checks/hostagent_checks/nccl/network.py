@@ -4,7 +4,7 @@ With NCCL_NET=IB, or a plug-in's name, a job ends with an error where RDMA does 
 NCCL_NET=Socket is left over from a search for a fault, mostly. NCCL's own IB uses no Elastic Fabric Adapter: that takes a plug-in.
 """
 
-from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.check import Finding, Findings, Step, check, fail, need, warn
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.nccl import Nccl
 from hostagent.facts.platform import Platform
@@ -60,22 +60,7 @@ def network(
         wanted, steps = OFI_NAMES[0], (found.without(_NAME),)
         yield fail(text, code="not-on-efa", found=value, wanted=wanted, evidence=evidence, remedy=steps, at_most=weight(profile))
     elif name and name != IB and not _may_be(value, nccl):
-        is_ours = not is_in_images(nccl)
-        text = f"{_NAME}={value} is a plug-in's network, and no plug-in of the host brings it: jobs end with an error" + (
-            "" if is_ours else ", unless their images bring it"
-        )
-        headline = f"NCCL_NET names the network {value}, and no plug-in of the host brings it"
-        wanted = "a plug-in"
-        yield fail(
-            text,
-            code="no-plug-in",
-            found=value,
-            wanted=wanted,
-            evidence=evidence,
-            headline=headline,
-            remedy=_INSTALL,
-            at_most=weight(profile) if is_ours else "info",
-        )
+        yield _no_plug_in(value, nccl, profile, evidence)
     elif not name and ours:
         is_efa = are_efa(ours)
         wanted = "the name of the plug-in's network" if is_efa else "IB"
@@ -83,6 +68,21 @@ def network(
         text = f"{_NAME} is not set: with it, a job ends with an error where RDMA does not work"
         steps = (_OFI,) if is_efa else _SET
         yield warn(text, code="not-set", found="not set", wanted=wanted, headline=headline, remedy=steps, at_most="info")
+
+
+def _no_plug_in(value: str, nccl: Nccl, profile: Profile, evidence: tuple[str, ...]) -> Finding:
+    is_in_image = is_in_images(nccl)
+    text = f"{_NAME}={value} is a plug-in's network, and no plug-in of the host brings it: jobs end with an error"
+    return fail(
+        f"{text}, unless their images bring it" if is_in_image else text,
+        code="no-plug-in",
+        found=value,
+        wanted="a plug-in",
+        evidence=evidence,
+        headline=f"NCCL_NET names the network {value}, and no plug-in of the host brings it",
+        remedy=_INSTALL,
+        at_most="info" if is_in_image else weight(profile),
+    )
 
 
 def _may_be(name: str, nccl: Nccl) -> bool:
