@@ -63,7 +63,8 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> Reading:
     except OutOfTime as error:
         raise HostagentError(f"{evidence.snapshot} was not loaded in {deadline.seconds:g} s", "Give it more with --deadline") from error
     answers = {**recorded.answers, **{tape.question(*asked): tape.encode(answer) for asked, answer in evidence.known.items()}}
-    backend = tape.ReplayBackend(replace(recorded, answers=answers))
+    lacks = ": give 'snapshot save' the same --env-file" if evidence.known else ""
+    backend = tape.ReplayBackend(replace(recorded, answers=answers), lacks)
     return InProcess(backend, kinds, deadline=deadline, replayed=True, recorded_at=recorded.recorded_at)
 
 

@@ -149,3 +149,10 @@ def test_a_pipe_that_nobody_writes_hangs_nothing(tmp_path):
 def test_a_file_of_it_is_completed(tmp_path):
     options = {"_HOSTAGENT_COMPLETE": "bash_complete", "COMP_WORDS": "hostagent check --env-file ", "COMP_CWORD": "3"}
     assert run(env={**os.environ, **options}).stdout.strip() == "file,"
+
+
+def test_a_snapshot_without_the_job_says_how_to_save_one_with_it(image, tmp_path):
+    (tmp_path / "job.env").write_text("LD_LIBRARY_PATH=/opt/elsewhere/lib\nNCCL_NET=IB\n")
+    run("snapshot", "save", tmp_path / "host.json", "--root", image)
+    done = run("check", "--from", tmp_path / "host.json", "--env-file", tmp_path / "job.env", "--only", "nccl")
+    assert "give 'snapshot save' the same --env-file" in " ".join(done.stdout.split())

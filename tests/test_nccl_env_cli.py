@@ -104,6 +104,7 @@ def test_what_differs_by_node_is_in_that_nodes_conf_file(apart):
         ["--nccl", "2.27"], ["--nccl", "latest"], ["--reports", "/nonexistent"], ["--reports", "/etc/hostname"], ["--reports", "-", "-"], ["file.json"],
         ["--reports", "/dev/null"], ["--reports", "x", "--from", "/dev/null"], ["--reports", "x", "--profile", "any"], ["--format", "xml"],
         ["--format", "yaml", "--json"], ["--node", "nobody", "--from", "tests/hosts/p5-efa"], ["--reports", "x", "--env-file", "/dev/null"],
+        ["--nccl", "2.17.1", "--from", "tests/hosts/hgx-h100-roce"],
     ],
 )  # fmt: skip
 def test_a_mistake_is_two_lines_and_exit_2(arguments):

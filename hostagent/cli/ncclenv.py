@@ -92,10 +92,14 @@ def command(
 
 def _version(text: str) -> "Version | None":
     from hostagent.knowledge.ncclchanges import parse_nccl_version
+    from hostagent.knowledge.ncclvariables import OLDEST
 
     if text and not _VERSION.fullmatch(text):
         raise click.UsageError(f"found --nccl {text!r:.40}, wanted a version such as 2.27.3")
-    return parse_nccl_version(text) if text else None
+    found = parse_nccl_version(text) if text else None
+    if found and found[:2] < OLDEST[:2]:
+        raise click.UsageError(f"found --nccl {text:.40}, wanted 2.18 or newer: what older versions read is not known")
+    return found
 
 
 def _nodes(paths: tuple[str, ...], place: Evidence, profile_name: str) -> "list[Node]":

@@ -75,6 +75,8 @@ def _parsed(data: bytes) -> list[Any]:
         if not 2 <= len(lines) <= _MOST or not all(line.strip().endswith(b"}") for line in lines):
             raise
         return [parse_tape(line) for line in lines]
+    if found == []:
+        raise ValueError("found an empty list, wanted a report")
     return found if isinstance(found, list) else [found]
 
 

@@ -42,6 +42,8 @@ EXPLAINING: Mapping[str, tuple[Topic, ...]] = {
     "version_mismatch": ("versions",),
     "version_skew": ("versions",),
 }
+#: Of these no advice is a reason: that NCCL_NET is not set takes RDMA from no job.
+GRAVE: frozenset[Topic] = frozenset({"no-rdma", "no-gpudirect", "forced"})
 #: What the causes are told as the reason of; anything else they may explain.
 REASONS: Mapping[str, str] = {
     "rdma_no_gdr": "GPUDirect is off because",

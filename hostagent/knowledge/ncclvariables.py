@@ -26,7 +26,7 @@ class Variable(NamedTuple):
 
     def known_to(self, version: Version) -> bool:
         """Whether this version reads it. Later than what the table has seen, nothing has gone."""
-        return self.since <= max(version, _OLDEST) and (self.until is None or version <= self.until)
+        return self.since <= max(version, OLDEST) and (self.until is None or version <= self.until)
 
     def default(self, version: Version) -> str:
         """What counts where it is not set; "" where the table does not know, or where it is nothing.
@@ -34,10 +34,11 @@ class Variable(NamedTuple):
         >>> [variables()["NCCL_IB_TIMEOUT"].default(one) for one in ((2, 21, 5), (2, 28, 9))]
         ['18', '20']
         """
-        return next((value for since, value in reversed(self.defaults) if since <= max(version, _OLDEST)), "")
+        return next((value for since, value in reversed(self.defaults) if since <= max(version, OLDEST)), "")
 
 
-_OLDEST: Version = (2, 18, 1)
+#: The first version whose names the table has.
+OLDEST: Version = (2, 18, 1)
 
 #: Words that a variable takes; NCCL ignores others in silence. Levels: see `levels`.
 _WORDS: Mapping[str, tuple[str, ...]] = {

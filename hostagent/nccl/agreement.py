@@ -1,5 +1,6 @@
 """Whether the nodes of a job are alike in what has to be, and which of them are not: the minority is named."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -72,7 +73,7 @@ def in_words(value: Any) -> str:
     """A value, as a sentence has it; what does not apply to a node is a value, too. Raises ``UnreadError`` for what is not known.
 
     >>> in_words((400.0, 400.0)), in_words(()), in_words(True), in_words(Unread("not-supported", "EFA"))
-    ('400, 400', 'none', 'yes', 'none')
+    ('2 x 400', 'none', 'yes', 'none')
     """
     if isinstance(value, Unread):
         if value.why in NOT_APPLICABLE:
@@ -81,7 +82,8 @@ def in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        return ", ".join(map(in_words, value)) or "none"
+        counted = Counter(map(in_words, value))
+        return ", ".join(f"{number} x {word}" if number > 1 else word for word, number in counted.items()) or "none"
     return f"{value:g}" if isinstance(value, float) else shown(str(value)) or "none"
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hostagent.facts.frozen import frozen
 from hostagent.knowledge.ncclchanges import Version
-from hostagent.knowledge.ncclvariables import known_to, variables
+from hostagent.knowledge.ncclvariables import OLDEST, known_to, variables
 from hostagent.knowledge.ncclvendors import Stack
 from hostagent.nccl import bootstrap, standing, transport
 from hostagent.nccl.agreement import NOTED, PLUGINS, ROWS, Refusal, compared
@@ -18,7 +18,6 @@ from hostagent.nccl.transport import Told
 from hostagent.nccl.vendor import vendor
 
 SCHEMA_VERSION = 1
-_OLDEST: Version = (2, 18, 1)
 _UNKNOWN = "unknown"
 
 
@@ -74,7 +73,7 @@ def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float 
         refusals += unlike
     stack, unlike = vendor(nodes, brings_its_own=own)
     refusals += unlike
-    rows = ROWS if own or stack else (*ROWS, PLUGINS)
+    rows = ROWS if own or stack or unlike else (*ROWS, PLUGINS)
     refusals += compared(nodes, rows)
     told, notes = list[Told](), list[str]()
     if stack is None or not stack.own_bootstrap:
@@ -89,7 +88,7 @@ def derive(nodes: Sequence[Node], version: "Version | None" = None, now: "float 
         told += standing.kept(nodes)
     known = known_to(version) if version else _known_to_all()
     told = [one for one in told if one.name in known]
-    refusals += standing.settings_refusals(nodes, told, version or _OLDEST)
+    refusals += standing.settings_refusals(nodes, told, version or OLDEST)
     notes += [one.message for one in compared(nodes, NOTED)] + standing.notes(nodes, told)
     answer = _Answer(version, told, stack, tuple(notes))
     return _emitted(nodes, answer) if not refusals else _refused(nodes, answer, tuple(refusals))
@@ -103,7 +102,7 @@ def _new(more: Sequence[Refusal], told: Sequence[Refusal]) -> list[Refusal]:
 
 def _known_to_all() -> frozenset[str]:
     """Those that every version from 2.18 on knows."""
-    return frozenset(name for name, one in variables().items() if one.known_to(_OLDEST) and one.until is None)
+    return frozenset(name for name, one in variables().items() if one.known_to(OLDEST) and one.until is None)
 
 
 class _Answer(NamedTuple):

@@ -1,7 +1,8 @@
 """What speaks against a report or a node before anything is derived: age, findings, other settings that stand there."""
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from hostagent.facts.unread import Unread, UnreadError, need
@@ -27,11 +28,17 @@ _MOST = 3
 
 
 def labelled(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Nodes of one name get their file beside it: two machines may share a name."""
-    seen: dict[str, int] = {}
-    for node in nodes:
-        seen[node.name] = seen.get(node.name, 0) + 1
-    return tuple(replace(node, label=f"{node.name} ({shown(node.file)})") if seen[node.name] > 1 else node for node in nodes)
+    """No two have one label: two machines may share a name, which then has its file beside it, and files a name as far as it is shown."""
+    by_file = _told_apart(nodes, lambda node, _: shown(node.file))
+    return _told_apart(by_file, lambda _, number: str(number))
+
+
+def _told_apart(nodes: Sequence[Node], mark: Callable[[Node, int], str]) -> tuple[Node, ...]:
+    """What several are called has a mark behind it."""
+    seen = Counter(node.name for node in nodes)
+    return tuple(
+        replace(node, label=f"{node.name} ({mark(node, number)})") if seen[node.name] > 1 else node for number, node in enumerate(nodes, 1)
+    )
 
 
 def refusals(nodes: Sequence[Node], now: "float | None") -> list[Refusal]:

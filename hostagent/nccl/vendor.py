@@ -6,7 +6,7 @@ from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.ncclvendors import EFA_STACK, GIB, Stack, stack_of
 from hostagent.knowledge.rdma import EFA, ETHERNET
 from hostagent.nccl.agreement import Refusal, differing, names, rails
-from hostagent.nccl.node import Node, Plugin
+from hostagent.nccl.node import Node, Plugin, shown
 
 _GOOGLE = "GKE node"
 _NONE = "no provider's network"
@@ -19,11 +19,26 @@ def vendor(nodes: Sequence[Node], *, brings_its_own: bool) -> "tuple[Stack | Non
     stack = next(iter(found.values()), None)
     if refusal:
         return None, [refusal]
-    lacking = [node.name for node in nodes if stack is EFA_STACK and not brings_its_own and _lacks(node)]
+    return stack, [] if brings_its_own else _without_plugin(nodes, stack)
+
+
+def _without_plugin(nodes: Sequence[Node], stack: "Stack | None") -> list[Refusal]:
+    """Where NCCL comes from the nodes: of what was not read nobody knows whether it is a provider's, or would be loaded."""
+    lacking, gaps = list[str](), dict[str, Unread]()
+    for node in nodes:
+        try:
+            if _lacks(node) and stack is EFA_STACK:
+                lacking.append(node.name)
+        except UnreadError as error:
+            gaps[node.name] = error.unread
+    if gaps:
+        first = next(iter(gaps.values()))
+        text = f"plug-ins of NCCL: not known of {names(tuple(gaps))} ({shown(first.detail) or first.why})"
+        return [Refusal("unread", text, tuple(gaps))]
     if lacking:
         text = f"EFA: {names(lacking)} with NCCL, but without the plug-in aws-ofi-nccl: NCCL would use TCP sockets"
-        return stack, [Refusal("plugin", text, tuple(lacking))]
-    return stack, []
+        return [Refusal("plugin", text, tuple(lacking))]
+    return []
 
 
 def _of(node: Node) -> "Stack | None":
@@ -47,9 +62,9 @@ def _plugins(node: Node) -> tuple[Plugin, ...]:
 
 
 def _lacks(node: Node) -> bool:
-    """NCCL is there and its plug-in is not, or cannot be loaded. Without NCCL the job's image brings both."""
-    nccl = node.facts.nccl
-    if isinstance(nccl, Unread) or isinstance(nccl.libraries, Unread) or not nccl.libraries:
+    """NCCL is there and EFA's plug-in is not, or cannot be loaded. Without NCCL the job's image brings both. Raises ``UnreadError``."""
+    nccl = need(node.facts.nccl)
+    if not isinstance(nccl.libraries, Unread) and not nccl.libraries:
         return False
-    usable = [one for one in _plugins(node) if stack_of(one.path) is EFA_STACK and (isinstance(one.missing, Unread) or not one.missing)]
-    return not usable
+    ours = [one.missing for one in need(nccl.plugins) if stack_of(one.path) is EFA_STACK]
+    return not any(not isinstance(one, Unread) and not one for one in ours) and all(map(need, ours))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from hostagent.errors import HostagentError
-from hostagent.knowledge.ncclhost import EXPLAINING
+from hostagent.knowledge.ncclhost import EXPLAINING, GRAVE
 from hostagent.nccl.explanation import Explanation, HostCause, HostCauses
 from hostagent.report import Report
 from hostagent.report.told import Group, concerned, first_steps, groups, headline
@@ -59,8 +59,11 @@ def _wanted(found: Explanation, host: str, explaining: Explaining) -> dict[str, 
 
 
 def _codes(group: Group, wanted: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    ids = {told.finding.id for told in group.members if told.finding.outcome in _FOUND}
-    return tuple(code for code, checks in wanted.items() if ids & checks)
+    """Advice is no reason why a job has no RDMA or no GPUDirect."""
+    found = [told.finding for told in group.members if told.finding.outcome in _FOUND]
+    ids = {one.id for one in found}
+    grave = {one.id for one in found if one.severity != "info"}
+    return tuple(code for code, checks in wanted.items() if checks & (grave if GRAVE & {*EXPLAINING[code]} else ids))
 
 
 def _found(group: Group, wanted: Mapping[str, frozenset[str]]) -> Group:

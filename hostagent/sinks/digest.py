@@ -122,8 +122,12 @@ def why_nothing(report: Report) -> str:
     """Why there is no verdict though nothing was found."""
     if not report.partial:
         return "Nothing was checked"
-    applies = {one.severity for one in report.findings if one.outcome not in ("skip", "off")}
-    return "Only informational checks were selected: no verdict" if applies == {"info"} else "None of the selected checks applies here"
+    applies = [one for one in report.findings if one.outcome not in ("skip", "off")]
+    if not applies:
+        return "None of the selected checks applies here"
+    if all(one.severity == "info" for one in applies):
+        return "Only informational checks were selected: no verdict"
+    return "No selected check is about jobs of one host"
 
 
 def is_quiet(report: Report) -> bool:
@@ -135,7 +139,8 @@ def host_line(report: Report) -> str:
     host = report.host
     kernel = f"kernel {host.kernel}" if host.kernel else ""
     parts = (inventory(report), host.platform, host.os, kernel, host.arch, f"profile {report.profile.name}")
-    return f"{short_name(host.hostname)}: {', '.join(short(part) for part in parts if part)}"
+    said = ", ".join(short(part) for part in parts if part)
+    return f"{short_name(host.hostname)}: {said}" if host.hostname else said
 
 
 def gpu_lines(report: Report) -> tuple[str, ...]:

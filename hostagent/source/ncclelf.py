@@ -38,7 +38,7 @@ def nccl_library(descriptor: int, path: str, size: int) -> Answer:
     """``version`` and ``cuda`` ("" of a plug-in), ``needed`` libraries, directories where it wants them to be looked for (``paths``, with
     $ORIGIN as it is written), ``symbols`` of NCCL's interfaces. `path` is for messages.
     """
-    found = _library(lambda offset, length: os.pread(descriptor, length, offset), size)
+    found = _library(lambda offset, length: os.pread(descriptor, length, offset) if offset < size else b"", size)
     return Unread(found.why, f"{path}: {found.detail}") if isinstance(found, Unread) else found
 
 

@@ -45,8 +45,10 @@ class Tape:
 class ReplayBackend:
     """Answers from a tape. A question the tape does not know is not-recorded, never absent."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, lacks: str = "") -> None:
+        """`lacks`: why it may lack a question that the recording host was not asked."""
         self._tape = tape
+        self._lacks = lacks
 
     @property
     def kind(self) -> Kind:
@@ -55,7 +57,7 @@ class ReplayBackend:
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         key = question(method, *arguments)
         if key not in self._tape.answers:
-            return Unread("not-recorded", f"the snapshot does not know '{key}'{_older(self._tape.recorded_by)}")
+            return Unread("not-recorded", f"the snapshot does not know '{key}'{self._lacks or _older(self._tape.recorded_by)}")
         return decode(self._tape.answers[key], key)
 
 

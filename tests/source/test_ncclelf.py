@@ -89,6 +89,14 @@ def test_a_section_that_is_too_large_or_elsewhere_is_an_error(offset, size):
     assert parse_nccl_library(spoiled).why == "error"
 
 
+@pytest.mark.parametrize("offset", [1 << 62, 1 << 63, (1 << 64) - 1])
+def test_no_place_in_a_file_is_too_far_for_the_kernel(tmp_path, offset):
+    """pread(2) takes no offset of 64 bits."""
+    row = struct.unpack_from("<Q", WHOLE, 40)[0] + 64
+    (tmp_path / "libnccl.so").write_bytes(WHOLE[: row + 24] + struct.pack("<Q", offset) + WHOLE[row + 32 :])
+    assert Source(LiveBackend(str(tmp_path), "image")).nccl_library("/libnccl.so").why == "error"
+
+
 def test_a_sparse_file_of_a_gigabyte_and_a_fifo_cost_nothing(tmp_path):
     with open(tmp_path / "libnccl.so.2", "wb") as stream:
         stream.truncate(1 << 30)

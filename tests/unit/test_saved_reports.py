@@ -40,6 +40,7 @@ def test_a_file_a_list_lines_and_directories(tmp_path):
     ("data", "told"),
     [
         (b"", "it is empty"),
+        (b"[]", "found an empty list, wanted a report"),
         (b"\n \n", "it is empty"),
         (b"\xff\xfe", "codec can't decode"),
         (b"[1]", "found JSON of another kind, wanted a report"),
@@ -53,7 +54,7 @@ def test_a_file_a_list_lines_and_directories(tmp_path):
         (b" " * (16 * 1024 * 1024 + 1), "more than 16777216 bytes"),
         (json.dumps(ONE).encode()[:-9], "damaged JSON, in line 1"),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_what_is_no_report_is_one_sentence(tmp_path, data, told):
     (tmp_path / "x\x1b.json").write_bytes(data)

@@ -216,6 +216,13 @@ def test_each_verdict_has_its_word(one, line):
 def test_a_report_of_nothing_says_so():
     assert render(report(), "text").startswith("UNKNOWN  Nothing was checked.\n")
     assert render(report(partial=True), "text").startswith("UNKNOWN by the selected checks  None of the selected checks applies here.\n")
+    of_several = report(judgement("fabric.ports", outcome="pass", scope="fabric"), partial=True)
+    assert "No selected check is about jobs of one host." in render(of_several, "text")
+
+
+def test_a_host_without_a_name_is_told_without_one():
+    unnamed = report(judgement(outcome="pass"))
+    assert not any(line.startswith(":") for line in render(replace(unnamed, host=replace(unnamed.host, hostname="")), "text").splitlines())
 
 
 def test_scopes_that_differ_get_a_line_each():

@@ -15,7 +15,7 @@ from hostagent.knowledge.ncclnets import IB, OFI_NAMES, SOCKET
 from hostagent.nccl.plugins import is_called, network_of
 from hostagent.profile import Profile
 
-from ._job import are_efa, is_in_images, job, rails, weight, with_network
+from ._job import Job, are_efa, is_in_images, job, rails, weight, with_network
 
 _NAME = "NCCL_NET"
 _SET = (Step("configure", "Set NCCL_NET=IB, or the name of the plug-in, for all jobs."),)
@@ -60,7 +60,7 @@ def network(
         wanted, steps = OFI_NAMES[0], (found.without(_NAME),)
         yield fail(text, code="not-on-efa", found=value, wanted=wanted, evidence=evidence, remedy=steps, at_most=weight(profile))
     elif name and name != IB and not _may_be(value, nccl):
-        yield _no_plug_in(value, nccl, profile, evidence)
+        yield _absent(found, value, profile)
     elif not name and ours:
         is_efa = are_efa(ours)
         wanted = "the name of the plug-in's network" if is_efa else "IB"
@@ -70,18 +70,19 @@ def network(
         yield warn(text, code="not-set", found="not set", wanted=wanted, headline=headline, remedy=steps, at_most="info")
 
 
-def _no_plug_in(value: str, nccl: Nccl, profile: Profile, evidence: tuple[str, ...]) -> Finding:
-    is_in_image = is_in_images(nccl)
+def _absent(found: Job, value: str, profile: Profile) -> Finding:
+    """What an image brings, nobody sees from its host."""
+    is_ours = not is_in_images(found.nccl)
     text = f"{_NAME}={value} is a plug-in's network, and no plug-in of the host brings it: jobs end with an error"
     return fail(
-        f"{text}, unless their images bring it" if is_in_image else text,
+        text if is_ours else f"{text}, unless their images bring it",
         code="no-plug-in",
         found=value,
         wanted="a plug-in",
-        evidence=evidence,
+        evidence=found.evidence(_NAME),
         headline=f"NCCL_NET names the network {value}, and no plug-in of the host brings it",
         remedy=_INSTALL,
-        at_most="info" if is_in_image else weight(profile),
+        at_most=weight(profile) if is_ours else "info",
     )
 
 

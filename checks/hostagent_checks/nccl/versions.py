@@ -21,7 +21,7 @@ _LD_PATH = "LD_LIBRARY_PATH"
     headline="The host has several versions of NCCL: {found}",
     remedy=(Step("configure", "Give all ranks of a job one NCCL: one image or one Python environment for all hosts."),),
     references=("NCCL documentation, troubleshooting",),
-    confirm=("ldconfig -p  # libnccl", "hostagent check --only nccl --format json"),
+    confirm=("ldconfig -p  # libnccl", "find / -xdev -name 'libnccl.so*'"),
 )
 def versions(nccl: Nccl) -> Findings:
     job(nccl)

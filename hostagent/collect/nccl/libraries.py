@@ -14,8 +14,9 @@ from hostagent.collect.nccl.settings import PLUGINS, winning_paths
 from hostagent.collect.nccl.writers import Writers
 from hostagent.collect.values import stops_at_unread
 from hostagent.facts.nccl import NcclLibrary, NcclPlugin
-from hostagent.facts.unread import NOT_THERE, Unread, need, then
+from hostagent.facts.unread import NOT_THERE, Unread, UnreadError, need, then
 from hostagent.knowledge import nccllibraries as known
+from hostagent.secret.forms import REMOVED
 from hostagent.source import Source
 from hostagent.source.answers import NcclFile
 
@@ -34,6 +35,8 @@ class Found(NamedTuple):
 def read_found(source: Source) -> Found:
     job = need(read_job(source))
     search = parse_search(job.variables.get("LD_LIBRARY_PATH", ""))
+    if any(REMOVED in directory for directory in search):
+        raise UnreadError(Unread("error", "a directory in LD_LIBRARY_PATH has a secret in it, which is not kept"))
     return Found(tuple(candidates(source, search, None if job.given else Writers(source))), job, search)
 
 

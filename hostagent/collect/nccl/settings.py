@@ -43,6 +43,8 @@ def files_there(source: Source, libraries: "tuple[NcclLibrary, ...] | Unread") -
     """Those of the named files that are there, by their paths from / on, as the settings' values show them."""
     job = need(read_job(source))
     named = need(winning_paths(source, libraries, (*_FILES, *PLUGINS)))
+    if any(REMOVED in path for path in named):
+        raise UnreadError(Unread("error", "a path in NCCL's settings has a secret in it, which is not kept"))
     return tuple(job.shown(cleaned(path)) for path in named if path.startswith(_OWN) or need(source.exists(path)))
 
 

@@ -37,7 +37,7 @@ SCHEMA = jsonschema.Draft202012Validator(published("nccl"))
 EXPLAINED = catalogue.explaining(catalogue.load([catalogue.OURS], readable=READERS))
 NO_GDR = Job(V227, gdr=False).text()
 FELL_BACK = Job(V227, **TCP).text()
-PEERMEM, SM = "hgx-h100-without-peermem", "hgx-h100-ib-without-sm"
+PEERMEM, SM, DISABLED = "hgx-h100-without-peermem", "hgx-h100-ib-without-sm", "hgx-h100-nccl-ib-disabled"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def reports():
     """Of some recorded hosts, each with a name of its own."""
     loaded = profile.load("default", site_file="")
     found = {}
-    for name in (PEERMEM, SM, "hgx-h100-ubuntu2404"):
+    for name in (PEERMEM, SM, "hgx-h100-ubuntu2404", DISABLED):
         report = judged(ReplayBackend(tape.load(str(HOSTS / name))), loaded)
         found[name] = replace(report, host=replace(report.host, hostname=name))
     return found
@@ -254,3 +254,11 @@ def test_what_makes_no_sense_is_refused(files, arguments):
     done = explain("job.log", *arguments, cwd=files, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1] if "Usage" in done.stderr else done.stderr.startswith("Error: ")
+
+
+def test_advice_is_no_reason_why_a_job_has_no_rdma(reports):
+    """NCCL_NET is not set on that host, too, which is information."""
+    assert [one.outcome for one in reports[DISABLED].findings if one.id == "nccl.network"] == ["warn"]
+    found, shown = told(FELL_BACK, reports[DISABLED])
+    assert {one.id for one in found.host[0].causes} == {"nccl.ib_disable"}
+    assert "NCCL_NET is not set" not in shown

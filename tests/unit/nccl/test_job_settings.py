@@ -164,6 +164,11 @@ def test_which_of_the_named_files_are_there():
     assert files_there(Source(Host({ETC: conf, ("stat", "/opt/topo.xml"): DENIED})), ()).why == "denied"
 
 
+def test_whether_a_file_is_there_whose_path_is_not_kept_is_unknown():
+    job = b"NCCL_TOPO_FILE=/x/ghp_0123456789abcdef0123456789abcdef0123\n"
+    assert files_there(Source(Host({}, job)), ()).why == "error"
+
+
 def test_thousands_of_settings_are_none():
     found = told({ETC: b"".join(b"NCCL_X%d=1\n" % number for number in range(2001))})
     assert found.why == "error"

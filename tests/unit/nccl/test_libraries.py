@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostagent.collect.nccl.libraries import read_found, read_libraries, read_plugins
+from hostagent.collect.nccl.nccl import read_nccl
 from hostagent.facts.nccl import NcclLibrary
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
@@ -353,3 +354,31 @@ def test_any_library_path_is_searched_or_left_out(path):
     libraries, plugins = read({f"{LIB}/libnccl.so.2": nccl_library("2.28.9")}, job_with(path))
     assert isinstance(libraries, Unread) or "2.28.9" in [one.version for one in libraries]
     assert isinstance(plugins, tuple | Unread)
+
+
+def test_a_directory_whose_path_is_not_kept_is_unknown_and_not_empty():
+    libraries, plugins = read({}, job_with("/opt/a:/x/<removed>"))
+    assert (libraries.why, plugins.why) == ("error", "error")
+
+
+@pytest.mark.parametrize("why", ["denied", "error"])
+def test_why_something_was_not_read_names_nobody(why):
+    job = {"variables": {"LD_LIBRARY_PATH": "/home/bob/lib:/data/alice/lib"}, "home": "/data/alice", "people": ["alice"]}
+    own, plugin = "/home/bob/lib/libnccl.so.2", "/data/alice/lib/libnccl-net.so"
+    found = read_nccl(
+        source_of(
+            {
+                own: b"",
+                plugin: b"",
+                f"nccl_library {own}": Unread(why, f"{own}: no"),
+                f"nccl_library {plugin}": Unread(why, f"{plugin}: no"),
+                "read /data/alice/.nccl.conf": Unread(why, "/data/alice/.nccl.conf"),
+            },
+            job,
+        ),
+        lambda _: None,
+    )
+    assert found.libraries[0].version.detail == "/home/USER/lib/libnccl.so.2: no"
+    assert (found.plugins.why, found.settings.why) == (why, why)
+    assert [name for name in ("alice", "bob") if name in repr(found)] == []
+    assert [name for name in ("alice", "bob") if name in found.libraries[0].version.question] == []

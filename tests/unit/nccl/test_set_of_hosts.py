@@ -101,6 +101,12 @@ class TestEmitted:
         assert any("NCCL_NET is left out" in note for note in found.notes)
         assert values(derived(fleet(2, plugins=(sharp,)), V))["NCCL_NET"] == "IB"  # the job brings its own
 
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_plug_ins_that_were_not_read_may_be_a_providers(self, count):
+        reports = [changed(one, ("facts", "nccl", "plugins"), UNREAD) for one in fleet(count)]
+        assert set(codes(derived(reports))) == {"unread"}
+        assert codes(derived(reports, V)) == []
+
     def test_the_file_of_the_topology_that_the_machine_names(self):
         found = derived(fleet(2, settings=[setting("NCCL_TOPO_FILE", "/opt/microsoft/ndv5-topo.xml")]))
         assert values(found)["NCCL_TOPO_FILE"] == "/opt/microsoft/ndv5-topo.xml"
@@ -272,6 +278,16 @@ def test_two_hosts_of_one_name_are_told_apart_by_their_files():
     assert codes(derived([one, one])) == ["twice"]
 
 
+def test_files_that_are_shown_alike_are_still_two_hosts():
+    reports = fleet(3)
+    for one in reports:
+        one["host"]["hostname"] = "node"
+    reports[2]["facts"]["driver"] = {"loaded": "1.2.3"}
+    found = derive([node(one, f"/{'x' * 200}/{number}.json") for number, one in enumerate(reports)])
+    assert len(set(found.nodes)) == 3
+    assert codes(found) == ["driver"]
+
+
 def test_a_snapshot_is_as_old_as_it_is_and_said_to_be():
     found = derived([{**report(), "replayed": True, "valid_until": 5.0}], now=1e9)
     assert codes(found) == []
@@ -293,6 +309,7 @@ class TestProviders:
         assert codes(derived([self.efa()])) == ["plugin"]
         assert codes(derived([self.efa(plugins=[{**OFI, "missing": ["libfabric.so.1"]}])])) == ["plugin"]
         assert codes(derived([self.efa(libraries=())])) == []
+        assert codes(derived([self.efa(plugins=[{**OFI, "missing": UNREAD}])])) == ["unread"]
         assert codes(derived([self.efa()], V)) == []
 
     @pytest.mark.parametrize(
