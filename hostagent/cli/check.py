@@ -48,6 +48,7 @@ _EXAMPLES = examples(
     "cat host.json | hostagent check --from -",
     "env -0 | hostagent check --env-file - --scope multi",
 )
+_MAY_NOT_SAVE = "found --save-state, which needs all checks of this machine, as root, by a profile in a file and no --env-file"
 
 
 @click.command("check", context_settings=SETTINGS, epilog=_EXAMPLES)
@@ -113,9 +114,7 @@ def command(
     is_whole = place.is_this_machine and place.environment is None and not only and not skip
     may_save = is_whole and os.geteuid() == 0 and profile_name != STANDARD
     if save_state and not may_save:
-        raise click.UsageError(
-            "found --save-state, which needs all checks of this machine, as root, by a profile in a file and no --env-file"
-        )
+        raise click.UsageError(_MAY_NOT_SAVE)
     report, loaded = _checked(place, profile_name, only, skip)
     if may_save and (save_state or not profile_name):
         _remember(report, loaded.files)
