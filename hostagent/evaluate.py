@@ -25,7 +25,8 @@ from hostagent.steps import Step
 from hostagent.typed import ShapeError
 from hostagent.vocabulary import Severity
 
-#: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second.
+#: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second. One that
+#: waited instead of working, because the machine is busy, is begun again once.
 _SHARE_S = 0.2
 #: What answers a question that had no answer, by why it had none.
 _AGAIN = {
@@ -54,19 +55,20 @@ def evaluate(
     """
     ordered = sorted(checks, key=lambda one: one.id)
     judged: dict[str, tuple[Judgement, ...]] = {}
-    slow, under_way, began = set[str](), "", 0.0
+    slow, waited, under_way, began, worked = set[str](), set[str](), "", 0.0, 0.0
     while True:
         try:
             for one in ordered:
                 if one.id not in judged:
-                    under_way, began = one.id, clock()
+                    under_way, began, worked = one.id, clock(), time.thread_time()
                     judged[one.id] = tuple(_judge(one, facts, profile, origins, is_late=began >= ends or one.id in slow))
             return with_causes(ordered, proved(ordered, judged), facts.parents())
         except OutOfTime:
             if not math.isfinite(ends) or clock() >= ends:
                 ends = -math.inf
             elif clock() >= began + _SHARE_S:  # else it began a moment ago, and begins again
-                slow.add(under_way)
+                has_worked = under_way in waited or time.thread_time() >= worked + _SHARE_S
+                (slow if has_worked else waited).add(under_way)
 
 
 def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], *, is_late: bool) -> Iterator[Judgement]:

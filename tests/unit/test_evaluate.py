@@ -305,6 +305,20 @@ def test_a_clock_that_interrupts_again_and_again_changes_nothing_but_what_is_lat
     assert [one.outcome for one in told] == ["pass", "unknown", "unknown", "unknown"]
 
 
+def test_a_check_that_waited_for_a_busy_machine_is_begun_again_once():
+    def waits(clock: Clock):
+        tries.append(clock)
+        if len(tries) in (1, 2, 3):
+            raise OutOfTime  # as the alarm does, a second after it began
+        return ()
+
+    tries, times = [], iter(range(100))
+    checks = [declare(waits)._replace(id="a.waits"), declare(waits)._replace(id="b.waits")]
+    told = evaluate(checks, HostFacts({Clock: Clock(0.0)}), PROFILE, ends=99, clock=lambda: next(times))
+    assert [(one.id, one.outcome) for one in told] == [("a.waits", "unknown"), ("b.waits", "pass")]
+    assert len(tries) == 4, "a twice, b again after its first"
+
+
 def test_a_late_check_keeps_what_the_profile_says_of_it():
     for policy, outcome, severity in ((CheckPolicy(off="known"), "off", "critical"), (CheckPolicy(severity="info"), "unknown", "info")):
         profile = replace(PROFILE, checks={"clock": policy})
