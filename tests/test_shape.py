@@ -40,8 +40,8 @@ IO_ALLOWED = {
     "hostagent/cli/streams.py": "standard output and standard error",
     "hostagent/cli/commit.py": "which commit this is",
     "hostagent/cli/check.py": "who runs it",
+    "hostagent/cli/folders.py": "lists the directories of logs and reports that a command is given",
     "hostagent/cli/logs.py": "reads the logs of jobs that it is given",
-    "hostagent/cli/reports.py": "reads the reports of hosts that it is given",
     "hostagent/cli/snapshot.py": "the key of a redaction",
 }
 IO_MODULES = {"subprocess", "socket", "shutil", "tempfile", "pathlib", "glob", "ctypes", "mmap", "multiprocessing", "urllib", "http", "psutil", "pynvml", "distro", "pyudev", "fcntl", "select"}  # fmt: skip

@@ -6,13 +6,14 @@ import os
 import stat
 from collections.abc import Iterator
 
+from hostagent.cli.folders import files_of
 from hostagent.errors import HostagentError
 from hostagent.nccl.chunks import Block, BombError, blocks, unpacked
 from hostagent.smallfile import STANDARD_INPUT, reason
 from hostagent.visible import visible
 
 _PIECE = 1024 * 1024
-_MOST_FILES, _DEEPEST = 200_000, 8
+_MOST_FILES = 200_000
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEXT = "Give the log of a job that ran with NCCL_DEBUG=INFO: files, .gz, directories, or - for standard input"
 
@@ -36,25 +37,12 @@ def _unreadable(path: str, error: OSError) -> HostagentError:
 def _files(path: str) -> list[str]:
     """The file itself, or what regular files a directory has, in the order of their names."""
     try:
-        if path == STANDARD_INPUT or not os.path.isdir(path):
-            return [path]
-        found = sorted(_below(path, _DEEPEST))
+        found = files_of(path, _MOST_FILES)
     except OSError as error:
         raise _unreadable(path, error) from error
     if not found:
         raise HostagentError(f"found no file in {visible(path)}, wanted logs", _NEXT)
     return found
-
-
-def _below(folder: str, depth: int) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        for number, entry in enumerate(entries):
-            if number >= _MOST_FILES:
-                raise OSError(errno.EFBIG, f"found more than {_MOST_FILES} files in it")
-            if entry.is_file(follow_symlinks=False):
-                yield entry.path
-            elif depth and entry.is_dir(follow_symlinks=False):
-                yield from _below(entry.path, depth - 1)
 
 
 def _pieces(path: str) -> Iterator[bytes]:

@@ -1,19 +1,18 @@
 """Saved reports that a command is given: what ``hostagent check --format json`` wrote, from any machine and by anybody."""
 
-import errno
 import json
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from hostagent.cli.folders import files_of
 from hostagent.errors import HostagentError
 from hostagent.report import SCHEMA_VERSION
 from hostagent.smallfile import STANDARD_INPUT, read_small, read_standard_input, reason
 from hostagent.source.tape import MAX_BYTES, parse_tape
 from hostagent.visible import visible
 
-#: Reports of a set of hosts, and directories below the one that is named.
-_MOST, _DEEPEST = 10_000, 8
+#: Reports of a set of hosts.
+_MOST = 10_000
 _NEXT = "Write one with 'hostagent check --format json -o FILE'"
 
 
@@ -82,26 +81,12 @@ def _parsed(data: bytes) -> list[Any]:
 
 def _files(path: str) -> list[str]:
     try:
-        if path == STANDARD_INPUT or not os.path.isdir(path):
-            return [path]
-        found = sorted(_below(path, _DEEPEST))
+        found = files_of(path, _MOST, ".json")
     except OSError as error:
         raise _refused(path, reason(error)) from error
     if not found:
         raise _refused(path, "found no .json file in it")
     return found
-
-
-def _below(folder: str, depth: int) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        for number, entry in enumerate(entries):
-            if number >= _MOST:
-                raise OSError(errno.EFBIG, f"found more than {_MOST} files in it")
-            if entry.is_file(follow_symlinks=False):
-                if entry.name.endswith(".json"):
-                    yield entry.path
-            elif depth and entry.is_dir(follow_symlinks=False):
-                yield from _below(entry.path, depth - 1)
 
 
 def _refused(name: str, why: str) -> HostagentError:
