@@ -10,6 +10,7 @@ from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.profiles.files import fingerprint, obeyed
 from hostagent.profiles.format import RENAMES, Rename, impossible
+from hostagent.profiles.install import InstallPolicy
 from hostagent.profiles.layers import Reader, beside, is_path, warnings
 from hostagent.profiles.rdma import RdmaPolicy
 from hostagent.typed import Mistake, ShapeError, build, plain
@@ -147,6 +148,7 @@ class Profile:
     driver: DriverPolicy
     cuda: CudaPolicy
     toolkit: ToolkitPolicy
+    install: InstallPolicy
     nvml: Literal["required", "optional"]
     gpus: GpuPolicy
     runtime: RuntimePolicy

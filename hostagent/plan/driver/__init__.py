@@ -1,0 +1,13 @@
+"""The driver: which packages, at which version, from where, for which kernels."""
+
+from hostagent.plan.model import DriverChoice, Given, Portion
+
+
+def choose(given: Given) -> tuple[DriverChoice, Portion]:
+    """What this host needs, and what of that is refused or still has to be asked."""
+    raise NotImplementedError
+
+
+def driver_steps(given: Given, choice: DriverChoice) -> Portion:
+    """Headers, nouveau, packages, modules, options, holds, units, loading."""
+    raise NotImplementedError

@@ -1,0 +1,234 @@
+"""The nouns of a plan. Everything here is data; what a step does is typed operations that a playbook carries out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from hostagent.facts.unread import UnreadError
+from hostagent.plan.offers import Offers, Question
+from hostagent.plan.view import View
+from hostagent.profile import Profile
+from hostagent.steps import Step
+from hostagent.vocabulary import Action
+
+#: What is changed, in this order.
+Part = Literal["repositories", "driver", "toolkit", "runtime"]
+#: What ``--only`` takes: the repositories serve both.
+Asking = Literal["driver", "toolkit", "runtime"]
+#: What ``--with`` takes: what no GPU of an image shows.
+Extra = Literal["nvswitch", "imex", "coherent"]
+StepKind = Literal[
+    "repair", "file", "key", "refresh", "download", "packages", "hold", "modules", "unit", "load", "restart",
+]  # fmt: skip
+State = Literal["done", "to-do"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for beside the profile."""
+
+    only: tuple[Asking, ...] = ()  # () all three
+    extras: tuple[Extra, ...] = ()
+    upgrade: bool = False
+    in_use: bool = False
+
+    def asks(self, part: Asking) -> bool:
+        return not self.only or part in self.only
+
+
+class Given(NamedTuple):
+    """All that a plan is made of."""
+
+    view: View
+    profile: Profile
+    asked: Asked
+    offers: Offers
+
+
+@dataclass(frozen=True)
+class Run:
+    """A program of the target, by its name or path, as argv; inside the target's root."""
+
+    argv: tuple[str, ...]
+    timeout_s: float = 1800
+
+
+@dataclass(frozen=True)
+class Write:
+    """A whole text file, root's."""
+
+    path: str
+    content: str
+    mode: int = 0o644
+
+
+@dataclass(frozen=True)
+class Key:
+    """A keyring, root's, 0644: of a file of the machine that runs hostagent, or from `url` with its SHA-256 (hex)."""
+
+    path: str
+    source: str = ""
+    url: str = ""
+    sha256: str = ""
+    member: str = ""  # its path inside the .deb that `url` names; "" where `url` is the keyring itself
+
+
+@dataclass(frozen=True)
+class Remove:
+    path: str
+
+
+Operation = Run | Write | Key | Remove
+
+
+@dataclass(frozen=True)
+class Undo:
+    """How a rollback takes a step back: ``restore`` its files from their copies, ``packages`` by the one inverse transaction, ``marks``
+    and ``units`` as the state before says, ``run`` these operations; ``none`` with the reason in `why`.
+    """
+
+    kind: Literal["restore", "packages", "marks", "units", "run", "none"]
+    why: str = ""
+    do: tuple[Operation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Whether a step has been done: a pure function of the facts, and what it looks at in words."""
+
+    words: str  # completes "done when …": "/etc/apt/preferences.d/hostagent pins 580.178.04"
+    holds: Callable[[View], bool] = field(compare=False, repr=False)
+
+    def done(self, view: View) -> bool:
+        """What could not be read is not done."""
+        try:
+            return self.holds(view)
+        except UnreadError:
+            return False
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """One thing that the plan does. `id` starts with the part: ``driver.packages``."""
+
+    id: str
+    part: Part
+    kind: StepKind
+    title: str  # imperative, at most 80 characters
+    why: str
+    probe: Probe
+    do: tuple[Operation, ...]
+    undo: Undo
+    checks: tuple[str, ...] = ()  # ids that it makes pass
+    restarts: tuple[str, ...] = ()  # units that it restarts
+
+
+@dataclass(frozen=True)
+class PlannedPackage:
+    name: str
+    part: Part
+    before: str | None  # None: not installed
+    after: str | None  # None: removed; "580.*" where nothing was resolved
+    origin: str  # cuda, toolkit, distribution; "" of what is removed
+    download_bytes: int | None = None  # None where that is not known
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why nothing is done. `id` starts with ``plan.``; the other names are a finding's."""
+
+    id: str
+    message: str
+    headline: str
+    found: str
+    wanted: str
+    action: Action
+    remedy: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Portion:
+    """What one decider adds to the plan. Steps are in the order in which they are done."""
+
+    steps: tuple[PlanStep, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    questions: tuple[Question, ...] = ()  # whose answers it still needs: the plan is not resolved
+    packages: tuple[PlannedPackage, ...] = ()
+    irreversible: tuple[str, ...] = ()  # sentences
+    reboot: tuple[str, ...] = ()  # reasons, sentences; () where none is needed for this portion
+    space: tuple[tuple[str, int], ...] = ()  # (path, bytes) needed
+
+
+@dataclass(frozen=True)
+class DriverChoice:
+    """What the plan does about the driver. ``packages`` are (name, version as the package manager writes it; "" not resolved)."""
+
+    wanted: bool  # False: it stays as it is, or is not ours; the rest is then what is installed
+    origin: Literal["cuda", "distribution"] = "cuda"
+    flavour: Literal["open", "proprietary"] = "open"
+    delivery: Literal["precompiled", "dkms"] = "dkms"
+    branch: str = ""  # "580"
+    version: str = ""  # as NVIDIA writes it; "" while it is not resolved
+    kernels: tuple[str, ...] = ()  # releases that get a module
+    before: tuple[tuple[str, str], ...] = ()  # transaction 1: headers and compiler
+    packages: tuple[tuple[str, str], ...] = ()  # transaction 2: the same-version set, kernel module included
+    removed: tuple[str, ...] = ()  # of other branches and flavours
+    pinned: tuple[str, ...] = ()  # names or globs that the pin and the holds cover
+
+
+@dataclass(frozen=True)
+class ToolkitChoice:
+    wanted: bool
+    version: str = ""  # as NVIDIA writes it: 1.19.0
+    packages: tuple[tuple[str, str], ...] = ()  # transaction 3: all four
+
+
+class Choices(NamedTuple):
+    driver: DriverChoice
+    toolkit: ToolkitChoice
+
+
+def plain_operation(operation: Operation) -> dict[str, Any]:
+    """As the document has it: one key names the kind."""
+    from dataclasses import asdict
+
+    return {type(operation).__name__.lower(): asdict(operation)}
+
+
+@dataclass(frozen=True)
+class FileDiff:
+    """`diff` is unified, "" where the file's text was not read: then `keys` names what is set."""
+
+    path: str
+    diff: str = ""
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reboot:
+    needed: bool
+    why: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `hostagent.plan.making` makes of ``Given``; `hostagent.plan.document` says it as JSON."""
+
+    view: View = field(repr=False, compare=False)
+    profile: Profile = field(repr=False, compare=False)
+    asked: Asked
+    choices: Choices
+    resolved: bool  # versions and transactions are the package manager's own answers, or nothing is to do
+    refusals: tuple[Refusal, ...]
+    steps: tuple[PlanStep, ...]  # in the order in which they are done, those that are done already included
+    questions: tuple[Question, ...]  # that the package manager has to answer before this is whole; () when resolved, refused or simulated
+    packages: tuple[PlannedPackage, ...]
+    files: tuple[FileDiff, ...]
+    reboot: Reboot
+    irreversible: tuple[str, ...]
+    space: tuple[tuple[str, int], ...]
+
+    @property
+    def todo(self) -> tuple[PlanStep, ...]:
+        """The steps that this host still needs."""
+        return tuple(step for step in self.steps if not step.probe.done(self.view))

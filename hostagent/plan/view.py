@@ -1,0 +1,50 @@
+"""The facts that a plan is made of, each the fact or why there is none."""
+
+from dataclasses import dataclass
+
+from hostagent.facts.cdi import Cdi
+from hostagent.facts.driver import Driver
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.host import Identity, Machine, Services
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.installation import Installation
+from hostagent.facts.kernel import Kernel
+from hostagent.facts.nvswitch import Fabric
+from hostagent.facts.os import Os
+from hostagent.facts.packages import Packages
+from hostagent.facts.platform import Platform
+from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.toolkit import Toolkit
+from hostagent.facts.unread import Unread
+from hostagent.vocabulary import Kind
+
+#: Names of the fact types that a plan reads.
+KINDS = (
+    *("Identity", "Os", "Platform", "Packages", "Installation", "Kernel", "Services", "Machine", "Driver", "Gpu", "Fabric"),
+    *("Toolkit", "Runtime", "Launchers", "Cdi"),
+)
+
+
+@dataclass(frozen=True)
+class View:
+    kind: Kind
+    identity: "Identity | Unread"
+    os: "Os | Unread"
+    platform: "Platform | Unread"
+    packages: "Packages | Unread"
+    installation: "Installation | Unread"
+    kernel: "Kernel | Unread"
+    services: "Services | Unread"
+    machine: "Machine | Unread"
+    driver: "Driver | Unread"
+    gpus: "tuple[Gpu, ...] | Unread"
+    fabric: "Fabric | Unread"
+    toolkit: "Toolkit | Unread"
+    runtimes: "tuple[Runtime, ...] | Unread"
+    launchers: "Launchers | Unread"
+    cdi: "Cdi | Unread"
+
+
+def view(facts: HostFacts) -> View:
+    kinds = (Identity, Os, Platform, Packages, Installation, Kernel, Services, Machine, Driver, Gpu, Fabric)
+    return View(facts.kind, *(facts.of(kind) for kind in (*kinds, Toolkit, Runtime, Launchers, Cdi)))
