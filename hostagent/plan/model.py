@@ -60,6 +60,7 @@ class Write:
     path: str
     content: str
     mode: int = 0o644
+    keys: tuple[str, ...] = ()  # what it sets, in words: for the plan of a snapshot, which has no text to change (`content` is "" then)
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Remove:
 
 
 Operation = Run | Write | Key | Remove
+#: By the key that names them in the document.
+OPERATIONS = {"run": Run, "write": Write, "key": Key, "remove": Remove}
 
 
 @dataclass(frozen=True)
