@@ -84,6 +84,8 @@ class Remove:
 
 
 Operation = Run | Write | Key | Remove
+#: By the key that names them in the document.
+OPERATIONS = {"run": Run, "write": Write, "key": Key, "remove": Remove}
 
 
 @dataclass(frozen=True)
