@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hostagent.install.playbooks import directory
+from hostagent.install.playbooks import playbooks_path
 from hostagent.install.target import PATH
 from hostagent.secret.names import without_secrets
 
@@ -66,7 +66,7 @@ def play(place: str, job: Mapping[str, Any], variables: Mapping[str, str], tell:
     listener = Listener(tell, log)
     done = ansible_runner.run(
         private_data_dir=f"{place}/runner",
-        playbook=f"{directory()}/apply.yaml",
+        playbook=f"{playbooks_path()}/apply.yaml",
         inventory=f"{place}/hosts",
         cmdline=f"-e @{shlex.quote(f'{place}/job.json')}",
         settings={"suppress_ansible_output": True, "suppress_output_file": True, "idle_timeout": 0, "job_timeout": 0},
