@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.facts.unread import UnreadError
 from hostagent.plan.driver import choose, driver_steps
 from hostagent.plan.files import changed_files
 from hostagent.plan.model import Choices, DriverChoice, Given, Plan, PlannedPackage, PlanStep, Portion, Reboot, Refusal, ToolkitChoice
 from hostagent.plan.refusals import refused_after, refused_before
+from hostagent.plan.refusals.words import unread
 from hostagent.plan.repositories import repository_steps
 from hostagent.plan.runtime import runtime_steps
 from hostagent.plan.toolkit import choose_toolkit, toolkit_steps
-from hostagent.steps import Step
 
 T = TypeVar("T")
 _NOTHING = Choices(DriverChoice(wanted=False), ToolkitChoice(wanted=False))
@@ -95,20 +95,7 @@ def _guarded(decide: Callable[[], T], otherwise: T) -> tuple[T, Portion]:
     try:
         return decide(), Portion()
     except UnreadError as error:
-        return otherwise, Portion(refusals=(_unread(error.unread),))
-
-
-def _unread(fact: Unread) -> Refusal:
-    found = f"{fact.why}: {fact.detail}" if fact.detail else fact.why
-    return Refusal(
-        id="plan.unread",
-        message=f"Found {found}, wanted a fact that the plan depends on",
-        headline="A fact that the plan depends on was not read",
-        found=found,
-        wanted="a fact that was read",
-        action="rerun",
-        remedy=(Step("rerun", "Run hostagent plan as root, so that it reads the whole host.", "sudo hostagent plan"),),
-    )
+        return otherwise, Portion(refusals=(unread(error.unread, "what the plan depends on"),))
 
 
 def _plan(given: Given, choices: Choices, all_of_it: Portion) -> Plan:
