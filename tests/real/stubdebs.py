@@ -58,6 +58,8 @@ def write(deb: Deb, pool: Path) -> str:
         parts[name] = Program(f"{start}{deb.scripts.get(name, '')}\nexit 0\n".encode())
     if deb.conffiles:
         parts["conffiles"] = "".join(f"{path}\n" for path in deb.conffiles).encode()
+    if any(".so." in path for path in deb.files):
+        parts["triggers"] = b"activate-noawait ldconfig\n"
     whole = b"!<arch>\n" + b"".join(
         _member(name, content) for name, content in (("debian-binary", b"2.0\n"), ("control.tar", _tar(parts)), ("data.tar", data))
     )

@@ -1,5 +1,6 @@
 """What driver packages of every distribution carry: libraries, module sources, firmware, programs, units."""
 
+import hashlib
 import subprocess
 import tempfile
 from functools import cache
@@ -36,7 +37,7 @@ def libraries(version: str, *names: str) -> dict[str, "bytes | str"]:
 
 def built(version: str, flavour: str, release: str, directory: str, *, signer: str = "") -> dict[str, "bytes | str"]:
     """The modules of one kernel."""
-    source = f"{version}-{flavour}".encode().hex().upper()[:23]
+    source = hashlib.sha256(f"{version}-{flavour}".encode()).hexdigest()[:23].upper()
     more = {"version": version, "license": _LICENSES[flavour], "srcversion": source}
     depends = {"nvidia-uvm": "nvidia", "nvidia-modeset": "nvidia", "nvidia-drm": "nvidia-modeset,nvidia", "nvidia-peermem": "nvidia"}
     return {

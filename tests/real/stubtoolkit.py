@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tests.real.conftest import CACHE
 from tests.real.stubdebs import Deb, Program
+from tests.real.stubparts import LIBRARIES
+from tests.real.stubparts import library as made
 
 VERSIONS = ("1.18.2", "1.19.0", "1.19.1", "1.20.0")
 _MODULE = "github.com/NVIDIA/nvidia-container-toolkit"
@@ -71,7 +73,8 @@ def _packages(version: str, full: str, source: Path) -> Iterator[Deb]:
     yield Deb(
         "libnvidia-container-tools", full, {"Depends": f"libnvidia-container1 (>= {full})"}, {"/usr/bin/nvidia-container-cli": _HOOK}
     )
-    yield Deb("libnvidia-container1", full, {}, {f"/usr/lib/x86_64-linux-gnu/libnvidia-container.so.{version}": b""})
+    library = {f"{LIBRARIES}/libnvidia-container.so.{version}": made("libnvidia-container.so.1"), f"{LIBRARIES}/libnvidia-container.so.1": f"libnvidia-container.so.{version}"}
+    yield Deb("libnvidia-container1", full, {}, library)
 
 
 def _body(script: Path) -> str:
