@@ -12,6 +12,8 @@ COMMANDS = {
     "status": ("status", "Print the last verdict of this host, without a new run"),
     "topology": ("topology", "Show sockets, NUMA nodes, GPUs and NICs, and whether the kubelet admits a pod"),
     "nccl": ("nccl", "Say from a job's log which network NCCL used, and why"),
+    "plan": ("plan", "Tell what install would change on this host, and what it costs"),
+    "playbooks": ("playbooks", "Where the playbooks are that carry out a plan"),
     "snapshot": ("snapshot", "Record, show, compare and adopt hosts"),
     "checks": ("checks", "List the checks, explain one"),
     "profile": ("profile", "List, show and validate profiles"),

@@ -1,8 +1,129 @@
 """Facts, offers and a profile to a plan: the deciders, one after the other."""
 
-from hostagent.plan.model import Given, Plan
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import TypeVar
+
+from hostagent.facts.unread import Unread, UnreadError
+from hostagent.plan.driver import choose, driver_steps
+from hostagent.plan.files import changed_files
+from hostagent.plan.model import Choices, DriverChoice, Given, Plan, PlannedPackage, PlanStep, Portion, Reboot, Refusal, ToolkitChoice
+from hostagent.plan.refusals import refused_after, refused_before
+from hostagent.plan.repositories import repository_steps
+from hostagent.plan.runtime import runtime_steps
+from hostagent.plan.toolkit import choose_toolkit, toolkit_steps
+from hostagent.steps import Step
+
+T = TypeVar("T")
+_NOTHING = Choices(DriverChoice(wanted=False), ToolkitChoice(wanted=False))
 
 
 def make(given: Given) -> Plan:
     """Call it again with the answers to `Plan.questions` until there are none."""
-    raise NotImplementedError
+    try:
+        before = refused_before(given)
+    except UnreadError as error:
+        before = (_unread(error.unread),)
+    if before:
+        return _plan(given, _NOTHING, Portion(refusals=before))
+    choices, chosen = _chosen(given)
+    made = joined(chosen, *_steps(given, choices))
+    after = _guarded(lambda: Portion(refusals=refused_after(given, choices, made)), Portion())
+    return _plan(given, choices, joined(made, *after))
+
+
+def joined(*portions: Portion) -> Portion:
+    """All of them as one. What two of them say in the same words is said once; space at one path adds up."""
+    space: dict[str, int] = {}
+    for path, needed in chain.from_iterable(one.space for one in portions):
+        space[path] = space.get(path, 0) + needed
+    return Portion(
+        steps=_distinct(one.steps for one in portions),
+        refusals=_distinct(one.refusals for one in portions),
+        questions=_distinct(one.questions for one in portions),
+        packages=_distinct(one.packages for one in portions),
+        irreversible=_distinct(one.irreversible for one in portions),
+        reboot=_distinct(one.reboot for one in portions),
+        space=tuple(space.items()),
+    )
+
+
+def _distinct(several: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(several)))
+
+
+def _chosen(given: Given) -> tuple[Choices, Portion]:
+    """A part that nobody asks for stays as it is."""
+    driver, toolkit = _NOTHING
+    portions = []
+    if given.asked.asks("driver"):
+        (driver, portion), unread = _guarded(lambda: choose(given), (driver, Portion()))
+        portions += [portion, unread]
+    if given.asked.asks("toolkit"):
+        (toolkit, portion), unread = _guarded(lambda: choose_toolkit(given), (toolkit, Portion()))
+        portions += [portion, unread]
+    return Choices(driver, toolkit), joined(*portions)
+
+
+def _steps(given: Given, choices: Choices) -> list[Portion]:
+    """In the order in which they are done."""
+    deciders: list[Callable[[], Portion]] = [lambda: repository_steps(given, choices)]
+    if given.asked.asks("driver"):
+        deciders.append(lambda: driver_steps(given, choices.driver))
+    if given.asked.asks("toolkit"):
+        deciders.append(lambda: toolkit_steps(given, choices.toolkit))
+    if given.asked.asks("runtime"):
+        deciders.append(lambda: runtime_steps(given, choices))
+    return [portion for decide in deciders for portion in _guarded(decide, Portion())]
+
+
+def _guarded(decide: Callable[[], T], otherwise: T) -> tuple[T, Portion]:
+    """What cannot be decided without a fact that was not read is refused, never left out."""
+    try:
+        return decide(), Portion()
+    except UnreadError as error:
+        return otherwise, Portion(refusals=(_unread(error.unread),))
+
+
+def _unread(fact: Unread) -> Refusal:
+    found = f"{fact.why}: {fact.detail}" if fact.detail else fact.why
+    return Refusal(
+        id="plan.unread",
+        message=f"Found {found}, wanted a fact that the plan depends on",
+        headline="A fact that the plan depends on was not read",
+        found=found,
+        wanted="a fact that was read",
+        action="rerun",
+        remedy=(Step("rerun", "Run hostagent plan as root, so that it reads the whole host.", "sudo hostagent plan"),),
+    )
+
+
+def _plan(given: Given, choices: Choices, all_of_it: Portion) -> Plan:
+    todo = tuple(step for step in all_of_it.steps if not step.probe.done(given.view))
+    refused = bool(all_of_it.refusals)
+    questions = all_of_it.questions if todo and not refused else ()
+    return Plan(
+        view=given.view,
+        profile=given.profile,
+        asked=given.asked,
+        choices=choices,
+        resolved=not refused and (not todo or (given.offers.asked and not questions)),
+        refusals=all_of_it.refusals,
+        steps=all_of_it.steps,
+        questions=questions,
+        packages=_moved(all_of_it.packages) if todo else (),
+        files=changed_files(given.view, todo),
+        reboot=Reboot(bool(all_of_it.reboot), all_of_it.reboot),
+        irreversible=_irreversible(all_of_it, todo),
+        space=all_of_it.space if todo else (),
+    )
+
+
+def _moved(packages: tuple[PlannedPackage, ...]) -> tuple[PlannedPackage, ...]:
+    return tuple(one for one in packages if one.before != one.after)
+
+
+def _irreversible(portion: Portion, todo: tuple[PlanStep, ...]) -> tuple[str, ...]:
+    """A step that leaves nothing to take back is none of them: only what says why it cannot be."""
+    reasons = tuple(f"{step.title}: {step.undo.why}" for step in todo if step.undo.kind == "none" and step.undo.why)
+    return _distinct((portion.irreversible, reasons)) if todo else ()

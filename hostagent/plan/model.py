@@ -51,20 +51,25 @@ class Run:
 
     argv: tuple[str, ...]
     timeout_s: float = 1800
+    codes: tuple[int, ...] = (0,)  # exit codes that are no failure
 
 
 @dataclass(frozen=True)
 class Write:
-    """A whole text file, root's."""
+    """A whole text file, root's. `keys`: what it sets, in words; `content` is "" in a plan of a snapshot, which has no whole file."""
 
     path: str
     content: str
     mode: int = 0o644
+    keys: tuple[str, ...] = ()  # what it sets, in words: for the plan of a snapshot, which has no text to change (`content` is "" then)
 
 
 @dataclass(frozen=True)
 class Key:
-    """A keyring, root's, 0644: of a file of the machine that runs hostagent, or from `url` with its SHA-256 (hex)."""
+    """A keyring, root's, 0644: of a file of the machine that runs hostagent, or from `url` with its SHA-256 (hex).
+
+    One in ASCII armour is written without it: apt reads a file called .gpg as binary.
+    """
 
     path: str
     source: str = ""
@@ -79,6 +84,8 @@ class Remove:
 
 
 Operation = Run | Write | Key | Remove
+#: By the key that names them in the document.
+OPERATIONS = {"run": Run, "write": Write, "key": Key, "remove": Remove}
 
 
 @dataclass(frozen=True)
