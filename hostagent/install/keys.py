@@ -1,22 +1,19 @@
 """The bytes of a keyring that a plan puts in its place: of a file of this machine, or fetched and compared with what is known of it."""
 
-import base64
-import binascii
 import io
-import re
+import sys
 import tarfile
 
-from hostagent.facts.unread import Unread
+from hostagent.collect.packages.openpgp import dearmoured
+from hostagent.facts.unread import UnreadError, need
 from hostagent.hashes import hexdigest
 from hostagent.install.fetching import fetched
+from hostagent.install.offers.words import shown_url
 from hostagent.plan.model import Key
 from hostagent.plan.offers import RefreshFault
-from hostagent.secret import shown_url
 from hostagent.smallfile import read_small, reason
 
 _MAX_KEY, _MAX_FETCHED = 1024 * 1024, 16 * 1024 * 1024
-#: A key of OpenPGP as text (RFC 9580, 6.2): headers, an empty line, base64, a checksum that is the line with "=" alone.
-_ARMOUR = re.compile(rb"-----BEGIN PGP PUBLIC KEY BLOCK-----\s*?\n(?:[^\n:]+:[^\n]*\n)*\s*\n(.*?)(?:\n=[^\n]*)?\n-----END PGP", re.DOTALL)
 _DATA = ("data.tar", "data.tar.gz", "data.tar.xz", "data.tar.bz2", "data.tar.zst")
 
 
@@ -26,9 +23,11 @@ def key_bytes(key: Key) -> "bytes | RefreshFault":
         data = _of_file(key) if key.source else _of_url(key)
         if key.member:
             data = _member(data, key.member)
-        return _without_armour(data) if key.path.endswith(".gpg") else data
+        return _keyring(data) if key.path.endswith(".gpg") else data
+    except UnreadError as error:
+        return RefreshFault("unreachable", f"{shown_url(key.url)}: {error.unread.detail}", shown_url(key.url))
     except OSError as error:
-        return RefreshFault("key", f"{key.source or shown_url(key.url)}: {reason(error)}", shown_url(key.url))
+        return RefreshFault("key", f"{key.source}: {reason(error)}")
     except (ValueError, tarfile.TarError, EOFError, ImportError) as error:
         return RefreshFault("key", f"{key.source or shown_url(key.url)}: {error}", shown_url(key.url))
 
@@ -41,12 +40,10 @@ def _of_file(key: Key) -> bytes:
 
 
 def _of_url(key: Key) -> bytes:
-    """Raises ``OSError``, ``ValueError``."""
+    """Raises ``UnreadError``, ``ValueError``."""
     if not key.sha256:
         raise ValueError("nothing is known to compare it with (its SHA-256): name a keyring file in the profile")
-    data = fetched(key.url, _MAX_FETCHED)
-    if isinstance(data, Unread):
-        raise OSError(0, data.detail)
+    data = need(fetched(key.url, _MAX_FETCHED))
     _compare(data, key.sha256)
     return data
 
@@ -87,23 +84,16 @@ def _decompressed(name: str, data: bytes) -> bytes:
     """tarfile knows the others by itself."""
     if not name.endswith(".zst"):
         return data
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        from backports import zstd  # type: ignore[no-redef,unused-ignore]
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
     return bytes(zstd.decompress(data))
 
 
-def _without_armour(data: bytes) -> bytes:
-    """Raises ``ValueError`` for what is neither a keyring nor one as text."""
-    if not data.lstrip().startswith(b"-----BEGIN PGP"):
-        if not data or not data[0] & 0x80:  # every packet begins so (RFC 9580, 4.2)
-            raise ValueError("found no OpenPGP keys in it")
-        return data
-    try:
-        keys = [base64.b64decode(re.sub(rb"\s", b"", body), validate=True) for body in _ARMOUR.findall(data.replace(b"\r\n", b"\n"))]
-    except binascii.Error as error:
-        raise ValueError("found damaged OpenPGP keys in it") from error
-    if not keys:
-        raise ValueError("found no public OpenPGP keys in it")
-    return b"".join(keys)
+def _keyring(data: bytes) -> bytes:
+    """Raises ``ValueError`` for what is neither a keyring nor one in armour."""
+    keys = dearmoured(data)
+    if not keys or not keys[0] & 0x80:  # every packet begins so (RFC 9580, section 4.2)
+        raise ValueError("found no OpenPGP keys in it")
+    return keys
