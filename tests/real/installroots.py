@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.real.conftest import CACHE, need_real
-from tests.real.stubdebs import SWITCHES, publish, without
+from tests.real.stubdebs import SWITCHES, Unwanted, publish, without
 from tests.real.stubkernels import KERNELS, META
 from tests.real.stubrepo import ORIGINS, Repository, repository
 
@@ -66,10 +66,14 @@ class Root:
         else:
             path.unlink(missing_ok=True)
 
-    def publish(self, name: str, unwanted=lambda package, version: False, *, key: str = "", digest: str = "SHA512") -> None:
+    def publish(self, name: str, unwanted: Unwanted | None = None, *, key: str = "", digest: str = "SHA512") -> None:
         """A repository of the root again: without some packages, or signed otherwise."""
         place = self.path / STUB / name
-        kept = without(self.stubs.paragraphs[self.distribution][name], unwanted)
+        kept = (
+            without(self.stubs.paragraphs[self.distribution][name], unwanted)
+            if unwanted
+            else self.stubs.paragraphs[self.distribution][name]
+        )
         signer = key or ("archive" if name == "archive" else "good")
         publish(place, kept, self.path / STUB / "pool", self.stubs.keys, origin=ORIGINS[name], key=signer, digest=digest)
 
@@ -77,10 +81,10 @@ class Root:
         """As an administrator would have done it: NVIDIA's two repositories in apt's sources."""
         for name in ("cuda", "toolkit"):
             shutil.copy(self.stubs.keys.path("good"), self.path / f"usr/share/keyrings/stub-{name}.gpg")
-            self._source(name, f"stub-{name}")
+            self.source(name, f"stub-{name}")
         self.apt("update")
 
-    def _source(self, name: str, keyring: str) -> None:
+    def source(self, name: str, keyring: str) -> None:
         text = f"Types: deb\nURIs: file:/{STUB}/{name}\nSuites: ./\nSigned-By: /usr/share/keyrings/{keyring}.gpg\n"
         (self.path / f"etc/apt/sources.list.d/{name}.sources").write_text(text, encoding="utf-8")
 
@@ -169,7 +173,7 @@ def _prepare(root: Root) -> None:
         root.publish(name)
     keyring = f"{root.distribution}-archive-keyring"
     shutil.copy(root.stubs.keys.path("archive"), path / f"usr/share/keyrings/{keyring}.gpg")
-    root._source("archive", keyring)
+    root.source("archive", keyring)
     root.apt("update")
     release, flavour = root.kernel, META[root.distribution]
     version = root.run("apt-cache", "madison", f"linux-image-{flavour}").stdout.splitlines()[-1].split("|")[1].strip()

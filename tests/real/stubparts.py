@@ -20,9 +20,7 @@ def library(soname: str) -> bytes:
     """A real shared library of that name, with nothing in it."""
     with tempfile.TemporaryDirectory() as place:
         made = Path(place, "made.so")
-        subprocess.run(
-            ["gcc", "-shared", "-nostdlib", f"-Wl,-soname,{soname}", "-o", made, "-x", "c", "-"], input=b"int made;", check=True
-        )
+        subprocess.run(["gcc", "-shared", "-nostdlib", f"-Wl,-soname,{soname}", "-o", made, "-x", "c", "-"], input=b"int made;", check=True)
         return made.read_bytes()
 
 
@@ -42,7 +40,12 @@ def built(version: str, flavour: str, release: str, directory: str, *, signer: s
     depends = {"nvidia-uvm": "nvidia", "nvidia-modeset": "nvidia", "nvidia-drm": "nvidia-modeset,nvidia", "nvidia-peermem": "nvidia"}
     return {
         f"{directory}/{name}.ko": module(
-            name.replace("-", "_"), release, signer=signer, depends=depends.get(name, ""), firmware=f"nvidia/{version}/gsp_ga10x.bin", **more
+            name.replace("-", "_"),
+            release,
+            signer=signer,
+            depends=depends.get(name, ""),
+            firmware=f"nvidia/{version}/gsp_ga10x.bin",
+            **more,
         )
         for name in MODULES
     }

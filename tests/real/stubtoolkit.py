@@ -37,7 +37,10 @@ def toolkit() -> Iterator[Deb]:
 def _packages(version: str, full: str, source: Path) -> Iterator[Deb]:
     programs = Path(CACHE, "nvidia-ctk")
     named = programs / (f"nvidia-ctk-{version}" if version != "1.19.0" else "nvidia-ctk")
-    units = {name: (source / "deployments/systemd" / name).read_bytes() for name in (f"nvidia-cdi-refresh.{x}" for x in ("path", "service", "env"))}
+    units = {
+        name: (source / "deployments/systemd" / name).read_bytes()
+        for name in (f"nvidia-cdi-refresh.{x}" for x in ("path", "service", "env"))
+    }
     service = units["nvidia-cdi-refresh.service"]
     if version != "1.19.0":
         service = service.replace(b"After=multi-user.target\n", b"").replace(b"[Install]", b"Restart=on-failure\nRestartSec=5\n\n[Install]")
@@ -70,10 +73,11 @@ def _packages(version: str, full: str, source: Path) -> Iterator[Deb]:
         {"/usr/bin/nvidia-container-runtime-hook": _HOOK},
         {"postinst": _body(source / "packaging/debian/nvidia-container-toolkit.postinst"), "postrm": _PURGED},
     )
-    yield Deb(
-        "libnvidia-container-tools", full, {"Depends": f"libnvidia-container1 (>= {full})"}, {"/usr/bin/nvidia-container-cli": _HOOK}
-    )
-    library = {f"{LIBRARIES}/libnvidia-container.so.{version}": made("libnvidia-container.so.1"), f"{LIBRARIES}/libnvidia-container.so.1": f"libnvidia-container.so.{version}"}
+    yield Deb("libnvidia-container-tools", full, {"Depends": f"libnvidia-container1 (>= {full})"}, {"/usr/bin/nvidia-container-cli": _HOOK})
+    library = {
+        f"{LIBRARIES}/libnvidia-container.so.{version}": made("libnvidia-container.so.1"),
+        f"{LIBRARIES}/libnvidia-container.so.1": f"libnvidia-container.so.{version}",
+    }
     yield Deb("libnvidia-container1", full, {}, library)
 
 
