@@ -68,10 +68,11 @@ def _digest(stream: Any) -> str:
     return made.hexdigest()
 
 
-def files_of(target: Target, paths: Iterable[str]) -> Files:
+def files_of(target: Target, paths: Iterable[str], *, tree: bool = True) -> Files:
     """Everything below `TREE`, and what is at `paths` with the directories on the way that are not there yet."""
     found: Files = {}
-    _walk(target.inside(TREE), TREE, found)
+    if tree:
+        _walk(target.inside(TREE), TREE, found)
     for path in paths:
         while path not in found and path != "/":
             found[path] = looked_at(target.inside(os.path.dirname(path)) + "/" + os.path.basename(path))
