@@ -1,9 +1,9 @@
-"""NVIDIA's package repositories: their addresses, and the keys that sign them, by which a key that was fetched is known to be the right one.
+"""NVIDIA's package repositories: their addresses, and the keys that sign them, by which a key that was fetched is known to be right.
 
 Sources, read 2026-11-23: NVIDIA Driver Installation Guide and NVIDIA Container Toolkit, Installation Guide (addresses, the options of the
-toolkit's file for dnf); GoogleCloudPlatform/compute-gpu-installation, linux/cuda_installer/config.py (SHA-256 of cuda-keyring of ubuntu2204,
-ubuntu2404, debian12 and debian13, x86_64). Those of sbsa, and that of ubuntu2604, stand alike in two public installers each, which pin
-what they fetched; so does that of the toolkit's key, with its fingerprint. NVIDIA cuda-repo-management, issue 34 (the key of Debian 13).
+toolkit's file for dnf); SHA-256 of cuda-keyring: GoogleCloudPlatform/compute-gpu-installation, linux/cuda_installer/config.py (ubuntu2204,
+ubuntu2404, debian12, debian13, x86_64), and public installers that pin what they fetched: two that agree for ubuntu2604 and ubuntu2404/sbsa,
+one for ubuntu2204/sbsa and debian12/sbsa. The toolkit's key: four public installers that agree, one with the fingerprint.
 """
 
 from collections.abc import Mapping

@@ -61,7 +61,7 @@ class Write:
     path: str
     content: str
     mode: int = 0o644
-    keys: tuple[str, ...] = ()  # what it sets, in words: for the plan of a snapshot, which has no text to change (`content` is "" then)
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
