@@ -9,10 +9,13 @@ import os
 import shutil
 import stat
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.real.conftest import CACHE, need_real
-from tests.real.stubdebs import SWITCHES, publish, without
+from tests.real.stubdebs import SWITCHES, Unwanted, publish, without
 from tests.real.stubkernels import KERNELS, META
 from tests.real.stubrepo import ORIGINS, Repository, repository
 
@@ -28,6 +31,7 @@ ID_LIKE=debian
 UBUNTU_CODENAME=noble
 """
 _NODES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
+_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}
 STUB = "srv/stub"
 
 
@@ -45,7 +49,7 @@ class Root:
 
     def run(self, *argv: str, check: bool = True, timeout: float = 120) -> "subprocess.CompletedProcess[str]":
         """A program of the root, as an administrator in it would run it."""
-        inside = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
+        inside = 'mount -t proc proc "$0/proc" && mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts" && exec chroot "$0" "$@"'
         command = ["unshare", "--mount", "--fork", "--kill-child", "sh", "-c", inside, str(self.path), *argv]
         done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=timeout, check=False)
         assert done.returncode == 0 or not check, f"{argv}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
@@ -62,10 +66,14 @@ class Root:
         else:
             path.unlink(missing_ok=True)
 
-    def publish(self, name: str, unwanted=lambda package, version: False, *, key: str = "", digest: str = "SHA512") -> None:
+    def publish(self, name: str, unwanted: Unwanted | None = None, *, key: str = "", digest: str = "SHA512") -> None:
         """A repository of the root again: without some packages, or signed otherwise."""
         place = self.path / STUB / name
-        kept = without(self.stubs.paragraphs[self.distribution][name], unwanted)
+        kept = (
+            without(self.stubs.paragraphs[self.distribution][name], unwanted)
+            if unwanted
+            else self.stubs.paragraphs[self.distribution][name]
+        )
         signer = key or ("archive" if name == "archive" else "good")
         publish(place, kept, self.path / STUB / "pool", self.stubs.keys, origin=ORIGINS[name], key=signer, digest=digest)
 
@@ -73,10 +81,10 @@ class Root:
         """As an administrator would have done it: NVIDIA's two repositories in apt's sources."""
         for name in ("cuda", "toolkit"):
             shutil.copy(self.stubs.keys.path("good"), self.path / f"usr/share/keyrings/stub-{name}.gpg")
-            self._source(name, f"stub-{name}")
+            self.source(name, f"stub-{name}")
         self.apt("update")
 
-    def _source(self, name: str, keyring: str) -> None:
+    def source(self, name: str, keyring: str) -> None:
         text = f"Types: deb\nURIs: file:/{STUB}/{name}\nSuites: ./\nSigned-By: /usr/share/keyrings/{keyring}.gpg\n"
         (self.path / f"etc/apt/sources.list.d/{name}.sources").write_text(text, encoding="utf-8")
 
@@ -112,13 +120,23 @@ def tree(path: Path, *places: str, contents: bool = True) -> dict[str, tuple[obj
     return found
 
 
-def clone(distribution: str, place: Path) -> Root:
-    """A root of its own, in less than a second."""
+@contextmanager
+def place() -> Iterator[Path]:
+    """A directory in memory, where a root is copied in a third of a second."""
+    memory = "/dev/shm"
+    where = memory if os.path.isdir(memory) and shutil.disk_usage(memory).free > 4 << 30 else None
+    with tempfile.TemporaryDirectory(prefix="hostagent-root-", dir=where) as made:
+        os.chmod(made, 0o755)
+        yield Path(made)
+
+
+def clone(distribution: str, place: Path, name: str = "root") -> Root:
+    """A root of its own."""
     stubs = repository(base())
     made = _prepared(distribution, stubs)
-    path = place / "root"
+    path = place / name
     subprocess.run(["cp", "-a", "--reflink=auto", made, path], check=True)
-    subprocess.run(["cp", "-al", stubs.pools[distribution], path / STUB / "pool"], check=True)
+    subprocess.run(["cp", "-a", "--reflink=auto", stubs.pools[distribution], path / STUB / "pool"], check=True)
     return Root(path, distribution, stubs)
 
 
@@ -142,18 +160,20 @@ def _prepare(root: Root) -> None:
     for name, (major, minor) in _NODES.items():
         os.mknod(path / "dev" / name, stat.S_IFCHR | 0o666, os.makedev(major, minor))
         os.chmod(path / "dev" / name, 0o666)
+    for name, target in _LINKS.items():
+        (path / "dev" / name).symlink_to(target)
     (path / "dev/pts").mkdir()
     if root.distribution == "ubuntu":
         (path / "usr/lib/os-release").write_text(_OS_RELEASE, encoding="utf-8")
     (path / "etc/dpkg/dpkg.cfg.d").mkdir(exist_ok=True)
     (path / "etc/dpkg/dpkg.cfg.d/quick").write_text("force-unsafe-io\n", encoding="utf-8")
     (path / SWITCHES.lstrip("/")).mkdir(parents=True)
-    subprocess.run(["cp", "-al", root.stubs.pools[root.distribution], path / STUB / "pool"], check=True)
+    subprocess.run(["cp", "-a", root.stubs.pools[root.distribution], path / STUB / "pool"], check=True)
     for name in ("cuda", "toolkit", "archive"):
         root.publish(name)
     keyring = f"{root.distribution}-archive-keyring"
     shutil.copy(root.stubs.keys.path("archive"), path / f"usr/share/keyrings/{keyring}.gpg")
-    root._source("archive", keyring)
+    root.source("archive", keyring)
     root.apt("update")
     release, flavour = root.kernel, META[root.distribution]
     version = root.run("apt-cache", "madison", f"linux-image-{flavour}").stdout.splitlines()[-1].split("|")[1].strip()

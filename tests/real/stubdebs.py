@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+Unwanted = Callable[[str, str], bool]
+
 #: Where a test tells a maintainer script what to do: a file NAME.postinst there holds one of the words below.
 SWITCHES = "/srv/stub/switches"
 _PRELUDE = f"""#!/bin/sh
@@ -58,6 +60,8 @@ def write(deb: Deb, pool: Path) -> str:
         parts[name] = Program(f"{start}{deb.scripts.get(name, '')}\nexit 0\n".encode())
     if deb.conffiles:
         parts["conffiles"] = "".join(f"{path}\n" for path in deb.conffiles).encode()
+    if any(".so." in path for path in deb.files):
+        parts["triggers"] = b"activate-noawait ldconfig\n"
     whole = b"!<arch>\n" + b"".join(
         _member(name, content) for name, content in (("debian-binary", b"2.0\n"), ("control.tar", _tar(parts)), ("data.tar", data))
     )
@@ -125,7 +129,7 @@ class Keys:
             return subprocess.run(command, input=text.encode(), capture_output=True, check=True, timeout=60).stdout
 
 
-def publish(  # noqa: PLR0913
+def publish(
     place: Path, paragraphs: Iterable[str], pool: Path, keys: Keys, *, origin: str, key: str = "good", digest: str = "SHA512"
 ) -> Path:
     """A flat repository (``deb URL /``) of these paragraphs at `place`, its packages in `pool`. `key` "" leaves it unsigned."""
@@ -148,7 +152,7 @@ def publish(  # noqa: PLR0913
     return place
 
 
-def without(paragraphs: Iterable[str], unwanted: Callable[[str, str], bool]) -> list[str]:
+def without(paragraphs: Iterable[str], unwanted: Unwanted) -> list[str]:
     """The paragraphs but for those whose package name and version are `unwanted`."""
     kept = []
     for one in paragraphs:

@@ -27,7 +27,13 @@ def cuda(distribution: str) -> Iterator[Deb]:
     for branch in sorted({version.partition(".")[0] for version in CUDA}):
         pin = f"Package: *nvidia*\nPin: version {branch}.*\nPin-Priority: 1000\n".encode()
         name = f"nvidia-driver-pinning-{branch}"
-        yield Deb(name, f"{branch}-1", {"Provides": "nvidia-driver-pinning", "Conflicts": "nvidia-driver-pinning"}, {f"/etc/apt/preferences.d/{name}": pin}, arch="all")
+        yield Deb(
+            name,
+            f"{branch}-1",
+            {"Provides": "nvidia-driver-pinning", "Conflicts": "nvidia-driver-pinning"},
+            {f"/etc/apt/preferences.d/{name}": pin},
+            arch="all",
+        )
 
 
 def _switches(version: str, full: str) -> Iterator[Deb]:
@@ -53,7 +59,13 @@ def _cuda_debian(version: str) -> Iterator[Deb]:
         }
         yield Deb(name, full, fields, parts.sources(version, flavour), parts.dkms_scripts(version))
     yield Deb("firmware-nvidia-gsp", full, {}, parts.firmware(version))
-    yield Deb("nvidia-kernel-support", full, {"Depends": f"nvidia-modprobe (= {full})"}, {"/etc/modprobe.d/nvidia.conf": b"# made\n"}, conffiles=("/etc/modprobe.d/nvidia.conf",))
+    yield Deb(
+        "nvidia-kernel-support",
+        full,
+        {"Depends": f"nvidia-modprobe (= {full})"},
+        {"/etc/modprobe.d/nvidia.conf": b"# made\n"},
+        conffiles=("/etc/modprobe.d/nvidia.conf",),
+    )
     yield Deb("nvidia-modprobe", full, {}, parts.program("nvidia-modprobe"))
     yield Deb("nvidia-persistenced", full, {}, parts.daemon("nvidia-persistenced"))
     yield Deb("libcuda1", full, {}, parts.libraries(version, "libcuda", "libnvidia-ptxjitcompiler", "libnvidia-nvvm"))
@@ -63,7 +75,9 @@ def _cuda_debian(version: str) -> Iterator[Deb]:
     yield Deb("nvidia-driver-cuda", full, {"Depends": f"{needs}, {kernel}"}, parts.program("nvidia-smi", "echo made"))
     yield Deb("nvidia-driver-libs", full, {}, parts.libraries(version, "libnvidia-glcore"))
     yield Deb("nvidia-driver", full, {"Depends": f"nvidia-driver-libs (= {full}), {kernel}"})
-    yield Deb("nvidia-open", full, {"Depends": f"nvidia-driver (= {full}), nvidia-driver-cuda (= {full}), nvidia-kernel-open-dkms (= {full})"})
+    yield Deb(
+        "nvidia-open", full, {"Depends": f"nvidia-driver (= {full}), nvidia-driver-cuda (= {full}), nvidia-kernel-open-dkms (= {full})"}
+    )
     yield Deb("cuda-drivers", full, {"Depends": f"nvidia-driver (= {full}), nvidia-driver-cuda (= {full}), nvidia-kernel-dkms (= {full})"})
 
 
@@ -87,19 +101,35 @@ def _ubuntu(version: str, full: str, end: str) -> Iterator[Deb]:
     firmware = f"nvidia-firmware{end or '-' + branch}-{version}"
     yield Deb(firmware, full, {"Provides": "nvidia-firmware"}, parts.firmware(version))
     provides = f"{common}-{version}"
-    yield Deb(common, full, {"Depends": f"{firmware} (= {full})", "Provides": provides}, {f"/usr/lib/modprobe.d/nvidia-kernel-common{end}.conf": b"# made\n"})
-    older = {} if end else {"Conflicts": "libnvidia-compute-570, libnvidia-compute-580", "Replaces": "libnvidia-compute-570, libnvidia-compute-580"}
+    yield Deb(
+        common,
+        full,
+        {"Depends": f"{firmware} (= {full})", "Provides": provides},
+        {f"/usr/lib/modprobe.d/nvidia-kernel-common{end}.conf": b"# made\n"},
+    )
+    older = (
+        {}
+        if end
+        else {"Conflicts": "libnvidia-compute-570, libnvidia-compute-580", "Replaces": "libnvidia-compute-570, libnvidia-compute-580"}
+    )
     family = {"Provides": "libnvidia-compute", "Conflicts": "libnvidia-compute", "Replaces": "libnvidia-compute"} if end else older
     yield Deb(f"libnvidia-compute{end}", full, {"Depends": provides, **family}, parts.libraries(version, *_COMPUTE))
     yield Deb(f"libnvidia-cfg1{end}", full, {}, parts.libraries(version, "libnvidia-cfg") if end.endswith("-server") else {})
-    yield Deb(f"nvidia-utils{end}", full, {"Depends": f"libnvidia-compute{end} (= {full})", "Conflicts": "nvidia-smi", "Provides": "nvidia-smi"}, parts.program("nvidia-smi", "echo made"))
+    yield Deb(
+        f"nvidia-utils{end}",
+        full,
+        {"Depends": f"libnvidia-compute{end} (= {full})", "Conflicts": "nvidia-smi", "Provides": "nvidia-smi"},
+        parts.program("nvidia-smi", "echo made"),
+    )
     for flavour, name in (("open", "-open"), ("proprietary", "")):
         source = f"nvidia-kernel-source{end}{name}"
         yield Deb(source, full, {"Provides": "nvidia-kernel-source", "Conflicts": "nvidia-kernel-source"}, parts.sources(version, flavour))
         needs = {"Depends": f"{source} (= {full}), dkms, {provides}", "Provides": "nvidia-dkms-kernel", "Conflicts": "nvidia-dkms-kernel"}
         yield Deb(f"nvidia-dkms{end}{name}", full, needs, {}, parts.dkms_scripts(version))
         libraries = f"libnvidia-compute{end} (= {full}), nvidia-utils{end} (= {full})"
-        yield Deb(f"nvidia-driver{end}{name}", full, {"Depends": f"{libraries}, libnvidia-gl{end} (= {full}), nvidia-dkms{end}{name} (= {full})"})
+        yield Deb(
+            f"nvidia-driver{end}{name}", full, {"Depends": f"{libraries}, libnvidia-gl{end} (= {full}), nvidia-dkms{end}{name} (= {full})"}
+        )
     yield Deb(f"libnvidia-gl{end}", full, {}, parts.libraries(version, "libnvidia-glcore"))
 
 
@@ -118,7 +148,11 @@ def _debian() -> Iterator[Deb]:
     yield Deb("libcuda1", full, {}, parts.libraries(DEBIAN, "libcuda", "libnvidia-ptxjitcompiler"))
     yield Deb("libnvidia-ml1", full, {}, parts.libraries(DEBIAN, "libnvidia-ml"))
     yield Deb("nvidia-smi", full, {"Depends": f"libnvidia-ml1 (= {full})"}, parts.program("nvidia-smi", "echo made"))
-    yield Deb("nvidia-driver", full, {"Depends": f"libcuda1 (= {full}), nvidia-smi (= {full}), nvidia-kernel-dkms (= {full}) | nvidia-open-kernel-dkms (= {full})"})
+    yield Deb(
+        "nvidia-driver",
+        full,
+        {"Depends": f"libcuda1 (= {full}), nvidia-smi (= {full}), nvidia-kernel-dkms (= {full}) | nvidia-open-kernel-dkms (= {full})"},
+    )
     yield Deb("nvidia-persistenced", "535.171.04-1~deb12u1", {}, parts.daemon("nvidia-persistenced"))
     yield Deb("nvidia-modprobe", "535.161.07-1~deb12u1", {}, parts.program("nvidia-modprobe"))
 
@@ -131,7 +165,9 @@ def _server() -> Iterator[Deb]:
         utils = f"libnvidia-compute{end} (= {full}), nvidia-compute-utils{end} (= {full}), nvidia-kernel-common{end} (= {full})"
         for name in ("-open", ""):
             yield Deb(f"nvidia-headless-no-dkms{end}{name}", full, {"Depends": utils})
-            yield Deb(f"nvidia-headless{end}{name}", full, {"Depends": f"nvidia-headless-no-dkms{end}{name}, nvidia-dkms{end}{name} (= {full})"})
+            yield Deb(
+                f"nvidia-headless{end}{name}", full, {"Depends": f"nvidia-headless-no-dkms{end}{name}, nvidia-dkms{end}{name} (= {full})"}
+            )
         exact = f"nvidia-kernel-common-580-server-{version}"
         yield Deb("nvidia-fabricmanager-580", full, {"Depends": exact}, parts.daemon("nv-fabricmanager", "nvidia-fabricmanager"))
         yield Deb("libnvidia-nscq-580", full, {}, parts.libraries(version, "libnvidia-nscq"))
@@ -146,7 +182,10 @@ def _precompiled(version: str) -> Iterator[Deb]:
         for release in KERNELS["ubuntu"]:
             place = f"/usr/lib/modules/{release}/kernel/nvidia-580{name}"
             files = parts.built(version, flavour, release, place, signer="Canonical Ltd. Kernel Module Signing")
-            scripts = {"postinst": f"depmod -a {release}", "postrm": f"if [ -e /lib/modules/{release}/modules.order ]; then depmod -a {release}; fi"}
+            scripts = {
+                "postinst": f"depmod -a {release}",
+                "postrm": f"if [ -e /lib/modules/{release}/modules.order ]; then depmod -a {release}; fi",
+            }
             fields = {"Depends": f"linux-image-{release}, {exact}", "Provides": f"nvidia-prebuilt-kernel-580{name}"}
             yield Deb(f"{stem}-{release}", f"{VERSIONS[release]}+1", fields, files, scripts)
             meta = VERSIONS[release].replace("-", ".")

@@ -1,5 +1,6 @@
 """What driver packages of every distribution carry: libraries, module sources, firmware, programs, units."""
 
+import hashlib
 import subprocess
 import tempfile
 from functools import cache
@@ -19,9 +20,7 @@ def library(soname: str) -> bytes:
     """A real shared library of that name, with nothing in it."""
     with tempfile.TemporaryDirectory() as place:
         made = Path(place, "made.so")
-        subprocess.run(
-            ["gcc", "-shared", "-nostdlib", f"-Wl,-soname,{soname}", "-o", made, "-x", "c", "-"], input=b"int made;", check=True
-        )
+        subprocess.run(["gcc", "-shared", "-nostdlib", f"-Wl,-soname,{soname}", "-o", made, "-x", "c", "-"], input=b"int made;", check=True)
         return made.read_bytes()
 
 
@@ -36,12 +35,17 @@ def libraries(version: str, *names: str) -> dict[str, "bytes | str"]:
 
 def built(version: str, flavour: str, release: str, directory: str, *, signer: str = "") -> dict[str, "bytes | str"]:
     """The modules of one kernel."""
-    source = f"{version}-{flavour}".encode().hex().upper()[:23]
+    source = hashlib.sha256(f"{version}-{flavour}".encode()).hexdigest()[:23].upper()
     more = {"version": version, "license": _LICENSES[flavour], "srcversion": source}
     depends = {"nvidia-uvm": "nvidia", "nvidia-modeset": "nvidia", "nvidia-drm": "nvidia-modeset,nvidia", "nvidia-peermem": "nvidia"}
     return {
         f"{directory}/{name}.ko": module(
-            name.replace("-", "_"), release, signer=signer, depends=depends.get(name, ""), firmware=f"nvidia/{version}/gsp_ga10x.bin", **more
+            name.replace("-", "_"),
+            release,
+            signer=signer,
+            depends=depends.get(name, ""),
+            firmware=f"nvidia/{version}/gsp_ga10x.bin",
+            **more,
         )
         for name in MODULES
     }

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tests.real.conftest import CACHE
 from tests.real.stubdebs import Deb, Program
+from tests.real.stubparts import LIBRARIES
+from tests.real.stubparts import library as made
 
 VERSIONS = ("1.18.2", "1.19.0", "1.19.1", "1.20.0")
 _MODULE = "github.com/NVIDIA/nvidia-container-toolkit"
@@ -35,7 +37,10 @@ def toolkit() -> Iterator[Deb]:
 def _packages(version: str, full: str, source: Path) -> Iterator[Deb]:
     programs = Path(CACHE, "nvidia-ctk")
     named = programs / (f"nvidia-ctk-{version}" if version != "1.19.0" else "nvidia-ctk")
-    units = {name: (source / "deployments/systemd" / name).read_bytes() for name in (f"nvidia-cdi-refresh.{x}" for x in ("path", "service", "env"))}
+    units = {
+        name: (source / "deployments/systemd" / name).read_bytes()
+        for name in (f"nvidia-cdi-refresh.{x}" for x in ("path", "service", "env"))
+    }
     service = units["nvidia-cdi-refresh.service"]
     if version != "1.19.0":
         service = service.replace(b"After=multi-user.target\n", b"").replace(b"[Install]", b"Restart=on-failure\nRestartSec=5\n\n[Install]")
@@ -68,10 +73,12 @@ def _packages(version: str, full: str, source: Path) -> Iterator[Deb]:
         {"/usr/bin/nvidia-container-runtime-hook": _HOOK},
         {"postinst": _body(source / "packaging/debian/nvidia-container-toolkit.postinst"), "postrm": _PURGED},
     )
-    yield Deb(
-        "libnvidia-container-tools", full, {"Depends": f"libnvidia-container1 (>= {full})"}, {"/usr/bin/nvidia-container-cli": _HOOK}
-    )
-    yield Deb("libnvidia-container1", full, {}, {f"/usr/lib/x86_64-linux-gnu/libnvidia-container.so.{version}": b""})
+    yield Deb("libnvidia-container-tools", full, {"Depends": f"libnvidia-container1 (>= {full})"}, {"/usr/bin/nvidia-container-cli": _HOOK})
+    library = {
+        f"{LIBRARIES}/libnvidia-container.so.{version}": made("libnvidia-container.so.1"),
+        f"{LIBRARIES}/libnvidia-container.so.1": f"libnvidia-container.so.{version}",
+    }
+    yield Deb("libnvidia-container1", full, {}, library)
 
 
 def _body(script: Path) -> str:
