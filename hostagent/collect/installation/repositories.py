@@ -12,8 +12,9 @@ from hostagent.source import Source
 from hostagent.source.keep import Keep
 
 #: Later ones have the last word on a repository of the same id (dnf5.conf(5), reposdir); and where the default of gpgcheck is said.
-_FOLDERS = ("/usr/share/dnf5/repos.d", "/etc/distro.repos.d", "/etc/yum.repos.d", "/etc/zypp/repos.d")
-_MAINS = ("/etc/dnf/dnf.conf", "/etc/tdnf/tdnf.conf", "/etc/zypp/zypp.conf")
+_ZYPP = "/etc/zypp/repos.d"
+_FOLDERS = ("/usr/share/dnf5/repos.d", "/etc/distro.repos.d", "/etc/yum.repos.d", _ZYPP)
+_MAINS = ("/etc/dnf/dnf.conf", "/etc/tdnf/tdnf.conf", "/etc/yum.conf")
 _KEEP, _MAIN = Keep("repositories"), Keep("settings", ("gpgcheck",))
 _MOST = 2000
 _UNSAID = Unread("absent", "neither the repository nor the main configuration says it")
@@ -46,7 +47,7 @@ def _repository(file: str, section: str, options: Mapping[str, str], default: "b
         url=plain_url(urls[0]) if urls else "",
         enabled=options.get("enabled", "1").lower() not in _NO,
         checks_signatures=_switch(options.get("gpgcheck", ""), default),
-        keys=tuple(plain_url(word) for word in re.split(r"[\s,]+", options.get("gpgkey", "")) if word),
+        keys=tuple(plain_url(word) for word in re.split(r"[\s,]+", options.get("gpgkey") or options.get("signed_by", "")) if word),
     )
 
 
@@ -91,7 +92,7 @@ def written(repositories: tuple[Repository, ...]) -> Iterator[str]:
         if not isinstance(one.checks_signatures, Unread):
             yield f"gpgcheck={int(one.checks_signatures)}"
         if one.keys:
-            yield f"gpgkey={' '.join(map(shown, one.keys))}"
+            yield f"signed_by={' '.join(map(shown, one.keys))}"  # gpgkey is the name of a secret for who redacts
 
 
 @stops_at_unread
@@ -100,11 +101,10 @@ def read_repositories(source: Source, packages: "Packages | Unread") -> "tuple[R
     manager = need(need(packages).manager)
     if manager == "dpkg":
         raise UnreadError(Unread("not-supported", "dpkg is this host's package manager"))
-    default = _default(source)
     found: list[Repository] = []
     for path in (path for folder in _FOLDERS for path in paths_in(source, folder) if path.endswith(".repo")):
         try:
-            found += parse_repositories(need(source.text(path, keep=_KEEP)), path, default)
+            found += parse_repositories(need(source.text(path, keep=_KEEP)), path, _default(source, path))
         except ValueError as error:
             raise UnreadError(Unread("error", f"{path}: {error}")) from error
         if len(found) > _MOST:
@@ -112,14 +112,14 @@ def read_repositories(source: Source, packages: "Packages | Unread") -> "tuple[R
     return tuple(found)
 
 
-def _default(source: Source) -> "bool | Unread":
-    """Whether signatures are checked where a repository does not say: zypper does, dnf 4 and 5 and tdnf where their file says so."""
-    for path in _MAINS:
-        text = source.text(path, keep=_MAIN)
+def _default(source: Source, path: str) -> "bool | Unread":
+    """Whether signatures are checked where a repository does not say: zypper checks them, dnf 4 does not (dnf.conf(5)), unless told."""
+    is_zypp = path.startswith(_ZYPP)
+    for main in ("/etc/zypp/zypp.conf",) if is_zypp else _MAINS:
+        text = source.text(main, keep=_MAIN)
         if isinstance(text, Unread):
             if text.why == "absent":
                 continue
             return text
-        said = dict(parse_ini(text)).get("main", {}).get("gpgcheck", "")
-        return _switch(said, "zypp" in path)
-    return _UNSAID
+        return _switch(dict(parse_ini(text)).get("main", {}).get("gpgcheck", ""), is_zypp)
+    return is_zypp or _UNSAID
