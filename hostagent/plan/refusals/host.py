@@ -51,7 +51,7 @@ def of_cloud_init(given: Given) -> Iterator[Refusal]:
     if not given.asked.asks("driver") or given.profile.driver.owner in OWNERS:
         return
     if drivers := need(need(given.view.installation).cloud_init_drivers):
-        steps = (Step("configure", "Take 'drivers:' out of the user data, or leave the driver to cloud-init (driver.owner: provider)."),)
+        steps = (Step("configure", "Take 'drivers:' out of the user data, or set 'driver.owner: provider' in the profile."),)
         yield refusal("cloud-init", "cloud-init installs the driver of this host", several(drivers), "no 'drivers:' of cloud-init", steps)
     running = need(given.view.machine).cloud_init_running
     if given.view.kind != "image" and need(running):

@@ -137,9 +137,9 @@ def _may_go(name: str, choices: Choices) -> bool:
 def of_space(given: Given, portion: Portion) -> Iterator[Refusal]:
     """Where the transactions' own figures are known they count. Raises ``UnreadError``."""
     needed = dict(portion.space)
-    for one in given.offers.transactions.values():
-        needed["/usr"] = needed.get("/usr", 0) + max(0, one.disk_bytes)
-        needed["/var"] = needed.get("/var", 0) + one.download_bytes
+    for done in given.offers.transactions.values():
+        needed["/usr"] = needed.get("/usr", 0) + max(0, done.disk_bytes)
+        needed["/var"] = needed.get("/var", 0) + done.download_bytes
     if not needed:
         return
     by_filesystem: dict[str, int] = {}

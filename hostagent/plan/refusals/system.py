@@ -72,7 +72,7 @@ def of_driver_container(given: Given) -> Iterator[Refusal]:
         return
     driver = need(given.view.driver)
     if need(driver.container_driver):
-        step = Step("contact_owner", "Keep one owner: set driver.enabled=false in the GPU Operator, or driver.owner in the profile.")
+        step = Step("contact_owner", "Set driver.enabled=false in the GPU Operator, or driver.owner in the profile.")
         found = next(iter(need(driver.container_driver_evidence)), "a driver container")
         yield refusal("driver-container", "A driver container has the driver of this host", found, "a driver of the host's own", (step,))
 
