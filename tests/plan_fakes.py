@@ -16,7 +16,7 @@ def given(view=None, asked=None, offers=NOT_ASKED, overlay=None):
     return Given(view or made_view(), chosen, asked or Asked(), offers)
 
 
-def step(id_="driver.packages", done=False, **fields):
+def step(id_="driver.packages", *, done=False, **fields):
     """`done`: what its probe says; a function of the view, or an answer."""
     part = id_.partition(".")[0]
     holds = done if callable(done) else lambda _: done

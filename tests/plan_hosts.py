@@ -36,6 +36,11 @@ _UNITS = (
     ),
     *("docker.socket", "crio", "k3s", "k3s-agent", "rke2-server", "rke2-agent", "kubelet", "unattended-upgrades", "dnf-automatic.timer"),
 )
+#: Whose files are all among the facts.
+FOLDERS = (
+    *("/etc/apt/sources.list.d", "/etc/apt/preferences.d", "/etc/apt/apt.conf.d", "/etc/modprobe.d", "/etc/modules-load.d", "/etc/containerd"),
+    *("/etc/containerd/conf.d", "/etc/docker", "/etc/crio/crio.conf.d", "/etc/yum.repos.d", "/etc/zypp/repos.d", "/etc/tdnf/locks.d"),
+)
 #: PCI ids of boards by the name that a case gives.
 GPUS = {"H100": "0x2330", "A100": "0x20b2", "B200": "0x2901", "GH200": "0x2342", "GB200": "0x2941", "V100": "0x1db6", "P100": "0x15f8",
         "L4": "0x27b8", "unknown": "0x9999"}  # fmt: skip
@@ -163,7 +168,7 @@ def _packages(manager: str, of_kernel: tuple[tuple[str, str], ...], arch: str) -
 def _installation(of_kernel: tuple[tuple[str, str], ...], arch: str, initramfs: str) -> dict[str, Any]:
     return {
         "packages": [installed(name, version, arch=arch) for name, version in of_kernel], "gpu_users": [], "containers": 0, "live_restore": False,
-        "cloud_init_drivers": [], "repositories": [], "initramfs_tool": initramfs, "secure_boot_keys": [], "enrolled_keys": [], "files": [],
+        "cloud_init_drivers": [], "repositories": [], "initramfs_tool": initramfs, "secure_boot_keys": [], "enrolled_keys": [], "files": [], "folders": list(FOLDERS),
     }  # fmt: skip
 
 

@@ -60,9 +60,9 @@ def test_a_file_whose_text_is_not_there_is_told_by_what_is_set_in_it():
     view = host(CONFIG, unread)
     (found,) = changed(view, Write(CONFIG, "", keys=("containerd.runtimes.nvidia",)))
     assert (found.diff, found.keys) == ("", ("containerd.runtimes.nvidia",))
-    (found,) = changed(view, Write("/etc/docker/daemon.json", '{"runtimes": {"nvidia": {"path": "x"}}}'))
+    (found,) = changed(view, Write("/elsewhere/daemon.json", '{"runtimes": {"nvidia": {"path": "x"}}}'))
     assert found.keys == ("runtimes.nvidia.path",)
-    (found,) = changed(view, Remove("/etc/apt/sources.list.d/old.list"))
+    (found,) = changed(view, Remove("/elsewhere/old.list"))
     assert found.keys == ("removed",)
 
 
