@@ -20,7 +20,7 @@ _OWN_RESOLVER = "/run/hostagent-resolv.conf"
 
 
 def furnish(root: Root) -> None:
-    """Mount /proc, /sys (only to read), /dev with its pts and shm, /run. A directory that the image lacks stays away. Raises ``OSError``."""
+    """Mount /proc, /sys (only to read), /dev with its pts and shm, /run; not where the image has no such directory. Raises ``OSError``."""
     with contextlib.suppress(FileNotFoundError), _place(root, "/proc") as place:
         mounting.file_system("proc", place)
     with contextlib.suppress(FileNotFoundError), _place(root, "/sys") as place:

@@ -17,7 +17,7 @@ _PIECE = 64 * 1024
 
 
 def fetched(url: str, limit: int) -> "bytes | Unread":
-    """What `url` names, of at most `limit` bytes. In a process of its own: to look up a name is one call of C code that cannot be stopped."""
+    """What `url` names, of at most `limit` bytes. In a process of its own: looking up a name is one call that cannot be stopped."""
     try:
         process = Runner(_live)
     except OSError as error:
@@ -66,3 +66,9 @@ def _read(response: Any, limit: int, deadline: Deadline) -> Answer:
         if deadline.left_s < 0:
             return Unread("timeout", f"no end in {deadline.seconds:g} s")
     return bytes(data)
+
+
+def _unread(cause: "Exception | str") -> Unread:
+    if isinstance(cause, TimeoutError):
+        return Unread("timeout", "no answer in time")
+    return Unread("error", reason(cause) if isinstance(cause, OSError) else str(cause))

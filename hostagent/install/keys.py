@@ -81,7 +81,7 @@ def _ar(data: bytes) -> "list[tuple[str, bytes]]":
 
 
 def _decompressed(name: str, data: bytes) -> bytes:
-    """tarfile knows the others by itself."""
+    """The others are known to tarfile itself."""
     if not name.endswith(".zst"):
         return data
     if sys.version_info >= (3, 14):

@@ -39,7 +39,7 @@ class Change(NamedTuple):
 def parse_policy(text: str) -> dict[str, tuple[Source, ...]]:
     r"""``apt-cache policy NAME…``: by name, in its order, which is from the newest version on. A name that apt does not know is not there.
 
-    >>> parse_policy("a:\n  Installed: 1\n  Version table:\n     2 500\n        500 file:/srv ./ Packages\n *** 1 100\n        100 /var/lib/dpkg/status")
+    >>> parse_policy("a:\n  Version table:\n     2 500\n        500 file:/srv ./ Packages\n *** 1 100\n        100 /var/lib/dpkg/status")
     {'a': (Source(version='2', url='file:/srv/', suite='./'), Source(version='1', url='', suite=''))}
     """
     found: dict[str, tuple[Source, ...]] = {}
@@ -87,7 +87,7 @@ def _number(text: str) -> int:
 def parse_simulation(text: str, native: str) -> tuple[Change, ...]:
     r"""``apt-get --simulate``. `native`: the architecture of names without one.
 
-    >>> parse_simulation("Inst a [1] (2 X:1/stable [amd64])\nInst b:i386 (1 X [i386])\nRemv c [3]\nConf a (2 X:1/stable [amd64])", "amd64")[1:]
+    >>> parse_simulation("Inst a [1] (2 X:1/s [amd64])\nInst b:i386 (1 X [i386])\nRemv c [3]\nConf a (2 X:1/s [amd64])", "amd64")[1:]
     (Change(name='b', arch='i386', before='', after='1'), Change(name='c', arch='amd64', before='3', after=''))
     """
     return tuple(_changes(text, native))
@@ -130,6 +130,6 @@ def refusal(stdout: str, stderr: str) -> str:
     """Why apt would not do it: the dependencies that it names, and its errors."""
     lines = stdout.splitlines()
     start = next((at for at, line in enumerate(lines) if line.startswith("The following packages have unmet dependencies")), len(lines))
-    unmet = [line for line in lines[start:] if line.startswith(" ") or line.startswith("The following")]
+    unmet = [line for line in lines[start:] if line.startswith((" ", "The following"))]
     errors = [one for one in messages(stderr) if one.startswith("E:")]
     return "\n".join((*unmet, *errors)) or stderr.strip() or stdout.strip()[-500:]

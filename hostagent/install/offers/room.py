@@ -7,9 +7,9 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, Why
 from hostagent.install.entrance import furnish
 from hostagent.install.offers.cover import cover
 from hostagent.smallfile import reason
@@ -66,7 +66,7 @@ class Room:
             answer = self._process.ask(message, seconds)
         except (EOFError, TimeoutError) as error:
             return Unread("error" if isinstance(error, EOFError) else "timeout", f"the package manager's room: {error}")
-        return Unread(*answer) if isinstance(answer, tuple) else answer
+        return Unread(cast("Why", answer[0]), answer[1]) if isinstance(answer, tuple) else answer
 
 
 def _live(send: Send, tasks: int, root: str, kind: Kind) -> None:
@@ -75,7 +75,7 @@ def _live(send: Send, tasks: int, root: str, kind: Kind) -> None:
     try:
         _furnish(root, kind)
     except OSError as error:
-        why = "denied" if isinstance(error, PermissionError) else "error"
+        why: Why = "denied" if isinstance(error, PermissionError) else "error"
         fault = Unread(why, f"no private mounts over {error.filename or root}: {reason(error)}")
 
     def work(runs: Runs, task: tuple[Any, ...]) -> Answer:
@@ -105,8 +105,8 @@ def _lay(root: Root, before: dict[str, Laid], files: list[Laid]) -> str:
     wanted = {one.path: one for one in files}
     for path in wanted.keys() - before.keys():
         before[path] = _as_it_is(root, path)
-    for path in before:
-        _put(root, wanted.get(path, before[path]))
+    for path, own in before.items():
+        _put(root, wanted.get(path, own))
     return "laid"
 
 

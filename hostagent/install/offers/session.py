@@ -49,7 +49,7 @@ class Session:
 
     def answered(self, offers: Offers, laid: Iterable[Operation], questions: Iterable[Question]) -> Offers:
         """`offers` with the answers to `questions`, or with the fault that there are none for."""
-        fault = self._opened() if self._manager is None else None
+        fault: RefreshFault | Unread | None = self._opened() if self._manager is None else None
         files = self._files(laid) if fault is None else {}
         if isinstance(files, RefreshFault):
             return replace(offers, asked=True, fault=files)
@@ -97,7 +97,8 @@ class Session:
         return files
 
     def _lay(self, files: dict[str, Laid]) -> "RefreshFault | Unread | None":
-        assert self._room and self._manager
+        assert self._room
+        assert self._manager
         changed = [path for path in {*files, *self._laid} if files.get(path) != self._laid.get(path)]
         if (fault := self._room.lay(files.values())) is not None:
             return fault
