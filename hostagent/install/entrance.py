@@ -45,9 +45,10 @@ def _make_devices(directory: str) -> None:
             mounting.bind(f"/dev/{name}", f"{directory}/{name}")
     for name, target in _LINKS.items():
         os.symlink(target, f"{directory}/{name}")
-    for name, kind, options in (("pts", "devpts", "newinstance,ptmxmode=666,mode=620,gid=5"), ("shm", "tmpfs", "mode=1777")):
+    for name in ("pts", "shm"):
         os.mkdir(f"{directory}/{name}")
-        mounting.file_system(kind, f"{directory}/{name}", options)
+    mounting.devices(f"{directory}/pts", "newinstance,ptmxmode=666,mode=620,gid=5", "devpts")
+    mounting.file_system("tmpfs", f"{directory}/shm", "mode=1777")
 
 
 def _name_servers(root: Root) -> None:

@@ -52,7 +52,7 @@ def play(place: str, job: Mapping[str, Any], variables: Mapping[str, str], tell:
     _lay(place, job)
     own = {
         "PATH": f"{place}/bin:{variables['PATH']}",
-        "ANSIBLE_CONFIG": "/dev/null",
+        "ANSIBLE_CONFIG": f"{place}/ansible.cfg",
         "ANSIBLE_HOME": f"{place}/home",
         "ANSIBLE_LOCAL_TEMP": f"{place}/home/tmp",
         "ANSIBLE_REMOTE_TEMP": f"{place}/home/tmp",
@@ -80,6 +80,7 @@ def _lay(place: str, job: Mapping[str, Any]) -> None:
     for name in ("bin", "runner", "home"):
         os.mkdir(f"{place}/{name}", 0o700)
     _write(f"{place}/job.json", json.dumps(job), 0o600)
+    _write(f"{place}/ansible.cfg", "", 0o600)
     _write(f"{place}/hosts", _INVENTORY.format(shlex.quote(sys.executable)), 0o600)
     _write(f"{place}/bin/ansible-playbook", _START.format(sys.executable), 0o700)
 

@@ -23,9 +23,9 @@ def file_system(kind: str, target: str, options: str = "", *, programs: bool = F
     _mount(kind, target, kind, _NOSUID | _NODEV | (0 if programs else _NOEXEC), options)
 
 
-def devices(target: str, options: str = "") -> None:
-    """An empty one in memory that device nodes may be in. Raises ``OSError``."""
-    _mount("tmpfs", target, "tmpfs", _NOSUID | _NOEXEC, options)
+def devices(target: str, options: str = "", kind: str = "tmpfs") -> None:
+    """One that device nodes may be in: empty and in memory, or of terminals (devpts). Raises ``OSError``."""
+    _mount(kind, target, kind, _NOSUID | _NOEXEC, options)
 
 
 def bind(source: str, target: str, *, below: bool = False) -> None:
