@@ -45,6 +45,7 @@ class Run:
     argv: tuple[str, ...]
     timeout_s: float = 1800
     codes: tuple[int, ...] = (0,)  # exit codes that are no failure
+    where: str = ""  # a path of the target: without it there the program has nothing to do, and does not run
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Write:
     path: str
     content: str
     mode: int = 0o644
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # what it sets, in words: for the plan of a snapshot, which has no text to change (`content` is "" then)
 
 
 @dataclass(frozen=True)
