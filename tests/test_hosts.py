@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from hostagent import profile, snapshot
 from hostagent.catalogue import OURS, load
 from hostagent.cli import LazyGroup
-from hostagent.collect import READERS, collect
+from hostagent.collect import ALL_READERS, READERS, collect
 from hostagent.evaluate import evaluate, proved
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
@@ -427,7 +427,7 @@ class Collected:
 
 def recordings(backend):
     """The raw and the redacted tape of one pass."""
-    reading = Collected(InProcess(backend))
+    reading = Collected(InProcess(backend, ALL_READERS))
     return snapshot.record(reading, b"", redact=False), snapshot.record(reading, KEY)
 
 

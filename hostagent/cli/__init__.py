@@ -13,6 +13,8 @@ COMMANDS = {
     "topology": ("topology", "Show sockets, NUMA nodes, GPUs and NICs, and whether the kubelet admits a pod"),
     "nccl": ("nccl", "Say from a job's log which network NCCL used, and why"),
     "plan": ("plan", "Tell what install would change on this host, and what it costs"),
+    "install": ("install", "Carry out the plan, prove it, and keep what takes it back"),
+    "rollback": ("rollback", "Take back the newest install, without a network"),
     "playbooks": ("playbooks", "Where the playbooks are that carry out a plan"),
     "snapshot": ("snapshot", "Record, show, compare and adopt hosts"),
     "checks": ("checks", "List the checks, explain one"),

@@ -12,8 +12,8 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, S
 from hostagent import catalogue, profile
 from hostagent.cli.pods import SHAPE_KEYS
 from hostagent.errors import HostagentError
-from hostagent.plan.model import Extra
 from hostagent.profiles import files
+from hostagent.vocabulary import Extra
 
 
 def profiles(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:

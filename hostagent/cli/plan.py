@@ -19,9 +19,10 @@ from hostagent.cli.options import (
 )
 from hostagent.cli.outputs import deliver_all, one_form, outputs
 from hostagent.evidence import Evidence, open_host
-from hostagent.plan.model import Asked, Asking, Extra
+from hostagent.plan.model import Asked, Asking
 from hostagent.plan.view import KINDS
 from hostagent.sinks.plan import FORMATS, Format, render_plan
+from hostagent.vocabulary import Extra
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared

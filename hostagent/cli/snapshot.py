@@ -22,6 +22,7 @@ from hostagent.cli.options import (
     write,
 )
 from hostagent.cli.streams import complain, put, say
+from hostagent.collect import ALL_READERS
 from hostagent.deadline import within
 from hostagent.errors import HostagentError, did_you_mean
 from hostagent.evidence import open_host
@@ -65,7 +66,7 @@ def save(path: str, no_redact: bool, key_file: str | None, env_file: str | None,
     place = with_environment(place, env_file)
     key = _key(key_file)
     deadline = within(place.deadline_s)
-    with open_host(place) as reading:
+    with open_host(place, ALL_READERS) as reading:
         recorded, text = snapshot.save(reading, key, deadline, redact=not no_redact)
     _refuse_too_long(recorded, text)
     write(text, path, mode=0o600)

@@ -58,11 +58,16 @@ READERS: Mapping[str, Reader] = {
     # where jobs keep libraries a file system of the network may hang: then all else has been read
     "Nccl": Reader("nccl.nccl.read_nccl"),
 }
+#: What only a change of the host needs: read by ``plan``, ``install`` and ``snapshot save``, where it is named, never by ``check``.
+CHANGE_READERS: Mapping[str, Reader] = {
+    "Installation": Reader("installation.installation.read_installation", ("Packages", "Runtime")),
+}
+ALL_READERS: Mapping[str, Reader] = {**READERS, **CHANGE_READERS}
 #: What the head of every report is made of.
 HEAD = ("Identity", "Os", "Platform")
 
 
-def with_needs(kinds: Iterable[str], readers: Mapping[str, Reader] = READERS) -> tuple[str, ...]:
+def with_needs(kinds: Iterable[str], readers: Mapping[str, Reader] = ALL_READERS) -> tuple[str, ...]:
     """Names of fact types and of those that they are read from, in reading order.
 
     >>> with_needs(["Cdi"])
@@ -78,7 +83,7 @@ def with_needs(kinds: Iterable[str], readers: Mapping[str, Reader] = READERS) ->
     return tuple(kind for kind in readers if kind in wanted)
 
 
-def lanes(kinds: Iterable[str], readers: Mapping[str, Reader] = READERS) -> tuple[str, ...]:
+def lanes(kinds: Iterable[str], readers: Mapping[str, Reader] = ALL_READERS) -> tuple[str, ...]:
     """Names of the lanes that reading these fact types asks.
 
     >>> lanes(["Os"]), lanes(["Gpu"])
@@ -88,9 +93,9 @@ def lanes(kinds: Iterable[str], readers: Mapping[str, Reader] = READERS) -> tupl
 
 
 def collect(
-    source: Source, kinds: Iterable[str] = (), readers: Mapping[str, Reader] = READERS, told: Told = lambda *_: None
+    source: Source, kinds: Iterable[str] = (), readers: Mapping[str, Reader] = ALL_READERS, told: Told = lambda *_: None
 ) -> "tuple[HostFacts, dict[str, float]]":
-    """The facts of the named types (all that `readers` read when none is named) and of those they are read from; and
+    """The facts of the named types (all that `readers` read for a check when none is named) and of those they are read from; and
     milliseconds by type. When the time is up (``OutOfTime``), what has not been read by then is a timeout.
     """
     values: dict[str, Any] = {}
@@ -114,7 +119,7 @@ def collect(
             told(name, values[name], timings_ms[name])
         return values[name]
 
-    wanted = with_needs(kinds or readers, readers)
+    wanted = with_needs(tuple(kinds) or readers.keys() - CHANGE_READERS.keys(), readers)
     try:
         for name in wanted:
             known(name)

@@ -13,7 +13,7 @@ class InstalledPackage:
     arch: str
     state: str  # "installed", or dpkg's word: half-configured, config-files …
     held: bool  # dpkg's own hold; a lock of dnf, zypper or tdnf that covers it
-    automatic: bool  # installed as somebody else's dependency (apt's and dnf's mark); False where there are no such marks
+    automatic: bool | Unread  # installed as somebody else's dependency, by the marks of apt, dnf or zypper; False where there are none
 
 
 @frozen
@@ -39,10 +39,10 @@ class Repository:
 
 @frozen
 class ConfigFile:
-    """A file that a plan may change: runtimes' configuration, apt's sources and preferences, modprobe.d."""
+    """A file that a plan may change: runtimes' configuration, the package manager's sources and pins, modprobe.d."""
 
     path: str
-    text: str | Unread  # absent where there is none; not-recorded on a tape, which has no whole file
+    text: str | Unread  # whole; absent where there is none; not-recorded on a tape, which has no whole file
     mode: int | Unread  # permission bits
     uid: int | Unread
     gid: int | Unread
@@ -54,17 +54,25 @@ class Installation:
 
     packages: tuple[InstalledPackage, ...] | Unread  # all, sorted by name, then architecture
     gpu_users: tuple[GpuUser, ...] | Unread  # sorted by pid; not-running in an image
-    containers: int | Unread  # running containers of Docker; not-running in an image
-    live_restore: bool | Unread  # Docker keeps containers while it restarts
+    containers: int | Unread  # running containers of Docker, by their shims; 0 without Docker; not-running in an image
+    #: Docker keeps containers while it restarts: daemon.json and dockerd's flags; unread where dockerd is older than a file that says so.
+    live_restore: bool | Unread
     cloud_init_drivers: tuple[str, ...] | Unread  # what cloud-init's drivers: installs ("nvidia 580-server"); () for nothing
     repositories: tuple[Repository, ...] | Unread  # of dnf, zypper or tdnf
     initramfs_tool: str | Unread  # update-initramfs, dracut, mkinitrd; "" none
     secure_boot_keys: tuple[str, ...] | Unread  # paths of module signing keys on the disk: MOK of shim and of DKMS
     enrolled_keys: tuple[str, ...] | Unread  # of those, the ones whose certificate the kernel trusts
     files: tuple[ConfigFile, ...] | Unread  # sorted by path
+    folders: tuple[str, ...] = ()  # every file of theirs, not of those below them, is among `files`
 
     def file(self, path: str) -> "ConfigFile | Unread":
-        """The file at `path`; not-recorded where it was not looked for."""
+        """The file at `path`, with an absent text where there is none; not-recorded where it was not looked for."""
         if isinstance(self.files, Unread):
             return self.files
-        return next((one for one in self.files if one.path == path), Unread("not-recorded", f"{path} was not looked for"))
+        found = next((one for one in self.files if one.path == path), None)
+        if found is not None:
+            return found
+        if path.rpartition("/")[0] not in self.folders:
+            return Unread("not-recorded", f"{path} was not looked for")
+        none = Unread("absent", f"{path}: no such file")
+        return ConfigFile(path, none, none, none, none)

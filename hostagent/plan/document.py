@@ -1,31 +1,25 @@
 """The document of ``hostagent plan``: what is published, kept with a run, and carried out by ``playbooks/apply.yaml``."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hostagent.facts.frozen import frozen
-from hostagent.plan.model import (
-    FileDiff,
-    Part,
-    Plan,
-    PlannedPackage,
-    PlanStep,
-    Reboot,
-    Refusal,
-    Run,
-    State,
-    StepKind,
-    Undo,
-    plain_operation,
-)
+from hostagent.plan.model import FileDiff, Part, Plan, PlannedPackage, PlanStep, Reboot, Refusal, Run, Undo, plain_operation
 from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool
 from hostagent.typed import plain
-from hostagent.vocabulary import Kind
+from hostagent.vocabulary import Kind, StepKind, StepState, UndoKind, UnitChange
 
 SCHEMA_VERSION = 1
 #: What systemctl does to a unit, in words of the document; whatever else it is asked for (daemon-reload) is no change of a unit.
-_CHANGES = {"enable": "enabled", "disable": "disabled", "start": "started", "stop": "stopped", "mask": "masked", "unmask": "unmasked"}
+_CHANGES: Mapping[str, UnitChange] = {
+    "enable": "enabled",
+    "disable": "disabled",
+    "start": "started",
+    "stop": "stopped",
+    "mask": "masked",
+    "unmask": "unmasked",
+}
 #: Programs that change a unit, by the last part of their path.
 _SYSTEMCTL = "systemctl"
 
@@ -34,7 +28,7 @@ _SYSTEMCTL = "systemctl"
 class UndoDocument:
     """How a rollback takes a step back."""
 
-    kind: str
+    kind: UndoKind
     why: str
     do: tuple[Any, ...]
 
@@ -48,7 +42,7 @@ class StepDocument:
     kind: StepKind
     title: str
     why: str
-    state: State
+    state: StepState
     probe: str
     do: tuple[Any, ...]
     undo: UndoDocument
@@ -71,7 +65,7 @@ class PackageDocument:
 @frozen
 class ServiceDocument:
     unit: str
-    change: str
+    change: UnitChange
 
 
 @frozen

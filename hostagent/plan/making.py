@@ -2,33 +2,46 @@
 
 from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.facts.unread import UnreadError
 from hostagent.plan.driver import choose, driver_steps
 from hostagent.plan.files import changed_files
 from hostagent.plan.model import Choices, DriverChoice, Given, Plan, PlannedPackage, PlanStep, Portion, Reboot, Refusal, ToolkitChoice
 from hostagent.plan.refusals import refused_after, refused_before
+from hostagent.plan.refusals.words import unread
 from hostagent.plan.repositories import repository_steps
 from hostagent.plan.runtime import runtime_steps
 from hostagent.plan.toolkit import choose_toolkit, toolkit_steps
-from hostagent.steps import Step
 
 T = TypeVar("T")
 _NOTHING = Choices(DriverChoice(wanted=False), ToolkitChoice(wanted=False))
 
 
-def make(given: Given) -> Plan:
+class Deciders(NamedTuple):
+    """Who decides what, in the order in which they are asked."""
+
+    refused_before: Callable[[Given], tuple[Refusal, ...]] = refused_before
+    choose_driver: Callable[[Given], tuple[DriverChoice, Portion]] = choose
+    choose_toolkit: Callable[[Given], tuple[ToolkitChoice, Portion]] = choose_toolkit
+    repository_steps: Callable[[Given, Choices], Portion] = repository_steps
+    driver_steps: Callable[[Given, DriverChoice], Portion] = driver_steps
+    toolkit_steps: Callable[[Given, ToolkitChoice], Portion] = toolkit_steps
+    runtime_steps: Callable[[Given, Choices], Portion] = runtime_steps
+    refused_after: Callable[[Given, Choices, Portion], tuple[Refusal, ...]] = refused_after
+
+
+OURS = Deciders()
+
+
+def make(given: Given, deciders: Deciders = OURS) -> Plan:
     """Call it again with the answers to `Plan.questions` until there are none."""
-    try:
-        before = refused_before(given)
-    except UnreadError as error:
-        before = (_unread(error.unread),)
-    if before:
-        return _plan(given, _NOTHING, Portion(refusals=before))
-    choices, chosen = _chosen(given)
-    made = joined(chosen, *_steps(given, choices))
-    after = _guarded(lambda: Portion(refusals=refused_after(given, choices, made)), Portion())
+    before = joined(*_guarded(lambda: Portion(refusals=deciders.refused_before(given)), Portion()))
+    if before.refusals:
+        return _plan(given, _NOTHING, before)
+    choices, chosen = _chosen(given, deciders)
+    made = joined(chosen, *_steps(given, choices, deciders))
+    after = _guarded(lambda: Portion(refusals=deciders.refused_after(given, choices, made)), Portion())
     return _plan(given, choices, joined(made, *after))
 
 
@@ -52,29 +65,29 @@ def _distinct(several: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(several)))
 
 
-def _chosen(given: Given) -> tuple[Choices, Portion]:
+def _chosen(given: Given, deciders: Deciders) -> tuple[Choices, Portion]:
     """A part that nobody asks for stays as it is."""
     driver, toolkit = _NOTHING
     portions = []
     if given.asked.asks("driver"):
-        (driver, portion), unread = _guarded(lambda: choose(given), (driver, Portion()))
+        (driver, portion), unread = _guarded(lambda: deciders.choose_driver(given), (driver, Portion()))
         portions += [portion, unread]
     if given.asked.asks("toolkit"):
-        (toolkit, portion), unread = _guarded(lambda: choose_toolkit(given), (toolkit, Portion()))
+        (toolkit, portion), unread = _guarded(lambda: deciders.choose_toolkit(given), (toolkit, Portion()))
         portions += [portion, unread]
     return Choices(driver, toolkit), joined(*portions)
 
 
-def _steps(given: Given, choices: Choices) -> list[Portion]:
+def _steps(given: Given, choices: Choices, deciders: Deciders) -> list[Portion]:
     """In the order in which they are done."""
-    deciders: list[Callable[[], Portion]] = [lambda: repository_steps(given, choices)]
+    parts: list[Callable[[], Portion]] = [lambda: deciders.repository_steps(given, choices)]
     if given.asked.asks("driver"):
-        deciders.append(lambda: driver_steps(given, choices.driver))
+        parts.append(lambda: deciders.driver_steps(given, choices.driver))
     if given.asked.asks("toolkit"):
-        deciders.append(lambda: toolkit_steps(given, choices.toolkit))
+        parts.append(lambda: deciders.toolkit_steps(given, choices.toolkit))
     if given.asked.asks("runtime"):
-        deciders.append(lambda: runtime_steps(given, choices))
-    return [portion for decide in deciders for portion in _guarded(decide, Portion())]
+        parts.append(lambda: deciders.runtime_steps(given, choices))
+    return [portion for decide in parts for portion in _guarded(decide, Portion())]
 
 
 def _guarded(decide: Callable[[], T], otherwise: T) -> tuple[T, Portion]:
@@ -82,20 +95,7 @@ def _guarded(decide: Callable[[], T], otherwise: T) -> tuple[T, Portion]:
     try:
         return decide(), Portion()
     except UnreadError as error:
-        return otherwise, Portion(refusals=(_unread(error.unread),))
-
-
-def _unread(fact: Unread) -> Refusal:
-    found = f"{fact.why}: {fact.detail}" if fact.detail else fact.why
-    return Refusal(
-        id="plan.unread",
-        message=f"Found {found}, wanted a fact that the plan depends on",
-        headline="A fact that the plan depends on was not read",
-        found=found,
-        wanted="a fact that was read",
-        action="rerun",
-        remedy=(Step("rerun", "Run hostagent plan as root, so that it reads the whole host.", "sudo hostagent plan"),),
-    )
+        return otherwise, Portion(refusals=(unread(error.unread, "what the plan depends on"),))
 
 
 def _plan(given: Given, choices: Choices, all_of_it: Portion) -> Plan:

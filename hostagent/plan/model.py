@@ -9,18 +9,11 @@ from hostagent.plan.offers import Offers, Question
 from hostagent.plan.view import View
 from hostagent.profile import Profile
 from hostagent.steps import Step
-from hostagent.vocabulary import Action
+from hostagent.vocabulary import Action, Extra, PlanPart, StepKind, UndoKind
 
-#: What is changed, in this order.
-Part = Literal["repositories", "driver", "toolkit", "runtime"]
+Part = PlanPart
 #: What ``--only`` takes: the repositories serve both.
 Asking = Literal["driver", "toolkit", "runtime"]
-#: What ``--with`` takes: what no GPU of an image shows.
-Extra = Literal["nvswitch", "imex", "coherent"]
-StepKind = Literal[
-    "repair", "file", "key", "refresh", "download", "packages", "hold", "modules", "unit", "load", "restart",
-]  # fmt: skip
-State = Literal["done", "to-do"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +47,7 @@ class Run:
     argv: tuple[str, ...]
     timeout_s: float = 1800
     codes: tuple[int, ...] = (0,)  # exit codes that are no failure
+    where: str = ""  # a path of the target: without it there the program has nothing to do, and does not run
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ class Write:
     path: str
     content: str
     mode: int = 0o644
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # what it sets, in words: for the plan of a snapshot, which has no text to change (`content` is "" then)
 
 
 @dataclass(frozen=True)
@@ -96,7 +90,7 @@ class Undo:
     and ``units`` as the state before says, ``run`` these operations; ``none`` with the reason in `why`.
     """
 
-    kind: Literal["restore", "packages", "marks", "units", "run", "none"]
+    kind: UndoKind
     why: str = ""
     do: tuple[Operation, ...] = ()
 

@@ -9,11 +9,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from hostagent.profiles.install import impossible_installs
 from hostagent.profiles.rdma import impossible_ports
 from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError, build, dotted
 
 #: The profile format. A key that is added makes the next minor; what an older agent would read wrongly, the next major.
-SCHEMA_VERSION, SCHEMA_MINOR = 1, 2
+SCHEMA_VERSION, SCHEMA_MINOR = 1, 3
 OURS = f"{SCHEMA_VERSION}.{SCHEMA_MINOR}"
 #: What ``schema_version`` may say as text: our major, any minor.
 VERSION_PATTERN = rf"{SCHEMA_VERSION}\.(0|[1-9][0-9]{{0,8}})"
@@ -182,6 +183,7 @@ def impossible(profile: Any) -> Iterator[Mistake]:
     yield from _pods(profile.pods)
     yield from _configz(profile.kubelet.configz)
     yield from impossible_ports(profile.rdma)
+    yield from impossible_installs(profile.install)
     if profile.topology.cpu_nodes_per_package < 0:
         problem = f"found {profile.topology.cpu_nodes_per_package!r:.60}, wanted 0 (any) or more"
         yield Mistake(("topology", "cpu_nodes_per_package"), problem)

@@ -6,7 +6,7 @@ from hostagent.source.tape import Tape
 _THINGS = (
     ("names, owners and times of files and directories", ("list", "stat", "readlink", "realpath", "statvfs")),
     ("packages, where they come from and what holds them", ("apt.conf", "sources.list", "sources.deb822", "stanzas", "dpkg", "keyring",
-                                                            "beginnings", "rows", "ld.so.cache")),
+                                                            "beginnings", "rows", "repositories", "ld.so.cache")),
     ("settings of systemd units, of the boot and of modules", ("unit", "settings", "words", "keys", "modinfo", "elf")),
     ("settings of container runtimes, CDI specifications", ("toml", "json", "yaml")),
     ("what the kubelet is told, which devices, CPUs and memory it has given away", ("kubelet", "flags", "state_file", "podresources",
@@ -15,6 +15,8 @@ _THINGS = (
     ("lines of logs", ("messages", "matches", "log", "first", "kernel_log", "tail")),
     ("words and numbers of the kernel, and of its devices", ("read", "mounts", "head", "whole")),
     ("what NVML says of GPUs", ("nvml",)),
+    ("programs that hold a GPU's device open, numbers of running containers, keys that modules are signed with", ("gpu_users", "shims",
+                                                                                                                   "enrolled")),
     ("network interfaces, their addresses and priorities, ports of RDMA devices and their GIDs", ("network", "rdma")),
     ("settings of NCCL", ("nccl.conf", "environment")),
     ("how PCI devices and the bridges above them are set up", ("pci_controls",)),

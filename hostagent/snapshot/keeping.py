@@ -7,7 +7,7 @@ used, its answers are read once more. An answer that nobody claims is left out: 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from hostagent.collect import collect
+from hostagent.collect import ALL_READERS, collect
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread
 from hostagent.nccl.conftext import conf_text
@@ -40,6 +40,9 @@ _OWN = frozenset(
         "network",
         "pci_controls",
         "environment",
+        "gpu_users",
+        "shims",
+        "enrolled",
     }
 )
 #: In memory, where numbers and empty texts take more than in a file.
@@ -68,6 +71,7 @@ KINDS: Mapping[str, _Filter] = {
     "apt.conf": packages.apt_conf,
     "sources.list": packages.sources_list,
     "sources.deb822": packages.sources_deb822,
+    "repositories": packages.repositories,
     "stanzas": packages.stanzas,
     "dpkg": packages.dpkg,
     "keyring": packages.keyring,
@@ -97,7 +101,7 @@ class _Answered(NamedTuple):
 def used(answers: "Mapping[Question, Answer | Unread]", kind: Kind) -> "dict[Question, Keep | None]":
     """What readers use of each answer; None where none of them says, or where they do not agree on its kind."""
     source = Source(_Answered(answers, kind))
-    collect(source)
+    collect(source, ALL_READERS)
     return {asked: merged(source.keeps.get(asked, ())) for asked in answers}
 
 

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Callable, Iterator
 
 from hostagent.collect.driver.ldcache import parse_ldcache
+from hostagent.collect.installation.repositories import parse_repositories, written
 from hostagent.collect.packages.apt import parse_sources_deb822, parse_sources_list
 from hostagent.collect.packages.aptconf import statements
 from hostagent.collect.packages.deb822 import parse_stanzas
@@ -63,6 +64,11 @@ def _stanza(one: AptSource) -> str:
     return "".join(f"{key}: {value}\n" for key, value in {**fields, "Enabled": "yes" if one.enabled else "no"}.items() if value)
 
 
+def repositories(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
+    """Those of dnf, zypper and tdnf without who logs in there; of others than NVIDIA's the host alone. Raises ``ValueError``."""
+    return _lines(written(parse_repositories(data.decode("utf-8", "replace"), "")))
+
+
 def stanzas(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
     r"""The named fields of each stanza; with ``NAME=…`` only of those whose field begins with that.
 
@@ -76,17 +82,21 @@ def stanzas(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
 
 
 def dpkg(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:
-    r"""The named fields of the packages that begin with ``NAME*``.
+    r"""The named fields of the packages that begin with ``NAME*``, and of every other one those named ``*.FIELD``.
 
     >>> dpkg(b"Package: bash\nStatus: x\n\nPackage: nvidia-a\nStatus: y\nDescription: z\n", ("Package", "Status", "nvidia*"), str)
     b'Package: nvidia-a\nStatus: y\n\n'
+    >>> dpkg(b"Package: bash\nStatus: x\nMaintainer: z\n", ("*.Package", "*.Status", "nvidia*"), str)
+    b'Package: bash\nStatus: x\n\n'
     """
     if b"\0" in data:
         raise ValueError("holds binary data")
     text = data.decode("utf-8", "surrogateescape")
     wanted = tuple(f"Package: {name[:-1]}" for name in names if name.endswith("*"))
-    found = (stanza.split("\n") for stanza in text.split("\n\n") if stanza.lstrip("\n").startswith(wanted))
-    return _lines("".join(f"{line}\n" for line in stanza if line.partition(":")[0] in names) for stanza in found)
+    every = frozenset(name[2:] for name in names if name.startswith("*."))
+    stanzas = ((stanza.split("\n"), stanza.lstrip("\n").startswith(wanted)) for stanza in text.split("\n\n"))
+    kept = ([line for line in lines if line.partition(":")[0] in (names if is_ours else every)] for lines, is_ours in stanzas)
+    return _lines("".join(f"{line}\n" for line in lines) for lines in kept if lines)
 
 
 def keyring(data: bytes, names: tuple[str, ...], mask: Mask) -> bytes:

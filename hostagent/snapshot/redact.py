@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hostagent.knowledge import daemons
 from hostagent.secret.names import hidden, without_secret_arguments, without_secrets
 from hostagent.secret.people import PERSON
 from hostagent.snapshot import identities as found
@@ -39,6 +40,8 @@ _ADDRESSES = frozenset({"NCCL_COMM_ID", "NCCL_RAS_ADDR"})
 _HOST = re.compile(r"(?!localhost\b|host-[0-9a-f]{6}\b)([A-Za-z0-9][A-Za-z0-9.-]{0,252})(:\d{1,5})?")
 #: What this program has called something.
 _CALLED = re.compile(r"(?:user|serial|device|program|ip)-[0-9a-f]{6}")
+#: Programs whose names tell nothing of anybody.
+_DAEMONS = frozenset(daemons.processes())
 
 
 class Redactor:
@@ -120,6 +123,8 @@ class Redactor:
             return self._serial(answer)
         if question == "network listeners" and isinstance(answer, dict) and isinstance(answer.get("json"), list):
             return {"json": [self._listener(row) for row in answer["json"]]}
+        if question == "gpu_users" and isinstance(answer, dict) and isinstance(answer.get("json"), list):
+            return {"json": [self._user(row) for row in answer["json"]]}
         if question == "environment" and isinstance(answer, dict) and isinstance(answer.get("json"), dict):
             return {"json": self._job(answer["json"])}
         text = answer.get("text") if isinstance(answer, dict) else None
@@ -155,8 +160,17 @@ class Redactor:
         """The program that has taken a port may be a person's, as one that a fault names."""
         match row:
             case [port, str(name)] if name:
-                return [port, name if _CALLED.fullmatch(name) else f"program-{self._digest(name)[:6]}"]
+                return [port, self._program(name)]
         return self.value(row)
+
+    def _user(self, row: Any) -> Any:
+        """And so may one that uses a GPU, unless it is a daemon that everybody has."""
+        if not isinstance(row, dict) or not isinstance(row.get("program"), str):
+            return self.value(row)
+        return {**self.value(row), "program": row["program"] if row["program"] in _DAEMONS else self._program(row["program"])}
+
+    def _program(self, name: str) -> str:
+        return name if _CALLED.fullmatch(name) else f"program-{self._digest(name)[:6]}"
 
     def _serial(self, answer: Any) -> Any:
         """A serial number is any text: only its question tells what it is."""

@@ -200,6 +200,19 @@ class Source:
         """Listening unix sockets whose file is root's, one mapping each: path; unseen, true, where the file may not be looked at."""
         return self._objects("sockets", keep)
 
+    def gpu_users(self) -> "list[dict[str, Any]] | Unread":
+        """Processes that hold a device node of the driver open, see `hostagent.source.gpuusers`: pid, program, device."""
+        return self._objects("gpu_users", None)
+
+    def shims(self) -> "dict[str, Any] | Unread":
+        """How many containers run in each namespace of containerd, see `hostagent.source.shims`."""
+        return self._object("shims")
+
+    def enrolled(self, *paths: str) -> "dict[str, Any] | Unread":
+        """Of certificates, whether the machine owner's list has them, see `hostagent.source.mok`: true or false by path."""
+        answer = self._ask("enrolled", *paths)
+        return answer if isinstance(answer, dict | Unread) else unexpected("enrolled", "", answer)
+
     def kernel_log(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
         """What the kernel said in this boot, see `hostagent.knowledge.kernellog`: lines, ``[seconds since the boot, message]`` or
         on old tapes the message alone, oldest first; complete (bool).

@@ -21,7 +21,10 @@ from hostagent.vocabulary import Kind
 PROGRAM_TIMEOUT_S = 5.0
 #: What an image has only once it runs.
 _RUNNING_ONLY = frozenset(
-    {"nvml", "podresources", "rdma", "network", "pci_controls", "configz", "processes", "sockets", "kernel_log", "adjtimex", "lock_holder"}
+    (
+        *("nvml", "podresources", "rdma", "network", "pci_controls", "configz", "processes", "sockets", "kernel_log", "adjtimex"),
+        *("lock_holder", "gpu_users", "shims", "enrolled"),
+    )
 )
 #: Asked of files.
 _OF_FILES = frozenset(
@@ -153,6 +156,21 @@ class LiveBackend:
         from hostagent.source.sockets import sockets
 
         return sockets(self._root)
+
+    def _gpu_users(self) -> Answer:
+        from hostagent.source.gpuusers import gpu_users
+
+        return gpu_users(self._root, {os.getpid(), *(one.pid for one in self._workers)})
+
+    def _shims(self) -> Answer:
+        from hostagent.source.shims import shims
+
+        return shims(self._root)
+
+    def _enrolled(self, *paths: str) -> Answer:
+        from hostagent.source.mok import enrolled
+
+        return enrolled(self._files, paths)
 
     def _configz(self, address: str, ca: str, token_file: str) -> Answer:
         from hostagent.source.configz import ask

@@ -72,6 +72,8 @@ def amazon_linux_2023(root: Path) -> Tree:
     """Amazon Linux 2023: entries and no saved one, and the newest kernel has its module (Amazon Linux 2023 user guide, "GPU drivers")."""
     tree = others.rhel9_module_streams(root, "amzn2023", "6.1.156-177.286.amzn2023.x86_64")
     system.install_kernel(tree, "6.1.147-172.266.amzn2023.x86_64", headers=False, files="vmlinuz-{0} initramfs-{0}.img config-{0}")
+    tree.remove("/etc/yum.repos.d/cuda-rhel9.repo")
+    packages.cuda_rpm_repository(tree, "amzn2023")
     tree.remove("/boot/loader/entries")
     grub.install_bls(tree, "Amazon Linux (2023)", tree.kernel, "6.1.147-172.266.amzn2023.x86_64")
     return tree
@@ -178,6 +180,10 @@ def _sles_packages(tree: Tree, module: str) -> None:
     packages.rpm(tree, {"containerd": "1.7.27-150000.123.1", "docker": "28.3.3_ce-150000.230.1"}, vendor="SUSE LLC <https://www.suse.com/>")
     packages.rpm_files(tree, "nvidia-compute-G06", *(f"/usr/lib64/{name}.so.{tree.driver}" for name in ("libcuda", "libnvidia-ml")))
     packages.rpm_files(tree, kmp, module)
+    for path in ("/etc/dnf/dnf.conf", "/etc/yum.repos.d"):
+        tree.remove(path)
+    packages.cuda_rpm_repository(tree, "sles15", directory="/etc/zypp/repos.d")
+    tree.write("/var/lib/zypp/AutoInstalled", "# written by zypper\nnvidia-common-G06\nnvidia-modprobe\n")
     tree.write(
         "/etc/zypp/locks",
         "".join(

@@ -558,6 +558,8 @@ def _eks_packages(tree: Tree) -> None:
     packages.rpm_files(tree, "nvidia-driver-cuda-libs", f"/usr/lib64/libcuda.so.{tree.driver}")
     packages.rpm_files(tree, "libnvidia-ml", f"/usr/lib64/libnvidia-ml.so.{tree.driver}")
     tree.write("/etc/dnf/plugins/versionlock.list", "kernel*\n")
+    tree.remove("/etc/yum.repos.d/cuda-rhel9.repo")
+    packages.cuda_rpm_repository(tree, "amzn2023")
 
 
 @claims("kernel.module_present", twin="eks-al2023")

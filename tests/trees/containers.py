@@ -118,6 +118,12 @@ def install_docker(tree: Tree, daemon: "dict[str, object]") -> None:
     )
 
 
+def docker_container(tree: Tree, pid: int) -> None:
+    """A container that runs: the process that containerd starts for it (containerd, pkg/shim; moby's namespace)."""
+    argv = ("/usr/bin/containerd-shim-runc-v2", "-namespace", "moby", "-id", f"{pid:064x}", "-address", "/run/containerd/containerd.sock")
+    run(tree, Daemon(pid, argv, "containerd.service", started_s=60))
+
+
 def install_k3s(tree: Tree) -> None:
     """A k3s agent that found the toolkit when it started."""
     tree.programs["/usr/local/bin/k3s", "--version"] = "k3s version v1.33.6+k3s1 (24fc436e)\ngo version go1.24.6\n"

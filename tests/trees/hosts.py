@@ -106,6 +106,7 @@ def driver_of_cuda_repository(tree: Tree) -> None:
     names = packages.CUDA_UBUNTU if tree.flavour == "open" else tuple(name.removesuffix("-open") for name in packages.CUDA_UBUNTU)
     held = (*names, firmware)
     packages.dpkg(tree, dict.fromkeys(held, version), held=held, maintainer="NVIDIA CORPORATION <packages@nvidia.com>")
+    packages.automatic(tree, "dkms", firmware, *(name for name in names if name.startswith("libnvidia")))
     packages.dpkg(tree, {"dkms": "3.0.11-1ubuntu13", "nvidia-driver-pinning-580": "580-1ubuntu1"})
     driver.install_module(tree, tree.kernel)
     driver.install_dkms(tree, tree.kernel)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from hostagent import snapshot
+from hostagent.collect import ALL_READERS
 from hostagent.evidence import Evidence, open_host
 from hostagent.knowledge.packages import FAMILIES
 from hostagent.source.tape import Tape
@@ -51,7 +52,7 @@ _SHORTER = (
 
 
 def record_machine() -> Tape:
-    with open_host(Evidence()) as reading:
+    with open_host(Evidence(), ALL_READERS) as reading:
         recorded = snapshot.record(reading, KEY)
     answers = {}
     release = str(recorded.answers["host"]["json"]["release"])

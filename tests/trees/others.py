@@ -108,6 +108,7 @@ def _rocky_packages(tree: Tree) -> None:
     )
     locks = (*(f"{name}-0:1.19.1-1.*" for name in TOOLKIT), *(f"{name}-{version}.*" for name in names))
     tree.write("/etc/dnf/plugins/versionlock.list", "\n".join(locks) + "\n")
+    packages.cuda_rpm_repository(tree, "rhel9")
 
 
 def _boot_entry(tree: Tree) -> None:
@@ -200,7 +201,10 @@ def t4_workstation_docker(root: Path) -> Tree:
     toolkit(tree)
     packages.dpkg(tree, {"containerd.io": "2.1.5-1~ubuntu.24.04~noble", "docker-ce": "5:28.5.2-1~ubuntu.24.04~noble"})
     containers.install_docker(tree, {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}, "default-runtime": "nvidia"})
+    containers.docker_container(tree, 2400)
     containers.cdi(tree, 1)
+    tree.write("/var/lib/shim-signed/mok/MOK.der", b"0\x82\x01\x00made up")
+    system.enrol(tree, b"another certificate")
     return tree
 
 

@@ -58,6 +58,26 @@ def _set(tree: Tree, name: str, key: str, value: str) -> None:
     tree.write("/var/lib/dpkg/status", before[:start] + stanza + before[end:])
 
 
+def automatic(tree: Tree, *names: str) -> None:
+    """``apt-mark auto`` (apt's extended states, as ``apt-mark showauto`` reads them)."""
+    arch = {"x86_64": "amd64", "aarch64": "arm64"}[tree.arch]
+    text = "".join(f"Package: {name}\nArchitecture: {arch}\nAuto-Installed: 1\n\n" for name in names)
+    tree.append("/var/lib/apt/extended_states", text)
+
+
+def cuda_rpm_repository(tree: Tree, distribution: str, *, directory: str = "/etc/yum.repos.d") -> None:
+    """The file that NVIDIA's set-up pages have people download, the distribution's own beside it, and that signatures are checked."""
+    arch = {"x86_64": "x86_64", "aarch64": "sbsa"}[tree.arch]
+    place = f"{MIRROR}/compute/cuda/repos/{distribution}/{arch}"
+    tree.write(
+        f"{directory}/cuda-{distribution}.repo",
+        f"[cuda-{distribution}-{arch}]\nname=cuda-{distribution}-{arch}\nbaseurl={place}\nenabled=1\ngpgcheck=1\ngpgkey={place}/D42D0685.pub\n",
+    )
+    tree.write(f"{directory}/base.repo", f"[baseos]\nname=BaseOS\nbaseurl={MIRROR}/baseos/$releasever/$basearch/os/\nenabled=1\n")
+    if directory.startswith("/etc/yum"):
+        tree.write("/etc/dnf/dnf.conf", "[main]\ngpgcheck=1\ninstallonly_limit=3\nclean_requirements_on_remove=True\nbest=True\n")
+
+
 def files_of(tree: Tree, package: str, *paths: str) -> None:
     """dpkg's list of a package's files."""
     arch = {"x86_64": "amd64", "aarch64": "arm64"}[tree.arch]

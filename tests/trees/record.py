@@ -15,6 +15,7 @@ from typing import NamedTuple
 import yaml
 
 from hostagent import profile, snapshot
+from hostagent.collect import ALL_READERS
 from hostagent.reading import InProcess
 from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
@@ -119,7 +120,7 @@ def claimed(name: str) -> Claim:
 def record(name: str, root: Path, *, redact: bool = True) -> Tape:
     """The tape of a host, built below `root`."""
     with stage(RECIPES[name].build(root), RECIPES[name].kind) as backend:
-        return replace(snapshot.record(InProcess(backend), KEY, redact=redact), recorded_at=float(NOW))
+        return replace(snapshot.record(InProcess(backend, ALL_READERS), KEY, redact=redact), recorded_at=float(NOW))
 
 
 def adopt(name: str, recorded: Tape, profile_name: str) -> dict[str, object]:

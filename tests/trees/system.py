@@ -53,6 +53,17 @@ OS_RELEASE = {
         'PLATFORM_ID="platform:el9"\nPRETTY_NAME="Rocky Linux 9.6 (Blue Onyx)"\n'
     ),
 }
+#: What rebuilds an initramfs, by the beginning of those names (update-initramfs(8), dracut(8)).
+_INITRAMFS = (
+    *((name, "/usr/sbin/update-initramfs") for name in ("ubuntu", "debian")),
+    *((name, "/usr/bin/dracut") for name in ("almalinux", "rocky", "amzn", "sles")),
+)
+#: Nodes that NVIDIA's own daemons hold open, by the names of their processes.
+_NODES = {
+    "nvidia-persiste": ("/dev/nvidiactl", "/dev/nvidia0"),
+    "nv-fabricmanage": ("/dev/nvidia-nvswitchctl",),
+    "nvidia-fabricma": ("/dev/nvidia-nvswitchctl",),
+}
 _UNLIMITED = "Max locked memory         unlimited            unlimited            bytes     \n"
 
 
@@ -90,6 +101,8 @@ def install_os(tree: Tree, distribution: str, hostname: str) -> None:
         tree.program(path)
     tree.link("/usr/bin/sh", "dash")
     tree.link("/usr/sbin/init", "../lib/systemd/systemd")
+    if tool := next((tool for start, tool in _INITRAMFS if distribution.startswith(start)), ""):
+        tree.program(tool)
     tree.directory("/var/log")
 
 
@@ -135,6 +148,13 @@ def boot(tree: Tree, hostname: str, *, cmdline: str = "") -> None:
 def secure_boot(tree: Tree, *, on: bool) -> None:
     """The firmware's variable: four bytes of attributes, then the value (Linux kernel, filesystems/efivarfs)."""
     tree.write("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", b"\x06\0\0\0" + bytes([on]))
+
+
+def enrol(tree: Tree, *certificates: bytes) -> None:
+    """shim's list of the machine owner's keys (UEFI specification, EFI_SIGNATURE_LIST, a list for each certificate)."""
+    x509 = bytes.fromhex("a159c0a5e494a74a87b5ab155c2bf072")
+    lists = (x509 + b"".join(n.to_bytes(4, "little") for n in (44 + len(one), 0, 16 + len(one))) + bytes(16) + one for one in certificates)
+    tree.write("/sys/firmware/efi/mok-variables/MokListRT", b"".join(lists))
 
 
 def log_kernel(tree: Tree, *messages: str) -> None:
@@ -199,14 +219,22 @@ def run(tree: Tree, *daemons: Daemon) -> None:
             tree.link(f"{directory}/fd/{number + 3}", f"socket:[{inode}]")
             tree.append("/proc/1/net/unix", f"0000000000000000: 00000002 00000000 00010000 0001 01 {inode} {path}\n")
             tree.socket(path)
+        hold(tree, one.pid, *_NODES.get(one.name, ()))
         if one.unit:
             group = f"/sys/fs/cgroup{one.place}"
             tree.append(f"{group}/cgroup.procs", f"{one.pid}\n")
             tree.write(f"{group}/cgroup.events", "populated 1\nfrozen 0\n")
 
 
+def hold(tree: Tree, pid: int, *nodes: str) -> None:
+    """The process has opened these device nodes."""
+    for number, node in enumerate(nodes, 40):
+        tree.link(f"/proc/{pid}/fd/{number}", node)
+
+
 def _process(tree: Tree, one: Daemon, name: str) -> None:
     directory = f"/proc/{one.pid}"
+    tree.directory(f"{directory}/fd")
     tree.write(f"{directory}/comm", f"{name}\n")
     tree.write(f"{directory}/cmdline", "".join(f"{part}\0" for part in one.argv))
     tree.write(
@@ -224,6 +252,7 @@ def _process(tree: Tree, one: Daemon, name: str) -> None:
 def _kernel_thread(tree: Tree, pid: int, name: str) -> None:
     """It has no program and no arguments, and PF_KTHREAD among its flags (proc_pid_stat(5); Linux kernel, include/linux/sched.h)."""
     tree.write(f"/proc/{pid}/comm", f"{name}\n")
+    tree.directory(f"/proc/{pid}/fd")
     tree.write(f"/proc/{pid}/cmdline")
     tree.write(f"/proc/{pid}/stat", f"{pid} ({name}) S 0 0 0 0 -1 2129984" + " 0" * 43 + "\n")
 

@@ -7,10 +7,12 @@ from hostagent.collect.host.keeps import PROCESSES
 from hostagent.facts.host import Process
 from hostagent.facts.unread import Unread
 from hostagent.source import Source
+from hostagent.source.keep import Keep
 
 
-def read_processes(source: Source) -> "tuple[Process, ...] | Unread":
-    rows = source.processes(keep=PROCESSES)
+def read_processes(source: Source, keep: Keep = PROCESSES) -> "tuple[Process, ...] | Unread":
+    """`keep`: what of their command lines is used."""
+    rows = source.processes(keep=keep)
     if isinstance(rows, Unread):
         return rows
     found = [_process(row) for row in rows]

@@ -12,15 +12,15 @@ _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
 _QUERY = "%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\t%{ARCH}\\t%{VENDOR}\\t%{SOURCERPM}\\n"
 
 
-def parse_rpm_list(text: str) -> tuple[Record, ...]:
-    r"""What ``rpm -qa`` prints for our query, the known families of it; raises ``ValueError``.
+def parse_rpm_list(text: str, names: "str | tuple[str, ...]" = FAMILIES) -> tuple[Record, ...]:
+    r"""What ``rpm -qa`` prints for our query, of packages whose name begins so; raises ``ValueError``.
 
     >>> parse_rpm_list("nvidia-driver-cuda\t3\t580.95.05-1.el9\tx86_64\tNVIDIA\tnvidia-driver-580.95.05-1.el9.src.rpm\n")[0][:3]
     ('nvidia-driver-cuda', '3:580.95.05-1.el9', 'x86_64')
     """
     records = []
     for line in text.splitlines():
-        if not line.startswith(FAMILIES):
+        if not line.startswith(names):
             continue
         fields = line.split("\t")
         if len(fields) != 6:
@@ -78,14 +78,15 @@ def _whole(option: str, answer: Completed) -> "Completed | Unread":
     return Unread("error", f"rpm {option}: {said[:200]}") if said else answer
 
 
-def read_rpm(source: Source) -> "tuple[Record, ...] | Unread":
-    answer = _rpm(source, Keep("beginnings", FAMILIES), "-qa", "--queryformat", _QUERY)
+def read_rpm(source: Source, names: "tuple[str, ...]" = FAMILIES) -> "tuple[Record, ...] | Unread":
+    """Packages whose name begins so."""
+    answer = _rpm(source, Keep("beginnings", names), "-qa", "--queryformat", _QUERY)
     if isinstance(answer, Unread):
         return answer
     if not answer.stdout.strip():
         return Unread("error", "rpm -qa: there is a database, and no package in it")
     try:
-        return parse_rpm_list(answer.stdout)
+        return parse_rpm_list(answer.stdout, names)
     except ValueError as error:
         return Unread("error", f"rpm -qa: {error}")
 

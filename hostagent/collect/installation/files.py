@@ -1,0 +1,85 @@
+"""Files that a plan may change, whole: a live host's alone. A tape keeps of them what checks read, and says that it has no more."""
+
+from collections.abc import Iterator
+
+from hostagent.collect.runtime.places import PLACES
+from hostagent.collect.values import stops_at_unread
+from hostagent.facts.installation import ConfigFile
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.source import Source
+from hostagent.source.base import KIB
+from hostagent.source.keep import Keep
+
+#: Directories of which every file is looked at.
+FOLDERS = (
+    "/etc/apt/apt.conf.d",
+    "/etc/apt/preferences.d",
+    "/etc/apt/sources.list.d",
+    "/etc/containerd/conf.d",
+    "/etc/crio/crio.conf.d",
+    "/etc/dnf/plugins",
+    "/etc/modprobe.d",
+    "/etc/modules-load.d",
+    "/etc/tdnf/locks.d",
+    "/etc/yum.repos.d",
+    "/etc/zypp/repos.d",
+)
+_RANCHER = tuple(f"/var/lib/rancher/{one}/agent/etc/containerd" for one in ("k3s", "rke2"))
+_FILES = (
+    *(place.config for place in PLACES),
+    *(f"{folder}/{name}" for folder in _RANCHER for name in ("config.toml.tmpl", "config-v3.toml.tmpl")),
+    *("/etc/apt/preferences", "/etc/apt/sources.list", "/etc/dnf/versionlock.toml", "/etc/zypp/locks"),
+    *("/etc/nvidia-container-runtime/config.toml", "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env"),
+    *(f"/etc/systemd/system/nvidia-cdi-refresh.{kind}" for kind in ("path", "service")),
+)
+#: Of one, as those who read them take it; and of all: more is nobody's configuration.
+_LARGEST, _MOST_BYTES, _MOST_FILES = 256 * KIB, 2048 * KIB, 1000
+#: No tape keeps a whole file: of what another reader asks too, it keeps that reader's part.
+_NEVER_KEPT: "Keep | None" = None
+
+
+@stops_at_unread
+def read_files(source: Source, runtimes: "tuple[Runtime, ...] | Unread") -> tuple[ConfigFile, ...]:
+    """Those that are there or may be, sorted by path. A directory that is not there has none."""
+    paths = sorted(set(_paths(source, runtimes)))
+    if len(paths) > _MOST_FILES:
+        raise UnreadError(Unread("error", f"found {len(paths)} files that a plan may change, wanted at most {_MOST_FILES}"))
+    left = _MOST_BYTES
+    files = []
+    for path in paths:
+        one, size = _file(source, path, left)
+        left -= size
+        files += [one] if one is not None else []
+    return tuple(files)
+
+
+def _paths(source: Source, runtimes: "tuple[Runtime, ...] | Unread") -> Iterator[str]:
+    yield from _FILES
+    for folder in FOLDERS:
+        yield from (f"{folder}/{name}" for name in need(source.listdir(folder, absent=())))
+    for one in () if isinstance(runtimes, Unread) else runtimes:
+        if not isinstance(one.config_files, Unread):
+            yield from one.config_files
+
+
+def _file(source: Source, path: str, left: int) -> "tuple[ConfigFile | None, int]":
+    """The file, and how many bytes of it were read; None for what is no file."""
+    stat = source.stat(path)
+    if isinstance(stat, Unread):
+        return ConfigFile(path, stat, stat, stat, stat), 0
+    if stat.kind == "dir":
+        return None, 0
+    if stat.size > min(left, _LARGEST):
+        return ConfigFile(path, Unread("error", f"{path} has {stat.size} bytes, more than is read"), stat.mode, stat.uid, stat.gid), 0
+    return ConfigFile(path, _text(source, path), stat.mode, stat.uid, stat.gid), stat.size
+
+
+def _text(source: Source, path: str) -> "str | Unread":
+    data = source.read(path, keep=_NEVER_KEPT)
+    if isinstance(data, Unread):
+        return Unread("not-recorded", f"a snapshot has no whole {path}", data.question) if data.why == "not-recorded" else data
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return Unread("error", f"{path} is no UTF-8 text")

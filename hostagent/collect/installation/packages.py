@@ -1,0 +1,122 @@
+"""Every package of the host, with what holds it and whether it came as a dependency."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from hostagent.collect.installation.marks import Marks, read_marks
+from hostagent.collect.packages.dpkg import STATUS, Record
+from hostagent.collect.packages.rpm import read_rpm
+from hostagent.collect.packages.versionlocks import covers
+from hostagent.facts.installation import InstalledPackage
+from hostagent.facts.packages import Packages, VersionLock
+from hostagent.facts.unread import Unread, then
+from hostagent.source import Source
+from hostagent.source.base import MIB
+from hostagent.source.keep import Keep
+
+_FIELDS = ("Package", "Status", "Version", "Architecture")
+_LINE = re.compile(rf"^(?:({'|'.join(_FIELDS)}):[ \t]*(.*)|)$", re.MULTILINE)
+_MOST = 50_000
+_ALL = Keep("dpkg", (*_FIELDS, *(f"*.{field}" for field in _FIELDS)))
+
+
+class Row(NamedTuple):
+    """One package, as a database lists it."""
+
+    name: str
+    version: str
+    arch: str
+    state: str
+    held: bool
+
+
+def parse_all_status(text: str) -> tuple[Row, ...]:
+    """Every package of /var/lib/dpkg/status of which something is left on the disk; raises ``ValueError``.
+
+    >>> for row in parse_all_status('''Package: bash
+    ... Status: hold ok installed
+    ... Architecture: amd64
+    ... Version: 5.2-3
+    ...
+    ... Package: old
+    ... Status: deinstall ok config-files
+    ... Architecture: all
+    ... Version: 1
+    ... '''):
+    ...     print(*row)
+    bash 5.2-3 amd64 installed True
+    old 1 all config-files False
+    """
+    rows: list[Row] = []
+    fields: dict[str, str] = {}
+    for match in _LINE.finditer(f"{text}\n\n"):
+        if match[1]:
+            fields[match[1]] = match[2].strip()
+        elif fields:
+            rows += _row(fields)
+            fields = {}
+            if len(rows) > _MOST:
+                raise ValueError(f"found more than {_MOST} packages")
+    return tuple(rows)
+
+
+def _row(fields: "dict[str, str]") -> Iterator[Row]:
+    name = fields.get("Package", "")
+    words = fields.get("Status", "").split()
+    if not name or len(words) != 3:
+        raise ValueError(f"package {name[:80]!r}: found the status {fields.get('Status', '')[:80]!r}, wanted three words")
+    want, error, state = words
+    if state != "not-installed":
+        state = state if error == "ok" else f"{state} {error}"
+        yield Row(name, fields.get("Version", ""), fields.get("Architecture", ""), state, want == "hold")
+
+
+def read_all_packages(source: Source, packages: "Packages | Unread") -> "tuple[InstalledPackage, ...] | Unread":
+    if isinstance(packages, Unread):
+        return packages
+    if isinstance(packages.manager, Unread):
+        return packages.manager
+    is_dpkg = packages.manager == "dpkg"
+    rows = _dpkg(source) if is_dpkg else _rpm(source, packages)
+    marks = read_marks(source, is_dpkg=is_dpkg)
+    return then(rows, lambda found: _sorted(found, marks))
+
+
+def _sorted(rows: tuple[Row, ...], marks: "Marks | Unread") -> tuple[InstalledPackage, ...]:
+    found = (InstalledPackage(*row, automatic=then(marks, lambda one, row=row: one.has(row.name, row.arch))) for row in rows)  # type: ignore[misc]
+    return tuple(sorted(found, key=lambda one: (one.name, one.arch)))
+
+
+def _dpkg(source: Source) -> "tuple[Row, ...] | Unread":
+    text = source.text(STATUS, 64 * MIB, keep=_ALL)
+    if isinstance(text, Unread):
+        return text
+    if "\0" in text:
+        return Unread("error", f"{STATUS} holds binary data")
+    try:
+        return parse_all_status(text)
+    except ValueError as error:
+        return Unread("error", f"{STATUS}: {error}")
+
+
+def _rpm(source: Source, packages: Packages) -> "tuple[Row, ...] | Unread":
+    records = read_rpm(source, ("",))
+    if isinstance(records, Unread):
+        return records
+    if isinstance(packages.locks, Unread):
+        return packages.locks
+    is_held = _locked(packages.locks)
+    return tuple(Row(one.name, one.version, one.arch, one.state, is_held(one)) for one in records)
+
+
+def _locked(locks: tuple[VersionLock, ...]) -> "Callable[[Record], bool]":
+    """Whether a lock covers a package: a lock without a pattern is looked up by its name."""
+    named: dict[str, list[VersionLock]] = {}
+    patterns = []
+    for lock in locks:
+        if re.search(r"[*?\[]|^src:", lock.package):
+            patterns.append(lock)
+        else:
+            named.setdefault(lock.package, []).append(lock)
+    return lambda record: any(covers(lock, record) for lock in (*named.get(record.name, ()), *patterns))

@@ -1,0 +1,75 @@
+"""Steps as the playbook takes them: with the places of files for this process, and the words that lead a program into the target."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hostagent.errors import HostagentError
+from hostagent.install.target import Target
+from hostagent.plan.model import Key, Operation, PlanStep, Remove, Run, Write, plain_operation
+
+#: What Jinja would take for its own.
+_TEMPLATE = re.compile(r"\{[{%#]")
+_UNLOADING = re.compile(r"(?:^|/)(?:rmmod|modprobe)$")
+
+
+@dataclass(frozen=True)
+class Job:
+    """`steps` of one part. `keys`: the bytes of keyrings by their path in the target."""
+
+    steps: tuple[PlanStep, ...]
+    keys: Mapping[str, bytes]
+
+    def document(self, target: Target, place: str) -> dict[str, Any]:
+        """For the playbook; the keyrings are below `place`, see `lay_keys`."""
+        numbers = {path: f"{place}/key{number}" for number, path in enumerate(self.keys)}
+        listed = [
+            {"id": step.id, "part": step.part, "state": "to-do", "do": [_operation(one, target, numbers) for one in step.do]} for step in self.steps
+        ]
+        return {"resolved": True, "refusals": [], "steps": _untemplated(listed)}
+
+    def lay_keys(self, place: str) -> None:
+        for number, data in enumerate(self.keys.values()):
+            with open(f"{place}/key{number}", "wb") as stream:
+                stream.write(data)
+
+    @property
+    def unloads(self) -> bool:
+        """Whether a module is taken out of the kernel: nobody may ask the driver anything meanwhile."""
+        runs = [one.argv for step in self.steps for one in step.do if isinstance(one, Run)]
+        return any(_UNLOADING.search(argv[0]) and (argv[0].endswith("rmmod") or "-r" in argv or "--remove" in argv) for argv in runs)
+
+
+def _operation(one: Operation, target: Target, keys: Mapping[str, str]) -> dict[str, Any]:
+    ((kind, what),) = plain_operation(one).items()
+    match one:
+        case Run():
+            where = {"where_at": target.path.rstrip("/") + where} if (where := getattr(one, "where", "")) else {}
+            what |= {"enter": target.enter(one.timeout_s), **where}
+        case Key():
+            what |= {"at": target.inside(one.path), "source": keys[one.path]}
+        case Write() | Remove():
+            what |= {"at": target.inside(one.path)}
+    return {kind: what}
+
+
+def _untemplated(value: Any) -> Any:
+    """A text of the plan is no template, whatever is in it."""
+    if isinstance(value, dict):
+        return {key: _untemplated(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_untemplated(one) for one in value]
+    return {"__ansible_unsafe": value} if isinstance(value, str) and _TEMPLATE.search(value) else value
+
+
+def written_paths(steps: Iterable[PlanStep]) -> tuple[str, ...]:
+    """What the steps write, or remove, themselves."""
+    return tuple(dict.fromkeys(one.path for step in steps for one in step.do if isinstance(one, Write | Key | Remove)))
+
+
+def refuse_untrusted(steps: Iterable[PlanStep], target: Target) -> None:
+    """Raises ``HostagentError`` for a program that others than root may have written."""
+    for name in dict.fromkeys(one.argv[0] for step in steps for one in step.do if isinstance(one, Run)):
+        if why := target.refused_program(name):
+            raise HostagentError(f"{name} is not run: {why}", "Make it root's alone, then run this again")

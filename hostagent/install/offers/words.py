@@ -1,0 +1,102 @@
+"""What a package manager says, as it may be shown: without credentials, on one line, not without end."""
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from hostagent.plan.offers import RefreshFault
+from hostagent.secret.names import without_secrets
+from hostagent.visible import visible
+
+_MAX_TEXT = 2000
+_USER = re.compile(r"(?<=://)[^\s/'\"]*@")
+_URL = re.compile(r"(?:https?|ftp|file|cdrom|copy|mirror\S*?|tor\+https?)://?[^\s'\",]+|\bfile:/[^\s'\",]+")
+
+
+def shown(text: str) -> str:
+    """One or several lines of a program, made one; credentials in addresses and what looks like a secret are left out.
+
+    >>> shown("Err:1 http://bob:pw@mirror/x InRelease\\n  403  Forbidden")
+    'Err:1 http://mirror/x InRelease: 403 Forbidden'
+    """
+    lines = (" ".join(line.split()).rstrip(":") for line in text.splitlines())
+    return visible(without_secrets(_USER.sub("", ": ".join(filter(None, lines)))))[:_MAX_TEXT]
+
+
+def shown_url(url: str) -> str:
+    """Without credentials, query and fragment.
+
+    >>> shown_url("https://svc:a%2Fb@mirror/deb?token=x"), shown_url("file:/srv/repo")
+    ('https://mirror/deb', 'file:/srv/repo')
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return re.split("[?#]", url, maxsplit=1)[0]
+    return f"{scheme}://{re.split('[?#]', rest.rpartition('@')[2], maxsplit=1)[0]}"
+
+
+def repository_url(url: str) -> str:
+    """The same with its closing slash: so are the addresses of one repository one."""
+    return shown_url(url).rstrip("/") + "/"
+
+
+def url_in(text: str) -> str:
+    """The first address that a message names, "" where it names none."""
+    found = _URL.search(text)
+    return shown_url(found[0].rstrip(".:,;)")) if found else ""
+
+
+#: What apt 2 and 3 write, by what is wrong; the first that is in a message says it.
+_CODES: "tuple[tuple[_Code, tuple[str, ...]], ...]" = (
+    ("conflict", ("Conflicting values set for option",)),
+    ("lock", ("Could not get lock", "Unable to acquire", "Unable to lock", "is another process using it")),
+    (
+        "weak-key",
+        ("SHA1 is not considered secure", "uses weak digest algorithm", "untrusted public key algorithm", "weak: ", "Policy rejected"),
+    ),
+    (
+        "signature",
+        (
+            *("BADSIG", "NO_PUBKEY", "EXPKEYSIG", "REVKEYSIG", "EXPSIG", "is not signed", "no longer signed", "is not (yet) available"),
+            *("signatures were invalid", "signatures couldn't be verified", "OpenPGP signature verification failed", "GPG error"),
+            *("Clearsigned file isn't valid", "Missing key", "is not bound"),
+        ),
+    ),
+    (
+        "unreachable",
+        (
+            *("Could not connect", "Connection failed", "Connection timed out", "Could not resolve", "Temporary failure resolving"),
+            *("Unable to connect", "Connection refused", "Failed to fetch", "does not have a Release file", "no longer has a Release file"),
+            *(
+                "Certificate verification failed",
+                "Could not handshake",
+                "Network is unreachable",
+                "File not found",
+                "No system certificates",
+            ),
+            *("Error reading from server", "Undetermined Error", "Could not wait for server fd", "Mirror sync in progress"),
+        ),
+    ),
+)
+
+
+_Code = Literal["signature", "weak-key", "unreachable", "conflict", "lock", "error"]
+
+
+def fault_of(message: str) -> RefreshFault:
+    """One message of apt as a fault.
+
+    >>> fault_of("E: The repository 'file:/srv/repo ./ InRelease' is not signed.").code
+    'signature'
+    """
+    return RefreshFault(_code(message), shown(message), url_in(message))
+
+
+def worst(faults: Iterable[RefreshFault]) -> "RefreshFault | None":
+    """The one that says most: a source that was not read is followed by messages that say no more than that."""
+    order = [code for code, _ in _CODES]
+    return min(faults, key=lambda one: order.index(one.code) if one.code in order else len(order), default=None)
+
+
+def _code(message: str) -> _Code:
+    return next((code for code, words in _CODES if any(word in message for word in words)), "error")

@@ -1,0 +1,112 @@
+"""Who keeps the driver's modules in use: processes that hold one of its device nodes open.
+
+By the links in /proc/<pid>/fd (proc_pid_fd(5)), never by opening or looking at what they lead to: that may lie on a file system that does
+not answer. What is mapped and closed again is not seen; the module's own count (/sys/module/nvidia/refcnt) has it, and where that is 0
+nobody is looked for.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+from hostagent.facts.unread import Unread
+from hostagent.source.base import Answer
+from hostagent.source.files import Files, unread
+from hostagent.source.hidden import first_process
+from hostagent.source.paths import Root
+from hostagent.source.process import is_gone
+
+#: NVIDIA's nodes, also of a container that is gone: the kernel then says so behind the name. Those of DRM are looked up.
+_NODE = re.compile(r"(/dev/(?:nvidia[\w-]*(?:/[\w-]+)?|dri/[\w-]+))(?: \(deleted\))?")
+_DRM = "/sys/class/drm"
+_COUNT = "/sys/module/nvidia/refcnt"
+_MOST = 1000
+_PROGRAM_CHARACTERS = 64
+
+
+def gpu_users(root: Root, ours: Collection[int]) -> Answer:
+    """pid, program and device (the first node by name) of each process, by pid. `ours` are not counted: they ask the driver for this pass.
+
+    Denied where a process does not show its files: it may be one of them.
+    """
+    files = Files(root)
+    if _is_free(files):
+        return []
+    first = first_process(root, files)
+    if isinstance(first, Unread):
+        return first
+    entries = files.list("/proc")
+    if isinstance(entries, Unread):
+        return entries
+    drm = frozenset(_drm_nodes(files))
+    found, hidden = [], 0
+    for pid in sorted(int(entry) for entry in entries if entry.isascii() and entry.isdigit() and len(entry) < 10):
+        if pid in ours:
+            continue
+        nodes = _nodes(root, files, pid, drm)
+        if isinstance(nodes, Unread):
+            if nodes.why != "denied":
+                return nodes
+            hidden += 1
+        elif nodes:
+            found.append({"pid": pid, "program": _program(root, files, pid), "device": min(nodes)})
+    if hidden:
+        return Unread("denied", f"/proc/<pid>/fd: {hidden} processes do not show which files they hold open to this user")
+    return found[:_MOST]
+
+
+def _is_free(files: Files) -> bool:
+    """No module, or nobody who uses it: no process can have opened a node of it."""
+    count = files.read(_COUNT, "64")
+    return count.why == "absent" if isinstance(count, Unread) else count.strip() == b"0"
+
+
+def _nodes(root: Root, files: Files, pid: int, drm: Collection[str]) -> "set[str] | Unread":
+    path = f"/proc/{pid}/fd"
+    try:
+        with _opened(root, path) as place:
+            links = (_link(place, name) for name in os.listdir(place))
+            nodes = {match[1] for link in links if (match := _NODE.fullmatch(link))}
+    except OSError as error:
+        return set() if isinstance(error, ProcessLookupError) or is_gone(files, pid) else unread(error, path)
+    return {node for node in nodes if not node.startswith("/dev/dri/") or node in drm}
+
+
+@contextmanager
+def _opened(root: Root, path: str) -> Iterator[int]:
+    place = root.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK)
+    try:
+        yield place
+    finally:
+        os.close(place)
+
+
+def _link(place: int, name: str) -> str:
+    """Nothing of what has been closed meanwhile."""
+    try:
+        return os.readlink(name, dir_fd=place)
+    except FileNotFoundError:
+        return ""
+
+
+def _drm_nodes(files: Files) -> Iterator[str]:
+    """Nodes of nvidia_drm, by which a desktop may hold the driver alone."""
+    names = files.list(_DRM)
+    for name in () if isinstance(names, Unread) else names:
+        driver = files.readlink(f"{_DRM}/{name}/device/driver") if re.fullmatch(r"(?:card|renderD)[0-9]+", name) else ""
+        if isinstance(driver, str) and driver.rpartition("/")[2] == "nvidia":
+            yield f"/dev/dri/{name}"
+
+
+def _program(root: Root, files: Files, pid: int) -> str:
+    """The name of its executable, as the kernel knows it; the process's own name where that is hidden."""
+    try:
+        with _opened(root, f"/proc/{pid}") as place:
+            path = os.readlink("exe", dir_fd=place).removesuffix(" (deleted)")
+    except OSError:
+        path = ""
+    if not path:
+        comm = files.read(f"/proc/{pid}/comm", "64")
+        path = comm.decode("utf-8", "replace").removesuffix("\n") if isinstance(comm, bytes) else ""
+    return path.rpartition("/")[2].encode("utf-8", "replace").decode()[:_PROGRAM_CHARACTERS] or "unknown"
