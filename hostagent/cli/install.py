@@ -37,7 +37,9 @@ _EXAMPLES = examples(
 @profile_option("Built-in profile, or a file. Default: the site file's, else 'default'.")
 @click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output: the plan.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("-o", "--output", default="", type=click.Path(), help="Write the plan to FILE; - is standard output, the default.", metavar="FILE")
+@click.option(
+    "-o", "--output", default="", type=click.Path(), help="Write the plan to FILE; - is standard output, the default.", metavar="FILE"
+)
 @color_option
 @place_options
 @KERNEL
@@ -128,4 +130,3 @@ class _Person:
 
     def say(self, text: str) -> None:
         complain(text)
-

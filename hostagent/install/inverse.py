@@ -48,7 +48,9 @@ def inverse(before: Packages, after: "Packages | None", now: Packages) -> Invers
 
 def _same(one: "Mapping[str, Any] | None", other: "Mapping[str, Any] | None") -> bool:
     """A hold or a mark is no difference here. What is not there, and left nothing, is as if it had never been."""
-    first, second = (None if found is None or found["state"] == "not-installed" else (found["version"], found["state"]) for found in (one, other))
+    first, second = (
+        None if found is None or found["state"] == "not-installed" else (found["version"], found["state"]) for found in (one, other)
+    )
     return first == second
 
 
@@ -66,7 +68,7 @@ def argv(files: Iterable[str], removed: Iterable[str], lock_timeout_s: int) -> t
 
 
 def apt_name(key: str) -> str:
-    """apt knows no architecture called all.
+    """As apt takes it, which knows no architecture called all.
 
     >>> apt_name("dkms:all"), apt_name("libc6:i386")
     ('dkms', 'libc6:i386')

@@ -25,7 +25,8 @@ class Job:
         """For the playbook; the keyrings are below `place`, see `lay_keys`."""
         numbers = {path: f"{place}/key{number}" for number, path in enumerate(self.keys)}
         listed = [
-            {"id": step.id, "part": step.part, "state": "to-do", "do": [_operation(one, target, numbers) for one in step.do]} for step in self.steps
+            {"id": step.id, "part": step.part, "state": "to-do", "do": [_operation(one, target, numbers) for one in step.do]}
+            for step in self.steps
         ]
         return {"resolved": True, "refusals": [], "steps": _untemplated(listed)}
 

@@ -1,7 +1,6 @@
 """One run: the plan is made, shown, agreed to, carried out part by part, and proved by a new pass after each."""
 
 import itertools
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread, UnreadError
-from hostagent.install import hooks, player, rooms, runs, state
+from hostagent.install import hooks, player, restoring, rooms, runs, state
 from hostagent.install.jobs import Job, refuse_untrusted, written_paths
 from hostagent.install.keys import key_bytes
 from hostagent.install.lock import Busy, Lock, take
@@ -17,7 +16,7 @@ from hostagent.install.outcome import Outcome, Person, RefusedError
 from hostagent.install.retained import retain
 from hostagent.install.target import Target
 from hostagent.install.told import failure
-from hostagent.install.worker import Done, Speaker, carried_out
+from hostagent.install.worker import Done, Speaker, Worker
 from hostagent.plan.document import Document
 from hostagent.plan.model import Key, Part, Plan, PlanStep
 from hostagent.plan.view import View
@@ -147,17 +146,16 @@ class Performance:
             job.lay_keys(place)
             return player.play(place, job.document(self.target, place), variables, speaker.tell, speaker.log)
 
+        old = state.files_of(self.target, written_paths(steps), tree=False)
+        state.keep(self.target, old, self.run)
         progress = _Progress(self.person, steps, self._done, of)
-        done = carried_out(self.target, self.run, lock, work, progress.hear, self._hold_lane if job.unloads else lambda: None)
+        worker = Worker(self.target, self.run, lock)
+        done = worker.carry_out(work, progress.hear, self._hold_lane if job.unloads else lambda: None)
         self._done += len(steps)
-        if done.status != "successful":
-            return progress.failed(done)
-        progress.finish()
-        view = self.looks.view()
-        for step in steps:
-            if step.kind not in _MEANS and not step.probe.done(view):
-                return f"{step.id}: its programs said nothing of a failure, but it is not done: wanted {step.probe.words}"
-        return ""
+        problem = progress.finished(done) or _unproved(steps, self.looks.view())
+        if problem and part == "runtime":  # a runtime that does not take its file would not start again
+            restoring.put_back(self.target, self.run, old)
+        return problem
 
     def _hold_lane(self) -> "Unread | None":
         """In the worker: nobody asks the driver anything while its module is taken out."""
@@ -200,8 +198,16 @@ class Performance:
 
 
 def _parts(steps: tuple[PlanStep, ...]) -> Iterator[tuple[Part, tuple[PlanStep, ...]]]:
-    for part, several in itertools.groupby(steps, key=lambda step: step.part):
+    """What is proved before the next begins: the parts, and before a restart the files that it reads."""
+    for (part, _), several in itertools.groupby(steps, key=lambda step: (step.part, step.kind == "restart")):
         yield part, tuple(several)
+
+
+def _unproved(steps: tuple[PlanStep, ...], view: View) -> str:
+    for step in steps:
+        if step.kind not in _MEANS and not step.probe.done(view):
+            return f"{step.id}: its programs told of no failure, but it is not done: wanted {step.probe.words}"
+    return ""
 
 
 def _keys(steps: tuple[PlanStep, ...]) -> dict[str, bytes]:
@@ -238,12 +244,15 @@ class _Progress:
             self._person.end(self._steps[self._now][1], self._seconds, problem)
         self._now = ""
 
-    def failed(self, done: Done) -> str:
-        told = failure(done.failed) if done.failed else ""
+    def finished(self, done: Done) -> str:
+        """What went wrong, "" where nothing did."""
+        if done.status == "successful":
+            self.finish()
+            return ""
+        told = failure(done.failed) if done.failed else done.status
         step = str((done.failed or {}).get("step") or self._now)
-        problem = ": ".join(filter(None, (step, told or done.status)))
-        self.finish(told or done.status)
-        return problem
+        self.finish(told)
+        return ": ".join(filter(None, (step, told)))
 
 
 def refuse_without_ansible() -> None:
@@ -253,10 +262,6 @@ def refuse_without_ansible() -> None:
     missing = [name for name in ("ansible", "ansible_runner") if importlib.util.find_spec(name) is None]
     if missing:
         raise HostagentError(
-            f"found no Python module {' and no '.join(missing)}, wanted what carries out a plan", "Install it: pip install 'hostagent[install]'"
+            f"found no Python module {' and no '.join(missing)}, wanted what carries out a plan",
+            "Install it: pip install 'hostagent[install]'",
         )
-
-
-def refuse_ordinary_user() -> None:
-    if os.geteuid() != 0:
-        raise HostagentError(f"found user {os.geteuid()}, wanted root: installing changes the host", "Run it again with sudo")

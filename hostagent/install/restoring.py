@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from hostagent.install import state
@@ -27,7 +28,7 @@ def difference(before: Files, after: "Files | None", now: Files) -> Difference:
     >>> difference({"/etc/a": old, "/etc/b": old}, {"/etc/a": new, "/etc/b": new}, {"/etc/a": new, "/etc/b": mine})
     Difference(back=('/etc/a',), kept=('/etc/b',))
     """
-    back, kept = [], []
+    back, kept = list[str](), list[str]()
     for path in sorted({*before, *now, *(after or {})}):
         was, left, found = before.get(path, _NONE), (after or now).get(path, _NONE), now.get(path, _NONE)
         if found.same(was) or left.same(was):
@@ -38,20 +39,35 @@ def difference(before: Files, after: "Files | None", now: Files) -> Difference:
 
 def restore(target: Target, run: Run, before: Files, kept: Iterable[str], paths: Iterable[str]) -> tuple[str, ...]:
     """Everything as `before` has it, but `kept`; the paths that could not be, each with the reason."""
-    now, problems, left = state.files_of(target, paths), list[str](), set(kept)
-    changed = [path for path in {*before, *now} if path not in left and not now.get(path, _NONE).same(before.get(path, _NONE))]
+    now, left = state.files_of(target, paths), set(kept)
+    return _restored(
+        target,
+        run,
+        {path: entry for path, entry in before.items() if path not in left},
+        {path: entry for path, entry in now.items() if path not in left},
+    )
+
+
+def put_back(target: Target, run: Run, before: Files) -> tuple[str, ...]:
+    """The paths of `before` alone."""
+    return _restored(target, run, before, state.files_of(target, before, tree=False))
+
+
+def _restored(target: Target, run: Run, before: Files, now: Files) -> tuple[str, ...]:
+    problems = list[str]()
+    changed = [path for path in {*before, *now} if not now.get(path, _NONE).same(before.get(path, _NONE))]
     gone = [path for path in changed if before.get(path, _NONE).kind != now.get(path, _NONE).kind]
     for path in sorted(gone, reverse=True):  # what is in a directory before it
-        _tried(problems, path, lambda path=path: _remove(_place(target, path)))
+        _tried(problems, path, partial(_remove, target, path))
     for path in sorted(changed):
         if (entry := before.get(path, _NONE)).kind != "none":
-            _tried(problems, path, lambda path=path, entry=entry: _put(_place(target, path), entry, f"{run.path}/copies/{entry.digest}"))
+            _tried(problems, path, partial(_put, target, path, entry, f"{run.path}/copies/{entry.digest}"))
     return tuple(problems)
 
 
-def _tried(problems: list[str], path: str, work: "object") -> None:
+def _tried(problems: list[str], path: str, work: Callable[[], None]) -> None:
     try:
-        work()  # type: ignore[operator]
+        work()
     except OSError as error:
         problems.append(f"{path}: {error.strerror}")
 
@@ -60,8 +76,9 @@ def _place(target: Target, path: str) -> str:
     return f"{target.inside(os.path.dirname(path)).rstrip('/')}/{os.path.basename(path)}"
 
 
-def _remove(place: str) -> None:
+def _remove(target: Target, path: str) -> None:
     """A directory that somebody has put something into stays."""
+    place = _place(target, path)
     with contextlib.suppress(FileNotFoundError):
         if os.path.isdir(place) and not os.path.islink(place):
             with contextlib.suppress(OSError):
@@ -70,7 +87,8 @@ def _remove(place: str) -> None:
             os.unlink(place)
 
 
-def _put(place: str, entry: Entry, copy: str) -> None:
+def _put(target: Target, path: str, entry: Entry, copy: str) -> None:
+    place = _place(target, path)
     if entry.kind == "directory":
         with contextlib.suppress(FileExistsError):
             os.mkdir(place)

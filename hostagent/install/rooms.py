@@ -83,6 +83,8 @@ def allow_services(target: Target) -> None:
     place = target.inside(_POLICY_PATH)
     with contextlib.suppress(OSError):
         with open(place, encoding="utf-8", errors="replace") as stream:
-            is_ours = _POLICY.startswith(stream.read(len(_POLICY) + 1)) and (os.stat(place).st_size > 0 or os.stat(place).st_mode & 0o777 == 0o700)
+            is_ours = _POLICY.startswith(stream.read(len(_POLICY) + 1)) and (
+                os.stat(place).st_size > 0 or os.stat(place).st_mode & 0o777 == 0o700
+            )
         if is_ours:
             os.unlink(place)

@@ -58,7 +58,13 @@ def looked_at(place: str) -> Entry:
     if not stat.S_ISREG(found.st_mode):
         return Entry("other", *owner)
     with open(place, "rb") as stream:
-        return Entry("file", *owner, "", hashlib.file_digest(stream, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _digest(stream), found.st_mtime_ns)
+        return Entry(
+            "file",
+            *owner,
+            "",
+            hashlib.file_digest(stream, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _digest(stream),
+            found.st_mtime_ns,
+        )
 
 
 def _digest(stream: Any) -> str:

@@ -3,10 +3,11 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Sequence
 
 from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
+from hostagent.facts.unread import Unread
+from hostagent.source.foreign import program
 from hostagent.source.paths import Root
 from hostagent.vocabulary import Kind
 
@@ -48,20 +49,10 @@ class Target:
             raise HostagentError(f"{path}: found {os.path.join(there, missing[0])}, a link that leads nowhere", "Remove that link")
         return os.path.join(found.rstrip("/") or "/", *missing)
 
-    def program(self, name: str) -> str:
-        """The path of a program of the host by its name; "" where it has none."""
-        if "/" in name:
-            return name if self.root.exists(name) else ""
-        return next((f"{folder}/{name}" for folder in PATH.split(":") if self.root.exists(f"{folder}/{name}")), "")
-
     def refused_program(self, name: str) -> str:
         """Why a program of the host must not be run: others than root may write it; "" where they may not, or it is not there yet."""
-        path = self.program(name)
-        if not path:
-            return ""
-        with contextlib.suppress(OSError):
-            return self.root.untrusted(path)
-        return ""
+        found = program(self.root, name)
+        return found.detail if isinstance(found, Unread) and found.why != "absent" else ""
 
     def enter(self, timeout_s: float) -> tuple[str, ...]:
         """The words in front of a program that runs in the host, and is ended after `timeout_s`."""
@@ -69,7 +60,10 @@ class Target:
         if self.kind == "live":
             return limit
         if self.kind == "host-root" and self._is_of_first_process():
-            spaces = (f"--{name}={self.path}/proc/1/ns/{file}" for name, file in (("mount", "mnt"), ("pid", "pid"), ("ipc", "ipc"), ("uts", "uts")))
+            spaces = (
+                f"--{name}={self.path}/proc/1/ns/{file}"
+                for name, file in (("mount", "mnt"), ("pid", "pid"), ("ipc", "ipc"), ("uts", "uts"))
+            )
             return (*limit, _ours("nsenter"), *spaces, "--")
         return (*limit, _ours("chroot"), self.path)
 
@@ -86,7 +80,3 @@ def _ours(name: str) -> str:
     if found is None:
         raise HostagentError(f"found no program {name}, wanted it to run programs of another root", f"Install {name}")
     return found
-
-
-def in_target(target: Target, argv: Sequence[str], timeout_s: float) -> list[str]:
-    return [*target.enter(timeout_s), *argv]

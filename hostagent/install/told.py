@@ -8,7 +8,10 @@ from hostagent.visible import visible
 
 #: dpkg's word for a package whose script failed, and what its script said last stands before it.
 _PACKAGE = re.compile(r"dpkg: error processing (?:package|archive) (\S+) \(([^)]*)\):")
-_NOISE = re.compile(r"^(?:Setting up|Unpacking|Preparing|Processing|Selecting|\(Reading|Get:|Fetched|Reading|Building|Need to|After this|The following|Errors were|\s)")
+_NOISE = re.compile(
+    r"^(?:Setting up|Unpacking|Preparing|Processing|Selecting|\(Reading|Get:|Fetched|Reading|Building|"
+    r"Need to|After this|The following|Errors were|\s)"
+)
 _WIDTH = 300
 
 

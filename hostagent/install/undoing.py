@@ -17,7 +17,7 @@ from hostagent.install.outcome import Outcome, RefusedError
 from hostagent.install.retained import file_of
 from hostagent.install.target import Target
 from hostagent.install.told import failure
-from hostagent.install.worker import Speaker, carried_out
+from hostagent.install.worker import Speaker, Worker
 from hostagent.plan.view import View
 
 _LIMIT_S = 3600.0
@@ -84,12 +84,13 @@ class Rollback:
         state.keep(self.target, state.files_of(self.target, paths), run)  # the transaction may change them, too
         run.save("undo.json", {"packages": undone.packages.kept, "files": undone.kept_files})
         run.note("undo")
+        worker = Worker(self.target, run, lock)
         work = _Work(self.target, undone, old_files, paths, self.lock_timeout_s)
-        done = carried_out(self.target, run, lock, work.packages, self._hear)
+        done = worker.carry_out(work.packages, self._hear)
         if done.status != "successful":
             return Outcome("failed", f"{failure(done.failed) if done.failed else done.status}", run.number)
         told = marks(before["packages"], state.packages_of(self.look().installation))
-        done = carried_out(self.target, run, lock, work.rest(told), self._hear)
+        done = worker.carry_out(work.rest(told), self._hear)
         if done.status != "successful":
             return Outcome("failed", f"{failure(done.failed) if done.failed else done.status}", run.number)
         return self._proved(undone, before)
@@ -111,7 +112,9 @@ class Rollback:
         kept = [*undone.packages.kept, *undone.own_kept]
         if kept:
             return Outcome("failed", f"changed since the run, and left as it is: {', '.join(kept[:10])}", run.number)
-        return Outcome("done", run=run.number, notes=tuple(f"{path} was changed since, and is left as it is" for path in undone.kept_files[:10]))
+        return Outcome(
+            "done", run=run.number, notes=tuple(f"{path} was changed since, and is left as it is" for path in undone.kept_files[:10])
+        )
 
 
 def decided(target: Target, run: runs.Run, view: View) -> Undone:
@@ -131,7 +134,9 @@ def decided(target: Target, run: runs.Run, view: View) -> Undone:
         whole = inverse(before["packages"], None, now)
         held = set(first["packages"])
         packages = Inverse(
-            tuple(one for one in whole.back if one[0] not in held), tuple(one for one in whole.removed if one not in held), tuple(first["packages"])
+            tuple(one for one in whole.back if one[0] not in held),
+            tuple(one for one in whole.removed if one not in held),
+            tuple(first["packages"]),
         )
         files = restoring.Difference(files.back, tuple(first["files"]))
     _refuse_missing(run, packages)
@@ -209,7 +214,13 @@ class _Work:
         speaker.log(f"+ {json.dumps(words)}")
         began = time.monotonic()
         done = subprocess.run(
-            [*self.target.enter(_LIMIT_S), *words], env=dict(variables), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+            [*self.target.enter(_LIMIT_S), *words],
+            env=dict(variables),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
         )
         speaker.log(done.stdout + done.stderr)
         told = {

@@ -11,9 +11,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from hostagent.crash import crash_lines
+from hostagent.crash import crash_lines, crash_text
 from hostagent.facts.unread import Unread
 from hostagent.install import player, rooms
 from hostagent.install.lock import VARIABLE, Lock
@@ -54,49 +55,72 @@ class Speaker:
             os.write(self._log, f"{text.rstrip()}\n".encode("utf-8", "backslashreplace"))
 
 
-def carried_out(target: Target, run: Run, lock: Lock, work: Work, hear: Hear, before: "Callable[[], Unread | None]" = lambda: None) -> Done:
-    """`work` in a process of its own, with an empty private directory and an environment; `before` it, what has to be held.
+@dataclass(frozen=True)
+class Worker:
+    """What a process of its own is started with."""
 
-    Raises ``OSError`` where no process can be started, ``RuntimeError`` in a process with threads.
-    """
-    refuse_threads()
-    ours, theirs = os.pipe()
-    sys.stdout.flush()
-    with first_of_its_numbers() if target.kind == "image" else contextlib.nullcontext():
-        pid = os.fork()
-        if pid == 0:
-            os.close(ours)
-            _live(target, run, lock, work, theirs, before)
-    os.close(theirs)
-    last: Mapping[str, Any] = {}
-    with open(ours, encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            told = json.loads(line)
-            if told["event"] == "end":
-                last = told
-            else:
-                hear(told)
-    _, status = os.waitpid(pid, 0)
-    if not last:
-        how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.waitstatus_to_exitcode(status)}"
-        return Done(f"its process ended by {how}")
-    return Done(str(last["status"]), last["failed"], str(last["crash"]))
+    target: Target
+    run: Run
+    lock: Lock
 
+    def carry_out(self, work: Work, hear: Hear, before: "Callable[[], Unread | None]" = lambda: None) -> Done:
+        """`work` with an empty private directory and an environment; `before` it, what has to be held.
 
-def _live(target: Target, run: Run, lock: Lock, work: Work, pipe: int, before: "Callable[[], Unread | None]") -> NoReturn:
-    """The whole life of the process."""
-    code = 1
-    try:
-        os.setsid()
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_IGN if number == signal.SIGPIPE else signal.SIG_DFL)
-        speaker = Speaker(pipe, run)
-        _leave_streams()
-        done = _done(target, run, work, speaker, before)
-        speaker.tell({"event": "end", **done._asdict()})
-        code = 0
-    finally:
-        os._exit(code)
+        Raises ``OSError`` where no process can be started, ``RuntimeError`` in a process with threads.
+        """
+        refuse_threads()
+        ours, theirs = os.pipe()
+        sys.stdout.flush()
+        with first_of_its_numbers() if self.target.kind == "image" else contextlib.nullcontext():
+            pid = os.fork()
+            if pid == 0:
+                os.close(ours)
+                self._live(work, theirs, before)
+        os.close(theirs)
+        last: Mapping[str, Any] = {}
+        with open(ours, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                told = json.loads(line)
+                if told["event"] == "end":
+                    last = told
+                else:
+                    hear(told)
+        _, status = os.waitpid(pid, 0)
+        if not last:
+            how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.waitstatus_to_exitcode(status)}"
+            return Done(f"its process ended by {how}")
+        return Done(str(last["status"]), last["failed"], str(last["crash"]))
+
+    def _live(self, work: Work, pipe: int, before: "Callable[[], Unread | None]") -> NoReturn:
+        """The whole life of the process."""
+        code = 1
+        try:
+            os.setsid()
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_IGN if number == signal.SIGPIPE else signal.SIG_DFL)
+            speaker = Speaker(pipe, self.run)
+            _leave_streams()
+            speaker.tell({"event": "end", **self._done(work, speaker, before)._asdict()})
+            code = 0
+        finally:
+            os._exit(code)
+
+    def _done(self, work: Work, speaker: Speaker, before: "Callable[[], Unread | None]") -> Done:
+        try:
+            if (held := before()) is not None:
+                return Done(held.detail)
+            variables = {**player.environment(os.environ), VARIABLE: f"{self.target.id}:{self.run.number}"}
+            place = rooms.move_in(self.target)
+            try:
+                with rooms.no_services(self.target):
+                    played = work(place, variables, speaker)
+            finally:
+                rooms.move_out()
+        except Exception as error:  # whatever it is, the parent has to say it
+            told = "\n".join(crash_lines(error))
+            speaker.log(told)
+            return Done(crash_text(error), None, told)
+        return Done(played.status, played.failed)
 
 
 def _leave_streams() -> None:
@@ -104,21 +128,3 @@ def _leave_streams() -> None:
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
     os.chdir("/")
-
-
-def _done(target: Target, run: Run, work: Work, speaker: Speaker, before: "Callable[[], Unread | None]") -> Done:
-    try:
-        if (held := before()) is not None:
-            return Done(held.detail)
-        variables = {**player.environment(os.environ), VARIABLE: f"{target.id}:{run.number}"}
-        place = rooms.move_in(target)
-        try:
-            with rooms.no_services(target):
-                played = work(place, variables, speaker)
-        finally:
-            rooms.move_out()
-    except Exception as error:  # whatever it is, the parent has to say it
-        told = "\n".join(crash_lines(error))
-        speaker.log(told)
-        return Done(f"{type(error).__name__}: {error}", None, told)
-    return Done(played.status, played.failed)

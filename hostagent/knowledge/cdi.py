@@ -17,6 +17,8 @@ RENEW_AFTERWARDS = Step("rerun", "Renew the CDI specification, then run hostagen
 #: Units that make nvidia-ctk's specification, and the toolkit that has them first (release notes of 1.18.0).
 REFRESH_UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
 REFRESH_SINCE = "1.18.0"
+#: Releases whose unit waits for multi-user.target (NVIDIA Container Toolkit issue 1735, release notes of 1.19.0 and 1.19.1).
+AFTER_TARGET = frozenset(("1.19.0",))
 
 #: By CDI version: runtime kind to the first version of it that reads such a file. Older CDI versions need nothing special.
 FIRST_RUNTIME: Mapping[str, Mapping[str, str]] = {

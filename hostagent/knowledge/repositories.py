@@ -2,8 +2,8 @@
 
 Sources, read 2026-11-23: NVIDIA Driver Installation Guide and NVIDIA Container Toolkit, Installation Guide (addresses, the options of the
 toolkit's file for dnf); SHA-256 of cuda-keyring: GoogleCloudPlatform/compute-gpu-installation, linux/cuda_installer/config.py (ubuntu2204,
-ubuntu2404, debian12, debian13, x86_64), and public installers that pin what they fetched: two that agree for ubuntu2604 and ubuntu2404/sbsa,
-one for ubuntu2204/sbsa and debian12/sbsa. The toolkit's key: four public installers that agree, one with the fingerprint.
+ubuntu2404, debian12, debian13, x86_64), and public installers that pin what they fetched (two that agree for ubuntu2604 and
+ubuntu2404/sbsa, one for ubuntu2204/sbsa and debian12/sbsa). The toolkit's key: four public installers that agree.
 """
 
 from collections.abc import Mapping

@@ -24,6 +24,8 @@ class Asked:
     extras: tuple[Extra, ...] = ()
     upgrade: bool = False
     in_use: bool = False
+    #: Ids of the steps of a run that did not end: it began them for reasons that the facts may no longer show.
+    continued: tuple[str, ...] = ()
 
     def asks(self, part: Asking) -> bool:
         return not self.only or part in self.only

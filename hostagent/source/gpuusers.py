@@ -7,6 +7,7 @@ nobody is looked for.
 
 import os
 import re
+import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
@@ -17,8 +18,9 @@ from hostagent.source.hidden import first_process
 from hostagent.source.paths import Root
 from hostagent.source.process import is_gone
 
-#: NVIDIA's nodes, also of a container that is gone: the kernel then says so behind the name. Those of DRM are looked up.
-_NODE = re.compile(r"(/dev/(?:nvidia[\w-]*(?:/[\w-]+)?|dri/[\w-]+))(?: \(deleted\))?")
+#: NVIDIA's nodes, of a process with a root of its own below that, and of a container that is gone: the kernel then says so behind the
+#: name. Those of DRM are looked up.
+_NODE = re.compile(r"(/.*)?(/dev/(?:nvidia[\w-]*(?:/[\w-]+)?|dri/[\w-]+))(?: \(deleted\))?")
 _DRM = "/sys/class/drm"
 _COUNT = "/sys/module/nvidia/refcnt"
 _MOST = 1000
@@ -66,8 +68,8 @@ def _nodes(root: Root, files: Files, pid: int, drm: Collection[str]) -> "set[str
     path = f"/proc/{pid}/fd"
     try:
         with _opened(root, path) as place:
-            links = (_link(place, name) for name in os.listdir(place))
-            nodes = {match[1] for link in links if (match := _NODE.fullmatch(link))}
+            links = ((name, _NODE.fullmatch(_link(place, name))) for name in os.listdir(place))
+            nodes = {match[2] for name, match in links if match and (not match[1] or _is_device(place, name))}
     except OSError as error:
         return set() if isinstance(error, ProcessLookupError) or is_gone(files, pid) else unread(error, path)
     return {node for node in nodes if not node.startswith("/dev/dri/") or node in drm}
@@ -88,6 +90,14 @@ def _link(place: int, name: str) -> str:
         return os.readlink(name, dir_fd=place)
     except FileNotFoundError:
         return ""
+
+
+def _is_device(place: int, name: str) -> bool:
+    """Elsewhere a file may have such a name."""
+    try:
+        return stat.S_ISCHR(os.stat(name, dir_fd=place).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _drm_nodes(files: Files) -> Iterator[str]:

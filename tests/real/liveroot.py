@@ -48,7 +48,13 @@ class Live(Host):
 
     def entered(self, *argv: str) -> list[str]:
         root, made = self.root.path, self.made.root
-        lines = ["set -e", f"cd {shlex.quote(str(root))}", "mount -t proc proc proc", "mount --bind /sys sys"]
+        lines = [
+            "set -e",
+            f"mount --bind {root} {root}",
+            f"cd {shlex.quote(str(root))}",
+            "mount -t proc proc proc",
+            "mount --bind /sys sys",
+        ]
         for path in self._shared:
             (root / str(path).lstrip("/")).mkdir(parents=True, exist_ok=True)
             lines.append(f"mount --rbind {path} ./{path}")
@@ -56,5 +62,7 @@ class Live(Host):
         lines += [f"mount --rbind /sys/devices/{name} sys/devices/{name}" for name in ("system", "virtual")]
         lines += [f"mount --bind {made}/sys/{name} sys/{name}" for name in ("bus/pci", "module")]
         lines += ["mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts", "mount -t tmpfs tmpfs run"]
-        lines += [f"cd / && exec chroot {shlex.quote(str(root))} env PATH=/usr/sbin:/usr/bin PYTHONPATH={_SOURCE}:{_SOURCE}/checks PYTHONDONTWRITEBYTECODE=1 {shlex.join(argv)}"]
+        lines += [
+            f"cd / && exec chroot {shlex.quote(str(root))} env PATH=/usr/sbin:/usr/bin PYTHONPATH={_SOURCE}:{_SOURCE}/checks PYTHONDONTWRITEBYTECODE=1 {shlex.join(argv)}"
+        ]
         return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", "\n".join(lines)]

@@ -86,7 +86,7 @@ def _cuda_ubuntu(version: str) -> Iterator[Deb]:
     end = f"-{branch}" if branch < "590" else ""
     yield from _ubuntu(version, full, end)
     yield Deb("nvidia-modprobe", full, {}, parts.program("nvidia-modprobe"))
-    if branch >= "580":
+    if branch >= "590":
         yield Deb("nvidia-persistenced", full, {}, parts.daemon("nvidia-persistenced"))
     else:
         yield Deb(f"nvidia-compute-utils{end}", full, {"Provides": "nvidia-persistenced"}, parts.daemon("nvidia-persistenced"))

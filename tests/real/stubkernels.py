@@ -1,10 +1,13 @@
 """Kernels, their headers, and what DKMS depends on: stubs that a distribution's archive would have."""
 
+import os
 from collections.abc import Iterator
 
 from tests.real.stubdebs import Deb, Program
 from tests.trees.formats import kernel_module
 
+#: The kernel that runs here: in a root that is live, it is the host's.
+RUNNING = os.uname().release
 #: By distribution: its kernels, the older first, and the package that names the newest.
 KERNELS = {"debian": ("6.1.0-40-amd64", "6.1.0-41-amd64"), "ubuntu": ("6.8.0-87-generic", "6.8.0-90-generic")}
 META = {"debian": "amd64", "ubuntu": "generic"}
@@ -13,6 +16,7 @@ VERSIONS = {
     "6.1.0-41-amd64": "6.1.158-1",
     "6.8.0-87-generic": "6.8.0-87.88",
     "6.8.0-90-generic": "6.8.0-90.91",
+    RUNNING: "1.0-1",
 }
 _INITRAMFS = "update-initramfs -{} -k {} >/dev/null"
 
@@ -30,6 +34,8 @@ def kernels(distribution: str) -> Iterator[Deb]:
     for release in KERNELS[distribution]:
         yield _image(distribution, release)
         yield from _headers(distribution, release)
+    yield _image(distribution, RUNNING)
+    yield from _headers(distribution, RUNNING)
     flavour, newest = META[distribution], KERNELS[distribution][-1]
     for release in KERNELS[distribution]:
         version = VERSIONS[release] if distribution == "debian" else VERSIONS[release].replace("-", ".")

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.real.stubdebs import Program
-from tests.real.stubkernels import KERNELS, module
+from tests.real.stubkernels import KERNELS, RUNNING, module
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 MODULES = ("nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peermem")
@@ -55,9 +55,8 @@ def sources(version: str, flavour: str) -> dict[str, "bytes | str"]:
     """What DKMS builds from: the modules of every kernel there is, made beforehand. Without headers it has nothing to build against."""
     place = f"/usr/src/nvidia-{version}"
     files: dict[str, bytes | str] = {}
-    for releases in KERNELS.values():
-        for release in releases:
-            files |= built(version, flavour, release, f"{place}/made/{release}")
+    for release in (*KERNELS["debian"], *KERNELS["ubuntu"], RUNNING):
+        files |= built(version, flavour, release, f"{place}/made/{release}")
     lines = [f'PACKAGE_NAME="nvidia"\nPACKAGE_VERSION="{version}"\nAUTOINSTALL="yes"\nCLEAN="true"']
     lines.append('MAKE[0]="cp made/${kernelver}/*.ko ."')
     for number, name in enumerate(MODULES):

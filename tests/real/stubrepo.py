@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.real.conftest import CACHE
 from tests.real.stubdebs import Deb, Keys, entry, publish, write
 from tests.real.stubdriver import archive, cuda
-from tests.real.stubkernels import kernels, tools
+from tests.real.stubkernels import RUNNING, kernels, tools
 from tests.real.stubtoolkit import toolkit
 
 DISTRIBUTIONS = ("debian", "ubuntu")
@@ -37,7 +37,7 @@ def repository(base: Path) -> Repository:
     """Built once for the sources of these modules; `base`: what install_roots.sh left."""
     here = Path(__file__).parent
     sources = sorted(here.glob("stub*.py"))
-    key = hashlib.sha256(b"".join(one.read_bytes() for one in sources) + base.name.encode()).hexdigest()[:16]
+    key = hashlib.sha256(b"".join(one.read_bytes() for one in sources) + f"{base.name}{RUNNING}".encode()).hexdigest()[:16]
     place = Path(CACHE, f"stubrepo-{key}")
     Path(CACHE).mkdir(parents=True, exist_ok=True)
     with open(Path(CACHE, "stubrepo.lock"), "w", encoding="utf-8") as lock:

@@ -75,7 +75,7 @@ def _live(send: Send, tasks: int, root: str, kind: Kind) -> None:
     try:
         _furnish(root, kind)
     except OSError as error:
-        why = "denied" if isinstance(error, PermissionError) else "error"
+        why: Why = "denied" if isinstance(error, PermissionError) else "error"
         fault = Unread(why, f"no private mounts over {error.filename or root}: {reason(error)}")
 
     def work(runs: Runs, task: tuple[Any, ...]) -> Answer:

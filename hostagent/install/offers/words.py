@@ -14,9 +14,9 @@ _URL = re.compile(r"(?:https?|ftp|file|cdrom|copy|mirror\S*?|tor\+https?)://?[^\
 
 
 def shown(text: str) -> str:
-    """One or several lines of a program, made one; credentials in addresses and what looks like a secret are left out.
+    r"""One or several lines of a program, made one; credentials in addresses and what looks like a secret are left out.
 
-    >>> shown("Err:1 http://bob:pw@mirror/x InRelease\\n  403  Forbidden")
+    >>> shown("Err:1 http://bob:pw@mirror/x InRelease\n  403  Forbidden")
     'Err:1 http://mirror/x InRelease: 403 Forbidden'
     """
     lines = (" ".join(line.split()).rstrip(":") for line in text.splitlines())
