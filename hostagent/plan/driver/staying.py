@@ -39,6 +39,7 @@ def _choice(state: Situation, version: str, flavour: str) -> DriverChoice:
     modules = [one for one in state.packages if one.name.startswith(_MODULES) and one not in state.driver]
     is_signed = any(one.name.endswith(release) for one in modules for release in state.kernels)
     known: Flavour = "proprietary" if flavour == "proprietary" else "open"
+    ours = [one for one in _native(state) if driver_part(one.name) not in state.unused or one.upstream == version]
     return DriverChoice(
         wanted=False,
         origin="distribution" if state.origin == "distribution" else "cuda",
@@ -47,7 +48,7 @@ def _choice(state: Situation, version: str, flavour: str) -> DriverChoice:
         branch=version.partition(".")[0],
         version=version,
         kernels=state.kernels,
-        packages=tuple((one.name, one.version) for one in (*_native(state), *modules)),
+        packages=tuple((one.name, one.version) for one in (*ours, *modules)),
         pinned=PINNED,
     )
 
