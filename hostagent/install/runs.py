@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hostagent import __version__
+from hostagent.errors import HostagentError
+from hostagent.evidence import Evidence
 from hostagent.install.lock import folder
 from hostagent.install.target import Target
 
@@ -81,6 +83,10 @@ class Run:
 
         deliver(json.dumps(value, indent=1) + "\n", f"{self.path}/{name}", mode=0o600)
 
+    def forget(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.path}/{name}")
+
     def plans(self) -> tuple[Mapping[str, Any], ...]:
         """Its plan, and those of the runs that continued it, oldest first."""
         names = sorted((name for name in os.listdir(self.path) if name.startswith("plan") and name.endswith(".json")), key=_number_of)
@@ -133,3 +139,14 @@ def begun(target: Target) -> Iterator[Run]:
         with contextlib.suppress(OSError):
             os.rmdir(place)
         raise
+
+
+def continued(place: Evidence) -> tuple[str, ...]:
+    """Ids of the steps that the run which did not end had planned; () where there is none, or its plans cannot be read."""
+    if place.snapshot:
+        return ()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, HostagentError):
+        run = to_continue(Target(place))
+        plans = run.plans() if run is not None else ()
+        return tuple(dict.fromkeys(str(step["id"]) for plan in plans for step in plan["steps"] if step["state"] == "to-do"))
+    return ()
