@@ -109,7 +109,9 @@ def test_a_host_without_a_configuration_gets_one_that_adds_the_entry_alone(line,
 def test_cdi_alone_is_turned_on_where_it_is_off(line, tmp_path):
     cri = NEW if line.startswith("2") else OLD
     version = 3 if line.startswith("2") else 2
-    files = {"config.toml": f'version = {version}\n[plugins."{cri}"]\n  enable_cdi = false\n  cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]\n'}
+    files = {
+        "config.toml": f'version = {version}\n[plugins."{cri}"]\n  enable_cdi = false\n  cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]\n'
+    }
     portion = plan_of(line, files, tmp_path, runtime={"access": "cdi"})
     lay(tmp_path, {**files, **{one.path.removeprefix("/etc/containerd/"): one.content for one in writes(portion)}})
     assert below(dump(line, tmp_path), "plugins", cri)["enable_cdi"] is True

@@ -50,7 +50,7 @@ def entry_like(base: "Handler | None", files: "tuple[Mapping[str, Any], ...]", n
     merged: dict[str, Any] = {}
     for file in files:
         for name in names:
-            found = table(file, "plugins", name, "containerd", "runtimes", base.name if base else "runc")
+            found = table(file, "plugins", name, "containerd", "runtimes", base.name) if base else {}
             merged = {**merged, **found, "options": {**merged.get("options", {}), **table(found, "options")}}
     options = {key: value for key, value in merged.pop("options", {}).items() if value and key not in _COPIED_OPTIONS}
     entry = {key: value for key, value in merged.items() if value}
