@@ -13,7 +13,7 @@ import pytest
 
 from hostagent.collect.tomltext import parse_toml
 from tests.real.conftest import need_real
-from tests.real.test_containerd import HOW, NAMES, NEW, OLD, VERSIONS, as_host, corpus, program, version_of
+from tests.real.test_containerd import HOW, NAMES, NEW, OLD, VERSIONS, corpus, program, version_of
 from tests.runtime_plans import Host, planned, writes
 
 MAIN, PROGRAM = "/etc/containerd/config.toml", "/usr/bin/nvidia-container-runtime"
@@ -69,14 +69,19 @@ def test_what_a_plan_writes_merges_to_what_it_means_and_all_else_stays(line, tmp
         lay(before, files)
         lay(after, files)
         lay(after, {one.path.removeprefix("/etc/containerd/"): one.content for one in writes(portion)})
-        judge(line, cri, dump(line, before), dump(line, after), name, (str(before), str(after)))
+        judge(f"{name}, {line}", cri, dump(line, before), moved(dump(line, after), after, before))
         changed.append(name)
     assert len(changed) >= CHANGED_AT_LEAST, changed
 
 
-def judge(line, cri, before, after, name, folders):
-    assert before is not None, f"{name}: the plan changes what {line} refuses"
-    assert after is not None, f"{name}: {line} refuses what the plan wrote"
+def moved(table, old, new):
+    """Paths of files as they are elsewhere."""
+    return table and json.loads(json.dumps(table).replace(str(old), str(new)))
+
+
+def judge(name, cri, before, after):
+    assert before is not None, f"{name}: the plan changes what the program refuses"
+    assert after is not None, f"{name}: the program refuses what the plan wrote"
     entries, old = (below(one, "plugins", cri, "containerd", "runtimes") for one in (after, before))
     nvidia, runc = entries.pop("nvidia"), old.get("runc", {})
     old.pop("nvidia", None)
@@ -87,12 +92,14 @@ def judge(line, cri, before, after, name, folders):
         one.pop("imports", None)
         if "runc" in table:
             table["runc"] = said(table["runc"])
-    assert json.dumps(after, sort_keys=True).replace(folders[1], folders[0]) == json.dumps(before, sort_keys=True), name
+    assert after == before, name
 
 
 def said(entry):
-    """Without what is empty: 1.x prints each option of the built-in entry, and of one in a file those that it has."""
-    return {key: said(value) if isinstance(value, dict) else value for key, value in entry.items() if value}
+    """Without what is empty: 1.x prints each option of the built-in entry, and of one in a file those that it has. 1.7 takes an empty
+    sandbox_mode for podsandbox when it starts.
+    """
+    return {key: said(value) if isinstance(value, dict) else value for key, value in entry.items() if value and value != "podsandbox"}
 
 
 @pytest.mark.parametrize("line", VERSIONS)
@@ -153,8 +160,3 @@ def test_dockerd_accepts_the_file_and_its_other_settings_are_in_it(text, profile
     assert {key: data[key] for key in kept} == kept
     for key in ("runtimes", "features"):
         assert {**(data.get(key) or {}), **(said.get(key) or {})} == (data.get(key) or {})
-
-
-def test_the_files_below_are_read_as_a_host_has_them(tmp_path):
-    lay(tmp_path, {"config.toml": "version = 2\n"})
-    assert as_host(tmp_path)
