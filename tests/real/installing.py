@@ -58,7 +58,7 @@ class Host:
         return [
             f"{one['id']}: {one['message']}"
             for one in report["findings"]
-            if one["state"] == "fail" and one["axis"] == "fitness" and one["id"].split(".")[0] in FAMILIES
+            if one["outcome"] == "fail" and one["axis"] == "fitness" and one["id"].split(".")[0] in FAMILIES
         ]
 
     def state(self) -> dict[str, object]:

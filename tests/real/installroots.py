@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.real.conftest import CACHE, need_real
-from tests.real.stubdebs import SWITCHES, Unwanted, publish, without
+from tests.real.stubdebs import SWITCHES, Unwanted, publish, without, write
+from tests.real.stubcontainerd import containerd
 from tests.real.stubkernels import KERNELS, META
 from tests.real.stubrepo import ORIGINS, Repository, repository
 
@@ -179,3 +180,10 @@ def _prepare(root: Root) -> None:
     version = root.run("apt-cache", "madison", f"linux-image-{flavour}").stdout.splitlines()[-1].split("|")[1].strip()
     root.apt("install", f"linux-image-{flavour}={version}", f"linux-image-{release}")
     shutil.rmtree(path / STUB / "pool")
+    with tempfile.TemporaryDirectory() as local:
+        package = containerd(root.distribution)
+        write(package, Path(local))
+        shutil.copy(Path(local, package.filename), path / "tmp/containerd.deb")
+    root.run("dpkg", "-i", "/tmp/containerd.deb")
+    root.run("systemctl", "--root=/", "enable", "containerd")
+    (path / "tmp/containerd.deb").unlink()
