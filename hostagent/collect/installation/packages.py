@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from hostagent.collect.installation.marks import Marks, read_marks
+from hostagent.collect.installation.marks import Marks, plain_stanzas, read_marks
 from hostagent.collect.packages.dpkg import STATUS, Record
 from hostagent.collect.packages.rpm import read_rpm
 from hostagent.collect.packages.versionlocks import covers
@@ -16,7 +16,6 @@ from hostagent.source.base import MIB
 from hostagent.source.keep import Keep
 
 _FIELDS = ("Package", "Status", "Version", "Architecture")
-_LINE = re.compile(rf"^(?:({'|'.join(_FIELDS)}):[ \t]*(.*)|)$", re.MULTILINE)
 _MOST = 50_000
 _ALL = Keep("dpkg", (*_FIELDS, *(f"*.{field}" for field in _FIELDS)))
 
@@ -49,27 +48,22 @@ def parse_all_status(text: str) -> tuple[Row, ...]:
     old 1 all config-files False
     """
     rows: list[Row] = []
-    fields: dict[str, str] = {}
-    for match in _LINE.finditer(f"{text}\n\n"):
-        if match[1]:
-            fields[match[1]] = match[2].strip()
-        elif fields:
-            rows += _row(fields)
-            fields = {}
-            if len(rows) > _MOST:
-                raise ValueError(f"found more than {_MOST} packages")
+    for fields in plain_stanzas(text, _FIELDS):
+        rows += _row(fields)
+        if len(rows) > _MOST:
+            raise ValueError(f"found more than {_MOST} packages")
     return tuple(rows)
 
 
 def _row(fields: "dict[str, str]") -> Iterator[Row]:
-    name = fields.get("Package", "")
-    words = fields.get("Status", "").split()
+    name = fields.get("package", "")
+    words = fields.get("status", "").split()
     if not name or len(words) != 3:
-        raise ValueError(f"package {name[:80]!r}: found the status {fields.get('Status', '')[:80]!r}, wanted three words")
+        raise ValueError(f"package {name[:80]!r}: found the status {fields.get('status', '')[:80]!r}, wanted three words")
     want, error, state = words
     if state != "not-installed":
         state = state if error == "ok" else f"{state} {error}"
-        yield Row(name, fields.get("Version", ""), fields.get("Architecture", ""), state, want == "hold")
+        yield Row(name, fields.get("version", ""), fields.get("architecture", ""), state, want == "hold")
 
 
 def read_all_packages(source: Source, packages: "Packages | Unread") -> "tuple[InstalledPackage, ...] | Unread":
