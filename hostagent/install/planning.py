@@ -4,7 +4,7 @@ from hostagent.derived.packaging import program_of
 from hostagent.evidence import Evidence
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread
-from hostagent.install.offers.session import Session
+from hostagent.install.offers.session import Host, Session
 from hostagent.plan.making import make
 from hostagent.plan.model import Asked, Given, Plan
 from hostagent.plan.offers import NOT_ASKED, Offers
@@ -47,4 +47,4 @@ def _answers(place: Evidence, facts: HostFacts) -> bool:
 
 def _session(seen: View, loaded: Loaded, place: Evidence) -> Session:
     root = place.root or place.host_root or "/"
-    return Session(root, seen.kind, program_of(seen.packages, seen.os), loaded.profile.install.lock_timeout_s)
+    return Session(Host(root, seen.kind, program_of(seen.packages, seen.os), loaded.profile.install.lock_timeout_s))

@@ -38,6 +38,11 @@ def only_to_read(target: str) -> None:
     _mount("", target, "", _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV | _NOEXEC, "")
 
 
+def to_write(target: str) -> None:
+    """The opposite, for a bound directory. Raises ``OSError``."""
+    _mount("", target, "", _REMOUNT | _BIND | _NOSUID | _NODEV | _NOEXEC, "")
+
+
 def overlay(lower: str, upper: str, work: str, target: str) -> None:
     """`lower` as it is, and changed in `upper` alone. Raises ``OSError``."""
     _mount("overlay", target, "overlay", 0, f"lowerdir={lower},upperdir={upper},workdir={work}")

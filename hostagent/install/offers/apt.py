@@ -1,22 +1,18 @@
 """apt of the target, asked in a room: the very commands that an installation runs, with its keys, repositories and pins in their places."""
 
-import os
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from hostagent.facts.unread import Unread
 from hostagent.install.offers.apttext import Record, Source, messages, parse_policy, parse_records, parse_simulation, parse_uris, refusal
-from hostagent.install.offers.programs import Programs
+from hostagent.install.offers.programs import Completed, Programs
+from hostagent.install.offers.room import KEPT
 from hostagent.install.offers.words import fault_of, shown, worst
 from hostagent.plan import aptcommands
 from hostagent.plan.offers import Candidate, Moved, RefreshFault, Transaction
 
 #: Seconds for reading all repositories, and for one answer of the solver on a busy machine.
-_REFRESH_S, _ANSWER_S = 120.0, 60.0
-#: Programs that apt runs, and files that say what it runs: who may write one of them is root on this machine.
-TRUSTED = (
-    *("/usr/bin/apt-get", "/usr/bin/apt-cache", "/usr/bin/dpkg", "/usr/bin/gpgv", "/usr/bin/sqv", "/usr/bin/apt-key"),
-    *("/usr/lib/apt/methods", "/usr/lib/apt/solvers", "/usr/lib/apt/planners", "/etc/apt/apt.conf", "/etc/apt/apt.conf.d"),
-)
+_REFRESH_S, _ANSWER_S, _DOWNLOAD_S = 120.0, 60.0, 1800.0
 #: Whoever hears of an update must not hear of this one; a mirror that hangs must not hold anybody up; texts that nobody reads stay there;
 #: what images of containers turn off makes each answer twice as fast.
 _SETTINGS_FILE = "/etc/apt/apt.conf"
@@ -33,14 +29,20 @@ Acquire::Languages { "none"; };
 Dir::Cache::pkgcache "pkgcache.bin";
 Dir::Cache::srcpkgcache "srcpkgcache.bin";
 Acquire::Retries "1";
-Acquire::http::Timeout "15";
-Acquire::https::Timeout "15";
-Acquire::ftp::Timeout "15";
+Acquire::http::Timeout "10";
+Acquire::https::Timeout "10";
+Acquire::ftp::Timeout "10";
 """
 
 
 class Apt:
     """Answers; each method raises nothing for what apt or the network does."""
+
+    #: Programs that apt runs, and files that say what it runs: who may write one of them is root on this machine.
+    TRUSTED: ClassVar[tuple[str, ...]] = (
+        *("/usr/bin/apt-get", "/usr/bin/apt-cache", "/usr/bin/dpkg", "/usr/bin/gpgv", "/usr/bin/sqv", "/usr/bin/apt-key"),
+        *("/usr/lib/apt/methods", "/usr/lib/apt/solvers", "/usr/lib/apt/planners", "/etc/apt/apt.conf", "/etc/apt/apt.conf.d"),
+    )
 
     def __init__(self, programs: Programs, lock_timeout_s: int) -> None:
         self._run = programs.run
@@ -95,6 +97,21 @@ class Apt:
         disk = sum(_installed(records, one.name, one.after) - _installed(records, one.name, one.before) for one in changes)
         return Transaction(moved, parse_uris(uris.stdout), disk)
 
+    def fetch(self, packages: Iterable[tuple[str, str]]) -> "Unread | None":
+        """The files of these packages at these versions, into `KEPT`. Those that cannot be had are not there afterwards."""
+        wanted = tuple(f"{name}={version}" for name, version in packages)
+        found = self._download(wanted)
+        if isinstance(found, Unread) or found.exit_code == 0:
+            return found if isinstance(found, Unread) else None
+        for one in wanted:  # one that cannot be had must not cost the others
+            found = self._download((one,))
+            if isinstance(found, Unread):
+                return found
+        return None
+
+    def _download(self, words: tuple[str, ...]) -> "Completed | Unread":
+        return self._run(("env", f"--chdir={KEPT}", "apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *words), _DOWNLOAD_S)
+
     def _policy(self, names: tuple[str, ...]) -> "dict[str, tuple[Source, ...]] | Unread":
         found = self._run(("apt-cache", "policy", *names), _ANSWER_S) if names else None
         return {} if found is None else found if isinstance(found, Unread) else parse_policy(found.stdout)
@@ -137,8 +154,3 @@ def _url(table: Mapping[str, tuple[Source, ...]], name: str, arch: str, version:
 def _installed(records: Mapping[tuple[str, str], Record], name: str, version: str) -> int:
     found = records.get((name, version))
     return found.installed_bytes if found else 0
-
-
-def trusted_files(names: Iterable[str]) -> "list[str]":
-    """`TRUSTED`, and what is in its directories by name."""
-    return [*TRUSTED, *(os.path.join("/etc/apt/apt.conf.d", name) for name in names)]

@@ -1,14 +1,15 @@
 """Programs of a target that are run in its room: only those that nobody but root may write."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from hostagent.deadline import Deadline
 from hostagent.facts.unread import Unread
 from hostagent.install.offers.room import Room
+from hostagent.secret.forms import REMOVED
 from hostagent.source.foreign import program
-from hostagent.source.paths import Root
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
 
@@ -26,6 +27,7 @@ class Programs:
         self._room = room
         self._deadline = deadline
         self._environment = environment(os.environ)
+        self._secrets = tuple(secrets(self._environment.values()))
         self.read = room.read
 
     def run(self, argv: tuple[str, ...], seconds: float) -> "Completed | Unread":
@@ -36,7 +38,14 @@ class Programs:
         if seconds <= 0:
             return Unread("timeout", f"{argv[0]}: the package manager got {self._deadline.seconds:g} s for all its answers")
         found = self._room.run((where, *argv[1:]), seconds, self._environment)
-        return found if isinstance(found, Unread) else Completed(found["exit_code"], found["stdout"], found["stderr"])
+        return (
+            found if isinstance(found, Unread) else Completed(found["exit_code"], *map(self._cleaned, (found["stdout"], found["stderr"])))
+        )
+
+    def _cleaned(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, REMOVED)
+        return text
 
 
 def environment(own: Mapping[str, str]) -> dict[str, str]:
@@ -45,9 +54,12 @@ def environment(own: Mapping[str, str]) -> dict[str, str]:
     return {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "TMPDIR": "/var/tmp", **proxies}  # noqa: S108  in memory
 
 
-def untrusted(root: Root, paths: Iterable[str]) -> str:
-    """Why the first of those that are there must not be obeyed; "" where nobody but root may write them."""
-    for path in paths:
-        if root.exists(path) and (why := root.untrusted(path)):
-            return why
-    return ""
+def secrets(urls: Iterable[str]) -> Iterator[str]:
+    """Passwords of proxies, as they are written there and as they are meant.
+
+    >>> [*secrets(["http://bob:p%40ss@proxy:3128", "localhost,10.0.0.0/8"])]
+    ['p%40ss', 'p@ss']
+    """
+    for url in urls:
+        password = url.partition("://")[2].rpartition("@")[0].partition(":")[2]
+        yield from dict.fromkeys(filter(None, (password, unquote(password))))

@@ -13,6 +13,7 @@ from hostagent.facts.unread import Unread, Why
 from hostagent.install.entrance import furnish
 from hostagent.install.offers.cover import cover
 from hostagent.smallfile import reason
+from hostagent.source import mounting
 from hostagent.source.base import Answer
 from hostagent.source.child import Send
 from hostagent.source.files import unread
@@ -25,6 +26,7 @@ from hostagent.vocabulary import Kind
 
 #: Seconds for mounts, and for a few small files.
 _LAY_S = 10
+KEPT = "/var/tmp/hostagent-kept"  # noqa: S108  in memory
 _MAX_FILE = 16 * 1024 * 1024
 
 
@@ -39,9 +41,10 @@ class Laid(NamedTuple):
 class Room:
     """The target at `root`, over which a process of its own has laid memory. Raises ``OSError`` where none can be started."""
 
-    def __init__(self, root: str, kind: Kind) -> None:
+    def __init__(self, root: str, kind: Kind, kept: str = "") -> None:
+        """`kept`: a directory of this machine that is at `KEPT` in the room: what is written there stays."""
         self.root = Root(root)
-        self._process = Runner(lambda send, tasks: _live(send, tasks, root, kind))
+        self._process = Runner(lambda send, tasks: _live(send, tasks, (root, kind, kept)))
 
     def lay(self, files: Iterable[Laid]) -> "Unread | None":
         """Exactly these files are laid from now on: what was laid before and is not among them is as it was."""
@@ -69,11 +72,12 @@ class Room:
         return Unread(cast("Why", answer[0]), answer[1]) if isinstance(answer, tuple) else answer
 
 
-def _live(send: Send, tasks: int, root: str, kind: Kind) -> None:
+def _live(send: Send, tasks: int, place: tuple[str, Kind, str]) -> None:
+    root = place[0]
     fault: Unread | None = None
     before: dict[str, Laid] = {}
     try:
-        _furnish(root, kind)
+        _furnish(*place)
     except OSError as error:
         why: Why = "denied" if isinstance(error, PermissionError) else "error"
         fault = Unread(why, f"no private mounts over {error.filename or root}: {reason(error)}")
@@ -92,13 +96,27 @@ def _live(send: Send, tasks: int, root: str, kind: Kind) -> None:
     serve(send, tasks, work)
 
 
-def _furnish(root: str, kind: Kind) -> None:
+def _furnish(root: str, kind: Kind, kept: str) -> None:
     own_mounts()
     write_nowhere()
     target = Root(root)
+    source = os.open(kept, os.O_PATH | os.O_DIRECTORY) if kept else -1
     if kind == "image":
         furnish(target)
     cover(target)
+    if kept:
+        _keep(target, source)
+
+
+def _keep(target: Root, source: int) -> None:
+    os.close(_directory(target, KEPT))
+    for change in (lambda place: mounting.bind(mounting.at(source), place), mounting.to_write):
+        descriptor = target.open(KEPT, os.O_PATH | os.O_DIRECTORY)
+        try:
+            change(mounting.at(descriptor))
+        finally:
+            os.close(descriptor)
+    os.close(source)
 
 
 def _lay(root: Root, before: dict[str, Laid], files: list[Laid]) -> str:

@@ -62,19 +62,14 @@ _CODES: "tuple[tuple[_Code, tuple[str, ...]], ...]" = (
             *("Clearsigned file isn't valid", "Missing key", "is not bound"),
         ),
     ),
+    ("error", ("Hash Sum mismatch", "File has unexpected size", "is expired", "is not valid yet", "Malformed")),
     (
         "unreachable",
         (
             *("Could not connect", "Connection failed", "Connection timed out", "Could not resolve", "Temporary failure resolving"),
             *("Unable to connect", "Connection refused", "Failed to fetch", "does not have a Release file", "no longer has a Release file"),
-            *(
-                "Certificate verification failed",
-                "Could not handshake",
-                "Network is unreachable",
-                "File not found",
-                "No system certificates",
-            ),
-            *("Error reading from server", "Undetermined Error", "Could not wait for server fd", "Mirror sync in progress"),
+            *("Certificate verification failed", "Could not handshake", "Network is unreachable", "File not found"),
+            *("No system certificates", "Error reading from server", "Undetermined Error", "Could not wait for server fd"),
         ),
     ),
 )
@@ -83,20 +78,32 @@ _CODES: "tuple[tuple[_Code, tuple[str, ...]], ...]" = (
 _Code = Literal["signature", "weak-key", "unreachable", "conflict", "lock", "error"]
 
 
+_ORDER = ("conflict", "lock", "weak-key", "signature", "key", "unreachable", "error")
+#: gpgv counts a signature as invalid that is good and made with a digest that nobody trusts: then no word stands before its key.
+_WORTHLESS = re.compile(r"signatures were invalid:? +[0-9A-F]{40}\b")
+#: Behind the place of a repository (sources.list(5)): what is fetched of it.
+_INDEX = re.compile(r"/(?:\./|dists/|(?:InRelease|Release(?:\.gpg)?|Packages[^/]*)$).*")
+
+
 def fault_of(message: str) -> RefreshFault:
     """One message of apt as a fault.
 
     >>> fault_of("E: The repository 'file:/srv/repo ./ InRelease' is not signed.").code
     'signature'
     """
-    return RefreshFault(_code(message), shown(message), url_in(message))
+    lines = [line for line in message.splitlines() if not line.lstrip().startswith(("- ", "Hashes of ", "Release file created"))]
+    url = url_in(message)
+    return RefreshFault(
+        _code(message), shown("\n".join(lines).removeprefix("E: ").removeprefix("W: ")), url and repository_url(_INDEX.sub("", url))
+    )
 
 
 def worst(faults: Iterable[RefreshFault]) -> "RefreshFault | None":
     """The one that says most: a source that was not read is followed by messages that say no more than that."""
-    order = [code for code, _ in _CODES]
-    return min(faults, key=lambda one: order.index(one.code) if one.code in order else len(order), default=None)
+    return min(faults, key=lambda one: _ORDER.index(one.code), default=None)
 
 
 def _code(message: str) -> _Code:
+    if _WORTHLESS.search(message):
+        return "weak-key"
     return next((code for code, words in _CODES if any(word in message for word in words)), "error")

@@ -69,7 +69,7 @@ def with_entry(text: str, change: Change) -> str:
             document["version"] = _NEW_1
             wanted = {"version": _NEW_1, **wanted}
         _put(document, wanted)
-        after = tomlkit.dumps(document)
+        after = tomlkit.dumps(document).rstrip("\n") + "\n"
         if parsed(after) != _merged(before, wanted):
             raise EditError("the file has a form in which an entry cannot be added without changing others")
     except (TOMLKitError, TypeError, AttributeError, KeyError) as error:
@@ -95,7 +95,7 @@ def drop_in(version: int, files: "tuple[Mapping[str, Any], ...]", change: Change
     document.add(tomlkit.comment("Written by hostagent."))
     document.add("version", tomlkit.item(version))
     _put(document, {"plugins": {name: change.tables({"nvidia": dict(change.entry)} if change.entry else {})}})
-    return tomlkit.dumps(document)
+    return tomlkit.dumps(document).rstrip("\n") + "\n"
 
 
 def _has_new_name(files: "tuple[Mapping[str, Any], ...]") -> bool:
@@ -151,6 +151,8 @@ def _put(below: Any, wanted: Mapping[str, Any]) -> None:
         elif isinstance(value, Mapping):
             made = tomlkit.table(is_super_table=all(isinstance(one, Mapping) for one in value.values()) if value else None)
             _put(made, value)
+            if not any(isinstance(one, Mapping) for one in value.values()):
+                made.add(tomlkit.nl())
             below[key] = made
         else:
             below[key] = value

@@ -96,7 +96,8 @@ def _containerd(view: View, one: Need) -> tuple[Write, ...]:
     version = need(runtime.config_version) if need(runtime.config_files) else 3
     ours = Write(containerd.DROP_IN, containerd.drop_in(version, files, change), mode_of(view, containerd.DROP_IN), keys)
     importing = _write(view, main, text, lambda old: containerd.importing(old, main), (f"imports: {containerd.DROP_IN}",))
-    return (ours,) if importing.content == text and text else (ours, importing)
+    is_imported = not isinstance(text, Unread) and bool(text) and importing.content == text
+    return (ours,) if is_imported else (ours, importing)
 
 
 def _docker(view: View, one: Need) -> tuple[Write, ...]:
