@@ -151,10 +151,24 @@ def _rpm(name: str, cuda: str, kernel: str) -> Iterator[Shelf]:
             "azurelinux-nvidia",
         )
         yield Shelf(cuda, ("nvidia-open",), CUDA, "3:{v}-1.azl3", "hostagent-cuda")
+        yield Shelf(
+            "https://packages.microsoft.com/azurelinux/3.0/prod/base/x86_64/",
+            ("kernel-devel",),
+            (kernel,),
+            "{v}",
+            "azurelinux-official-base",
+        )
+        yield Shelf(
+            "https://packages.microsoft.com/azurelinux/3.0/prod/base/x86_64/",
+            ("dkms",),
+            ("3.0.10",),
+            "{v}-1.azl3",
+            "azurelinux-official-base",
+        )
         return
     yield Shelf(cuda, (*_EL, *_SWITCHES), CUDA, f"3:{{v}}-1.{dist}", "hostagent-cuda")
     number = release.partition("-")[0] + "-" + release.partition("-")[2]
-    devel = ("kernel-devel", "kernel-devel-matched", "kernel-headers")
+    devel = ("kernel-devel", "kernel-devel-matched", "kernel-headers", "kernel-modules-extra")
     yield Shelf("http://mirror/baseos/", devel, (number,), "{v}", "baseos")
     yield Shelf("http://mirror/epel/", ("dkms",), ("3.2.2",), f"{{v}}-1.{dist}", "epel")
     yield Shelf(

@@ -38,7 +38,14 @@ _UNITS = (
 )
 #: Whose files are all among the facts.
 FOLDERS = (
-    *("/etc/apt/sources.list.d", "/etc/apt/preferences.d", "/etc/apt/apt.conf.d", "/etc/modprobe.d", "/etc/modules-load.d", "/etc/containerd"),
+    *(
+        "/etc/apt/sources.list.d",
+        "/etc/apt/preferences.d",
+        "/etc/apt/apt.conf.d",
+        "/etc/modprobe.d",
+        "/etc/modules-load.d",
+        "/etc/containerd",
+    ),
     *("/etc/containerd/conf.d", "/etc/docker", "/etc/crio/crio.conf.d", "/etc/yum.repos.d", "/etc/zypp/repos.d", "/etc/tdnf/locks.d"),
 )
 #: PCI ids of boards by the name that a case gives.

@@ -80,7 +80,7 @@ def test_the_plan_is_as_the_case_says(path):
         said = " ".join(
             " ".join(one.argv) if hasattr(one, "argv") else getattr(one, "content", "") for step in plan.todo for one in step.do
         )
-        assert f"nvidia-driver:{expect['stream']}" in said
+        assert f"stream={expect['stream']}\n" in said
 
 
 WHOLE = [path for path in CASES if not loaded(path)["expect"].get("refusals")]

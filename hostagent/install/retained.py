@@ -4,16 +4,18 @@ import os
 import shutil
 from urllib.parse import quote
 
-from hostagent.errors import HostagentError
-from hostagent.install import player
-from hostagent.install.lock import FOLDER
+from hostagent.derived.packaging import program_of
+from hostagent.facts.unread import Unread
+from hostagent.install.offers.keeping import fetch
+from hostagent.install.offers.session import Host
 from hostagent.install.outcome import RefusedError
 from hostagent.install.runs import Run
 from hostagent.install.target import Target
-from hostagent.plan.model import Plan
+from hostagent.plan.model import Given, Plan
+from hostagent.plan.offers import NOT_ASKED
+from hostagent.plan.repositories import laid
 
 _ARCHIVES = "/var/cache/apt/archives"
-_LIMIT_S = 600
 
 
 def retain(target: Target, run: Run, plan: Plan, *, required: bool) -> None:
@@ -21,13 +23,14 @@ def retain(target: Target, run: Run, plan: Plan, *, required: bool) -> None:
     folder = f"{run.path}/packages"
     os.makedirs(folder, mode=0o700, exist_ok=True)
     wanted = tuple((one.name, one.before) for one in plan.packages if one.before is not None)
-    if missing := [pair for pair in wanted if not _from_cache(target, folder, *pair) and not file_of(folder, *pair)]:
-        _download(target, run, tuple(missing))
-        missing = [pair for pair in missing if not file_of(folder, *pair)]
+    missing, why = tuple(pair for pair in wanted if not file_of(folder, *pair) and not _from_cache(target, folder, *pair)), ""
+    if missing:
+        why = _fetch(target, plan, missing, folder)
+        missing = tuple(pair for pair in missing if not file_of(folder, *pair))
     if missing and required:
         told = ", ".join(f"{name} {version}" for name, version in missing[:5])
         raise RefusedError(
-            f"found no package file of {told}, wanted it to be able to go back",
+            f"found no package file of {told}, wanted it to be able to go back{f': {why}' if why else ''}",
             "Enable the repository that has it, or give --no-rollback: what is replaced can then not be restored",
         )
 
@@ -46,21 +49,9 @@ def _from_cache(target: Target, folder: str, name: str, version: str) -> bool:
     return bool(found)
 
 
-def _download(target: Target, run: Run, packages: tuple[tuple[str, str], ...]) -> None:
-    """By the target's package manager, into the run's folder. What cannot be had is not there afterwards."""
-    import subprocess
-
-    inside = f"{FOLDER}/runs/{os.path.basename(run.path)}/packages"
-    for name, version in packages:
-        argv = ("env", f"--chdir={inside}", "apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", f"{name}={version}")
-        try:
-            subprocess.run(
-                [*target.enter(_LIMIT_S), *argv],
-                env=player.environment(os.environ),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_LIMIT_S + 60,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise HostagentError(f"{argv[2]} did not fetch {name}: {error}", "Run it again") from error
+def _fetch(target: Target, plan: Plan, packages: tuple[tuple[str, str], ...], folder: str) -> str:
+    """Why they cannot be had; "" where each that a repository has is in `folder` afterwards."""
+    seen = plan.view
+    host = Host(target.path, seen.kind, program_of(seen.packages, seen.os), plan.profile.install.lock_timeout_s)
+    problem = fetch(host, laid(Given(seen, plan.profile, plan.asked, NOT_ASKED), plan.choices), packages, folder)
+    return "" if problem is None else problem.detail if isinstance(problem, Unread) else problem.text

@@ -114,6 +114,8 @@ class Document:
 def document(plan: Plan, report: Report) -> Document:
     """`report` is of the same pass: it has the head and the advisories."""
     todo = plan.todo
+    services = tuple(dict.fromkeys(_services(todo)))
+    restarts = _restarted(todo, services)
     return Document(
         schema_version=SCHEMA_VERSION,
         tool=report.tool,
@@ -136,8 +138,8 @@ def document(plan: Plan, report: Report) -> Document:
         steps=tuple(_step(step, is_todo=step in todo) for step in plan.steps),
         packages=tuple(map(_package, plan.packages)),
         files=plan.files,
-        services=tuple(dict.fromkeys(_services(todo))),
-        restarts=tuple(dict.fromkeys(unit for step in todo for unit in step.restarts)),
+        services=_changed(services, restarts),
+        restarts=restarts,
         reboot=plan.reboot,
         irreversible=plan.irreversible,
         space=tuple(SpaceDocument(path, needed) for path, needed in plan.space),
@@ -168,6 +170,22 @@ def _package(one: PlannedPackage) -> PackageDocument:
     return PackageDocument(one.name, one.part, one.before, one.after, one.origin, one.download_bytes)
 
 
+def _restarted(steps: Iterable[PlanStep], services: tuple[ServiceDocument, ...]) -> tuple[str, ...]:
+    """By the steps' own word, and what stops and starts again."""
+    stopped, started = ([one.unit for one in services if one.change == change] for change in ("stopped", "started"))
+    again = (unit for unit in started if unit in stopped)
+    return tuple(dict.fromkeys((*(_unit(unit) for step in steps for unit in step.restarts), *again)))
+
+
+def _changed(services: tuple[ServiceDocument, ...], restarts: tuple[str, ...]) -> tuple[ServiceDocument, ...]:
+    return tuple(one for one in services if not (one.change in ("stopped", "started") and one.unit in restarts))
+
+
+def _unit(name: str) -> str:
+    """As reports write it: with its suffix only where it is no service."""
+    return name.removesuffix(".service")
+
+
 def _services(steps: Iterable[PlanStep]) -> Iterator[ServiceDocument]:
     """As the steps' own commands say: ``systemctl enable --now a.service b.service``."""
     for argv in (one.argv for step in steps for one in step.do if isinstance(one, Run)):
@@ -175,6 +193,6 @@ def _services(steps: Iterable[PlanStep]) -> Iterator[ServiceDocument]:
             continue
         verb, *units = [word for word in argv[1:] if not word.startswith("-")] or [""]
         for unit in units if verb in _CHANGES else ():
-            yield ServiceDocument(unit, _CHANGES[verb])
+            yield ServiceDocument(_unit(unit), _CHANGES[verb])
             if "--now" in argv and verb in {"enable", "disable"}:
-                yield ServiceDocument(unit, "started" if verb == "enable" else "stopped")
+                yield ServiceDocument(_unit(unit), "started" if verb == "enable" else "stopped")

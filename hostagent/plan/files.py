@@ -12,6 +12,8 @@ from hostagent.plan.view import View
 from hostagent.secret.names import without_secrets
 
 _NONE = "/dev/null"
+#: Stands for the name of a setting that is no secret while secrets are looked for: no text of a host has it.
+_PUBLIC = "\ue000"
 #: Names of settings that one file has at most in a plan.
 _KEYS = 40
 
@@ -62,10 +64,15 @@ def unified(path: str, before: str | None, after: str | None) -> str:
     +x = 2
      password = "<removed>"
     """
-    old, new = (without_secrets(text or "").splitlines() for text in (before, after))
+    old, new = (_shown(text or "").splitlines() for text in (before, after))
     names_of = (_NONE if before is None else path, _NONE if after is None else path)
     lines = difflib.unified_diff(old, new, *names_of, lineterm="")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _shown(text: str) -> str:
+    """A repository's gpgkey is the address of a public key, whatever its name says."""
+    return without_secrets(text.replace("gpgkey", _PUBLIC)).replace(_PUBLIC, "gpgkey")
 
 
 def names(path: str, content: str) -> list[str]:

@@ -124,6 +124,7 @@ def _moved(packages: tuple[PlannedPackage, ...]) -> tuple[PlannedPackage, ...]:
 
 
 def _irreversible(portion: Portion, todo: tuple[PlanStep, ...]) -> tuple[str, ...]:
-    """A step that leaves nothing to take back is none of them: only what says why it cannot be."""
-    reasons = tuple(f"{step.title}: {step.undo.why}" for step in todo if step.undo.kind == "none" and step.undo.why)
+    """What fetches changes nothing that had to be taken back."""
+    lasting = (step for step in todo if step.undo.kind == "none" and step.kind not in ("refresh", "download"))
+    reasons = tuple(f"{step.title}: {step.undo.why}" for step in lasting if step.undo.why)
     return _distinct((portion.irreversible, reasons)) if todo else ()

@@ -19,8 +19,8 @@ def install(program: str, versions: Versions, removed: Iterable[str]) -> tuple[s
     """
     if program == "zypper":
         named = (f"{name}={version}" if version else name for name, version in versions)
-        options = ("--no-recommends", "--oldpackage", "--auto-agree-with-licenses")
-        return (*_zypper(), "install", *options, *named, *(f"-{one}" for one in removed))
+        wishes = ("--no-recommends", "--oldpackage", "--auto-agree-with-licenses")
+        return (*_zypper(), "install", *wishes, *named, *(f"-{one}" for one in removed))
     words = (f"{name}-{version}" if version else name for name, version in versions)
     if program == "tdnf":
         return ("tdnf", "-y", "install", *words)

@@ -202,10 +202,13 @@ def _unnamed(found: tuple[Package, ...]) -> Refusal:
 
 
 def _missing(given: Given, target: str) -> Refusal:
-    names = [name for name in _NAMES if not any(_is_of(one.version, target) for one in given.offers.candidates[name])]
-    versions = dict.fromkeys(one.version for name in _NAMES for one in given.offers.candidates[name])
-    found = ", ".join([*versions][:5]) or "none"
-    which = ", ".join(names) if names and len(names) < len(_NAMES) else "the toolkit"
+    """Of which packages, and what there is of those."""
+    offered = {name: tuple(dict.fromkeys(one.version for one in given.offers.candidates[name])) for name in _NAMES}
+    lacking = [name for name in _NAMES if not any(_is_of(one, target) for one in offered[name])]
+    which = ", ".join(lacking) if len(lacking) < len(_NAMES) else "the toolkit"
+    found = ", ".join([*dict.fromkeys(one for name in lacking for one in offered[name])][:5]) or "none"
+    if not lacking:
+        which, found = "all four packages", "no revision that all of them have"
     return Refusal(
         "plan.toolkit-missing",
         f"the repositories offer {found} of {which}, the profile names {target}",

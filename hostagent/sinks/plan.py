@@ -58,9 +58,9 @@ def headline(document: Document) -> str:
         return f"REFUSED  {digest.short(document.refusals[0].headline).rstrip('.')}{others}. Nothing is changed."
     if not document.todo:
         due = " A reboot is due." if document.reboot.needed else ""
-        return f"NOTHING TO DO  {_parts(document)} as the profile wants.{due}"
+        return f"NOTHING TO DO  install would change nothing of {_parts(document)}.{due}"
     end = ", then a reboot" if document.reboot.needed else ""
-    return f"TO DO  {number}{_versions(document)}{end}."
+    return f"TO DO  {number}{_versions(document) or _first(document)}{end}."
 
 
 def _style(document: Document) -> str:
@@ -72,7 +72,7 @@ def _style(document: Document) -> str:
 def _parts(document: Document) -> str:
     found = document.only or ("driver", "toolkit", "runtime")
     *first, last = (str(one) for one in found)
-    return f"{', '.join(first)} and {last} are" if first else f"{last} is"
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _versions(document: Document) -> str:
@@ -83,6 +83,11 @@ def _versions(document: Document) -> str:
         if got:
             said.append(f"{part} to {digest.short_name(max(sorted(set(got)), key=got.count))}")
     return f": {', '.join(said)}" if said else ""
+
+
+def _first(document: Document) -> str:
+    first, *more = document.todo
+    return f": {digest.short_name(first.title)}{f', and {len(more)} more' if more else ''}"
 
 
 def _add_refusal(page: Page, refusal: Refusal, number: int) -> None:
@@ -101,9 +106,14 @@ def _add_steps(page: Page, document: Document) -> None:
         page.heading("WHAT WOULD HAPPEN" if document.refusals else "WHAT HAPPENS", "TO LOOK AT")
     for number, step in enumerate(todo, 1):
         page.add(f"{number:>2}. {digest.short(step.title)}", "  ", "      ")
-        page.add(digest.sentence(digest.short(step.why)), "      ")
+        page.add(_sentence(step.why), "      ")
     if done and todo:
         page.add(f"Done already: {_some([step.id for step in done])}.", "  ", "    ")
+
+
+def _sentence(text: str) -> str:
+    said = digest.sentence(digest.short(text))
+    return said[:1].upper() + said[1:]
 
 
 def _add_packages(page: Page, packages: Sequence[PackageDocument]) -> None:
@@ -177,7 +187,7 @@ def _add_files(page: Page, files: Sequence[FileDiff]) -> None:
         page.heading("FILES")
     for one in files:
         if not one.diff:
-            page.add(f"{digest.short_name(one.path)}: {_some(one.keys)}", "  ", "    ")
+            page.add(f"{digest.short_name(one.path)}: {digest.short(', '.join(one.keys))}", "  ", "    ")
             continue
         lines = one.diff.splitlines()
         page.lines += [f"  {visible(line)}".rstrip() for line in lines[:_LINES]]

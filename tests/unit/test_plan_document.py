@@ -78,11 +78,17 @@ def test_the_schema_explains_every_field_and_names_every_kind_of_operation():
 
 def test_services_and_restarts_are_those_of_the_steps_that_are_to_do():
     found = told(driver_steps=whole())
-    units = ("nvidia-persistenced.service", "nvidia-cdi-refresh.path")
+    units = ("nvidia-persistenced", "nvidia-cdi-refresh.path")
     assert [(one.unit, one.change) for one in found.services] == [(unit, change) for unit in units for change in ("enabled", "started")]
-    assert found.restarts == ("containerd.service",)
+    assert found.restarts == ("containerd",)
     nothing = told(driver_steps=Portion(steps=(step(do=OPERATIONS, restarts=("containerd.service",), done=True),)))
     assert (nothing.services, nothing.restarts, nothing.files) == ((), (), ())
+
+
+def test_a_unit_that_stops_and_starts_again_is_restarted():
+    both = tuple(Run(("systemctl", verb, "nvidia-fabricmanager.service")) for verb in ("stop", "start"))
+    found = told(driver_steps=Portion(steps=(step(do=both),)))
+    assert (found.services, found.restarts) == ((), ("nvidia-fabricmanager",))
 
 
 def test_a_package_that_is_not_there_is_null():
@@ -120,7 +126,7 @@ class TestPage:
         assert "WHAT WOULD HAPPEN" in page
 
     def test_a_host_as_the_profile_wants_it_is_three_lines(self):
-        assert render_plan(told(), "text").startswith("NOTHING TO DO  driver, toolkit and runtime are as the profile wants.\n")
+        assert render_plan(told(), "text").startswith("NOTHING TO DO  install would change nothing of driver, toolkit and runtime.\n")
         assert len(render_plan(told(driver_steps=Portion(steps=(step(done=True),))), "text").splitlines()) == 3
 
     def test_a_snapshot_says_that_no_repository_was_asked(self):

@@ -84,7 +84,9 @@ def _picked(state: Situation, ways: tuple[Row, ...], known: Offered) -> "_Picked
 
 def _resolved(state: Situation, picked: _Picked, known: Offered) -> DriverChoice:
     names, version = picked
-    wanted = (*names.required, *(one for one in names.beside if known.has(one, version)))
+    have = {one.name for one in state.driver if one.upstream == version}
+    beside = () if have.issuperset(names.required) else tuple(one for one in names.beside if known.has(one, version))
+    wanted = (*names.required, *beside)
     gone = removed(state, version, wanted, known)
     staying_ones = companions(state, version, gone, known)
     versioned = {one: known.by_version[one.partition(":")[0]][version] for one in (*wanted, *staying_ones)}

@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
-from hostagent.facts.packages import names
+from hostagent.derived.once import once
+from hostagent.facts.installation import Installation, InstalledPackage
+from hostagent.facts.packages import Packages, VersionLock, names
 from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import compare_upstream, upstream
 from hostagent.knowledge.driver import floor
@@ -14,6 +16,7 @@ from hostagent.plan.view import View
 PIN_FILE = "/etc/apt/preferences.d/hostagent-driver"
 #: dpkg's words for a package of which no file is on disk.
 _GONE = ("config-files", "not-installed")
+_NVIDIAS = ("nv", "cuda")
 
 
 class Have(NamedTuple):
@@ -29,15 +32,20 @@ class Have(NamedTuple):
 
 def packages_of(view: View) -> tuple[Have, ...]:
     """All packages of the host. Raises ``UnreadError``."""
-    locks = [lock for lock in need(need(view.packages).locks) if lock.file != PIN_FILE]
-    found = []
-    for one in need(need(view.installation).packages):
-        if one.state in _GONE:
-            continue
-        version = upstream(one.version)
-        locked = any(names(lock.package, one.name) and _takes(lock.version, one.version) for lock in locks)
-        found.append(Have(one.name, one.arch, one.version, "" if isinstance(version, Unread) else version, one.state, one.held or locked))
-    return tuple(found)
+    return _packages_of((view.installation, view.packages))
+
+
+@once
+def _packages_of(facts: "tuple[Installation | Unread, Packages | Unread]") -> tuple[Have, ...]:
+    locks = [lock for lock in need(need(facts[1]).locks) if lock.file != PIN_FILE]
+    return tuple(_have(one, locks) for one in need(need(facts[0]).packages) if one.state not in _GONE)
+
+
+def _have(one: InstalledPackage, locks: list[VersionLock]) -> Have:
+    """A version of NVIDIA's is looked for in NVIDIA's packages alone: a host has thousands of others."""
+    version = upstream(one.version) if any(part in one.name for part in _NVIDIAS) else ""
+    locked = any(names(lock.package, one.name) and _takes(lock.version, one.version) for lock in locks)
+    return Have(one.name, one.arch, one.version, "" if isinstance(version, Unread) else version, one.state, one.held or locked)
 
 
 def driver_of(packages: tuple[Have, ...]) -> tuple[Have, ...]:

@@ -1,6 +1,7 @@
 """The steps that bring the driver to what was chosen, in the order in which they are done."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.derived.packaging import initramfs
@@ -179,7 +180,8 @@ def _modules(making: Making) -> PlanStep:
 def _building(making: Making) -> Iterator[Run]:
     choice, view = making.choice, making.given.view
     builders = [one for one in choice.packages if driver_part(one[0]) == "kernel module"]
-    if builders and choice.version and probes.is_done(probes.packages_there, view, choice) and not probes.is_built(view, choice):
+    is_there = probes.is_done(probes.packages_there, view, replace(choice, packages=tuple(builders), removed=()))
+    if builders and is_there and not probes.is_built(view, choice):
         yield Run(making.commands.reinstall(builders))
     if choice.delivery == "dkms":
         for release in choice.kernels:

@@ -40,7 +40,7 @@ def refused_after(given: Given, choices: Choices, portion: Portion) -> tuple[Ref
     if all(step.probe.done(given.view) for step in portion.steps):
         return ()
     if given.offers.fault is not None:
-        return tuple(of_fault(given.offers.fault))
+        return tuple(of_fault(given, given.offers.fault))
     looks = [_told(what, partial(look, given, choices)) for what, look in _AFTER]
     return _once([*looks, _told("free space", partial(of_space, given, portion))])
 

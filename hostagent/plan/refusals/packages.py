@@ -19,7 +19,7 @@ OURS = "/hostagent-"
 _KERNELS = ("linux-image-", "kernel-core", "kernel-default", "kernel-azure", "kernel-uek-core", "kernel-64k-core", "kernel-rt-core")
 _KERNEL = ("kernel", "kernel-hwe")
 
-_REPOSITORY = Step("configure", "Correct the repository or its mirror ('install.repositories' in the profile), then plan again.")
+_AGAIN = Step("rerun", "Then plan again.", "hostagent plan")
 _FAULTS = {
     "signature": ("A repository's signature is not valid", "a signature by the repository's key"),
     "weak-key": ("A repository's key is too weak for this package manager", "the repository's current key"),
@@ -55,13 +55,25 @@ def of_security(given: Given, choices: Choices) -> Iterator[Refusal]:
         yield refusal("security", "The version to install has published vulnerabilities", version, f">= {known.version}", (step,))
 
 
-def of_fault(fault: "RefreshFault | Unread") -> Iterator[Refusal]:
-    """The package manager's own words."""
+def of_fault(given: Given, fault: "RefreshFault | Unread") -> Iterator[Refusal]:
+    """The package manager's own words, which name the repository."""
     if isinstance(fault, Unread):
         yield unread(fault, "what the repositories have")
         return
     headline, wanted = _FAULTS[fault.code]
-    yield refusal(f"repository-{fault.code}", headline, ": ".join(filter(None, (fault.url, fault.text))), wanted, (_REPOSITORY,))
+    yield refusal(f"repository-{fault.code}", headline, fault.text or fault.url, wanted, (_correct(given, fault), _AGAIN))
+
+
+def _correct(given: Given, fault: RefreshFault) -> Step:
+    """Where the profile names this repository, its own keys are what to correct."""
+    policy = given.profile.install.repositories
+    named = next(
+        (name for name, one in (("cuda", policy.cuda), ("toolkit", policy.toolkit)) if one.url and one.url.rstrip("/") in fault.url), ""
+    )
+    if not named:
+        return Step("configure", f"Correct the repository {fault.url or 'that it names'}, or take it out of the sources.")
+    key = "key" if fault.code in ("signature", "weak-key", "key") else "url"
+    return Step("configure", f"Correct 'install.repositories.{named}.{key}' in the profile, or the mirror itself.")
 
 
 def held_lock(holder: str, seconds: int) -> Refusal:

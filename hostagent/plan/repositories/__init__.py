@@ -6,6 +6,7 @@ from hostagent.plan.repositories.fetching import fetch_steps
 from hostagent.plan.repositories.pins import pin_steps
 from hostagent.plan.repositories.places import NAMES, Name, Wanted, program, wanted
 from hostagent.plan.repositories.sources import conflict_step, source_steps
+from hostagent.plan.repositories.streams import stream_steps
 
 
 def repository_steps(given: Given, choices: Choices) -> Portion:
@@ -22,7 +23,7 @@ def repository_steps(given: Given, choices: Choices) -> Portion:
         *(step for portion in sources for step in portion.steps if step.kind == "key"),
         *(step for portion in sources for step in portion.steps if step.kind == "file"),
         *(conflict_step(given, ones) if by_apt else ()),
-        *(pin_steps(given, choices) if by_apt else ()),
+        *(pin_steps(given, choices) if by_apt else stream_steps(given, choices) if manager == "dnf" else ()),
         *fetch_steps(given, choices, manager),
     )
     return Portion(steps=steps, refusals=tuple(one for portion in sources for one in portion.refusals))

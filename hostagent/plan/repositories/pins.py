@@ -1,7 +1,5 @@
 """Pins of apt: what a transaction may choose, and what an upgrade leaves at its version."""
 
-from fnmatch import fnmatchcase
-
 from hostagent.facts.packages import VersionLock
 from hostagent.facts.unread import need
 from hostagent.plan.model import Choices, Given, PlanStep, Probe, Undo, Write
@@ -26,21 +24,10 @@ def pin_steps(given: Given, choices: Choices) -> tuple[PlanStep, ...]:
 
 
 def driver_pins(given: Given, choices: Choices) -> tuple[Pin, ...]:
-    """Each package at its own version, then the globs; the whole branch where the profile asks for no hold."""
+    """Any revision of the version, for each pattern; the whole branch where that is open, or the profile asks for no hold."""
     driver = choices.driver
-    branch = f"{driver.branch}.*"
-    globs = [name for name in driver.pinned if any(sign in name for sign in "*?[")]
-    plain = [name for name in driver.pinned if name not in globs]
-    if not given.profile.install.hold:
-        return tuple((name, branch) for name in dict.fromkeys((*plain, *globs)))
-    exact = dict(_versions(driver.packages, driver.version or branch))
-    named = {name: version for name, version in exact.items() if not driver.pinned or _covered(name, driver.pinned)}
-    common = max(set(named.values()), key=list(named.values()).count) if named else branch
-    return (*named.items(), *((name, common) for name in (*plain, *globs) if name not in named))
-
-
-def _covered(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    version = f"{driver.version}-*" if driver.version and given.profile.install.hold else f"{driver.branch}.*"
+    return tuple((name, version) for name in dict.fromkeys(driver.pinned or (name for name, _ in driver.packages)))
 
 
 def _versions(packages: tuple[Pin, ...], version: str) -> tuple[Pin, ...]:

@@ -13,7 +13,8 @@ from hostagent.plan.view import View
 _UNIT = "nvidia-cdi-refresh"
 _FILE = f"/etc/systemd/system/{_UNIT}.service"
 _TARGET = "multi-user.target"
-_LINE = rf"^After={_TARGET}\s*$"
+_LINE = re.compile(rf"^(After={re.escape(_TARGET)}[ \t]*)$", re.MULTILINE)
+_MARK = "# hostagent: "
 _WAITS = re.compile(rf"^\s*After\s*=.*\b{_UNIT}\.service\b", re.MULTILINE)
 
 
@@ -29,6 +30,7 @@ def _order_step(given: Given, choices: Choices) -> tuple[PlanStep, ...]:
     waiting = _waiting(given.view, choices)
     if not waiting:
         return ()
+    operation, undo = _by_program() if choices.toolkit.wanted else _by_text(given.view)
     return (
         PlanStep(
             "runtime.cdi-order",
@@ -37,8 +39,8 @@ def _order_step(given: Given, choices: Choices) -> tuple[PlanStep, ...]:
             f"Take {_TARGET} out of what {_UNIT}.service waits for",
             f"{waiting} waits for it and {_TARGET} for {waiting}: systemd drops one of them from the boot",
             Probe(f"{_UNIT}.service does not wait for {_TARGET}", _is_free),
-            _taken_out(given.view),
-            Undo("restore"),
+            (operation,),
+            undo,
             ("cdi.refresh_order",),
         ),
     )
@@ -56,13 +58,18 @@ def _waiting(view: View, choices: Choices) -> str:
     return next((f"{one.name}.service" for one in units if not isinstance(one.text, Unread) and _WAITS.search(one.text)), "")
 
 
-def _taken_out(view: View) -> tuple[Operation, ...]:
-    """The file as it will be; where a package of this plan brings it, a program that changes it then."""
+def _by_text(view: View) -> tuple[Operation, Undo]:
+    """The file as it will be: the line becomes a comment. Raises ``UnreadError``."""
     text = text_of(view, _FILE)
-    if isinstance(text, Unread) or text:
-        content = "" if isinstance(text, Unread) else re.sub(rf"{_LINE}\n?", "", text, flags=re.MULTILINE)
-        return (Write(_FILE, content, mode_of(view, _FILE), (f"Unit.After: no {_TARGET}",)),)
-    return (Run(("sed", "-i", f"/^After={_TARGET}[[:space:]]*$/d", _FILE)),)
+    content = "" if isinstance(text, Unread) else _LINE.sub(rf"{_MARK}\1", text)
+    return Write(_FILE, content, mode_of(view, _FILE), (f"Unit.After: no {_TARGET}",)), Undo("restore")
+
+
+def _by_program() -> tuple[Operation, Undo]:
+    """The same to a file that the packages of this plan bring; back to theirs before they are taken back."""
+    away = ("sed", "-i", rf"s/^After={re.escape(_TARGET)}[[:space:]]*$/{_MARK}&/", _FILE)
+    back = ("sed", "-i", rf"s/^{_MARK}\(After=.*\)$/\1/", _FILE)
+    return Run(away, where=_FILE), Undo("run", do=(Run(back, where=_FILE),))
 
 
 def _is_free(view: View) -> bool:

@@ -28,6 +28,7 @@ def drop_in(change: Change) -> str:
 
     >>> print(drop_in(Change({"runtime_path": "/usr/bin/nvidia-container-runtime", "runtime_type": "oci"}, False, "")), end="")
     # Written by hostagent.
+    <BLANKLINE>
     [crio.runtime.runtimes.nvidia]
     runtime_path = "/usr/bin/nvidia-container-runtime"
     runtime_type = "oci"
@@ -38,9 +39,8 @@ def drop_in(change: Change) -> str:
     if change.entry:
         runtime["runtimes"] = {"nvidia": dict(change.entry)}
     document = tomlkit.document()
-    document.add(tomlkit.comment("Written by hostagent."))
     document["crio"] = _tables({"runtime": runtime})
-    return tomlkit.dumps(document)
+    return f"# Written by hostagent.\n\n{tomlkit.dumps(document)}"
 
 
 def _tables(value: Mapping[str, Any]) -> Any:

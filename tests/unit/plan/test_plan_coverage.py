@@ -31,5 +31,13 @@ def test_each_check_has_one_row():
 def test_what_a_row_names_is_in_the_code(check, told):
     """A step's id or a refusal's, as the modules of the plan write it."""
     for name in re.findall(r"\b(?:plan|driver|toolkit|runtime|repositories)\.[a-z-]+", told):
-        last = name.removeprefix("plan.")
-        assert last in words_of("hostagent/plan") or last.partition(".")[2] in words_of("hostagent/plan"), name
+        last, words = name.removeprefix("plan."), words_of("hostagent/plan")
+        assert any(one in words for one in (last, last.partition(".")[2], f"{last.rpartition('-')[0]}-")), name
+
+
+def test_the_checks_that_steps_name_are_there():
+    """A step's id has a dash where a check's has an underscore, or ends in what no check is called."""
+    known = {one.id for one in catalogue.load(("hostagent_checks",))}
+    named = {one for one in words_of("hostagent/plan").split("\n") if re.fullmatch(rf"({'|'.join(FAMILIES)})\.[a-z]+_[a-z_]+", one)}
+    assert named
+    assert named <= known

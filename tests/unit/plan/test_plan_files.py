@@ -48,6 +48,13 @@ def test_no_secret_of_the_file_is_shown_and_the_change_is():
     assert "+[plugins" in found.diff
 
 
+def test_the_address_of_a_public_key_is_shown_and_what_is_needed_to_get_there_is_not():
+    (found,) = changed(host(), Write("/etc/yum.repos.d/a.repo", "[a]\ngpgkey=https://bob:hunter2@mirror/key.pub\n"))
+    assert "+gpgkey=https://" in found.diff
+    assert "mirror/key.pub" in found.diff
+    assert "hunter2" not in found.diff
+
+
 def test_a_change_of_a_secret_alone_is_named_and_not_shown():
     (found,) = changed(host(), Write(CONFIG, TOML.replace("hunter2", "hunter3")))
     assert "hunter" not in found.diff
