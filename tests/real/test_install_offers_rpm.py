@@ -75,7 +75,8 @@ def test_the_answers_are_what_the_package_manager_then_does(program, rpm_root):
     versions = [("nvidia-driver-cuda", "3:580.159.03-1.el9"), ("nvidia-container-toolkit", "1.19.0-1"), (long, "1.19.0-1")]
     argv = rpmcommands.install(program, versions, ["nvidia-old"])
     missing = rpmcommands.install(program, [("nvidia-container-toolkit", "9.9-1")], ())
-    before, found = tree(rpm_root), installed(rpm_root)
+    found = installed(rpm_root)
+    before = tree(rpm_root)
     asked = Question("candidates", ("nvidia-container-toolkit", "nvidia-old", "nowhere"))
     offers = ask(rpm_root, program, (), asked, Question("transaction", argv), Question("transaction", missing))
     assert tree(rpm_root) == before
