@@ -1,6 +1,7 @@
 """Steps as the playbook takes them: with the places of files for this process, and the words that lead a program into the target."""
 
 import re
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,19 +22,28 @@ class Job:
     steps: tuple[PlanStep, ...]
     keys: Mapping[str, bytes]
 
-    def document(self, target: Target, place: str) -> dict[str, Any]:
-        """For the playbook; the keyrings are below `place`, see `lay_keys`."""
-        numbers = {path: f"{place}/key{number}" for number, path in enumerate(self.keys)}
+    def laid(self, target: Target, place: str) -> dict[str, Any]:
+        """For the playbook; what files get is laid below `place`."""
         listed = [
-            {"id": step.id, "part": step.part, "state": "to-do", "do": [_operation(one, target, numbers) for one in step.do]}
+            {"id": step.id, "part": step.part, "state": "to-do", "do": [self._operation(one, target, place) for one in step.do]}
             for step in self.steps
         ]
         return {"resolved": True, "refusals": [], "steps": _untemplated(listed)}
 
-    def lay_keys(self, place: str) -> None:
-        for number, data in enumerate(self.keys.values()):
-            with open(f"{place}/key{number}", "wb") as stream:
-                stream.write(data)
+    def _operation(self, one: Operation, target: Target, place: str) -> dict[str, Any]:
+        ((kind, what),) = plain_operation(one).items()
+        match one:
+            case Run():
+                where = {"where_at": target.path.rstrip("/") + one.where} if one.where else {}
+                what |= {"enter": target.enter(one.timeout_s), **where}
+            case Key():
+                what |= {"at": target.inside(one.path), "source": _laid(place, self.keys[one.path])}
+            case Write():
+                del what["content"]
+                what |= {"at": target.inside(one.path), "source": _laid(place, one.content.encode())}
+            case Remove():
+                what |= {"at": target.inside(one.path)}
+        return {kind: what}
 
     @property
     def unloads(self) -> bool:
@@ -42,17 +52,11 @@ class Job:
         return any(_UNLOADING.search(argv[0]) and (argv[0].endswith("rmmod") or "-r" in argv or "--remove" in argv) for argv in runs)
 
 
-def _operation(one: Operation, target: Target, keys: Mapping[str, str]) -> dict[str, Any]:
-    ((kind, what),) = plain_operation(one).items()
-    match one:
-        case Run():
-            where = {"where_at": target.path.rstrip("/") + where} if (where := getattr(one, "where", "")) else {}
-            what |= {"enter": target.enter(one.timeout_s), **where}
-        case Key():
-            what |= {"at": target.inside(one.path), "source": keys[one.path]}
-        case Write() | Remove():
-            what |= {"at": target.inside(one.path)}
-    return {kind: what}
+def _laid(place: str, data: bytes) -> str:
+    descriptor, path = tempfile.mkstemp(dir=place)
+    with open(descriptor, "wb") as stream:
+        stream.write(data)
+    return path
 
 
 def _untemplated(value: Any) -> Any:

@@ -143,8 +143,7 @@ class Performance:
         job = Job(steps, {path: data for path, data in keys.items() if path in written_paths(steps)})
 
         def work(place: str, variables: dict[str, str], speaker: Speaker) -> player.Played:
-            job.lay_keys(place)
-            return player.play(place, job.document(self.target, place), variables, speaker.tell, speaker.log)
+            return player.play(place, job.laid(self.target, place), variables, speaker.tell, speaker.log)
 
         old = state.files_of(self.target, written_paths(steps), tree=False)
         state.keep(self.target, old, self.run)

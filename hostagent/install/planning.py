@@ -1,10 +1,13 @@
 """A plan of a host that can be asked: rounds of questions and answers."""
 
+from dataclasses import replace
+
 from hostagent.derived.packaging import program_of
 from hostagent.evidence import Evidence
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread
 from hostagent.install.offers.session import Host, Session
+from hostagent.install.runs import continued
 from hostagent.plan.making import make
 from hostagent.plan.model import Asked, Given, Plan
 from hostagent.plan.offers import NOT_ASKED, Offers
@@ -18,6 +21,7 @@ _ROUNDS = 5
 
 def planned(facts: HostFacts, loaded: Loaded, asked: Asked, place: Evidence) -> Plan:
     """Offers are asked only where something is to do, and the host is no snapshot and no made tree."""
+    asked = replace(asked, continued=continued(place))
     given = Given(view(facts), loaded.profile, asked, Offers(asked=True) if _answers(place, facts) else NOT_ASKED)
     plan = make(given)
     if not given.offers.asked or not plan.questions:

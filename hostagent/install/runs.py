@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hostagent import __version__
+from hostagent.errors import HostagentError
+from hostagent.evidence import Evidence
 from hostagent.install.lock import folder
 from hostagent.install.target import Target
 
@@ -133,3 +135,14 @@ def begun(target: Target) -> Iterator[Run]:
         with contextlib.suppress(OSError):
             os.rmdir(place)
         raise
+
+
+def continued(place: Evidence) -> tuple[str, ...]:
+    """Ids of the steps that the run which did not end had planned; () where there is none, or its plans cannot be read."""
+    if place.snapshot:
+        return ()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, HostagentError):
+        run = to_continue(Target(place))
+        plans = run.plans() if run is not None else ()
+        return tuple(dict.fromkeys(str(step["id"]) for plan in plans for step in plan["steps"] if step["state"] == "to-do"))
+    return ()

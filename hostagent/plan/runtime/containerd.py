@@ -42,12 +42,15 @@ def is_2(version: str) -> bool:
     return version.partition(".")[0].isdecimal() and int(version.partition(".")[0]) >= 2
 
 
-def entry_like(base: "Handler | None", files: "tuple[Mapping[str, Any], ...]") -> dict[str, Any]:
-    """NVIDIA's entry as runc's is, in `files` from the first that is read to the last, with its own program."""
+def entry_like(base: "Handler | None", files: "tuple[Mapping[str, Any], ...]", names: tuple[str, ...] = (GRPC_CRI,)) -> dict[str, Any]:
+    """NVIDIA's entry as runc's is, in `files` from the first that is read to the last, with its own program.
+
+    `names` are those of the CRI plugin that this version reads, the one that counts last.
+    """
     merged: dict[str, Any] = {}
     for file in files:
-        for name in (GRPC_CRI, CRI_RUNTIME):
-            found = table(file, "plugins", name, "containerd", "runtimes", base.name if base else "runc")
+        for name in names:
+            found = table(file, "plugins", name, "containerd", "runtimes", base.name) if base else {}
             merged = {**merged, **found, "options": {**merged.get("options", {}), **table(found, "options")}}
     options = {key: value for key, value in merged.pop("options", {}).items() if value and key not in _COPIED_OPTIONS}
     entry = {key: value for key, value in merged.items() if value}
@@ -103,8 +106,11 @@ def _has_new_name(files: "tuple[Mapping[str, Any], ...]") -> bool:
     return any(table(file, "plugins", CRI_RUNTIME, "containerd") for file in files)
 
 
-def importing(text: str, main: str) -> str:
-    """2.x: the main file with an import of our file; the same text where one takes it already. Raises ``EditError``."""
+def importing(text: str, main: str, *, read: "tuple[str, ...]") -> str:
+    """2.x: the main file with an import of our file; the same text where one takes it already. Raises ``EditError``.
+
+    Behind a file that is not there 2.x reads none: then ours comes before it. `read` are the files that it reads.
+    """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -113,15 +119,17 @@ def importing(text: str, main: str) -> str:
     try:
         before = parsed(text)
         listed = before.get("imports", [])
-        if any(imports(pattern, main) for pattern in listed):
+        stops = any(not _is_glob(one) and _path(one, main) not in read for one in listed)
+        if any(imports(pattern, main) for pattern in listed) and not stops:
             return text
         document = tomlkit.parse(text)
+        wanted = [DROP_IN, *listed] if stops else [*listed, DROP_IN]
         if "imports" in document:
-            document["imports"].append(DROP_IN)
+            document["imports"].insert(0 if stops else len(listed), DROP_IN)
         else:
-            document["imports"] = [DROP_IN]
+            document["imports"] = wanted
         after = tomlkit.dumps(document)
-        if parsed(after) != {**before, "imports": [*listed, DROP_IN]}:
+        if parsed(after) != {**before, "imports": wanted}:
             raise EditError("an import cannot be added without changing what else the file says")
     except (TOMLKitError, TypeError, AttributeError) as error:
         raise EditError(f"the file cannot be changed: {error}") from error
@@ -136,9 +144,18 @@ def imports(pattern: str, main: str) -> bool:
     """
     if any(sign in pattern for sign in "[\\"):
         return False
-    parts = posixpath.normpath(posixpath.join(posixpath.dirname(main), pattern)).split("/")
+    parts = _path(pattern, main).split("/")
     wanted = DROP_IN.split("/")
     return len(parts) == len(wanted) and all(fnmatchcase(one, glob) for one, glob in zip(wanted, parts, strict=True))
+
+
+def _is_glob(pattern: str) -> bool:
+    """It is searched for only with a star in it; what matches nothing is no file that is missing."""
+    return "*" in pattern
+
+
+def _path(pattern: str, main: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(main), pattern))
 
 
 def _put(below: Any, wanted: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from hostagent.derived.serving import serving
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.unread import Unread, need
+from hostagent.knowledge.runtimes import RUNC_V2
 from hostagent.plan.model import Given
 from hostagent.plan.view import View
 
@@ -87,7 +88,8 @@ def base_of(runtime: Runtime) -> "Handler | None":
     """The entry that NVIDIA's is made like: runc, else the default one where it starts containers in runc's way. Raises ``UnreadError``."""
     entries = {one.name: one for one in need(runtime.handlers)}
     default = entries.get(need(runtime.default_runtime))
-    return entries.get("runc") or (default if default is not None and not default.nvidia else None)
+    is_like_runc = default is not None and not default.nvidia and default.runtime_type in ("", RUNC_V2)
+    return entries.get("runc") or (default if is_like_runc else None)
 
 
 def names_every_gpu(view: View) -> bool:

@@ -249,7 +249,7 @@ def k3s(**fields):
 
 def test_k3s_is_restarted_and_nothing_is_written():
     view = k3s().view()
-    found = next(one for one in view.runtimes if one.key == "containerd" or one.key == "k3s")
+    found = next(one for one in view.runtimes if one.key in ("containerd", "k3s"))
     one = replace(found, key="k3s", running=True, started_at=NEWER, in_use=True, version="2.1.4")
     portion = planned(k3s(), runtimes=(one,))
     step = only(portion, "runtime.restart-k3s")
