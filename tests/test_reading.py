@@ -16,7 +16,7 @@ from hostagent import profile, reading
 from hostagent.app import HEAD, Prepared, judge, prepare
 from hostagent.check import check
 from hostagent.cli.check import rendered
-from hostagent.collect import READERS, collect, lanes
+from hostagent.collect import ALL_READERS, READERS, collect, lanes
 from hostagent.deadline import time_limit, within
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.evidence import Evidence, open_host
@@ -398,12 +398,12 @@ def test_the_workers_of_a_run_are_those_that_its_checks_need():
 
 def test_every_reader_declares_what_it_is_read_from_and_which_lanes_it_asks():
     """Else ``--only`` would start no worker for it, or read it without what it needs."""
-    needs, asked = {name: set() for name in READERS}, {name: set() for name in READERS}
+    needs, asked = {name: set() for name in ALL_READERS}, {name: set() for name in ALL_READERS}
     for path in HOSTS:
-        for name in READERS:
+        for name in ALL_READERS:
             _read(name, replay(path), needs[name], asked[name])
-    assert needs == {name: set(reader.needs) for name, reader in READERS.items()}, "say it in READERS, hostagent/collect/__init__.py"
-    assert asked == {name: set(reader.lanes) for name, reader in READERS.items()}, "say it in READERS, hostagent/collect/__init__.py"
+    assert needs == {name: set(reader.needs) for name, reader in ALL_READERS.items()}, "say it in READERS, hostagent/collect/__init__.py"
+    assert asked == {name: set(reader.lanes) for name, reader in ALL_READERS.items()}, "say it in READERS, hostagent/collect/__init__.py"
 
 
 def _read(name, backend, needs, asked):
@@ -413,7 +413,7 @@ def _read(name, backend, needs, asked):
         needs.add(kind.__name__)
         return collect(Source(backend), [kind.__name__])[0].of(kind)
 
-    READERS[name].load()(Source(noting), known)
+    ALL_READERS[name].load()(Source(noting), known)
     for question in noting.asked:
         asked |= {lane.name for lane in LANES.values() if lane.has(question[0], question[1] if len(question) > 1 else "")}
 

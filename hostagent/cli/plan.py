@@ -1,6 +1,7 @@
 """``hostagent plan``."""
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -18,6 +19,7 @@ from hostagent.cli.options import (
     terminal_width,
 )
 from hostagent.cli.outputs import deliver_all, one_form, outputs
+from hostagent.cli.streams import complain
 from hostagent.evidence import Evidence, open_host
 from hostagent.plan.model import Asked, Asking
 from hostagent.plan.view import KINDS
@@ -26,8 +28,11 @@ from hostagent.vocabulary import Extra
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
+    from hostagent.facts.hostfacts import HostFacts
     from hostagent.plan.document import Document
     from hostagent.plan.model import Plan
+    from hostagent.profile import Loaded
+    from hostagent.report import Report
 
 REFUSED = 4
 #: A plan has whole files of the host: nobody else reads what it is written to.
@@ -118,17 +123,29 @@ def command(
 
 
 def planned_document(place: Evidence, profile_name: str, asked: Asked) -> "tuple[Plan, Document]":
-    """One pass over the host, and its plan."""
+    """One pass over the host, and its plan. The package manager is asked once nothing of the pass is left."""
     from hostagent import app
-    from hostagent.install.planning import planned
-    from hostagent.plan.document import document
 
     prepared = with_installation(prepared_for(place, profile_name))
     with open_host(place, prepared.kinds) as reading:
         collected = reading.collect(app.policy_of(prepared))
         report = app.judge(collected, reading, prepared)
-    plan = planned(collected.facts, prepared.loaded, asked, place)
+    return documented(collected.facts, report, prepared.loaded, asked, place)
+
+
+def documented(facts: "HostFacts", report: "Report", loaded: "Loaded", asked: Asked, place: Evidence) -> "tuple[Plan, Document]":
+    """The plan of what was read at `place`."""
+    from hostagent.install.planning import planned
+    from hostagent.plan.document import document
+
+    plan = planned(facts, loaded, asked, place, waiting)
     return plan, document(plan, report)
+
+
+def waiting(text: str) -> None:
+    """For a person who looks on: what takes its time."""
+    if sys.stderr.isatty():
+        complain(text)
 
 
 def with_installation(prepared: "Prepared") -> "Prepared":

@@ -93,10 +93,10 @@ def _link(place: int, name: str) -> str:
 
 
 def _is_device(place: int, name: str) -> bool:
-    """Elsewhere a file may have such a name."""
+    """Elsewhere a file may have such a name; what cannot be looked at (a file of FUSE, by root) is no device of the driver."""
     try:
         return stat.S_ISCHR(os.stat(name, dir_fd=place).st_mode)
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

@@ -18,7 +18,10 @@ DROP_IN = "/etc/containerd/conf.d/hostagent-nvidia.toml"
 PROGRAM = "/usr/bin/nvidia-container-runtime"
 #: Version of a new main file, by what reads it: 1.x knows no other, 2.x reads 3 in all its releases.
 _NEW_1, _NEW_2 = 2, 3
-_COPIED_OPTIONS = ("BinaryName",)
+_OWN_OPTIONS = ("BinaryName", "SystemdCgroup")
+
+#: Parsed, in the order in which they are read.
+Files = tuple[Mapping[str, Any], ...]
 
 
 class EditError(ValueError):
@@ -42,17 +45,19 @@ def is_2(version: str) -> bool:
     return version.partition(".")[0].isdecimal() and int(version.partition(".")[0]) >= 2
 
 
-def entry_like(base: "Handler | None", files: "tuple[Mapping[str, Any], ...]") -> dict[str, Any]:
-    """NVIDIA's entry as runc's is, in `files` from the first that is read to the last, with its own program."""
+def entry_like(base: "Handler | None", files: Files, names: tuple[str, ...], *, systemd: bool) -> dict[str, Any]:
+    """NVIDIA's entry as runc's is, in `files` from the first that is read to the last, with its own program.
+
+    `names` are those of the CRI plugin that this version reads, the one that counts last.
+    """
     merged: dict[str, Any] = {}
     for file in files:
-        for name in (GRPC_CRI, CRI_RUNTIME):
-            found = table(file, "plugins", name, "containerd", "runtimes", base.name if base else "runc")
+        for name in names:
+            found = table(file, "plugins", name, "containerd", "runtimes", base.name) if base else {}
             merged = {**merged, **found, "options": {**merged.get("options", {}), **table(found, "options")}}
-    options = {key: value for key, value in merged.pop("options", {}).items() if value and key not in _COPIED_OPTIONS}
+    options = {key: value for key, value in merged.pop("options", {}).items() if value and key not in _OWN_OPTIONS}
     entry = {key: value for key, value in merged.items() if value}
     entry["runtime_type"] = (base.runtime_type if base else "") or RUNC_V2
-    systemd = base is not None and base.systemd_cgroup is True
     return {**entry, "options": {**options, "BinaryName": PROGRAM, "SystemdCgroup": systemd}}
 
 
@@ -81,12 +86,11 @@ def _changes_1(before: Mapping[str, Any], change: Change) -> dict[str, Any]:
     """With runc's own entry where the file has no runtimes: 1.x drops the built-in one as soon as it has any."""
     entries: dict[str, Any] = {"nvidia": dict(change.entry)} if change.entry else {}
     if entries and not table(before, "plugins", GRPC_CRI, "containerd", "runtimes"):
-        options = {"SystemdCgroup": change.entry["options"]["SystemdCgroup"]}
-        entries = {"runc": {"runtime_type": RUNC_V2, "options": options}, **entries}
+        entries = {"runc": {"runtime_type": RUNC_V2}, **entries}
     return {"plugins": {GRPC_CRI: change.tables(entries)}}
 
 
-def drop_in(version: int, files: "tuple[Mapping[str, Any], ...]", change: Change) -> str:
+def drop_in(version: int, files: Files, change: Change) -> str:
     """2.x: the whole text of our file."""
     import tomlkit
 
@@ -98,13 +102,16 @@ def drop_in(version: int, files: "tuple[Mapping[str, Any], ...]", change: Change
     return tomlkit.dumps(document).rstrip("\n") + "\n"
 
 
-def _has_new_name(files: "tuple[Mapping[str, Any], ...]") -> bool:
+def _has_new_name(files: Files) -> bool:
     """Then 2.x takes what stands below it in place of what stands below the old name."""
     return any(table(file, "plugins", CRI_RUNTIME, "containerd") for file in files)
 
 
-def importing(text: str, main: str) -> str:
-    """2.x: the main file with an import of our file; the same text where one takes it already. Raises ``EditError``."""
+def importing(text: str, main: str, *, read: "tuple[str, ...]") -> str:
+    """2.x: the main file with an import of our file; the same text where one takes it already. Raises ``EditError``.
+
+    Behind a file that is not there 2.x reads none: then ours comes before it. `read` are the files that it reads.
+    """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -113,15 +120,17 @@ def importing(text: str, main: str) -> str:
     try:
         before = parsed(text)
         listed = before.get("imports", [])
-        if any(imports(pattern, main) for pattern in listed):
+        stops = any(not _is_glob(one) and _path(one, main) not in read for one in listed)
+        if any(imports(pattern, main) for pattern in listed) and not stops:
             return text
         document = tomlkit.parse(text)
+        wanted = [DROP_IN, *listed] if stops else [*listed, DROP_IN]
         if "imports" in document:
-            document["imports"].append(DROP_IN)
+            document["imports"].insert(0 if stops else len(listed), DROP_IN)
         else:
-            document["imports"] = [DROP_IN]
+            document["imports"] = wanted
         after = tomlkit.dumps(document)
-        if parsed(after) != {**before, "imports": [*listed, DROP_IN]}:
+        if parsed(after) != {**before, "imports": wanted}:
             raise EditError("an import cannot be added without changing what else the file says")
     except (TOMLKitError, TypeError, AttributeError) as error:
         raise EditError(f"the file cannot be changed: {error}") from error
@@ -136,9 +145,18 @@ def imports(pattern: str, main: str) -> bool:
     """
     if any(sign in pattern for sign in "[\\"):
         return False
-    parts = posixpath.normpath(posixpath.join(posixpath.dirname(main), pattern)).split("/")
+    parts = _path(pattern, main).split("/")
     wanted = DROP_IN.split("/")
     return len(parts) == len(wanted) and all(fnmatchcase(one, glob) for one, glob in zip(wanted, parts, strict=True))
+
+
+def _is_glob(pattern: str) -> bool:
+    """It is searched for only with a star in it; what matches nothing is no file that is missing."""
+    return "*" in pattern
+
+
+def _path(pattern: str, main: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(main), pattern))
 
 
 def _put(below: Any, wanted: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from hostagent.knowledge.runtimes import CRI_RUNTIME, GRPC_CRI
 from hostagent.plan.model import Given, Refusal, Write
 from hostagent.plan.runtime import containerd, crio, docker
 from hostagent.plan.runtime.containerd import Change
-from hostagent.plan.runtime.needs import Need, base_of
+from hostagent.plan.runtime.needs import Need, base_of, uses_systemd
 from hostagent.plan.runtime.refused import cri_off, no_default, operators, others_drop_in, own_tool, rejected, unversioned, without_cdi
 from hostagent.plan.runtime.texts import mode_of, parsed, table, text_of
 from hostagent.plan.view import View
@@ -86,16 +86,18 @@ def _containerd(view: View, one: Need) -> tuple[Write, ...]:
     runtime, main = one.runtime, main_of(one.runtime)
     texts = [text_of(view, path) for path in need(runtime.config_files) or (main,)]
     files = tuple(_tables(text) for text in texts if not isinstance(text, Unread))
-    entry = containerd.entry_like(base_of(runtime), files) if one.handler else {}
-    change = Change(entry, one.cdi, one.default)
     is_2 = containerd.is_2(need(runtime.version))
+    names = (GRPC_CRI, CRI_RUNTIME) if is_2 else (GRPC_CRI,)
+    entry = containerd.entry_like(base_of(runtime), files, names, systemd=uses_systemd(view, runtime)) if one.handler else {}
+    change = Change(entry, one.cdi, one.default)
     keys = _keys(one, f'plugins."{CRI_RUNTIME if is_2 else GRPC_CRI}".containerd.runtimes.nvidia')
     text = texts[0]
     if not is_2:
         return (_write(view, main, text, lambda old: containerd.with_entry(old, change), keys),)
     version = need(runtime.config_version) if need(runtime.config_files) else 3
     ours = Write(containerd.DROP_IN, containerd.drop_in(version, files, change), mode_of(view, containerd.DROP_IN), keys)
-    importing = _write(view, main, text, lambda old: containerd.importing(old, main), (f"imports: {containerd.DROP_IN}",))
+    read = need(runtime.config_files)
+    importing = _write(view, main, text, lambda old: containerd.importing(old, main, read=read), (f"imports: {containerd.DROP_IN}",))
     is_imported = not isinstance(text, Unread) and bool(text) and importing.content == text
     return (ours,) if is_imported else (ours, importing)
 
