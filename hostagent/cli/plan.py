@@ -26,8 +26,11 @@ from hostagent.vocabulary import Extra
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
+    from hostagent.facts.hostfacts import HostFacts
     from hostagent.plan.document import Document
     from hostagent.plan.model import Plan
+    from hostagent.profile import Loaded
+    from hostagent.report import Report
 
 REFUSED = 4
 #: A plan has whole files of the host: nobody else reads what it is written to.
@@ -118,16 +121,22 @@ def command(
 
 
 def planned_document(place: Evidence, profile_name: str, asked: Asked) -> "tuple[Plan, Document]":
-    """One pass over the host, and its plan."""
+    """One pass over the host, and its plan. The package manager is asked once nothing of the pass is left."""
     from hostagent import app
-    from hostagent.install.planning import planned
-    from hostagent.plan.document import document
 
     prepared = with_installation(prepared_for(place, profile_name))
     with open_host(place, prepared.kinds) as reading:
         collected = reading.collect(app.policy_of(prepared))
         report = app.judge(collected, reading, prepared)
-    plan = planned(collected.facts, prepared.loaded, asked, place)
+    return documented(collected.facts, report, prepared.loaded, asked, place)
+
+
+def documented(facts: "HostFacts", report: "Report", loaded: "Loaded", asked: Asked, place: Evidence) -> "tuple[Plan, Document]":
+    """The plan of what was read at `place`."""
+    from hostagent.install.planning import planned
+    from hostagent.plan.document import document
+
+    plan = planned(facts, loaded, asked, place)
     return plan, document(plan, report)
 
 
