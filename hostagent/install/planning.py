@@ -1,5 +1,6 @@
 """A plan of a host that can be asked: rounds of questions and answers."""
 
+import os
 from dataclasses import replace
 
 from hostagent.derived.packaging import program_of
@@ -50,5 +51,5 @@ def _answers(place: Evidence, facts: HostFacts) -> bool:
 
 
 def _session(seen: View, loaded: Loaded, place: Evidence) -> Session:
-    root = place.root or place.host_root or "/"
+    root = os.path.abspath(place.root or place.host_root or "/")  # who works there does not work where this process does
     return Session(Host(root, seen.kind, program_of(seen.packages, seen.os), loaded.profile.install.lock_timeout_s))
