@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -30,14 +31,15 @@ class Programs:
         self._secrets = tuple(secrets(self._environment.values()))
         self.read = room.read
 
-    def run(self, argv: tuple[str, ...], seconds: float) -> "Completed | Unread":
+    def run(self, argv: tuple[str, ...], seconds: float, more: "Mapping[str, str]" = MappingProxyType({})) -> "Completed | Unread":
+        """`more`: of the environment."""
         where = program(self._room.root, argv[0])
         if isinstance(where, Unread):
             return where
         seconds = min(seconds, self._deadline.left_s)
         if seconds <= 0:
             return Unread("timeout", f"{argv[0]}: the package manager got {self._deadline.seconds:g} s for all its answers")
-        found = self._room.run((where, *argv[1:]), seconds, self._environment)
+        found = self._room.run((where, *argv[1:]), seconds, {**self._environment, **more})
         return (
             found if isinstance(found, Unread) else Completed(found["exit_code"], *map(self._cleaned, (found["stdout"], found["stderr"])))
         )

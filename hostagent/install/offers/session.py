@@ -9,8 +9,10 @@ from hostagent.deadline import within
 from hostagent.facts.unread import Unread
 from hostagent.install.keys import key_bytes
 from hostagent.install.offers.apt import Apt
+from hostagent.install.offers.dnf import Dnf, Tdnf
 from hostagent.install.offers.programs import Programs
 from hostagent.install.offers.room import Laid, Room
+from hostagent.install.offers.zypper import Zypper
 from hostagent.plan.model import Key, Operation, Remove, Write
 from hostagent.plan.offers import Candidate, Offers, Question, RefreshFault, Transaction
 from hostagent.smallfile import reason
@@ -54,7 +56,7 @@ class Session:
         self._room: Room | None = None
         self._manager: PackageManager | None = None
         self._settings: dict[str, bytes] = {}
-        self._laid: dict[str, Laid] = {}
+        self._laid: dict[str, Laid] | None = None
         self._keys: dict[Key, bytes] = {}
 
     def answered(self, offers: Offers, laid: Iterable[Operation], questions: Iterable[Question]) -> Offers:
@@ -117,10 +119,11 @@ class Session:
     def _lay(self, files: dict[str, Laid]) -> "RefreshFault | Unread | None":
         assert self._room
         assert self._manager
-        changed = [path for path in {*files, *self._laid} if files.get(path) != self._laid.get(path)]
+        before = self._laid or {}
+        changed = [path for path in {*files, *before} if files.get(path) != before.get(path)]
         if (fault := self._room.lay(files.values())) is not None:
             return fault
-        is_first, self._laid = not self._laid, files
+        is_first, self._laid = self._laid is None, files
         return None if not is_first and all(path.startswith(_PREFERENCES) for path in changed) else self._manager.refresh()
 
     def _with_answers(self, offers: Offers, questions: tuple[Question, ...]) -> Offers:
@@ -139,7 +142,7 @@ class Session:
         return Offers(True, {**offers.candidates, **candidates}, transactions)
 
 
-_MANAGERS: "Mapping[str, type[Apt]]" = {"apt-get": Apt}
+_MANAGERS: "Mapping[str, type[Apt | Dnf | Zypper]]" = {"apt-get": Apt, "dnf": Dnf, "tdnf": Tdnf, "zypper": Zypper}
 
 
 def _untrusted(root: Root, paths: Iterable[str]) -> str:

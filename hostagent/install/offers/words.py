@@ -10,6 +10,7 @@ from hostagent.visible import visible
 
 _MAX_TEXT = 2000
 _USER = re.compile(r"(?<=://)[^\s/'\"]*@")
+_DIRECTORY = re.compile(r"^(?:file|dir|copy):/+")
 _URL = re.compile(r"(?:https?|ftp|file|cdrom|copy|mirror\S*?|tor\+https?)://?[^\s'\",]+|\bfile:/[^\s'\",]+")
 
 
@@ -36,20 +37,34 @@ def shown_url(url: str) -> str:
 
 
 def repository_url(url: str) -> str:
-    """The same with its closing slash: so are the addresses of one repository one."""
-    return shown_url(url).rstrip("/") + "/"
+    """The same with its closing slash, a directory in one spelling: so are the addresses of one repository one.
+
+    >>> repository_url("file:///srv/repo"), repository_url("dir:/srv/repo/")
+    ('file:/srv/repo/', 'file:/srv/repo/')
+    """
+    return _DIRECTORY.sub("file:/", shown_url(url)).rstrip("/") + "/"
 
 
 def url_in(text: str) -> str:
     """The first address that a message names, "" where it names none."""
     found = _URL.search(text)
-    return shown_url(found[0].rstrip(".:,;)")) if found else ""
+    return shown_url(found[0].rstrip(".:,;)]")) if found else ""
 
 
 #: What apt 2 and 3 write, by what is wrong; the first that is in a message says it.
 _CODES: "tuple[tuple[_Code, tuple[str, ...]], ...]" = (
     ("conflict", ("Conflicting values set for option",)),
-    ("lock", ("Could not get lock", "Unable to acquire", "Unable to lock", "is another process using it")),
+    (
+        "lock",
+        (
+            "Could not get lock",
+            "Unable to acquire",
+            "Unable to lock",
+            "is another process using it",
+            "Waiting for process with pid",
+            "System management is locked",
+        ),
+    ),
     (
         "weak-key",
         ("SHA1 is not considered secure", "uses weak digest algorithm", "untrusted public key algorithm", "weak: ", "Policy rejected"),
@@ -59,7 +74,8 @@ _CODES: "tuple[tuple[_Code, tuple[str, ...]], ...]" = (
         (
             *("BADSIG", "NO_PUBKEY", "EXPKEYSIG", "REVKEYSIG", "EXPSIG", "is not signed", "no longer signed", "is not (yet) available"),
             *("signatures were invalid", "signatures couldn't be verified", "OpenPGP signature verification failed", "GPG error"),
-            *("Clearsigned file isn't valid", "Missing key", "is not bound"),
+            *("Clearsigned file isn't valid", "Missing key", "is not bound", "Bad GPG signature", "GPG check FAILED"),
+            *("Signature verification failed", "Signing key not found", "public key is not installed", "signature verification error"),
         ),
     ),
     ("error", ("Hash Sum mismatch", "File has unexpected size", "is expired", "is not valid yet", "Malformed")),
@@ -69,6 +85,8 @@ _CODES: "tuple[tuple[_Code, tuple[str, ...]], ...]" = (
             *("Could not connect", "Connection failed", "Connection timed out", "Could not resolve", "Temporary failure resolving"),
             *("Unable to connect", "Connection refused", "Failed to fetch", "does not have a Release file", "no longer has a Release file"),
             *("Certificate verification failed", "Could not handshake", "Network is unreachable", "File not found"),
+            *("Curl error", "Cannot download repomd", "Failed to download metadata", "Failed to synchronize", "Ignoring repositories"),
+            *("is invalid or inaccessible", "Could not refresh", "Some of the repositories have not been refreshed", "is not available"),
             *("No system certificates", "Error reading from server", "Undetermined Error", "Could not wait for server fd"),
         ),
     ),
@@ -82,7 +100,7 @@ _ORDER = ("conflict", "lock", "weak-key", "signature", "key", "unreachable", "er
 #: gpgv counts a signature as invalid that is good and made with a digest that nobody trusts: then no word stands before its key.
 _WORTHLESS = re.compile(r"signatures were invalid:? +[0-9A-F]{40}\b")
 #: Behind the place of a repository (sources.list(5)): what is fetched of it.
-_INDEX = re.compile(r"/(?:\./|dists/|(?:InRelease|Release(?:\.gpg)?|Packages[^/]*)$).*")
+_INDEX = re.compile(r"/(?:\./|dists/|repodata/|(?:InRelease|Release(?:\.gpg)?|Packages[^/]*)$).*")
 
 
 def fault_of(message: str) -> RefreshFault:

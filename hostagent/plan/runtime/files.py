@@ -6,10 +6,10 @@ from typing import Any
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.runtimes import CRI_RUNTIME, GRPC_CRI
-from hostagent.plan.model import Given, Refusal, Write
+from hostagent.plan.model import Given, Refusal, Remove, Write
 from hostagent.plan.runtime import containerd, crio, docker
 from hostagent.plan.runtime.containerd import Change
-from hostagent.plan.runtime.needs import Need, base_of
+from hostagent.plan.runtime.needs import Need, base_of, uses_systemd
 from hostagent.plan.runtime.refused import cri_off, no_default, operators, others_drop_in, own_tool, rejected, unversioned, without_cdi
 from hostagent.plan.runtime.texts import mode_of, parsed, table, text_of
 from hostagent.plan.view import View
@@ -76,9 +76,11 @@ def _flag(view: View, runtime: Runtime, one: Need) -> "Refusal | None":
     return None
 
 
-def files_of(given: Given, one: Need) -> tuple[Write, ...]:
-    """What is written. Raises ``containerd.EditError`` and ``UnreadError``."""
-    kinds = {"containerd": _containerd, "docker": _docker, "crio": _crio}
+def files_of(given: Given, one: Need) -> tuple[Write | Remove, ...]:
+    """What is written, and what is taken away. Raises ``containerd.EditError`` and ``UnreadError``."""
+    kinds: dict[str, Callable[[View, Need], tuple[Write | Remove, ...]]] = {
+        "containerd": _containerd, "docker": _docker, "crio": _crio,
+    }  # fmt: skip
     return kinds[one.runtime.kind](given.view, one)
 
 
@@ -88,7 +90,8 @@ def _containerd(view: View, one: Need) -> tuple[Write, ...]:
     files = tuple(_tables(text) for text in texts if not isinstance(text, Unread))
     is_2 = containerd.is_2(need(runtime.version))
     names = (GRPC_CRI, CRI_RUNTIME) if is_2 else (GRPC_CRI,)
-    change = Change(containerd.entry_like(base_of(runtime), files, names) if one.handler else {}, one.cdi, one.default)
+    entry = containerd.entry_like(base_of(runtime), files, names, systemd=uses_systemd(view, runtime)) if one.handler else {}
+    change = Change(entry, one.cdi, one.default)
     keys = _keys(one, f'plugins."{CRI_RUNTIME if is_2 else GRPC_CRI}".containerd.runtimes.nvidia')
     text = texts[0]
     if not is_2:
@@ -110,13 +113,15 @@ def _docker(view: View, one: Need) -> tuple[Write, ...]:
     return (_write(view, main, text_of(view, main), lambda old: docker.merged(old, change), keys),)
 
 
-def _crio(view: View, one: Need) -> tuple[Write, ...]:
+def _crio(view: View, one: Need) -> tuple[Write | Remove, ...]:
+    """With what nvidia-ctk wrote where CRI-O does not look taken away: what it says stands in our file."""
     runtime = one.runtime
     texts = (text_of(view, path) for path in need(runtime.config_files) if path != crio.DROP_IN)
     files = tuple(_tables(text) for text in texts if not isinstance(text, Unread))
     entry = crio.entry_like(need(runtime.default_runtime), files) if one.handler else {}
     keys = _keys(one, "crio.runtime.runtimes.nvidia")
-    return (Write(crio.DROP_IN, crio.drop_in(Change(entry, cdi=False, default=one.default)), mode_of(view, crio.DROP_IN), keys),)
+    ours = Write(crio.DROP_IN, crio.drop_in(Change(entry, cdi=False, default=one.default)), mode_of(view, crio.DROP_IN), keys)
+    return (ours, *(Remove(path) for path in need(runtime.unimported) if path in crio.MISPLACED))
 
 
 def _keys(one: Need, entry: str) -> tuple[str, ...]:
