@@ -90,8 +90,7 @@ def no_unit(name):
 
 
 def kubelet(key):
-    driver = "systemd" if key == "containerd" else ""
-    return Launcher("kubelet", SOCKETS.get(key, "/run/k3s/containerd/containerd.sock"), key, driver, Unread("not-supported", ""))
+    return Launcher("kubelet", SOCKETS.get(key, "/run/k3s/containerd/containerd.sock"), key, "", Unread("not-supported", ""))
 
 
 def planned(one, choices=FROM_NOTHING, *, continued=(), **view):

@@ -71,6 +71,8 @@ def toolkit_steps(given: Given, choice: ToolkitChoice) -> Portion:
 
 def _stays(given: Given, found: tuple[Package, ...]) -> str:
     """The version that is installed and satisfies the profile, "" where something has to change."""
+    if not found:
+        return _unpackaged(given)
     versions = {need(one.upstream) for one in found if one.state == "installed"}
     version = next(iter(versions), "")
     if len(versions) != 1 or not satisfies(version, given.profile.toolkit.version) or any(one.state != "installed" for one in found):
@@ -82,6 +84,13 @@ def _stays(given: Given, found: tuple[Package, ...]) -> str:
     newest = given.profile.toolkit.install
     is_older = given.asked.upgrade and bool(newest) and compare_upstream(version, newest) < 0
     return "" if is_older else version
+
+
+def _unpackaged(given: Given) -> str:
+    """The version of programs that no package brings, such as those of Docker's snap; "" where they are not what the profile asks for."""
+    toolkit = need(given.view.toolkit)
+    version = need(toolkit.version) if need(toolkit.binaries) else ""
+    return version if version and satisfies(version, given.profile.toolkit.version) else ""
 
 
 def _target(given: Given, found: tuple[Package, ...]) -> str:

@@ -99,7 +99,8 @@ def said(entry):
     """Without what is empty: 1.x prints each option of the built-in entry, and of one in a file those that it has. 1.7 takes an empty
     sandbox_mode for podsandbox when it starts.
     """
-    return {key: said(value) if isinstance(value, dict) else value for key, value in entry.items() if value and value != "podsandbox"}
+    plain = {key: said(value) if isinstance(value, dict) else value for key, value in entry.items() if value != "podsandbox"}
+    return {key: value for key, value in plain.items() if value}
 
 
 @pytest.mark.parametrize("line", VERSIONS)

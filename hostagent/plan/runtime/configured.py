@@ -70,7 +70,7 @@ def _probe(given: Given, one: Need) -> Callable[[View], bool]:
         if found is None or need(found.state) != "accepted":
             return False
         is_default = not one.default or need(found.default_runtime) == one.default
-        return is_default and (not wants_entry or entry_works(found)) and (not one.cdi or need(found.cdi_enabled))
+        return is_default and (not wants_entry or entry_works(view, found)) and (not one.cdi or need(found.cdi_enabled))
 
     return configured
 

@@ -18,7 +18,10 @@ DROP_IN = "/etc/containerd/conf.d/hostagent-nvidia.toml"
 PROGRAM = "/usr/bin/nvidia-container-runtime"
 #: Version of a new main file, by what reads it: 1.x knows no other, 2.x reads 3 in all its releases.
 _NEW_1, _NEW_2 = 2, 3
-_COPIED_OPTIONS = ("BinaryName",)
+_OWN_OPTIONS = ("BinaryName", "SystemdCgroup")
+
+#: Parsed, in the order in which they are read.
+Files = tuple[Mapping[str, Any], ...]
 
 
 class EditError(ValueError):
@@ -42,7 +45,7 @@ def is_2(version: str) -> bool:
     return version.partition(".")[0].isdecimal() and int(version.partition(".")[0]) >= 2
 
 
-def entry_like(base: "Handler | None", files: "tuple[Mapping[str, Any], ...]", names: tuple[str, ...] = (GRPC_CRI,)) -> dict[str, Any]:
+def entry_like(base: "Handler | None", files: Files, names: tuple[str, ...], *, systemd: bool) -> dict[str, Any]:
     """NVIDIA's entry as runc's is, in `files` from the first that is read to the last, with its own program.
 
     `names` are those of the CRI plugin that this version reads, the one that counts last.
@@ -52,10 +55,9 @@ def entry_like(base: "Handler | None", files: "tuple[Mapping[str, Any], ...]", n
         for name in names:
             found = table(file, "plugins", name, "containerd", "runtimes", base.name) if base else {}
             merged = {**merged, **found, "options": {**merged.get("options", {}), **table(found, "options")}}
-    options = {key: value for key, value in merged.pop("options", {}).items() if value and key not in _COPIED_OPTIONS}
+    options = {key: value for key, value in merged.pop("options", {}).items() if value and key not in _OWN_OPTIONS}
     entry = {key: value for key, value in merged.items() if value}
     entry["runtime_type"] = (base.runtime_type if base else "") or RUNC_V2
-    systemd = base is not None and base.systemd_cgroup is True
     return {**entry, "options": {**options, "BinaryName": PROGRAM, "SystemdCgroup": systemd}}
 
 
@@ -84,12 +86,11 @@ def _changes_1(before: Mapping[str, Any], change: Change) -> dict[str, Any]:
     """With runc's own entry where the file has no runtimes: 1.x drops the built-in one as soon as it has any."""
     entries: dict[str, Any] = {"nvidia": dict(change.entry)} if change.entry else {}
     if entries and not table(before, "plugins", GRPC_CRI, "containerd", "runtimes"):
-        options = {"SystemdCgroup": change.entry["options"]["SystemdCgroup"]}
-        entries = {"runc": {"runtime_type": RUNC_V2, "options": options}, **entries}
+        entries = {"runc": {"runtime_type": RUNC_V2}, **entries}
     return {"plugins": {GRPC_CRI: change.tables(entries)}}
 
 
-def drop_in(version: int, files: "tuple[Mapping[str, Any], ...]", change: Change) -> str:
+def drop_in(version: int, files: Files, change: Change) -> str:
     """2.x: the whole text of our file."""
     import tomlkit
 
@@ -101,7 +102,7 @@ def drop_in(version: int, files: "tuple[Mapping[str, Any], ...]", change: Change
     return tomlkit.dumps(document).rstrip("\n") + "\n"
 
 
-def _has_new_name(files: "tuple[Mapping[str, Any], ...]") -> bool:
+def _has_new_name(files: Files) -> bool:
     """Then 2.x takes what stands below it in place of what stands below the old name."""
     return any(table(file, "plugins", CRI_RUNTIME, "containerd") for file in files)
 

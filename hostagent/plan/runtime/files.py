@@ -9,7 +9,7 @@ from hostagent.knowledge.runtimes import CRI_RUNTIME, GRPC_CRI
 from hostagent.plan.model import Given, Refusal, Write
 from hostagent.plan.runtime import containerd, crio, docker
 from hostagent.plan.runtime.containerd import Change
-from hostagent.plan.runtime.needs import Need, base_of
+from hostagent.plan.runtime.needs import Need, base_of, uses_systemd
 from hostagent.plan.runtime.refused import cri_off, no_default, operators, others_drop_in, own_tool, rejected, unversioned, without_cdi
 from hostagent.plan.runtime.texts import mode_of, parsed, table, text_of
 from hostagent.plan.view import View
@@ -88,7 +88,8 @@ def _containerd(view: View, one: Need) -> tuple[Write, ...]:
     files = tuple(_tables(text) for text in texts if not isinstance(text, Unread))
     is_2 = containerd.is_2(need(runtime.version))
     names = (GRPC_CRI, CRI_RUNTIME) if is_2 else (GRPC_CRI,)
-    change = Change(containerd.entry_like(base_of(runtime), files, names) if one.handler else {}, one.cdi, one.default)
+    entry = containerd.entry_like(base_of(runtime), files, names, systemd=uses_systemd(view, runtime)) if one.handler else {}
+    change = Change(entry, one.cdi, one.default)
     keys = _keys(one, f'plugins."{CRI_RUNTIME if is_2 else GRPC_CRI}".containerd.runtimes.nvidia')
     text = texts[0]
     if not is_2:

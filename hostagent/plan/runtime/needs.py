@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hostagent.derived.access import CTK_KIND, ways
-from hostagent.derived.serving import serving
+from hostagent.derived.serving import kubelets_of, serving
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.runtime import Handler, Runtime
 from hostagent.facts.unread import Unread, need
@@ -51,37 +51,49 @@ def _need(given: Given, runtime: Runtime) -> Need:
     lacks_cdi = access == "cdi" and not need(runtime.cdi_enabled)
     lacks_entry = access != "cdi" and _lacks_entry(given, runtime)
     other = default if default and need(runtime.default_runtime) != default else ""
-    lacks_entry = lacks_entry or (other == "nvidia" and not entry_works(runtime))
+    lacks_entry = lacks_entry or (other == "nvidia" and not entry_works(given.view, runtime))
     return Need(runtime, lacks_entry, lacks_cdi, other)
 
 
 def _lacks_entry(given: Given, runtime: Runtime) -> bool:
     """Also where an entry called nvidia is there and cannot work."""
-    if entry_works(runtime):
+    if entry_works(given.view, runtime):
         return False
     if any(one.name == "nvidia" for one in need(runtime.handlers)) or config_step(runtime.key) in given.asked.continued:
         return True
     view = given.view
     found = set(ways(runtime, need(view.cdi), need(view.launchers), need(view.toolkit))) - {"handler"}
-    if any(one.nvidia and _is_whole(one, runtime) for one in need(runtime.handlers)):
+    if any(one.nvidia and _is_whole(given.view, one, runtime) for one in need(runtime.handlers)):
         found.add("handler")
     if "cdi" in found and not names_every_gpu(view):
         found.discard("cdi")
     return not (found & _HANDLERS if given.profile.runtime.access == "handler" else found)
 
 
-def entry_works(runtime: Runtime) -> bool:
-    """Whether an entry called nvidia starts containers as the default one does, by NVIDIA's program. Raises ``UnreadError``."""
-    return any(one.name == "nvidia" and _is_whole(one, runtime) for one in need(runtime.handlers))
+def entry_works(view: View, runtime: Runtime) -> bool:
+    """Whether an entry called nvidia starts containers in the right cgroups, by NVIDIA's program. Raises ``UnreadError``."""
+    return any(one.name == "nvidia" and _is_whole(view, one, runtime) for one in need(runtime.handlers))
 
 
-def _is_whole(entry: Handler, runtime: Runtime) -> bool:
-    """A program that is gone comes back with the toolkit's packages; another's program is not ours to judge."""
+def _is_whole(view: View, entry: Handler, runtime: Runtime) -> bool:
+    """A program that is gone comes back with the toolkit's packages."""
     if runtime.kind != "containerd":
         return bool(entry.binary)
-    base = base_of(runtime)
-    same = base is None or need(entry.systemd_cgroup) == need(base.systemd_cgroup)
-    return bool(entry.runtime_type) and "nvidia" in entry.binary and same
+    wanted = _kubelets_driver(view, runtime) or need(runtime.cgroup_driver)
+    found = "systemd" if need(entry.systemd_cgroup) else "cgroupfs"
+    return bool(entry.runtime_type) and "nvidia" in entry.binary and found == wanted
+
+
+def uses_systemd(view: View, runtime: Runtime) -> bool:
+    """What a new entry says of its cgroups: the kubelet's word, else runc's. Raises ``UnreadError``."""
+    said, base = _kubelets_driver(view, runtime), base_of(runtime)
+    return said == "systemd" if said else base is not None and need(base.systemd_cgroup)
+
+
+def _kubelets_driver(view: View, runtime: Runtime) -> str:
+    """systemd, cgroupfs; "" where no kubelet asks this runtime, or none says it."""
+    said = (need(one.cgroup_driver) for one in kubelets_of(runtime, need(view.launchers)))
+    return next((one for one in said if one), "")
 
 
 def base_of(runtime: Runtime) -> "Handler | None":

@@ -83,6 +83,17 @@ def test_containerd_gets_an_entry_like_runcs_and_keeps_all_else(version, files):
     assert not planned(after, AS_IT_IS).steps
 
 
+@pytest.mark.parametrize(("version", "text"), [("1.7.24", V2), ("2.1.4", V3)])
+def test_where_a_kubelet_says_its_cgroup_driver_the_entry_has_that_one(version, text):
+    cgroupfs = text.replace("SystemdCgroup = true", "SystemdCgroup = false")
+    before = Host(version=version, files={MAIN: cgroupfs})
+    launchers = before.view().launchers
+    said = replace(launchers, kubelets=tuple(replace(one, cgroup_driver="systemd") for one in launchers.kubelets))
+    after = before.laid(only(planned(before, launchers=said), "runtime.containerd.config").do)
+    assert entry(after).systemd_cgroup is True
+    assert next(one for one in runtime(after).handlers if one.name == "runc").systemd_cgroup is False  # runc's stays as it is
+
+
 def test_1_x_changes_the_main_file_alone_and_keeps_its_comments_and_its_order():
     (write,) = writes(planned(Host(version="1.7.24", files={MAIN: V2})))
     assert write.path == MAIN
