@@ -145,6 +145,7 @@ UNITS = [
     "-----BEGIN PGP A-----:\n", "-----BEGIN PGP A-----\n", "-----END", "-----BEGIN PGP A-----\n\nAAAA\n-----END PGP A-----\n", "\n=", "AAAA\n", "\x01",
     # packages
     "Package: nvidia-x\n", "Package: nvidia-x\nStatus: install ok installed\nVersion: 1\n\n", "Package: a\nPin: version 1\nPin-Priority: 1001\n\n", "URIs: nvidia\nSuites: a\n", "deb [", "deb [a=b] ", "deb nvidia a\n", "# deb ",
+    "Package: a\nArchitecture: b\nAuto-Installed: 1\n\n", "Package: a\n", "[a]\nbaseurl=https://u:p@m/x?t\n gpgkey=b\n", "baseurl=", "\n https://m/", "a@", '"a.b" = { reason = "Dependency" }\n', "drivers: {nvidia: {version: 1}}\n",
     "nvidia-a\t1\t2\ta\tb\tc\n", "*nvidia*580*\n", "nvidia-driver-3:580.95.05-1.el9.*\n", "solvable_name: a\n", '[[packages]]\nname="a"\n', "[a]\nname=b\nstate=enabled\nstream=c\n", 'A::B "c"; ', "A { ", "} ", "/* ", "*/", "#clear a;",
     # the kernel and its modules
     "NVRM: Xid (PCI:0000:1b:00): 13, a\n", "NVRM: Xid (", "NVRM: GPU 0000:01:00.0: ", "NVRM: ", "Lockdown: ", "6,1,1,-;NVRM: Xid (PCI:0000:1b:00): 13\n", "<6>[    1.000000] NVRM: Xid (PCI:0000:1b:00): 13\n",
