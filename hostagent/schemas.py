@@ -156,6 +156,31 @@ def _nccl_env() -> dict[str, Any]:
     )
 
 
+def _plan() -> dict[str, Any]:
+    from hostagent.plan.described import DESCRIPTIONS
+    from hostagent.plan.document import SCHEMA_VERSION, Document
+    from hostagent.plan.model import OPERATIONS
+    from hostagent.report.described import described
+
+    body = described(_extensible(schema(Document)), texts=DESCRIPTIONS)
+    body["properties"]["schema_version"] |= {"const": SCHEMA_VERSION}
+    step = body["properties"]["steps"]["items"]["properties"]
+    for holder in (step, step["undo"]["properties"]):
+        holder["do"]["items"] = {"anyOf": [_one_key(name, schema(kind)) for name, kind in OPERATIONS.items()]}
+    return _headed(
+        "plan",
+        SCHEMA_VERSION,
+        "hostagent plan",
+        "What would have to change on a host, and what that costs. Names are only ever added: readers must accept those that they do not "
+        "know.",
+        body,
+    )
+
+
+def _one_key(name: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": [name], "properties": {name: value}, "additionalProperties": False}
+
+
 def _whole(shape: dict[str, Any]) -> dict[str, Any]:
     """The object of a part that may be unread."""
     found: dict[str, Any] = next((one for one in shape.get("anyOf", ()) if "unread" not in one.get("properties", {})), shape)
@@ -176,4 +201,5 @@ _PUBLISHED: Mapping[str, Callable[[], dict[str, Any]]] = {
     "topology": _topology,
     "nccl": _nccl,
     "nccl-env": _nccl_env,
+    "plan": _plan,
 }

@@ -105,3 +105,33 @@ Topic = Literal[
     "versions",
 ]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
+
+#: What a plan changes, in this order: the repositories serve driver and toolkit.
+PlanPart = Literal["repositories", "driver", "toolkit", "runtime"]
+
+#: How a step of a plan changes it.
+StepKind = Literal[
+    "repair",
+    "file",
+    "key",
+    "refresh",
+    "download",
+    "packages",
+    "hold",
+    "modules",
+    "unit",
+    "load",
+    "restart",
+]
+
+#: Whether a host already is as a step of a plan leaves it.
+StepState = Literal["done", "to-do"]
+
+#: How a rollback takes a step back.
+UndoKind = Literal["restore", "packages", "marks", "units", "run", "none"]
+
+#: What becomes of a systemd unit.
+UnitChange = Literal["enabled", "disabled", "started", "stopped", "masked", "unmasked"]
+
+#: What is asked for beside what the GPUs of a host show.
+Extra = Literal["nvswitch", "imex", "coherent"]

@@ -4,7 +4,7 @@ Imported only where a shell asks.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete, get_completion_class
@@ -13,6 +13,7 @@ from hostagent import catalogue, profile
 from hostagent.cli.pods import SHAPE_KEYS
 from hostagent.errors import HostagentError
 from hostagent.profiles import files
+from hostagent.vocabulary import Extra
 
 
 def profiles(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
@@ -46,6 +47,12 @@ def shapes_and_files(context: click.Context, param: click.Parameter, incomplete:
     given = {one.partition("=")[0] for one in before.split(",")}
     known = [f"{before}{comma}{name}=" for name in SHAPE_KEYS if name.startswith(last) and name not in given]
     return _beginning(incomplete, known) or ([] if "=" in incomplete else [CompletionItem(incomplete, type="file")])
+
+
+def extras(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
+    """Of ``--with``: the last of several, with commas; what stands before it is not offered again."""
+    before, comma, last = incomplete.rpartition(",")
+    return [CompletionItem(f"{before}{comma}{one}") for one in get_args(Extra) if one.startswith(last) and one not in before.split(",")]
 
 
 def commands(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:

@@ -63,10 +63,12 @@ def _other(text: str, formats: Sequence[Form]) -> tuple[Form, str]:
     return form, path
 
 
-def deliver_all(wanted: Sequence[tuple[Form, str]], rendered: Callable[[Form, str], str], ends: float) -> None:
-    """Each of `outputs`: `rendered` makes its text by format and file. `ends`: the end of the run's time, by ``time.monotonic``."""
+def deliver_all(wanted: Sequence[tuple[Form, str]], rendered: Callable[[Form, str], str], ends: float, mode: int | None = None) -> None:
+    """Each of `outputs`: `rendered` makes its text by format and file. `ends`: the end of the run's time, by ``time.monotonic``. `mode`:
+    of the files, as that of others where there is none.
+    """
     for form, path in wanted:
-        write(rendered(form, path), path, ends=max(ends, time.monotonic() + DELIVERING_S))
+        write(rendered(form, path), path, mode, ends=max(ends, time.monotonic() + DELIVERING_S))
 
 
 def within_time(whole: Callable[[], str], shortened: Callable[[], str], within_s: float = RENDERING_S) -> str:

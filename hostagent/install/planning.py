@@ -1,11 +1,58 @@
 """A plan of a host that can be asked: rounds of questions and answers."""
 
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+from hostagent.derived.packaging import program_of
 from hostagent.evidence import Evidence
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.plan.model import Asked, Plan
+from hostagent.facts.unread import Unread
+from hostagent.install.offers.session import Host, Session
+from hostagent.install.runs import continued
+from hostagent.plan.making import make
+from hostagent.plan.model import Asked, Given, Plan
+from hostagent.plan.offers import NOT_ASKED, Offers
+from hostagent.plan.repositories import laid
+from hostagent.plan.view import View, view
 from hostagent.profile import Loaded
 
+#: Candidates, transactions, and what their answers bring up. A plan that still asks then is a bug.
+_ROUNDS = 5
 
-def planned(facts: HostFacts, loaded: Loaded, asked: Asked, place: Evidence) -> Plan:
-    """Offers are asked only where something is to do, and the host is no snapshot and no made tree."""
-    raise NotImplementedError
+
+def planned(facts: HostFacts, loaded: Loaded, asked: Asked, place: Evidence, told: Callable[[str], None] = lambda _: None) -> Plan:
+    """Offers are asked only where something is to do, and the host is no snapshot and no made tree. `told`: what takes its time."""
+    asked = replace(asked, continued=continued(place))
+    given = Given(view(facts), loaded.profile, asked, Offers(asked=True) if _answers(place, facts) else NOT_ASKED)
+    plan = make(given)
+    if not given.offers.asked or not plan.questions:
+        return plan
+    host = _host(given.view, loaded, place)
+    told(f"Asking {host.program or 'the package manager'} what the repositories have: a minute where one of them does not answer.")
+    session = Session(host)
+    try:
+        for _ in range(_ROUNDS):
+            offers = session.answered(given.offers, laid(given, plan.choices), plan.questions)
+            given = given._replace(offers=offers)
+            plan = make(given)
+            if not plan.questions or offers.fault is not None:
+                return plan
+    finally:
+        session.close()
+    raise RuntimeError(f"the plan still asks after {_ROUNDS} rounds: {plan.questions}")
+
+
+def _answers(place: Evidence, facts: HostFacts) -> bool:
+    """Whether there is a package manager to ask: a tape has none, that of a made tree belongs to nobody."""
+    from hostagent.facts.host import Identity
+
+    identity = facts.of(Identity)
+    if place.snapshot or isinstance(identity, Unread):
+        return False
+    return isinstance(identity.simulated, Unread) or not identity.simulated
+
+
+def _host(seen: View, loaded: Loaded, place: Evidence) -> Host:
+    root = os.path.abspath(place.root or place.host_root or "/")
+    return Host(root, seen.kind, program_of(seen.packages, seen.os), loaded.profile.install.lock_timeout_s)

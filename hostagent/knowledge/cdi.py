@@ -14,6 +14,12 @@ RENEW = Step("restart_service", "Renew the CDI specification.", _REFRESH)
 #: The same after a reset, which comes after all restarts of services.
 RENEW_AFTERWARDS = Step("rerun", "Renew the CDI specification, then run hostagent again.", _REFRESH)
 
+#: Units that make nvidia-ctk's specification, and the toolkit that has them first (release notes of 1.18.0).
+REFRESH_UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
+REFRESH_SINCE = "1.18.0"
+#: Releases whose unit waits for multi-user.target (NVIDIA Container Toolkit issue 1735, release notes of 1.19.0 and 1.19.1).
+AFTER_TARGET = frozenset(("1.19.0",))
+
 #: By CDI version: runtime kind to the first version of it that reads such a file. Older CDI versions need nothing special.
 FIRST_RUNTIME: Mapping[str, Mapping[str, str]] = {
     "0.7.0": {"containerd": "1.7.16", "docker": "26.1", "crio": "1.30", "podman": "5.1"},

@@ -9,18 +9,11 @@ from hostagent.plan.offers import Offers, Question
 from hostagent.plan.view import View
 from hostagent.profile import Profile
 from hostagent.steps import Step
-from hostagent.vocabulary import Action
+from hostagent.vocabulary import Action, Extra, PlanPart, StepKind, UndoKind
 
-#: What is changed, in this order.
-Part = Literal["repositories", "driver", "toolkit", "runtime"]
+Part = PlanPart
 #: What ``--only`` takes: the repositories serve both.
 Asking = Literal["driver", "toolkit", "runtime"]
-#: What ``--with`` takes: what no GPU of an image shows.
-Extra = Literal["nvswitch", "imex", "coherent"]
-StepKind = Literal[
-    "repair", "file", "key", "refresh", "download", "packages", "hold", "modules", "unit", "load", "restart",
-]  # fmt: skip
-State = Literal["done", "to-do"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +24,8 @@ class Asked:
     extras: tuple[Extra, ...] = ()
     upgrade: bool = False
     in_use: bool = False
+    #: Ids of the steps of a run that did not end: it began them for reasons that the facts may no longer show.
+    continued: tuple[str, ...] = ()
 
     def asks(self, part: Asking) -> bool:
         return not self.only or part in self.only
@@ -51,20 +46,26 @@ class Run:
 
     argv: tuple[str, ...]
     timeout_s: float = 1800
+    codes: tuple[int, ...] = (0,)  # exit codes that are no failure; () any
+    where: str = ""  # a path of the target: without it there the program has nothing to do, and does not run
 
 
 @dataclass(frozen=True)
 class Write:
-    """A whole text file, root's."""
+    """A whole text file, root's. `keys`: what it sets, in words; `content` is "" in a plan of a snapshot, which has no whole file."""
 
     path: str
     content: str
     mode: int = 0o644
+    keys: tuple[str, ...] = ()  # what it sets, in words: for the plan of a snapshot, which has no text to change (`content` is "" then)
 
 
 @dataclass(frozen=True)
 class Key:
-    """A keyring, root's, 0644: of a file of the machine that runs hostagent, or from `url` with its SHA-256 (hex)."""
+    """A keyring, root's, 0644: of a file of the machine that runs hostagent, or from `url` with its SHA-256 (hex).
+
+    One in ASCII armour is written without it: apt reads a file called .gpg as binary.
+    """
 
     path: str
     source: str = ""
@@ -79,6 +80,8 @@ class Remove:
 
 
 Operation = Run | Write | Key | Remove
+#: By the key that names them in the document.
+OPERATIONS = {"run": Run, "write": Write, "key": Key, "remove": Remove}
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class Undo:
     and ``units`` as the state before says, ``run`` these operations; ``none`` with the reason in `why`.
     """
 
-    kind: Literal["restore", "packages", "marks", "units", "run", "none"]
+    kind: UndoKind
     why: str = ""
     do: tuple[Operation, ...] = ()
 

@@ -1,13 +1,232 @@
 """The NVIDIA Container Toolkit: four packages at one version."""
 
-from hostagent.plan.model import Given, Portion, ToolkitChoice
+from hostagent.derived.toolkitneed import reached_without
+from hostagent.derived.upgrades import moves
+from hostagent.facts.packages import Package
+from hostagent.facts.unread import need
+from hostagent.facts.version import compare_deb, compare_upstream, satisfies, upstream
+from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
+from hostagent.knowledge.platforms import HOSTS_OWN
+from hostagent.plan.model import Given, PlannedPackage, PlanStep, Portion, Probe, Refusal, Run, ToolkitChoice, Undo
+from hostagent.plan.offers import Question
+from hostagent.plan.repositories.fetching import installed
+from hostagent.plan.repositories.places import PIN_TOOLKIT
+from hostagent.plan.toolkitunits import unit_steps
+from hostagent.plan.transactions import commands
+from hostagent.plan.view import View
+from hostagent.steps import Step
+
+_NAMES = tuple(sorted(TOOLKIT_PACKAGES))
+_CANDIDATES = Question("candidates", _NAMES)
 
 
 def choose_toolkit(given: Given) -> tuple[ToolkitChoice, Portion]:
-    """What this host needs, and what of that is refused or still has to be asked."""
-    raise NotImplementedError
+    """What this host needs, and what of that is refused or still has to be asked. Raises ``UnreadError``."""
+    if not is_hosts(given):
+        return ToolkitChoice(wanted=False), Portion()
+    found = need(need(given.view.toolkit).packages)
+    stays = _stays(given, found)
+    if stays:
+        packages = tuple((one.name, one.version) for one in found)
+        return ToolkitChoice(not _is_held(given), stays, packages), Portion()
+    target = _target(given, found)
+    if not target:
+        return ToolkitChoice(wanted=False), Portion(refusals=(_unnamed(found),))
+    if not given.offers.asked or not given.offers.has(_CANDIDATES):
+        return ToolkitChoice(True, target, tuple((name, f"{target}-*") for name in _NAMES)), Portion(questions=(_CANDIDATES,))
+    return _resolved(given, target)
+
+
+def is_hosts(given: Given) -> bool:
+    """Whether the packages of this host are the plan's to change. Raises ``UnreadError``."""
+    policy, view = given.profile.toolkit, given.view
+    if policy.owner not in HOSTS_OWN or policy.required == "never":
+        return False
+    if given.profile.runtime.kind == "none" and policy.required != "always":
+        return False
+    toolkit = need(view.toolkit)
+    if need(toolkit.packages):
+        return True
+    if policy.owner == "any" and need(toolkit.operator_version):
+        return False
+    kind = given.profile.runtime.kind
+    return policy.required == "always" or not reached_without(kind, need(view.runtimes), need(view.launchers), need(view.cdi), toolkit)
 
 
 def toolkit_steps(given: Given, choice: ToolkitChoice) -> Portion:
-    """Packages, hold, the units that refresh CDI specifications."""
-    raise NotImplementedError
+    """Packages, hold, the units that refresh CDI specifications. Raises ``UnreadError``."""
+    if not choice.version:
+        return Portion()
+    units = unit_steps(given, choice)
+    if not choice.wanted:
+        return Portion(steps=units)
+    question = Question("transaction", _argv(given, choice))
+    is_open = _is_resolved(choice) and not installed(given.view, choice.packages) and not given.offers.has(question)
+    return Portion(
+        steps=(_packages_step(given, choice), *_hold_step(given, choice), *units),
+        questions=(question,) if is_open else (),
+        packages=_planned(given, choice),
+    )
+
+
+def _stays(given: Given, found: tuple[Package, ...]) -> str:
+    """The version that is installed and satisfies the profile, "" where something has to change."""
+    if not found:
+        return _unpackaged(given)
+    versions = {need(one.upstream) for one in found if one.state == "installed"}
+    version = next(iter(versions), "")
+    if len(versions) != 1 or not satisfies(version, given.profile.toolkit.version) or any(one.state != "installed" for one in found):
+        return ""
+    there = {one.name for one in found}
+    base_alone = given.profile.runtime.access == "cdi" and TOOLKIT_BASE in there
+    if not base_alone and not there.issuperset(_NAMES):
+        return ""
+    newest = given.profile.toolkit.install
+    is_older = given.asked.upgrade and bool(newest) and compare_upstream(version, newest) < 0
+    return "" if is_older else version
+
+
+def _unpackaged(given: Given) -> str:
+    """The version of programs that no package brings, such as those of Docker's snap; "" where they are not what the profile asks for."""
+    toolkit = need(given.view.toolkit)
+    version = need(toolkit.version) if need(toolkit.binaries) else ""
+    return version if version and satisfies(version, given.profile.toolkit.version) else ""
+
+
+def _target(given: Given, found: tuple[Package, ...]) -> str:
+    """The version to install: that of the packages that are there where only some of the four are, and the profile takes it."""
+    versions = {need(one.upstream) for one in found}
+    version = next(iter(versions), "")
+    newest = given.profile.toolkit.install
+    if len(versions) == 1 and satisfies(version, given.profile.toolkit.version) and not given.asked.upgrade:
+        return version
+    return newest
+
+
+def _resolved(given: Given, target: str) -> tuple[ToolkitChoice, Portion]:
+    """The newest revision of the version that all four packages have."""
+    offered = {name: {one.version for one in given.offers.candidates[name]} for name in _NAMES}
+    common = [one for one in set.intersection(*offered.values()) if _is_of(one, target)]
+    if not common:
+        return ToolkitChoice(wanted=False), Portion(refusals=(_missing(given, target),))
+    newest = common[0]
+    for one in common:
+        newest = one if compare_deb(one, newest) > 0 else newest
+    written = str(need(upstream(newest)))
+    return ToolkitChoice(True, written, tuple((name, newest) for name in _NAMES)), Portion()
+
+
+def _is_of(version: str, target: str) -> bool:
+    """Whether a package's version is the one that is wanted: 1.19.0-1 is 1.19.0, and of the branch 1.19."""
+    written = str(need(upstream(version)))
+    return compare_upstream(written, target) == 0 or (target.count(".") < 2 and satisfies(written, f"{target}.*"))
+
+
+def _is_resolved(choice: ToolkitChoice) -> bool:
+    return all(version and not version.endswith("*") for _, version in choice.packages)
+
+
+def _argv(given: Given, choice: ToolkitChoice) -> tuple[str, ...]:
+    return commands(given.view, given.profile.install.lock_timeout_s).install(choice.packages)
+
+
+def _packages_step(given: Given, choice: ToolkitChoice) -> PlanStep:
+    return PlanStep(
+        "toolkit.packages",
+        "toolkit",
+        "packages",
+        f"Install the NVIDIA Container Toolkit {choice.version}",
+        "containers get GPUs by its programs; all four packages have one version",
+        Probe(f"all packages of the toolkit are {choice.version}", lambda view: installed(view, choice.packages)),
+        (Run(_argv(given, choice)),),
+        Undo("packages"),
+        ("toolkit.installed", "toolkit.version", "toolkit.packages_equal", "toolkit.binary", "toolkit.known_vulnerability"),
+    )
+
+
+def _hold_step(given: Given, choice: ToolkitChoice) -> tuple[PlanStep, ...]:
+    names = tuple(name for name, _ in choice.packages)
+    argv = commands(given.view, given.profile.install.lock_timeout_s).hold(names)
+    if not given.profile.install.hold or not argv:
+        return ()
+    return (
+        PlanStep(
+            "toolkit.hold",
+            "toolkit",
+            "hold",
+            "Hold the toolkit's packages at their version",
+            "an automatic upgrade would change it under running jobs",
+            Probe(
+                f"the toolkit's packages are held at {choice.version}",
+                lambda view: installed(view, choice.packages) and _held(view, names),
+            ),
+            (Run(argv),),
+            Undo("marks"),
+            ("toolkit.held",),
+        ),
+    )
+
+
+def _held(view: View, names: tuple[str, ...]) -> bool:
+    """By the package manager's own hold."""
+    held = {one.name for one in need(need(view.installation).packages) if one.held}
+    return held.issuperset(names)
+
+
+def _is_held(given: Given) -> bool:
+    """Whether nothing has to be done for it: held, or neither held nor upgraded by itself. What our own pin alone keeps is what a run left
+    that did not end. Raises ``UnreadError``.
+    """
+    found = need(need(given.view.toolkit).packages)
+    packages = need(given.view.packages)
+    if not given.profile.install.hold or _held(given.view, tuple(one.name for one in found)):
+        return True
+    if any(one.file == PIN_TOOLKIT for one in need(packages.locks)):
+        return False
+    held = {one.held for one in found}
+    return held == {True} or (held == {False} and not any(moves(packages, one) for one in found))
+
+
+def _planned(given: Given, choice: ToolkitChoice) -> tuple[PlannedPackage, ...]:
+    before = {one.name: one.version for one in need(need(given.view.toolkit).packages)}
+    moved = given.offers.transactions.get(_argv(given, choice))
+    return tuple(
+        PlannedPackage(name, "toolkit", before.get(name), version, "toolkit")
+        for name, version in choice.packages
+        if before.get(name) != version and (moved is None or not moved.error)
+    )
+
+
+def _unnamed(found: tuple[Package, ...]) -> Refusal:
+    versions = ", ".join(dict.fromkeys(one.version for one in found)) or "none"
+    return Refusal(
+        "plan.toolkit-unnamed",
+        f"toolkit {versions}, and the profile names no version to install",
+        "The profile names no toolkit to install",
+        versions,
+        "a version in toolkit.install",
+        "configure",
+        (Step("configure", "Name a version in toolkit.install of the profile."),),
+    )
+
+
+def _missing(given: Given, target: str) -> Refusal:
+    """Of which packages, and what there is of those."""
+    offered = {name: tuple(dict.fromkeys(one.version for one in given.offers.candidates[name])) for name in _NAMES}
+    lacking = [name for name in _NAMES if not any(_is_of(one, target) for one in offered[name])]
+    which = ", ".join(lacking) if len(lacking) < len(_NAMES) else "the toolkit"
+    found = ", ".join([*dict.fromkeys(one for name in lacking for one in offered[name])][:5]) or "none"
+    if not lacking:
+        which, found = "all four packages", "no revision that all of them have"
+    return Refusal(
+        "plan.toolkit-missing",
+        f"the repositories offer {found} of {which}, the profile names {target}",
+        "The repositories do not offer the toolkit that the profile names",
+        found,
+        target,
+        "configure",
+        (
+            Step("configure", "Name a version that is offered in toolkit.install of the profile."),
+            Step("configure", "Or name a repository that has it in install.repositories.toolkit.url of the profile."),
+        ),
+    )

@@ -13,6 +13,7 @@ from hostagent.visible import visible
 from hostagent.vocabulary import Verdict
 
 if TYPE_CHECKING:
+    from hostagent.plan.document import Document as PlanDocument
     from hostagent.topology.document import Document
 
 _READ_FROM = {"host-root": "a live host below another root", "image": "an image, which is not running"}
@@ -148,7 +149,7 @@ def gpu_lines(report: Report) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def read_line(report: "Report | Document", now: float = 0) -> str:
+def read_line(report: "Report | Document | PlanDocument", now: float = 0) -> str:
     """When and of what the report was made, and how long before `now`: on top, so that nobody takes an old one for today's."""
     kind = "a made-up host" if report.simulated else _READ_FROM.get(report.read_from, "")
     when = moment(report.observed_at)

@@ -1,4 +1,4 @@
-"""A report, the map of a host, what a log says or a job is given, as JSON: one document that validates against its schema."""
+"""A report, the map of a host, a plan, what a log says or a job is given, as JSON: one document that validates against its schema."""
 
 import json
 import math
@@ -10,10 +10,11 @@ from hostagent.typed import plain
 if TYPE_CHECKING:
     from hostagent.nccl.environment import Environment
     from hostagent.nccl.explanation import Explanation
+    from hostagent.plan.document import Document as PlanDocument
     from hostagent.topology.document import Document
 
 
-def render_json(report: "Report | Document | Explanation | Environment") -> str:
+def render_json(report: "Report | Document | Explanation | Environment | PlanDocument") -> str:
     """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema."""
     return json.dumps(_lawful(plain(report)), indent=2, allow_nan=False) + "\n"
 

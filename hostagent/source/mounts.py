@@ -28,5 +28,19 @@ def parse_mount_points(text: str) -> list[str]:
     >>> parse_mount_points("22 1 0:21 / /proc rw - proc proc rw\n36 22 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 - ext3 /dev/root rw")
     ['/proc', '/mnt/a b']
     """
+    return [point for point, _ in parse_mounts(text)]
+
+
+def parse_mounts(text: str) -> list[tuple[str, str]]:
+    r"""The same with the kind of file system, which stands behind a lone hyphen: "" where it does not.
+
+    >>> parse_mounts("36 22 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 - ext3 /dev/root rw")
+    [('/mnt/a b', 'ext3')]
+    """
     rows = (line.split(" ") for line in text.splitlines())
-    return [_ESCAPED.sub(lambda found: chr(int(found[1], 8)), row[4]) for row in rows if len(row) > 4]
+    return [(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), row[4]), _kind(row)) for row in rows if len(row) > 4]
+
+
+def _kind(row: list[str]) -> str:
+    behind = row.index("-", 6) + 1 if "-" in row[6:] else len(row)
+    return row[behind] if behind < len(row) else ""

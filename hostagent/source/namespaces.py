@@ -56,6 +56,13 @@ def be_alone() -> bool:
     return (not uid or _is_itself(uid, gid)) and libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None) == 0
 
 
+def own_mounts() -> None:
+    """From here on this process, and who comes from it, mounts for itself alone. Raises ``OSError``."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_MOUNT) != 0 or libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
 def _is_itself(uid: int, gid: int) -> bool:
     try:
         for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):

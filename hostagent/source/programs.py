@@ -3,10 +3,12 @@
 import marshal
 import os
 import time
+from collections.abc import Callable
+from typing import Any
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
-from hostagent.source.child import Child
+from hostagent.source.child import Child, Send
 from hostagent.source.namespaces import first_of_its_numbers
 from hostagent.source.runner import serve
 from hostagent.source.task import Task
@@ -24,11 +26,11 @@ def run_task(task: Task) -> Answer:
     """The same for a program that is run in another way. Raises ``RuntimeError`` in a process with threads."""
     owner, name = os.getpid(), task.argv[0]
     try:
-        runner = _runners.get(owner) or _runners.setdefault(owner, _Runner())
+        runner = _runners.get(owner) or _runners.setdefault(owner, Runner())
     except OSError as error:
         return Unread("error", f"{name} cannot be started: {error.strerror}")
     try:
-        answer = runner.ask(task)
+        answer = runner.ask(tuple(task), task.seconds)
     except (EOFError, TimeoutError) as error:
         del _runners[owner]
         runner.close()
@@ -36,26 +38,26 @@ def run_task(task: Task) -> Answer:
     return Unread(*answer) if isinstance(answer, tuple) else answer
 
 
-class _Runner:
+class Runner:
     """The process that runs programs for this one, from outside; it ends with this one."""
 
-    def __init__(self) -> None:
-        """Raises ``OSError``."""
+    def __init__(self, work: Callable[[Send, int], None] = serve) -> None:
+        """`work` is what it does: it answers tasks that come through a pipe. Raises ``OSError``."""
         theirs, self._tasks = os.pipe()
         self._child = Child()
         try:
             with first_of_its_numbers():
-                self._child.start(lambda send: serve(send, theirs), (theirs,))
+                self._child.start(lambda send: work(send, theirs), (theirs,))
         except OSError:
             os.close(self._tasks)
             raise
         finally:
             os.close(theirs)
 
-    def ask(self, task: Task) -> Answer:
+    def ask(self, task: tuple[Any, ...], seconds: float) -> Answer:
         """Raises ``EOFError`` when the process has ended, ``TimeoutError`` when it says nothing."""
-        ends = time.monotonic() + task.seconds + _GRACE_S
-        message = marshal.dumps(tuple(task))
+        ends = time.monotonic() + seconds + _GRACE_S
+        message = marshal.dumps(task)
         try:
             os.write(self._tasks, len(message).to_bytes(4, "little") + message)
         except BrokenPipeError:
@@ -66,7 +68,7 @@ class _Runner:
                 raise EOFError("the process that runs it has ended")
             if messages:
                 return marshal.loads(messages[0])  # noqa: S302  by our own child
-        raise TimeoutError(f"neither an end nor an answer in {task.seconds + _GRACE_S:g} s")
+        raise TimeoutError(f"neither an end nor an answer in {seconds + _GRACE_S:g} s")
 
     def close(self) -> None:
         os.close(self._tasks)
@@ -74,4 +76,4 @@ class _Runner:
 
 
 #: By process: a forked one does not ask its parent's.
-_runners: dict[int, _Runner] = {}
+_runners: dict[int, Runner] = {}

@@ -13,7 +13,8 @@ import os
 import select
 import signal
 import time
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 from hostagent.facts.unread import Unread, Why
 from hostagent.source.base import MIB, Answer
@@ -29,14 +30,15 @@ _END_S, _PAUSE_S = 0.2, 0.0005
 _CHUNK = 65536
 
 
-class _NobodyAsksError(Exception):
+class NobodyAsksError(Exception):
     """The reading process is gone."""
 
 
-def serve(send: Send, tasks: int) -> None:
+def serve(send: Send, tasks: int, work: "Callable[[Runs, tuple[Any, ...]], Answer] | None" = None) -> None:
     """Answer each task that comes through the pipe `tasks`, until its other end is closed.
 
-    A task is four bytes of length and a marshalled tuple; an answer is a marshalled answer, or (why, detail).
+    A task is four bytes of length and a marshalled tuple; an answer is a marshalled answer, or (why, detail). `work` answers tasks of
+    another kind than a ``Task``.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):  # the pipe says when to end
         signal.signal(number, signal.SIG_IGN)
@@ -44,25 +46,25 @@ def serve(send: Send, tasks: int) -> None:
     if not is_first:
         ctypes.CDLL(None).prctl(PDEATHSIG, 0, 0, 0, 0)
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    runs = _Runs(tasks, is_first=is_first)
-    with contextlib.suppress(_NobodyAsksError, BrokenPipeError):
+    runs = Runs(tasks, is_first=is_first)
+    with contextlib.suppress(NobodyAsksError, BrokenPipeError):
         while length := os.read(tasks, 4):
-            task = Task(*marshal.loads(_exactly(tasks, int.from_bytes(length, "little"))))  # noqa: S302  by our own parent
-            answer = runs.answer(task)
+            task = marshal.loads(exactly(tasks, int.from_bytes(length, "little")))  # noqa: S302  by our own parent
+            answer = work(runs, task) if work else runs.answer(Task(*task))
             send(marshal.dumps((answer.why, answer.detail) if isinstance(answer, Unread) else answer))
 
 
-def _exactly(pipe: int, size: int) -> bytes:
+def exactly(pipe: int, size: int) -> bytes:
     data = b""
     while len(data) < size:
         chunk = os.read(pipe, size - len(data))
         if not chunk:
-            raise _NobodyAsksError
+            raise NobodyAsksError
         data += chunk
     return data
 
 
-class _Runs:
+class Runs:
     """Programs, one after the other."""
 
     def __init__(self, tasks: int, *, is_first: bool) -> None:
@@ -93,7 +95,7 @@ class _Runs:
             self._end_all()
 
     def _finished(self, program: "_Program", task: Task) -> Answer:
-        """None where namespaces were refused. Raises ``_NobodyAsksError``."""
+        """None where namespaces were refused. Raises ``NobodyAsksError``."""
         name, ends = task.argv[0], time.monotonic() + task.seconds
         while not (program.has_ended and program.is_silent):
             if time.monotonic() > ends:
@@ -176,13 +178,13 @@ class _Program:
         return not self._open
 
     def listen(self, tasks: int) -> None:
-        """What there is to read; waits a moment where there is nothing. Raises ``_NobodyAsksError``."""
+        """What there is to read; waits a moment where there is nothing. Raises ``NobodyAsksError``."""
         self._poll.register(tasks, 0)  # of its end
         if not self._open:  # it ends in a moment, as a rule
             self._pause_s = min(2 * self._pause_s, _LOOK_S)
         for pipe, _ in self._poll.poll((_LOOK_S if self._open else self._pause_s) * 1000):
             if pipe == tasks:
-                raise _NobodyAsksError
+                raise NobodyAsksError
             chunk = os.read(pipe, _CHUNK)
             self._read[pipe] += chunk
             if not chunk:

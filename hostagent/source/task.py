@@ -35,6 +35,7 @@ class Task(NamedTuple):
     host: str = "/"  # where the files are that it gets copies of
     copied: tuple[str, ...] = ()  # and their paths there; one that is absent is left out
     limit: int = 0  # bytes that may be written in all of them
+    environment: tuple[tuple[str, str], ...] = ()  # beside the usual one
 
 
 class Outputs(NamedTuple):
@@ -64,7 +65,7 @@ def become(task: Task, outputs: Outputs, parent: int, place: str, *, alone: bool
         os.dup2(outputs.err, 2)
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGHUP):  # ignored until now
             signal.signal(number, signal.SIG_DFL)
-        environment = {**_ENVIRONMENT, "TMPDIR": place, "SQLITE_TMPDIR": place} if place else _ENVIRONMENT
+        environment = {**_ENVIRONMENT, **dict(task.environment), **({"TMPDIR": place, "SQLITE_TMPDIR": place} if place else {})}
         os.execve(program, [place if word == COPIES else word for word in task.argv], environment)  # noqa: S606  an argv list, no shell
     except _RefusedError:
         _tell(outputs, "refused")

@@ -33,3 +33,15 @@ def need_module(name: str, how: str) -> None:
     """The same for a Python module that an extra brings."""
     if importlib.util.find_spec(name) is None:
         _missing(f"the Python module {name}", how)
+
+
+@pytest.fixture
+def make_root():
+    """``make_root("debian")``: a root to install into (tests/real/installroots.py), gone after the test."""
+    from tests.real import installroots
+
+    need_real("mmdebstrap", installroots.HOW)
+    if os.getuid() != 0:
+        need_real("/root-is-needed", "sudo make test")
+    with installroots.place() as where:
+        yield lambda distribution, name="root": installroots.clone(distribution, where, name)

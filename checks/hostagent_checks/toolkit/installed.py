@@ -10,9 +10,8 @@ always or never instead.
 from collections.abc import Sequence
 
 from hostagent.check import Findings, Step, check, fail, need, skip, warn
-from hostagent.derived.access import ways
 from hostagent.derived.packaging import install
-from hostagent.derived.serving import is_in_force, serving
+from hostagent.derived.toolkitneed import reached_without
 from hostagent.facts.cdi import Cdi
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
@@ -23,9 +22,6 @@ from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
 from hostagent.profile import Profile
 
 from ._host import skip_unneeded
-
-#: Ways that bring GPUs into containers without the toolkit.
-_WITHOUT = {"mounts", "dra"}
 
 
 @check(
@@ -88,16 +84,5 @@ def _steps(names: Sequence[str], version: str, database: Packages | Unread, os: 
 
 
 def _skip_unused(toolkit: Toolkit, runtimes: tuple[Runtime, ...], launchers: Launchers, cdi: Cdi, profile: Profile) -> None:
-    """It needs none where every runtime that serves jobs gives GPUs in another way, or jobs start their containers by Apptainer alone."""
-    if profile.toolkit.required == "always":
-        return
-    chosen = serving(profile.runtime.kind, runtimes, launchers)
-    found = [set(ways(one, cdi, launchers, toolkit)) for one in chosen.runtimes if is_in_force(one)]
-    if found and len(found) == len(chosen.runtimes) and all(one and one <= _WITHOUT for one in found):
-        skip(f"GPUs reach containers without the toolkit: {', '.join(sorted(set().union(*found)))}")
-    if chosen.by == "none" and _has_apptainer_alone(set(need(launchers.programs))) and need(launchers.slurmd):
-        skip("Slurm's jobs start containers by Apptainer, which needs no toolkit")
-
-
-def _has_apptainer_alone(programs: set[str]) -> bool:
-    return bool(programs & {"apptainer", "singularity"}) and not programs & {"enroot", "podman"}
+    if profile.toolkit.required != "always" and (reason := reached_without(profile.runtime.kind, runtimes, launchers, cdi, toolkit)):
+        skip(reason)

@@ -19,6 +19,8 @@ _TRUSTED = ("/etc/apt/trusted.gpg", "/etc/apt/trusted.gpg.d")
 _LINE = re.compile(r"(?P<off>#\s*)?deb(?:-src)?\s+(?:\[(?P<options>[^]]*)\]\s*)?(?P<uri>\S+)\s+(?P<suite>\S+)")
 #: What the addresses of NVIDIA's repositories and of mirrors of them have in them.
 _NVIDIA = re.compile(r"nvidia|/cuda/repos/", re.IGNORECASE)
+#: Keyrings that hostagent writes: what they sign is a mirror of NVIDIA's, whatever its address.
+_OWN_KEYS = re.compile(r"/usr/share/keyrings/hostagent-[a-z]+\.gpg")
 _ONE_LINE, _DEB822, _KEYS = Keep("sources.list"), Keep("sources.deb822"), Keep("keyring")
 
 
@@ -30,7 +32,11 @@ def parse_sources_list(text: str, file: str) -> tuple[AptSource, ...]:
     [('http://mirror/compute/cuda/repos/debian12/x86_64/', '/', '/usr/share/keyrings/cuda-archive-keyring.gpg')]
     """
     matches = (_LINE.match(line.strip()) for line in text.splitlines())
-    return _all(_from_line(match, file) for match in matches if match and _NVIDIA.search(match["uri"]))
+    return _all(_from_line(match, file) for match in matches if match and (_NVIDIA.search(match["uri"]) or _is_own(match["options"] or "")))
+
+
+def _is_own(signed_by: str) -> bool:
+    return bool(_OWN_KEYS.search(signed_by))
 
 
 def _all(sources: "Iterator[AptSource]") -> tuple[AptSource, ...]:
@@ -63,7 +69,7 @@ def parse_sources_deb822(text: str, file: str) -> tuple[AptSource, ...]:
 
 def _from_stanza(fields: dict[str, str], file: str) -> Iterator[AptSource]:
     signed_by = fields.get("signed-by", "")
-    uris = [uri for uri in fields.get("uris", "").split() if _NVIDIA.search(uri)]
+    uris = [uri for uri in fields.get("uris", "").split() if _is_own(signed_by) or _NVIDIA.search(uri)]
     suites = fields.get("suites", "").split()
     if len(uris) * len(suites) > _MOST_SOURCES:  # product() begins with making lists of them
         raise ValueError(f"found {len(uris)} addresses with {len(suites)} suites, wanted at most {_MOST_SOURCES} sources")

@@ -23,11 +23,15 @@ def parse_key_ids(data: bytes) -> tuple[str, ...]:
 
 def public_keys(data: bytes) -> Iterator[tuple[int, bytes]]:
     """(tag, body) of the keys and subkeys of a keyring; raises ``ValueError``."""
-    data = _dearmoured(data) if data.lstrip().startswith(b"-----BEGIN PGP") else data
-    return ((tag, body) for tag, body in _packets(data) if tag in _PUBLIC_KEY_TAGS)
+    return ((tag, body) for tag, body in _packets(dearmoured(data)) if tag in _PUBLIC_KEY_TAGS)
 
 
-def _dearmoured(data: bytes) -> bytes:
+def dearmoured(data: bytes) -> bytes:
+    """A keyring without its ASCII armour; a binary one as it is. Raises ``ValueError``."""
+    return _without_armour(data) if data.lstrip().startswith(b"-----BEGIN PGP") else data
+
+
+def _without_armour(data: bytes) -> bytes:
     """The bytes of every armoured block (RFC 4880, section 6.2), line by line. What is no armour between two marks is passed over."""
     blocks: list[bytes] = []
     block: list[bytes] | None = None

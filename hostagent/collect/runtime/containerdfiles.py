@@ -49,7 +49,7 @@ def load_files(source: Source, main: str, rules: ContainerdRules) -> "tuple[File
                 return file
             if path != main and not rules.missing_import_ok:
                 raise ConfigError(f"{path}: imported, and not there")
-            continue
+            break  # without a word, what was to come after it is not read
         files.append(file)
         for pattern in strings(file, "imports"):
             found = list(_imported(source, path, pattern, rules))

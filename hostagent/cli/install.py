@@ -1,0 +1,136 @@
+"""``hostagent install``."""
+
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from hostagent.cli import SETTINGS, examples
+from hostagent.cli.changing import DRY_RUN, KERNEL, YES, asking, conclude, place_options, refuse_ordinary_user, refuse_silence, told
+from hostagent.cli.options import color_option, colour_wanted, evidence, prepared_for, profile_option, terminal_width, write
+from hostagent.cli.outputs import one_form
+from hostagent.cli.plan import PRIVATE, asked_of, asked_options, waiting, with_installation
+from hostagent.cli.streams import complain, say
+from hostagent.evidence import Evidence, open_host
+from hostagent.plan.model import Asking
+from hostagent.sinks.plan import FORMATS, Format, render_plan
+
+if TYPE_CHECKING:
+    from hostagent.app import Prepared
+    from hostagent.plan.document import Document
+    from hostagent.plan.model import PlanStep
+
+_EXAMPLES = examples(
+    "hostagent install --dry-run",
+    "sudo hostagent install",
+    "sudo hostagent install --yes --only toolkit",
+    "sudo hostagent install --yes --root image --kernel 6.8.0-60-generic",
+)
+
+
+@click.command("install", context_settings=SETTINGS, epilog=_EXAMPLES)
+@YES
+@DRY_RUN
+@click.option("--no-rollback", is_flag=True, help="Go on where an old package cannot be kept: what it had cannot be restored then.")
+@asked_options
+@profile_option("Built-in profile, or a file. Default: the site file's, else 'default'.")
+@click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output: the plan.")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option(
+    "-o", "--output", default="", type=click.Path(), help="Write the plan to FILE; - is standard output, the default.", metavar="FILE"
+)
+@color_option
+@place_options
+@KERNEL
+def command(
+    yes: bool,
+    dry_run: bool,
+    no_rollback: bool,
+    only: tuple[Asking, ...],
+    extras: str,
+    upgrade: bool,
+    in_use: bool,
+    profile_name: str,
+    form: Format | None,
+    as_json: bool,
+    output: str,
+    colour: str,
+    host_root: str | None,
+    root: str | None,
+    kernel: str,
+) -> int:
+    """Carry out the plan of 'hostagent plan', and prove each part by a new look at the host.
+
+    Exit 0: done, or nothing to do. 1: it failed after the first change; run it again once that is mended. 2: usage, or hostagent could
+    not run. 3: done, and a reboot is due. 4: refused, nothing is changed. 5: another run is at work.
+    """
+    refuse_silence(yes=yes, dry_run=dry_run)
+    asked, place = asked_of(only, extras, upgrade, in_use), evidence(host_root, root, kernel, None, 30)
+    named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
+    person = _Person(one_form(named, "text"), output, colour, yes=yes)
+    prepared = prepared_for(place, profile_name)
+    from hostagent.install.looking import looks_at
+    from hostagent.install.performing import Performance, Wishes, refuse_without_ansible
+    from hostagent.install.planning import planned
+    from hostagent.install.target import Target
+
+    if not dry_run:
+        refuse_ordinary_user()
+        refuse_without_ansible()
+    wishes = Wishes(prepared.loaded.profile.install, rollback=not no_rollback, dry_run=dry_run)
+    performance = Performance(
+        Target(place), looks_at(place, with_installation(prepared), asked, partial(planned, told=waiting)), wishes, person
+    )
+    outcome = told(performance.perform, lambda: performance.began)
+    if outcome.word in ("done", "reboot") and outcome.run and place.is_this_machine:
+        _check(place, prepared, remember=not profile_name)
+    return conclude(outcome, "install", place)
+
+
+def _check(place: Evidence, prepared: "Prepared", *, remember: bool) -> None:
+    """The whole host, as ``hostagent check`` judges it; its verdict on one line."""
+    from hostagent import app
+    from hostagent.report import state
+    from hostagent.sinks import render
+    from hostagent.smallfile import reason
+
+    with open_host(place) as reading:
+        report = app.examine(reading, prepared)
+    if remember:
+        try:
+            state.save(report, prepared.loaded.files)
+        except OSError as error:
+            complain(f"Warning: no state written to {state.PATH}: {reason(error)}")
+    say(render(report, "line").rstrip("\n"))
+
+
+class _Person:
+    """Plan and result on standard output, progress on standard error: a line that grows on a terminal, plain lines elsewhere."""
+
+    def __init__(self, form: Format, output: str, colour: str, *, yes: bool) -> None:
+        self._form, self._output, self._colour = form, output, colour
+        self._grows = sys.stderr.isatty()
+        self._began = time.monotonic()
+        self.agrees = asking("Do this?", yes=yes)
+
+    def show(self, document: "Document") -> None:
+        colour = colour_wanted(self._output, self._colour)
+        write(render_plan(document, self._form, colour=colour, width=terminal_width()), self._output, PRIVATE)
+
+    def begin(self, number: int, of: int, step: "PlanStep") -> None:
+        self._began = time.monotonic()
+        line = f"[{number}/{of}] {step.id}: {step.title}"
+        if self._grows:
+            sys.stderr.write(f"{line} … ")
+            sys.stderr.flush()
+        else:
+            complain(line)
+
+    def end(self, step: "PlanStep", seconds: float, problem: str) -> None:
+        word = f"failed: {problem}" if problem else f"{seconds:.1f} s"
+        complain(word if self._grows else f"      {step.id}: {word}")
+
+    def say(self, text: str) -> None:
+        complain(text)

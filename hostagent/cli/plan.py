@@ -1,0 +1,157 @@
+"""``hostagent plan``."""
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from hostagent.cli import SETTINGS, examples
+from hostagent.cli.options import (
+    Command,
+    color_option,
+    colour_wanted,
+    completed,
+    evidence,
+    evidence_options,
+    prepared_for,
+    profile_option,
+    terminal_width,
+)
+from hostagent.cli.outputs import deliver_all, one_form, outputs
+from hostagent.cli.streams import complain
+from hostagent.evidence import Evidence, open_host
+from hostagent.plan.model import Asked, Asking
+from hostagent.plan.view import KINDS
+from hostagent.sinks.plan import FORMATS, Format, render_plan
+from hostagent.vocabulary import Extra
+
+if TYPE_CHECKING:
+    from hostagent.app import Prepared
+    from hostagent.facts.hostfacts import HostFacts
+    from hostagent.plan.document import Document
+    from hostagent.plan.model import Plan
+    from hostagent.profile import Loaded
+    from hostagent.report import Report
+
+REFUSED = 4
+#: A plan has whole files of the host: nobody else reads what it is written to.
+PRIVATE = 0o600
+
+_EXAMPLES = examples(
+    "hostagent plan",
+    "hostagent plan --from host.json",
+    "hostagent plan --from host.json --only toolkit --format json",
+    "hostagent plan --from host.json --with nvswitch,imex --upgrade",
+)
+_ASKED = (
+    click.option(
+        "--only",
+        multiple=True,
+        type=click.Choice(get_args(Asking)),
+        help="This part alone; may be given several times. Default: driver, toolkit and runtime.",
+    ),
+    click.option(
+        "--with",
+        "extras",
+        default="",
+        help=f"What no GPU of an image shows: {', '.join(get_args(Extra))}, with commas.",
+        metavar="NAMES",
+        shell_complete=completed("extras"),
+    ),
+    click.option("--upgrade", is_flag=True, help="Take the newest of driver.install, even where what is installed satisfies the profile."),
+    click.option("--in-use", is_flag=True, help="Install beside a driver that is in use; a reboot then loads the new one."),
+)
+
+
+def asked_options(command: Command) -> Command:
+    """Adds what `plan` and `install` ask for alike; the command gets them as keywords for `asked_of`."""
+    for option in reversed(_ASKED):
+        command = option(command)
+    return command
+
+
+def asked_of(only: tuple[Asking, ...], extras: str, upgrade: bool, in_use: bool) -> Asked:
+    """Raises ``click.UsageError``."""
+    known: tuple[Extra, ...] = get_args(Extra)
+    named = [one.strip() for one in extras.split(",") if one.strip()]
+    if wrong := [one for one in named if one not in known]:
+        from hostagent.errors import did_you_mean
+
+        raise click.UsageError(f"found --with {wrong[0]!r:.40}, wanted {', '.join(known)}{did_you_mean(wrong[0], known)}")
+    parts: tuple[Asking, ...] = get_args(Asking)
+    return Asked(
+        only=tuple(one for one in parts if one in only), extras=tuple(one for one in known if one in named), upgrade=upgrade, in_use=in_use
+    )
+
+
+@click.command("plan", context_settings=SETTINGS, epilog=_EXAMPLES)
+@asked_options
+@profile_option("Built-in profile, or a file, - for standard input. Default: the site file's, else 'default'.")
+@click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE")
+@color_option
+@evidence_options
+def command(
+    only: tuple[Asking, ...],
+    extras: str,
+    upgrade: bool,
+    in_use: bool,
+    profile_name: str,
+    form: Format | None,
+    as_json: bool,
+    output: str,
+    colour: str,
+    **where: Any,
+) -> int:
+    """Tell what 'hostagent install' would change on this host, in which order, what it costs, and what cannot be undone.
+
+    Nothing is changed. Exit 0: here is the plan, or nothing is to do. 4: install would refuse, and the plan says why. 2: usage, or
+    hostagent could not run.
+    """
+    named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
+    asked, place, wanted = asked_of(only, extras, upgrade, in_use), evidence(**where), outputs(one_form(named, "text"), output, (), FORMATS)
+    found = planned_document(place, profile_name, asked)[1]
+    width = terminal_width()
+
+    def rendered(kind: Format, path: str) -> str:
+        return render_plan(found, kind, colour=colour_wanted(path, colour), width=width)
+
+    deliver_all(wanted, rendered, math.inf, PRIVATE)
+    return REFUSED if found.refusals else 0
+
+
+def planned_document(place: Evidence, profile_name: str, asked: Asked) -> "tuple[Plan, Document]":
+    """One pass over the host, and its plan. The package manager is asked once nothing of the pass is left."""
+    from hostagent import app
+
+    prepared = with_installation(prepared_for(place, profile_name))
+    with open_host(place, prepared.kinds) as reading:
+        collected = reading.collect(app.policy_of(prepared))
+        report = app.judge(collected, reading, prepared)
+    return documented(collected.facts, report, prepared.loaded, asked, place)
+
+
+def documented(facts: "HostFacts", report: "Report", loaded: "Loaded", asked: Asked, place: Evidence) -> "tuple[Plan, Document]":
+    """The plan of what was read at `place`."""
+    from hostagent.install.planning import planned
+    from hostagent.plan.document import document
+
+    plan = planned(facts, loaded, asked, place, waiting)
+    return plan, document(plan, report)
+
+
+def waiting(text: str) -> None:
+    """For a person who looks on: what takes its time."""
+    if sys.stderr.isatty():
+        complain(text)
+
+
+def with_installation(prepared: "Prepared") -> "Prepared":
+    """The checks that tell of advisories alone, what they need, and what a plan does."""
+    from hostagent.collect import HEAD
+
+    checks = tuple(one for one in prepared.checks if one.axis == "security")
+    needed = (kind.__name__ for one in checks for kind in one.inputs.kinds)
+    return prepared._replace(checks=checks, kinds=tuple(dict.fromkeys((*HEAD, *needed, *KINDS))), partial=True)

@@ -1,0 +1,90 @@
+"""The one transaction that takes packages back to how they were: from kept files, without a network. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hostagent.install.state import Packages, is_there
+
+#: No repository, no pin: what is kept is what there is.
+_OFFLINE = (
+    *("Dir::Etc::sourcelist=/dev/null", "Dir::Etc::sourceparts=/dev/null", "Dir::Etc::preferences=/dev/null"),
+    *("Dir::Etc::preferencesparts=/dev/null", "APT::Sandbox::User=root"),
+    *("Dpkg::Options::=--force-confdef", "Dpkg::Options::=--force-confold"),
+)
+#: States of dpkg in which all of a package's files are there.
+_OPEN = ("unpacked", "half-configured", "triggers-awaited", "triggers-pending")
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """`back`: (name, version) that come back; `removed`: names that go; `kept`: what somebody changed since, and stays."""
+
+    back: tuple[tuple[str, str], ...]
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.back and not self.removed
+
+
+def inverse(before: Packages, after: "Packages | None", now: Packages) -> Inverse:
+    """`after` None: the run did not end, whatever differs is its own."""
+    back, removed, kept = list[tuple[str, str]](), list[str](), list[str]()
+    for key in sorted({*before, *now}):
+        was, found = before.get(key), now.get(key)
+        if _same(was, found) or _is_configured_by_dpkg(was, found):
+            continue
+        if after is not None and not _same(after.get(key), found):
+            kept.append(key)
+        elif is_there(was):
+            assert was is not None
+            back.append((key, was["version"]))
+        elif found is not None:
+            removed.append(key)
+    return Inverse(tuple(back), tuple(removed), tuple(kept))
+
+
+def _same(one: "Mapping[str, Any] | None", other: "Mapping[str, Any] | None") -> bool:
+    """A hold or a mark is no difference here. What is not there, and left nothing, is as if it had never been."""
+    first, second = (
+        None if found is None or found["state"] == "not-installed" else (found["version"], found["state"]) for found in (one, other)
+    )
+    return first == second
+
+
+def _is_configured_by_dpkg(was: "Mapping[str, Any] | None", found: "Mapping[str, Any] | None") -> bool:
+    """At its version, and a script of it did not end: ``dpkg --configure -a`` is all it takes."""
+    return was is not None and found is not None and was["version"] == found["version"] and found["state"] in _OPEN
+
+
+def argv(files: Iterable[str], removed: Iterable[str], lock_timeout_s: int) -> tuple[str, ...]:
+    """`files`: paths inside the target."""
+    options = (*_OFFLINE, f"DPkg::Lock::Timeout={lock_timeout_s}")
+    words = ("apt-get", "-y", "-q", *(word for option in options for word in ("-o", option)))
+    flags = ("--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages", "--reinstall", "--purge")
+    return (*words, *flags, "install", *files, *(f"{apt_name(key)}-" for key in removed))
+
+
+def apt_name(key: str) -> str:
+    """As apt takes it, which knows no architecture called all.
+
+    >>> apt_name("dkms:all"), apt_name("libc6:i386")
+    ('dkms', 'libc6:i386')
+    """
+    return key.removesuffix(":all")
+
+
+def marks(before: Packages, now: Packages) -> tuple[tuple[str, ...], ...]:
+    """What apt-mark has to be told so that every package has the marks that it had."""
+    found: dict[str, list[str]] = {"auto": [], "manual": [], "hold": [], "unhold": []}
+    for key, was in before.items():
+        there = now.get(key)
+        if not is_there(was) or there is None or not is_there(there):
+            continue
+        if was["automatic"] != there["automatic"]:
+            found["auto" if was["automatic"] else "manual"].append(apt_name(key))
+        if was["held"] != there["held"]:
+            found["hold" if was["held"] else "unhold"].append(apt_name(key))
+    return tuple(("apt-mark", word, *names) for word, names in found.items() if names)

@@ -1,0 +1,99 @@
+"""The bytes of a keyring that a plan puts in its place: of a file of this machine, or fetched and compared with what is known of it."""
+
+import io
+import sys
+import tarfile
+
+from hostagent.collect.packages.openpgp import dearmoured
+from hostagent.facts.unread import UnreadError, need
+from hostagent.hashes import hexdigest
+from hostagent.install.fetching import fetched
+from hostagent.install.offers.words import shown_url
+from hostagent.plan.model import Key
+from hostagent.plan.offers import RefreshFault
+from hostagent.smallfile import read_small, reason
+
+_MAX_KEY, _MAX_FETCHED = 1024 * 1024, 16 * 1024 * 1024
+_DATA = ("data.tar", "data.tar.gz", "data.tar.xz", "data.tar.bz2", "data.tar.zst")
+
+
+def key_bytes(key: Key) -> "bytes | RefreshFault":
+    """What goes to `key.path`; without its armour where that is a .gpg, which is how apt tells them apart."""
+    try:
+        data = _of_file(key) if key.source else _of_url(key)
+        if key.member:
+            data = _member(data, key.member)
+        return _keyring(data) if key.path.endswith(".gpg") else data
+    except UnreadError as error:
+        return RefreshFault("unreachable", f"{shown_url(key.url)}: {error.unread.detail}", shown_url(key.url))
+    except OSError as error:
+        return RefreshFault("key", f"{key.source}: {reason(error)}")
+    except (ValueError, tarfile.TarError, EOFError, ImportError) as error:
+        return RefreshFault("key", f"{key.source or shown_url(key.url)}: {error}", shown_url(key.url))
+
+
+def _of_file(key: Key) -> bytes:
+    """Root alone may have written it: whoever has the key is root on every host. Raises ``OSError``."""
+    data = read_small(key.source, _MAX_KEY, owners=(0,))
+    _compare(data, key.sha256)
+    return data
+
+
+def _of_url(key: Key) -> bytes:
+    """Raises ``UnreadError``, ``ValueError``."""
+    if not key.sha256:
+        raise ValueError("nothing is known to compare it with (its SHA-256): name a keyring file in the profile")
+    data = need(fetched(key.url, _MAX_FETCHED))
+    _compare(data, key.sha256)
+    return data
+
+
+def _compare(data: bytes, sha256: str) -> None:
+    if sha256 and (found := hexdigest("sha256", data)) != sha256.lower():
+        raise ValueError(f"found SHA-256 {found}, wanted {sha256.lower()}")
+
+
+def _member(deb: bytes, path: str) -> bytes:
+    """A file of a Debian package (deb(5)): an archive of ar(1) with a tar in it. Raises ``ValueError``."""
+    for name, data in _ar(deb):
+        if name in _DATA:
+            with tarfile.open(fileobj=io.BytesIO(_decompressed(name, data))) as tar:
+                for one in tar:
+                    if one.isfile() and one.size <= _MAX_KEY and one.name.removeprefix("./").lstrip("/") == path.lstrip("/"):
+                        stream = tar.extractfile(one)
+                        assert stream is not None
+                        return stream.read()
+    raise ValueError(f"no file {path} in it")
+
+
+def _ar(data: bytes) -> "list[tuple[str, bytes]]":
+    if not data.startswith(b"!<arch>\n"):
+        raise ValueError("found something else, wanted a Debian package")
+    found, at = [], 8
+    while at + 60 <= len(data):
+        name, size = data[at : at + 16].decode("ascii", "replace").strip().rstrip("/"), data[at + 48 : at + 58].strip()
+        if not size.isdigit():
+            raise ValueError("found a damaged Debian package")
+        begin = at + 60
+        found.append((name, data[begin : begin + int(size)]))
+        at = begin + int(size) + int(size) % 2
+    return found
+
+
+def _decompressed(name: str, data: bytes) -> bytes:
+    """The others are known to tarfile itself."""
+    if not name.endswith(".zst"):
+        return data
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return bytes(zstd.decompress(data))
+
+
+def _keyring(data: bytes) -> bytes:
+    """Raises ``ValueError`` for what is neither a keyring nor one in armour."""
+    keys = dearmoured(data)
+    if not keys or not keys[0] & 0x80:  # every packet begins so (RFC 9580, section 4.2)
+        raise ValueError("found no OpenPGP keys in it")
+    return keys

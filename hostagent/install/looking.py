@@ -1,0 +1,33 @@
+"""How a run looks at its host: a plan of it, or the facts that the steps' probes need, by a new pass each time."""
+
+from collections.abc import Callable
+
+from hostagent import app
+from hostagent.app import Prepared
+from hostagent.evidence import Evidence, open_host
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.install.performing import Looks
+from hostagent.install.planning import planned
+from hostagent.plan.document import Document, document
+from hostagent.plan.model import Asked, Plan
+from hostagent.plan.view import KINDS, View, view
+from hostagent.profile import Loaded
+
+Make = Callable[[HostFacts, Loaded, Asked, Evidence], Plan]
+
+
+def looks_at(place: Evidence, prepared: Prepared, asked: Asked, make: Make = planned) -> Looks:
+    """`prepared`: the profile, and what a plan reads."""
+
+    def plan() -> tuple[Plan, Document]:
+        with open_host(place, prepared.kinds) as reading:
+            collected = reading.collect(app.policy_of(prepared))
+            report = app.judge(collected, reading, prepared)
+        made = make(collected.facts, prepared.loaded, asked, place)
+        return made, document(made, report)
+
+    def look() -> View:
+        with open_host(place, KINDS) as reading:
+            return view(reading.collect(app.policy_of(prepared)).facts)
+
+    return Looks(plan, look)

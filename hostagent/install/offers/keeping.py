@@ -1,0 +1,19 @@
+"""Packages that an installation will replace, fetched while their repository still has them."""
+
+from collections.abc import Iterable
+
+from hostagent.facts.unread import Unread
+from hostagent.install.offers.session import Host, Session
+from hostagent.plan.model import Operation
+from hostagent.plan.offers import RefreshFault
+
+
+def fetch(host: Host, laid: Iterable[Operation], packages: Iterable[tuple[str, str]], folder: str) -> "RefreshFault | Unread | None":
+    """Leave the files of these packages, each at its version, in `folder` of this machine: from the repositories of the target and those
+    that are `laid`, read anew. One that no repository has is not there afterwards.
+    """
+    session = Session(host, kept=folder)
+    try:
+        return session.fetch(laid, packages)
+    finally:
+        session.close()

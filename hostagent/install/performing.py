@@ -1,0 +1,283 @@
+"""One run: the plan is made, shown, agreed to, carried out part by part, and proved by a new pass after each."""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from hostagent.errors import HostagentError
+from hostagent.facts.unread import Unread, UnreadError
+from hostagent.install import hooks, player, restoring, rooms, runs, state
+from hostagent.install.jobs import Job, places, refuse_untrusted, written_paths
+from hostagent.install.keys import key_bytes
+from hostagent.install.lock import Busy, Lock, take
+from hostagent.install.outcome import Outcome, Person, RefusedError
+from hostagent.install.packagelock import wait_until_free
+from hostagent.install.retained import retain
+from hostagent.install.target import Target
+from hostagent.install.told import failure
+from hostagent.install.worker import Done, Speaker, Worker
+from hostagent.plan.document import Document
+from hostagent.plan.model import Key, Part, Plan, PlanStep
+from hostagent.plan.view import View
+from hostagent.profiles.install import InstallPolicy
+from hostagent.typed import plain
+
+#: Their end is that of the packages that they serve: their exit code is judged, not their probe.
+_MEANS = ("refresh", "download")
+
+
+class Looks(NamedTuple):
+    """How the host is looked at: a new pass each time."""
+
+    plan: Callable[[], tuple[Plan, Document]]
+    view: Callable[[], View]
+
+
+@dataclass
+class Wishes:
+    policy: InstallPolicy
+    rollback: bool = True  # False: an old package that cannot be kept is no reason to refuse
+    dry_run: bool = False
+
+
+@dataclass
+class Performance:
+    """One `hostagent install`. `began`: whether something may have been changed, however this ends."""
+
+    target: Target
+    looks: Looks
+    wishes: Wishes
+    person: Person
+    began: bool = False
+    run: "runs.Run | None" = None
+    _done: int = field(default=0, init=False)
+
+    def perform(self) -> Outcome:
+        """Raises ``HostagentError`` where nothing was changed and nothing can be."""
+        try:
+            return self._perform()
+        except Busy as error:
+            return Outcome("busy", f"{error}")
+        except RefusedError as error:
+            return Outcome("refused", error.message, notes=(error.remedy,))
+
+    def _perform(self) -> Outcome:
+        if self.wishes.dry_run:
+            return self._planned(self.looks.plan())
+        with self._lock(make=False):
+            plan, document = self.looks.plan()
+            outcome = self._planned((plan, document))
+            self._close(plan, outcome)
+        if outcome.word != "done":
+            return outcome
+        if not self.person.agrees():
+            return Outcome("declined", "Nothing is changed.")
+        with self._lock(make=True) as lock:
+            assert lock is not None
+            if lock.waited:  # another run ended meanwhile
+                plan, document = self.looks.plan()
+                outcome = self._planned((plan, document))
+                if outcome.word != "done":
+                    return outcome
+            return self._carry_out(plan, document, lock)
+
+    @contextmanager
+    def _lock(self, *, make: bool) -> "Iterator[Lock | None]":
+        lock = take(self.target, self.wishes.policy.lock_timeout_s, make=make)
+        try:
+            if lock is not None:
+                rooms.allow_services(self.target)
+            yield lock
+        finally:
+            if lock is not None:
+                lock.close(changed=self.began or not make)
+
+    def _planned(self, made: tuple[Plan, Document]) -> Outcome:
+        """What the plan comes to; ``done`` where there is something to do."""
+        plan, document = made
+        self.person.show(document)
+        if plan.refusals:
+            return Outcome("refused", plan.refusals[0].message)
+        if self.wishes.dry_run or not plan.todo:
+            return Outcome("reboot", "A reboot is due.") if plan.reboot.needed and not self.wishes.dry_run else Outcome("nothing")
+        if not plan.resolved:
+            return Outcome("refused", "The repositories were not asked: the plan does not know its versions.")
+        return Outcome("done")
+
+    def _close(self, plan: Plan, outcome: Outcome) -> None:
+        """A run that was ended after its last step ends now: it needs no copies of what did not change."""
+        run = runs.to_continue(self.target)
+        if run is not None and run.state != "undoing" and outcome.word in ("nothing", "reboot") and os.geteuid() == 0:
+            self.run, self.began = run, True
+            self._remember(plan, "reboot" if outcome.word == "reboot" else "done", "")
+
+    def _carry_out(self, plan: Plan, document: Document, lock: Lock) -> Outcome:
+        todo, keys = plan.todo, _keys(plan.todo)
+        places(todo, self.target)
+        refuse_untrusted(todo, self.target)
+        wait_until_free(self.target, self.wishes.policy.lock_timeout_s)
+        hooks.run_before(self.wishes.policy.before)
+        self.run = self._begin(plan, document)
+        self.began = True
+        problem = next(filter(None, (self._part(part, steps, keys, lock, len(todo)) for part, steps in _parts(todo))), "")
+        return self._end(plan, problem)
+
+    def _begin(self, plan: Plan, document: Document) -> runs.Run:
+        """The state before is on the disk, and what it takes to go back to it."""
+        paths = written_paths(plan.todo)
+        run = runs.to_continue(self.target)
+        if run is not None:
+            known = state.from_json(run.load("before.json")["files"])
+            new = {path: entry for path, entry in state.files_of(self.target, paths, tree=False).items() if path not in known}
+            state.keep(self.target, new, run)
+            before = run.load("before.json")
+            run.save("before.json", {**before, "files": {**before["files"], **state.as_json(new)}})
+            retain(self.target, run, plan, required=self.wishes.rollback)
+            run.add_plan(plain(document))
+            run.forget("undo.json")
+            run.note("begin", continued=True)
+            return run
+        with runs.begun(self.target) as run:
+            files = state.files_of(self.target, paths)
+            packages = state.packages_of(plan.view.installation)
+            large = state.keep(self.target, files, run)
+            run.save("before.json", {"packages": packages, "files": state.as_json(files), "without_copy": large})
+            run.add_plan(plain(document))
+            retain(self.target, run, plan, required=self.wishes.rollback)
+        return run
+
+    def _part(self, part: Part, steps: tuple[PlanStep, ...], keys: Mapping[str, bytes], lock: Lock, of: int) -> str:
+        """Carry it out and prove it; what went wrong, "" where nothing did."""
+        assert self.run is not None
+        self.run.note("part", part=part, steps=[step.id for step in steps])
+        where = places(steps, self.target)
+        job = Job(steps, {path: data for path, data in keys.items() if path in where}, where)
+
+        def work(place: str, variables: dict[str, str], speaker: Speaker) -> player.Played:
+            return player.play(place, job.laid(self.target, place), variables, speaker.tell, speaker.log)
+
+        old = state.files_of(self.target, written_paths(steps), tree=False)
+        state.keep(self.target, old, self.run)
+        progress = _Progress(self.person, steps, self._done, of)
+        worker = Worker(self.target, self.run, lock)
+        done = worker.carry_out(work, progress.hear, self._hold_lane if job.unloads else lambda: None)
+        self._done += len(steps)
+        problem = progress.finished(done) or _unproved(steps, self.looks.view())
+        if problem and part == "runtime":  # a runtime that does not take its file would not start again
+            restoring.put_back(self.target, self.run, old)
+        return problem
+
+    def _hold_lane(self) -> "Unread | None":
+        """In the worker: nobody asks the driver anything while its module is taken out."""
+        import time
+
+        from hostagent.source.locks import hold
+
+        return hold("nvidia", "nvidia", self.target.root, time.monotonic() + self.wishes.policy.lock_timeout_s)
+
+    def _end(self, plan: Plan, problem: str) -> Outcome:
+        """Judged by a new plan: it has nothing left to do."""
+        assert self.run is not None
+        after, _ = self.looks.plan()
+        left = [] if problem or after.refusals else [step for step in after.todo if step.kind not in _MEANS]
+        if left:
+            problem = f"{left[0].id}: it is to do again: wanted {left[0].probe.words}"
+        needed = plan.reboot.needed if after.refusals else after.reboot.needed
+        word = "failed" if problem else "reboot" if needed else "done"
+        notes = () if problem else hooks.run_after(self.wishes.policy.after)
+        try:
+            self._remember(after, word, problem)
+        except OSError as error:  # no space left
+            problem = problem or f"the run was not written down: {error.strerror}"
+        if problem or notes:
+            return Outcome("failed", problem or notes[0], self.run.number, notes[1:])
+        return Outcome("reboot" if needed else "done", " ".join((after if not after.refusals else plan).reboot.why), self.run.number)
+
+    def _remember(self, after: Plan, word: str, problem: str) -> None:
+        """What the run left, so that a rollback knows what others changed since."""
+        assert self.run is not None
+        before = state.from_json(self.run.load("before.json")["files"])
+        files = state.files_of(self.target, [path for path in before if not path.startswith(f"{state.TREE}/")])
+        packages = None
+        try:
+            packages = state.packages_of(after.view.installation)
+        except UnreadError:
+            problem = problem or "the packages were not read"
+        changed = {path: entry for path, entry in before.items() if not entry.same(files.get(path, state.Entry("none")))}
+        self.run.save("after.json", {"packages": packages, "files": state.as_json(files)})
+        if word != "failed":
+            state.drop_copies(self.run, (entry.digest for entry in changed.values()))
+        self.run.note("end", outcome=word, message=problem)
+
+
+def _parts(steps: tuple[PlanStep, ...]) -> Iterator[tuple[Part, tuple[PlanStep, ...]]]:
+    """What is proved before the next begins: the parts, and before a restart the files that it reads."""
+    for (part, _), several in itertools.groupby(steps, key=lambda step: (step.part, step.kind == "restart")):
+        yield part, tuple(several)
+
+
+def _unproved(steps: tuple[PlanStep, ...], view: View) -> str:
+    for step in steps:
+        if step.kind not in _MEANS and not step.probe.done(view):
+            return f"{step.id}: its programs told of no failure, but it is not done: wanted {step.probe.words}"
+    return ""
+
+
+def _keys(steps: tuple[PlanStep, ...]) -> dict[str, bytes]:
+    """Fetched before anything is changed. Raises ``RefusedError``."""
+    found: dict[str, bytes] = {}
+    for one in (one for step in steps for one in step.do if isinstance(one, Key)):
+        data = key_bytes(one)
+        if not isinstance(data, bytes):
+            raise RefusedError(f"the key for {one.path}: {data.text}", "Name a keyring file in the profile's install.repositories")
+        found[one.path] = data
+    return found
+
+
+class _Progress:
+    """A worker's words, as steps of the whole run."""
+
+    def __init__(self, person: Person, steps: tuple[PlanStep, ...], before: int, of: int) -> None:
+        self._person, self._of = person, of
+        self._steps = {step.id: (before + number, step) for number, step in enumerate(steps, 1)}
+        self._now = ""
+        self._seconds = 0.0
+
+    def hear(self, told: Mapping[str, Any]) -> None:
+        if told["event"] == "start" and told["step"] != self._now:
+            self.finish()
+            self._now, self._seconds = str(told["step"]), 0.0
+            number, step = self._steps[self._now]
+            self._person.begin(number, self._of, step)
+        elif told["event"] in ("ok", "failed"):
+            self._seconds += float(told["seconds"])
+
+    def finish(self, problem: str = "") -> None:
+        if self._now:
+            self._person.end(self._steps[self._now][1], self._seconds, problem)
+        self._now = ""
+
+    def finished(self, done: Done) -> str:
+        """What went wrong, "" where nothing did."""
+        if done.status == "successful":
+            self.finish()
+            return ""
+        told = failure(done.failed) if done.failed else done.status
+        step = str((done.failed or {}).get("step") or self._now)
+        self.finish(told)
+        return ": ".join(filter(None, (step, told)))
+
+
+def refuse_without_ansible() -> None:
+    """Raises ``HostagentError`` where the extra is missing."""
+    import importlib.util
+
+    missing = [name for name in ("ansible", "ansible_runner") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise HostagentError(
+            f"found no Python module {' and no '.join(missing)}, wanted what carries out a plan",
+            "Install it: pip install 'hostagent[install]'",
+        )

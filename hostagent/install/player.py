@@ -1,0 +1,151 @@
+"""One call of ansible-runner: the steps of one part, by the playbook. In the process that owns the mounts, and nowhere else."""
+
+import json
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hostagent.install.playbooks import playbooks_path
+from hostagent.install.target import PATH
+from hostagent.secret.names import without_secrets
+
+#: Hears of each operation: what it is about as a dictionary, see `hostagent.install.worker`.
+Tell = Callable[[Mapping[str, Any]], None]
+Log = Callable[[str], None]
+#: Of what the caller's environment says, what programs of a run see: how they reach the network.
+_PROXIES = ("http_proxy", "https_proxy", "no_proxy", "ftp_proxy", "all_proxy")
+#: Characters of an output that the parent hears of; all is in the log.
+_TOLD = 20_000
+#: What dpkg counts while it reads its database.
+_PROGRESS = re.compile(r"\(Reading database \.\.\. (?:\d+%)?\r?\n")
+_INVENTORY = "localhost ansible_connection=local ansible_python_interpreter={}\n"
+#: Its own script names the Python that it was installed for, which may have moved since.
+_START = "#!{}\nimport sys\nfrom ansible.cli.playbook import main\nsys.exit(main())\n"
+
+
+class Played(NamedTuple):
+    """`failed`: the operation that failed, as it was told; `status` is ansible-runner's word."""
+
+    status: str
+    failed: "Mapping[str, Any] | None"
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """What programs of a run have in their environment."""
+    names = {*_PROXIES, *(name.upper() for name in _PROXIES)}
+    return {
+        **{name: value for name, value in given.items() if name in names},
+        "PATH": PATH,
+        "HOME": "/root",
+        "LC_ALL": "C.UTF-8",
+        "DEBIAN_FRONTEND": "noninteractive",
+        "NEEDRESTART_SUSPEND": "1",  # it restarts the services of whoever uses a library that changed
+        "NEEDRESTART_MODE": "l",
+    }
+
+
+def play(place: str, job: Mapping[str, Any], variables: Mapping[str, str], tell: Tell, log: Log) -> Played:
+    """`place` is an empty directory that goes away with this process; `variables` the whole environment."""
+    import ansible_runner
+
+    _lay(place, job)
+    own = {
+        "PATH": f"{place}/bin:{variables['PATH']}",
+        "ANSIBLE_CONFIG": f"{place}/ansible.cfg",
+        "ANSIBLE_HOME": f"{place}/home",
+        "ANSIBLE_LOCAL_TEMP": f"{place}/home/tmp",
+        "ANSIBLE_REMOTE_TEMP": f"{place}/home/tmp",
+        "ANSIBLE_PIPELINING": "1",
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_DEPRECATION_WARNINGS": "0",
+        "ANSIBLE_STRATEGY": "linear",
+    }
+    os.environ.clear()
+    os.environ.update({**variables, **own})
+    listener = Listener(tell, log)
+    done = ansible_runner.run(
+        private_data_dir=f"{place}/runner",
+        playbook=f"{playbooks_path()}/apply.yaml",
+        inventory=f"{place}/hosts",
+        cmdline=f"-e @{shlex.quote(f'{place}/job.json')}",
+        settings={"suppress_ansible_output": True, "suppress_output_file": True, "idle_timeout": 0, "job_timeout": 0},
+        event_handler=listener.hear,
+        quiet=True,
+    )
+    return Played(str(done.status), listener.failed)
+
+
+def _lay(place: str, job: Mapping[str, Any]) -> None:
+    for name in ("bin", "runner", "home"):
+        os.mkdir(f"{place}/{name}", 0o700)
+    _write(f"{place}/job.json", json.dumps(job), 0o600)
+    _write(f"{place}/ansible.cfg", "", 0o600)
+    _write(f"{place}/hosts", _INVENTORY.format(shlex.quote(sys.executable)), 0o600)
+    _write(f"{place}/bin/ansible-playbook", _START.format(sys.executable), 0o700)
+
+
+def _write(path: str, text: str, mode: int) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+class Listener:
+    """ansible-runner's events, as operations of steps."""
+
+    def __init__(self, tell: Tell, log: Log) -> None:
+        self.failed: Mapping[str, Any] | None = None
+        self._tell, self._log = tell, log
+        self._now: tuple[str, int] | None = None
+        self._began = time.monotonic()
+
+    def hear(self, event: Mapping[str, Any]) -> bool:
+        """False: ansible-runner need not keep the event."""
+        data = event.get("event_data") or {}
+        match event.get("event"):
+            case "playbook_on_task_start":
+                self._start(str(data.get("task", "")))
+            case "runner_on_ok" | "runner_on_failed" | "runner_on_unreachable" as word if self._now:
+                self._end(data.get("res") or {}, failed=word != "runner_on_ok")
+            case "runner_on_failed" | "runner_on_unreachable":
+                self.failed = {"message": str((data.get("res") or {}).get("msg", ""))}
+            case _:
+                pass
+        if text := str(event.get("stdout") or ""):
+            self._log(without_secrets(text.replace("\r\n", "\n")))
+        return False
+
+    def _start(self, task: str) -> None:
+        """A task of an operation is called ``STEP NUMBER WORD``."""
+        words = task.split(" ")
+        is_operation = len(words) == 3 and words[1].isdecimal()
+        now = (words[0], int(words[1])) if is_operation else None
+        if now != self._now:
+            self._began = time.monotonic()
+            if now:
+                self._tell({"event": "start", "step": now[0], "number": now[1]})
+        self._now = now
+
+    def _end(self, result: Mapping[str, Any], *, failed: bool) -> None:
+        if self._now is None:
+            return
+        out, err = (without_secrets(str(result.get(name) or "")) for name in ("stdout", "stderr"))
+        for text in (f"+ {shlex.join(map(str, result['cmd']))}" if isinstance(result.get("cmd"), Sequence) else "", out, err):
+            if text:
+                self._log(without_secrets(_PROGRESS.sub("", text)))
+        told = {
+            "event": "failed" if failed else "ok",
+            "step": self._now[0],
+            "number": self._now[1],
+            "seconds": round(time.monotonic() - self._began, 1),
+            "rc": result.get("rc"),
+            "stdout": out[-_TOLD:],
+            "stderr": err[-_TOLD:],
+            "message": without_secrets(str(result.get("msg") or "")),
+        }
+        if failed:
+            self.failed = told
+        self._tell(told)

@@ -1,0 +1,57 @@
+"""Old packages that a run keeps, so that it can be undone without a network."""
+
+import os
+import shutil
+from urllib.parse import quote
+
+from hostagent.derived.packaging import program_of
+from hostagent.facts.unread import Unread
+from hostagent.install.offers.keeping import fetch
+from hostagent.install.offers.session import Host
+from hostagent.install.outcome import RefusedError
+from hostagent.install.runs import Run
+from hostagent.install.target import Target
+from hostagent.plan.model import Given, Plan
+from hostagent.plan.offers import NOT_ASKED
+from hostagent.plan.repositories import laid
+
+_ARCHIVES = "/var/cache/apt/archives"
+
+
+def retain(target: Target, run: Run, plan: Plan, *, required: bool) -> None:
+    """Keep the packages that the plan replaces or removes. Raises ``RefusedError`` for one that cannot be had, where that is required."""
+    folder = f"{run.path}/packages"
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    wanted = tuple((one.name, one.before) for one in plan.packages if one.before is not None)
+    missing, why = tuple(pair for pair in wanted if not file_of(folder, *pair) and not _from_cache(target, folder, *pair)), ""
+    if missing:
+        why = _fetch(target, plan, missing, folder)
+        missing = tuple(pair for pair in missing if not file_of(folder, *pair))
+    if missing and required:
+        told = ", ".join(f"{name} {version}" for name, version in missing[:5])
+        raise RefusedError(
+            f"found no package file of {told}, wanted it to be able to go back{f': {why}' if why else ''}",
+            "Enable the repository that has it, or give --no-rollback: what is replaced can then not be restored",
+        )
+
+
+def file_of(folder: str, name: str, version: str) -> str:
+    """The name of the kept file; "" where there is none. A package manager writes a colon as %3a."""
+    start = f"{name.partition(':')[0]}_{quote(version, safe='+~.-').lower() if ':' in version else version}_"
+    return next((one for one in sorted(os.listdir(folder)) if one.startswith(start) and one.endswith(".deb")), "")
+
+
+def _from_cache(target: Target, folder: str, name: str, version: str) -> bool:
+    cache = target.inside(_ARCHIVES)
+    found = file_of(cache, name, version) if os.path.isdir(cache) else ""
+    if found and os.path.getsize(f"{cache}/{found}"):
+        shutil.copyfile(f"{cache}/{found}", f"{folder}/{found}")
+    return bool(found)
+
+
+def _fetch(target: Target, plan: Plan, packages: tuple[tuple[str, str], ...], folder: str) -> str:
+    """Why they cannot be had; "" where each that a repository has is in `folder` afterwards."""
+    seen = plan.view
+    host = Host(target.path, seen.kind, program_of(seen.packages, seen.os), plan.profile.install.lock_timeout_s)
+    problem = fetch(host, laid(Given(seen, plan.profile, plan.asked, NOT_ASKED), plan.choices), packages, folder)
+    return "" if problem is None else problem.detail if isinstance(problem, Unread) else problem.text

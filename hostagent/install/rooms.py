@@ -1,0 +1,90 @@
+"""Where the programs of a run work: mounts that nobody else sees, and that go with the last of them.
+
+Of a live host nothing is mounted but a directory in memory for Ansible's files, which have variables and environment in them. An image
+gets /proc, /sys, /dev and /run of its own, process numbers of its own, and a policy-rc.d that lets no package start a service.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+
+from hostagent.install.entrance import furnish
+from hostagent.install.target import Target
+from hostagent.source import mounting
+from hostagent.source.base import MIB
+from hostagent.source.namespaces import own_mounts
+
+#: On the machine that runs hostagent.
+_PRIVATE_PLACE = "/run/hostagent"
+_POLICY_PATH = "/usr/sbin/policy-rc.d"
+_POLICY = "#!/bin/sh\n# Made by hostagent while it installs: no service starts in an image.\nexit 101\n"
+#: Of /proc, what is this machine's: a package that sets kernel parameters must not set them here.
+_KERNELS = ("sys", "sysrq-trigger", "irq", "bus", "fs")
+
+
+def move_in(target: Target) -> str:
+    """For a process of its own: make the mounts; the answer is an empty directory that only this process and its children see.
+
+    Raises ``OSError``.
+    """
+    own_mounts()
+    os.makedirs(_PRIVATE_PLACE, mode=0o755, exist_ok=True)
+    mounting.file_system("tmpfs", _PRIVATE_PLACE, f"size={256 * MIB},mode=0700", programs=True)
+    if target.kind == "image":
+        furnish(target.root)
+        for name in _KERNELS:
+            with contextlib.suppress(FileNotFoundError):
+                _show(target, f"/proc/{name}")
+    return _PRIVATE_PLACE
+
+
+def move_out() -> None:
+    """A service that a package started may keep the mounts: nothing of the run stays in them."""
+    for name in os.listdir(_PRIVATE_PLACE):
+        shutil.rmtree(f"{_PRIVATE_PLACE}/{name}", ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.unlink(f"{_PRIVATE_PLACE}/{name}")
+
+
+def _show(target: Target, path: str) -> None:
+    """To read alone."""
+    for change in (lambda place: mounting.bind(place, place), mounting.only_to_read):
+        descriptor = target.root.open(path, os.O_PATH)
+        try:
+            change(mounting.at(descriptor))
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def no_services(target: Target) -> Iterator[None]:
+    """In an image no package starts a service meanwhile. A policy that is there already stays as it is."""
+    if target.kind != "image":
+        yield
+        return
+    place = target.inside(_POLICY_PATH)
+    try:
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o700)
+    except (FileExistsError, FileNotFoundError):
+        yield
+        return
+    with open(descriptor, "w", encoding="ascii") as stream:
+        stream.write(_POLICY)
+        os.fchmod(descriptor, 0o755)
+    try:
+        yield
+    finally:
+        allow_services(target)
+
+
+def allow_services(target: Target) -> None:
+    """Take the policy away, also that of a run that was killed."""
+    place = target.inside(_POLICY_PATH)
+    with contextlib.suppress(OSError):
+        with open(place, encoding="utf-8", errors="replace") as stream:
+            is_ours = _POLICY.startswith(stream.read(len(_POLICY) + 1)) and (
+                os.stat(place).st_size > 0 or os.stat(place).st_mode & 0o777 == 0o700
+            )
+        if is_ours:
+            os.unlink(place)

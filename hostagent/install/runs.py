@@ -1,0 +1,152 @@
+"""The runs that a host remembers: ``/var/lib/hostagent/runs/N`` with plan, state before, copies, kept packages, journal and log.
+
+A journal has one JSON object a line, each on the disk before the next thing happens:
+
+    {"event": "begin", "at": 1758600000.0, "tool": "0.1"}             the first change comes next; again where a later run continues
+    {"event": "part", "part": "driver", "steps": ["driver.packages"]}
+    {"event": "operation", "step": "driver.packages", "number": 0, "seconds": 8.1, "rc": 0}
+    {"event": "end", "outcome": "done" | "reboot" | "failed", "message": ""}
+    {"event": "undo"}, {"event": "undone", "kept": []}
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hostagent import __version__
+from hostagent.errors import HostagentError
+from hostagent.evidence import Evidence
+from hostagent.install.lock import folder
+from hostagent.install.target import Target
+
+_NEW = ".new"
+
+
+class Run:
+    """One of them, at `path` of this process."""
+
+    def __init__(self, number: int, path: str) -> None:
+        self.number = number
+        self.path = path
+
+    def note(self, event: str, **what: Any) -> None:
+        """One line of the journal. Raises ``OSError``."""
+        line = json.dumps({"event": event, "at": round(time.time(), 3), **what}) + "\n"
+        descriptor = os.open(f"{self.path}/journal.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, line.encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def journal(self) -> tuple[Mapping[str, Any], ...]:
+        """Its events; a line that was cut is none."""
+        found = list[Mapping[str, Any]]()
+        with contextlib.suppress(FileNotFoundError), open(f"{self.path}/journal.jsonl", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                with contextlib.suppress(ValueError):
+                    one = json.loads(line)
+                    if isinstance(one, dict):
+                        found.append(one)
+        return tuple(found)
+
+    @property
+    def state(self) -> str:
+        """done, reboot or failed, as it ended; "begun" before that; "undoing", "undone"."""
+        state = "begun"
+        for one in self.journal():
+            match one.get("event"):
+                case "begin":
+                    state = "begun"
+                case "end":
+                    state = str(one.get("outcome"))
+                case "undo":
+                    state = "undoing"
+                case "undone":
+                    state = "undone"
+                case _:
+                    pass
+        return state
+
+    def load(self, name: str) -> Any:
+        """A JSON file of it. Raises ``OSError`` and ``ValueError``."""
+        with open(f"{self.path}/{name}", encoding="utf-8") as stream:
+            return json.load(stream)
+
+    def save(self, name: str, value: Any) -> None:
+        """The same, whole or not at all, 0600."""
+        from hostagent.deliver.file import deliver
+
+        deliver(json.dumps(value, indent=1) + "\n", f"{self.path}/{name}", mode=0o600)
+
+    def forget(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.path}/{name}")
+
+    def plans(self) -> tuple[Mapping[str, Any], ...]:
+        """Its plan, and those of the runs that continued it, oldest first."""
+        names = sorted((name for name in os.listdir(self.path) if name.startswith("plan") and name.endswith(".json")), key=_number_of)
+        return tuple(self.load(name) for name in names)
+
+    def add_plan(self, document: Mapping[str, Any]) -> None:
+        number = sum(name.startswith("plan") for name in os.listdir(self.path))
+        self.save(f"plan-{number + 1}.json" if number else "plan.json", document)
+
+
+def _number_of(name: str) -> int:
+    digits = name.removeprefix("plan").removesuffix(".json").lstrip("-")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def runs(target: Target) -> tuple[Run, ...]:
+    """All that the host remembers, oldest first."""
+    place = f"{folder(target)}/runs"
+    with contextlib.suppress(FileNotFoundError):
+        return tuple(Run(int(name), f"{place}/{name}") for name in sorted(filter(str.isdecimal, os.listdir(place)), key=int))
+    return ()
+
+
+def newest(target: Target) -> "Run | None":
+    return next(reversed(runs(target)), None)
+
+
+def to_continue(target: Target) -> "Run | None":
+    """The newest run, where it did not end well and was not undone: its state before is the one to go back to."""
+    found = newest(target)
+    return found if found is not None and found.state in ("begun", "failed", "undoing") else None
+
+
+@contextlib.contextmanager
+def begun(target: Target) -> Iterator[Run]:
+    """A new run, under its number once the block has filled it: one that was killed meanwhile leaves nothing that counts."""
+    place = f"{folder(target)}/runs"
+    os.makedirs(place, mode=0o700, exist_ok=True)
+    shutil.rmtree(f"{place}/{_NEW}", ignore_errors=True)
+    os.mkdir(f"{place}/{_NEW}", 0o700)
+    last = newest(target)
+    run = Run(last.number + 1 if last else 1, f"{place}/{_NEW}")
+    try:
+        yield run
+        run.note("begin", tool=__version__)
+        os.rename(run.path, f"{place}/{run.number}")
+        run.path = f"{place}/{run.number}"
+    except BaseException:
+        shutil.rmtree(f"{place}/{_NEW}", ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.rmdir(place)
+        raise
+
+
+def continued(place: Evidence) -> tuple[str, ...]:
+    """Ids of the steps that the run which did not end had planned; () where there is none, or its plans cannot be read."""
+    if place.snapshot:
+        return ()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, HostagentError):
+        run = to_continue(Target(place))
+        plans = run.plans() if run is not None else ()
+        return tuple(dict.fromkeys(str(step["id"]) for plan in plans for step in plan["steps"] if step["state"] == "to-do"))
+    return ()

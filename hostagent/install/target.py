@@ -1,0 +1,82 @@
+"""The host that is changed: where its files are for this process, and how a program is run in it."""
+
+import contextlib
+import os
+import shutil
+
+from hostagent.errors import HostagentError
+from hostagent.evidence import Evidence
+from hostagent.facts.unread import Unread
+from hostagent.source.foreign import program
+from hostagent.source.paths import Root
+from hostagent.vocabulary import Kind
+
+#: Where the host's programs are looked for, whatever the caller's PATH.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#: Seconds after which a program that was told to end is killed.
+_KILL_AFTER_S = 30
+
+
+class Target:
+    """`path`: of its root, for this process, with no link in it."""
+
+    def __init__(self, place: Evidence) -> None:
+        self.place = place
+        self.kind: Kind = "image" if place.root else "host-root" if place.host_root else "live"
+        self.root = Root(os.path.abspath(place.root or place.host_root or "/"))
+        self.path = self.root.path
+        found = os.stat(self.path)
+        #: One target has one, from wherever it is looked at.
+        self.id = f"{found.st_dev:x}.{found.st_ino:x}"
+
+    def inside(self, path: str) -> str:
+        """Where `path` of the host is for this process: every link on the way is resolved in the host's root, what is not there stays.
+
+        Raises ``HostagentError`` where a directory on the way is a link that leads nowhere, or no directory.
+        """
+        if self.path == "/":
+            return os.path.realpath(path)
+        there, missing = path, list[str]()
+        while True:
+            try:
+                found = self.path + self.root.realpath(there)
+                break
+            except OSError:
+                there, _, last = there.rstrip("/").rpartition("/")
+                missing.insert(0, last)
+                there = there or "/"
+        if len(missing) > 1 and os.path.lexists(os.path.join(found, missing[0])):
+            raise HostagentError(f"{path}: found {os.path.join(there, missing[0])}, a link that leads nowhere", "Remove that link")
+        return os.path.join(found.rstrip("/") or "/", *missing)
+
+    def refused_program(self, name: str) -> str:
+        """Why a program of the host must not be run: others than root may write it; "" where they may not, or it is not there yet."""
+        found = program(self.root, name)
+        return found.detail if isinstance(found, Unread) and found.why != "absent" else ""
+
+    def enter(self, timeout_s: float) -> tuple[str, ...]:
+        """The words in front of a program that runs in the host, and is ended after `timeout_s`."""
+        limit = (_ours("timeout"), f"--kill-after={_KILL_AFTER_S}", f"{timeout_s:g}")
+        if self.kind == "live":
+            return limit
+        if self.kind == "host-root" and self._is_of_first_process():
+            spaces = (
+                f"--{name}={self.path}/proc/1/ns/{file}"
+                for name, file in (("mount", "mnt"), ("pid", "pid"), ("ipc", "ipc"), ("uts", "uts"))
+            )
+            return (*limit, _ours("nsenter"), *spaces, "--")
+        return (*limit, _ours("chroot"), self.path)
+
+    def _is_of_first_process(self) -> bool:
+        """Whether the root is that of its process 1, whose namespaces then are the host's: in them systemctl works."""
+        with contextlib.suppress(OSError):
+            return os.path.samefile(f"{self.path}/proc/1/root", self.path)
+        return False
+
+
+def _ours(name: str) -> str:
+    """A program of the machine that this runs on."""
+    found = shutil.which(name, path=PATH)
+    if found is None:
+        raise HostagentError(f"found no program {name}, wanted it to run programs of another root", f"Install {name}")
+    return found

@@ -1,0 +1,240 @@
+"""One rollback: the newest run that was not undone is taken back, from what it kept."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostagent.facts.unread import UnreadError
+from hostagent.install import player, restoring, rooms, runs, state
+from hostagent.install.inverse import Inverse, argv, inverse, marks
+from hostagent.install.lock import FOLDER, Busy, Lock, take
+from hostagent.install.outcome import Outcome, RefusedError
+from hostagent.install.retained import file_of
+from hostagent.install.target import Target
+from hostagent.install.told import failure
+from hostagent.install.worker import Speaker, Worker
+from hostagent.plan.view import View
+
+_LIMIT_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What a rollback does. `kept_files`: changed by somebody since the run."""
+
+    run: runs.Run
+    packages: Inverse
+    files: tuple[str, ...]
+    kept_files: tuple[str, ...]
+    own_kept: tuple[str, ...]  # of these, what the run itself wrote
+    programs: tuple[tuple[str, ...], ...]  # what the steps say
+
+
+@dataclass
+class Rollback:
+    """One `hostagent rollback`. `began` as of a Performance."""
+
+    target: Target
+    look: Callable[[], View]
+    lock_timeout_s: int
+    show: Callable[["Undone"], None]
+    agrees: Callable[[], bool]
+    say: Callable[[str], None]
+    dry_run: bool = False
+    began: bool = field(default=False, init=False)
+
+    def perform(self) -> Outcome:
+        try:
+            lock = take(self.target, self.lock_timeout_s, make=False)
+            if lock is None:
+                return Outcome("nothing", "This host remembers no run.")
+            try:
+                rooms.allow_services(self.target)
+                return self._perform(lock)
+            finally:
+                lock.close(changed=True)
+        except Busy as error:
+            return Outcome("busy", f"{error}")
+        except RefusedError as error:
+            return Outcome("refused", error.message, notes=(error.remedy,))
+
+    def _perform(self, lock: Lock) -> Outcome:
+        run = next((one for one in reversed(runs.runs(self.target)) if one.state != "undone"), None)
+        if run is None:
+            return Outcome("nothing", "This host remembers no run that was not undone.")
+        undone = decided(self.target, run, self.look())
+        self.show(undone)
+        if self.dry_run:
+            return Outcome("nothing")
+        if not self.agrees():
+            return Outcome("declined", "Nothing is changed.")
+        self.began = True
+        return self._undo(undone, lock)
+
+    def _undo(self, undone: Undone, lock: Lock) -> Outcome:
+        run = undone.run
+        before = run.load("before.json")
+        old_files = state.from_json(before["files"])
+        paths = [path for path in old_files if not path.startswith(f"{state.TREE}/")]
+        state.keep(self.target, state.files_of(self.target, paths), run)  # the transaction may change them, too
+        run.save("undo.json", {"packages": undone.packages.kept, "files": undone.kept_files})
+        run.note("undo")
+        worker = Worker(self.target, run, lock)
+        work = _Work(self.target, undone, old_files, paths, self.lock_timeout_s)
+        done = worker.carry_out(work.packages, self._hear)
+        if done.status != "successful":
+            return Outcome("failed", f"{failure(done.failed) if done.failed else done.status}", run.number)
+        told = marks(before["packages"], state.packages_of(self.look().installation))
+        done = worker.carry_out(work.rest(told), self._hear)
+        if done.status != "successful":
+            return Outcome("failed", f"{failure(done.failed) if done.failed else done.status}", run.number)
+        return self._proved(undone, before)
+
+    def _hear(self, told: Mapping[str, Any]) -> None:
+        if told["event"] == "start":
+            self.say(str(told["step"]))
+
+    def _proved(self, undone: Undone, before: Mapping[str, Any]) -> Outcome:
+        """By a new pass."""
+        run = undone.run
+        left = inverse(before["packages"], None, state.packages_of(self.look().installation))
+        names = [key for key in (*(key for key, _ in left.back), *left.removed) if key not in undone.packages.kept]
+        if names:
+            return Outcome("failed", f"still not as before: {', '.join(names[:5])}", run.number)
+        run.note("undone", kept=[*undone.packages.kept, *undone.own_kept])
+        for name in ("copies", "packages"):
+            shutil.rmtree(f"{run.path}/{name}", ignore_errors=True)
+        kept = [*undone.packages.kept, *undone.own_kept]
+        if kept:
+            return Outcome("failed", f"changed since the run, and left as it is: {', '.join(kept[:10])}", run.number)
+        return Outcome(
+            "done", run=run.number, notes=tuple(f"{path} was changed since, and is left as it is" for path in undone.kept_files[:10])
+        )
+
+
+def decided(target: Target, run: runs.Run, view: View) -> Undone:
+    """What would be done. Raises ``RefusedError`` where it cannot be."""
+    before = run.load("before.json")
+    try:
+        now = state.packages_of(view.installation)
+    except UnreadError as error:
+        raise RefusedError(f"the packages were not read: {error}", "Run it as root") from error
+    old_files = state.from_json(before["files"])
+    now_files = state.files_of(target, [path for path in old_files if not path.startswith(f"{state.TREE}/")])
+    after = run.load("after.json") if run.state in ("done", "reboot", "failed") and os.path.exists(f"{run.path}/after.json") else None
+    packages = inverse(before["packages"], after["packages"] if after else None, now)
+    files = restoring.difference(old_files, state.from_json(after["files"]) if after else None, now_files)
+    if os.path.exists(f"{run.path}/undo.json"):  # a rollback that was ended goes on
+        first = run.load("undo.json")
+        whole = inverse(before["packages"], None, now)
+        held = set(first["packages"])
+        packages = Inverse(
+            tuple(one for one in whole.back if one[0] not in held),
+            tuple(one for one in whole.removed if one not in held),
+            tuple(first["packages"]),
+        )
+        files = restoring.Difference(files.back, tuple(first["files"]))
+    if not packages.is_empty and not target.root.exists("/usr/bin/apt-get"):
+        raise RefusedError(
+            "found no apt-get on this host, wanted it: packages are taken back by apt alone", "Take the packages back by hand"
+        )
+    _refuse_missing(run, packages)
+    plans = run.plans()
+    own = _written(plans)
+    return Undone(run, packages, files.back, files.kept, tuple(path for path in files.kept if path in own), _programs(plans))
+
+
+def _refuse_missing(run: runs.Run, packages: Inverse) -> None:
+    folder = f"{run.path}/packages"
+    missing = [f"{key} {version}" for key, version in packages.back if not os.path.isdir(folder) or not file_of(folder, key, version)]
+    if missing:
+        raise RefusedError(
+            f"found no kept file of {', '.join(missing[:5])}, wanted it to go back", "Install these versions by hand, from where they came"
+        )
+
+
+def _todo(plans: Iterable[Mapping[str, Any]]) -> "list[Mapping[str, Any]]":
+    return [step for plan in plans for step in plan["steps"] if step["state"] == "to-do"]
+
+
+def _written(plans: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {what["path"] for step in _todo(plans) for one in step["do"] for what in one.values() if "path" in what}
+
+
+def _programs(plans: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, ...], ...]:
+    """What the steps of all plans say, newest first, each once."""
+    undo = [step["undo"] for step in reversed(_todo(plans)) if step["undo"]["kind"] == "run"]
+    return tuple(dict.fromkeys(tuple(one["run"]["argv"]) for what in undo for one in what["do"] if "run" in one))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is done in the worker."""
+
+    target: Target
+    undone: Undone
+    before: state.Files
+    paths: list[str]
+    lock_timeout_s: int
+
+    def packages(self, place: str, variables: dict[str, str], speaker: Speaker) -> player.Played:
+        """What dpkg left open first: a script that fails again is no reason to stop."""
+        self._ran(("dpkg", "--force-confdef", "--force-confold", "--configure", "-a"), "configure", variables, speaker)
+        wanted = self.undone.packages
+        if wanted.is_empty:
+            return player.Played("successful", None)
+        inside = f"{FOLDER}/runs/{self.undone.run.number}/packages"
+        files = [f"{inside}/{file_of(f'{self.undone.run.path}/packages', key, version)}" for key, version in wanted.back]
+        told = self._ran(argv(files, wanted.removed, self.lock_timeout_s), "packages", variables, speaker)
+        return player.Played("failed", told) if told["event"] == "failed" else player.Played("successful", None)
+
+    def rest(self, told: tuple[tuple[str, ...], ...]) -> "Callable[[str, dict[str, str], Speaker], player.Played]":
+        """Files, marks, and what the steps say."""
+
+        def work(place: str, variables: dict[str, str], speaker: Speaker) -> player.Played:
+            speaker.tell({"event": "start", "step": "files", "number": 0})
+            problems = restoring.restore(self.target, self.undone.run, self.before, self.undone.kept_files, self.paths)
+            if problems:
+                return player.Played("failed", {"stderr": problems[0]})
+            for program in (*told, *self._after()):
+                ended = self._ran(program, program[0], variables, speaker)
+                if ended["event"] == "failed":
+                    return player.Played("failed", ended)
+            return player.Played("successful", None)
+
+        return work
+
+    def _after(self) -> tuple[tuple[str, ...], ...]:
+        reload = (("systemctl", "daemon-reload"),) if self.target.kind != "image" and self.target.root.exists("/run/systemd/system") else ()
+        return (("ldconfig",), *reload, *self.undone.programs)
+
+    def _ran(self, words: tuple[str, ...], step: str, variables: Mapping[str, str], speaker: Speaker) -> Mapping[str, Any]:
+        speaker.tell({"event": "start", "step": step, "number": 0})
+        speaker.log(f"+ {json.dumps(words)}")
+        began = time.monotonic()
+        done = subprocess.run(
+            [*self.target.enter(_LIMIT_S), *words],
+            env=dict(variables),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        speaker.log(done.stdout + done.stderr)
+        told = {
+            "event": "ok" if done.returncode == 0 else "failed",
+            "step": step,
+            "number": 0,
+            "seconds": round(time.monotonic() - began, 1),
+            "rc": done.returncode,
+            "stdout": done.stdout[-20_000:],
+            "stderr": done.stderr[-20_000:],
+        }
+        speaker.tell(told)
+        return told

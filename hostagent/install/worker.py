@@ -1,0 +1,131 @@
+"""The process in which a part of a plan is carried out. It outlives the one that started it, has the lock for as long as it works, and
+leaves nothing behind: with it go its mounts.
+
+It tells, a JSON object a line: ``{"event": "start", "step", "number"}``, ``{"event": "ok" | "failed", "step", "number", "seconds", "rc",
+"stdout", "stderr", "message"}``, and at the end ``{"event": "end", "status", "failed", "crash"}``.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
+
+from hostagent.crash import crash_lines, crash_text
+from hostagent.facts.unread import Unread
+from hostagent.install import player, rooms
+from hostagent.install.lock import VARIABLE, Lock
+from hostagent.install.runs import Run
+from hostagent.install.target import Target
+from hostagent.source.child import refuse_threads
+from hostagent.source.namespaces import first_of_its_numbers
+
+Hear = Callable[[Mapping[str, Any]], None]
+Work = Callable[[str, dict[str, str], "Speaker"], player.Played]
+
+
+class Done(NamedTuple):
+    """``status`` successful, or what went wrong; `failed` the operation that did."""
+
+    status: str
+    failed: "Mapping[str, Any] | None" = None
+    crash: str = ""
+
+
+class Speaker:
+    """The worker's mouth: the parent may be gone, the journal and the log stay."""
+
+    def __init__(self, pipe: int, run: Run) -> None:
+        self._pipe, self._run = pipe, run
+        self._log = os.open(f"{run.path}/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def tell(self, told: Mapping[str, Any]) -> None:
+        if told["event"] in ("ok", "failed"):
+            with contextlib.suppress(OSError):  # no space left: the run goes on, or fails by itself
+                self._run.note("operation", **{key: told[key] for key in ("step", "number", "seconds", "rc")}, ok=told["event"] == "ok")
+        with contextlib.suppress(OSError):
+            data = json.dumps(told).encode() + b"\n"
+            while data:
+                data = data[os.write(self._pipe, data) :]
+
+    def log(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            os.write(self._log, f"{text.rstrip()}\n".encode("utf-8", "backslashreplace"))
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What a process of its own is started with."""
+
+    target: Target
+    run: Run
+    lock: Lock
+
+    def carry_out(self, work: Work, hear: Hear, before: "Callable[[], Unread | None]" = lambda: None) -> Done:
+        """`work` with an empty private directory and an environment; `before` it, what has to be held.
+
+        Raises ``OSError`` where no process can be started, ``RuntimeError`` in a process with threads.
+        """
+        refuse_threads()
+        ours, theirs = os.pipe()
+        sys.stdout.flush()
+        with first_of_its_numbers() if self.target.kind == "image" else contextlib.nullcontext():
+            pid = os.fork()
+            if pid == 0:
+                os.close(ours)
+                self._live(work, theirs, before)
+        os.close(theirs)
+        last: Mapping[str, Any] = {}
+        with open(ours, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                told = json.loads(line)
+                if told["event"] == "end":
+                    last = told
+                else:
+                    hear(told)
+        _, status = os.waitpid(pid, 0)
+        if not last:
+            how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.waitstatus_to_exitcode(status)}"
+            return Done(f"its process ended by {how}")
+        return Done(str(last["status"]), last["failed"], str(last["crash"]))
+
+    def _live(self, work: Work, pipe: int, before: "Callable[[], Unread | None]") -> NoReturn:
+        """The whole life of the process."""
+        code = 1
+        try:
+            os.setsid()
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_IGN if number == signal.SIGPIPE else signal.SIG_DFL)
+            speaker = Speaker(pipe, self.run)
+            _leave_streams()
+            speaker.tell({"event": "end", **self._done(work, speaker, before)._asdict()})
+            code = 0
+        finally:
+            os._exit(code)
+
+    def _done(self, work: Work, speaker: Speaker, before: "Callable[[], Unread | None]") -> Done:
+        try:
+            if (held := before()) is not None:
+                return Done(held.detail)
+            variables = {**player.environment(os.environ), VARIABLE: f"{self.target.id}:{self.run.number}"}
+            place = rooms.move_in(self.target)
+            try:
+                with rooms.no_services(self.target):
+                    played = work(place, variables, speaker)
+            finally:
+                rooms.move_out()
+        except Exception as error:  # whatever it is, the parent has to say it
+            told = "\n".join(crash_lines(error))
+            speaker.log(told)
+            return Done(crash_text(error), None, told)
+        return Done(played.status, played.failed)
+
+
+def _leave_streams() -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.chdir("/")

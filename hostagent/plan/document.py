@@ -1,0 +1,198 @@
+"""The document of ``hostagent plan``: what is published, kept with a run, and carried out by ``playbooks/apply.yaml``."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostagent.facts.frozen import frozen
+from hostagent.plan.model import FileDiff, Part, Plan, PlannedPackage, PlanStep, Reboot, Refusal, Run, Undo, plain_operation
+from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool
+from hostagent.typed import plain
+from hostagent.vocabulary import Kind, StepKind, StepState, UndoKind, UnitChange
+
+SCHEMA_VERSION = 1
+#: What systemctl does to a unit, in words of the document; whatever else it is asked for (daemon-reload) is no change of a unit.
+_CHANGES: Mapping[str, UnitChange] = {
+    "enable": "enabled",
+    "disable": "disabled",
+    "start": "started",
+    "stop": "stopped",
+    "mask": "masked",
+    "unmask": "unmasked",
+}
+#: Programs that change a unit, by the last part of their path.
+_SYSTEMCTL = "systemctl"
+
+
+@frozen
+class UndoDocument:
+    """How a rollback takes a step back."""
+
+    kind: UndoKind
+    why: str
+    do: tuple[Any, ...]
+
+
+@frozen
+class StepDocument:
+    """One step; `do` are operations, each with one key that names its kind."""
+
+    id: str
+    part: Part
+    kind: StepKind
+    title: str
+    why: str
+    state: StepState
+    probe: str
+    do: tuple[Any, ...]
+    undo: UndoDocument
+    checks: tuple[str, ...]
+    restarts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PackageDocument:
+    """A package that changes; null is none."""
+
+    name: str
+    part: Part
+    before: str | None = field(metadata={"key": "from"})
+    after: str | None = field(metadata={"key": "to"})
+    origin: str
+    download_bytes: int | None
+
+
+@frozen
+class ServiceDocument:
+    unit: str
+    change: UnitChange
+
+
+@frozen
+class SpaceDocument:
+    path: str
+    needed_bytes: int
+
+
+@dataclass(frozen=True)
+class Document:
+    """`Plan` as it is published. What stands in a report, too, is as it stands there."""
+
+    schema_version: int
+    tool: Tool
+    observed_at: float
+    observed_at_iso: str
+    boot_id: str
+    read_from: Kind
+    replayed: bool
+    simulated: bool
+    host: HostIdentity
+    profile: ProfileIdentity
+    security: Security
+    only: tuple[str, ...]
+    extras: tuple[str, ...] = field(metadata={"key": "with"})
+    upgrade: bool
+    in_use: bool
+    kernels: tuple[str, ...]
+    resolved: bool
+    refusals: tuple[Refusal, ...]
+    steps: tuple[StepDocument, ...]
+    packages: tuple[PackageDocument, ...]
+    files: tuple[FileDiff, ...]
+    services: tuple[ServiceDocument, ...]
+    restarts: tuple[str, ...]
+    reboot: Reboot
+    irreversible: tuple[str, ...]
+    space: tuple[SpaceDocument, ...]
+
+    @property
+    def todo(self) -> tuple[StepDocument, ...]:
+        """The steps that the host still needs."""
+        return tuple(step for step in self.steps if step.state == "to-do")
+
+
+def document(plan: Plan, report: Report) -> Document:
+    """`report` is of the same pass: it has the head and the advisories."""
+    todo = plan.todo
+    services = tuple(dict.fromkeys(_services(todo)))
+    restarts = _restarted(todo, services)
+    return Document(
+        schema_version=SCHEMA_VERSION,
+        tool=report.tool,
+        observed_at=report.observed_at,
+        observed_at_iso=report.observed_at_iso,
+        boot_id=report.boot_id,
+        read_from=report.read_from,
+        replayed=report.replayed,
+        simulated=report.simulated,
+        host=report.host,
+        profile=report.profile,
+        security=report.security,
+        only=plan.asked.only,
+        extras=plan.asked.extras,
+        upgrade=plan.asked.upgrade,
+        in_use=plan.asked.in_use,
+        kernels=plan.choices.driver.kernels,
+        resolved=plan.resolved,
+        refusals=plan.refusals,
+        steps=tuple(_step(step, is_todo=step in todo) for step in plan.steps),
+        packages=tuple(map(_package, plan.packages)),
+        files=plan.files,
+        services=_changed(services, restarts),
+        restarts=restarts,
+        reboot=plan.reboot,
+        irreversible=plan.irreversible,
+        space=tuple(SpaceDocument(path, needed) for path, needed in plan.space),
+    )
+
+
+def _step(step: PlanStep, *, is_todo: bool) -> StepDocument:
+    return StepDocument(
+        id=step.id,
+        part=step.part,
+        kind=step.kind,
+        title=step.title,
+        why=step.why,
+        state="to-do" if is_todo else "done",
+        probe=step.probe.words,
+        do=tuple(plain(plain_operation(one)) for one in step.do),
+        undo=_undo(step.undo),
+        checks=step.checks,
+        restarts=step.restarts,
+    )
+
+
+def _undo(undo: Undo) -> UndoDocument:
+    return UndoDocument(undo.kind, undo.why, tuple(plain(plain_operation(one)) for one in undo.do))
+
+
+def _package(one: PlannedPackage) -> PackageDocument:
+    return PackageDocument(one.name, one.part, one.before, one.after, one.origin, one.download_bytes)
+
+
+def _restarted(steps: Iterable[PlanStep], services: tuple[ServiceDocument, ...]) -> tuple[str, ...]:
+    """By the steps' own word, and what stops and starts again."""
+    stopped, started = ([one.unit for one in services if one.change == change] for change in ("stopped", "started"))
+    again = (unit for unit in started if unit in stopped)
+    return tuple(dict.fromkeys((*(_unit(unit) for step in steps for unit in step.restarts), *again)))
+
+
+def _changed(services: tuple[ServiceDocument, ...], restarts: tuple[str, ...]) -> tuple[ServiceDocument, ...]:
+    return tuple(one for one in services if not (one.change in ("stopped", "started") and one.unit in restarts))
+
+
+def _unit(name: str) -> str:
+    """As reports write it: with its suffix only where it is no service."""
+    return name.removesuffix(".service")
+
+
+def _services(steps: Iterable[PlanStep]) -> Iterator[ServiceDocument]:
+    """As the steps' own commands say: ``systemctl enable --now a.service b.service``."""
+    for argv in (one.argv for step in steps for one in step.do if isinstance(one, Run)):
+        if argv[0].rpartition("/")[2] != _SYSTEMCTL:
+            continue
+        verb, *units = [word for word in argv[1:] if not word.startswith("-")] or [""]
+        for unit in units if verb in _CHANGES else ():
+            yield ServiceDocument(_unit(unit), _CHANGES[verb])
+            if "--now" in argv and verb in {"enable", "disable"}:
+                yield ServiceDocument(_unit(unit), "started" if verb == "enable" else "stopped")

@@ -1,0 +1,118 @@
+"""What is said of the driver's transactions: packages, sizes, reasons."""
+
+from hostagent.facts.unread import UnreadError, need
+from hostagent.knowledge.driver import floor
+from hostagent.knowledge.driverpackages import DKMS_BYTES, INITRAMFS_BYTES, belongs
+from hostagent.plan.driver import probes
+from hostagent.plan.driver.installed import driver_of, has_advisory, packages_of
+from hostagent.plan.driver.origins import is_cuda, is_toolkit
+from hostagent.plan.model import DriverChoice, Given, PlannedPackage
+from hostagent.plan.transactions import Commands
+from hostagent.plan.view import View
+
+Argvs = tuple[tuple[str, ...], ...]
+
+
+def transactions(commands: Commands, choice: DriverChoice, view: View) -> Argvs:
+    """The argv of those that are still to be done; the last one has all that those before it have."""
+    found = []
+    if choice.before and not probes.is_done(probes.headers_there, view, choice):
+        found.append(commands.install(choice.before))
+    if choice.wanted and not probes.is_done(probes.packages_there, view, choice):
+        found.append(whole_set(commands, choice))
+    return tuple(found)
+
+
+def whole_set(commands: Commands, choice: DriverChoice) -> tuple[str, ...]:
+    """The driver, with what was installed before it: asked about alone, it would bring another compiler for DKMS."""
+    return commands.install((*choice.before, *choice.packages), choice.removed)
+
+
+def planned(given: Given, choice: DriverChoice, argvs: Argvs) -> tuple[PlannedPackage, ...]:
+    """As the package manager answered; before that what is named. Raises ``UnreadError``."""
+    answered = [given.offers.transactions[argv] for argv in argvs if argv in given.offers.transactions]
+    if argvs and len(answered) == len(argvs):
+        found = {}
+        for one in (moved for answer in answered for moved in answer.moved):
+            origin = _origin(given, one.url) if one.after else ""
+            size = _size(given, one.name, one.after)
+            found[one.name] = PlannedPackage(one.name, "driver", one.before or None, one.after or None, origin, size)
+        return tuple(found.values())
+    return _named(given, choice) if choice.wanted else ()
+
+
+def _named(given: Given, choice: DriverChoice) -> tuple[PlannedPackage, ...]:
+    have = {one.name: one.version for one in packages_of(given.view)}
+    unresolved = f"{choice.branch}.*"
+    coming = [(name, version, "distribution") for name, version in choice.before]
+    coming += [(name, version or unresolved, choice.origin) for name, version in choice.packages]
+    found = [
+        PlannedPackage(name, "driver", have.get(name), version or None, origin, _size(given, name, version))
+        for name, version, origin in coming
+        if have.get(name) != version and (version or name not in have)
+    ]
+    return (*found, *(PlannedPackage(name, "driver", have.get(name.partition(":")[0]), None, "") for name in choice.removed))
+
+
+def _origin(given: Given, url: str) -> str:
+    repositories = given.profile.install.repositories
+    if is_cuda(url, (repositories.cuda.url,)):
+        return "cuda"
+    return "toolkit" if is_toolkit(url, (repositories.toolkit.url,)) else "distribution"
+
+
+def _size(given: Given, name: str, version: str) -> "int | None":
+    found = (one.size_bytes for one in given.offers.candidates.get(name, ()) if one.version == version and one.size_bytes)
+    return next(found, None)
+
+
+def needed_space(given: Given, choice: DriverChoice, argvs: Argvs) -> tuple[tuple[str, int], ...]:
+    """Bytes by the directory they are needed in; nothing where nothing is to do."""
+    answered = [given.offers.transactions[argv] for argv in argvs if argv in given.offers.transactions]
+    if not choice.wanted or len(answered) < len(argvs) or not choice.version:
+        return ()
+    build = DKMS_BYTES * len(choice.kernels) if choice.delivery == "dkms" else 0
+    boot = INITRAMFS_BYTES * sum(_has_initramfs(given.view, one) for one in choice.kernels)
+    whole = answered[-1:]  # it has what the one before it has
+    usr = max(0, sum(one.disk_bytes for one in whole))
+    var = sum(one.download_bytes for one in whole) + build
+    return tuple((path, needed) for path, needed in (("/usr", usr), ("/var", var), ("/boot", boot)) if needed)
+
+
+def _has_initramfs(view: View, release: str) -> bool:
+    try:
+        return probes.has_initramfs(view, release)
+    except UnreadError:
+        return True
+
+
+def why_packages(given: Given, choice: DriverChoice) -> str:
+    """What is there, what is wanted, and what is known against it."""
+    have = sorted({one.upstream for one in driver_of(packages_of(given.view))})
+    found = f"driver {' and '.join(have)}" if have else "no driver"
+    wanted = given.profile.driver.version or given.profile.driver.install
+    text = f"found {found}, the profile asks for {wanted}"
+    known = floor(choice.branch)
+    if known and choice.version and has_advisory(choice.version):
+        text += f"; {choice.version} lacks the security fixes of {known.version} (bulletin {known.bulletin})"
+    return text
+
+
+def moved_driver(given: Given, argvs: Argvs) -> frozenset[str]:
+    """Packages of the driver that the transactions bring, by name."""
+    from hostagent.facts.unread import Unread
+    from hostagent.facts.version import upstream
+
+    names = set()
+    for argv in argvs:
+        answer = given.offers.transactions.get(argv)
+        for one in answer.moved if answer else ():
+            version = upstream(one.after) if one.after else ""
+            if one.after and not isinstance(version, Unread) and belongs(one.name, version):
+                names.add(one.name)
+    return frozenset(names)
+
+
+def held_before(given: Given) -> frozenset[str]:
+    """Names that the package manager's own mark holds now. Raises ``UnreadError``."""
+    return frozenset(one.name for one in need(need(given.view.installation).packages) if one.held)

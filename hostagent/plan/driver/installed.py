@@ -1,0 +1,87 @@
+"""The driver's packages that a host has."""
+
+from typing import NamedTuple
+
+from hostagent.derived.once import once
+from hostagent.facts.installation import Installation, InstalledPackage
+from hostagent.facts.packages import Packages, VersionLock, names
+from hostagent.facts.unread import Unread, need
+from hostagent.facts.version import compare_upstream, upstream
+from hostagent.knowledge.driver import floor
+from hostagent.knowledge.driverpackages import PINNING, belongs
+from hostagent.knowledge.packages import SEPARATE_IN_DISTRIBUTIONS, driver_part
+from hostagent.plan.view import View
+
+#: The plan's own preferences: what they pin is not held by anybody else.
+PIN_FILE = "/etc/apt/preferences.d/hostagent-driver"
+#: dpkg's words for a package of which no file is on disk.
+_GONE = ("config-files", "not-installed")
+_NVIDIAS = ("nv", "cuda")
+
+
+class Have(NamedTuple):
+    """One installed package. ``upstream``: as NVIDIA writes the version, "" where there is no such one in it."""
+
+    name: str
+    arch: str
+    version: str
+    upstream: str
+    state: str
+    held: bool  # by the package manager's own mark, or by somebody else's pin or lock
+
+
+def packages_of(view: View) -> tuple[Have, ...]:
+    """All packages of the host. Raises ``UnreadError``."""
+    return _packages_of((view.installation, view.packages))
+
+
+@once
+def _packages_of(facts: "tuple[Installation | Unread, Packages | Unread]") -> tuple[Have, ...]:
+    locks = [lock for lock in need(need(facts[1]).locks) if lock.file != PIN_FILE]
+    return tuple(_have(one, locks) for one in need(need(facts[0]).packages) if one.state not in _GONE)
+
+
+def _have(one: InstalledPackage, locks: list[VersionLock]) -> Have:
+    """A version of NVIDIA's is looked for in NVIDIA's packages alone: a host has thousands of others."""
+    version = upstream(one.version) if any(part in one.name for part in _NVIDIAS) else ""
+    locked = any(names(lock.package, one.name) and _takes(lock.version, one.version) for lock in locks)
+    return Have(one.name, one.arch, one.version, "" if isinstance(version, Unread) else version, one.state, one.held or locked)
+
+
+def driver_of(packages: tuple[Have, ...]) -> tuple[Have, ...]:
+    """Those of the driver, whatever their branch."""
+    return tuple(one for one in packages if belongs(one.name, one.upstream))
+
+
+def pinning_of(packages: tuple[Have, ...]) -> tuple[Have, ...]:
+    """NVIDIA's packages that pin a branch."""
+    return tuple(one for one in packages if one.name.startswith(PINNING))
+
+
+def versions_of(driver: tuple[Have, ...], origin: str, unused: frozenset[str]) -> tuple[str, ...]:
+    """The versions that the same-version set has, newest first: more than one is a fault. `unused`: parts that nothing here needs."""
+    counted = {one.upstream for one in driver if _counts(one, origin) and driver_part(one.name) not in unused}
+    return newest_first(counted)
+
+
+def newest_first(versions: "set[str]") -> tuple[str, ...]:
+    from functools import cmp_to_key
+
+    return tuple(sorted(versions, key=cmp_to_key(compare_upstream), reverse=True))
+
+
+def has_advisory(version: str) -> bool:
+    """Whether a security bulletin says that this version lacks its fixes."""
+    known = floor(version.partition(".")[0])
+    return known is not None and compare_upstream(version, known.version) < 0
+
+
+def _counts(one: Have, origin: str) -> bool:
+    """Without what a distribution builds from sources of its own, and what may be there in several versions."""
+    part = driver_part(one.name)
+    return bool(part) and part != "firmware" and (part not in SEPARATE_IN_DISTRIBUTIONS or origin == "cuda")
+
+
+def _takes(pattern: str, version: str) -> bool:
+    """Whether a lock's version is this one: any that it begins."""
+    return names(f"{pattern.rstrip('*')}*", version) or names(f"{pattern.rstrip('*')}*", version.partition(":")[2])

@@ -1,0 +1,98 @@
+"""The kernels that get a module, what each of them has of it, and the packages with their headers."""
+
+import re
+from typing import NamedTuple
+
+from hostagent.facts.kernel import InstalledKernel, Kernel
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
+from hostagent.facts.version import upstream
+from hostagent.knowledge.driverpackages import Host, meta_flavour
+from hostagent.knowledge.managers import VARIANTS
+from hostagent.plan.view import View
+
+_ARCH = re.compile(r"\.(?:x86_64|aarch64)(?:\+\w+)?$")
+
+
+def target_kernels(view: View) -> tuple[str, ...]:
+    """The running one and the next boot's; of an image the one that was named, else the next boot's. Raises ``UnreadError``."""
+    kernel = need(view.kernel)
+    if isinstance(kernel.release, Unread) and kernel.release.why in NOT_APPLICABLE:
+        return ()
+    releases = [need(kernel.release)]
+    if view.kind != "image":
+        following = kernel.next_release
+        if not (isinstance(following, Unread) and following.why in NOT_APPLICABLE):
+            releases.append(need(following))
+    return tuple(dict.fromkeys(releases))
+
+
+def has_module(view: View, release: str, version: str, flavour: str) -> bool:
+    """Whether the file that this kernel loads is the module of that version and flavour; "" takes any. Raises ``UnreadError``."""
+    one = need(view.kernel).at(release)
+    if isinstance(one, Unread) and one.why in NOT_APPLICABLE:
+        return False
+    found = need(one)
+    if not need(found.nvidia_path):
+        return False
+    fits = not flavour or need(found.nvidia_flavour) == flavour
+    return fits and (not version or need(upstream(need(found.nvidia_version))) == version)
+
+
+def module_version(view: View, release: str) -> str:
+    """Of the module that lies there for this kernel, "" for none. Raises ``UnreadError``."""
+    one = need(view.kernel).at(release)
+    if isinstance(one, Unread) and one.why in NOT_APPLICABLE:
+        return ""
+    found = need(one)
+    return need(upstream(need(found.nvidia_version))) if need(found.nvidia_path) else ""
+
+
+def has_headers(kernel: Kernel, release: str) -> bool:
+    """Raises ``UnreadError``."""
+    one = kernel.at(release)
+    return not (isinstance(one, Unread) and one.why in NOT_APPLICABLE) and need(need(one).headers)
+
+
+def installed_kernel(view: View, release: str) -> "InstalledKernel | None":
+    """None where the host has no directory of modules for it, or that was not read."""
+    one = view.kernel if isinstance(view.kernel, Unread) else view.kernel.at(release)
+    return None if isinstance(one, Unread) else one
+
+
+class Headers(NamedTuple):
+    """Packages (name, version; "" any) without which DKMS builds nothing for a kernel, and those that follow the newest of its flavour."""
+
+    exact: tuple[tuple[str, str], ...]
+    meta: tuple[str, ...]
+
+
+def headers(host: Host, release: str, installed: frozenset[str]) -> Headers:
+    """By the distribution's names; NVIDIA Driver Installation Guide, section Kernel Headers of each distribution.
+
+    >>> headers(Host("debian", "12", "x86_64"), "6.1.0-40-cloud-amd64", frozenset())
+    Headers(exact=(('linux-headers-6.1.0-40-cloud-amd64', ''),), meta=('linux-headers-cloud-amd64',))
+    >>> headers(Host("rocky", "9.6", "x86_64"), "5.14.0-570.12.1.el9_6.x86_64", frozenset()).exact
+    (('kernel-devel-matched', '5.14.0-570.12.1.el9_6'),)
+    """
+    if host.is_apt:
+        flavour = meta_flavour(release, installed)
+        return Headers(((f"linux-headers-{release}", ""),), (f"linux-headers-{flavour}",) if flavour else ())
+    if host.id in ("sles", "opensuse-leap"):
+        version, _, flavour = release.rpartition("-")
+        return Headers(((f"kernel-{flavour}-devel", version),), ())
+    version = _ARCH.sub("", release)
+    stem = _stem(release, installed)
+    is_matched = (host.id != "amzn" and not host.version_id.startswith("8") and host.id != "azurelinux") and stem == "kernel"
+    name = f"{stem}-devel{'-matched' if is_matched else ''}"
+    extra = ((f"{stem}-modules-extra", version),) if host.id == "amzn" else ()
+    return Headers(((name, version), *extra), ())
+
+
+def _stem(release: str, installed: frozenset[str]) -> str:
+    """kernel; kernel-uek, kernel-rt, kernel-64k; kernel6.12 where Amazon Linux names the line."""
+    line = f"kernel{'.'.join(release.split('.')[:2])}"
+    if line in installed:
+        return line
+    found = (word for word in VARIANTS if f"+{word}" in release or re.search(rf"\.el\d*{word}", release))
+    variant = next(found, "")
+    return f"kernel-{variant}" if variant else "kernel"

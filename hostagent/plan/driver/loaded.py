@@ -1,0 +1,127 @@
+"""The module that is loaded now: whether it is the plan's, who uses it, and what it takes to have the other one."""
+
+from collections.abc import Iterator
+
+from hostagent.facts.gpu import Gpu
+from hostagent.facts.installation import GpuUser
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, need, then
+from hostagent.facts.version import upstream
+from hostagent.knowledge.driver import FIRST_COHERENT_MODE_BRANCH
+from hostagent.knowledge.pci import COHERENT, architecture
+from hostagent.plan.driver.flavours import judged_gpus
+from hostagent.plan.model import Asked, DriverChoice
+from hostagent.plan.view import View
+
+#: Programs of the driver itself that hold its device nodes, and end with it: they are no workload.
+OWN_DAEMONS = ("nvidia-persistenced", "nv-fabricmanager", "nvidia-imex")
+#: In the order in which they can be unloaded.
+MODULES = ("nvidia_peermem", "nvidia_fs", "gdrdrv", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia")
+_NOUVEAU = ("nouveau", "nova_core")
+
+
+def users(view: View) -> "tuple[GpuUser, ...] | Unread":
+    """Who holds the driver's device nodes, without the driver's own daemons; unread where that was not seen."""
+    own = {name[:15] for name in OWN_DAEMONS}
+    held = then(view.installation, lambda one: one.gpu_users)
+    if isinstance(held, Unread):
+        return () if held.why in NOT_APPLICABLE else held
+    return tuple(one for one in held if one.program[:15] not in own)
+
+
+def is_loaded(view: View) -> bool:
+    """Raises ``UnreadError``."""
+    driver = view.driver
+    if isinstance(driver, Unread) and driver.why in NOT_APPLICABLE:
+        return False
+    loaded = need(driver).loaded
+    return not (isinstance(loaded, Unread) and loaded.why in NOT_APPLICABLE) and need(loaded)
+
+
+def must_exchange(view: View, choice: DriverChoice) -> bool:
+    """Whether another module is loaded than the plan's. While its version is open, a module of the same branch may be it.
+
+    Raises ``UnreadError``.
+    """
+    if view.kind == "image" or not (choice.version or choice.branch) or not is_loaded(view):
+        return False
+    driver = need(view.driver)
+    version = need(upstream(need(driver.loaded_version)))
+    if not choice.version:
+        return version.partition(".")[0] != choice.branch
+    return version != choice.version or (not isinstance(driver.flavour, Unread) and driver.flavour != choice.flavour)
+
+
+def nouveau_gpus(view: View, branch: str) -> tuple[Gpu, ...]:
+    """GPUs that nouveau has and the driver should. Raises ``UnreadError``."""
+    return tuple(one for one in judged_gpus(view, branch) if not isinstance(one.bound_to, Unread) and one.bound_to in _NOUVEAU)
+
+
+def is_nouveau_loaded(view: View) -> bool:
+    """Raises ``UnreadError``."""
+    modules = need(view.kernel).loaded_modules
+    return not _is_gone(modules) and bool(set(_NOUVEAU) & set(need(modules)))
+
+
+def has_uvm(view: View) -> bool:
+    """Raises ``UnreadError``."""
+    modules = need(view.kernel).loaded_modules
+    return not _is_gone(modules) and "nvidia_uvm" in need(modules)
+
+
+def wants_coherent_mode(view: View, asked: Asked, branch: str) -> bool:
+    """Whether the driver has to keep the memory of coherent GPUs: where a kubelet would count it as the host's. Raises ``UnreadError``."""
+    if not branch.isdecimal() or int(branch) < FIRST_COHERENT_MODE_BRANCH:
+        return False
+    if "coherent" in asked.extras:
+        return True
+    gpus = judged_gpus(view, branch)
+    return any(architecture(need(one.device_id)) in COHERENT for one in gpus) and _has_kubelet(view)
+
+
+def _has_kubelet(view: View) -> bool:
+    daemons = need(view.machine).daemons("kubelet")
+    if not _is_gone(daemons) and need(daemons):
+        return True
+    unit = need(view.services).unit("kubelet")
+    return not isinstance(unit, Unread) and unit.exists
+
+
+def reboots(view: View, asked: Asked, choice: DriverChoice) -> Iterator[str]:
+    """Why this host has to boot before the driver is in force. Raises ``UnreadError``."""
+    if view.kind == "image" or not choice.branch:
+        return
+    if is_nouveau_loaded(view) and not is_for_screens(view, choice.branch):
+        yield "nouveau is loaded, and holds or takes the GPUs until the host boots"
+    elif must_exchange(view, choice) and not may_unload(view, asked):
+        found = need(upstream(need(need(view.driver).loaded_version)))
+        yield f"driver {found} is loaded and in use, {choice.version or choice.branch} is loaded by the next boot"
+    elif wants_coherent_mode(view, asked, choice.branch) and is_loaded(view) and not must_exchange(view, choice):
+        parameters = need(view.driver).parameters
+        if not isinstance(parameters, Unread) and dict(parameters).get("CoherentGPUMemoryMode", "") != "driver":
+            yield "the loaded module shares its memory with the kernel until the host boots"
+
+
+def may_unload(view: View, asked: Asked) -> bool:
+    """Nobody uses the module, and nobody said that somebody may."""
+    found = users(view)
+    return not asked.in_use and not isinstance(found, Unread) and not found
+
+
+def may_load(view: View, asked: Asked, choice: DriverChoice) -> bool:
+    """Whether the plan's module can be loaded without a reboot. Raises ``UnreadError``."""
+    if view.kind == "image" or not judged_gpus(view, choice.branch):
+        return False
+    if is_nouveau_loaded(view) and not is_for_screens(view, choice.branch):
+        return False
+    return not must_exchange(view, choice) or may_unload(view, asked)
+
+
+def is_for_screens(view: View, branch: str) -> bool:
+    """Where nouveau has to stay: it drives nothing but display cards that are too old for the driver. Raises ``UnreadError``."""
+    gpus = () if isinstance(view.gpus, Unread) else view.gpus
+    held = [one for one in gpus if not isinstance(one.bound_to, Unread) and one.bound_to in _NOUVEAU]
+    return bool(held) and not nouveau_gpus(view, branch)
+
+
+def _is_gone(value: object) -> bool:
+    return isinstance(value, Unread) and value.why in NOT_APPLICABLE

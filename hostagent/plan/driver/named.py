@@ -1,0 +1,92 @@
+"""The names of the packages that one version of the driver would be, by one row of the table."""
+
+from typing import NamedTuple
+
+from hostagent.knowledge.driverpackages import NVLINK5_PACKAGES, Row, addons, meta_flavour, rows
+from hostagent.knowledge.pci import Flavour
+from hostagent.plan.driver.installed import Have
+from hostagent.plan.driver.situation import Situation
+from hostagent.plan.model import Given
+from hostagent.profiles.install import InstallPolicy
+
+
+class Named(NamedTuple):
+    """``required`` and ``beside`` have the driver's version, ``modules`` and ``metas`` their kernel's, ``others`` one of their own.
+
+    ``later`` are others that an image may need, which shows no switches: they come along where there are any.
+    """
+
+    row: Row
+    required: tuple[str, ...]
+    beside: tuple[str, ...]
+    modules: tuple[str, ...]
+    metas: tuple[str, ...]
+    others: tuple[str, ...]
+    later: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.required, *self.beside, *self.modules, *self.metas, *self.others, *self.later)
+
+
+def fitting_rows(state: Situation, policy: InstallPolicy) -> tuple[Row, ...]:
+    """Those that the profile allows, the one that is installed already first. () where this release knows none."""
+    found = [one for one in rows(state.host, state.origin, policy.delivery, state.branch) if state.flavour in one.module]
+    return tuple(sorted(found, key=lambda row: -_installed(state, row)))
+
+
+def named(state: Situation, row: Row, version: str) -> Named:
+    """`version` as NVIDIA writes it; its branch is enough for most names."""
+    branch = version.partition(".")[0]
+    policy = state.given.profile.install
+    extra = addons(state.host, state.origin, branch)
+    asked = [extra[one] for one, is_asked in (("nvswitch", state.nvswitch), ("imex", state.imex)) if is_asked]
+    full = row.full.get(state.flavour, ()) if policy.packages == "full" else ()
+    required = (*row.common, *row.module[state.flavour], *full)
+    return Named(
+        row,
+        required=(*(one.format(b=branch) for one in required), *(name for must, _ in asked for name in must)),
+        beside=(*(one.format(b=branch) for one in row.beside), *(name for _, may in asked for name in may)),
+        modules=tuple(_of_kernel(row, state, release, version) for release in state.kernels if state.flavour in row.per_kernel),
+        metas=tuple(dict.fromkeys(_meta(row, state, release, branch) for release in state.kernels if state.flavour in row.meta)),
+        others=NVLINK5_PACKAGES if state.nvlink5 else (),
+        later=NVLINK5_PACKAGES if state.nvswitch and not state.nvlink5 and state.given.view.kind == "image" else (),
+    )
+
+
+def module_names(choice_names: "tuple[str, ...] | list[str]", driver: tuple[Have, ...]) -> tuple[str, ...]:
+    """Of these packages, those whose scripts build or bring the kernel's module."""
+    from hostagent.knowledge.packages import driver_part
+
+    known = {one.name for one in driver}
+    return tuple(name for name in choice_names if name in known and driver_part(name) == "kernel module")
+
+
+def is_named_by_version(row: Row, flavour: Flavour) -> bool:
+    """Whether the packages of kernels' modules have the driver's version in their names."""
+    return "{v}" in row.per_kernel.get(flavour, "")
+
+
+def mirrors(given: Given) -> tuple[str, ...]:
+    """Addresses of the profile that stand for NVIDIA's repository with the driver."""
+    return (given.profile.install.repositories.cuda.url,)
+
+
+def _of_kernel(row: Row, state: Situation, release: str, version: str) -> str:
+    """In rpm's names a kernel has neither its architecture nor its distribution."""
+    return row.per_kernel[state.flavour].format(b=version.partition(".")[0], v=version, k=release, r=release.partition(".el")[0])
+
+
+def _meta(row: Row, state: Situation, release: str, branch: str) -> str:
+    return row.meta[state.flavour].format(b=branch, f=meta_flavour(release, state.names))
+
+
+def _installed(state: Situation, row: Row) -> int:
+    """How many of the row's own names are installed, in any flavour and branch."""
+    from hostagent.knowledge.packages import driver_stem
+
+    wanted = {one.format(b="000", k="", f="") for one in (*row.common, *(name for names in row.module.values() for name in names))}
+    series = "-server" in "".join(wanted)
+    have = [one.name for one in state.driver]
+    stems = {driver_stem(one) for one in wanted}
+    return sum(driver_stem(name) in stems and ("-server" in name) == series for name in have)

@@ -1,0 +1,122 @@
+"""Why no driver can be chosen: each with what was found and what is wanted."""
+
+from collections.abc import Iterable
+
+from hostagent.knowledge.driverpackages import Row
+from hostagent.plan.driver.installed import newest_first
+from hostagent.plan.driver.kernels import headers
+from hostagent.plan.driver.named import Named, named
+from hostagent.plan.driver.situation import Situation, preferred
+from hostagent.plan.driver.versions import Offered, lacking
+from hostagent.plan.driver.wording import listed, profile_step, refusal
+from hostagent.plan.model import Given, Refusal
+from hostagent.steps import Step
+
+_PLACES = {"cuda": "NVIDIA's repository", "distribution": "the distribution's archive"}
+
+
+def two_origins(given: Given) -> Refusal:
+    return refusal(
+        "origin-second",
+        "The driver comes from two origins at once",
+        "packages of NVIDIA's repository and of the distribution",
+        "packages of one origin",
+        Step("install", "Choose one origin, and remove the packages of the other.", "hostagent check --only driver.package_origin"),
+    )
+
+
+def origin_crossed(found: str, wanted: str) -> Refusal:
+    return refusal(
+        "origin-crossed",
+        "The installed driver comes from another origin than the profile names",
+        f"a driver from {_PLACES[found]}",
+        f"one from {_PLACES[wanted]}",
+        profile_step(f"Stay with {_PLACES[found]}: 'install: {{origin: auto}}' in the profile."),
+        Step("install", "Or remove the installed driver first: hostagent does not cross from one to the other."),
+    )
+
+
+def nothing_named() -> Refusal:
+    return refusal(
+        "install-empty",
+        "The profile does not say which driver to install",
+        "an empty driver.install, and a driver to install",
+        "a version or a branch",
+        profile_step("Name what to install: 'driver.install' in the profile, or use the profile 'default'."),
+    )
+
+
+def no_row(state: Situation) -> Refusal:
+    policy = state.given.profile.install
+    delivery = "" if policy.delivery == "auto" else f" with {_DELIVERIES[policy.delivery]}"
+    return refusal(
+        "no-packages",
+        "This release knows no such driver packages for this system",
+        f"{state.host.id} {state.host.version_id} on {state.host.arch}",
+        f"a system for which {_PLACES[state.origin]} has the {state.flavour} module{delivery}",
+        profile_step("Change 'origin', 'delivery' or 'driver.flavour' in the profile."),
+    )
+
+
+_DELIVERIES = {"precompiled": "signed modules", "dkms": "modules that DKMS builds"}
+
+
+def no_kernel(state: Situation) -> Refusal:
+    step = Step("rerun", "Name the kernel that will boot.", "hostagent plan --root DIR --kernel RELEASE")
+    return refusal("kernel-unknown", "No kernel is known that needs a module", "no kernel below /lib/modules", "a kernel", step)
+
+
+def no_version(state: Situation, ways: tuple[Row, ...], known: Offered) -> Refusal:
+    """There is no such version, or none that is whole."""
+    tried = [version for version in preferred(state, known.versions) if _is_offered(state, ways, version, known)]
+    return _incomplete(state, ways, tried[0], known) if tried else _missing(state, known)
+
+
+def _missing(state: Situation, known: Offered) -> Refusal:
+    place, install = _PLACES[state.origin], state.install
+    newest = newest_first({one for one in known.versions if one.partition(".")[0].isdecimal() and len(one.partition(".")[0]) == 3})
+    found = f"{place} with {listed(newest, 4)}" if newest else f"{place} with no driver for this system"
+    constraint = state.given.profile.driver.version
+    steps = [profile_step("Ask for a version that is there: 'driver: {install: …}' in the profile.")]
+    if state.origin == "distribution":
+        steps.append(
+            profile_step("Or take NVIDIA's repository: 'install: {origin: cuda}', once no driver of the distribution is installed.")
+        )
+    wanted = f"driver {install}" + (f" that meets {constraint}" if constraint not in ("", f"{install}.*") else "")
+    return refusal("version-missing", f"The repositories have no driver {install}", found, wanted, *steps)
+
+
+def _incomplete(state: Situation, ways: tuple[Row, ...], version: str, known: Offered) -> Refusal:
+    names = _fullest(state, ways, version, known)
+    missing = lacking(names, version, known)
+    return refusal(
+        "set-incomplete",
+        f"The repositories have driver {version} in part",
+        f"{_PLACES[state.origin]} without {listed(missing)}",
+        f"all packages of driver {version} from one origin",
+        Step("rerun", "Wait until the repository or its mirror is whole, then plan again."),
+        profile_step("Or ask for another version: 'driver: {install: …}' in the profile."),
+    )
+
+
+def _fullest(state: Situation, ways: Iterable[Row], version: str, known: Offered) -> Named:
+    return min((named(state, row, version) for row in ways), key=lambda one: len(lacking(one, version, known)))
+
+
+def _is_offered(state: Situation, ways: tuple[Row, ...], version: str, known: Offered) -> bool:
+    """Something of it is there that is not merely installed."""
+    return any(known.has(name, version) for row in ways for name in named(state, row, version).required)
+
+
+def headers_missing(state: Situation, releases: tuple[str, ...]) -> Refusal:
+    packages = [name for release in releases for name, _ in headers(state.host, release, state.names).exact]
+    steps = [Step("install", f"Bring the headers of kernel {releases[0]} to this host, or boot a kernel whose headers a repository has.")]
+    if state.host.id == "ubuntu":
+        steps.append(profile_step("Or take signed modules: 'install: {origin: distribution, delivery: precompiled}' in the profile."))
+    return refusal(
+        "headers-missing",
+        f"No repository has the headers of kernel {listed(releases, 2)}",
+        f"no package {listed(packages, 2)}",
+        f"headers of kernel {listed(releases, 2)}",
+        *steps,
+    )

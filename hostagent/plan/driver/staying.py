@@ -1,0 +1,98 @@
+"""Whether the driver that is installed is what the profile asks for, as a whole: by what lies on the disk, not by names of packages."""
+
+from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
+from hostagent.facts.version import upstream
+from hostagent.knowledge.driverpackages import PINNED, addons
+from hostagent.knowledge.packages import driver_part
+from hostagent.knowledge.pci import Flavour
+from hostagent.plan.driver.flavours import can_stay
+from hostagent.plan.driver.installed import Have, versions_of
+from hostagent.plan.driver.kernels import has_module, installed_kernel
+from hostagent.plan.driver.named import fitting_rows
+from hostagent.plan.driver.situation import Situation
+from hostagent.plan.model import DriverChoice
+
+_SONAMES = ("libnvidia-ml.so.1", "libcuda.so.1")
+_MODULES = ("linux-modules-nvidia-", "kmod-nvidia-")
+
+
+def staying(state: Situation) -> "DriverChoice | None":
+    """None where something of it has to be installed, changed or built. Raises ``UnreadError``."""
+    versions = versions_of(state.driver, state.origin, state.unused)
+    if len(versions) != 1 or not state.meets(versions[0]):
+        return None
+    version = versions[0]
+    flavours = {_flavour(state, release) for release in state.kernels} - {""}
+    is_whole = (
+        all(one.state == "installed" for one in state.driver if driver_part(one.name) not in state.unused)
+        and all(has_module(state.given.view, release, version, "") for release in state.kernels)
+        and len(flavours) <= 1
+        and can_stay(state.given, version.partition(".")[0], next(iter(flavours), ""))
+        and _has_libraries(state, version)
+        and _has_addons(state, version)
+        and _has_desktop(state)
+    )
+    return _choice(state, version, next(iter(flavours), "")) if is_whole else None
+
+
+def _choice(state: Situation, version: str, flavour: str) -> DriverChoice:
+    modules = [one for one in state.packages if one.name.startswith(_MODULES) and one not in state.driver]
+    is_signed = any(one.name.endswith(release) for one in modules for release in state.kernels)
+    known: Flavour = "proprietary" if flavour == "proprietary" else "open"
+    ours = [one for one in _native(state) if driver_part(one.name) not in state.unused or one.upstream == version]
+    return DriverChoice(
+        wanted=False,
+        origin="distribution" if state.origin == "distribution" else "cuda",
+        flavour=known,
+        delivery="precompiled" if is_signed else "dkms",
+        branch=version.partition(".")[0],
+        version=version,
+        kernels=state.kernels,
+        packages=tuple((one.name, one.version) for one in (*ours, *modules)),
+        pinned=PINNED,
+    )
+
+
+def _native(state: Situation) -> list[Have]:
+    """One of a name: of two architectures the host's own."""
+    found: dict[str, Have] = {}
+    for one in state.driver:
+        if one.name not in found or one.arch in ("amd64", "arm64", state.host.arch):
+            found[one.name] = one
+    return list(found.values())
+
+
+def _flavour(state: Situation, release: str) -> str:
+    one = installed_kernel(state.given.view, release)
+    if one is None or (isinstance(one.nvidia_flavour, Unread) and one.nvidia_flavour.why in NOT_APPLICABLE):
+        return ""
+    return need(one.nvidia_flavour)
+
+
+def _has_libraries(state: Situation, version: str) -> bool:
+    driver = need(state.given.view.driver)
+    for soname in _SONAMES:
+        library = driver.library(soname)
+        if isinstance(library, Unread) and library.why in NOT_APPLICABLE:
+            return False
+        found = upstream(need(library).version)
+        if not isinstance(found, Unread) and found != version:
+            return False
+    return True
+
+
+def _has_addons(state: Situation, version: str) -> bool:
+    extra = addons(state.host, state.origin, version.partition(".")[0])
+    have = {one.name: one.upstream for one in state.driver}
+    asked = [extra[one] for one, is_asked in (("nvswitch", state.nvswitch), ("imex", state.imex)) if is_asked]
+    return all(have.get(name) == version for must, _ in asked for name in must)
+
+
+def _has_desktop(state: Situation) -> bool:
+    """Where the profile asks for libraries for desktops, too."""
+    policy = state.given.profile.install
+    if policy.packages != "full":
+        return True
+    branch = state.driver[0].upstream.partition(".")[0] if state.driver else state.branch
+    ways = [row.full.get(state.flavour, ()) for row in fitting_rows(state, policy)]
+    return not ways or any(all(name.format(b=branch) in state.names for name in names) for names in ways)

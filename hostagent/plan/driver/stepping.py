@@ -1,0 +1,214 @@
+"""The steps that bring the driver to what was chosen, in the order in which they are done."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from hostagent.derived.packaging import initramfs
+from hostagent.facts.unread import UnreadError
+from hostagent.knowledge.packages import driver_part
+from hostagent.plan.driver import probes
+from hostagent.plan.driver.announced import needed_space, planned, transactions, whole_set, why_packages
+from hostagent.plan.driver.holding import hold_step
+from hostagent.plan.driver.loaded import has_uvm, is_for_screens, may_load, must_exchange, reboots, wants_coherent_mode
+from hostagent.plan.driver.loading import load_step
+from hostagent.plan.driver.starting import units_step
+from hostagent.plan.model import DriverChoice, Given, PlanStep, Portion, Probe, Run, Undo, Write
+from hostagent.plan.offers import Question
+from hostagent.plan.transactions import Commands, commands
+
+NOUVEAU_FILE = "/etc/modprobe.d/hostagent-nouveau.conf"
+OPTIONS_FILE = "/etc/modprobe.d/hostagent-nvidia.conf"
+UVM_FILE = "/etc/modules-load.d/hostagent-nvidia.conf"
+_COHERENT = ("NVreg_CoherentGPUMemoryMode", "driver")
+#: Where DKMS and the tool for initramfs are.
+_DKMS = "/usr/sbin/dkms"
+
+
+class Making(NamedTuple):
+    """What every step is made from."""
+
+    given: Given
+    choice: DriverChoice
+    commands: Commands
+
+
+def steps_of(given: Given, choice: DriverChoice) -> Portion:
+    """Raises ``UnreadError``. No step where the driver is not this host's to change."""
+    if not choice.version and not choice.wanted:
+        return Portion()
+    making = Making(given, choice, commands(given.view, given.profile.install.lock_timeout_s))
+    steps = tuple(one for one in _steps(making) if one is not None)
+    open_ones = tuple(one for one in transactions(making.commands, choice, given.view) if choice.version)
+    asked = tuple(Question("transaction", argv) for argv in open_ones)
+    return Portion(
+        steps=steps,
+        questions=tuple(one for one in asked if not given.offers.has(one)),
+        packages=planned(given, choice, open_ones),
+        reboot=tuple(reboots(given.view, given.asked, choice)),
+        space=needed_space(given, choice, open_ones),
+    )
+
+
+def _steps(making: Making) -> Iterator["PlanStep | None"]:
+    yield _headers(making)
+    yield _nouveau(making)
+    yield _packages(making)
+    yield _options(making)
+    yield _modules(making)
+    yield hold_step(making.given, making.choice, making.commands)
+    yield units_step(making.given, making.choice)
+    yield _load(making)
+
+
+def _headers(making: Making) -> "PlanStep | None":
+    choice = making.choice
+    if not choice.before:
+        return None
+    names = ", ".join(name for name, _ in choice.before)
+    return PlanStep(
+        "driver.headers",
+        "driver",
+        "packages",
+        f"Install the headers of {_counted(choice.kernels)} for DKMS",
+        "DKMS builds the module for a kernel out of its headers, and skips a kernel without them in silence",
+        Probe(f"{names} are installed, or each kernel has its module", lambda view: probes.headers_there(view, choice)),
+        (Run(making.commands.install(choice.before)),),
+        Undo("packages"),
+        ("kernel.headers",),
+    )
+
+
+def _nouveau(making: Making) -> "PlanStep | None":
+    view, kernels = making.given.view, making.choice.kernels
+    if is_for_screens(view, making.choice.branch):
+        return None
+    return PlanStep(
+        "driver.nouveau",
+        "driver",
+        "file",
+        "Keep nouveau from being loaded",
+        "nouveau and the nvidia module cannot drive the same GPU, and which of them wins is a race at each boot",
+        Probe("modprobe.d or the kernel command line blacklists nouveau", lambda found: probes.nouveau_kept_off(found, kernels)),
+        (Write(NOUVEAU_FILE, "blacklist nouveau\nblacklist nova_core\noptions nouveau modeset=0\n", keys=("blacklist nouveau",)),),
+        Undo("restore"),
+        ("kernel.nouveau_blacklisted", "kernel.nouveau_loaded"),
+    )
+
+
+def _packages(making: Making) -> PlanStep:
+    choice = making.choice
+    version = choice.version or f"{choice.branch}.*"
+    gone = f" in place of {_counted(choice.removed, 'package')}" if choice.removed else ""
+    return PlanStep(
+        "driver.packages",
+        "driver",
+        "packages",
+        f"Install driver {version}{gone}",
+        why_packages(making.given, choice),
+        Probe(f"all its packages are installed at {version}", lambda view: probes.packages_there(view, choice)),
+        (Run(whole_set(making.commands, choice)),),
+        Undo("packages"),
+        _OF_PACKAGES,
+    )
+
+
+_OF_PACKAGES = (
+    *("driver.version", "driver.next_version", "driver.library_present", "driver.library_match", "driver.package_set_equal"),
+    *("driver.package_state", "driver.partial_branch", "driver.gsp_firmware", "driver.security_floor", "driver.cuda_level"),
+    *("driver.flavour", "driver.open_supported", "driver.rpm_scriptlet", "driver.nvml_version"),
+    *("nvswitch.manager_installed", "nvswitch.manager_version", "nvswitch.library_version", "nvswitch.imex_version"),
+)
+
+_OF_MODULES = (
+    *("kernel.module_present", "kernel.next_has_module", "kernel.module_vermagic", "kernel.initramfs_stale", "kernel.nouveau_initramfs"),
+    *("driver.dkms_built", "driver.dkms_failed"),
+)
+
+
+def _options(making: Making) -> "PlanStep | None":
+    given, choice = making.given, making.choice
+    coherent = wants_coherent_mode(given.view, given.asked, choice.branch)
+    uvm = _writes_uvm(making)
+    if not coherent and not uvm:
+        return None
+    writes = [Write(OPTIONS_FILE, f"options nvidia {_COHERENT[0]}={_COHERENT[1]}\n", keys=(f"nvidia.{_COHERENT[0]}",))] if coherent else []
+    writes += [Write(UVM_FILE, "nvidia-uvm\n", keys=("nvidia-uvm",))] if uvm else []
+    words = [f"modprobe.d sets {_COHERENT[0]}"] if coherent else []
+    words += ["nvidia-uvm is loaded, or loaded at each boot"] if uvm else []
+    return PlanStep(
+        "driver.options",
+        "driver",
+        "file",
+        "Set what the driver's modules are loaded with",
+        "containers need nvidia-uvm before they start" + ("; the driver keeps coherent GPU memory from the kubelet" if coherent else ""),
+        Probe(
+            " and ".join(words),
+            lambda view: (not coherent or probes.option_set(view, *_COHERENT)) and (not uvm or probes.loads_uvm(view, UVM_FILE)),
+        ),
+        tuple(writes),
+        Undo("restore"),
+        ("driver.coherent_memory", "kernel.uvm_loaded") if coherent else ("kernel.uvm_loaded",),
+    )
+
+
+def _writes_uvm(making: Making) -> bool:
+    """Where it is not loaded as it is: on a running host by what runs, in an image where the driver is the plan's."""
+    view = making.given.view
+    try:
+        if view.kind != "image" and has_uvm(view) and not probes.has_file(view, UVM_FILE):
+            return False
+        return making.choice.wanted or view.kind != "image" or probes.has_file(view, UVM_FILE)
+    except UnreadError:
+        return True
+
+
+def _modules(making: Making) -> PlanStep:
+    choice = making.choice
+    return PlanStep(
+        "driver.modules",
+        "driver",
+        "modules",
+        f"Build and index the module for {_counted(choice.kernels)}",
+        "what a package's scripts say is no proof: each kernel must have the module, and an initramfs that is no older",
+        Probe(
+            f"each of {', '.join(choice.kernels)} has the {choice.flavour} module {choice.version or choice.branch} and a fresh initramfs",
+            lambda view: probes.modules_there(view, choice),
+        ),
+        tuple(_building(making)),
+        Undo("run", "the modules go with their packages", tuple(_indexing(making))),
+        _OF_MODULES,
+    )
+
+
+def _building(making: Making) -> Iterator[Run]:
+    choice, view = making.choice, making.given.view
+    builders = [one for one in choice.packages if driver_part(one[0]) == "kernel module"]
+    is_there = probes.is_done(probes.packages_there, view, replace(choice, packages=tuple(builders), removed=()))
+    if builders and is_there and not probes.is_built(view, choice):
+        yield Run(making.commands.reinstall(builders))
+    if choice.delivery == "dkms":
+        for release in choice.kernels:
+            yield Run(("dkms", "autoinstall", "-k", release), codes=(), where=_DKMS)  # it fails for modules of others, too
+    yield from _indexing(making)
+
+
+def _indexing(making: Making) -> Iterator[Run]:
+    """modules.dep, and the initramfs where the kernel has one."""
+    view = making.given.view
+    for release in making.choice.kernels:
+        yield Run(("depmod", "-a", release))
+        command = initramfs(view.packages, release)
+        if command and probes.has_initramfs(view, release):
+            yield Run(tuple(command.split()))
+
+
+def _load(making: Making) -> "PlanStep | None":
+    given, choice = making.given, making.choice
+    if not may_load(given.view, given.asked, choice):
+        return None
+    return load_step(given, choice, exchange=must_exchange(given.view, choice))
+
+
+def _counted(things: tuple[str, ...], word: str = "kernel") -> str:
+    return f"{word} {things[0]}" if len(things) == 1 else f"{len(things)} {word}s"

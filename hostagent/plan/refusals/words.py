@@ -1,0 +1,37 @@
+"""How a refusal is said."""
+
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.plan.model import Refusal
+from hostagent.steps import Step
+
+
+def refusal(id_: str, headline: str, found: str, wanted: str, steps: tuple[Step, ...]) -> Refusal:
+    """``plan.ID``; its action is that of its first step."""
+    return Refusal(f"plan.{id_}", f"found {found}, wanted {wanted}", headline, found, wanted, steps[0].action if steps else "none", steps)
+
+
+def unread(fact: Unread, what: str) -> Refusal:
+    """`what` was not read, and a plan needs it: "could not read" is never "fine"."""
+    why = f"{fact.why} ({fact.detail})" if fact.detail else fact.why
+    is_old = fact.why == "not-recorded"
+    step = (
+        Step("rerun", "Record the host again: this snapshot was made for checks alone.", "hostagent snapshot save host.json")
+        if is_old
+        else Step("rerun", "Run it as root, so that it reads the whole host.", "sudo hostagent plan")
+    )
+    return refusal("unread", f"{_upper(what)} could not be read", f"{what}: {why}", "to read it", (step,))
+
+
+def is_gone(value: object) -> bool:
+    """Whether a value is unread because such a host has no such thing: an image runs no process."""
+    return isinstance(value, Unread) and value.why in NOT_APPLICABLE
+
+
+def several(names: tuple[str, ...], most: int = 4) -> str:
+    """The first of them, and how many more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,66 @@
+"""Refresh and download: what needs a network, before anything changes that a failing network would leave half-way."""
+
+from hostagent.facts.unread import need
+from hostagent.plan.model import Choices, Given, PlanStep, Probe, Run, Undo
+from hostagent.plan.transactions import Commands, commands
+from hostagent.plan.view import View
+
+_CACHED = Undo("none", "an index and a cache of packages change nothing")
+Pair = tuple[str, str]
+
+
+def fetch_steps(given: Given, choices: Choices, manager: str) -> tuple[PlanStep, ...]:
+    """Their evidence is that of the packages: neither is to do where all of these are there. Raises ``UnreadError``."""
+    pairs = (*choices.driver.before, *choices.driver.packages, *choices.toolkit.packages)
+    if not manager or not pairs:
+        return ()
+    removed = choices.driver.removed
+    probe = Probe("the packages of this plan are installed", lambda view: installed(view, pairs) and not any_of(view, removed))
+    command = commands(given.view, given.profile.install.lock_timeout_s)
+    downloads = tuple(Run(command.downloaded(argv)) for argv in _transactions(command, choices))
+    return (
+        PlanStep(
+            *("repositories.refresh", "repositories", "refresh", "Read the repositories' indexes"),
+            "the versions of this plan are in them",
+            probe,
+            (Run(command.refresh(), timeout_s=600),),
+            _CACHED,
+        ),
+        PlanStep(
+            *("repositories.download", "repositories", "download", "Fetch the packages"),
+            "the network cannot fail any more while packages change",
+            probe,
+            downloads,
+            _CACHED,
+        ),
+    )
+
+
+def _transactions(command: Commands, choices: Choices) -> tuple[tuple[str, ...], ...]:
+    """The words of each transaction of this plan, in order."""
+    driver, toolkit = choices.driver, choices.toolkit
+    several = (
+        (driver.before, (), driver.wanted),
+        ((*driver.before, *driver.packages), driver.removed, driver.wanted),
+        (toolkit.packages, (), toolkit.wanted),
+    )
+    return tuple(command.install(versions, removed) for versions, removed, is_wanted in several if versions and is_wanted)
+
+
+def installed(view: View, pairs: tuple[Pair, ...]) -> bool:
+    """Whether each package is, at its version where that is known. Raises ``UnreadError``."""
+    return all(any(_is_at(version, found) for found in _versions(view, name)) for name, version in pairs)
+
+
+def any_of(view: View, names: tuple[str, ...]) -> bool:
+    return any(_versions(view, name) for name in names)
+
+
+def _versions(view: View, name: str) -> tuple[str, ...]:
+    found = need(need(view.installation).packages)
+    return tuple(one.version for one in found if one.name == name and one.state == "installed")
+
+
+def _is_at(version: str, found: str) -> bool:
+    """`version` may end in a star, or be ""."""
+    return found.startswith(version[:-1]) if version.endswith("*") else version in ("", found)

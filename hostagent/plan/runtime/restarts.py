@@ -1,0 +1,86 @@
+"""Restarts that let a running runtime read what has been written, where the profile and the containers allow it."""
+
+from collections.abc import Callable
+
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.knowledge.runtimes import RUNTIME_UNITS
+from hostagent.plan.model import Given, PlanStep, Portion, Probe, Run, Undo
+from hostagent.plan.runtime.needs import restart_step
+from hostagent.plan.runtime.refused import no_unit, restart
+from hostagent.plan.view import View
+
+#: A process' start is told from the boot's second (btime of proc_stat(5)).
+_START_IS_EXACT_TO_S = 1
+
+
+def runs(runtime: Runtime) -> bool:
+    """False in an image. Raises ``UnreadError``."""
+    if isinstance(runtime.running, Unread) and runtime.running.why == "not-running":
+        return False
+    return need(runtime.running)
+
+
+def is_pending(runtime: Runtime) -> bool:
+    """Whether it runs with an older configuration than the one on the disk. Raises ``UnreadError``."""
+    if isinstance(runtime.newest_config_mtime, Unread) and runtime.newest_config_mtime.why == "absent":
+        return False
+    return need(runtime.started_at) + _START_IS_EXACT_TO_S < need(runtime.newest_config_mtime)
+
+
+def restart_portion(given: Given, runtime: Runtime, configured: Callable[[View], bool], *, changes: bool) -> Portion:
+    """One restart, or why there is none. `changes`: this plan writes what it has to read. Raises ``UnreadError``."""
+    policy = given.profile.install.restart
+    if policy == "never":
+        return Portion()
+    unit = _unit(given.view, runtime)
+    refusal = (no_unit(runtime),) if not unit else ()
+    why = _stops_containers(given, runtime) if policy == "auto" else ""
+    if why and not refusal:
+        refusal = (restart(runtime, unit, why),)
+    if refusal:
+        return Portion(refusals=refusal if changes else ())
+    return Portion(steps=(_step(runtime, unit, configured),))
+
+
+def _step(runtime: Runtime, unit: str, configured: Callable[[View], bool]) -> PlanStep:
+    key = runtime.key
+
+    def restarted(view: View) -> bool:
+        found = next((one for one in need(view.runtimes) if one.key == key), None)
+        return found is not None and configured(view) and runs(found) and not is_pending(found)
+
+    return PlanStep(
+        restart_step(key),
+        "runtime",
+        "restart",
+        f"Restart {key}",
+        "it reads its configuration as it starts",
+        Probe(f"{key} started after its configuration last changed", restarted),
+        (Run(("systemctl", "restart", unit), timeout_s=300),),
+        Undo("run", do=(Run(("systemctl", "restart", unit), timeout_s=300),)),
+        ("runtime.restart_pending", "runtime.nvidia_handler"),
+        (f"{unit}.service",),
+    )
+
+
+def _unit(view: View, runtime: Runtime) -> str:
+    """The service that runs it here, without .service; "" where systemd has none that is known."""
+    services = need(view.services)
+    names = [name for name in RUNTIME_UNITS[runtime.key] if not name.endswith(".socket")]
+    there = [unit for name in names if not isinstance(unit := services.unit(name), Unread) and unit.exists]
+    active = [unit for unit in there if not isinstance(unit.active, Unread) and unit.active]
+    return next((unit.name for unit in (*active, *there)), "")
+
+
+def _stops_containers(given: Given, runtime: Runtime) -> str:
+    """Why a restart is not done unasked, "" where containers go on."""
+    if runtime.kind != "docker":
+        return ""
+    installation = need(given.view.installation)
+    if installation.live_restore is True:
+        return ""
+    if isinstance(installation.containers, Unread):
+        raise UnreadError(installation.containers)
+    count = installation.containers
+    return f"{count} container{'s' if count != 1 else ''} of it would stop" if count else ""
