@@ -10,7 +10,7 @@ from hostagent.plan.driver.installed import versions_of
 from hostagent.plan.driver.kernels import has_headers, has_module, headers
 from hostagent.plan.driver.named import Named, fitting_rows, is_named_by_version, named
 from hostagent.plan.driver.origins import installed_origins
-from hostagent.plan.driver.refused import headers_missing, no_kernel, no_row, no_version, origin_crossed, two_origins
+from hostagent.plan.driver.refused import headers_missing, no_kernel, no_row, no_version, nothing_named, origin_crossed, two_origins
 from hostagent.plan.driver.removal import companions, removed
 from hostagent.plan.driver.situation import Situation, host_of, preferred, situation
 from hostagent.plan.driver.staying import staying
@@ -32,7 +32,7 @@ class _Picked(NamedTuple):
 
 def chosen(given: Given) -> tuple[DriverChoice, Portion]:
     """Raises ``UnreadError`` where the facts do not say enough."""
-    if given.profile.driver.owner not in HOSTS_OWN or not given.profile.driver.install:
+    if given.profile.driver.owner not in HOSTS_OWN:
         return NOT_OURS, Portion()
     origin = _origin(given)
     if isinstance(origin, Refusal):
@@ -43,8 +43,11 @@ def chosen(given: Given) -> tuple[DriverChoice, Portion]:
         stays = staying(situation(given, origin, "open"))
         return (stays, Portion()) if stays else (NOT_OURS, Portion(refusals=(flavour,)))
     state = situation(given, origin, flavour)
-    if (stays := staying(state)) and not given.asked.upgrade:
+    stays = staying(state)
+    if stays and (not given.asked.upgrade or not given.profile.driver.install):
         return stays, Portion()
+    if not given.profile.driver.install:
+        return NOT_OURS, Portion(refusals=(nothing_named(),))
     return _changed(state, stays)
 
 

@@ -58,7 +58,8 @@ def offered(state: Situation, names: Iterable[str]) -> Offered:
 
 def lacking(names: Named, version: str, known: Offered) -> tuple[str, ...]:
     """What the origin does not have at this version; () is the whole set."""
-    missing = [name for name in names.required if not known.has(name, version)]
+    several = [name for name in names.beside if name in known.by_version]  # the origin has it, though perhaps not at this version
+    missing = [name for name in (*names.required, *several) if not known.has(name, version)]
     return (
         *missing,
         *(name for name in names.modules if name not in known.newest),
