@@ -104,7 +104,7 @@ def with_module(view, version, flavour="open", *, loaded=True, kernels=None):
     modules = ("nvidia", "nvidia_uvm", "nvidia_modeset") if loaded else ()
     driver = replace(view.driver, libraries=libraries)
     if loaded:
-        driver = replace(driver, loaded=True, loaded_version=version, flavour=flavour)
+        driver = replace(driver, loaded=True, loaded_version=version, flavour=flavour, nodes_on_demand=True)
     kernel = replace(
         view.kernel, installed=built, loaded_modules=(*view.kernel.loaded_modules, *modules) if loaded else view.kernel.loaded_modules
     )

@@ -56,6 +56,10 @@ def told(perform: Callable[[], Outcome], began: Callable[[], bool]) -> Outcome:
         if not began():
             raise
         return Outcome("failed", "Interrupted. What is under way goes on to its end; the next run waits for it, and continues.")
+    except OSError as error:  # no space left, a file system that is read-only
+        if not began():
+            raise
+        return Outcome("failed", f"{error.filename or 'the host'}: {error.strerror}")
     except Exception as error:
         if not began():
             raise

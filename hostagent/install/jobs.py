@@ -21,6 +21,7 @@ class Job:
 
     steps: tuple[PlanStep, ...]
     keys: Mapping[str, bytes]
+    places: Mapping[str, str]  # of files, by their path in the target: looked up where its own /dev and /run are seen
 
     def laid(self, target: Target, place: str) -> dict[str, Any]:
         """For the playbook; what files get is laid below `place`."""
@@ -37,12 +38,12 @@ class Job:
                 where = {"where_at": target.path.rstrip("/") + one.where} if one.where else {}
                 what |= {"enter": target.enter(one.timeout_s), **where}
             case Key():
-                what |= {"at": target.inside(one.path), "source": _laid(place, self.keys[one.path])}
+                what |= {"at": self.places[one.path], "source": _laid(place, self.keys[one.path])}
             case Write():
                 del what["content"]
-                what |= {"at": target.inside(one.path), "source": _laid(place, one.content.encode())}
+                what |= {"at": self.places[one.path], "source": _laid(place, one.content.encode())}
             case Remove():
-                what |= {"at": target.inside(one.path)}
+                what |= {"at": self.places[one.path]}
         return {kind: what}
 
     @property
@@ -78,3 +79,8 @@ def refuse_untrusted(steps: Iterable[PlanStep], target: Target) -> None:
     for name in dict.fromkeys(one.argv[0] for step in steps for one in step.do if isinstance(one, Run)):
         if why := target.refused_program(name):
             raise HostagentError(f"{name} is not run: {why}", "Make it root's alone, then run this again")
+
+
+def places(steps: Iterable[PlanStep], target: Target) -> dict[str, str]:
+    """Raises ``HostagentError`` where a link on the way leads nowhere."""
+    return {path: target.inside(path) for path in written_paths(steps)}

@@ -1,6 +1,7 @@
 """One run: the plan is made, shown, agreed to, carried out part by part, and proved by a new pass after each."""
 
 import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,10 +10,11 @@ from typing import Any, NamedTuple
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.install import hooks, player, restoring, rooms, runs, state
-from hostagent.install.jobs import Job, refuse_untrusted, written_paths
+from hostagent.install.jobs import Job, places, refuse_untrusted, written_paths
 from hostagent.install.keys import key_bytes
 from hostagent.install.lock import Busy, Lock, take
 from hostagent.install.outcome import Outcome, Person, RefusedError
+from hostagent.install.packagelock import wait_until_free
 from hostagent.install.retained import retain
 from hostagent.install.target import Target
 from hostagent.install.told import failure
@@ -68,6 +70,7 @@ class Performance:
         with self._lock(make=False):
             plan, document = self.looks.plan()
             outcome = self._planned((plan, document))
+            self._close(plan, outcome)
         if outcome.word != "done":
             return outcome
         if not self.person.agrees():
@@ -104,9 +107,18 @@ class Performance:
             return Outcome("refused", "The repositories were not asked: the plan does not know its versions.")
         return Outcome("done")
 
+    def _close(self, plan: Plan, outcome: Outcome) -> None:
+        """A run that was ended after its last step ends now: it needs no copies of what did not change."""
+        run = runs.to_continue(self.target)
+        if run is not None and run.state != "undoing" and outcome.word in ("nothing", "reboot") and os.geteuid() == 0:
+            self.run, self.began = run, True
+            self._remember(plan, "reboot" if outcome.word == "reboot" else "done", "")
+
     def _carry_out(self, plan: Plan, document: Document, lock: Lock) -> Outcome:
         todo, keys = plan.todo, _keys(plan.todo)
+        places(todo, self.target)
         refuse_untrusted(todo, self.target)
+        wait_until_free(self.target, self.wishes.policy.lock_timeout_s)
         hooks.run_before(self.wishes.policy.before)
         self.run = self._begin(plan, document)
         self.began = True
@@ -125,6 +137,7 @@ class Performance:
             run.save("before.json", {**before, "files": {**before["files"], **state.as_json(new)}})
             retain(self.target, run, plan, required=self.wishes.rollback)
             run.add_plan(plain(document))
+            run.forget("undo.json")
             run.note("begin", continued=True)
             return run
         with runs.begun(self.target) as run:
@@ -140,7 +153,8 @@ class Performance:
         """Carry it out and prove it; what went wrong, "" where nothing did."""
         assert self.run is not None
         self.run.note("part", part=part, steps=[step.id for step in steps])
-        job = Job(steps, {path: data for path, data in keys.items() if path in written_paths(steps)})
+        where = places(steps, self.target)
+        job = Job(steps, {path: data for path, data in keys.items() if path in where}, where)
 
         def work(place: str, variables: dict[str, str], speaker: Speaker) -> player.Played:
             return player.play(place, job.laid(self.target, place), variables, speaker.tell, speaker.log)
@@ -174,7 +188,10 @@ class Performance:
         needed = plan.reboot.needed if after.refusals else after.reboot.needed
         word = "failed" if problem else "reboot" if needed else "done"
         notes = () if problem else hooks.run_after(self.wishes.policy.after)
-        self._remember(after, word, problem)
+        try:
+            self._remember(after, word, problem)
+        except OSError as error:  # no space left
+            problem = problem or f"the run was not written down: {error.strerror}"
         if problem or notes:
             return Outcome("failed", problem or notes[0], self.run.number, notes[1:])
         return Outcome("reboot" if needed else "done", " ".join((after if not after.refusals else plan).reboot.why), self.run.number)

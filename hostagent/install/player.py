@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 import time
@@ -19,6 +20,8 @@ Log = Callable[[str], None]
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "ftp_proxy", "all_proxy")
 #: Characters of an output that the parent hears of; all is in the log.
 _TOLD = 20_000
+#: What dpkg counts while it reads its database.
+_PROGRESS = re.compile(r"\(Reading database \.\.\. (?:\d+%)?\r?\n")
 _INVENTORY = "localhost ansible_connection=local ansible_python_interpreter={}\n"
 #: Its own script names the Python that it was installed for, which may have moved since.
 _START = "#!{}\nimport sys\nfrom ansible.cli.playbook import main\nsys.exit(main())\n"
@@ -132,7 +135,7 @@ class Listener:
         out, err = (without_secrets(str(result.get(name) or "")) for name in ("stdout", "stderr"))
         for text in (f"+ {shlex.join(map(str, result['cmd']))}" if isinstance(result.get("cmd"), Sequence) else "", out, err):
             if text:
-                self._log(without_secrets(text))
+                self._log(without_secrets(_PROGRESS.sub("", text)))
         told = {
             "event": "failed" if failed else "ok",
             "step": self._now[0],

@@ -83,6 +83,10 @@ class Run:
 
         deliver(json.dumps(value, indent=1) + "\n", f"{self.path}/{name}", mode=0o600)
 
+    def forget(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.path}/{name}")
+
     def plans(self) -> tuple[Mapping[str, Any], ...]:
         """Its plan, and those of the runs that continued it, oldest first."""
         names = sorted((name for name in os.listdir(self.path) if name.startswith("plan") and name.endswith(".json")), key=_number_of)

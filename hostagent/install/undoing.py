@@ -139,6 +139,10 @@ def decided(target: Target, run: runs.Run, view: View) -> Undone:
             tuple(first["packages"]),
         )
         files = restoring.Difference(files.back, tuple(first["files"]))
+    if not packages.is_empty and not target.root.exists("/usr/bin/apt-get"):
+        raise RefusedError(
+            "found no apt-get on this host, wanted it: packages are taken back by apt alone", "Take the packages back by hand"
+        )
     _refuse_missing(run, packages)
     plans = run.plans()
     own = _written(plans)

@@ -44,7 +44,8 @@ class Speaker:
 
     def tell(self, told: Mapping[str, Any]) -> None:
         if told["event"] in ("ok", "failed"):
-            self._run.note("operation", **{key: told[key] for key in ("step", "number", "seconds", "rc")}, ok=told["event"] == "ok")
+            with contextlib.suppress(OSError):  # no space left: the run goes on, or fails by itself
+                self._run.note("operation", **{key: told[key] for key in ("step", "number", "seconds", "rc")}, ok=told["event"] == "ok")
         with contextlib.suppress(OSError):
             data = json.dumps(told).encode() + b"\n"
             while data:

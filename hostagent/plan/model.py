@@ -46,7 +46,7 @@ class Run:
 
     argv: tuple[str, ...]
     timeout_s: float = 1800
-    codes: tuple[int, ...] = (0,)  # exit codes that are no failure
+    codes: tuple[int, ...] = (0,)  # exit codes that are no failure; () any
     where: str = ""  # a path of the target: without it there the program has nothing to do, and does not run
 
 

@@ -1,8 +1,9 @@
 """What forbids an installation, and what goes wrong in one: each fault in a real root, with real apt and dpkg."""
 
-import fcntl
 import json
+import shutil
 import subprocess
+import sys
 import time
 from contextlib import ExitStack, contextmanager
 
@@ -11,6 +12,7 @@ import pytest
 from tests.real.conftest import need_real
 from tests.real.installing import TOOLKIT, Host, changed, served
 from tests.real.installroots import STUB, clone, place, tree
+from tests.trees.boards import hgx_a100
 
 pytestmark = pytest.mark.alone
 ONLY = ("--only", "toolkit")
@@ -18,10 +20,23 @@ NOTHING = "http://127.0.0.1:9"
 
 
 @pytest.fixture(scope="module")
-def root():
+def clones():
+    """One root for all tests that leave it as it was."""
     need_real("mmdebstrap", "sudo bash tests/real/install.sh")
     with place() as where:
-        yield clone("debian", where)
+        yield [where, None, {}]
+
+
+@pytest.fixture
+def root(clones):
+    where, made, _ = clones
+    if made is None:
+        made = clones[1] = clone("debian", where)
+        clones[2] = tree(made.path)
+    yield made
+    if changed(clones[2], tree(made.path)):
+        shutil.rmtree(made.path)
+        clones[1] = None
 
 
 def refused(host, *words, **environment):
@@ -57,11 +72,17 @@ def written(root, path, text):
             file.write_text(had)
 
 
+_HOLD = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+
+
 @contextmanager
 def locked(root, path):
-    with open(root.path / path, "w") as stream:
-        fcntl.lockf(stream, fcntl.LOCK_EX)
+    """By another process: whoever closes a file loses its own locks on it."""
+    command = [sys.executable, "-c", _HOLD, str(root.path / path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        holder.stdout.readline()
         yield
+        holder.stdin.close()
 
 
 def without(name, version=""):
@@ -71,7 +92,7 @@ def without(name, version=""):
 REPOSITORIES = {
     "bad signature": ({"key": "wrong"}, "plan.repository-signature"),
     "SHA-1": ({"digest": "SHA1"}, "plan.repository-weak-key"),
-    "missing version": ({"unwanted": lambda name, version: version.startswith("1.19.0")}, "plan.toolkit-missing"),
+    "missing version": ({"unwanted": lambda _, version: version.startswith("1.19.0")}, "plan.toolkit-missing"),
     "incomplete set": ({"unwanted": without("libnvidia-container1", "1.19.0")}, "plan.toolkit-missing"),
 }
 
@@ -104,9 +125,9 @@ def test_a_driver_set_that_is_not_whole_refuses_at_its_exact_version_and_a_branc
     ("path", "text", "wanted"),
     [
         ("etc/apt/preferences.d/mine", "Package: nvidia-container-toolkit*\nPin: version 1.18.*\nPin-Priority: 1001\n", "plan.pin"),
-        ("etc/dgx-release", 'DGX_NAME="DGX Server"\n', ""),
-        ("usr/lib/os-release", "ID=arch\nNAME=Arch\n", ""),
-        ("usr/bin/nvidia-uninstall", "#!/bin/sh\n", ""),
+        ("usr/lib/os-release", "ID=flatcar\nNAME=Flatcar\n", "plan.distribution"),
+        ("usr/lib/os-release", "ID=arch\nNAME=Arch\n", "plan.distribution"),
+        ("usr/bin/nvidia-uninstall", "#!/bin/sh\n", "plan.runfile"),
     ],
 )
 def test_what_the_host_has_forbids_it(root, path, text, wanted):
@@ -114,7 +135,7 @@ def test_what_the_host_has_forbids_it(root, path, text, wanted):
     with written(root, path, text):
         (root.path / path).chmod(0o755)
         found = refused(Host(root), *only)
-    assert wanted in found if wanted else found
+    assert found == [wanted]
 
 
 def test_no_headers_refuse(root):
@@ -126,7 +147,9 @@ def test_no_headers_refuse(root):
 
 def test_a_lock_that_is_held_too_long_refuses(root):
     with locked(root, "var/lib/dpkg/lock-frontend"):
-        assert refused(Host(root, install="lock_timeout_s: 1"), *ONLY)
+        done = Host(root, install="lock_timeout_s: 1").install(*ONLY)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "/var/lib/dpkg/lock-frontend" in done.stdout + done.stderr
 
 
 def test_a_before_that_fails_refuses(root):
@@ -138,7 +161,7 @@ def test_a_before_that_fails_refuses(root):
 
 
 def test_an_empty_install_refuses(root):
-    assert refused(Host(root, more="driver: {install: ''}\n"))
+    assert refused(Host(root, more="driver: {install: ''}\n")) == ["plan.install-empty"]
 
 
 def test_a_second_origin_refuses(make_root):
@@ -159,16 +182,15 @@ def test_too_little_space_refuses(root):
     assert changed(before, tree(root.path)) == []
 
 
-def test_a_made_tree_that_stands_for_a_live_host_is_refused(root):
-    host = Host(root)
-    done = subprocess.run(
-        [*host.command("install", "--yes")[:4], "--host-root", str(root.path), "--profile", str(host.profile), "--yes"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def test_a_made_tree_that_stands_for_a_live_host_is_refused(tmp_path):
+    hgx_a100(tmp_path / "made")
+    profile = tmp_path / "profile.yaml"
+    profile.write_text("schema_version: '1.3'\nname: made\ntoolkit: {version: '>=1.20.0', install: '1.20.0'}\n")
+    command = [sys.executable, "-m", "hostagent", "install", "--yes", "--host-root", str(tmp_path / "made"), "--profile", str(profile)]
+    before = tree(tmp_path / "made")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 4, done.stdout + done.stderr
+    assert changed(before, tree(tmp_path / "made")) == []
 
 
 def completed(host, *words):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.collect import collect
+from hostagent.collect import ALL_READERS, collect
 from hostagent.snapshot.keeping import KINDS, filtered
 from hostagent.source import Source, tape
 from hostagent.source.keep import WHOLE, Filtered, Keep, merged
@@ -33,7 +33,7 @@ def kinds():
     found = {}
     for path in (Path(__file__).parent.parent / "hosts").glob("*/tape.json"):
         source = Source(tape.ReplayBackend(tape.load(str(path))))
-        collect(source)
+        collect(source, ALL_READERS)
         for question, keeps in source.keeps.items():
             keep = merged(keeps)
             if keep and keep != WHOLE and question[0] in ("read", "tail", "run"):

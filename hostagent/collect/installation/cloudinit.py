@@ -28,7 +28,10 @@ def read_cloud_init_drivers(source: Source) -> "tuple[str, ...] | Unread":
     for path in _paths(source):
         text = need(source.text(path, keep=_KEEP, absent=""))
         if "drivers" in text:
-            _merge(drivers, parse_drivers(text, path))
+            try:
+                _merge(drivers, parse_drivers(text))
+            except ValueError as error:
+                raise UnreadError(Unread("error", f"{path}: {error}")) from error
     nvidia = drivers.get("nvidia")
     if not isinstance(nvidia, dict) or str(nvidia.get("license-accepted", "")).lower() not in _YES:
         return ()
@@ -50,17 +53,14 @@ def _merge(into: "dict[str, Any]", other: Mapping[str, Any]) -> None:
             into[key] = value
 
 
-def parse_drivers(text: str, path: str = "") -> "dict[str, Any]":
-    r"""What a cloud-config says under ``drivers``, {} where it says nothing; raises ``UnreadError``.
+def parse_drivers(text: str) -> "dict[str, Any]":
+    r"""What a cloud-config says under ``drivers``, {} where it says nothing; raises ``ValueError``.
 
     >>> parse_drivers("#cloud-config\ndrivers:\n  nvidia:\n    license-accepted: true\n    version: 580-server\n")
     {'nvidia': {'license-accepted': True, 'version': '580-server'}}
     """
-    from hostagent.yamlfile import YamlError, parse_foreign_yaml
+    from hostagent.yamlfile import parse_foreign_yaml
 
-    try:
-        document = parse_foreign_yaml(text.encode("utf-8", "surrogateescape"))
-    except YamlError as error:
-        raise UnreadError(Unread("error", f"{path}: {error}")) from error
+    document = parse_foreign_yaml(text.encode("utf-8", "surrogateescape"))
     drivers = document.get("drivers") if isinstance(document, dict) else None
     return drivers if isinstance(drivers, dict) else {}

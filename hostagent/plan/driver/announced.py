@@ -14,13 +14,18 @@ Argvs = tuple[tuple[str, ...], ...]
 
 
 def transactions(commands: Commands, choice: DriverChoice, view: View) -> Argvs:
-    """Argv of those that are still to be done."""
+    """The argv of those that are still to be done; the last one has all that those before it have."""
     found = []
     if choice.before and not probes.is_done(probes.headers_there, view, choice):
         found.append(commands.install(choice.before))
     if choice.wanted and not probes.is_done(probes.packages_there, view, choice):
-        found.append(commands.install(choice.packages, choice.removed))
+        found.append(whole_set(commands, choice))
     return tuple(found)
+
+
+def whole_set(commands: Commands, choice: DriverChoice) -> tuple[str, ...]:
+    """The driver, with what was installed before it: asked about alone, it would bring another compiler for DKMS."""
+    return commands.install((*choice.before, *choice.packages), choice.removed)
 
 
 def planned(given: Given, choice: DriverChoice, argvs: Argvs) -> tuple[PlannedPackage, ...]:
@@ -68,8 +73,9 @@ def needed_space(given: Given, choice: DriverChoice, argvs: Argvs) -> tuple[tupl
         return ()
     build = DKMS_BYTES * len(choice.kernels) if choice.delivery == "dkms" else 0
     boot = INITRAMFS_BYTES * sum(_has_initramfs(given.view, one) for one in choice.kernels)
-    usr = max(0, sum(one.disk_bytes for one in answered))
-    var = sum(one.download_bytes for one in answered) + build
+    whole = answered[-1:]  # it has what the one before it has
+    usr = max(0, sum(one.disk_bytes for one in whole))
+    var = sum(one.download_bytes for one in whole) + build
     return tuple((path, needed) for path, needed in (("/usr", usr), ("/var", var), ("/boot", boot)) if needed)
 
 

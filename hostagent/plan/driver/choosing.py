@@ -3,14 +3,14 @@
 from typing import NamedTuple
 
 from hostagent.facts.unread import need
-from hostagent.knowledge.driverpackages import PINNED, Row, rows
+from hostagent.knowledge.driverpackages import PINNED, Row, meta_flavour, rows
 from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.plan.driver.flavours import wanted_flavour
 from hostagent.plan.driver.installed import versions_of
 from hostagent.plan.driver.kernels import has_headers, has_module, headers
 from hostagent.plan.driver.named import Named, fitting_rows, is_named_by_version, named
 from hostagent.plan.driver.origins import installed_origins
-from hostagent.plan.driver.refused import headers_missing, no_kernel, no_row, no_version, origin_crossed, two_origins
+from hostagent.plan.driver.refused import headers_missing, no_kernel, no_row, no_version, nothing_named, origin_crossed, two_origins
 from hostagent.plan.driver.removal import companions, removed
 from hostagent.plan.driver.situation import Situation, host_of, preferred, situation
 from hostagent.plan.driver.staying import staying
@@ -32,7 +32,7 @@ class _Picked(NamedTuple):
 
 def chosen(given: Given) -> tuple[DriverChoice, Portion]:
     """Raises ``UnreadError`` where the facts do not say enough."""
-    if given.profile.driver.owner not in HOSTS_OWN or not given.profile.driver.install:
+    if given.profile.driver.owner not in HOSTS_OWN:
         return NOT_OURS, Portion()
     origin = _origin(given)
     if isinstance(origin, Refusal):
@@ -43,8 +43,11 @@ def chosen(given: Given) -> tuple[DriverChoice, Portion]:
         stays = staying(situation(given, origin, "open"))
         return (stays, Portion()) if stays else (NOT_OURS, Portion(refusals=(flavour,)))
     state = situation(given, origin, flavour)
-    if (stays := staying(state)) and not given.asked.upgrade:
+    stays = staying(state)
+    if stays and (not given.asked.upgrade or not given.profile.driver.install):
         return stays, Portion()
+    if not given.profile.driver.install:
+        return NOT_OURS, Portion(refusals=(nothing_named(),))
     return _changed(state, stays)
 
 
@@ -90,9 +93,10 @@ def _resolved(state: Situation, picked: _Picked, known: Offered) -> DriverChoice
     gone = removed(state, version, wanted, known)
     staying_ones = companions(state, version, gone, known)
     versioned = {one: known.by_version[one.partition(":")[0]][version] for one in (*wanted, *staying_ones)}
-    for one in (*names.modules, *names.metas, *names.others, *names.later):
+    for one in (*names.modules, *names.others, *names.later):
         if one in known.newest:
             versioned[one] = known.newest[one]
+    versioned |= {one: at for one in names.metas if (at := known.following(one, _image(state, one), only=True))}
     return DriverChoice(
         wanted=True,
         origin=names.row.origin,
@@ -110,7 +114,7 @@ def _resolved(state: Situation, picked: _Picked, known: Offered) -> DriverChoice
 
 def _unresolved(state: Situation, row: Row) -> DriverChoice:
     """Before anybody was asked: the names of the branch, at no version."""
-    have = [one for one in versions_of(state.driver, state.origin) if state.meets(one)]
+    have = [one for one in versions_of(state.driver, state.origin, state.unused) if state.meets(one)]
     version = have[0] if have and not state.given.asked.upgrade else ""
     names = named(state, row, version or f"{state.branch}.")
     gone = removed(state, version or f"{state.branch}.", names.required, None)
@@ -138,10 +142,17 @@ def _before(state: Situation, names: Named, known: "Offered | None") -> tuple[tu
         wanted = headers(state.host, release, state.names)
         if not has_headers(kernel, release):
             found |= {name: version or (known.newest.get(name, "") if known else "") for name, version in wanted.exact}
-        found |= {name: known.newest[name] for name in wanted.meta if known and name in known.newest and name not in state.names}
+        metas = (name for name in wanted.meta if known and name not in state.names)
+        found |= {name: version for name in metas if known and (version := known.following(name, _image(state, name)))}
     if "dkms" not in state.names and known and "dkms" in known.newest:
         found["dkms"] = known.newest["dkms"]
     return tuple(found.items())
+
+
+def _image(state: Situation, meta: str) -> str:
+    """The version of the metapackage of the kernel itself that goes with this one, "" where none is installed."""
+    ends = {f"linux-image-{flavour}": flavour for release in state.kernels if (flavour := meta_flavour(release, state.names))}
+    return next((one.version for one in state.packages if meta.endswith(f"-{ends.get(one.name, '/')}")), "")
 
 
 def _without_headers(state: Situation, picked: _Picked, known: Offered) -> tuple[str, ...]:

@@ -58,9 +58,9 @@ def pinning_of(packages: tuple[Have, ...]) -> tuple[Have, ...]:
     return tuple(one for one in packages if one.name.startswith(PINNING))
 
 
-def versions_of(driver: tuple[Have, ...], origin: str) -> tuple[str, ...]:
-    """The versions that the same-version set has, newest first: more than one is a fault."""
-    counted = {one.upstream for one in driver if _counts(one, origin)}
+def versions_of(driver: tuple[Have, ...], origin: str, unused: frozenset[str]) -> tuple[str, ...]:
+    """The versions that the same-version set has, newest first: more than one is a fault. `unused`: parts that nothing here needs."""
+    counted = {one.upstream for one in driver if _counts(one, origin) and driver_part(one.name) not in unused}
     return newest_first(counted)
 
 

@@ -142,3 +142,9 @@ def is_done(holds: Callable[..., bool], *facts: object) -> bool:
         return holds(*facts)
     except UnreadError:
         return False
+
+
+def keeps_gpus_up(view: View) -> bool:
+    """Every GPU is in persistence mode, whoever set it."""
+    gpus = () if isinstance(view.gpus, Unread) else view.gpus
+    return bool(gpus) and all(one.persistence is True for one in gpus)

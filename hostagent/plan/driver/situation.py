@@ -11,6 +11,8 @@ from hostagent.plan.driver.kernels import target_kernels
 from hostagent.plan.model import Given
 from hostagent.plan.view import View
 
+_FABRIC_PARTS = ("fabric manager", "NSCQ", "NVSDM")
+
 
 class Situation(NamedTuple):
     """One host, and what its profile asks for."""
@@ -29,6 +31,11 @@ class Situation(NamedTuple):
     @property
     def names(self) -> frozenset[str]:
         return frozenset(one.name for one in self.packages)
+
+    @property
+    def unused(self) -> frozenset[str]:
+        """Parts of the driver that nothing on this host needs, whatever version they have."""
+        return frozenset(() if self.nvswitch else _FABRIC_PARTS) | frozenset(() if self.imex else ("IMEX",))
 
     @property
     def install(self) -> str:

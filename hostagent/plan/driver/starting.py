@@ -4,6 +4,7 @@ from hostagent.knowledge.fabric import IMEX_UNIT, MANAGER_UNIT
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.situation import wants_imex, wants_manager
 from hostagent.plan.model import DriverChoice, Given, Operation, PlanStep, Probe, Run, Undo
+from hostagent.plan.view import View
 
 PERSISTENCED = "nvidia-persistenced"
 _CHECKS = {
@@ -40,7 +41,7 @@ def units_step(given: Given, choice: DriverChoice) -> "PlanStep | None":
         "the driver's daemons do not start by themselves in every package, and in an image no package enables them",
         Probe(
             f"{_listed(units)} are enabled, where they are installed",
-            lambda view: probes.packages_there(view, choice) and all(probes.unit_enabled(view, one) for one in units),
+            lambda view: probes.packages_there(view, choice) and all(_is_enabled(view, one) for one in units),
         ),
         tuple(one for name in units for one in _enabling(given, name)),
         Undo("units"),
@@ -51,6 +52,11 @@ def units_step(given: Given, choice: DriverChoice) -> "PlanStep | None":
 def _enabling(given: Given, name: str) -> tuple[Operation, ...]:
     unmask = (Run(("systemctl", "--root=/", "unmask", f"{name}.service")),) if _is_masked(given, name) else ()
     return (*unmask, Run(("systemctl", "--root=/", "enable", f"{name}.service"), where=unit_file(name)))
+
+
+def _is_enabled(view: View, name: str) -> bool:
+    """Raises ``UnreadError``."""
+    return probes.unit_enabled(view, name) or (name == PERSISTENCED and probes.keeps_gpus_up(view))
 
 
 def _is_masked(given: Given, name: str) -> bool:

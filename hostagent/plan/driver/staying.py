@@ -3,6 +3,7 @@
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.facts.version import upstream
 from hostagent.knowledge.driverpackages import PINNED, addons
+from hostagent.knowledge.packages import driver_part
 from hostagent.knowledge.pci import Flavour
 from hostagent.plan.driver.flavours import can_stay
 from hostagent.plan.driver.installed import Have, versions_of
@@ -17,13 +18,13 @@ _MODULES = ("linux-modules-nvidia-", "kmod-nvidia-")
 
 def staying(state: Situation) -> "DriverChoice | None":
     """None where something of it has to be installed, changed or built. Raises ``UnreadError``."""
-    versions = versions_of(state.driver, state.origin)
+    versions = versions_of(state.driver, state.origin, state.unused)
     if len(versions) != 1 or not state.meets(versions[0]):
         return None
     version = versions[0]
     flavours = {_flavour(state, release) for release in state.kernels} - {""}
     is_whole = (
-        all(one.state == "installed" for one in state.driver)
+        all(one.state == "installed" for one in state.driver if driver_part(one.name) not in state.unused)
         and all(has_module(state.given.view, release, version, "") for release in state.kernels)
         and len(flavours) <= 1
         and can_stay(state.given, version.partition(".")[0], next(iter(flavours), ""))

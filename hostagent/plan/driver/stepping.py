@@ -8,7 +8,7 @@ from hostagent.derived.packaging import initramfs
 from hostagent.facts.unread import UnreadError
 from hostagent.knowledge.packages import driver_part
 from hostagent.plan.driver import probes
-from hostagent.plan.driver.announced import needed_space, planned, transactions, why_packages
+from hostagent.plan.driver.announced import needed_space, planned, transactions, whole_set, why_packages
 from hostagent.plan.driver.holding import hold_step
 from hostagent.plan.driver.loaded import has_uvm, is_for_screens, may_load, must_exchange, reboots, wants_coherent_mode
 from hostagent.plan.driver.loading import load_step
@@ -23,8 +23,6 @@ UVM_FILE = "/etc/modules-load.d/hostagent-nvidia.conf"
 _COHERENT = ("NVreg_CoherentGPUMemoryMode", "driver")
 #: Where DKMS and the tool for initramfs are.
 _DKMS = "/usr/sbin/dkms"
-#: The module's own evidence is judged afterwards: DKMS fails for modules of others, too.
-_ANY_CODE = tuple(range(128))
 
 
 class Making(NamedTuple):
@@ -94,7 +92,7 @@ def _nouveau(making: Making) -> "PlanStep | None":
         Probe("modprobe.d or the kernel command line blacklists nouveau", lambda found: probes.nouveau_kept_off(found, kernels)),
         (Write(NOUVEAU_FILE, "blacklist nouveau\nblacklist nova_core\noptions nouveau modeset=0\n", keys=("blacklist nouveau",)),),
         Undo("restore"),
-        ("kernel.nouveau_blacklisted",),
+        ("kernel.nouveau_blacklisted", "kernel.nouveau_loaded"),
     )
 
 
@@ -109,7 +107,7 @@ def _packages(making: Making) -> PlanStep:
         f"Install driver {version}{gone}",
         why_packages(making.given, choice),
         Probe(f"all its packages are installed at {version}", lambda view: probes.packages_there(view, choice)),
-        (Run(making.commands.install(choice.packages, choice.removed)),),
+        (Run(whole_set(making.commands, choice)),),
         Undo("packages"),
         _OF_PACKAGES,
     )
@@ -117,8 +115,14 @@ def _packages(making: Making) -> PlanStep:
 
 _OF_PACKAGES = (
     *("driver.version", "driver.next_version", "driver.library_present", "driver.library_match", "driver.package_set_equal"),
-    *("driver.package_state", "driver.partial_branch", "driver.gsp_firmware", "driver.security_floor"),
+    *("driver.package_state", "driver.partial_branch", "driver.gsp_firmware", "driver.security_floor", "driver.cuda_level"),
+    *("driver.flavour", "driver.open_supported", "driver.rpm_scriptlet", "driver.nvml_version"),
     *("nvswitch.manager_installed", "nvswitch.manager_version", "nvswitch.library_version", "nvswitch.imex_version"),
+)
+
+_OF_MODULES = (
+    *("kernel.module_present", "kernel.next_has_module", "kernel.module_vermagic", "kernel.initramfs_stale", "kernel.nouveau_initramfs"),
+    *("driver.dkms_built", "driver.dkms_failed"),
 )
 
 
@@ -173,7 +177,7 @@ def _modules(making: Making) -> PlanStep:
         ),
         tuple(_building(making)),
         Undo("run", "the modules go with their packages", tuple(_indexing(making))),
-        ("kernel.module_present", "kernel.next_has_module", "kernel.module_vermagic", "kernel.initramfs_stale", "driver.dkms_built"),
+        _OF_MODULES,
     )
 
 
@@ -185,7 +189,7 @@ def _building(making: Making) -> Iterator[Run]:
         yield Run(making.commands.reinstall(builders))
     if choice.delivery == "dkms":
         for release in choice.kernels:
-            yield Run(("dkms", "autoinstall", "-k", release), codes=_ANY_CODE, where=_DKMS)
+            yield Run(("dkms", "autoinstall", "-k", release), codes=(), where=_DKMS)  # it fails for modules of others, too
     yield from _indexing(making)
 
 

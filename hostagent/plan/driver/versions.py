@@ -17,6 +17,15 @@ class Offered(NamedTuple):
 
     by_version: "dict[str, dict[str, str]]"
     newest: "dict[str, str]"
+    all: "dict[str, tuple[str, ...]]"
+
+    def following(self, name: str, image: str, *, only: bool = False) -> str:
+        """Of a metapackage the newest version that is no newer than the installed kernel's: it brings nothing for a kernel that is not
+        there. "" where there is none; the newest one unless `only` such a one will do.
+        """
+        fitting = (one for one in self.all.get(name, ()) if compare_deb(one.partition("+")[0], image) <= 0)
+        newest = "" if only and image else self.newest.get(name, "")
+        return next(fitting, newest) if image else newest
 
     def has(self, name: str, version: str) -> bool:
         return version in self.by_version.get(name, {})
@@ -30,6 +39,7 @@ def offered(state: Situation, names: Iterable[str]) -> Offered:
     """What the package manager answered. A package that is installed is there, though no repository has it any more."""
     by_version: dict[str, dict[str, str]] = {}
     newest: dict[str, str] = {}
+    every: dict[str, tuple[str, ...]] = {}
     installed = {(one.name, one.version) for one in state.packages}
     for name in names:
         candidates = _newest_first(state, state.given.offers.candidates.get(name, ()))
@@ -38,16 +48,18 @@ def offered(state: Situation, names: Iterable[str]) -> Offered:
             version = upstream(one.version)
             if not isinstance(version, Unread):
                 by_version.setdefault(name, {}).setdefault(version, one.version)
+        every[name] = tuple(one.version for one in own or candidates)
         if candidates:
             newest[name] = (own or candidates)[0].version
     for have in state.driver:
         by_version.setdefault(have.name, {}).setdefault(have.upstream, have.version)
-    return Offered(by_version, newest)
+    return Offered(by_version, newest, every)
 
 
 def lacking(names: Named, version: str, known: Offered) -> tuple[str, ...]:
     """What the origin does not have at this version; () is the whole set."""
-    missing = [name for name in names.required if not known.has(name, version)]
+    several = [name for name in names.beside if name in known.by_version]  # the origin has it, though perhaps not at this version
+    missing = [name for name in (*names.required, *several) if not known.has(name, version)]
     return (
         *missing,
         *(name for name in names.modules if name not in known.newest),

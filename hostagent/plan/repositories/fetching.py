@@ -41,7 +41,7 @@ def _transactions(command: Commands, choices: Choices) -> tuple[tuple[str, ...],
     driver, toolkit = choices.driver, choices.toolkit
     several = (
         (driver.before, (), driver.wanted),
-        (driver.packages, driver.removed, driver.wanted),
+        ((*driver.before, *driver.packages), driver.removed, driver.wanted),
         (toolkit.packages, (), toolkit.wanted),
     )
     return tuple(command.install(versions, removed) for versions, removed, is_wanted in several if versions and is_wanted)

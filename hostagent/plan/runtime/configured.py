@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import compare_upstream
-from hostagent.plan.model import Choices, Given, PlanStep, Portion, Probe, Run, Undo, Write
+from hostagent.plan.model import Choices, Given, PlanStep, Portion, Probe, Remove, Run, Undo, Write
 from hostagent.plan.runtime import containerd, docker
 from hostagent.plan.runtime.files import files_of, main_of, refused
 from hostagent.plan.runtime.needs import FIND_THEMSELVES, Need, config_step, entry_works, restart_step
@@ -75,10 +75,11 @@ def _probe(given: Given, one: Need) -> Callable[[View], bool]:
     return configured
 
 
-def _step(one: Need, writes: tuple[Write, ...], configured: Callable[[View], bool]) -> PlanStep:
+def _step(one: Need, writes: tuple[Write | Remove, ...], configured: Callable[[View], bool]) -> PlanStep:
     runtime = one.runtime
     what = "Give {} an entry for NVIDIA's runtime" if one.handler else "Turn CDI on in {}" if one.cdi else "Set the default runtime of {}"
     checks = (*(_CHECKS if one.handler else ()), *(("runtime.cdi_enabled",) if one.cdi else ()))
+    checks = (*checks, *(("runtime.crio_dropin_path",) if any(isinstance(each, Remove) for each in writes) else ()))
     return PlanStep(
         config_step(runtime.key),
         "runtime",

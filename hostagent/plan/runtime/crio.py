@@ -7,6 +7,8 @@ from hostagent.plan.runtime.containerd import PROGRAM, Change
 from hostagent.plan.runtime.texts import table
 
 DROP_IN = "/etc/crio/crio.conf.d/99-hostagent-nvidia.toml"
+#: Where nvidia-ctk 1.19.0 writes its drop-in (NVIDIA Container Toolkit, release notes of 1.19.1).
+MISPLACED = frozenset(("/etc/crio/conf.d/99-nvidia.toml",))
 #: Of the usual entry NVIDIA's has what is about its monitor and its annotations (crio.conf(5), table crio.runtime.runtimes).
 _COPIED = (
     *("monitor_path", "monitor_cgroup", "monitor_env", "monitor_exec_cgroup"),

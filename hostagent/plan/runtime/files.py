@@ -6,7 +6,7 @@ from typing import Any
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, need
 from hostagent.knowledge.runtimes import CRI_RUNTIME, GRPC_CRI
-from hostagent.plan.model import Given, Refusal, Write
+from hostagent.plan.model import Given, Refusal, Remove, Write
 from hostagent.plan.runtime import containerd, crio, docker
 from hostagent.plan.runtime.containerd import Change
 from hostagent.plan.runtime.needs import Need, base_of, uses_systemd
@@ -76,9 +76,11 @@ def _flag(view: View, runtime: Runtime, one: Need) -> "Refusal | None":
     return None
 
 
-def files_of(given: Given, one: Need) -> tuple[Write, ...]:
-    """What is written. Raises ``containerd.EditError`` and ``UnreadError``."""
-    kinds = {"containerd": _containerd, "docker": _docker, "crio": _crio}
+def files_of(given: Given, one: Need) -> tuple[Write | Remove, ...]:
+    """What is written, and what is taken away. Raises ``containerd.EditError`` and ``UnreadError``."""
+    kinds: dict[str, Callable[[View, Need], tuple[Write | Remove, ...]]] = {
+        "containerd": _containerd, "docker": _docker, "crio": _crio,
+    }  # fmt: skip
     return kinds[one.runtime.kind](given.view, one)
 
 
@@ -111,13 +113,15 @@ def _docker(view: View, one: Need) -> tuple[Write, ...]:
     return (_write(view, main, text_of(view, main), lambda old: docker.merged(old, change), keys),)
 
 
-def _crio(view: View, one: Need) -> tuple[Write, ...]:
+def _crio(view: View, one: Need) -> tuple[Write | Remove, ...]:
+    """With what nvidia-ctk wrote where CRI-O does not look taken away: what it says stands in our file."""
     runtime = one.runtime
     texts = (text_of(view, path) for path in need(runtime.config_files) if path != crio.DROP_IN)
     files = tuple(_tables(text) for text in texts if not isinstance(text, Unread))
     entry = crio.entry_like(need(runtime.default_runtime), files) if one.handler else {}
     keys = _keys(one, "crio.runtime.runtimes.nvidia")
-    return (Write(crio.DROP_IN, crio.drop_in(Change(entry, cdi=False, default=one.default)), mode_of(view, crio.DROP_IN), keys),)
+    ours = Write(crio.DROP_IN, crio.drop_in(Change(entry, cdi=False, default=one.default)), mode_of(view, crio.DROP_IN), keys)
+    return (ours, *(Remove(path) for path in need(runtime.unimported) if path in crio.MISPLACED))
 
 
 def _keys(one: Need, entry: str) -> tuple[str, ...]:
