@@ -70,8 +70,8 @@ def shelves(name: str, arch: str, kernel: str) -> Iterator[Shelf]:
         versions = CUDA if older else tuple(one for one in CUDA if one >= "590")
         yield Shelf(cuda, (*_DEBIAN, *_SWITCHES), versions, "{v}-1")
         headers = (f"linux-headers-{kernel}", f"linux-headers-{kernel.rpartition('-')[2]}")
-        yield Shelf("http://deb.debian.org/debian/", headers, (DEBIAN_KERNELS[name],), "{v}", "stable/main")
-        yield Shelf("http://deb.debian.org/debian/", ("dkms",), ("3.0.10",), "{v}-8", "stable/main")
+        yield Shelf("http://mirror.example/debian/", headers, (DEBIAN_KERNELS[name],), "{v}", "stable/main")
+        yield Shelf("http://mirror.example/debian/", ("dkms",), ("3.0.10",), "{v}-8", "stable/main")
     else:
         yield from _rpm(name, cuda, kernel)
     deb = "https://nvidia.github.io/libnvidia-container/stable/deb/" + ("amd64/" if arch == "x86_64" else "arm64/")
