@@ -462,3 +462,13 @@ def test_the_second_transaction_is_asked_about_with_the_first():
     _, _, stepped = resolved(given(made_view("ubuntu2404"), rows), rows)
     first, second = argv(stepped, "driver.headers"), argv(stepped, "driver.packages")
     assert set(first[first.index("install") :]) <= set(second)
+
+
+def test_a_newer_branch_that_the_profile_accepts_is_put_right_and_not_taken_down():
+    old = ("libnvidia-compute", "nvidia-utils", "nvidia-dkms-open")
+    view = with_packages(made_view("ubuntu2404"), *((name, "595.71.05-1ubuntu1") for name in old))
+    view = with_module(view, "595.71.05", kernels=())
+    newer = offer(*old, "nvidia-modprobe", versions=("595.71.05",), revision="-1ubuntu1")
+    rows = [*ubuntu_cuda("580", "580.178.04"), *newer, *NOBLE]
+    choice, _, _ = resolved(given(view, rows, driver={"version": ">=580"}), rows)
+    assert (choice.version, choice.removed) == ("595.71.05", ())
