@@ -2,6 +2,7 @@
 
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,7 @@ from hostagent.cli import SETTINGS, examples
 from hostagent.cli.changing import DRY_RUN, KERNEL, YES, asking, conclude, place_options, refuse_ordinary_user, refuse_silence, told
 from hostagent.cli.options import color_option, colour_wanted, evidence, prepared_for, profile_option, terminal_width, write
 from hostagent.cli.outputs import one_form
-from hostagent.cli.plan import PRIVATE, asked_of, asked_options, with_installation
+from hostagent.cli.plan import PRIVATE, asked_of, asked_options, waiting, with_installation
 from hostagent.cli.streams import complain, say
 from hostagent.evidence import Evidence, open_host
 from hostagent.plan.model import Asking
@@ -72,13 +73,16 @@ def command(
     prepared = prepared_for(place, profile_name)
     from hostagent.install.looking import looks_at
     from hostagent.install.performing import Performance, Wishes, refuse_without_ansible
+    from hostagent.install.planning import planned
     from hostagent.install.target import Target
 
     if not dry_run:
         refuse_ordinary_user()
         refuse_without_ansible()
     wishes = Wishes(prepared.loaded.profile.install, rollback=not no_rollback, dry_run=dry_run)
-    performance = Performance(Target(place), looks_at(place, with_installation(prepared), asked), wishes, person)
+    performance = Performance(
+        Target(place), looks_at(place, with_installation(prepared), asked, partial(planned, told=waiting)), wishes, person
+    )
     outcome = told(performance.perform, lambda: performance.began)
     if outcome.word in ("done", "reboot") and outcome.run and place.is_this_machine:
         _check(place, prepared, remember=not profile_name)

@@ -1,6 +1,7 @@
 """``hostagent plan``."""
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -18,6 +19,7 @@ from hostagent.cli.options import (
     terminal_width,
 )
 from hostagent.cli.outputs import deliver_all, one_form, outputs
+from hostagent.cli.streams import complain
 from hostagent.evidence import Evidence, open_host
 from hostagent.plan.model import Asked, Asking
 from hostagent.plan.view import KINDS
@@ -136,8 +138,14 @@ def documented(facts: "HostFacts", report: "Report", loaded: "Loaded", asked: As
     from hostagent.install.planning import planned
     from hostagent.plan.document import document
 
-    plan = planned(facts, loaded, asked, place)
+    plan = planned(facts, loaded, asked, place, waiting)
     return plan, document(plan, report)
+
+
+def waiting(text: str) -> None:
+    """For a person who looks on: what takes its time."""
+    if sys.stderr.isatty():
+        complain(text)
 
 
 def with_installation(prepared: "Prepared") -> "Prepared":

@@ -14,6 +14,7 @@ from hostagent.install.jobs import Job, places, refuse_untrusted, written_paths
 from hostagent.install.keys import key_bytes
 from hostagent.install.lock import Busy, Lock, take
 from hostagent.install.outcome import Outcome, Person, RefusedError
+from hostagent.install.packagelock import wait_until_free
 from hostagent.install.retained import retain
 from hostagent.install.target import Target
 from hostagent.install.told import failure
@@ -117,6 +118,7 @@ class Performance:
         todo, keys = plan.todo, _keys(plan.todo)
         places(todo, self.target)
         refuse_untrusted(todo, self.target)
+        wait_until_free(self.target, self.wishes.policy.lock_timeout_s)
         hooks.run_before(self.wishes.policy.before)
         self.run = self._begin(plan, document)
         self.began = True

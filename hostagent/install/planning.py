@@ -1,6 +1,7 @@
 """A plan of a host that can be asked: rounds of questions and answers."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 
 from hostagent.derived.packaging import program_of
@@ -20,14 +21,16 @@ from hostagent.profile import Loaded
 _ROUNDS = 5
 
 
-def planned(facts: HostFacts, loaded: Loaded, asked: Asked, place: Evidence) -> Plan:
-    """Offers are asked only where something is to do, and the host is no snapshot and no made tree."""
+def planned(facts: HostFacts, loaded: Loaded, asked: Asked, place: Evidence, told: Callable[[str], None] = lambda _: None) -> Plan:
+    """Offers are asked only where something is to do, and the host is no snapshot and no made tree. `told`: what takes its time."""
     asked = replace(asked, continued=continued(place))
     given = Given(view(facts), loaded.profile, asked, Offers(asked=True) if _answers(place, facts) else NOT_ASKED)
     plan = make(given)
     if not given.offers.asked or not plan.questions:
         return plan
-    session = _session(given.view, loaded, place)
+    host = _host(given.view, loaded, place)
+    told(f"Asking {host.program or 'the package manager'} what the repositories have: a minute where one of them does not answer.")
+    session = Session(host)
     try:
         for _ in range(_ROUNDS):
             offers = session.answered(given.offers, laid(given, plan.choices), plan.questions)
@@ -50,6 +53,6 @@ def _answers(place: Evidence, facts: HostFacts) -> bool:
     return isinstance(identity.simulated, Unread) or not identity.simulated
 
 
-def _session(seen: View, loaded: Loaded, place: Evidence) -> Session:
-    root = os.path.abspath(place.root or place.host_root or "/")  # who works there does not work where this process does
-    return Session(Host(root, seen.kind, program_of(seen.packages, seen.os), loaded.profile.install.lock_timeout_s))
+def _host(seen: View, loaded: Loaded, place: Evidence) -> Host:
+    root = os.path.abspath(place.root or place.host_root or "/")
+    return Host(root, seen.kind, program_of(seen.packages, seen.os), loaded.profile.install.lock_timeout_s)

@@ -83,7 +83,7 @@ ROWS = (
     Row(
         ("debian",), "cuda", "dkms", ("nvidia-driver-cuda",),
         {"open": ("nvidia-kernel-open-dkms",), "proprietary": ("nvidia-kernel-dkms",)}, _METAS,
-        beside=("nvidia-persistenced", "nvidia-modprobe"),
+        beside=("nvidia-persistenced", "nvidia-modprobe", "libcuda1", "libnvidia-ml1", "firmware-nvidia-gsp", "nvidia-kernel-support"),
     ),
     Row(
         ("debian",), "distribution", "dkms", ("libcuda1", "libnvidia-ml1", "nvidia-smi"),

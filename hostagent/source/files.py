@@ -88,7 +88,7 @@ class Files:
         return judged(path, data) if isinstance(data, bytes) else data
 
     def lock_holder(self, path: str) -> Answer:
-        return self._open_and(path, lambda descriptor, _: _holder(descriptor))
+        return self._open_and(path, lambda descriptor, _: lock_holder_of(descriptor))
 
     def list(self, path: str) -> Answer:
         return self._answer(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK, lambda opened: _names(opened, path))
@@ -181,7 +181,7 @@ def _link_text(place: int, path: str) -> Answer:
     return _visible(os.readlink("", dir_fd=place))
 
 
-def _holder(descriptor: int) -> int:
+def lock_holder_of(descriptor: int) -> int:
     """Process id that holds a POSIX lock on the file for itself; 0 when nobody does.
 
     Only who may write to a file gets such a lock: a shared one anybody takes who may read it.

@@ -84,6 +84,8 @@ class Apt:
         if isinstance(native, Unread):
             return native
         changes = parse_simulation(found.stdout, native)
+        if not changes:
+            return Transaction()
         uris = self._run(_with("--print-uris", argv), _ANSWER_S)
         if isinstance(uris, Unread):
             return uris

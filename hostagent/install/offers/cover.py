@@ -4,6 +4,7 @@ For a process with mounts of its own.
 """
 
 import contextlib
+import errno
 import os
 import stat
 
@@ -24,7 +25,9 @@ _WRITTEN = ("/etc/", "/usr/", "/tmp/", "/var/lib/", "/var/cache/", "/var/log/", 
 def cover(root: Root) -> None:
     """Raises ``OSError``."""
     os.close(root.open("/", os.O_PATH))  # before a scratch directory may hide it
-    scratch = next(one for one in _SCRATCHES if os.path.isdir(one) and not f"{root.path}/".startswith(f"{one}/"))
+    scratch = next((one for one in _SCRATCHES if os.path.isdir(one) and not f"{root.path}/".startswith(f"{one}/")), "")
+    if not scratch:
+        raise OSError(errno.ENOENT, f"found none of {', '.join(_SCRATCHES)}, wanted a directory that is not on the way to it", root.path)
     mounting.file_system("tmpfs", scratch, "mode=700", programs=True)
     try:
         for number, name in enumerate(COVERED):

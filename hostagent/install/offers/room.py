@@ -44,7 +44,8 @@ class Room:
     def __init__(self, root: str, kind: Kind, kept: str = "") -> None:
         """`kept`: a directory of this machine that is at `KEPT` in the room: what is written there stays."""
         self.root = Root(root)
-        self._process = Runner(lambda send, tasks: _live(send, tasks, (root, kind, kept)))
+        own = os.path.abspath(kept) if kept else ""  # the process works in /
+        self._process = Runner(lambda send, tasks: _live(send, tasks, (self.root.path, kind, own)))
 
     def lay(self, files: Iterable[Laid]) -> "Unread | None":
         """Exactly these files are laid from now on: what was laid before and is not among them is as it was."""

@@ -36,6 +36,16 @@ def origin_crossed(found: str, wanted: str) -> Refusal:
     )
 
 
+def nothing_named() -> Refusal:
+    return refusal(
+        "install-empty",
+        "The profile does not say which driver to install",
+        "an empty driver.install, and a driver to install",
+        "a version or a branch",
+        profile_step("Name what to install: 'driver.install' in the profile, or use the profile 'default'."),
+    )
+
+
 def no_row(state: Situation) -> Refusal:
     policy = state.given.profile.install
     delivery = "" if policy.delivery == "auto" else f" with {_DELIVERIES[policy.delivery]}"

@@ -1,0 +1,48 @@
+"""The package manager's own locks: nothing is begun while somebody else has one."""
+
+import contextlib
+import os
+import time
+
+from hostagent.install.outcome import RefusedError
+from hostagent.install.target import Target
+from hostagent.plan.refusals.packages import held_lock
+from hostagent.source.files import lock_holder_of
+
+#: Files that dpkg, apt and rpm lock with fcntl(2) while they work.
+_FILES = (
+    *("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock"),
+    *("/var/lib/rpm/.rpm.lock", "/usr/lib/sysimage/rpm/.rpm.lock"),
+)
+_TRY_S = 0.2
+
+
+def wait_until_free(target: Target, timeout_s: float) -> None:
+    """Raises ``RefusedError`` where somebody still has one after that time."""
+    ends = time.monotonic() + timeout_s
+    while holder := _holder(target):
+        if time.monotonic() > ends:
+            refused = held_lock(holder, round(timeout_s))
+            raise RefusedError(refused.message, refused.remedy[0].text)
+        time.sleep(_TRY_S)
+
+
+def _holder(target: Target) -> str:
+    """"apt-get (pid 123)", "" where all are free or not there."""
+    for path in _FILES:
+        with contextlib.suppress(OSError):
+            descriptor = target.root.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                pid = lock_holder_of(descriptor)
+            finally:
+                os.close(descriptor)
+            if pid:
+                return f"{_called(pid)} (pid {pid}) with {path}"
+    return ""
+
+
+def _called(pid: int) -> str:
+    """A holder in namespaces of its own has no number here."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as stream:
+        return stream.read().strip()
+    return "a process"
