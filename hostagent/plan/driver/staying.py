@@ -94,5 +94,5 @@ def _has_desktop(state: Situation) -> bool:
     if policy.packages != "full":
         return True
     branch = state.driver[0].upstream.partition(".")[0] if state.driver else state.branch
-    ways = [row.full.get(state.flavour, ()) for row in fitting_rows(state, policy)]
+    ways = [row.full.get(state.flavour, ()) for row in fitting_rows(state, policy, branch)]
     return not ways or any(all(name.format(b=branch) in state.names for name in names) for names in ways)
