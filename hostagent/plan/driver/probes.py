@@ -9,7 +9,7 @@ from hostagent.facts.version import upstream
 from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 from hostagent.plan.driver.installed import driver_of, packages_of
 from hostagent.plan.driver.kernels import has_headers, has_module, installed_kernel
-from hostagent.plan.driver.loaded import has_uvm, is_loaded
+from hostagent.plan.driver.loaded import has_uvm, is_loaded, is_other_build
 from hostagent.plan.model import DriverChoice
 from hostagent.plan.view import View
 
@@ -116,7 +116,8 @@ def module_in_force(view: View, choice: DriverChoice) -> bool:
     """Raises ``UnreadError``."""
     if not is_loaded(view):
         return False
-    return bool(choice.version) and need(upstream(need(need(view.driver).loaded_version))) == choice.version and has_uvm(view)
+    version = need(upstream(need(need(view.driver).loaded_version)))
+    return bool(choice.version) and version == choice.version and has_uvm(view) and not is_other_build(view)
 
 
 def _is_gone(value: object) -> bool:
