@@ -177,6 +177,7 @@ UNITS = [
     "-----BEGIN PGP A-----:\n", "-----BEGIN PGP A-----\n", "-----END", "-----BEGIN PGP A-----\n\nAAAA\n-----END PGP A-----\n", "\n=", "AAAA\n", "\x01",
     # packages
     "Package: nvidia-x\n", "Package: nvidia-x\nStatus: install ok installed\nVersion: 1\n\n", "Package: a\nPin: version 1\nPin-Priority: 1001\n\n", "URIs: nvidia\nSuites: a\n", "deb [", "deb [a=b] ", "deb nvidia a\n", "# deb ",
+    "Package: a\nArchitecture: b\nAuto-Installed: 1\n\n", "Package: a\n", "[a]\nbaseurl=https://u:p@m/x?t\n gpgkey=b\n", "baseurl=", "\n https://m/", "a@", '"a.b" = { reason = "Dependency" }\n', "drivers: {nvidia: {version: 1}}\n",
     "nvidia-a\t1\t2\ta\tb\tc\n", "*nvidia*580*\n", "nvidia-driver-3:580.95.05-1.el9.*\n", "solvable_name: a\n", '[[packages]]\nname="a"\n', "[a]\nname=b\nstate=enabled\nstream=c\n", 'A::B "c"; ', "A { ", "} ", "/* ", "*/", "#clear a;",
     # answers of package managers
     "a:\n", "     1 500\n        500 file:/a ./ Packages\n", "Inst a [1] (2 X [amd64])\n", "Inst a (", "Inst a [", "'a' b 1\n", "E: a\n b\n", "W: file:/a", "mirror", "Upgrading:\n a x86_64 1 b\n", " replacing a 1\n",
