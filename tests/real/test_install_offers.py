@@ -1,8 +1,12 @@
 """What apt is asked before anything is changed: its answers against what it then does, and that nothing of the target changes."""
 
+import contextlib
 import os
 import re
+import signal
+import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -153,7 +157,9 @@ def test_a_key_that_is_bound_by_sha1_is_weak_where_apt_refuses_it(tmp_path, make
     home = tmp_path / "gnupg"
     home.mkdir(mode=0o700)
     gpg = ["unshare", "--pid", "--fork", "--kill-child", "gpg", "--homedir", str(home), "--batch", "--quiet", "--no-tty"]
-    subprocess.run([*gpg, "--cert-digest-algo", "SHA1", "--passphrase", "", "--quick-generate-key", "old", "rsa2048", "sign", "never"], check=True)
+    subprocess.run(
+        [*gpg, "--cert-digest-algo", "SHA1", "--passphrase", "", "--quick-generate-key", "old", "rsa2048", "sign", "never"], check=True
+    )
     release, keyring = tmp_path / "srv/toolkit/Release", tmp_path / "old.gpg"
     keyring.write_bytes(subprocess.run([*gpg, "--export", "old"], check=True, capture_output=True).stdout)
     signed = subprocess.run([*gpg, "--clearsign"], input=release.read_bytes(), check=True, capture_output=True).stdout
@@ -204,7 +210,9 @@ def test_parts_of_the_target_that_are_mounted_apart_are_seen_and_stay_as_they_ar
     assert tree(root.path) == before
 
 
-@pytest.mark.parametrize("what", ["etc/apt/sources.list.d", "usr/share/keyrings", "etc/resolv.conf", "etc/apt/apt.conf", "var/lib/apt/lists"])
+@pytest.mark.parametrize(
+    "what", ["etc/apt/sources.list.d", "usr/share/keyrings", "etc/resolv.conf", "etc/apt/apt.conf", "var/lib/apt/lists"]
+)
 def test_links_of_a_hostile_image_lead_nowhere_outside_it(what, make_root, tmp_path):
     """Whatever the image's own links say: what is laid stays in the room, and this machine's files as they are."""
     root = make_root("debian")
@@ -232,3 +240,35 @@ def test_packages_to_go_back_to_come_from_the_plans_repositories_too(make_root, 
     assert fetch(host, (key(root), source()), wanted, str(kept)) is None
     assert sorted(one.name for one in kept.iterdir()) == sorted(f"{name}_1.18.2-1_amd64.deb" for name in TOOLKIT[:2])
     assert tree(root.path) == before
+
+
+def test_whoever_is_killed_while_apt_waits_leaves_nothing_running(make_root):
+    """A mirror that takes the connection and says nothing, and a SIGKILL: apt and its methods end with the process that asked."""
+    root = make_root("debian")
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        pid = os.fork()
+        if pid == 0:
+            ask(root.path, (key(root), source(f"http://127.0.0.1:{listening.getsockname()[1]}/deb")), ASKED)
+            os._exit(0)
+        listening.settimeout(60)
+        connection, _ = listening.accept()
+        assert programs_in(root.path)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        connection.close()
+    ends = time.monotonic() + 10
+    while (left := programs_in(root.path)) and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert left == []
+
+
+def programs_in(root: Path) -> list[str]:
+    """Processes whose root directory that is."""
+    found = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(f"/proc/{pid}/root"), root.stat()):
+                found.append(Path(f"/proc/{pid}/comm").read_text().strip())
+    return found
