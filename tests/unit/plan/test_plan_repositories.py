@@ -126,6 +126,21 @@ def test_an_old_list_with_another_key_is_put_out_of_force_and_all_else_in_it_sta
     assert all(not one.enabled for one in after.packages.apt_sources)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Types: deb\nURIs: file:/srv/stub/toolkit\nSuites: ./\nSigned-By: /usr/share/keyrings/stub.gpg\n",
+        "Types: deb\nURIs: http://a/ file:/srv/stub/toolkit/\nSuites: /\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n mQ==\n -----END PGP PUBLIC KEY BLOCK-----\n",
+    ],
+)
+def test_a_mirror_that_the_host_has_already_is_not_written_again(text):
+    overlay = {"install": {"repositories": {"toolkit": {"url": "file:/srv/stub/toolkit", "key": "/k.gpg"}}}}
+    view = host(files=[("/etc/apt/sources.list.d/stub.sources", text)])
+    assert "repositories.toolkit" not in todo(view, ALONE, **overlay)
+    keyless = host(files=[("/etc/apt/sources.list.d/stub.list", "deb [trusted=yes] file:/srv/stub/toolkit /\n")])
+    assert {"repositories.toolkit", "repositories.conflicts"} <= set(todo(keyless, ALONE, **overlay))
+
+
 def test_mirrors_files_and_keys_of_the_profile_are_taken_as_they_are():
     overlay = {"install": {"repositories": {"toolkit": {"url": "file:/srv/stub/toolkit", "key": "/etc/hostagent/mirror.asc"}}}}
     view = host()
