@@ -57,7 +57,7 @@ def parse_policy(text: str) -> dict[str, tuple[Source, ...]]:
 
 
 def _source(version: str, url: str, rest: str) -> Source:
-    """``http://deb.debian.org/debian bookworm/main amd64 Packages``; of a flat repository there is no architecture, or no suite."""
+    """``http://mirror/debian bookworm/main amd64 Packages``; of a flat repository there is no architecture, or no suite."""
     if url.startswith("/"):
         return Source(version, "", "")
     return Source(version, repository_url(url), rest.removesuffix("Packages").split(" ")[0] if rest else "")
