@@ -153,7 +153,9 @@ def test_a_key_that_is_bound_by_sha1_is_weak_where_apt_refuses_it(tmp_path, make
     home = tmp_path / "gnupg"
     home.mkdir(mode=0o700)
     gpg = ["unshare", "--pid", "--fork", "--kill-child", "gpg", "--homedir", str(home), "--batch", "--quiet", "--no-tty"]
-    subprocess.run([*gpg, "--cert-digest-algo", "SHA1", "--passphrase", "", "--quick-generate-key", "old", "rsa2048", "sign", "never"], check=True)
+    subprocess.run(
+        [*gpg, "--cert-digest-algo", "SHA1", "--passphrase", "", "--quick-generate-key", "old", "rsa2048", "sign", "never"], check=True
+    )
     release, keyring = tmp_path / "srv/toolkit/Release", tmp_path / "old.gpg"
     keyring.write_bytes(subprocess.run([*gpg, "--export", "old"], check=True, capture_output=True).stdout)
     signed = subprocess.run([*gpg, "--clearsign"], input=release.read_bytes(), check=True, capture_output=True).stdout
@@ -204,7 +206,9 @@ def test_parts_of_the_target_that_are_mounted_apart_are_seen_and_stay_as_they_ar
     assert tree(root.path) == before
 
 
-@pytest.mark.parametrize("what", ["etc/apt/sources.list.d", "usr/share/keyrings", "etc/resolv.conf", "etc/apt/apt.conf", "var/lib/apt/lists"])
+@pytest.mark.parametrize(
+    "what", ["etc/apt/sources.list.d", "usr/share/keyrings", "etc/resolv.conf", "etc/apt/apt.conf", "var/lib/apt/lists"]
+)
 def test_links_of_a_hostile_image_lead_nowhere_outside_it(what, make_root, tmp_path):
     """Whatever the image's own links say: what is laid stays in the room, and this machine's files as they are."""
     root = make_root("debian")

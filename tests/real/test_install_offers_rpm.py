@@ -51,7 +51,9 @@ def rpm_root():
 
 
 def inside(root: Path, *argv: str) -> str:
-    done = subprocess.run(["chroot", str(root), *argv], capture_output=True, text=True, check=False, env={"PATH": "/usr/sbin:/usr/bin", "HOME": "/root"})
+    done = subprocess.run(
+        ["chroot", str(root), *argv], capture_output=True, text=True, check=False, env={"PATH": "/usr/sbin:/usr/bin", "HOME": "/root"}
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
 
