@@ -15,7 +15,7 @@ _INTRODUCTION = """\
 # Requirements and checks
 
 Made by `make docs` from [requirements.yaml](requirements.yaml) and the checks themselves; edit those, not this page. Each row is something that a
-GPU host must fulfil or a failure that users meet, with the checks that hold it and, in parentheses, the cases that show it. A *hole* is what no check sees.
+GPU host must fulfil or a failure that users meet, with the checks that hold it and, in parentheses, the cases that show it. A *hole* is what no check sees. A rule of the installer names the tests that hold it.
 """
 TITLES = {
     "read": "What a ready host fulfils",
@@ -40,6 +40,8 @@ def page() -> str:
         rows = [f"| `{row['id']}` | {row['what']} | {_checks(row, known)} | {_note(row, data['holes'])} |" for row in data[section]]
         parts.append("\n".join([f"## {title}\n", "| requirement | what | checks (cases) | note |", "|---|---|---|---|", *rows, ""]))
     rest = [f"| {_linked(one)} | {one.title} |" for one in known.values() if one.id not in named(data)]
+    rows = [f"| `{row['id']}` | {row['what']} | {_tests(row['tests'])} | {_note(row, data['holes'])} |" for row in data["installer"]]
+    parts.append("\n".join(["## What the installer holds to\n", "| rule | what | tests | note |", "|---|---|---|---|", *rows, ""]))
     parts.append("\n".join(["## Checks that no row names\n", "| check | passes when |", "|---|---|", *rest, ""]))
     parts.append("\n".join(["## Holes\n", *(f"- **{name}**: {text}." for name, text in data["holes"].items()), ""]))
     return "\n".join(parts)
@@ -48,6 +50,10 @@ def page() -> str:
 def named(data: dict[str, Any]) -> set[str]:
     """Ids of the checks that a row names."""
     return {check for section in TITLES for row in data[section] for check in row.get("checks", {})}
+
+
+def _tests(names: list[str]) -> str:
+    return "<br>".join(f"[{name.partition('::')[2]}](../{name.partition('::')[0]})" for name in names)
 
 
 def _checks(row: dict[str, Any], known: dict[str, Check]) -> str:

@@ -46,6 +46,16 @@ def test_each_check_and_case_of_a_requirement_exists_and_what_no_check_sees_is_s
     assert "checks" in row or "hole" in row or row["note"].startswith("no check")
 
 
+@pytest.mark.parametrize("row", requirements.requirements()["installer"], ids=lambda row: row["id"])
+def test_each_rule_of_the_installer_is_held_by_tests_that_are_there(row):
+    assert set(row) <= {"id", "what", "tests", "note"}
+    assert row["tests"]
+    for name in row["tests"]:
+        path, _, function = name.partition("::")
+        with open(os.path.join(ROOT, path), encoding="utf-8") as stream:
+            assert f"\ndef {function}(" in stream.read(), name
+
+
 def test_each_hole_is_one_of_a_requirement():
     assert {row["hole"] for row in ROWS if "hole" in row} == set(requirements.requirements()["holes"])
 
