@@ -26,7 +26,9 @@ install:
     toolkit: {url: "file:/srv/stub/toolkit", key: /mnt/mirror.gpg}
 """
 DRAIN = PROFILE.replace("install:\n", "install:\n  before: [[sh, -c, 'echo \"pod train-0 cannot be evicted\" >&2; exit 1']]\n")
-_INSIDE = 'mount -t tmpfs tmpfs /mnt && mkdir /mnt/image && mount --bind "$0/root" /mnt/image && cp -a "$0/place/." /mnt && cd /mnt && exec "$@"'
+_INSIDE = (
+    'mount -t tmpfs tmpfs /mnt && mkdir /mnt/image && mount --bind "$0/root" /mnt/image && cp -a "$0/place/." /mnt && cd /mnt && exec "$@"'
+)
 
 
 class Scene(NamedTuple):
