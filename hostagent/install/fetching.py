@@ -1,6 +1,6 @@
 """A small file by HTTPS or HTTP, as this machine reaches it: proxies come from the environment."""
 
-import http.client
+from collections.abc import Iterable
 from typing import Any
 
 from hostagent.deadline import Deadline, within
@@ -36,30 +36,29 @@ def _live(send: Send, tasks: int) -> None:
 
 
 def _fetched(url: str, limit: int) -> Answer:
-    import urllib.error
-    import urllib.request
+    import requests
 
     if not url.startswith(("https://", "http://")):
         return Unread("error", "wanted an address that starts with https:// or http://")
     try:
-        with urllib.request.urlopen(url, timeout=_STEP_S) as response:  # noqa: S310  of the two schemes above
-            return _read(response, limit, within(_WHOLE_S))
-    except urllib.error.HTTPError as error:
-        return Unread("error", f"the server answers {error.code}")
-    except urllib.error.URLError as error:
-        cause = error.reason
-        return Unread(
-            "timeout" if isinstance(cause, TimeoutError) else "error", reason(cause) if isinstance(cause, OSError) else str(cause)
-        )
-    except TimeoutError:
+        with requests.get(url, timeout=_STEP_S, stream=True, auth=_nobody) as response:
+            if not response.ok:
+                return Unread("error", f"the server answers {response.status_code}")
+            return _read(response.iter_content(_PIECE), limit, within(_WHOLE_S))
+    except requests.Timeout:
         return Unread("timeout", "no answer in time")
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        return Unread("error", reason(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}")
+    except (requests.RequestException, OSError, ValueError) as error:
+        return Unread("error", _innermost(error))
 
 
-def _read(response: Any, limit: int, deadline: Deadline) -> Answer:
+def _nobody(request: Any) -> Any:
+    """No name and password of a .netrc: whoever serves a keyring need not know who asks."""
+    return request
+
+
+def _read(pieces: Iterable[bytes], limit: int, deadline: Deadline) -> Answer:
     data = bytearray()
-    while piece := response.read1(_PIECE):
+    for piece in pieces:
         data += piece
         if len(data) > limit:
             return Unread("error", f"more than {limit} bytes")
@@ -68,7 +67,8 @@ def _read(response: Any, limit: int, deadline: Deadline) -> Answer:
     return bytes(data)
 
 
-def _unread(cause: "Exception | str") -> Unread:
-    if isinstance(cause, TimeoutError):
-        return Unread("timeout", "no answer in time")
-    return Unread("error", reason(cause) if isinstance(cause, OSError) else str(cause))
+def _innermost(error: BaseException) -> str:
+    """The system's own words: what wraps them names objects of the library."""
+    while (cause := next((one for one in (error.__cause__, error.__context__) if one is not None), None)) is not None:
+        error = cause
+    return reason(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
