@@ -2,7 +2,6 @@
 
 import sys
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +13,7 @@ from hostagent.cli.outputs import one_form
 from hostagent.cli.plan import PRIVATE, asked_of, asked_options, waiting, with_installation
 from hostagent.cli.streams import complain, say
 from hostagent.evidence import Evidence, open_host
+from hostagent.install.outcome import Outcome
 from hostagent.plan.model import Asking
 from hostagent.sinks.plan import FORMATS, Format, render_plan
 
@@ -71,24 +71,22 @@ def command(
     prepared = prepared_for(place, profile_name)
     from hostagent.install.looking import looks_at
     from hostagent.install.performing import Performance, Wishes, refuse_without_ansible
-    from hostagent.install.planning import planned
     from hostagent.install.target import Target
 
     if not dry_run:
         refuse_ordinary_user()
         refuse_without_ansible()
     wishes = Wishes(prepared.loaded.profile.install, rollback=not no_rollback, dry_run=dry_run)
-    performance = Performance(
-        Target(place), looks_at(place, with_installation(prepared), asked, partial(planned, told=waiting)), wishes, person
-    )
+    performance = Performance(Target(place), looks_at(place, with_installation(prepared), asked, told=waiting), wishes, person)
     outcome = told(performance.perform, lambda: performance.began)
-    if outcome.word in ("done", "reboot") and outcome.run and place.is_this_machine:
-        _check(place, prepared, remember=not profile_name)
+    _check(outcome, place, prepared, remember=not profile_name)
     return conclude(outcome, "install", place)
 
 
-def _check(place: Evidence, prepared: "Prepared", *, remember: bool) -> None:
-    """The whole host, as ``hostagent check`` judges it; its verdict on one line."""
+def _check(outcome: Outcome, place: Evidence, prepared: "Prepared", *, remember: bool) -> None:
+    """After a run that changed this machine: the whole of it, as ``hostagent check`` judges it; its verdict on one line."""
+    if outcome.word not in ("done", "reboot") or not outcome.run or not place.is_this_machine:
+        return
     from hostagent import app
     from hostagent.report import state
     from hostagent.sinks import render
