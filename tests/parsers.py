@@ -9,6 +9,7 @@ import hostagent.collect
 import hostagent.source
 from hostagent import yamlfile
 from hostagent.facts import cpulist
+from hostagent.install.offers import apttext, rpmtext, words
 from hostagent.knowledge import ncclvariables
 from hostagent.knowledge.ncclchanges import parse_nccl_version
 from hostagent.nccl.chunks import blocks
@@ -86,6 +87,19 @@ def parse_nccl_report(text: str):
     return [render_environment(fitted(derived, form), form) for form in FORMS]
 
 
+def parse_apt_simulation(text: str):
+    return apttext.parse_simulation(text, "amd64")
+
+
+def parse_dnf_table(text: str):
+    return rpmtext.parse_table(text, {})
+
+
+def parse_apt_fault(text: str):
+    """What apt or dnf says of repositories, as it is told."""
+    return words.worst(map(words.fault_of, apttext.messages(text))), words.fault_of(text), apttext.refusal(text, text)
+
+
 def _parsers():
     """Every ``parse_*`` of the collectors and sources: a new one is tried without being listed."""
     for package in (hostagent.collect, hostagent.source):
@@ -94,6 +108,24 @@ def _parsers():
             for name, function in vars(module).items():
                 if name.startswith("parse_") and inspect.isfunction(function) and function.__module__ == module.__name__:
                     yield f"{entry.name.removeprefix(package.__name__)[1:]}.{name}", function
+    for module in (apttext, rpmtext):
+        for name in (
+            "parse_policy",
+            "parse_records",
+            "parse_uris",
+            "parse_repoquery",
+            "parse_repositories",
+            "parse_tdnf_list",
+            "parse_versions",
+        ):
+            if hasattr(module, name):
+                yield f"offers.{name}", getattr(module, name)
+    yield "offers.parse_zypper_search", rpmtext.parse_zypper_search
+    yield "offers.parse_zypper_repositories", rpmtext.parse_zypper_repositories
+    yield "offers.parse_zypper_summary", rpmtext.parse_zypper_summary
+    yield "offers.parse_apt_simulation", parse_apt_simulation
+    yield "offers.parse_dnf_table", parse_dnf_table
+    yield "offers.parse_apt_fault", parse_apt_fault
     yield "facts.cpulist.parse_cpulist", cpulist.parse_cpulist
     yield "facts.cpulist.parse_cpumap", cpulist.parse_cpumap
     yield "nccl.parse_conf", parse_nccl_conf
@@ -145,7 +177,11 @@ UNITS = [
     "-----BEGIN PGP A-----:\n", "-----BEGIN PGP A-----\n", "-----END", "-----BEGIN PGP A-----\n\nAAAA\n-----END PGP A-----\n", "\n=", "AAAA\n", "\x01",
     # packages
     "Package: nvidia-x\n", "Package: nvidia-x\nStatus: install ok installed\nVersion: 1\n\n", "Package: a\nPin: version 1\nPin-Priority: 1001\n\n", "URIs: nvidia\nSuites: a\n", "deb [", "deb [a=b] ", "deb nvidia a\n", "# deb ",
+    "Package: a\nArchitecture: b\nAuto-Installed: 1\n\n", "Package: a\n", "[a]\nbaseurl=https://u:p@m/x?t\n gpgkey=b\n", "baseurl=", "\n https://m/", "a@", '"a.b" = { reason = "Dependency" }\n', "drivers: {nvidia: {version: 1}}\n",
     "nvidia-a\t1\t2\ta\tb\tc\n", "*nvidia*580*\n", "nvidia-driver-3:580.95.05-1.el9.*\n", "solvable_name: a\n", '[[packages]]\nname="a"\n', "[a]\nname=b\nstate=enabled\nstream=c\n", 'A::B "c"; ', "A { ", "} ", "/* ", "*/", "#clear a;",
+    # answers of package managers
+    "a:\n", "     1 500\n        500 file:/a ./ Packages\n", "Inst a [1] (2 X [amd64])\n", "Inst a (", "Inst a [", "'a' b 1\n", "E: a\n b\n", "W: file:/a", "mirror", "Upgrading:\n a x86_64 1 b\n", " replacing a 1\n",
+    "a\t1\tx86_64\tb\t1\t1\n", "Repo-id : a\nRepo-baseurl : b\n", "<solvable kind='package' name='a'/>", "<a>",
     # the kernel and its modules
     "NVRM: Xid (PCI:0000:1b:00): 13, a\n", "NVRM: Xid (", "NVRM: GPU 0000:01:00.0: ", "NVRM: ", "Lockdown: ", "6,1,1,-;NVRM: Xid (PCI:0000:1b:00): 13\n", "<6>[    1.000000] NVRM: Xid (PCI:0000:1b:00): 13\n",
     '{"MESSAGE":"a","SYSLOG_FACILITY":"0","__MONOTONIC_TIMESTAMP":"1"}\n', "extra/nvidia.ko.zst: ", "a/nvidia.ko:\n", "options nvidia a=b\n", "options nvidia ", "saved_entry=a\n", "linux vmlinuz-1\n", "195 nvidia\n",

@@ -70,8 +70,8 @@ def shelves(name: str, arch: str, kernel: str) -> Iterator[Shelf]:
         versions = CUDA if older else tuple(one for one in CUDA if one >= "590")
         yield Shelf(cuda, (*_DEBIAN, *_SWITCHES), versions, "{v}-1")
         headers = (f"linux-headers-{kernel}", f"linux-headers-{kernel.rpartition('-')[2]}")
-        yield Shelf("http://deb.debian.org/debian/", headers, (DEBIAN_KERNELS[name],), "{v}", "stable/main")
-        yield Shelf("http://deb.debian.org/debian/", ("dkms",), ("3.0.10",), "{v}-8", "stable/main")
+        yield Shelf("http://mirror.example/debian/", headers, (DEBIAN_KERNELS[name],), "{v}", "stable/main")
+        yield Shelf("http://mirror.example/debian/", ("dkms",), ("3.0.10",), "{v}-8", "stable/main")
     else:
         yield from _rpm(name, cuda, kernel)
     deb = "https://nvidia.github.io/libnvidia-container/stable/deb/" + ("amd64/" if arch == "x86_64" else "arm64/")
@@ -96,7 +96,7 @@ def _ubuntu(cuda: str, kernel: str) -> Iterator[Shelf]:
     yield Shelf(cuda, tuple(f"{one}-570" for one in (*_SWITCHES, "nvidia-compute-utils")), ("570.211.01",), "{v}-1ubuntu1")
     yield Shelf(cuda, ("nvidia-modprobe",), CUDA, "{v}-1ubuntu1")
     yield Shelf(cuda, ("nvlsm",), ("2026.02.6",), "{v}-1")
-    ubuntu = "http://archive.ubuntu.com/ubuntu/"
+    ubuntu = "http://mirror.example/ubuntu/"
     yield Shelf(ubuntu, _SERVER, ("580.159.03", "580.126.09"), "{v}-0ubuntu0.24.04.1", "noble-updates/restricted")
     yield Shelf(
         ubuntu,
@@ -142,7 +142,7 @@ def _rpm(name: str, cuda: str, kernel: str) -> Iterator[Shelf]:
         yield Shelf(cuda, (*names, *_SWITCHES), CUDA, "{v}-1", "hostagent-cuda")
         return
     if name == "azurelinux3":
-        microsoft = "https://packages.microsoft.com/azurelinux/3.0/prod/nvidia/x86_64/"
+        microsoft = "http://mirror.example/azurelinux/3.0/prod/nvidia/x86_64/"
         yield Shelf(
             microsoft,
             ("cuda-open", "cuda", "nvidia-fabric-manager"),
@@ -152,14 +152,14 @@ def _rpm(name: str, cuda: str, kernel: str) -> Iterator[Shelf]:
         )
         yield Shelf(cuda, ("nvidia-open",), CUDA, "3:{v}-1.azl3", "hostagent-cuda")
         yield Shelf(
-            "https://packages.microsoft.com/azurelinux/3.0/prod/base/x86_64/",
+            "http://mirror.example/azurelinux/3.0/prod/base/x86_64/",
             ("kernel-devel",),
             (kernel,),
             "{v}",
             "azurelinux-official-base",
         )
         yield Shelf(
-            "https://packages.microsoft.com/azurelinux/3.0/prod/base/x86_64/",
+            "http://mirror.example/azurelinux/3.0/prod/base/x86_64/",
             ("dkms",),
             ("3.0.10",),
             "{v}-1.azl3",
@@ -169,8 +169,8 @@ def _rpm(name: str, cuda: str, kernel: str) -> Iterator[Shelf]:
     yield Shelf(cuda, (*_EL, *_SWITCHES), CUDA, f"3:{{v}}-1.{dist}", "hostagent-cuda")
     number = release.partition("-")[0] + "-" + release.partition("-")[2]
     devel = ("kernel-devel", "kernel-devel-matched", "kernel-headers", "kernel-modules-extra")
-    yield Shelf("http://mirror/baseos/", devel, (number,), "{v}", "baseos")
-    yield Shelf("http://mirror/epel/", ("dkms",), ("3.2.2",), f"{{v}}-1.{dist}", "epel")
+    yield Shelf("http://mirror.example/baseos/", devel, (number,), "{v}", "baseos")
+    yield Shelf("http://mirror.example/epel/", ("dkms",), ("3.2.2",), f"{{v}}-1.{dist}", "epel")
     yield Shelf(
         cuda,
         tuple(f"kmod-nvidia-{version}-{kernel.partition('.el')[0]}" for version in CUDA),

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from hostagent import catalogue, profile
 from hostagent.check import check, fail
-from hostagent.collect import collect
+from hostagent.collect import ALL_READERS, collect
 from hostagent.errors import HostagentError
 from hostagent.evaluate import evaluate
 from hostagent.facts.frozen import frozen
@@ -158,7 +158,7 @@ def _refuse_crashes(name, value, _):
 def _judge(answers, host):
     original = tape.load(str(host))
     replay = tape.ReplayBackend(tape.Tape(1, "test", 0.0, original.kind, False, answers))
-    facts, _ = collect(Source(replay), told=_refuse_crashes)
+    facts, _ = collect(Source(replay), ALL_READERS, told=_refuse_crashes)
     judgements = evaluate(CHECKS, facts, LOADED.profile)
     crashed = [one for one in judgements if one.code == "crashed"]
     assert not crashed, crashed

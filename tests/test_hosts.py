@@ -376,7 +376,7 @@ def test_a_node_of_a_rack_has_the_imex_that_a_profile_may_ask_for():
 def test_a_tape_answers_every_question_and_holds_no_other(name):
     """Redaction must not touch what this program itself asks for; a new question of a collector wants a new recording."""
     asked = Asked(_tape(name))
-    collect(Source(asked))
+    collect(Source(asked), ALL_READERS)
     lacks, holds_beside = set(asked.questions) - set(_tape(name).answers), set(_tape(name).answers) - set(asked.questions)
     assert (lacks, holds_beside) == (set(), set()), AGAIN
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostagent import profile, snapshot
-from hostagent.collect import collect
+from hostagent.collect import ALL_READERS, collect
 from hostagent.collect.driver.ldcache import parse_ldcache
 from hostagent.collect.host.unitfile import parse_unit
 from hostagent.collect.kernel.bootmenu import ENTRY, ENVIRONMENT, parse_entry, parse_grubenv
@@ -53,7 +53,7 @@ def source_of(answers, kind="live"):
 @pytest.mark.parametrize("path", HOSTS, ids=lambda path: path.name)
 def test_readers_say_what_they_use_of_every_answer(path):
     source = Source(ReplayBackend(tape.load(str(path))))
-    collect(source)
+    collect(source, ALL_READERS)
     asked = {question for question in source._answers if question[0] in ASKED}
     said = {question: merged(source.keeps.get(question, ())) for question in asked}
     assert {question: keep for question, keep in said.items() if keep is None or (keep != WHOLE and keep.kind not in KINDS)} == {}

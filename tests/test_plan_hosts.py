@@ -40,7 +40,9 @@ def test_a_plan_is_valid_and_fits_a_page(name):
     assert not made.resolved or not made.todo
     assert bool(made.refusals) == render_plan(made, "text").startswith("REFUSED")
     assert all(one.headline and one.message.startswith("found ") and ", wanted " in one.message and one.remedy for one in plan.refusals)
-    assert all(len(one.remedy[0].text) <= 90 and one.id.startswith("plan.") for one in plan.refusals)
+    assert all(one.id.startswith("plan.") for one in plan.refusals)
+    own = [one for one in plan.refusals if one.action != "contact_owner"]  # what a platform's owner does is told in that table's words
+    assert all(len(one.remedy[0].text) <= 90 for one in own)
     head = render_plan(made, "text").partition("\nFILES\n")[0]
     commands = {step.command for one in plan.refusals for step in one.remedy}
     assert [

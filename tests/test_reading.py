@@ -78,7 +78,7 @@ def hang():
 @pytest.mark.parametrize("path", HOSTS, ids=lambda path: path.name)
 def test_no_question_goes_to_the_host_twice(path):
     backend = Noting(replay(path))
-    collect(Source(backend))
+    collect(Source(backend), ALL_READERS)
     assert sorted(backend.asked) == sorted(set(backend.asked))
 
 

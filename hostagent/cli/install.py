@@ -3,7 +3,7 @@
 import sys
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from hostagent.plan.document import Document
     from hostagent.plan.model import PlanStep
 
+# A test runs each of them.
 _EXAMPLES = examples(
     "hostagent install --dry-run",
-    "sudo hostagent install",
-    "sudo hostagent install --yes --only toolkit",
-    "sudo hostagent install --yes --root image --kernel 6.8.0-60-generic",
+    "hostagent install --dry-run --only toolkit --upgrade",
+    "hostagent install --dry-run --root image --kernel 6.8.0-60-generic",
 )
 
 
@@ -57,9 +57,7 @@ def command(
     as_json: bool,
     output: str,
     colour: str,
-    host_root: str | None,
-    root: str | None,
-    kernel: str,
+    **where: Any,
 ) -> int:
     """Carry out the plan of 'hostagent plan', and prove each part by a new look at the host.
 
@@ -67,7 +65,7 @@ def command(
     not run. 3: done, and a reboot is due. 4: refused, nothing is changed. 5: another run is at work.
     """
     refuse_silence(yes=yes, dry_run=dry_run)
-    asked, place = asked_of(only, extras, upgrade, in_use), evidence(host_root, root, kernel, None, 30)
+    asked, place = asked_of(only, extras, upgrade, in_use), evidence(**where, snapshot=None, deadline_s=30)
     named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
     person = _Person(one_form(named, "text"), output, colour, yes=yes)
     prepared = prepared_for(place, profile_name)

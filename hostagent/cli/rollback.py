@@ -20,7 +20,7 @@ _LOCK_S = 120
 _SHOWN = 40
 
 
-@click.command("rollback", context_settings=SETTINGS, epilog=examples("hostagent rollback --list", "sudo hostagent rollback --yes"))
+@click.command("rollback", context_settings=SETTINGS, epilog=examples("hostagent rollback --list", "hostagent rollback --dry-run"))
 @YES
 @DRY_RUN
 @click.option("--list", "listed", is_flag=True, help="List the runs that this host remembers.")

@@ -54,5 +54,5 @@ def _answers(place: Evidence, facts: HostFacts) -> bool:
 
 
 def _host(seen: View, loaded: Loaded, place: Evidence) -> Host:
-    root = os.path.abspath(place.root or place.host_root or "/")
+    root = os.path.abspath(place.root or place.host_root or "/")  # who works there does not work where this process does
     return Host(root, seen.kind, program_of(seen.packages, seen.os), loaded.profile.install.lock_timeout_s)

@@ -20,6 +20,11 @@ def failure(told: Mapping[str, Any]) -> str:
 
     >>> failure({"stdout": "Setting up a (1) ...\nno headers\n", "stderr": "dpkg: error processing package a (--configure):\n exit 10\n"})
     'package a: no headers'
+    >>> out = "Setting up a (1) ...\nno headers\ndpkg: error processing package a (--configure):\n exit 10\nErrors were encountered\n"
+    >>> failure({"stdout": out, "stderr": "E: Sub-process /usr/bin/dpkg returned an error code (1)\n"})
+    'package a: no headers'
+    >>> failure({"stdout": out.replace("no headers\n", ""), "stderr": ""})
+    'package a: exit 10'
     >>> failure({"stdout": "", "stderr": "W: x\nE: Unable to locate package a\n", "rc": 100})
     'E: Unable to locate package a'
     """
@@ -34,14 +39,22 @@ def failure(told: Mapping[str, Any]) -> str:
 
 
 def _last_of(package: str, out: str, err: str) -> str:
-    """The last line of the package's script: on standard output behind ``Setting up PACKAGE``, or on standard error before dpkg's."""
+    """The last line of the package's script: before dpkg's word, behind ``Setting up PACKAGE``; dpkg's standard error is apt's output."""
     name = package.partition(":")[0].rpartition("/")[2].partition("_")[0]
-    _, found, rest = out.rpartition(f"Setting up {name}")
-    said = [line for line in rest.splitlines()[1:] if line.strip() and not _NOISE.match(line)] if found else []
-    before = _PACKAGE.split(err)[0]
-    warned = [line for line in before.splitlines() if line.strip() and not line.startswith(("W:", "N:"))]
-    why = [line.strip() for line in err[len(before) :].splitlines()[1:2]]
-    return (warned or said or why or ["its script failed"])[-1].strip()
+    for text in (err, out):
+        before, word, after = _split(text)
+        if word:
+            behind = before.rpartition(f"Setting up {name}")[2].splitlines()[1:] if f"Setting up {name}" in before else before.splitlines()
+            said = [line for line in behind if line.strip() and not _NOISE.match(line) and not line.startswith(("W:", "N:", "dpkg:"))]
+            if said or text is out:
+                return (said or [after or "its script failed"])[-1].strip()
+    return _last_of(package, f"{out}\n{err}", "") if _PACKAGE.search(err) else "its script failed"
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """What stands before dpkg's word on a package, the word, and the line behind it."""
+    found = _PACKAGE.search(text)
+    return (text[: found.start()], found[0], text[found.end() :].lstrip("\n").partition("\n")[0]) if found else (text, "", "")
 
 
 def _short(text: str) -> str:

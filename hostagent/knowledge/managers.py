@@ -38,6 +38,9 @@ INITRAMFS = {
     "rpm": ("dracut --force --kver {}", "dracut --force --regenerate-all"),
 }
 
+#: The same by tool: Debian and Ubuntu have either of them (dracut(8), update-initramfs(8)).
+INITRAMFS_TOOLS = {"update-initramfs": INITRAMFS["dpkg"], "dracut": INITRAMFS["rpm"]}
+
 #: Variants of a kernel that have a development package of their own, by a word in its release (RHEL: rt, 64k; Oracle: uek).
 VARIANTS = ("rt", "64k", "uek")
 

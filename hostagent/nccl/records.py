@@ -6,17 +6,17 @@ line, or the next record. Only records that mean something here are looked at; a
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from itertools import takewhile
+from typing import Literal, NamedTuple
 
 from hostagent.knowledge.nccllogs import OTHER_LIBRARIES, RESULT_NAMES, RESULT_TEXTS
 from hostagent.nccl.chunks import Block
+from hostagent.nccl.connections import Ends
 
 #: How a record ends: where it says; where the next one begins without a space, which may cut it; where the log does.
 End = Literal["whole", "glued", "cut"]
 #: Bytes of a text that are looked at, and of what stands before it.
 _MOST, _BEFORE = 4096, 600
-#: Ends of connections that are known: the same one comes once for each channel and peer.
-_MOST_ENDS = 200_000
 #: Bytes of lines with several records that wait until all hosts are known.
 _PENDING = 8 * 1024 * 1024
 
@@ -46,9 +46,6 @@ _KINDS = (
 )
 #: What there is most of is left out first: that halves the time.
 _WANTED = re.compile(rb"NCCL (?!INFO Channel )(?:WARN |INFO (?!Trees |Ring )(?=" + _KINDS + rb"))")
-_NET = re.compile(rb" via NET/")
-#: Of ``A[x] -> B[y] [send] via NET/…`` what its writer is and uses: A and the network; B where it receives.
-_ENDS = re.compile(rb" : (?:(\S+ -)> \S+ \[send\] (via NET/[^\n]{0,300})|\S+ -> (\S+ \[receive\] via NET/[^\n]{0,300}))\n")
 _LOCAL = re.compile(rb" via (?:P2P/|SHM/|direct shared memory)")
 _ANY = re.compile(rb"NCCL (INFO|WARN|TRACE|CALL) ")
 _ANCHOR = re.compile(rb":(\d{1,10}):\d{1,10} \[-?\d{1,10}\] ")
@@ -80,7 +77,7 @@ class Reader:
         self.pids: dict[str, set[str]] = {}  # by process, the hosts whose it is
         self._pending: list[tuple[str, int, bytes, bool]] = []
         self._pending_bytes = 0
-        self._ends: set[tuple[bytes | Any, ...]] = set()
+        self._ends = Ends()
         self._versions: set[bytes] = set()
 
     def read(self, file: str, block: Block) -> Iterator[Record]:
@@ -91,32 +88,20 @@ class Reader:
         if data is not block.data:
             block = Block.of(data, block.line, is_whole=block.is_whole)
         done: set[int] = set()  # lines with several records, by where they begin
-        for pattern in (_WANTED, *([_LOCAL] if self.local else [])):
-            yield from self._found(pattern, pattern.finditer(data), file, block, done)
-        if far := data.count(b" via NET/"):
-            ends = list(_ENDS.finditer(data))
-            yield from self._found(_ENDS, self._new(ends, data), file, block, done)
-            if len(ends) != far:  # something stands behind them, or nothing
-                yield from self._found(_NET, _NET.finditer(data), file, block, done)
+        yield from self._found(_starts(_WANTED, data), file, block, done, is_start=True)
+        if self.local:
+            yield from self._found(takewhile(lambda _: self.local, _starts(_LOCAL, data)), file, block, done)
+        yield from self._found(self._ends.new(data), file, block, done)
         yield from self._libraries(file, block)
         yield from _others(file, block)
 
-    def _new(self, ends: "list[re.Match[bytes]]", data: bytes) -> "list[re.Match[bytes]]":
-        """The first of each that is not known yet: most is the same again. All of them where one is on a line with others."""
-        firsts = {one.groups(): one for one in reversed(ends)}
-        new = sorted((one for key, one in firsts.items() if key not in self._ends), key=re.Match.start)
-        return ends if any(data.count(b"NCCL ", data.rfind(b"\n", 0, one.start()) + 1, one.end()) > 1 for one in new) else new
-
-    def _found(
-        self, pattern: "re.Pattern[bytes]", matches: "Iterable[re.Match[bytes]]", file: str, block: Block, done: set[int]
-    ) -> Iterator[Record]:
-        data, is_end = block.data, pattern is _ENDS
+    def _found(self, places: Iterable[int], file: str, block: Block, done: set[int], *, is_start: bool = False) -> Iterator[Record]:
+        """The records of these places, each of which is within one, or its start."""
+        data = block.data
         begin = end = looked = -1  # of the line that was looked at last: of a line of a megabyte each part is looked at once
         is_over, is_whole = True, False
-        for found in matches:
-            if is_end and found.groups() in self._ends:
-                continue
-            start = found.start()
+        for place in places:
+            start = place
             if start >= end:
                 begin = looked = data.rfind(b"\n", max(end, 0), start) + 1 or end + 1
                 end = data.find(b"\n", start)
@@ -124,7 +109,7 @@ class Reader:
                 is_over = begin in done
             if is_over:
                 continue
-            if pattern is not _WANTED:
+            if not is_start:
                 start, looked = data.rfind(b"NCCL INFO ", looked, start), start
                 if start < 0:
                     continue
@@ -133,13 +118,9 @@ class Reader:
                 done.add(begin)
                 yield from self._several(file, block.number(begin), data[begin:end], is_whole)
                 continue
-            if is_end and len(found[0]) < 300 and len(self._ends) < _MOST_ENDS:
-                self._ends.add(found.groups())
             host, pid = self._who(data[max(begin, start - _BEFORE) : start])
             level = data[start + 5 : start + 9].decode()
             yield _record(_At(file, block.number(begin), host, pid), level, data[text:end], "whole" if is_whole else "cut")
-            if pattern is _LOCAL and not self.local:
-                return
 
     def _libraries(self, file: str, block: Block) -> Iterator[Record]:
         """Each version once, and other libraries; where nothing is NCCL's, those that are only named."""
@@ -219,6 +200,10 @@ class Reader:
         if name:
             return name, "glued"
         return (token, "whole") if has_space else ("", "cut")
+
+
+def _starts(pattern: "re.Pattern[bytes]", data: bytes) -> Iterator[int]:
+    return (found.start() for found in pattern.finditer(data))
 
 
 def _record(at: _At, level: str, text: bytes, end: End) -> Record:

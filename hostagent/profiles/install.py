@@ -9,8 +9,8 @@ from hostagent.facts.frozen import frozen
 from hostagent.typed import Mistake
 
 #: What apt, dnf and zypper all take, without a query: none of them takes one everywhere.
-_PLACE = r"/[A-Za-z0-9._~%+=:/-]{0,1024}"
-_URL = re.compile(rf"https?://[A-Za-z0-9._-]{{1,253}}(?::[1-9][0-9]{{0,4}})?(?:{_PLACE})?|file:(?://)?{_PLACE}")
+_PLACE = r"/[A-Za-z0-9._~%+=:@/-]{0,1024}"
+_URL = re.compile(rf"https?://[A-Za-z0-9._-]{{1,253}}(?::(?P<port>[1-9][0-9]{{0,4}}))?(?:{_PLACE})?|file:(?://)?{_PLACE}")
 _MOST_PROGRAMS, _MOST_WORDS, _LONGEST = 64, 256, 4096
 _MOST_LOCK_S = 86_400
 
@@ -61,11 +61,16 @@ def impossible_installs(install: InstallPolicy) -> Iterator[Mistake]:
         if "@" in repository.url and not repository.url.startswith("file:"):
             problem = "found a user or a password in the address, wanted none: apt reads them from /etc/apt/auth.conf.d"
             yield Mistake((*path, "url"), problem)
-        elif repository.url and not _URL.fullmatch(repository.url):
+        elif repository.url and not _is_address(repository.url):
             shown = repository.url.partition("?")[0]  # behind it may be a token
             yield Mistake((*path, "url"), f"found {shown!r:.120}, wanted https://HOST/PATH, http://HOST/PATH or file:/PATH")
         if repository.key and not (repository.key.startswith("/") and repository.key.isprintable()):
             yield Mistake((*path, "key"), f"found {repository.key!r:.60}, wanted the path of a keyring file, from /")
+
+
+def _is_address(url: str) -> bool:
+    found = _URL.fullmatch(url)
+    return found is not None and int(found["port"] or 0) < 65536
 
 
 def _programs(path: tuple[str, ...], programs: tuple[tuple[str, ...], ...]) -> Iterator[Mistake]:

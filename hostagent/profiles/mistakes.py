@@ -8,6 +8,7 @@ from hostagent.profiles.layers import NEXT_STEP
 from hostagent.typed import Mistake, dotted, shown
 
 _VERSIONS = {("driver", "version"), ("driver", "install"), ("toolkit", "version"), ("toolkit", "install"), ("cuda", "toolkit")}
+_PROGRAMS = {("install", "before"), ("install", "after")}
 #: Other readers of YAML take yes for true, and write it back so.
 _YES_NO = {"true": "yes", "on": "yes", "false": "no", "off": "no"}
 _OFF = 'write {off: "why"}: the reason is printed in every report'
@@ -81,5 +82,7 @@ def _hint(path: tuple[Any, ...], value: Any, text: str) -> str:
         return f'found {shown(value)}; write required: "{_YES_NO[str(value).lower()]}"'
     if path == ("rdma", "hcas") and isinstance(value, list | tuple) and value:
         return f'found the list {shown(value)}; write one text, as NCCL_IB_HCA has it: hcas: "=mlx5_0,mlx5_1"'
+    if path[:2] in _PROGRAMS and len(path) < 4 and isinstance(value, str):
+        return f"found {shown(value)}; write a list of programs, each with its arguments: {path[1]}: [[kubectl, drain, node-1]]"
     is_off = path[:1] == ("checks",) and (len(path) == 2 or path[2:] == ("off",))
     return f"found {shown(value)}; {_OFF}" if is_off and not isinstance(value, dict | list) else ""

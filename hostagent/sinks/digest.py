@@ -157,7 +157,7 @@ def read_line(report: "Report | Document | PlanDocument", now: float = 0) -> str
         when = f"{when} ({ago(now - report.observed_at)} ago)"
     if report.replayed:
         return f"from a snapshot{f' of {kind}' if kind else ''}, {when}"
-    return f"read{f' from {kind}' if kind else ''} at {when}"
+    return f"read at {when}{f' from {kind}' if kind else ''}"
 
 
 def remarks(report: Report) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from hostagent.source.tape import Tape
 
 #: Methods and kinds of answers (`hostagent.snapshot.keeping`), in a person's words.
 _THINGS = (
-    ("names, owners and times of files and directories", ("list", "stat", "readlink", "realpath", "statvfs")),
+    ("names, owners and times of files and directories", ("list", "stat", "readlink", "realpath", "statvfs", "nothing")),
     ("packages, where they come from and what holds them", ("apt.conf", "sources.list", "sources.deb822", "stanzas", "dpkg", "keyring",
                                                             "beginnings", "rows", "repositories", "ld.so.cache")),
     ("settings of systemd units, of the boot and of modules", ("unit", "settings", "words", "keys", "modinfo", "elf")),

@@ -57,6 +57,7 @@ _Filter = Callable[[Any, tuple[str, ...], Mask], Any]
 #: (beginnings); a first column (rows); a number of bytes (head); a flag (arguments, flags); a path (paths, mounts); a field or
 #: ``PACKAGE*`` (dpkg); a soname.
 KINDS: Mapping[str, _Filter] = {
+    "nothing": lambda *_: b"",
     "settings": lines.settings,
     "matches": lines.matches,
     "log": lines.log,

@@ -19,6 +19,8 @@ class Keep(NamedTuple):
 
 #: All of it: numbers and words of the kernel, names of packages. Nothing that a person writes a password into.
 WHOLE = Keep("whole")
+#: All of it is used live, and none of it kept: whole files of people, for who changes them. Who else reads it says what of it is kept.
+NOTHING = Keep("nothing")
 
 
 class Filtered(NamedTuple):
@@ -41,6 +43,8 @@ def lacking(wanted: "Keep | None", kept: Keep) -> "str":
 
 def usable(answer: Filtered, wanted: "Keep | None", question: str) -> object:
     """The answer where it holds what is wanted, else *not-recorded*."""
+    if wanted == NOTHING:
+        return Unread("not-recorded", f"a snapshot keeps no whole answer to '{question}'", question)
     if missing := lacking(wanted, answer.kept):
         return Unread("not-recorded", f"the snapshot kept a part of '{question}', and not {missing[:80]}: record again", question)
     return answer.answer
@@ -53,6 +57,7 @@ def merged(keeps: Iterable[Keep]) -> "Keep | None":
     Keep(kind='settings', names=('a', 'b'))
     """
     found = list(keeps)
+    found = [one for one in found if one != NOTHING] or found
     if WHOLE in found:
         return WHOLE
     kinds = {one.kind for one in found}

@@ -20,7 +20,7 @@ mmdebstrap --quiet --mode=root --variant=apt --include=systemd,kmod,initramfs-to
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
   --dpkgopt='path-exclude=/usr/share/i18n/*' --dpkgopt='path-exclude=/usr/lib/udev/hwdb.d/*' \
   --customize-hook='cd "$1" && chroot "$1" apt-get -q download dkms' \
-  bookworm "$work/base" "${mirror:-http://deb.debian.org/debian}"
+  bookworm "$work/base" ${mirror:+"$mirror"}
 mv "$work"/base/dkms_*.deb "$work/debs/"
 rm -rf "$work"/base/dev "$work"/base/var/log/* "$work"/base/var/cache/apt/*.bin "$work"/base/etc/apt/sources.list* "$work"/base/etc/resolv.conf \
   "$work"/base/usr/share/zoneinfo "$work"/base/etc/dpkg/dpkg.cfg.d/*mmdebstrap* "$work"/base/etc/apt/apt.conf.d/*mmdebstrap*

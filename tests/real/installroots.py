@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.real.conftest import CACHE, need_real
-from tests.real.stubdebs import SWITCHES, Unwanted, publish, without, write
 from tests.real.stubcontainerd import containerd
+from tests.real.stubdebs import SWITCHES, Unwanted, publish, without, write
 from tests.real.stubkernels import KERNELS, META
 from tests.real.stubrepo import ORIGINS, Repository, repository
 

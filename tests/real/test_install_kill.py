@@ -78,7 +78,6 @@ class Judge:
 def test_a_run_that_is_killed_at_any_moment_is_completed_by_the_next_and_taken_back(make_root, how):
     judge = Judge(Host(make_root("debian")))
     numbers = random.Random(f"{SEED}{how}")
-    print(f"HOSTAGENT_SEED={SEED}; an undisturbed run takes {judge.seconds:.1f} s")
     for moment in (numbers.uniform(0.3, judge.seconds) for _ in range(MOMENTS)):
         _after(judge.host, moment, how)
         judge.goes_on(f"killed {how} after {moment:.2f} s, HOSTAGENT_SEED={SEED}")

@@ -60,7 +60,7 @@ def test_the_answers_are_what_apt_then_does_and_asking_changes_nothing(make_root
     argv = aptcommands.install([*at("1.19.0-1"), ("kmod", "")], ["lsb-release"], 5)
     offers = ask(root.path, (), ASKED, Question("transaction", argv))
     assert tree(root.path) == before
-    newest, *older = [one for one in offers.candidates[TOOLKIT[0]]]
+    newest, *older = offers.candidates[TOOLKIT[0]]
     assert newest.url == "file:/srv/stub/toolkit/"
     assert newest.size_bytes > 0
     madison = root.run("apt-cache", "madison", TOOLKIT[0]).stdout

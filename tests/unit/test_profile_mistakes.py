@@ -122,6 +122,36 @@ def told(path, site=""):
             "kubelet: {configz: {ca: /ca.crt, token_file: ''}}",
             "b.yaml:1: kubelet.configz.ca: found '/ca.crt' and no address, wanted address, ca and token_file, or \"\" for all of them",
         ),
+        ("install: {lock_timeout_s: -1}", "b.yaml:1: install.lock_timeout_s: found -1, wanted seconds from 0 to 86400 (a day)"),
+        (
+            "install:\n  before: [[]]\n",
+            "b.yaml:2: install.before[0]: found 0 words, wanted a program and its arguments: [[kubectl, drain, node-1]]",
+        ),
+        (
+            "install: {after: [[./drain]]}",
+            "b.yaml:1: install.after[0]: found the program './drain', wanted its name, or its path from /",
+        ),
+        (
+            "install: {before: kubectl drain n}",
+            "b.yaml:1: install.before: found 'kubectl drain n'; write a list of programs, each with its arguments: before: [[kubectl, drain, node-1]]",
+        ),
+        ("install: {restart: yes}", "b.yaml:1: install.restart: found 'yes', wanted one of auto, always, never"),
+        (
+            "install: {repositories: {cuda: {url: 'https://svc:hunter2/x@m/'}}}",
+            "b.yaml:1: install.repositories.cuda.url: found a user or a password in the address, wanted none: apt reads them from /etc/apt/auth.conf.d",
+        ),
+        (
+            "install: {repositories: {cuda: {url: 'https://m/x?token=hunter2'}}}",
+            "b.yaml:1: install.repositories.cuda.url: found 'https://m/x', wanted https://HOST/PATH, http://HOST/PATH or file:/PATH",
+        ),
+        (
+            "install: {repositories: {toolkit: {url: ftp://m/}}}",
+            "b.yaml:1: install.repositories.toolkit.url: found 'ftp://m/', wanted https://HOST/PATH, http://HOST/PATH or file:/PATH",
+        ),
+        (
+            "install: {repositories: {toolkit: {key: k.gpg}}}",
+            "b.yaml:1: install.repositories.toolkit.key: found 'k.gpg', wanted the path of a keyring file, from /",
+        ),
         ("rdma: {required: true}", 'b.yaml:1: rdma.required: found true; write required: "yes"'),
         ("rdma:\n  required: false\n", 'b.yaml:2: rdma.required: found false; write required: "no"'),
         ("rdma: {required: on}", "b.yaml:1: rdma.required: found 'on'; write required: \"yes\""),
@@ -209,6 +239,16 @@ def test_a_version_alone_means_that_version(write, version):
 )  # fmt: skip
 def test_what_ports_can_have_is_no_mistake(write, rdma):
     assert mistake(write(f'schema_version: "1.2"\nrdma: {{{rdma}}}\n')) is None
+
+
+@pytest.mark.parametrize(
+    "url", ["", "https://m", "http://10.0.0.1:8080/x/", "file:/srv/x", "file:///srv/a@b/x", "https://m.example/a%20b/"]
+)
+def test_what_a_mirror_can_have_is_no_mistake(write, url):
+    assert (
+        mistake(write(f'install: {{repositories: {{cuda: {{url: "{url}", key: /srv/k.gpg}}}}, before: [[/bin/drain, ""], [sync]]}}\n'))
+        is None
+    )
 
 
 @pytest.mark.parametrize("name", names())

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import time
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostagent.secret.names import without_secret_arguments, without_secrets
-from hostagent.snapshot.redact import Redactor
+from hostagent.snapshot.redact import Redactor, redacted
 
 try:
     import tomllib
@@ -371,3 +372,11 @@ def test_binary_evidence_is_redacted_too():
 )  # fmt: skip
 def test_a_secret_leaves_a_command_line(argv, wanted):
     assert without_secret_arguments(argv) == wanted
+
+
+def test_a_program_that_uses_a_gpu_may_be_a_persons_and_a_daemon_is_nobodys():
+    rows = [{"pid": 7, "program": name, "device": "/dev/nvidia0"} for name in ("nvidia-persistenced", "janes-model", "program-0a1b2c")]
+    answer = redacted({"gpu_users": {"json": rows}}, b"key")["gpu_users"]["json"]
+    assert [one["program"] for one in answer][::2] == ["nvidia-persistenced", "program-0a1b2c"]
+    assert re.fullmatch("program-[0-9a-f]{6}", answer[1]["program"])
+    assert redacted({"gpu_users": {"json": ["janes"]}}, b"key") == {"gpu_users": {"json": ["janes"]}}

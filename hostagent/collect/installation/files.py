@@ -9,7 +9,7 @@ from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.source import Source
 from hostagent.source.base import KIB
-from hostagent.source.keep import Keep
+from hostagent.source.keep import NOTHING
 
 #: Directories of which every file is looked at.
 FOLDERS = (
@@ -35,8 +35,6 @@ _FILES = (
 )
 #: Of one, as those who read them take it; and of all: more is nobody's configuration.
 _LARGEST, _MOST_BYTES, _MOST_FILES = 256 * KIB, 2048 * KIB, 1000
-#: No tape keeps a whole file: of what another reader asks too, it keeps that reader's part.
-_NEVER_KEPT: "Keep | None" = None
 
 
 @stops_at_unread
@@ -76,7 +74,7 @@ def _file(source: Source, path: str, left: int) -> "tuple[ConfigFile | None, int
 
 
 def _text(source: Source, path: str) -> "str | Unread":
-    data = source.read(path, keep=_NEVER_KEPT)
+    data = source.read(path, keep=NOTHING)
     if isinstance(data, Unread):
         return Unread("not-recorded", f"a snapshot has no whole {path}", data.question) if data.why == "not-recorded" else data
     try:

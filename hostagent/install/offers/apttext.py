@@ -9,7 +9,7 @@ from hostagent.install.offers.words import repository_url
 _NAME = re.compile(r"(\S+?):$")
 _VERSION = re.compile(r" (?:\*\*\*|   ) (\S+) -?\d+(?: .*)?$")
 _FROM = re.compile(r" {6,}-?\d+ (\S+)(?: (.*?))?$")
-_STEP = re.compile(r"(?m)^(Inst|Remv|Purg) (\S+)(?: \[([^\]]+)\])?(?: \((\S+) .*?\[(\S+)\]\))?")
+_STEP = re.compile(r"(Inst|Remv|Purg) (\S+)(?: \[([^\]]+)\])?")
 _URI = re.compile(r"'([^']*)' (\S+) (\d+)")
 _MESSAGE = re.compile(r"[EW]: ")
 
@@ -57,7 +57,7 @@ def parse_policy(text: str) -> dict[str, tuple[Source, ...]]:
 
 
 def _source(version: str, url: str, rest: str) -> Source:
-    """``http://deb.debian.org/debian bookworm/main amd64 Packages``; of a flat repository there is no architecture, or no suite."""
+    """``http://mirror/debian bookworm/main amd64 Packages``; of a flat repository there is no architecture, or no suite."""
     if url.startswith("/"):
         return Source(version, "", "")
     return Source(version, repository_url(url), rest.removesuffix("Packages").split(" ")[0] if rest else "")
@@ -94,9 +94,14 @@ def parse_simulation(text: str, native: str) -> tuple[Change, ...]:
 
 
 def _changes(text: str, native: str) -> Iterator[Change]:
-    for verb, word, before, after, arch in _STEP.findall(text):
-        name, _, named = word.partition(":")
-        yield Change(name, arch or named or native, before, after if verb == "Inst" else "")
+    for line in text.splitlines():
+        if not (found := _STEP.match(line)):
+            continue
+        name, _, named = found[2].partition(":")
+        inside = line[found.end() :].partition("])")[0].removeprefix(" (")  # 580.142-1 NVIDIA:debian12/ [amd64
+        after, _, where = inside.partition(" ")
+        arch = where.rpartition("[")[2] if found[1] == "Inst" else ""
+        yield Change(name, arch or named or native, found[3] or "", after if found[1] == "Inst" else "")
 
 
 def parse_uris(text: str) -> int:

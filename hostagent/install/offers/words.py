@@ -8,10 +8,10 @@ from hostagent.plan.offers import RefreshFault
 from hostagent.secret.names import without_secrets
 from hostagent.visible import visible
 
-_MAX_TEXT = 2000
+_MAX_TEXT, _MAX_MESSAGE = 2000, 20000
 _USER = re.compile(r"(?<=://)[^\s/'\"]*@")
 _DIRECTORY = re.compile(r"^(?:file|dir|copy):/+")
-_URL = re.compile(r"(?:https?|ftp|file|cdrom|copy|mirror\S*?|tor\+https?)://?[^\s'\",]+|\bfile:/[^\s'\",]+")
+_URL = re.compile(r"(?:https?|ftp|file|cdrom|copy|mirror(?:\+\w{1,8})?|tor\+https?)://?[^\s'\",]+|\bfile:/[^\s'\",]+")
 
 
 def shown(text: str) -> str:
@@ -47,7 +47,7 @@ def repository_url(url: str) -> str:
 
 def url_in(text: str) -> str:
     """The first address that a message names, "" where it names none."""
-    found = _URL.search(text)
+    found = _URL.search(text[:_MAX_MESSAGE])
     return shown_url(found[0].rstrip(".:,;)]")) if found else ""
 
 
@@ -109,7 +109,9 @@ def fault_of(message: str) -> RefreshFault:
     >>> fault_of("E: The repository 'file:/srv/repo ./ InRelease' is not signed.").code
     'signature'
     """
-    lines = [line for line in message.splitlines() if not line.lstrip().startswith(("- ", "Hashes of ", "Release file created"))]
+    lines = [
+        line for line in message[:_MAX_MESSAGE].splitlines() if not line.lstrip().startswith(("- ", "Hashes of ", "Release file created"))
+    ]
     url = url_in(message)
     return RefreshFault(
         _code(message), shown("\n".join(lines).removeprefix("E: ").removeprefix("W: ")), url and repository_url(_INDEX.sub("", url))

@@ -1,6 +1,7 @@
 """What is said of the driver's transactions: packages, sizes, reasons."""
 
 from hostagent.facts.unread import UnreadError, need
+from hostagent.facts.version import satisfies
 from hostagent.knowledge.driver import floor
 from hostagent.knowledge.driverpackages import DKMS_BYTES, INITRAMFS_BYTES, belongs
 from hostagent.plan.driver import probes
@@ -92,6 +93,8 @@ def why_packages(given: Given, choice: DriverChoice) -> str:
     found = f"driver {' and '.join(have)}" if have else "no driver"
     wanted = given.profile.driver.version or given.profile.driver.install
     text = f"found {found}, the profile asks for {wanted}"
+    if have and all(satisfies(one, given.profile.driver.version) for one in have) and not given.asked.upgrade:
+        text = f"found {found} in part: a kernel has no module, or a package is missing, not configured or at another version"
     known = floor(choice.branch)
     if known and choice.version and has_advisory(choice.version):
         text += f"; {choice.version} lacks the security fixes of {known.version} (bulletin {known.bulletin})"

@@ -52,12 +52,12 @@ def chosen(given: Given) -> tuple[DriverChoice, Portion]:
 
 
 def _changed(state: Situation, stays: "DriverChoice | None") -> tuple[DriverChoice, Portion]:
-    ways = fitting_rows(state, state.given.profile.install)
+    ways = _ways(state, state.branch)
     if not ways:
         return NOT_OURS, Portion(refusals=(no_row(state),))
     if not state.kernels:
         return NOT_OURS, Portion(refusals=(no_kernel(state),))
-    question = _question(state, ways)
+    question = _question(state)
     if not state.given.offers.has(question):
         return _unresolved(state, ways[0]), Portion(questions=(question,))
     known = offered(state, question.words)
@@ -65,7 +65,7 @@ def _changed(state: Situation, stays: "DriverChoice | None") -> tuple[DriverChoi
     if further.words and not state.given.offers.has(further):
         return _unresolved(state, ways[0]), Portion(questions=(further,))
     known = offered(state, (*question.words, *further.words))
-    picked = _picked(state, ways, known)
+    picked = _picked(state, known)
     if picked is None:
         return NOT_OURS, Portion(refusals=(no_version(state, ways, known),))
     if stays is not None and stays.version == picked.version:
@@ -75,10 +75,14 @@ def _changed(state: Situation, stays: "DriverChoice | None") -> tuple[DriverChoi
     return choice, Portion(refusals=(headers_missing(state, missing),) if missing else ())
 
 
-def _picked(state: Situation, ways: tuple[Row, ...], known: Offered) -> "_Picked | None":
+def _ways(state: Situation, version: str) -> tuple[Row, ...]:
+    return fitting_rows(state, state.given.profile.install, version.partition(".")[0])
+
+
+def _picked(state: Situation, known: Offered) -> "_Picked | None":
     """The best version that is whole, by the first way that has it."""
     for version in preferred(state, known.versions):
-        for row in ways:
+        for row in _ways(state, version):
             names = named(state, row, version)
             if not lacking(names, version, known):
                 return _Picked(names, version)
@@ -170,12 +174,12 @@ def _without_headers(state: Situation, picked: _Picked, known: Offered) -> tuple
     return tuple(lacks)
 
 
-def _question(state: Situation, ways: tuple[Row, ...]) -> Question:
+def _question(state: Situation) -> Question:
     """All names at once: of each way, of the headers, and of what is installed."""
     branches = [state.branch, *(one.upstream.partition(".")[0] for one in state.driver if state.meets(one.upstream))]
     words: list[str] = []
     for branch in dict.fromkeys(branches):
-        for row in ways:
+        for row in _ways(state, branch):
             names = named(state, row, f"{branch}.")
             words += (
                 names.all if not is_named_by_version(row, state.flavour) else (*names.required, *names.beside, *names.others, *names.later)

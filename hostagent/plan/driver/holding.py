@@ -1,9 +1,11 @@
 """Holds: lifted by the transaction, put back at the new version."""
 
-from hostagent.knowledge.driverpackages import meta_flavour
+from hostagent.knowledge.driverpackages import meta_flavour, module_stream
+from hostagent.knowledge.packages import driver_part
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.announced import held_before, moved_driver, transactions
 from hostagent.plan.driver.installed import driver_of, packages_of
+from hostagent.plan.driver.situation import host_of
 from hostagent.plan.model import DriverChoice, Given, PlanStep, Probe, Run, Undo, Write
 from hostagent.plan.transactions import Commands
 
@@ -28,7 +30,7 @@ def hold_step(given: Given, choice: DriverChoice, commands: Commands) -> "PlanSt
         "an upgrade would replace the libraries while the old module stays loaded" if hold else "they were held before",
         Probe(
             "every package of the driver is held" if hold else f"{', '.join(sorted(names))} are held again",
-            lambda view: probes.all_held(view, names) if hold else probes.these_held(view, names),
+            lambda view: probes.all_held(view, names, choice.version) if hold else probes.these_held(view, names),
         ),
         (do,),
         Undo("marks"),
@@ -44,7 +46,9 @@ def _names(given: Given, choice: DriverChoice, commands: Commands) -> "frozenset
     have = packages_of(given.view)
     gone = {name.partition(":")[0] for name in choice.removed}
     names = {name.partition(":")[0] for name, _ in choice.packages} | moved_driver(given, argvs)
-    names |= {one.name for one in driver_of(have) if one.name not in gone and (not choice.wanted or one.upstream == choice.version)}
+    names |= {one.name for one in driver_of(have) if one.name not in gone and one.upstream == choice.version}
+    if module_stream(host_of(given.view), choice.branch, choice.flavour, choice.delivery) and choice.origin == "cuda":
+        names = {name for name in names if driver_part(name) in probes.OUTSIDE_THE_MODULE}
     if choice.delivery == "precompiled" and commands.is_apt:
         installed = frozenset(one.name for one in have)
         flavours = {meta_flavour(release, installed) for release in choice.kernels} - {""}

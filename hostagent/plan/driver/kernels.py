@@ -34,17 +34,24 @@ def has_module(view: View, release: str, version: str, flavour: str) -> bool:
     found = need(one)
     if not need(found.nvidia_path):
         return False
-    fits = not flavour or need(found.nvidia_flavour) == flavour
+    fits = _is_taken(found) and (not flavour or need(found.nvidia_flavour) == flavour)
     return fits and (not version or need(upstream(need(found.nvidia_version))) == version)
 
 
-def module_version(view: View, release: str) -> str:
-    """Of the module that lies there for this kernel, "" for none. Raises ``UnreadError``."""
-    one = need(view.kernel).at(release)
-    if isinstance(one, Unread) and one.why in NOT_APPLICABLE:
-        return ""
-    found = need(one)
-    return need(upstream(need(found.nvidia_version))) if need(found.nvidia_path) else ""
+def _is_taken(one: InstalledKernel) -> bool:
+    """Whether the kernel takes the module that lies there for it (kernel/module/version.c, same_magic). Raises ``UnreadError``."""
+    if isinstance(one.nvidia_vermagic, Unread) and one.nvidia_vermagic.why in NOT_APPLICABLE:
+        return True
+    built_for, _, options = need(one.nvidia_vermagic).strip().partition(" ")
+    own = one.vermagic
+    release, own_options = one.release, options
+    if not (isinstance(own, Unread) and own.why in NOT_APPLICABLE):
+        release, _, own_options = need(own).strip().partition(" ")
+    if options.split() != own_options.split():
+        return False
+    return built_for == release or (
+        "modversions" in options.split() and ("/weak-updates/" in need(one.nvidia_path) or bool(need(one.nvidia_owner)))
+    )
 
 
 def has_headers(kernel: Kernel, release: str) -> bool:

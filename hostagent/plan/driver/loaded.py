@@ -48,7 +48,15 @@ def must_exchange(view: View, choice: DriverChoice) -> bool:
     version = need(upstream(need(driver.loaded_version)))
     if not choice.version:
         return version.partition(".")[0] != choice.branch
-    return version != choice.version or (not isinstance(driver.flavour, Unread) and driver.flavour != choice.flavour)
+    other_flavour = not isinstance(driver.flavour, Unread) and driver.flavour != choice.flavour
+    return version != choice.version or other_flavour or is_other_build(view)
+
+
+def is_other_build(view: View) -> bool:
+    """Whether the disk has another build of the module than the one that is loaded, whatever their versions. Raises ``UnreadError``."""
+    kernel, loaded = need(view.kernel), need(view.driver).loaded_srcversion
+    on_disk = then(kernel.at(kernel.release), lambda one: one.nvidia_srcversion)
+    return not isinstance(on_disk, Unread) and not isinstance(loaded, Unread) and on_disk != loaded
 
 
 def nouveau_gpus(view: View, branch: str) -> tuple[Gpu, ...]:
@@ -94,7 +102,8 @@ def reboots(view: View, asked: Asked, choice: DriverChoice) -> Iterator[str]:
         yield "nouveau is loaded, and holds or takes the GPUs until the host boots"
     elif must_exchange(view, choice) and not may_unload(view, asked):
         found = need(upstream(need(need(view.driver).loaded_version)))
-        yield f"driver {found} is loaded and in use, {choice.version or choice.branch} is loaded by the next boot"
+        build = f"{found} is loaded" if found != choice.version else f"another build of {found} is loaded"
+        yield f"driver {build} and in use, {choice.version or choice.branch} is loaded by the next boot"
     elif wants_coherent_mode(view, asked, choice.branch) and is_loaded(view) and not must_exchange(view, choice):
         parameters = need(view.driver).parameters
         if not isinstance(parameters, Unread) and dict(parameters).get("CoherentGPUMemoryMode", "") != "driver":

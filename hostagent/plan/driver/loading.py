@@ -14,7 +14,7 @@ _NODES_MAKER = "/usr/bin/nvidia-modprobe"
 _UVM_NODE = "/dev/nvidia-uvm"
 _CHECKS = (
     *("driver.loaded", "driver.reload_needed", "driver.proc_agrees", "driver.library_match", "driver.nvml_initialises"),
-    *("driver.nvml_version", "driver.device_nodes", "driver.device_majors", "driver.char_links"),
+    *("driver.nvml_version", "driver.device_nodes", "driver.char_links"),
     *("kernel.uvm_loaded", "kernel.modeset_loaded"),
 )
 _OF_SWITCHES = (
@@ -41,7 +41,7 @@ def load_step(given: Given, choice: DriverChoice, *, exchange: bool) -> PlanStep
         ),
         (*(_unloading(given) if exchange else ()), *loads, *also, *_starting(start)),
         Undo("none", "a loaded module stays until the next boot"),
-        (*_CHECKS, *(_OF_SWITCHES if wants_manager(given) else ())),
+        (*_CHECKS, *_of_nodes(given.view), *(_OF_SWITCHES if wants_manager(given) else ())),
         restarts=tuple(f"{name}.service" for name in start) if exchange else (),
     )
 
@@ -62,6 +62,12 @@ def _unloading(given: Given) -> tuple[Run, ...]:
 
 def _starting(units: tuple[str, ...]) -> tuple[Run, ...]:
     return tuple(Run(("systemctl", "restart", f"{name}.service"), where=unit_file(name)) for name in reversed(units))
+
+
+def _of_nodes(view: View) -> tuple[str, ...]:
+    """The node of nvidia-uvm is no condition where the first program that wants it gets it made."""
+    on_demand = not isinstance(view.driver, Unread) and view.driver.nodes_on_demand is True
+    return () if on_demand else ("driver.device_majors",)
 
 
 def _has_nodes(view: View) -> bool:

@@ -29,9 +29,9 @@ class Named(NamedTuple):
         return (*self.required, *self.beside, *self.modules, *self.metas, *self.others, *self.later)
 
 
-def fitting_rows(state: Situation, policy: InstallPolicy) -> tuple[Row, ...]:
-    """Those that the profile allows, the one that is installed already first. () where this release knows none."""
-    found = [one for one in rows(state.host, state.origin, policy.delivery, state.branch) if state.flavour in one.module]
+def fitting_rows(state: Situation, policy: InstallPolicy, branch: str) -> tuple[Row, ...]:
+    """Those of a branch that the profile allows, the one that is installed already first. () where this release knows none."""
+    found = [one for one in rows(state.host, state.origin, policy.delivery, branch) if state.flavour in one.module]
     return tuple(sorted(found, key=lambda row: -_installed(state, row)))
 
 

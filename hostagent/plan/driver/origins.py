@@ -43,7 +43,7 @@ def _by_name(view: View, parts: list[Package]) -> str:
 def is_cuda(url: str, mirrors: Iterable[str]) -> bool:
     """Whether a repository is NVIDIA's with the driver, or a mirror of it.
 
-    >>> is_cuda("https://mirror/nvidia/", ["https://mirror/nvidia"]), is_cuda("http://deb.debian.org/debian/", ["https://mirror/nvidia"])
+    >>> is_cuda("https://mirror/nvidia/", ["https://mirror/nvidia"]), is_cuda("http://mirror.example/debian/", ["https://mirror/nvidia"])
     (True, False)
     """
     return any(part in url for part in _CUDA_ADDRESSES) or _plain(url) in {_plain(one) for one in mirrors if one}

@@ -6,13 +6,15 @@ from hostagent.derived.upgrades import moves
 from hostagent.facts.host import Unit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.facts.version import upstream
-from hostagent.knowledge.packages import driver_part
+from hostagent.knowledge.packages import DRIVER_MODULE, driver_part
 from hostagent.plan.driver.installed import driver_of, packages_of
 from hostagent.plan.driver.kernels import has_headers, has_module, installed_kernel
-from hostagent.plan.driver.loaded import has_uvm, is_loaded
+from hostagent.plan.driver.loaded import has_uvm, is_loaded, is_other_build
 from hostagent.plan.model import DriverChoice
 from hostagent.plan.view import View
 
+#: What is not in dnf's module of the driver.
+OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
 #: What ``systemctl is-enabled`` says of a unit that needs no enabling.
 _STARTED_OTHERWISE = ("static", "alias", "indirect", "generated", "linked", "linked-runtime")
 
@@ -67,11 +69,18 @@ def nouveau_kept_off(view: View, kernels: tuple[str, ...]) -> bool:
     return not any(one is not None and need(one.nouveau) for one in found) or need(need(view.kernel).nouveau_blacklisted)
 
 
-def all_held(view: View, names: "frozenset[str]") -> bool:
-    """Every package of the driver, and those of `names`. Raises ``UnreadError``."""
+def all_held(view: View, names: "frozenset[str]", version: str) -> bool:
+    """Every package of the driver at its version, and those of `names`. Raises ``UnreadError``."""
     have = packages_of(view)
-    ours = {*driver_of(have), *(one for one in have if one.name in names)}
-    return names <= {one.name for one in have} and bool(ours) and all(one.held for one in ours)
+    ours = {*(one for one in driver_of(have) if one.upstream == version), *(one for one in have if one.name in names)}
+    return names <= {one.name for one in have} and all(one.held or held_by_stream(view, one.name) for one in ours)
+
+
+def held_by_stream(view: View, name: str) -> bool:
+    """Dnf's stream of one branch holds the packages that are in it. Raises ``UnreadError``."""
+    streams = need(view.packages).module_streams
+    stream = "" if _is_gone(streams) else dict(need(streams)).get(DRIVER_MODULE, "")
+    return stream[:1].isdigit() and driver_part(name) not in OUTSIDE_THE_MODULE
 
 
 def none_moves(view: View) -> bool:
@@ -107,7 +116,8 @@ def module_in_force(view: View, choice: DriverChoice) -> bool:
     """Raises ``UnreadError``."""
     if not is_loaded(view):
         return False
-    return bool(choice.version) and need(upstream(need(need(view.driver).loaded_version))) == choice.version and has_uvm(view)
+    version = need(upstream(need(need(view.driver).loaded_version)))
+    return bool(choice.version) and version == choice.version and has_uvm(view) and not is_other_build(view)
 
 
 def _is_gone(value: object) -> bool:

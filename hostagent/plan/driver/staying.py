@@ -39,6 +39,7 @@ def _choice(state: Situation, version: str, flavour: str) -> DriverChoice:
     modules = [one for one in state.packages if one.name.startswith(_MODULES) and one not in state.driver]
     is_signed = any(one.name.endswith(release) for one in modules for release in state.kernels)
     known: Flavour = "proprietary" if flavour == "proprietary" else "open"
+    ours = [one for one in _native(state) if driver_part(one.name) not in state.unused or one.upstream == version]
     return DriverChoice(
         wanted=False,
         origin="distribution" if state.origin == "distribution" else "cuda",
@@ -47,7 +48,7 @@ def _choice(state: Situation, version: str, flavour: str) -> DriverChoice:
         branch=version.partition(".")[0],
         version=version,
         kernels=state.kernels,
-        packages=tuple((one.name, one.version) for one in (*_native(state), *modules)),
+        packages=tuple((one.name, one.version) for one in (*ours, *modules)),
         pinned=PINNED,
     )
 
@@ -93,5 +94,5 @@ def _has_desktop(state: Situation) -> bool:
     if policy.packages != "full":
         return True
     branch = state.driver[0].upstream.partition(".")[0] if state.driver else state.branch
-    ways = [row.full.get(state.flavour, ()) for row in fitting_rows(state, policy)]
+    ways = [row.full.get(state.flavour, ()) for row in fitting_rows(state, policy, branch)]
     return not ways or any(all(name.format(b=branch) in state.names for name in names) for names in ways)

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.derived.packaging import initramfs
-from hostagent.facts.unread import UnreadError
+from hostagent.facts.unread import Unread, UnreadError
+from hostagent.knowledge.managers import INITRAMFS_TOOLS
 from hostagent.knowledge.packages import driver_part
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.announced import needed_space, planned, transactions, whole_set, why_packages
@@ -16,6 +17,7 @@ from hostagent.plan.driver.starting import units_step
 from hostagent.plan.model import DriverChoice, Given, PlanStep, Portion, Probe, Run, Undo, Write
 from hostagent.plan.offers import Question
 from hostagent.plan.transactions import Commands, commands
+from hostagent.plan.view import View
 
 NOUVEAU_FILE = "/etc/modprobe.d/hostagent-nouveau.conf"
 OPTIONS_FILE = "/etc/modprobe.d/hostagent-nvidia.conf"
@@ -198,9 +200,16 @@ def _indexing(making: Making) -> Iterator[Run]:
     view = making.given.view
     for release in making.choice.kernels:
         yield Run(("depmod", "-a", release))
-        command = initramfs(view.packages, release)
+        command = _rebuild(view, release)
         if command and probes.has_initramfs(view, release):
             yield Run(tuple(command.split()))
+
+
+def _rebuild(view: View, release: str) -> str:
+    """By the tool that is there; where none is known, by the package manager's own."""
+    tool = "" if isinstance(view.installation, Unread) else view.installation.initramfs_tool
+    known = "" if isinstance(tool, Unread) else INITRAMFS_TOOLS.get(tool, ("", ""))[0]
+    return known.format(release) or initramfs(view.packages, release)
 
 
 def _load(making: Making) -> "PlanStep | None":

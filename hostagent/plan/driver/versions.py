@@ -1,5 +1,6 @@
 """The offers, by version: which of them one origin has as a whole."""
 
+import re
 from collections.abc import Iterable
 from functools import cmp_to_key
 from typing import NamedTuple
@@ -23,7 +24,7 @@ class Offered(NamedTuple):
         """Of a metapackage the newest version that is no newer than the installed kernel's: it brings nothing for a kernel that is not
         there. "" where there is none; the newest one unless `only` such a one will do.
         """
-        fitting = (one for one in self.all.get(name, ()) if compare_deb(one.partition("+")[0], image) <= 0)
+        fitting = (one for one in self.all.get(name, ()) if _kernel_of(one) <= _kernel_of(image))
         newest = "" if only and image else self.newest.get(name, "")
         return next(fitting, newest) if image else newest
 
@@ -33,6 +34,15 @@ class Offered(NamedTuple):
     @property
     def versions(self) -> "set[str]":
         return {version for known in self.by_version.values() for version in known}
+
+
+def _kernel_of(version: str) -> tuple[int, ...]:
+    """The kernel that a metapackage stands for, however its version writes it.
+
+    >>> _kernel_of("6.8.0-87.88+1") == _kernel_of("6.8.0.87.88"), _kernel_of("6.1.158-1")
+    (True, (6, 1, 158, 1))
+    """
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:4])
 
 
 def offered(state: Situation, names: Iterable[str]) -> Offered:

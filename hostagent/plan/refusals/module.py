@@ -23,7 +23,7 @@ def of_use(given: Given, choices: Choices) -> Iterator[Refusal]:
     if isinstance(found, Unread):
         yield unread(found, "who uses the GPUs")
     elif found:
-        named = tuple(f"{one.program} (pid {one.pid})" for one in found)
+        named = tuple(f"{one.program} (pid {one.pid}) with {one.device}" for one in found)
         yield refusal("gpu-in-use", "Programs use the GPUs of this host", several(named), "nobody", steps)
 
 

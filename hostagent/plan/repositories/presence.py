@@ -7,6 +7,7 @@ from hostagent.facts.packages import AptSource
 from hostagent.facts.unread import need
 from hostagent.plan.model import Given
 from hostagent.plan.repositories.places import Wanted, keyring, source_file
+from hostagent.plan.repositories.texts import sources_of
 from hostagent.plan.view import View
 
 
@@ -24,9 +25,13 @@ def present(view: View, one: Wanted, manager: str) -> Present:
     if manager != "apt-get":
         repositories = need(need(view.installation).repositories)
         return Present(next((found.file for found in repositories if _is_same(found, one)), ""), ())
-    mine = tuple(found for found in need(need(view.packages).apt_sources) if _names(found, one))
+    read = tuple(found for found in need(need(view.packages).apt_sources) if _names(found, one))
+    # what readers do not know for NVIDIA's: whether its key is there, the refresh says
+    others = tuple(found for found in sources_of(view, one.url) if _names(found, one) and all(found.file != known.file for known in read))
+    mine = (*read, *others)
     ours = source_file(one.name, manager)
-    keeper = next((found for found in mine if found.file != ours and _is_usable(view, found)), None)
+    usable = (found for found in mine if found.file != ours and (_is_usable(view, found) if found in read else _has_word(found)))
+    keeper = next(usable, None)
     signed_by = keeper.signed_by if keeper else keyring(one.name, manager)
     own = next((found for found in mine if found.file == ours and found.signed_by == signed_by), None)
     by = keeper.file if keeper else own.file if own else ""
@@ -53,6 +58,10 @@ def _is_usable(view: View, found: AptSource) -> bool:
     if found.trusted:
         return False
     return found.signed_by == "embedded" or (found.signed_by.startswith("/") and has_key(view, found.signed_by))
+
+
+def _has_word(found: AptSource) -> bool:
+    return not found.trusted and found.signed_by.startswith(("/", "embedded"))
 
 
 def _is_same(found: Repository, one: Wanted) -> bool:

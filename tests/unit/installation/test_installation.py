@@ -187,6 +187,17 @@ def test_drivers_that_cloud_init_installs(files, drivers):
     assert (found.why if isinstance(found, Unread) else found) == drivers
 
 
+def test_a_tape_keeps_of_user_data_what_it_says_of_drivers():
+    user = "#cloud-config\npassword: hunter2\nchpasswd: {list: 'jane:hunter3'}\ndrivers: {nvidia: {license-accepted: true, version: 580}}\n"
+    path = "/var/lib/cloud/instance/cloud-config.txt"
+    tape, broken = taped({STATUS: BASH, **LIVE, path: user}), taped({STATUS: BASH, **LIVE, path: user.replace("version: 580", "[")})
+    for one in (tape, broken):
+        assert "hunter" not in repr(one)
+        assert "jane" not in repr(one)
+    assert read({path: tape["read", path].answer}).cloud_init_drivers == ("nvidia 580",)
+    assert read({path: broken["read", path].answer}).cloud_init_drivers.why == "error"
+
+
 REPO = (
     "[cuda-rhel9-x86_64]\nname=cuda\nbaseurl=https://svc:hunter2@mirror.example/cuda/repos/rhel9/x86_64?token=hunter3\n"
     "\thttps://second.example/x\nenabled=1\ngpgcheck=0\ngpgkey=https://svc:hunter2@m.example/D42D0685.pub file:///etc/k\n"

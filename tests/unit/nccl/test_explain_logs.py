@@ -265,7 +265,15 @@ def test_the_table_has_what_channels_name():
 
 
 @pytest.mark.parametrize(
-    "part", ["NCCL INFO via NET/IB ", " via NET/ ", "x NCCL INFO NET/IB : a via P2P/ ", "NCCL INFO Channel 0 : 1 -> 2 [send] via NET/"]
+    "part",
+    [
+        "NCCL INFO via NET/IB ",
+        " via NET/ ",
+        "x NCCL INFO NET/IB : a via P2P/ ",
+        "NCCL INFO Channel 0 : 1 -> 2 [send] via NET/",
+        "\n" + "NCCL INFO Ring " * 9 + f"0 : {'1' * 99} -> {'2' * 99} [send] via NET/",
+        "x NCCL INFO Ring 0 : 1 -> 2 [send] via NET/\n" * 2 + "x NCCL INFO Ring " + "3" * 3000,
+    ],
 )
 def test_a_line_of_megabytes_full_of_what_is_looked_for_takes_no_longer_than_others(part):
     """Each part of it is looked at once: 1.5 s here, where looking back to the line's beginning took minutes."""

@@ -420,3 +420,55 @@ def test_a_version_with_an_advisory_does_not_stay_where_the_profile_calls_that_c
     rows = [*ubuntu_cuda("580", "580.142", "580.178.04"), *NOBLE]
     choice, _, _ = resolved(given(installed_580(), rows, security="critical"), rows)
     assert choice.version == "580.178.04"
+
+
+def test_metapackages_bring_nothing_for_a_kernel_that_is_not_there():
+    rows = [*ubuntu_cuda("580", "580.178.04"), ("linux-headers-6.8.0-87-generic", "6.8.0-87.88", ARCHIVE)]
+    rows += [("linux-headers-generic", version, ARCHIVE) for version in ("6.8.0-90.91", "6.8.0-87.88", "6.8.0-84.84")]
+    choice, _, _ = resolved(given(made_view("ubuntu2404"), rows), rows)
+    assert dict(choice.before)["linux-headers-generic"] == "6.8.0-87.88"
+    newer = [
+        (name, version.replace("-87.88", "-90.91") if name.endswith("-open-generic") else version, url) for name, version, url in SERVER
+    ]
+    choice, _, _ = resolved(given(made_view("ubuntu2404"), newer, install={"origin": "distribution"}), newer)
+    assert (choice.delivery, "linux-modules-nvidia-580-server-open-generic" in names(choice)) == ("precompiled", False)
+
+
+def test_a_module_of_another_kernel_is_none():
+    view = installed_580()
+    for vermagic, stays in (("6.8.0-87-generic SMP mod_unload", True), ("6.8.0-84-generic SMP mod_unload", False)):
+        kernels = tuple(replace(one, nvidia_vermagic=vermagic) for one in view.kernel.installed)
+        choice, _ = choose(given(replace(view, kernel=replace(view.kernel, installed=kernels))))
+        assert choice.wanted is not stays
+
+
+def test_another_build_of_the_same_version_is_not_in_force():
+    view = installed_580()
+    kernels = tuple(replace(one, nvidia_srcversion="B") for one in view.kernel.installed)
+    view = replace(view, kernel=replace(view.kernel, installed=kernels), driver=replace(view.driver, loaded_srcversion="A"))
+    choice, _ = choose(given(view))
+    step = next(one for one in driver_steps(given(view), choice).steps if one.id == "driver.load")
+    assert (choice.wanted, step.probe.done(view), step.title.startswith("Exchange")) == (False, False, True)
+
+
+def test_add_ons_that_nothing_needs_do_not_change_the_driver():
+    view = with_packages(installed_580(), ("nvidia-fabricmanager-570", "570.211.01-1ubuntu1"))
+    choice, _ = choose(given(view))
+    assert (choice.wanted, choice.version) == (False, "580.142")
+
+
+def test_the_second_transaction_is_asked_about_with_the_first():
+    rows = [*ubuntu_cuda("580", "580.178.04"), *NOBLE]
+    _, _, stepped = resolved(given(made_view("ubuntu2404"), rows), rows)
+    first, second = argv(stepped, "driver.headers"), argv(stepped, "driver.packages")
+    assert set(first[first.index("install") :]) <= set(second)
+
+
+def test_a_newer_branch_that_the_profile_accepts_is_put_right_and_not_taken_down():
+    old = ("libnvidia-compute", "nvidia-utils", "nvidia-dkms-open")
+    view = with_packages(made_view("ubuntu2404"), *((name, "595.71.05-1ubuntu1") for name in old))
+    view = with_module(view, "595.71.05", kernels=())
+    newer = offer(*old, "nvidia-modprobe", versions=("595.71.05",), revision="-1ubuntu1")
+    rows = [*ubuntu_cuda("580", "580.178.04"), *newer, *NOBLE]
+    choice, _, _ = resolved(given(view, rows, driver={"version": ">=580"}), rows)
+    assert (choice.version, choice.removed) == ("595.71.05", ())

@@ -1,5 +1,7 @@
 """A plan out of what the deciders say: what is whole, what is refused, what still has to be asked."""
 
+from dataclasses import replace
+
 from hypothesis import given as with_any
 from hypothesis import strategies as st
 
@@ -67,7 +69,7 @@ def test_what_forbids_any_change_ends_the_plan_before_anything_is_chosen():
 
 
 def test_all_refusals_are_told_at_once_and_each_once_and_nothing_is_asked_then():
-    other = Refusal("plan.lock", "m", "h", "f", "w", "configure", ())
+    other = Refusal("plan.lock", "found f, wanted w", "h", "f", "w", "configure", ())
     plan = made(
         driver=Portion(refusals=(REFUSAL,)),
         toolkit=Portion(refusals=(REFUSAL,), questions=(QUESTION,)),
@@ -77,6 +79,12 @@ def test_all_refusals_are_told_at_once_and_each_once_and_nothing_is_asked_then()
     assert plan.refusals == (REFUSAL, other)
     assert not plan.resolved
     assert not plan.questions
+
+
+def test_a_message_says_what_was_found_then_what_is_wanted():
+    (told,) = made(before=(replace(REFUSAL, message="the disk is small"),)).refusals
+    assert told.message == "found 1 GiB, wanted 3 GiB: the disk is small"
+    assert made(before=(REFUSAL,)).refusals == (REFUSAL,)
 
 
 def test_a_fact_that_a_decider_cannot_do_without_is_refused_once_with_its_own_words():
