@@ -14,6 +14,7 @@ from hostagent.cli.outputs import one_form
 from hostagent.cli.plan import PRIVATE, asked_of, asked_options, waiting, with_installation
 from hostagent.cli.streams import complain, say
 from hostagent.evidence import Evidence, open_host
+from hostagent.install.outcome import Outcome
 from hostagent.plan.model import Asking
 from hostagent.sinks.plan import FORMATS, Format, render_plan
 
@@ -82,13 +83,14 @@ def command(
         Target(place), looks_at(place, with_installation(prepared), asked, partial(planned, told=waiting)), wishes, person
     )
     outcome = told(performance.perform, lambda: performance.began)
-    if outcome.word in ("done", "reboot") and outcome.run and place.is_this_machine:
-        _check(place, prepared, remember=not profile_name)
+    _check(outcome, place, prepared, remember=not profile_name)
     return conclude(outcome, "install", place)
 
 
-def _check(place: Evidence, prepared: "Prepared", *, remember: bool) -> None:
-    """The whole host, as ``hostagent check`` judges it; its verdict on one line."""
+def _check(outcome: Outcome, place: Evidence, prepared: "Prepared", *, remember: bool) -> None:
+    """After a run that changed this machine: the whole of it, as ``hostagent check`` judges it; its verdict on one line."""
+    if outcome.word not in ("done", "reboot") or not outcome.run or not place.is_this_machine:
+        return
     from hostagent import app
     from hostagent.report import state
     from hostagent.sinks import render
