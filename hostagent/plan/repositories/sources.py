@@ -38,8 +38,8 @@ def conflict_step(given: Given, ones: tuple[Wanted, ...]) -> tuple[PlanStep, ...
             "repositories.conflicts",
             "repositories",
             "file",
-            f"Take old entries of NVIDIA's repositories out of {', '.join(files)}"[:80],
-            "apt reads no repository that two files name with different keys",
+            "Put old entries of NVIDIA's repositories out of force",
+            f"apt reads no repository that two files name with different keys: {', '.join(files)}",
             Probe(
                 "no other file names these repositories with another key",
                 lambda view: not any(present(view, one, "apt-get").against for one in ones),

@@ -74,11 +74,20 @@ def with_entry(text: str, change: Change) -> str:
             document["version"] = _NEW_1
             wanted = {"version": _NEW_1, **wanted}
         _put(document, wanted)
-        after = tomlkit.dumps(document).rstrip("\n") + "\n"
+        after = _spaced(text, tomlkit.dumps(document).rstrip("\n") + "\n")
         if parsed(after) != _merged(before, wanted):
             raise EditError("the file has a form in which an entry cannot be added without changing others")
     except (TOMLKitError, TypeError, AttributeError, KeyError) as error:
         raise EditError(f"the file cannot be changed: {error}") from error
+    return after
+
+
+def _spaced(before: str, after: str) -> str:
+    """An empty line before each new entry."""
+    for name in ("runc", "nvidia"):
+        header = f'[plugins."{GRPC_CRI}".containerd.runtimes.{name}]'
+        if header not in before and f"\n\n{header}" not in after:
+            after = after.replace(f"\n{header}", f"\n\n{header}", 1)
     return after
 
 
