@@ -2,7 +2,6 @@
 
 import sys
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -72,16 +71,13 @@ def command(
     prepared = prepared_for(place, profile_name)
     from hostagent.install.looking import looks_at
     from hostagent.install.performing import Performance, Wishes, refuse_without_ansible
-    from hostagent.install.planning import planned
     from hostagent.install.target import Target
 
     if not dry_run:
         refuse_ordinary_user()
         refuse_without_ansible()
     wishes = Wishes(prepared.loaded.profile.install, rollback=not no_rollback, dry_run=dry_run)
-    performance = Performance(
-        Target(place), looks_at(place, with_installation(prepared), asked, partial(planned, told=waiting)), wishes, person
-    )
+    performance = Performance(Target(place), looks_at(place, with_installation(prepared), asked, told=waiting), wishes, person)
     outcome = told(performance.perform, lambda: performance.began)
     _check(outcome, place, prepared, remember=not profile_name)
     return conclude(outcome, "install", place)

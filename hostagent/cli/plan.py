@@ -143,7 +143,7 @@ def documented(facts: "HostFacts", report: "Report", loaded: "Loaded", asked: As
 
 
 def waiting(text: str) -> None:
-    """For a person who looks on: what takes its time."""
+    """What takes its time, for a person who looks on."""
     if sys.stderr.isatty():
         complain(text)
 

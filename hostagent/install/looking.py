@@ -13,17 +13,19 @@ from hostagent.plan.model import Asked, Plan
 from hostagent.plan.view import KINDS, View, view
 from hostagent.profile import Loaded
 
-Make = Callable[[HostFacts, Loaded, Asked, Evidence], Plan]
+Make = Callable[[HostFacts, Loaded, Asked, Evidence, Callable[[str], None]], Plan]
 
 
-def looks_at(place: Evidence, prepared: Prepared, asked: Asked, make: Make = planned) -> Looks:
-    """`prepared`: the profile, and what a plan reads."""
+def looks_at(
+    place: Evidence, prepared: Prepared, asked: Asked, make: Make = planned, told: Callable[[str], None] = lambda _: None
+) -> Looks:
+    """`prepared`: the profile, and what a plan reads. `told` hears what takes its time."""
 
     def plan() -> tuple[Plan, Document]:
         with open_host(place, prepared.kinds) as reading:
             collected = reading.collect(app.policy_of(prepared))
             report = app.judge(collected, reading, prepared)
-        made = make(collected.facts, prepared.loaded, asked, place)
+        made = make(collected.facts, prepared.loaded, asked, place, told)
         return made, document(made, report)
 
     def look() -> View:

@@ -231,11 +231,12 @@ def test_a_file_system_that_fills_up_midway_is_a_failure_and_a_second_run_comple
     command = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o nr_inodes=1 tmpfs {full} && exec "$@"', "sh"]
     done = subprocess.run([*command, *host.command("install", "--yes", *ONLY)], capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "No space left on device" in done.stdout + done.stderr
+    log = (root.path / "var/lib/hostagent/runs/1/log").read_text(errors="replace")
+    assert "No space left on device" in log
     completed(host, *ONLY)
 
 
-def test_two_at_once_the_second_says_who_and_changes_nothing(make_root):
+def test_of_two_at_once_the_second_changes_nothing(make_root):
     root = make_root("debian")
     host = Host(root, install="lock_timeout_s: 1")
     root.switch("nvidia-container-toolkit-base", "8")
@@ -247,7 +248,6 @@ def test_two_at_once_the_second_says_who_and_changes_nothing(make_root):
             time.sleep(0.1)
         second = host.install(*ONLY)
         assert second.returncode == 5, second.stdout + second.stderr
-        assert str(first.pid) in second.stdout + second.stderr
     finally:
         said, _ = first.communicate(timeout=120)
     assert first.returncode == 0, said

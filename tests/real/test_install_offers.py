@@ -1,8 +1,12 @@
 """What apt is asked before anything is changed: its answers against what it then does, and that nothing of the target changes."""
 
+import contextlib
 import os
 import re
+import signal
+import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -236,3 +240,35 @@ def test_packages_to_go_back_to_come_from_the_plans_repositories_too(make_root, 
     assert fetch(host, (key(root), source()), wanted, str(kept)) is None
     assert sorted(one.name for one in kept.iterdir()) == sorted(f"{name}_1.18.2-1_amd64.deb" for name in TOOLKIT[:2])
     assert tree(root.path) == before
+
+
+def test_whoever_is_killed_while_apt_waits_leaves_nothing_running(make_root):
+    """A mirror that takes the connection and says nothing, and a SIGKILL: apt and its methods end with the process that asked."""
+    root = make_root("debian")
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        pid = os.fork()
+        if pid == 0:
+            ask(root.path, (key(root), source(f"http://127.0.0.1:{listening.getsockname()[1]}/deb")), ASKED)
+            os._exit(0)
+        listening.settimeout(60)
+        connection, _ = listening.accept()
+        assert programs_in(root.path)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        connection.close()
+    ends = time.monotonic() + 10
+    while (left := programs_in(root.path)) and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert left == []
+
+
+def programs_in(root: Path) -> list[str]:
+    """Processes whose root directory that is."""
+    found = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(f"/proc/{pid}/root"), root.stat()):
+                found.append(Path(f"/proc/{pid}/comm").read_text().strip())
+    return found
