@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help check test test-pythons test-matrix fuzz attack lint bench docs schemas hosts golden look lock clean
+.PHONY: help check test test-pythons test-matrix fuzz attack lint bench docs schemas hosts golden recipe look lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -51,6 +51,10 @@ hosts: $(VENV)/.tests  ## rebuild and record the simulated hosts (root, gcc)
 
 golden: $(VENV)/.tests  ## write down what people see of the recorded hosts; read the difference before you commit it
 	$(BIN)/python -m tests.golden
+
+recipe: $(VENV)/.tests  ## run the commands of docs/install.md in a made root and write down what they print (root)
+	$(BIN)/python -m tests.real.recipe
+	$(BIN)/python -m tests.docs
 
 look: $(VENV)/.tests  ## pictures of the page of HTML, on a desk, on a phone, in the dark, on paper (Chromium); LOOK is the folder
 	$(BIN)/python -m tests.look $(LOOK)

@@ -7,12 +7,12 @@ from typing import get_args, get_type_hints
 from hostagent.knowledge.repositories import _KEYRINGS, CUDA_BASE, TOOLKIT_KEY
 from hostagent.plan.model import Asking
 from hostagent.plan.offers import RefreshFault
+from tests.golden import recorded_plan
 from tests.real import recipe
 
 PAGE = "docs/install.md"
 _ROOT = Path(__file__).parent.parent
 _TEXT = Path(__file__).with_name("install_page.md")
-_GOLDEN = _ROOT / "tests/golden"
 #: Recorded host whose plan the page shows.
 _RECORDED = "hgx-h100-fabricmanager-mismatch"
 
@@ -111,7 +111,7 @@ def page() -> str:
     parts = {
         "PROFILE": recipe.PROFILE.rstrip(),
         "DRAIN": recipe.DRAIN.rstrip(),
-        "RECORDED": (_GOLDEN / f"{_RECORDED}.plan.txt").read_text(encoding="utf-8").partition("\nFILES\n")[0].rstrip(),
+        "RECORDED": recorded_plan(_RECORDED).partition("\nFILES\n")[0].rstrip(),
         "REFUSALS": "\n".join(f"| `plan.{id_}` | {when} | {what} |" for id_, (when, what) in REFUSALS.items()),
         "KEYS": "\n".join(_key_rows()),
     }

@@ -18,6 +18,4 @@ def scenes():
 def test_a_command_of_the_recipe_ends_and_says_as_the_page_shows(scenes, scene):
     code, text = scenes[scene.name]
     shown = (PLACE / f"{scene.name}.txt").read_text(encoding="utf-8")
-    assert (code, settled(text)) == (scene.code, settled(shown)), (
-        "run 'python -m tests.real.recipe', then 'make docs', and read the difference"
-    )
+    assert (code, settled(text)) == (scene.code, settled(shown)), "run 'make recipe' and read the difference"
