@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _EXAMPLES = examples(
     "hostagent install --dry-run",
     "hostagent install --dry-run --only toolkit --upgrade",
-    "hostagent install --dry-run --root image --kernel 6.8.0-60-generic",
+    "hostagent install --dry-run --root image",
 )
 
 
