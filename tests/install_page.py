@@ -115,11 +115,15 @@ def page() -> str:
         "REFUSALS": "\n".join(f"| `plan.{id_}` | {when} | {what} |" for id_, (when, what) in REFUSALS.items()),
         "KEYS": "\n".join(_key_rows()),
     }
-    for scene in recipe.SCENES:
-        parts[scene.name] = f"$ hostagent {scene.words}\n{(recipe.PLACE / f'{scene.name}.txt').read_text(encoding='utf-8').rstrip()}"
+    for scene in recipe.SCENES:  # of a refused plan the reason alone
+        parts[scene.name] = f"$ hostagent {scene.words}\n{_printed(scene.name)}"
     for name, part in parts.items():
         text = text.replace(f"{{{{{name}}}}}", part)
     return text
+
+
+def _printed(name: str) -> str:
+    return (recipe.PLACE / f"{name}.txt").read_text(encoding="utf-8").partition("\nWHAT WOULD HAPPEN\n")[0].rstrip()
 
 
 def _key_rows() -> list[str]:
