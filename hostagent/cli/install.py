@@ -49,7 +49,7 @@ def command(
     dry_run: bool,
     no_rollback: bool,
     only: tuple[Asking, ...],
-    extras: str,
+    extras: tuple[str, ...],
     upgrade: bool,
     in_use: bool,
     profile_name: str,

@@ -54,7 +54,7 @@ _ASKED = (
     click.option(
         "--with",
         "extras",
-        default="",
+        multiple=True,
         help=f"What no GPU of an image shows: {', '.join(get_args(Extra))}, with commas.",
         metavar="NAMES",
         shell_complete=completed("extras"),
@@ -71,10 +71,10 @@ def asked_options(command: Command) -> Command:
     return command
 
 
-def asked_of(only: tuple[Asking, ...], extras: str, upgrade: bool, in_use: bool) -> Asked:
+def asked_of(only: tuple[Asking, ...], extras: tuple[str, ...], upgrade: bool, in_use: bool) -> Asked:
     """Raises ``click.UsageError``."""
     known: tuple[Extra, ...] = get_args(Extra)
-    named = [one.strip() for one in extras.split(",") if one.strip()]
+    named = [one.strip() for text in extras for one in text.split(",") if one.strip()]
     if wrong := [one for one in named if one not in known]:
         from hostagent.errors import did_you_mean
 
@@ -95,7 +95,7 @@ def asked_of(only: tuple[Asking, ...], extras: str, upgrade: bool, in_use: bool)
 @evidence_options
 def command(
     only: tuple[Asking, ...],
-    extras: str,
+    extras: tuple[str, ...],
     upgrade: bool,
     in_use: bool,
     profile_name: str,

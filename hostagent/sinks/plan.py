@@ -172,14 +172,7 @@ def _add_next(page: Page, document: Document) -> None:
     elif not document.resolved:
         page.add("The repositories were not asked: versions are those of the profile.")
     else:
-        page.add("Do it: hostagent install" + "".join(_flags(document)))
-
-
-def _flags(document: Document) -> Iterable[str]:
-    yield from (f" --only {one}" for one in document.only)
-    yield from ([f" --with {','.join(document.extras)}"] if document.extras else [])
-    yield from ([" --upgrade"] if document.upgrade else [])
-    yield from ([" --in-use"] if document.in_use else [])
+        page.add("Do it: 'hostagent install' with the same options.")
 
 
 def _add_files(page: Page, files: Sequence[FileDiff]) -> None:
