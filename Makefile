@@ -27,7 +27,7 @@ test-matrix: $(VENV)/.tests  ## ask each real NCCL about NCCL_NETWORKS (1500) ne
 	NCCL_SEED=$${NCCL_SEED:-$$(date +%s)} NCCL_NETWORKS=$${NCCL_NETWORKS:-1500} $(BIN)/python -m pytest tests/real/test_libnccl.py
 
 attack: $(VENV)/.tests  ## repeat the attacks, and the walk over lost answers, with all their counts (root, gcc)
-	ATTACK=1 $(BIN)/python -m pytest tests/attack tests/test_hostile.py tests/test_hosts.py::test_no_lost_answer_makes_a_host_look_better
+	ATTACK=1 $(BIN)/python -m pytest tests/attack tests/test_hostile.py tests/real/test_install_kill.py tests/test_hosts.py::test_no_lost_answer_makes_a_host_look_better
 
 lint: $(VENV)/.tests  ## style, types, layers
 	$(BIN)/ruff check .

@@ -104,12 +104,38 @@ def _locked(descriptor: int, ends: float) -> bool:
             if error.errno != errno.EWOULDBLOCK:
                 raise
             if time.monotonic() > ends:
+                held = holders(descriptor)
                 os.close(descriptor)
-                raise Busy("another run of hostagent changes this host") from error
+                raise Busy(f"another run of hostagent changes this host{_told(held)}") from error
             waited = True
             time.sleep(_TRY_S)
         else:
             return waited
+
+
+def _told(held: "tuple[Leftover, ...]") -> str:
+    """Those of namespaces that are not seen from here have no number."""
+    return f": {', '.join(f'{one.program} (pid {one.pid})' for one in held[:3])}" if held else ""
+
+
+def holders(descriptor: int) -> "tuple[Leftover, ...]":
+    """Who has the lock on that file: who waits for it has it open, too, but no lock among what proc(5) says of its descriptor."""
+    wanted, found = os.fstat(descriptor), []
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            for number in os.listdir(f"/proc/{name}/fd"):
+                if _locks(f"/proc/{name}", number, wanted):
+                    found.append(Leftover(int(name), _called(name)))
+                    break
+    return tuple(sorted(found))
+
+
+def _locks(process: str, number: str, wanted: os.stat_result) -> bool:
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.stat(f"{process}/fd/{number}"), wanted):
+            with open(f"{process}/fdinfo/{number}", encoding="ascii", errors="replace") as lines:
+                return any(line.startswith("lock:") and " FLOCK " in line for line in lines)
+    return False
 
 
 def _is_still(descriptor: int, path: str) -> bool:

@@ -9,7 +9,7 @@ from hostagent.evidence import Evidence
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread
 from hostagent.install.offers.session import Host, Session
-from hostagent.install.runs import continued
+from hostagent.install.runs import unfinished
 from hostagent.plan.making import make
 from hostagent.plan.model import Asked, Given, Plan
 from hostagent.plan.offers import NOT_ASKED, Offers
@@ -23,7 +23,8 @@ _ROUNDS = 5
 
 def planned(facts: HostFacts, loaded: Loaded, asked: Asked, place: Evidence, told: Callable[[str], None] = lambda _: None) -> Plan:
     """Offers are asked only where something is to do, and the host is no snapshot and no made tree. `told`: what takes its time."""
-    asked = replace(asked, continued=continued(place))
+    before = unfinished(place)
+    asked = replace(asked, continued=before.steps, held=before.held)
     given = Given(view(facts), loaded.profile, asked, Offers(asked=True) if _answers(place, facts) else NOT_ASKED)
     plan = make(given)
     if not given.offers.asked or not plan.questions:

@@ -15,7 +15,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from hostagent import __version__
 from hostagent.errors import HostagentError
@@ -141,12 +141,21 @@ def begun(target: Target) -> Iterator[Run]:
         raise
 
 
-def continued(place: Evidence) -> tuple[str, ...]:
-    """Ids of the steps that the run which did not end had planned; () where there is none, or its plans cannot be read."""
+class Unfinished(NamedTuple):
+    """What a run that did not end leaves to the next: the steps that it had planned, and the packages that were held before it."""
+
+    steps: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+
+
+def unfinished(place: Evidence) -> Unfinished:
+    """Nothing where there is no such run, or what it wrote cannot be read."""
     if place.snapshot:
-        return ()
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, HostagentError):
+        return Unfinished()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, HostagentError):
         run = to_continue(Target(place))
-        plans = run.plans() if run is not None else ()
-        return tuple(dict.fromkeys(str(step["id"]) for plan in plans for step in plan["steps"] if step["state"] == "to-do"))
-    return ()
+        if run is not None:
+            steps = (str(step["id"]) for plan in run.plans() for step in plan["steps"] if step["state"] == "to-do")
+            held = (str(one["name"]) for one in run.load("before.json")["packages"].values() if one["held"])
+            return Unfinished(tuple(dict.fromkeys(steps)), tuple(dict.fromkeys(held)))
+    return Unfinished()

@@ -12,6 +12,8 @@ _NOISE = re.compile(
     r"^(?:Setting up|Unpacking|Preparing|Processing|Selecting|\(Reading|Get:|Fetched|Reading|Building|"
     r"Need to|After this|The following|Errors were|\s)"
 )
+#: What strerror(3) says of ENOSPC: whatever else was said after it comes from it.
+_FULL = "No space left on device"
 _WIDTH = 300
 
 
@@ -25,13 +27,19 @@ def failure(told: Mapping[str, Any]) -> str:
     'package a: no headers'
     >>> failure({"stdout": out.replace("no headers\n", ""), "stderr": ""})
     'package a: exit 10'
+    >>> failure({"stdout": "", "stderr": f"cp: error writing 'x': {_FULL}\ngzip: x: unexpected end of file\n"})
+    "cp: error writing 'x': No space left on device"
     >>> failure({"stdout": "", "stderr": "W: x\nE: Unable to locate package a\n", "rc": 100})
     'E: Unable to locate package a'
     """
     out, err = str(told.get("stdout") or ""), str(told.get("stderr") or "")
     package = _PACKAGE.search(err) or _PACKAGE.search(out)
+    full = next((line.strip() for line in (*out.splitlines(), *err.splitlines()) if _FULL in line), "")
     if package:
-        return _short(f"package {package[1]}: {_last_of(package[1], out, err)}")
+        said = _last_of(package[1], out, err)
+        return _short(f"package {package[1]}: {said if not full or _FULL in said else full}")
+    if full:
+        return _short(full)
     errors = [line for line in (*err.splitlines(), *out.splitlines()) if line.startswith(("E:", "Error:", "error:", "dpkg: error"))]
     lines = errors or [line for line in err.splitlines() if line.strip()] or [line for line in out.splitlines() if line.strip()]
     last = lines[-1].strip() if lines else str(told.get("message") or "it said nothing")

@@ -26,6 +26,8 @@ class Asked:
     in_use: bool = False
     #: Ids of the steps of a run that did not end: it began them for reasons that the facts may no longer show.
     continued: tuple[str, ...] = ()
+    #: Packages that were held before that run: it may have lifted the hold and not put it back.
+    held: tuple[str, ...] = ()
 
     def asks(self, part: Asking) -> bool:
         return not self.only or part in self.only

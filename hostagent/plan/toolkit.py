@@ -5,7 +5,7 @@ from hostagent.derived.upgrades import moves
 from hostagent.facts.packages import Package
 from hostagent.facts.unread import need
 from hostagent.facts.version import compare_deb, compare_upstream, satisfies, upstream
-from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES
+from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES, driver_part
 from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.plan.model import Given, PlannedPackage, PlanStep, Portion, Probe, Refusal, Run, ToolkitChoice, Undo
 from hostagent.plan.offers import Question
@@ -145,9 +145,10 @@ def _packages_step(given: Given, choice: ToolkitChoice) -> PlanStep:
 
 
 def _hold_step(given: Given, choice: ToolkitChoice) -> tuple[PlanStep, ...]:
-    names = tuple(name for name, _ in choice.packages)
+    hold = given.profile.install.hold
+    names = tuple(sorted({*(name for name, _ in choice.packages if hold), *_lifted(given, choice)}))
     argv = commands(given.view, given.profile.install.lock_timeout_s).hold(names)
-    if not given.profile.install.hold or not argv:
+    if not names or not argv:
         return ()
     return (
         PlanStep(
@@ -155,7 +156,7 @@ def _hold_step(given: Given, choice: ToolkitChoice) -> tuple[PlanStep, ...]:
             "toolkit",
             "hold",
             "Hold the toolkit's packages at their version",
-            "an automatic upgrade would change it under running jobs",
+            "an automatic upgrade would change it under running jobs" if hold else "they were held before",
             Probe(
                 f"the toolkit's packages are held at {choice.version}",
                 lambda view: installed(view, choice.packages) and _held(view, names),
@@ -165,6 +166,20 @@ def _hold_step(given: Given, choice: ToolkitChoice) -> tuple[PlanStep, ...]:
             ("toolkit.held",),
         ),
     )
+
+
+def _lifted(given: Given, choice: ToolkitChoice) -> set[str]:
+    """What is held, or was before a run that did not end, and the transaction moves: that lifts the hold. Raises ``UnreadError``."""
+    answer = given.offers.transactions.get(_argv(given, choice))
+    moved = {one.name.partition(":")[0] for one in answer.moved if one.after} if answer else set[str]()
+    held = {one.name for one in need(need(given.view.installation).packages) if one.held}
+    return held & (moved | {name for name, _ in choice.packages}) | _held_before(given)
+
+
+def _held_before(given: Given) -> set[str]:
+    """A run that did not end: what is still there of what was held before it, without the driver's. Raises ``UnreadError``."""
+    have = {one.name for one in need(need(given.view.installation).packages) if one.state == "installed"}
+    return {name for name in given.asked.held if name in have and not driver_part(name)}
 
 
 def _held(view: View, names: tuple[str, ...]) -> bool:
@@ -179,9 +194,11 @@ def _is_held(given: Given) -> bool:
     """
     found = need(need(given.view.toolkit).packages)
     packages = need(given.view.packages)
+    if not _held(given.view, tuple(_held_before(given))):
+        return False
     if not given.profile.install.hold or _held(given.view, tuple(one.name for one in found)):
         return True
-    if any(one.file == PIN_TOOLKIT for one in need(packages.locks)):
+    if "toolkit.hold" in given.asked.continued or any(one.file == PIN_TOOLKIT for one in need(packages.locks)):
         return False
     held = {one.held for one in found}
     return held == {True} or (held == {False} and not any(moves(packages, one) for one in found))

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from tests.real.conftest import need_real
-from tests.real.installing import TOOLKIT, Host, changed, served
+from tests.real.installing import TOOLKIT, Host, changed, kill_tree, served
 from tests.real.installroots import STUB, clone, place, tree
 from tests.trees.boards import hgx_a100
 
@@ -231,8 +231,7 @@ def test_a_file_system_that_fills_up_midway_is_a_failure_and_a_second_run_comple
     command = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o nr_inodes=1 tmpfs {full} && exec "$@"', "sh"]
     done = subprocess.run([*command, *host.command("install", "--yes", *ONLY)], capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
-    log = (root.path / "var/lib/hostagent/runs/1/log").read_text(errors="replace")
-    assert "No space left on device" in log
+    assert "No space left on device" in done.stderr
     completed(host, *ONLY)
 
 
@@ -248,6 +247,7 @@ def test_of_two_at_once_the_second_changes_nothing(make_root):
             time.sleep(0.1)
         second = host.install(*ONLY)
         assert second.returncode == 5, second.stdout + second.stderr
+        assert f"(pid {first.pid})" in second.stderr
     finally:
         said, _ = first.communicate(timeout=120)
     assert first.returncode == 0, said
@@ -262,6 +262,23 @@ def test_a_hold_on_an_old_version_is_lifted_and_put_back(make_root):
     host = Host(root)
     completed(host, *ONLY)
     assert {root.packages()[name] for name in TOOLKIT} == {"hi 1.19.0-1"}
+
+
+def test_a_hold_that_a_killed_run_has_lifted_is_put_back_though_the_profile_asks_for_none(make_root):
+    root = make_root("debian")
+    root.use_repositories()
+    root.apt("install", *(f"{name}=1.18.2-1" for name in TOOLKIT))
+    root.run("apt-mark", "hold", "libnvidia-container1")
+    host = Host(root, install="hold: false")
+    process = host.start("install", "--yes", *ONLY)
+    assert any("] toolkit.hold: " in line for line in process.stdout)
+    kill_tree(process)
+    process.stdout.close()
+    completed(host, *ONLY)
+    found = root.packages()
+    assert {name: found[name] for name in TOOLKIT} == {
+        name: f"{'hi' if name == 'libnvidia-container1' else 'ii'} 1.19.0-1" for name in TOOLKIT
+    }
 
 
 def test_partial_versions_become_one(make_root):

@@ -101,6 +101,12 @@ def why_packages(given: Given, choice: DriverChoice) -> str:
     return text
 
 
+def moved(given: Given, argvs: Argvs) -> frozenset[str]:
+    """All packages that the transactions bring or change, by name."""
+    answers = (given.offers.transactions.get(argv) for argv in argvs)
+    return frozenset(one.name.partition(":")[0] for answer in answers if answer for one in answer.moved if one.after)
+
+
 def moved_driver(given: Given, argvs: Argvs) -> frozenset[str]:
     """Packages of the driver that the transactions bring, by name."""
     from hostagent.facts.unread import Unread
@@ -117,5 +123,6 @@ def moved_driver(given: Given, argvs: Argvs) -> frozenset[str]:
 
 
 def held_before(given: Given) -> frozenset[str]:
-    """Names that the package manager's own mark holds now. Raises ``UnreadError``."""
-    return frozenset(one.name for one in need(need(given.view.installation).packages) if one.held)
+    """Names that the package manager's own mark holds now, or held before a run that did not end. Raises ``UnreadError``."""
+    have = need(need(given.view.installation).packages)
+    return frozenset(one.name for one in have if one.held or one.name in given.asked.held)

@@ -1,22 +1,22 @@
 """Holds: lifted by the transaction, put back at the new version."""
 
 from hostagent.knowledge.driverpackages import meta_flavour, module_stream
-from hostagent.knowledge.packages import driver_part
+from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 from hostagent.plan.driver import probes
-from hostagent.plan.driver.announced import held_before, moved_driver, transactions
+from hostagent.plan.driver.announced import held_before, moved, moved_driver, transactions
 from hostagent.plan.driver.installed import driver_of, packages_of
 from hostagent.plan.driver.situation import host_of
 from hostagent.plan.model import DriverChoice, Given, PlanStep, Probe, Run, Undo, Write
 from hostagent.plan.transactions import Commands
+from hostagent.plan.view import View
 
 _TDNF_LOCKS = "/etc/tdnf/locks.d/hostagent-driver.conf"
 
 
 def hold_step(given: Given, choice: DriverChoice, commands: Commands) -> "PlanStep | None":
     """None where the profile holds nothing and nothing was held. Raises ``UnreadError``."""
-    names = _names(given, choice, commands)
-    if not given.profile.install.hold:
-        names &= held_before(given)
+    names = _names(given, choice, commands) if given.profile.install.hold else frozenset[str]()
+    names |= _lifted(given, choice, commands)
     if not names:
         return None
     hold = given.profile.install.hold
@@ -30,12 +30,25 @@ def hold_step(given: Given, choice: DriverChoice, commands: Commands) -> "PlanSt
         "an upgrade would replace the libraries while the old module stays loaded" if hold else "they were held before",
         Probe(
             "every package of the driver is held" if hold else f"{', '.join(sorted(names))} are held again",
-            lambda view: probes.all_held(view, names, choice.version) if hold else probes.these_held(view, names),
+            lambda view: probes.packages_there(view, choice) and _are_held(view, names, choice.version if hold else ""),
         ),
         (do,),
         Undo("marks"),
         ("driver.package_held", "driver.unattended_upgrades"),
     )
+
+
+def _are_held(view: View, names: "frozenset[str]", version: str) -> bool:
+    """`version` "": the names alone. Raises ``UnreadError``."""
+    return probes.all_held(view, names, version) if version else probes.these_held(view, names)
+
+
+def _lifted(given: Given, choice: DriverChoice, commands: Commands) -> "frozenset[str]":
+    """What is held, or was before a run that did not end, and a transaction moves: that lifts the hold. Raises ``UnreadError``."""
+    argvs = transactions(commands, choice, given.view)
+    gone = {name.partition(":")[0] for name in choice.removed}
+    names = {name.partition(":")[0] for name, _ in (*choice.before, *choice.packages)} | moved(given, argvs)
+    return (held_before(given) & (names | set(given.asked.held))) - gone - set(TOOLKIT_PACKAGES)
 
 
 def _names(given: Given, choice: DriverChoice, commands: Commands) -> "frozenset[str]":

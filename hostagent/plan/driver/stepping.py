@@ -9,7 +9,7 @@ from hostagent.facts.unread import Unread, UnreadError
 from hostagent.knowledge.managers import INITRAMFS_TOOLS
 from hostagent.knowledge.packages import driver_part
 from hostagent.plan.driver import probes
-from hostagent.plan.driver.announced import needed_space, planned, transactions, whole_set, why_packages
+from hostagent.plan.driver.announced import held_before, needed_space, planned, transactions, whole_set, why_packages
 from hostagent.plan.driver.holding import hold_step
 from hostagent.plan.driver.loaded import has_uvm, is_for_screens, may_load, must_exchange, reboots, wants_coherent_mode
 from hostagent.plan.driver.loading import load_step
@@ -189,6 +189,9 @@ def _building(making: Making) -> Iterator[Run]:
     is_there = probes.is_done(probes.packages_there, view, replace(choice, packages=tuple(builders), removed=()))
     if builders and is_there and not probes.is_built(view, choice):
         yield Run(making.commands.reinstall(builders))
+        held = tuple(sorted({name for name, _ in builders} & held_before(making.given)))
+        if held and making.commands.is_apt:  # dpkg has lifted it
+            yield Run(making.commands.hold(held))
     if choice.delivery == "dkms":
         for release in choice.kernels:
             yield Run(("dkms", "autoinstall", "-k", release), codes=(), where=_DKMS)  # it fails for modules of others, too

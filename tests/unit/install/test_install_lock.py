@@ -63,9 +63,10 @@ def test_what_an_ended_run_left_at_work_is_waited_for_and_a_service_is_not(targe
 
 def test_the_state_of_a_run_is_what_its_journal_says_last(target):
     with runs.begun(target) as run:
+        run.save("before.json", {"packages": {"a:amd64": {"name": "a", "held": True}, "b:amd64": {"name": "b", "held": False}}})
         run.save("plan.json", {"steps": [{"id": "driver.hold", "state": "to-do"}, {"id": "driver.load", "state": "done"}]})
     assert (run.number, runs.newest(target).state) == (1, "begun")
-    assert runs.continued(target.place) == ("driver.hold",)
+    assert runs.unfinished(target.place) == (("driver.hold",), ("a",))
     for event, state in (
         ({"event": "end", "outcome": "failed"}, "failed"),
         ({"event": "begin"}, "begun"),
