@@ -4,6 +4,7 @@ What is made: PCI functions, kernel modules (rmmod and modprobe change files), s
 real: everything else. The machine stays up between calls, as a host does: /run, /dev/shm and what was left to work survive a call.
 """
 
+import json
 import os
 import shlex
 import shutil
@@ -33,7 +34,7 @@ while True:
 """
 #: Tells whether nobody else could have asked the driver meanwhile.
 _RMMOD = """#!/bin/sh
-flock -n /run/hostagent/nvidia.lock true && echo free >>/run/rmmod || echo locked >>/run/rmmod
+nsenter --target=1 --mount flock -n /run/hostagent/nvidia.lock true && echo free >>/run/rmmod || echo locked >>/run/rmmod
 [ -d "/sys/module/$1" ] || { echo "rmmod: ERROR: Module $1 is not currently loaded" >&2; exit 1; }
 rm -r "/sys/module/$1"
 """
@@ -97,6 +98,10 @@ class Live(Host):
         if self.from_container:
             return self._entered(self._beside, *program, "--host-root", str(self.root.path), *rest)
         return self.enter(*program, *rest)
+
+    def state_of(self, run: str) -> str:
+        lines = (self.root.path / f"var/lib/hostagent/runs/{run}/journal.jsonl").read_text(encoding="utf-8").splitlines()
+        return str(json.loads(lines[-1])["event"])
 
     def sh(self, line: str) -> str:
         """What a line of shell prints on the host."""
