@@ -60,7 +60,7 @@ def _last_of(package: str, out: str, err: str) -> str:
 def _split(text: str) -> tuple[str, str, str]:
     """What stands before dpkg's word on a package, the word, and the line behind it."""
     found = _PACKAGE.search(text)
-    return (text[: found.start()], found[0], text[found.end() :].lstrip("\n").partition("\n")[0]) if found else (text, "", "")
+    return (text[: found.start()], found[0], text[found.end() :].lstrip("\r\n").partition("\n")[0]) if found else (text, "", "")
 
 
 def _short(text: str) -> str:
