@@ -64,7 +64,8 @@ class Target:
                 f"--{name}={self.path}/proc/1/ns/{file}"
                 for name, file in (("mount", "mnt"), ("pid", "pid"), ("ipc", "ipc"), ("uts", "uts"))
             )
-            return (*limit, _ours("nsenter"), *spaces, "--")
+            root = f"--root={self.path}/proc/1/root"  # a process 1 that has changed its root is somewhere else in its mounts
+            return (*limit, _ours("nsenter"), *spaces, root, "--")
         return (*limit, _ours("chroot"), self.path)
 
     def _is_of_first_process(self) -> bool:

@@ -8,9 +8,10 @@ from hostagent.visible import visible
 
 #: dpkg's word for a package whose script failed, and what its script said last stands before it.
 _PACKAGE = re.compile(r"dpkg: error processing (?:package|archive) (\S+) \(([^)]*)\):")
+_ARCHIVE = "dpkg: error processing archive"
 _NOISE = re.compile(
     r"^(?:Setting up|Unpacking|Preparing|Processing|Selecting|\(Reading|Get:|Fetched|Reading|Building|"
-    r"Need to|After this|The following|Errors were|\s)"
+    r"Need to|After this|The following|Errors were|\d+ upgraded|\s)"
 )
 #: What strerror(3) says of ENOSPC: whatever else was said after it comes from it.
 _FULL = "No space left on device"
@@ -29,6 +30,9 @@ def failure(told: Mapping[str, Any]) -> str:
     'package a: exit 10'
     >>> failure({"stdout": "", "stderr": f"cp: error writing 'x': {_FULL}\ngzip: x: unexpected end of file\n"})
     "cp: error writing 'x': No space left on device"
+    >>> full = "1 not upgraded.\ndpkg: error processing archive a.deb (--unpack):\n cannot copy './x': No space left on device\n"
+    >>> failure({"stdout": full, "stderr": "E: Sub-process /usr/bin/dpkg returned an error code (1)\n"})
+    "package a.deb: cannot copy './x': No space left on device"
     >>> failure({"stdout": "", "stderr": "W: x\nE: Unable to locate package a\n", "rc": 100})
     'E: Unable to locate package a'
     """
@@ -51,6 +55,8 @@ def _last_of(package: str, out: str, err: str) -> str:
     name = package.partition(":")[0].rpartition("/")[2].partition("_")[0]
     for text in (err, out):
         before, word, after = _split(text)
+        if word.startswith(_ARCHIVE) and after and "script" not in after:
+            return after.strip()  # dpkg itself failed, and says why
         if word:
             behind = before.rpartition(f"Setting up {name}")[2].splitlines()[1:] if f"Setting up {name}" in before else before.splitlines()
             said = [line for line in behind if line.strip() and not _NOISE.match(line) and not line.startswith(("W:", "N:", "dpkg:"))]
@@ -62,7 +68,7 @@ def _last_of(package: str, out: str, err: str) -> str:
 def _split(text: str) -> tuple[str, str, str]:
     """What stands before dpkg's word on a package, the word, and the line behind it."""
     found = _PACKAGE.search(text)
-    return (text[: found.start()], found[0], text[found.end() :].lstrip("\n").partition("\n")[0]) if found else (text, "", "")
+    return (text[: found.start()], found[0], text[found.end() :].lstrip("\r\n").partition("\n")[0]) if found else (text, "", "")
 
 
 def _short(text: str) -> str:

@@ -13,6 +13,8 @@ from hostagent.plan.offers import Candidate, Moved, RefreshFault, Transaction
 
 #: Seconds for reading all repositories, and for one answer of the solver on a busy machine.
 _REFRESH_S, _ANSWER_S, _DOWNLOAD_S = 120.0, 60.0, 1800.0
+#: What apt says before it looks at what it is asked for, where packages that are there lack others.
+_UNMET = "apt --fix-broken install"
 #: Whoever hears of an update must not hear of this one; a mirror that hangs must not hold anybody up; texts that nobody reads stay there;
 #: what images of containers turn off makes each answer twice as fast.
 _SETTINGS_FILE = "/etc/apt/apt.conf"
@@ -76,6 +78,9 @@ class Apt:
 
     def transaction(self, argv: tuple[str, ...]) -> "Transaction | Unread":
         found = self._run(aptcommands.simulated(argv), _ANSWER_S)
+        if not isinstance(found, Unread) and found.exit_code != 0 and _UNMET in found.stdout + found.stderr:
+            argv = self._repaired(argv)
+            found = self._run(aptcommands.simulated(argv), _ANSWER_S)
         if isinstance(found, Unread):
             return found
         if found.exit_code != 0:
@@ -98,6 +103,19 @@ class Apt:
         moved = tuple(Moved(*one, _url(table, one.name, one.arch, one.after)) for one in changes)
         disk = sum(_installed(records, one.name, one.after) - _installed(records, one.name, one.before) for one in changes)
         return Transaction(moved, parse_uris(uris.stdout), disk)
+
+    def _repaired(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """What an interrupted run left out comes along: the plan's first step, which is not done yet, puts it there."""
+        found = self._run(aptcommands.simulated(aptcommands.fix_broken(self._lock_timeout_s)), _ANSWER_S)
+        native = self._architecture()
+        if isinstance(found, Unread) or found.exit_code != 0 or isinstance(native, Unread):
+            return argv
+        named = {word.partition("=")[0].removesuffix("-") for word in argv[argv.index("install") + 1 :]}
+        changes = (one for one in parse_simulation(found.stdout, native) if one.after and one.name not in named)
+        return (
+            *argv,
+            *(f"{one.name}={one.after}" if one.arch in {native, "all"} else f"{one.name}:{one.arch}={one.after}" for one in changes),
+        )
 
     def fetch(self, packages: Iterable[tuple[str, str]]) -> "Unread | None":
         """The files of these packages at these versions, into `KEPT`. Those that cannot be had are not there afterwards."""
