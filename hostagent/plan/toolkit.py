@@ -66,7 +66,15 @@ def toolkit_steps(given: Given, choice: ToolkitChoice) -> Portion:
         steps=(_packages_step(given, choice), *_hold_step(given, choice), *units),
         questions=(question,) if is_open else (),
         packages=_planned(given, choice),
+        space=_space(given, question) if not installed(given.view, choice.packages) else (),
     )
+
+
+def _space(given: Given, question: Question) -> tuple[tuple[str, int], ...]:
+    """By the package manager's own figures; nothing before it was asked."""
+    answer = given.offers.transactions.get(question.words)
+    needed = (("/usr", max(0, answer.disk_bytes)), ("/var", answer.download_bytes)) if answer else ()
+    return tuple((path, count) for path, count in needed if count)
 
 
 def _stays(given: Given, found: tuple[Package, ...]) -> str:

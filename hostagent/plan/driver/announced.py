@@ -19,13 +19,17 @@ def transactions(commands: Commands, choice: DriverChoice, view: View) -> Argvs:
     found = []
     if choice.before and not probes.is_done(probes.headers_there, view, choice):
         found.append(commands.install(choice.before))
-    if choice.wanted and not probes.is_done(probes.packages_there, view, choice):
-        found.append(whole_set(commands, choice))
+    if choice.wanted and not probes.is_done(probes.set_there, view, choice):
+        found.append(whole_set(commands, choice, view))
     return tuple(found)
 
 
-def whole_set(commands: Commands, choice: DriverChoice) -> tuple[str, ...]:
-    """The driver, with what was installed before it: asked about alone, it would bring another compiler for DKMS."""
+def whole_set(commands: Commands, choice: DriverChoice, view: View) -> tuple[str, ...]:
+    """The driver, with what was installed before it: asked about alone, it would bring another compiler for DKMS. Packages that are all at
+    their version, of which files are missing, come once more.
+    """
+    if choice.version and probes.is_done(probes.packages_there, view, choice):
+        return commands.reinstall(choice.packages)
     return commands.install((*choice.before, *choice.packages), choice.removed)
 
 

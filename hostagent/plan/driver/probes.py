@@ -15,6 +15,7 @@ from hostagent.plan.view import View
 
 #: What is not in dnf's module of the driver.
 OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
+_SONAMES = ("libnvidia-ml.so.1", "libcuda.so.1")
 #: What ``systemctl is-enabled`` says of a unit that needs no enabling.
 _STARTED_OTHERWISE = ("static", "alias", "indirect", "generated", "linked", "linked-runtime")
 
@@ -36,6 +37,24 @@ def packages_there(view: View, choice: DriverChoice) -> bool:
     whole |= {(f"{one.name}:{one.arch}", one.version) for one in have if one.state == "installed"}
     names = {one.name for one in have} | {f"{one.name}:{one.arch}" for one in have}
     return bool(choice.version) and all(one in whole for one in choice.packages) and not names & set(choice.removed)
+
+
+def set_there(view: View, choice: DriverChoice) -> bool:
+    """The packages, and what no database of packages tells: that their libraries still lie on the disk. Raises ``UnreadError``."""
+    return packages_there(view, choice) and libraries_there(view, choice.version)
+
+
+def libraries_there(view: View, version: str) -> bool:
+    """Programs find those of that version. Raises ``UnreadError``."""
+    driver = need(view.driver)
+    for soname in _SONAMES:
+        library = driver.library(soname)
+        if _is_gone(library):
+            return False
+        found = upstream(need(library).version)
+        if not isinstance(found, Unread) and found != version:
+            return False
+    return True
 
 
 def modules_there(view: View, choice: DriverChoice) -> bool:

@@ -472,3 +472,15 @@ def test_a_newer_branch_that_the_profile_accepts_is_put_right_and_not_taken_down
     rows = [*ubuntu_cuda("580", "580.178.04"), *newer, *NOBLE]
     choice, _, _ = resolved(given(view, rows, driver={"version": ">=580"}), rows)
     assert (choice.version, choice.removed) == ("595.71.05", ())
+
+
+def test_libraries_that_are_gone_though_their_packages_are_there_come_once_more():
+    view = installed_580()
+    view = replace(view, driver=replace(view.driver, libraries=()))
+    rows = [*ubuntu_cuda("580", "580.142", "580.178.04"), *NOBLE]
+    choice, _, stepped = resolved(given(view, rows), rows)
+    todo = [one.id for one in stepped.steps if not one.probe.done(view)]
+    assert (choice.wanted, choice.version, todo) == (True, "580.142", ["driver.packages"])
+    again = argv(stepped, "driver.packages")
+    assert "--reinstall" in again
+    assert set(again) >= {f"{name}=580.142-1ubuntu1" for name, _ in SET_580}
