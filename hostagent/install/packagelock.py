@@ -28,7 +28,7 @@ def wait_until_free(target: Target, timeout_s: float) -> None:
 
 
 def _holder(target: Target) -> str:
-    """ "apt-get (pid 123)", "" where all are free or not there."""
+    """Such as "apt-get (pid 123)"; "" where all are free or not there."""
     for path in _FILES:
         with contextlib.suppress(OSError):
             descriptor = target.root.open(path, os.O_RDONLY | os.O_NONBLOCK)
