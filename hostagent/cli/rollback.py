@@ -39,6 +39,8 @@ def command(yes: bool, dry_run: bool, listed: bool, host_root: str | None, root:
         from hostagent.install.runs import runs
 
         say(*map(_line, runs(target)))
+        if not runs(target):
+            say("This host remembers no run.")
         return 0
     refuse_silence(yes=yes, dry_run=dry_run)
     if not dry_run:
@@ -46,7 +48,7 @@ def command(yes: bool, dry_run: bool, listed: bool, host_root: str | None, root:
     from hostagent.install.undoing import Rollback
 
     rollback = Rollback(target, lambda: _look(place), _LOCK_S, _show, asking("Take this back?", yes=yes), complain, dry_run)
-    return conclude(told(rollback.perform, lambda: rollback.began), "rollback", place)
+    return conclude(told(rollback.perform, lambda: rollback.began))
 
 
 def _look(place: Evidence) -> "View":

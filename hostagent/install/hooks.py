@@ -36,7 +36,7 @@ def run_before(programs: tuple[tuple[str, ...], ...]) -> None:
     """Raises ``RefusedError`` at the first that fails."""
     for argv in programs:
         if problem := problem_of(argv):
-            raise RefusedError(f"install.before: {problem}", "Mend that, or take it out of the profile's install.before")
+            raise RefusedError(f"install.before: {problem}", "Fix that, or take it out of the profile's install.before")
 
 
 def run_after(programs: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
