@@ -135,8 +135,10 @@ def module_in_force(view: View, choice: DriverChoice) -> bool:
     """Raises ``UnreadError``."""
     if not is_loaded(view):
         return False
-    version = need(upstream(need(need(view.driver).loaded_version)))
-    return bool(choice.version) and version == choice.version and has_uvm(view) and not is_other_build(view)
+    driver = need(view.driver)
+    version = need(upstream(need(driver.loaded_version)))
+    is_other = not isinstance(driver.flavour, Unread) and driver.flavour != choice.flavour  # before its packages go, the disk has it, too
+    return bool(choice.version) and version == choice.version and not is_other and has_uvm(view) and not is_other_build(view)
 
 
 def _is_gone(value: object) -> bool:

@@ -483,4 +483,14 @@ def test_libraries_that_are_gone_though_their_packages_are_there_come_once_more(
     assert (choice.wanted, choice.version, todo) == (True, "580.142", ["driver.packages"])
     again = argv(stepped, "driver.packages")
     assert "--reinstall" in again
-    assert set(again) >= {f"{name}=580.142-1ubuntu1" for name, _ in SET_580}
+    assert again[again.index("install") + 1 :] == ("libnvidia-compute-580=580.142-1ubuntu1", "nvidia-utils-580=580.142-1ubuntu1")
+
+
+def test_the_other_flavour_of_the_same_version_is_not_in_force():
+    view = with_module(with_packages(made_view("ubuntu2404", ["V100"]), *SET_580, held=True), "580.142", "open")
+    rows = [*ubuntu_cuda("580", "580.142"), *NOBLE]
+    choice, _, stepped = resolved(given(view, rows), rows)
+    todo = [one.id for one in stepped.steps if not one.probe.done(view)]
+    assert (choice.version, choice.flavour, choice.removed) == ("580.142", "proprietary", ("nvidia-dkms-580-open",))
+    assert "driver.load" in todo, "else the run would end as failed: it is to do again"
+    assert next(one for one in stepped.steps if one.id == "driver.load").title.startswith("Exchange the loaded module")
