@@ -3,7 +3,8 @@
 from hostagent.facts.unread import need
 from hostagent.plan.driver.announced import whole_set
 from hostagent.plan.driver.probes import libraries_there
-from hostagent.plan.model import Choices, DriverChoice, Given, PlanStep, Probe, Run, Undo
+from hostagent.plan.model import Choices, Given, PlanStep, Probe, Run, Undo
+from hostagent.plan.toolkitprograms import has_programs, transaction
 from hostagent.plan.transactions import Commands, commands
 from hostagent.plan.view import View
 
@@ -19,7 +20,7 @@ def fetch_steps(given: Given, choices: Choices, manager: str) -> tuple[PlanStep,
     removed = choices.driver.removed
     probe = Probe(
         "the packages of this plan are installed",
-        lambda view: installed(view, pairs) and not any_of(view, removed) and _is_whole(view, choices.driver),
+        lambda view: installed(view, pairs) and not any_of(view, removed) and _is_whole(view, choices),
     )
     command = commands(given.view, given.profile.install.lock_timeout_s)
     downloads = tuple(Run(command.downloaded(argv)) for argv in _transactions(command, choices, given.view))
@@ -47,13 +48,19 @@ def _transactions(command: Commands, choices: Choices, view: View) -> tuple[tupl
     return (
         *((command.install(driver.before),) if driver.wanted and driver.before else ()),
         *((whole_set(command, driver, view),) if driver.wanted and (driver.before or driver.packages) else ()),
-        *((command.install(toolkit.packages),) if toolkit.wanted and toolkit.packages else ()),
+        *((_of_toolkit(command, choices, view),) if toolkit.wanted and toolkit.packages else ()),
     )
 
 
-def _is_whole(view: View, driver: DriverChoice) -> bool:
-    """Where the driver is the plan's: nothing of its packages has to come once more. Raises ``UnreadError``."""
-    return not driver.wanted or not driver.version or libraries_there(view, driver.version)
+def _of_toolkit(command: Commands, choices: Choices, view: View) -> tuple[str, ...]:
+    return transaction(command, choices.toolkit, view, installed=installed(view, choices.toolkit.packages))
+
+
+def _is_whole(view: View, choices: Choices) -> bool:
+    """Nothing of what the plan wants has to come once more. Raises ``UnreadError``."""
+    driver, toolkit = choices
+    is_driver = not driver.wanted or not driver.version or libraries_there(view, driver.version)
+    return is_driver and (not toolkit.wanted or not toolkit.packages or has_programs(view))
 
 
 def installed(view: View, pairs: tuple[Pair, ...]) -> bool:

@@ -199,6 +199,8 @@ def test_refresh_and_download_are_done_once_the_packages_are_there_and_those_to_
     fetch = {"repositories.refresh", "repositories.download"}
     assert fetch <= set(todo(host()))
     done = with_module(host(packages=there), "580.142")
+    programs = tuple((f"/usr/bin/{name}", True) for name in ("nvidia-container-runtime", "nvidia-ctk"))
+    done = replace(done, toolkit=replace(done.toolkit, binaries=programs))
     assert not fetch & set(todo(done))
     assert fetch <= set(todo(host(packages=there))), "its libraries are gone: they have to come once more"
     assert fetch <= set(todo(host(packages=[*there, replace(there[0], name="nvidia-utils-570", version="570.1-1")])))
