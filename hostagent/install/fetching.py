@@ -66,9 +66,3 @@ def _read(response: Any, limit: int, deadline: Deadline) -> Answer:
         if deadline.left_s < 0:
             return Unread("timeout", f"no end in {deadline.seconds:g} s")
     return bytes(data)
-
-
-def _unread(cause: "Exception | str") -> Unread:
-    if isinstance(cause, TimeoutError):
-        return Unread("timeout", "no answer in time")
-    return Unread("error", reason(cause) if isinstance(cause, OSError) else str(cause))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from hostagent.derived.upgrades import moves
 from hostagent.facts.host import Unit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.facts.version import upstream
@@ -100,12 +99,6 @@ def held_by_stream(view: View, name: str) -> bool:
     streams = need(view.packages).module_streams
     stream = "" if _is_gone(streams) else dict(need(streams)).get(DRIVER_MODULE, "")
     return stream[:1].isdigit() and driver_part(name) not in OUTSIDE_THE_MODULE
-
-
-def none_moves(view: View) -> bool:
-    """No automatic upgrade replaces a package of the driver. Raises ``UnreadError``."""
-    packages = need(view.packages)
-    return not any(moves(packages, one) for one in need(packages.installed) if driver_part(one.name))
 
 
 def unit_enabled(view: View, name: str) -> bool:
