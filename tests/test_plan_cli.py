@@ -89,6 +89,29 @@ def test_a_mistake_is_one_sentence_and_exit_2(arguments, sentence):
     assert sentence in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("install", "--yes", "--root", "/nonexistent"), "cannot read /nonexistent"),
+        (("install", "--yes", "--host-root", "/nonexistent"), "cannot read /nonexistent"),
+        (("rollback", "--yes", "--root", "/nonexistent"), "cannot read /nonexistent"),
+        (("install", "--root", "/"), "neither --yes nor a terminal"),
+        (("rollback", "--root", "/"), "neither --yes nor a terminal"),
+        (("install", "--yes", "--from", RUNFILE), "no option --from"),
+    ],
+)
+def test_a_mistake_before_any_change_is_one_sentence_and_exit_2(arguments, sentence):
+    done = run(*arguments, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr.replace("\n", " ")
+
+
+def test_a_root_without_runs_says_so(tmp_path):
+    for words in (("--list",), ("--yes",)):
+        done = run("rollback", *words, "--root", str(tmp_path))
+        assert (done.returncode, done.stdout) == (0, "This host remembers no run.\n")
+
+
 def test_plan_needs_no_ansible():
     argv = [sys.executable, "-X", "importtime", "-m", "hostagent", "plan", "--from", RUNFILE]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)

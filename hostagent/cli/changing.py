@@ -10,7 +10,6 @@ from hostagent.cli.ending import Ended
 from hostagent.cli.options import Command
 from hostagent.cli.streams import complain, say
 from hostagent.errors import HostagentError, ended
-from hostagent.evidence import Evidence
 from hostagent.install.outcome import Outcome
 
 FAILED = 1
@@ -69,14 +68,13 @@ def told(perform: Callable[[], Outcome], began: Callable[[], bool]) -> Outcome:
         return Outcome("failed", f"hostagent failed: {type(error).__name__}: {error}")
 
 
-def conclude(outcome: Outcome, command: str, place: Evidence) -> int:
+def conclude(outcome: Outcome) -> int:
     """The last lines, and the exit code."""
-    where = f" --root {place.root}" if place.root else f" --host-root {place.host_root}" if place.host_root else ""
     message = outcome.message
     if outcome.word == "failed":
         complain(f"FAILED  {ended(message)}", *outcome.notes)
         if outcome.run:
-            complain(f"The log is /var/lib/hostagent/runs/{outcome.run}/log. Mend that, then continue: hostagent {command}{where}")
+            complain(f"The log is /var/lib/hostagent/runs/{outcome.run}/log. Fix that, then run the same command again.")
     elif outcome.word in ("busy", "refused", "declined"):
         complain(f"{outcome.word.upper()}  {ended(message)}", *outcome.notes)
     elif outcome.word == "reboot":

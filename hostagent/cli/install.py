@@ -61,7 +61,7 @@ def command(
 ) -> int:
     """Carry out the plan of 'hostagent plan', and prove each part by a new look at the host.
 
-    Exit 0: done, or nothing to do. 1: it failed after the first change; run it again once that is mended. 2: usage, or hostagent could
+    Exit 0: done, or nothing to do. 1: it failed after the first change; run it again once that is fixed. 2: usage, or hostagent could
     not run. 3: done, and a reboot is due. 4: refused, nothing is changed. 5: another run is at work.
     """
     refuse_silence(yes=yes, dry_run=dry_run)
@@ -78,9 +78,13 @@ def command(
         refuse_without_ansible()
     wishes = Wishes(prepared.loaded.profile.install, rollback=not no_rollback, dry_run=dry_run)
     performance = Performance(Target(place), looks_at(place, with_installation(prepared), asked, told=waiting), wishes, person)
-    outcome = told(performance.perform, lambda: performance.began)
-    _check(outcome, place, prepared, remember=not profile_name)
-    return conclude(outcome, "install", place)
+
+    def performed() -> Outcome:
+        outcome = performance.perform()
+        _check(outcome, place, prepared, remember=not profile_name)
+        return outcome
+
+    return conclude(told(performed, lambda: performance.began))
 
 
 def _check(outcome: Outcome, place: Evidence, prepared: "Prepared", *, remember: bool) -> None:

@@ -46,7 +46,7 @@ def command(yes: bool, dry_run: bool, listed: bool, host_root: str | None, root:
     from hostagent.install.undoing import Rollback
 
     rollback = Rollback(target, lambda: _look(place), _LOCK_S, _show, asking("Take this back?", yes=yes), complain, dry_run)
-    return conclude(told(rollback.perform, lambda: rollback.began), "rollback", place)
+    return conclude(told(rollback.perform, lambda: rollback.began))
 
 
 def _look(place: Evidence) -> "View":

@@ -6,6 +6,7 @@ import subprocess
 
 from hostagent.install.outcome import RefusedError
 from hostagent.install.told import failure
+from hostagent.secret.names import without_secrets
 from hostagent.source.paths import Root
 
 _LIMIT_S = 3600
@@ -28,14 +29,14 @@ def problem_of(argv: tuple[str, ...]) -> str:
         return f"{argv[0]}: {error.strerror}"
     if done.returncode == 0:
         return ""
-    return f"{argv[0]} exited {done.returncode}: {failure({'stdout': done.stdout, 'stderr': done.stderr})}"
+    return f"{argv[0]} exited {done.returncode}: {without_secrets(failure({'stdout': done.stdout, 'stderr': done.stderr}))}"
 
 
 def run_before(programs: tuple[tuple[str, ...], ...]) -> None:
     """Raises ``RefusedError`` at the first that fails."""
     for argv in programs:
         if problem := problem_of(argv):
-            raise RefusedError(f"install.before: {problem}", "Mend that, or take it out of the profile's install.before")
+            raise RefusedError(f"install.before: {problem}", "Fix that, or take it out of the profile's install.before")
 
 
 def run_after(programs: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:

@@ -74,9 +74,13 @@ def written_paths(steps: Iterable[PlanStep]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.path for step in steps for one in step.do if isinstance(one, Write | Key | Remove)))
 
 
-def refuse_untrusted(steps: Iterable[PlanStep], target: Target) -> None:
+def programs_of(steps: Iterable[PlanStep]) -> tuple[str, ...]:
+    return tuple(one.argv[0] for step in steps for one in step.do if isinstance(one, Run))
+
+
+def refuse_untrusted(programs: Iterable[str], target: Target) -> None:
     """Raises ``HostagentError`` for a program that others than root may have written."""
-    for name in dict.fromkeys(one.argv[0] for step in steps for one in step.do if isinstance(one, Run)):
+    for name in dict.fromkeys(programs):
         if why := target.refused_program(name):
             raise HostagentError(f"{name} is not run: {why}", "Make it root's alone, then run this again")
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.install import hooks, player, restoring, rooms, runs, state
-from hostagent.install.jobs import Job, places, refuse_untrusted, written_paths
+from hostagent.install.jobs import Job, places, programs_of, refuse_untrusted, written_paths
 from hostagent.install.keys import key_bytes
 from hostagent.install.lock import Busy, Lock, take
 from hostagent.install.outcome import Outcome, Person, RefusedError
@@ -117,7 +117,7 @@ class Performance:
     def _carry_out(self, plan: Plan, document: Document, lock: Lock) -> Outcome:
         todo, keys = plan.todo, _keys(plan.todo)
         places(todo, self.target)
-        refuse_untrusted(todo, self.target)
+        refuse_untrusted(programs_of(todo), self.target)
         wait_until_free(self.target, self.wishes.policy.lock_timeout_s)
         hooks.run_before(self.wishes.policy.before)
         self.run = self._begin(plan, document)

@@ -103,11 +103,20 @@ def _number_of(name: str) -> int:
 
 
 def runs(target: Target) -> tuple[Run, ...]:
-    """All that the host remembers, oldest first."""
+    """All that the host remembers, oldest first. Raises ``HostagentError`` where a link in them could lead out of the host's root."""
     place = f"{folder(target)}/runs"
+    _refuse_links(place)
     with contextlib.suppress(FileNotFoundError):
         return tuple(Run(int(name), f"{place}/{name}") for name in sorted(filter(str.isdecimal, os.listdir(place)), key=int))
     return ()
+
+
+def _refuse_links(place: str) -> None:
+    """No run makes one: whoever gives a root to another machine may have."""
+    inside = (os.path.join(above, name) for above, folders, files in os.walk(place) for name in (*folders, *files))
+    link = next(filter(os.path.islink, (place, *inside)), None)
+    if link is not None:
+        raise HostagentError(f"{link}: found a link, wanted what a run of hostagent wrote", "Look who made it, then remove it")
 
 
 def newest(target: Target) -> "Run | None":
@@ -123,11 +132,10 @@ def to_continue(target: Target) -> "Run | None":
 @contextlib.contextmanager
 def begun(target: Target) -> Iterator[Run]:
     """A new run, under its number once the block has filled it: one that was killed meanwhile leaves nothing that counts."""
-    place = f"{folder(target)}/runs"
+    place, last = f"{folder(target)}/runs", newest(target)
     os.makedirs(place, mode=0o700, exist_ok=True)
     shutil.rmtree(f"{place}/{_NEW}", ignore_errors=True)
     os.mkdir(f"{place}/{_NEW}", 0o700)
-    last = newest(target)
     run = Run(last.number + 1 if last else 1, f"{place}/{_NEW}")
     try:
         yield run

@@ -7,6 +7,7 @@ import shutil
 from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.facts.unread import Unread
+from hostagent.smallfile import reason
 from hostagent.source.foreign import program
 from hostagent.source.paths import Root
 from hostagent.vocabulary import Kind
@@ -25,7 +26,10 @@ class Target:
         self.kind: Kind = "image" if place.root else "host-root" if place.host_root else "live"
         self.root = Root(os.path.abspath(place.root or place.host_root or "/"))
         self.path = self.root.path
-        found = os.stat(self.path)
+        try:
+            found = os.stat(self.path)
+        except OSError as error:
+            raise HostagentError(f"cannot read {self.path}: {reason(error)}", "Name a directory") from error
         #: One target has one, from wherever it is looked at.
         self.id = f"{found.st_dev:x}.{found.st_ino:x}"
 

@@ -12,6 +12,7 @@ from typing import Any
 from hostagent.facts.unread import UnreadError
 from hostagent.install import player, restoring, rooms, runs, state
 from hostagent.install.inverse import Inverse, argv, inverse, marks
+from hostagent.install.jobs import refuse_untrusted
 from hostagent.install.lock import FOLDER, Busy, Lock, take
 from hostagent.install.outcome import Outcome, RefusedError
 from hostagent.install.retained import file_of
@@ -19,8 +20,11 @@ from hostagent.install.target import Target
 from hostagent.install.told import failure
 from hostagent.install.worker import Speaker, Worker
 from hostagent.plan.view import View
+from hostagent.secret.names import without_secrets
 
 _LIMIT_S = 3600.0
+#: Of the target: what a rollback runs whatever the plan was.
+_OWN_PROGRAMS = ("dpkg", "apt-get", "apt-mark", "ldconfig", "systemctl")
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class Rollback:
             return Outcome("nothing")
         if not self.agrees():
             return Outcome("declined", "Nothing is changed.")
+        refuse_untrusted((*_OWN_PROGRAMS, *(words[0] for words in undone.programs)), self.target)
         self.began = True
         return self._undo(undone, lock)
 
@@ -226,7 +231,7 @@ class _Work:
             errors="replace",
             check=False,
         )
-        speaker.log(done.stdout + done.stderr)
+        speaker.log(without_secrets(done.stdout + done.stderr))
         told = {
             "event": "ok" if done.returncode == 0 else "failed",
             "step": step,

@@ -11,6 +11,7 @@ from hostagent.plan.model import Given, PlannedPackage, PlanStep, Portion, Probe
 from hostagent.plan.offers import Question
 from hostagent.plan.repositories.fetching import installed
 from hostagent.plan.repositories.places import PIN_TOOLKIT
+from hostagent.plan.toolkitprograms import has_programs, transaction
 from hostagent.plan.toolkitunits import unit_steps
 from hostagent.plan.transactions import commands
 from hostagent.plan.view import View
@@ -61,12 +62,25 @@ def toolkit_steps(given: Given, choice: ToolkitChoice) -> Portion:
     if not choice.wanted:
         return Portion(steps=units)
     question = Question("transaction", _argv(given, choice))
-    is_open = _is_resolved(choice) and not installed(given.view, choice.packages) and not given.offers.has(question)
+    is_open = _is_resolved(choice) and not _is_there(given.view, choice) and not given.offers.has(question)
     return Portion(
         steps=(_packages_step(given, choice), *_hold_step(given, choice), *units),
         questions=(question,) if is_open else (),
         packages=_planned(given, choice),
+        space=_space(given, question) if not _is_there(given.view, choice) else (),
     )
+
+
+def _is_there(view: View, choice: ToolkitChoice) -> bool:
+    """Raises ``UnreadError``."""
+    return installed(view, choice.packages) and has_programs(view)
+
+
+def _space(given: Given, question: Question) -> tuple[tuple[str, int], ...]:
+    """By the package manager's own figures; nothing before it was asked."""
+    answer = given.offers.transactions.get(question.words)
+    needed = (("/usr", max(0, answer.disk_bytes)), ("/var", answer.download_bytes)) if answer else ()
+    return tuple((path, count) for path, count in needed if count)
 
 
 def _stays(given: Given, found: tuple[Package, ...]) -> str:
@@ -79,7 +93,7 @@ def _stays(given: Given, found: tuple[Package, ...]) -> str:
         return ""
     there = {one.name for one in found}
     base_alone = given.profile.runtime.access == "cdi" and TOOLKIT_BASE in there
-    if not base_alone and not there.issuperset(_NAMES):
+    if (not base_alone and not there.issuperset(_NAMES)) or not has_programs(given.view):
         return ""
     newest = given.profile.toolkit.install
     is_older = given.asked.upgrade and bool(newest) and compare_upstream(version, newest) < 0
@@ -127,7 +141,8 @@ def _is_resolved(choice: ToolkitChoice) -> bool:
 
 
 def _argv(given: Given, choice: ToolkitChoice) -> tuple[str, ...]:
-    return commands(given.view, given.profile.install.lock_timeout_s).install(choice.packages)
+    command = commands(given.view, given.profile.install.lock_timeout_s)
+    return transaction(command, choice, given.view, installed=installed(given.view, choice.packages))
 
 
 def _packages_step(given: Given, choice: ToolkitChoice) -> PlanStep:
@@ -137,7 +152,7 @@ def _packages_step(given: Given, choice: ToolkitChoice) -> PlanStep:
         "packages",
         f"Install the NVIDIA Container Toolkit {choice.version}",
         "containers get GPUs by its programs; all four packages have one version",
-        Probe(f"all packages of the toolkit are {choice.version}", lambda view: installed(view, choice.packages)),
+        Probe(f"all packages of the toolkit are {choice.version}, and its programs there", lambda view: _is_there(view, choice)),
         (Run(_argv(given, choice)),),
         Undo("packages"),
         ("toolkit.installed", "toolkit.version", "toolkit.packages_equal", "toolkit.binary", "toolkit.known_vulnerability"),

@@ -4,6 +4,7 @@ from hostagent.facts.unread import UnreadError, need
 from hostagent.facts.version import satisfies
 from hostagent.knowledge.driver import floor
 from hostagent.knowledge.driverpackages import DKMS_BYTES, INITRAMFS_BYTES, belongs
+from hostagent.knowledge.packages import driver_part
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.installed import driver_of, has_advisory, packages_of
 from hostagent.plan.driver.origins import is_cuda, is_toolkit
@@ -11,6 +12,7 @@ from hostagent.plan.model import DriverChoice, Given, PlannedPackage
 from hostagent.plan.transactions import Commands
 from hostagent.plan.view import View
 
+_MODULE = "kernel module"
 Argvs = tuple[tuple[str, ...], ...]
 
 
@@ -19,13 +21,17 @@ def transactions(commands: Commands, choice: DriverChoice, view: View) -> Argvs:
     found = []
     if choice.before and not probes.is_done(probes.headers_there, view, choice):
         found.append(commands.install(choice.before))
-    if choice.wanted and not probes.is_done(probes.packages_there, view, choice):
-        found.append(whole_set(commands, choice))
+    if choice.wanted and not probes.is_done(probes.set_there, view, choice):
+        found.append(whole_set(commands, choice, view))
     return tuple(found)
 
 
-def whole_set(commands: Commands, choice: DriverChoice) -> tuple[str, ...]:
-    """The driver, with what was installed before it: asked about alone, it would bring another compiler for DKMS."""
+def whole_set(commands: Commands, choice: DriverChoice, view: View) -> tuple[str, ...]:
+    """The driver, with what was installed before it: asked about alone, it would bring another compiler for DKMS. Packages that are all at
+    their version, of which files are missing, come once more, but for the module: a new build would leave an older initramfs.
+    """
+    if choice.version and probes.is_done(probes.packages_there, view, choice):
+        return commands.reinstall(one for one in choice.packages if driver_part(one[0]) != _MODULE)
     return commands.install((*choice.before, *choice.packages), choice.removed)
 
 

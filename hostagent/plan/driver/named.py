@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from hostagent.knowledge.driverpackages import NVLINK5_PACKAGES, Row, addons, meta_flavour, rows
 from hostagent.knowledge.pci import Flavour
-from hostagent.plan.driver.installed import Have
 from hostagent.plan.driver.situation import Situation
 from hostagent.plan.model import Given
 from hostagent.profiles.install import InstallPolicy
@@ -52,14 +51,6 @@ def named(state: Situation, row: Row, version: str) -> Named:
         others=NVLINK5_PACKAGES if state.nvlink5 else (),
         later=NVLINK5_PACKAGES if state.nvswitch and not state.nvlink5 and state.given.view.kind == "image" else (),
     )
-
-
-def module_names(choice_names: "tuple[str, ...] | list[str]", driver: tuple[Have, ...]) -> tuple[str, ...]:
-    """Of these packages, those whose scripts build or bring the kernel's module."""
-    from hostagent.knowledge.packages import driver_part
-
-    known = {one.name for one in driver}
-    return tuple(name for name in choice_names if name in known and driver_part(name) == "kernel module")
 
 
 def is_named_by_version(row: Row, flavour: Flavour) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from hostagent.derived.upgrades import moves
 from hostagent.facts.host import Unit
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
 from hostagent.facts.version import upstream
@@ -15,6 +14,7 @@ from hostagent.plan.view import View
 
 #: What is not in dnf's module of the driver.
 OUTSIDE_THE_MODULE = ("fabric manager", "IMEX", "NSCQ", "NVSDM")
+_SONAMES = ("libnvidia-ml.so.1", "libcuda.so.1")
 #: What ``systemctl is-enabled`` says of a unit that needs no enabling.
 _STARTED_OTHERWISE = ("static", "alias", "indirect", "generated", "linked", "linked-runtime")
 
@@ -36,6 +36,24 @@ def packages_there(view: View, choice: DriverChoice) -> bool:
     whole |= {(f"{one.name}:{one.arch}", one.version) for one in have if one.state == "installed"}
     names = {one.name for one in have} | {f"{one.name}:{one.arch}" for one in have}
     return bool(choice.version) and all(one in whole for one in choice.packages) and not names & set(choice.removed)
+
+
+def set_there(view: View, choice: DriverChoice) -> bool:
+    """The packages, and what no database of packages tells: that their libraries still lie on the disk. Raises ``UnreadError``."""
+    return packages_there(view, choice) and libraries_there(view, choice.version)
+
+
+def libraries_there(view: View, version: str) -> bool:
+    """Programs find those of that version. Raises ``UnreadError``."""
+    driver = need(view.driver)
+    for soname in _SONAMES:
+        library = driver.library(soname)
+        if _is_gone(library):
+            return False
+        found = upstream(need(library).version)
+        if not isinstance(found, Unread) and found != version:
+            return False
+    return True
 
 
 def modules_there(view: View, choice: DriverChoice) -> bool:
@@ -83,12 +101,6 @@ def held_by_stream(view: View, name: str) -> bool:
     return stream[:1].isdigit() and driver_part(name) not in OUTSIDE_THE_MODULE
 
 
-def none_moves(view: View) -> bool:
-    """No automatic upgrade replaces a package of the driver. Raises ``UnreadError``."""
-    packages = need(view.packages)
-    return not any(moves(packages, one) for one in need(packages.installed) if driver_part(one.name))
-
-
 def unit_enabled(view: View, name: str) -> bool:
     """Where the unit is there. Raises ``UnreadError``."""
     unit = need(need(view.services).unit(name))
@@ -116,8 +128,10 @@ def module_in_force(view: View, choice: DriverChoice) -> bool:
     """Raises ``UnreadError``."""
     if not is_loaded(view):
         return False
-    version = need(upstream(need(need(view.driver).loaded_version)))
-    return bool(choice.version) and version == choice.version and has_uvm(view) and not is_other_build(view)
+    driver = need(view.driver)
+    version = need(upstream(need(driver.loaded_version)))
+    is_other = not isinstance(driver.flavour, Unread) and driver.flavour != choice.flavour  # before its packages go, the disk has it, too
+    return bool(choice.version) and version == choice.version and not is_other and has_uvm(view) and not is_other_build(view)
 
 
 def _is_gone(value: object) -> bool:

@@ -1,7 +1,6 @@
 """Whether the driver that is installed is what the profile asks for, as a whole: by what lies on the disk, not by names of packages."""
 
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
-from hostagent.facts.version import upstream
 from hostagent.knowledge.driverpackages import PINNED, addons
 from hostagent.knowledge.packages import driver_part
 from hostagent.knowledge.pci import Flavour
@@ -9,10 +8,10 @@ from hostagent.plan.driver.flavours import can_stay
 from hostagent.plan.driver.installed import Have, versions_of
 from hostagent.plan.driver.kernels import has_module, installed_kernel
 from hostagent.plan.driver.named import fitting_rows
+from hostagent.plan.driver.probes import libraries_there
 from hostagent.plan.driver.situation import Situation
 from hostagent.plan.model import DriverChoice
 
-_SONAMES = ("libnvidia-ml.so.1", "libcuda.so.1")
 _MODULES = ("linux-modules-nvidia-", "kmod-nvidia-")
 
 
@@ -28,7 +27,7 @@ def staying(state: Situation) -> "DriverChoice | None":
         and all(has_module(state.given.view, release, version, "") for release in state.kernels)
         and len(flavours) <= 1
         and can_stay(state.given, version.partition(".")[0], next(iter(flavours), ""))
-        and _has_libraries(state, version)
+        and libraries_there(state.given.view, version)
         and _has_addons(state, version)
         and _has_desktop(state)
     )
@@ -67,18 +66,6 @@ def _flavour(state: Situation, release: str) -> str:
     if one is None or (isinstance(one.nvidia_flavour, Unread) and one.nvidia_flavour.why in NOT_APPLICABLE):
         return ""
     return need(one.nvidia_flavour)
-
-
-def _has_libraries(state: Situation, version: str) -> bool:
-    driver = need(state.given.view.driver)
-    for soname in _SONAMES:
-        library = driver.library(soname)
-        if isinstance(library, Unread) and library.why in NOT_APPLICABLE:
-            return False
-        found = upstream(need(library).version)
-        if not isinstance(found, Unread) and found != version:
-            return False
-    return True
 
 
 def _has_addons(state: Situation, version: str) -> bool:

@@ -108,8 +108,8 @@ def _packages(making: Making) -> PlanStep:
         "packages",
         f"Install driver {version}{gone}",
         why_packages(making.given, choice),
-        Probe(f"all its packages are installed at {version}", lambda view: probes.packages_there(view, choice)),
-        (Run(whole_set(making.commands, choice)),),
+        Probe(f"all its packages are installed at {version}, and so are its libraries", lambda view: probes.set_there(view, choice)),
+        (Run(whole_set(making.commands, choice, making.given.view)),),
         Undo("packages"),
         _OF_PACKAGES,
     )

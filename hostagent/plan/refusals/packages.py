@@ -146,12 +146,17 @@ def _may_go(name: str, choices: Choices) -> bool:
     return name in choices.driver.removed or bool(driver_part(name)) or name in TOOLKIT_PACKAGES
 
 
+def _of_answers(given: Given) -> tuple[tuple[str, int], ...]:
+    """Of each transaction once: the driver's has in it what is installed before it."""
+    every = {frozenset(argv): one for argv, one in given.offers.transactions.items()}
+    whole = [one for words, one in every.items() if not any(words < other for other in every)]
+    return ("/usr", sum(max(0, one.disk_bytes) for one in whole)), ("/var", sum(one.download_bytes for one in whole))
+
+
 def of_space(given: Given, portion: Portion) -> Iterator[Refusal]:
-    """Where the transactions' own figures are known they count. Raises ``UnreadError``."""
-    needed = dict(portion.space)
-    for done in given.offers.transactions.values():
-        needed["/usr"] = needed.get("/usr", 0) + max(0, done.disk_bytes)
-        needed["/var"] = needed.get("/var", 0) + done.download_bytes
+    """By what the parts of the plan need, and never less than the transactions' own figures. Raises ``UnreadError``."""
+    needed, asked = dict(portion.space), dict(_of_answers(given))
+    needed |= {path: max(count, needed.get(path, 0)) for path, count in asked.items()}
     if not needed:
         return
     by_filesystem: dict[str, int] = {}

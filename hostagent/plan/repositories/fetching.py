@@ -1,7 +1,10 @@
 """Refresh and download: what needs a network, before anything changes that a failing network would leave half-way."""
 
 from hostagent.facts.unread import need
+from hostagent.plan.driver.announced import whole_set
+from hostagent.plan.driver.probes import libraries_there
 from hostagent.plan.model import Choices, Given, PlanStep, Probe, Run, Undo
+from hostagent.plan.toolkitprograms import has_programs, transaction
 from hostagent.plan.transactions import Commands, commands
 from hostagent.plan.view import View
 
@@ -15,9 +18,12 @@ def fetch_steps(given: Given, choices: Choices, manager: str) -> tuple[PlanStep,
     if not manager or not pairs:
         return ()
     removed = choices.driver.removed
-    probe = Probe("the packages of this plan are installed", lambda view: installed(view, pairs) and not any_of(view, removed))
+    probe = Probe(
+        "the packages of this plan are installed",
+        lambda view: installed(view, pairs) and not any_of(view, removed) and _is_whole(view, choices),
+    )
     command = commands(given.view, given.profile.install.lock_timeout_s)
-    downloads = tuple(Run(command.downloaded(argv)) for argv in _transactions(command, choices))
+    downloads = tuple(Run(command.downloaded(argv)) for argv in _transactions(command, choices, given.view))
     return (
         PlanStep(
             *("repositories.refresh", "repositories", "refresh", "Read the repositories' indexes"),
@@ -36,15 +42,25 @@ def fetch_steps(given: Given, choices: Choices, manager: str) -> tuple[PlanStep,
     )
 
 
-def _transactions(command: Commands, choices: Choices) -> tuple[tuple[str, ...], ...]:
+def _transactions(command: Commands, choices: Choices, view: View) -> tuple[tuple[str, ...], ...]:
     """The words of each transaction of this plan, in order."""
     driver, toolkit = choices.driver, choices.toolkit
-    several = (
-        (driver.before, (), driver.wanted),
-        ((*driver.before, *driver.packages), driver.removed, driver.wanted),
-        (toolkit.packages, (), toolkit.wanted),
+    return (
+        *((command.install(driver.before),) if driver.wanted and driver.before else ()),
+        *((whole_set(command, driver, view),) if driver.wanted and (driver.before or driver.packages) else ()),
+        *((_of_toolkit(command, choices, view),) if toolkit.wanted and toolkit.packages else ()),
     )
-    return tuple(command.install(versions, removed) for versions, removed, is_wanted in several if versions and is_wanted)
+
+
+def _of_toolkit(command: Commands, choices: Choices, view: View) -> tuple[str, ...]:
+    return transaction(command, choices.toolkit, view, installed=installed(view, choices.toolkit.packages))
+
+
+def _is_whole(view: View, choices: Choices) -> bool:
+    """Nothing of what the plan wants has to come once more. Raises ``UnreadError``."""
+    driver, toolkit = choices
+    is_driver = not driver.wanted or not driver.version or libraries_there(view, driver.version)
+    return is_driver and (not toolkit.wanted or not toolkit.packages or has_programs(view))
 
 
 def installed(view: View, pairs: tuple[Pair, ...]) -> bool:

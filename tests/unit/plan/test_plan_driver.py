@@ -472,3 +472,25 @@ def test_a_newer_branch_that_the_profile_accepts_is_put_right_and_not_taken_down
     rows = [*ubuntu_cuda("580", "580.178.04"), *newer, *NOBLE]
     choice, _, _ = resolved(given(view, rows, driver={"version": ">=580"}), rows)
     assert (choice.version, choice.removed) == ("595.71.05", ())
+
+
+def test_libraries_that_are_gone_though_their_packages_are_there_come_once_more():
+    view = installed_580()
+    view = replace(view, driver=replace(view.driver, libraries=()))
+    rows = [*ubuntu_cuda("580", "580.142", "580.178.04"), *NOBLE]
+    choice, _, stepped = resolved(given(view, rows), rows)
+    todo = [one.id for one in stepped.steps if not one.probe.done(view)]
+    assert (choice.wanted, choice.version, todo) == (True, "580.142", ["driver.packages"])
+    again = argv(stepped, "driver.packages")
+    assert "--reinstall" in again
+    assert again[again.index("install") + 1 :] == ("libnvidia-compute-580=580.142-1ubuntu1", "nvidia-utils-580=580.142-1ubuntu1")
+
+
+def test_the_other_flavour_of_the_same_version_is_not_in_force():
+    view = with_module(with_packages(made_view("ubuntu2404", ["V100"]), *SET_580, held=True), "580.142", "open")
+    rows = [*ubuntu_cuda("580", "580.142"), *NOBLE]
+    choice, _, stepped = resolved(given(view, rows), rows)
+    todo = [one.id for one in stepped.steps if not one.probe.done(view)]
+    assert (choice.version, choice.flavour, choice.removed) == ("580.142", "proprietary", ("nvidia-dkms-580-open",))
+    assert "driver.load" in todo, "else the run would end as failed: it is to do again"
+    assert next(one for one in stepped.steps if one.id == "driver.load").title.startswith("Exchange the loaded module")

@@ -202,6 +202,19 @@ def test_a_full_disk_is_refused_by_the_transactions_own_figures():
     assert after(view, offers=Offers(asked=True, transactions={APT: Transaction(download_bytes=10**8, disk_bytes=2 * 10**8)})) == ()
 
 
+def test_what_two_transactions_share_needs_its_room_once():
+    """The driver's second transaction is asked about with the first in it, and the part that asks says the same figures."""
+    small = [{"path": "/", "holds": ["/", "/usr", "/var", "/boot"], "free_bytes": 10**9, "free_inodes": 10**6}]
+    first, second = ("apt-get", "install", "dkms=3"), ("apt-get", "install", "dkms=3", "nvidia-dkms-580-open=580.142-1")
+    answers = {
+        first: Transaction(download_bytes=10**8, disk_bytes=10**8),
+        second: Transaction(download_bytes=3 * 10**8, disk_bytes=4 * 10**8),
+    }
+    view = made_view(machine={"filesystems": small})
+    space = (("/usr", 4 * 10**8), ("/var", 3 * 10**8))
+    assert after(view, offers=Offers(asked=True, transactions=answers), space=space) == ()
+
+
 def test_two_filesystems_are_judged_apart():
     disks = [{"path": "/", "holds": ["/", "/usr", "/var"], "free_bytes": 10**10, "free_inodes": 10**6},
              {"path": "/boot", "holds": ["/boot"], "free_bytes": 10**8, "free_inodes": 10**6}]  # fmt: skip

@@ -10,6 +10,7 @@ from hostagent.facts.installation import ConfigFile, InstalledPackage
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.plan.model import Choices, DriverChoice, Key, ToolkitChoice, Write
 from hostagent.plan.repositories import laid, repository_steps
+from tests.plan_driver import with_module
 from tests.plan_fakes import given
 from tests.plan_hosts import made_view
 
@@ -197,7 +198,11 @@ def test_refresh_and_download_are_done_once_the_packages_are_there_and_those_to_
     there = [InstalledPackage(name, version, "amd64", "installed", held=False, automatic=False) for name, version in names]
     fetch = {"repositories.refresh", "repositories.download"}
     assert fetch <= set(todo(host()))
-    assert not fetch & set(todo(host(packages=there)))
+    done = with_module(host(packages=there), "580.142")
+    programs = tuple((f"/usr/bin/{name}", True) for name in ("nvidia-container-runtime", "nvidia-ctk"))
+    done = replace(done, toolkit=replace(done.toolkit, binaries=programs))
+    assert not fetch & set(todo(done))
+    assert fetch <= set(todo(host(packages=there))), "its libraries are gone: they have to come once more"
     assert fetch <= set(todo(host(packages=[*there, replace(there[0], name="nvidia-utils-570", version="570.1-1")])))
 
 

@@ -8,13 +8,15 @@ from hostagent.facts.installation import InstalledPackage
 from hostagent.facts.packages import Package, VersionLock
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES
-from hostagent.plan.model import Asked
+from hostagent.plan.model import Asked, Choices, DriverChoice
 from hostagent.plan.offers import Candidate, Offers, Transaction
+from hostagent.plan.repositories.fetching import fetch_steps
 from hostagent.plan.toolkit import choose_toolkit, toolkit_steps
 from tests.plan_fakes import given
 from tests.plan_hosts import made_view
 
 NAMES = tuple(sorted(TOOLKIT_PACKAGES))
+PROGRAMS = (("/usr/bin/nvidia-container-runtime", True), ("/usr/bin/nvidia-ctk", True))
 
 
 def host(version="", *, names=NAMES, held=True, pinned=False, state="installed", **versions):
@@ -25,7 +27,7 @@ def host(version="", *, names=NAMES, held=True, pinned=False, state="installed",
     locks = tuple(VersionLock("/etc/apt/preferences.d/hostagent-toolkit", name, "1.19.0-1") for name in names) if pinned else ()
     return replace(
         view,
-        toolkit=replace(view.toolkit, packages=packages, version=version or Unread("absent", ""), binaries=()),
+        toolkit=replace(view.toolkit, packages=packages, version=version or Unread("absent", ""), binaries=PROGRAMS if at else ()),
         packages=replace(view.packages, installed=packages, locks=locks),
         installation=replace(view.installation, packages=own),
     )
@@ -173,3 +175,19 @@ def test_what_could_not_be_read_stops_the_decision():
     for toolkit in (Unread("denied", ""), replace(view.toolkit, packages=Unread("denied", ""))):
         with pytest.raises(UnreadError):
             chosen(replace(view, toolkit=toolkit))
+
+
+@pytest.mark.parametrize("programs", [(), PROGRAMS[:1], (PROGRAMS[0], ("/usr/bin/nvidia-ctk", False))])
+def test_programs_that_are_gone_though_their_package_is_there_come_once_more(programs):
+    view = host("1.19.0")
+    view = replace(view, toolkit=replace(view.toolkit, binaries=programs))
+    choice, _ = chosen(view)
+    assert (choice.wanted, choice.version) == (True, "1.19.0")
+    made = given(view, Asked(), offered("1.20.0-1", "1.19.0-1"))
+    step = next(one for one in toolkit_steps(made, choice).steps if one.id == "toolkit.packages")
+    assert not step.probe.done(view)
+    assert step.do[0].argv[-3:] == ("--reinstall", "install", "nvidia-container-toolkit-base=1.19.0-1")
+    assert step.probe.done(host("1.19.0"))
+    fetch = fetch_steps(made, Choices(DriverChoice(wanted=False), choice), "apt-get")
+    assert [one.id for one in fetch if not one.probe.done(view)] == ["repositories.refresh", "repositories.download"]
+    assert "--reinstall" in fetch[1].do[0].argv

@@ -1,0 +1,22 @@
+"""Programs of the toolkit on the disk: a database of packages that says installed is no proof of them."""
+
+from hostagent.facts.unread import need
+from hostagent.knowledge.packages import TOOLKIT_BASE
+from hostagent.plan.model import ToolkitChoice
+from hostagent.plan.transactions import Commands
+from hostagent.plan.view import View
+
+_NEEDED = ("nvidia-container-runtime", "nvidia-ctk")
+
+
+def has_programs(view: View) -> bool:
+    """Those that every way needs, and they can be executed. Raises ``UnreadError``."""
+    there = {path.rpartition("/")[2] for path, is_executable in need(need(view.toolkit).binaries) if is_executable}
+    return there.issuperset(_NEEDED)
+
+
+def transaction(commands: Commands, choice: ToolkitChoice, view: View, *, installed: bool) -> tuple[str, ...]:
+    """What brings the toolkit; where its packages are `installed`, the one whose programs are gone. Raises ``UnreadError``."""
+    if installed and not has_programs(view):
+        return commands.reinstall(one for one in choice.packages if one[0] == TOOLKIT_BASE)
+    return commands.install(choice.packages)

@@ -1,0 +1,40 @@
+"""How a run ends: 1 whatever goes wrong after the first change, a bug of hostagent's own included; before it, nothing is said to be done."""
+
+import errno
+
+import pytest
+
+from hostagent.cli.changing import conclude, told
+from hostagent.cli.ending import Ended
+from hostagent.errors import HostagentError
+from hostagent.install.outcome import CODES, Outcome
+
+WRONG = [
+    HostagentError("found that", "Do this"),
+    OSError(errno.ENOSPC, "No space left on device", "/x"),
+    ZeroDivisionError("a bug"),
+    KeyboardInterrupt(),
+    Ended(15),
+]
+
+
+def failing(error):
+    def perform():
+        raise error
+
+    return perform
+
+
+@pytest.mark.parametrize("error", WRONG, ids=lambda error: type(error).__name__)
+def test_what_goes_wrong_after_the_first_change_is_a_failed_run_and_before_it_none(error, capsys):
+    outcome = told(failing(error), lambda: True)
+    assert conclude(outcome) == 1
+    assert "FAILED" in capsys.readouterr().err
+    with pytest.raises(type(error)):
+        told(failing(error), lambda: False)
+
+
+def test_each_word_has_the_exit_code_that_is_published():
+    published = {"done": 0, "nothing": 0, "reboot": 3, "refused": 4, "declined": 4, "failed": 1, "busy": 5}
+    assert published == CODES
+    assert {word: conclude(Outcome(word, "A sentence.")) for word in published} == published
