@@ -52,7 +52,7 @@ def steps(root, words):
 
 
 def main(root, lock_timeout_s, *words):
-    def made(facts, loaded, asked, _):
+    def made(facts, loaded, asked, *_):
         return Plan(
             view=view(facts), profile=loaded.profile, asked=asked, choices=Choices(DriverChoice(wanted=True), ToolkitChoice(wanted=False)), resolved=True,
             refusals=(), steps=steps(root, words), questions=(), packages=(), files=(), reboot=Reboot(needed=False), irreversible=(), space=(),
@@ -67,12 +67,12 @@ def main(root, lock_timeout_s, *words):
         before=failing if "before" in words else (),
         after=failing if "after" in words else (),
     )
-    performance = Performance(Target(place), looks_at(place, prepared, Asked(), made), Wishes(policy), _Nobody())
+    performance = Performance(Target(place), looks_at(place, prepared, Asked(), made), Wishes(policy), Nobody())
     outcome = performance.perform()
     sys.stdout.write(json.dumps({"word": outcome.word, "code": outcome.code, "message": outcome.message, "run": outcome.run}))
 
 
-class _Nobody:
+class Nobody:
     def agrees(self):
         return True
 
