@@ -34,7 +34,7 @@ class Target:
         self.id = f"{found.st_dev:x}.{found.st_ino:x}"
 
     def directory(self, path: str) -> str:
-        """As `inside`, for something that files are looked for in: it may not be there, but is no link that leads nowhere in the host's root."""
+        """As `inside`, for what files are looked for in: it may not be there, but is no link that leads nowhere in the host's root."""
         return self.inside(f"{path.rstrip('/')}/.").removesuffix("/.")
 
     def inside(self, path: str) -> str:

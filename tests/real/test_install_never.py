@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.real.conftest import need_module, need_real
-from tests.real.installing import TOOLKIT, Host, changed
+from tests.real.installing import Host, changed
 from tests.real.installroots import STUB, clone, place, tree
 from tests.real.liveroot import Live
 
@@ -160,7 +160,9 @@ def test_a_symbolic_link_leads_nobody_out_of_the_root(make_root, tmp_path, link,
     if "docker" in link:
         (root.path / "usr/bin/dockerd").write_text("#!/bin/sh\n")
         (root.path / "usr/bin/dockerd").chmod(0o755)
-        (root.path / "usr/lib/systemd/system/docker.service").write_text("[Service]\nExecStart=/usr/bin/dockerd\n[Install]\nWantedBy=multi-user.target\n")
+        (root.path / "usr/lib/systemd/system/docker.service").write_text(
+            "[Service]\nExecStart=/usr/bin/dockerd\n[Install]\nWantedBy=multi-user.target\n"
+        )
         root.run("systemctl", "--root=/", "enable", "docker")
     _leads_out(root, link, tmp_path)
     before, inside = tree(tmp_path), tree(root.path)
