@@ -21,7 +21,9 @@ TOOLS = ("--only", "toolkit", "--only", "runtime")
 #: The state file, which belongs to the checks of the site's own profile.
 STATE = "/run/hostagent/state.json"
 OLD, NEW = "570.211.01", "580.178.04"
-WITHOUT_ANSIBLE = "import sys, runpy; sys.modules['ansible_runner'] = None; runpy.run_module('hostagent', run_name='__main__', alter_sys=True)"
+WITHOUT_ANSIBLE = (
+    "import sys, runpy; sys.modules['ansible_runner'] = None; runpy.run_module('hostagent', run_name='__main__', alter_sys=True)"
+)
 
 
 @pytest.fixture(scope="module")
