@@ -37,6 +37,7 @@ lint: $(VENV)/.tests  ## style, types, layers
 
 bench: $(VENV)/.tests  ## measure time, memory and processes against a peer and a floor
 	$(BIN)/python tests/bench/run.py
+	$(BIN)/python tests/bench/second_run.py
 
 docs: $(VENV)/.tests  ## write what is made from other files: built-in profiles as JSON, pages of checks and recorded hosts, output in README
 	$(BIN)/python -m tests.profiles

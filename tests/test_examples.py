@@ -75,7 +75,13 @@ def test_an_example_works(folder, example):
     argv = ["/bin/bash", "-o", "pipefail", "-c", example]
     answer = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
     questions = ("hostagent check", "hostagent status", "hostagent topology", "snapshot diff")  # 1 is an answer there: not ready, different
-    assert answer.returncode in ((0, 1) if any(one in example for one in questions) else (0, 4) if "hostagent plan" in example or "hostagent install --dry-run" in example else (0,)), answer
+    assert answer.returncode in (
+        (0, 1)
+        if any(one in example for one in questions)
+        else (0, 4)
+        if "hostagent plan" in example or "hostagent install --dry-run" in example
+        else (0,)
+    ), answer
     assert "Error" not in answer.stderr
     assert "Traceback" not in answer.stderr
     assert answer.stdout or any(

@@ -43,7 +43,7 @@ class Lock:
 
 def folder(target: Target) -> str:
     """Where the lock and the runs are for this process; it may not be there."""
-    return target.inside(FOLDER)
+    return target.directory(FOLDER)
 
 
 def take(target: Target, timeout_s: float, *, make: bool) -> "Lock | None":

@@ -16,7 +16,7 @@ from hostagent.install.lock import Busy, Lock, take
 from hostagent.install.outcome import Outcome, Person, RefusedError
 from hostagent.install.packagelock import wait_until_free
 from hostagent.install.retained import retain
-from hostagent.install.target import Target
+from hostagent.install.target import StrayLinkError, Target
 from hostagent.install.told import failure
 from hostagent.install.worker import Done, Speaker, Worker
 from hostagent.plan.document import Document
@@ -63,6 +63,10 @@ class Performance:
             return Outcome("busy", f"{error}")
         except RefusedError as error:
             return Outcome("refused", error.message, notes=(error.remedy,))
+        except StrayLinkError as error:
+            if self.began:
+                raise
+            return Outcome("refused", error.message, notes=(error.next_step,))
 
     def _perform(self) -> Outcome:
         if self.wishes.dry_run:

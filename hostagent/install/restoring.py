@@ -73,7 +73,7 @@ def _tried(problems: list[str], path: str, work: Callable[[], None]) -> None:
 
 
 def _place(target: Target, path: str) -> str:
-    return f"{target.inside(os.path.dirname(path)).rstrip('/')}/{os.path.basename(path)}"
+    return f"{target.directory(os.path.dirname(path)).rstrip('/')}/{os.path.basename(path)}"
 
 
 def _remove(target: Target, path: str) -> None:

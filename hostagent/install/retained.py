@@ -42,7 +42,7 @@ def file_of(folder: str, name: str, version: str) -> str:
 
 
 def _from_cache(target: Target, folder: str, name: str, version: str) -> bool:
-    cache = target.inside(_ARCHIVES)
+    cache = target.directory(_ARCHIVES)
     found = file_of(cache, name, version) if os.path.isdir(cache) else ""
     if found and not os.path.islink(f"{cache}/{found}") and os.path.getsize(f"{cache}/{found}"):
         shutil.copyfile(f"{cache}/{found}", f"{folder}/{found}")

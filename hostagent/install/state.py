@@ -78,10 +78,10 @@ def files_of(target: Target, paths: Iterable[str], *, tree: bool = True) -> File
     """Everything below `TREE`, and what is at `paths` with the directories on the way that are not there yet."""
     found: Files = {}
     if tree:
-        _walk(target.inside(TREE), TREE, found)
+        _walk(target.directory(TREE), TREE, found)
     for path in paths:
         while path not in found and path != "/":
-            found[path] = looked_at(target.inside(os.path.dirname(path)) + "/" + os.path.basename(path))
+            found[path] = looked_at(target.directory(os.path.dirname(path)) + "/" + os.path.basename(path))
             if found[path].kind != "none":
                 break
             path = os.path.dirname(path)  # noqa: PLW2901  upwards
@@ -105,7 +105,7 @@ def keep(target: Target, files: Files, run: Run) -> tuple[str, ...]:
         copy = f"{folder}/{entry.digest}"
         if entry.kind != "file" or os.path.exists(copy):
             continue
-        place = target.inside(os.path.dirname(path)) + "/" + os.path.basename(path)
+        place = target.directory(os.path.dirname(path)) + "/" + os.path.basename(path)
         size = os.lstat(place).st_size
         if size > _MAX_BYTES or total + size > _MAX_ALL_BYTES:
             large.append(path)

@@ -18,6 +18,10 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _KILL_AFTER_S = 30
 
 
+class StrayLinkError(HostagentError):
+    """A link on the way that leads nowhere in the host's root: outside it may lead somewhere."""
+
+
 class Target:
     """`path`: of its root, for this process, with no link in it."""
 
@@ -33,10 +37,14 @@ class Target:
         #: One target has one, from wherever it is looked at.
         self.id = f"{found.st_dev:x}.{found.st_ino:x}"
 
+    def directory(self, path: str) -> str:
+        """As `inside`, for what files are looked for in: it may not be there, but is no link that leads nowhere in the host's root."""
+        return self.inside(f"{path.rstrip('/')}/.").removesuffix("/.")
+
     def inside(self, path: str) -> str:
         """Where `path` of the host is for this process: every link on the way is resolved in the host's root, what is not there stays.
 
-        Raises ``HostagentError`` where a directory on the way is a link that leads nowhere, or no directory.
+        Raises ``StrayLinkError`` where a directory on the way is a link that leads nowhere, or no directory.
         """
         if self.path == "/":
             return os.path.realpath(path)
@@ -50,7 +58,7 @@ class Target:
                 missing.insert(0, last)
                 there = there or "/"
         if len(missing) > 1 and os.path.lexists(os.path.join(found, missing[0])):
-            raise HostagentError(f"{path}: found {os.path.join(there, missing[0])}, a link that leads nowhere", "Remove that link")
+            raise StrayLinkError(f"{path}: found {os.path.join(there, missing[0])}, a link that leads nowhere", "Remove that link")
         return os.path.join(found.rstrip("/") or "/", *missing)
 
     def refused_program(self, name: str) -> str:

@@ -27,10 +27,7 @@ def wanted_flavour(given: Given, branch: str) -> "Flavour | Refusal":
     """Raises ``UnreadError``."""
     asked = given.profile.driver.flavour
     gpus = judged_gpus(given.view, branch)
-    too_old = [
-        one for one in gpus if (last := LAST_BRANCH.get(architecture(need(one.device_id)))) and branch.isdecimal() and int(branch) > last
-    ]
-    if too_old:
+    if too_old := [one for one in gpus if _is_too_old(one, branch)]:
         return _too_old(too_old, branch)
     able = {one.pci: _able(given, one) for one in gpus}
     unknown = [one for one in gpus if not able[one.pci]]
@@ -44,10 +41,21 @@ def wanted_flavour(given: Given, branch: str) -> "Flavour | Refusal":
     return common[0] if common else _invalid(gpus, "one flavour")
 
 
+def leaves_out_a_screen(view: View, branch: str) -> bool:
+    """Whether an old display card is no GPU for jobs here, because another one is. Raises ``UnreadError``."""
+    if isinstance(view.gpus, Unread):
+        return False
+    judged = judged_gpus(view, branch)
+    return any(one not in judged and _is_for_a_screen(one, branch) for one in view.gpus)
+
+
 def can_stay(given: Given, branch: str, flavour: str) -> bool:
     """Whether a module of this flavour is what the profile asks for, and drives every judged GPU that is known. Raises ``UnreadError``."""
     asked = given.profile.driver.flavour
-    able = [_able(given, one) for one in judged_gpus(given.view, branch)]
+    gpus = judged_gpus(given.view, branch)
+    if any(_is_too_old(one, branch) for one in gpus):
+        return False
+    able = [_able(given, one) for one in gpus]
     return flavour in ("", asked if asked != "any" else flavour) and all(flavour in known for known in able if known and flavour)
 
 
@@ -58,6 +66,12 @@ def _able(given: Given, gpu: Gpu) -> "tuple[Flavour, ...]":
         return known
     loaded = need(need(given.view.driver).flavour)
     return tuple(one for one in _BOTH if one == loaded)
+
+
+def _is_too_old(gpu: Gpu, branch: str) -> bool:
+    """Branches after the last one that has it drive it with neither flavour."""
+    last = LAST_BRANCH.get(architecture(need(gpu.device_id)))
+    return last is not None and branch.isdecimal() and int(branch) > last
 
 
 def _bound_to(gpu: Gpu) -> str:

@@ -10,6 +10,7 @@ from hostagent.knowledge.managers import INITRAMFS_TOOLS
 from hostagent.knowledge.packages import driver_part
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.announced import held_before, needed_space, planned, transactions, whole_set, why_packages
+from hostagent.plan.driver.flavours import leaves_out_a_screen
 from hostagent.plan.driver.holding import hold_step
 from hostagent.plan.driver.loaded import has_uvm, is_for_screens, may_load, must_exchange, reboots, wants_coherent_mode
 from hostagent.plan.driver.loading import load_step
@@ -85,6 +86,8 @@ def _nouveau(making: Making) -> "PlanStep | None":
     view, kernels = making.given.view, making.choice.kernels
     if is_for_screens(view, making.choice.branch):
         return None
+    # an old display card is left out once the driver, no longer kept off by nouveau, lists another GPU
+    freed = ("driver.open_supported",) if leaves_out_a_screen(view, making.choice.branch) else ()
     return PlanStep(
         "driver.nouveau",
         "driver",
@@ -94,7 +97,7 @@ def _nouveau(making: Making) -> "PlanStep | None":
         Probe("modprobe.d or the kernel command line blacklists nouveau", lambda found: probes.nouveau_kept_off(found, kernels)),
         (Write(NOUVEAU_FILE, "blacklist nouveau\nblacklist nova_core\noptions nouveau modeset=0\n", keys=("blacklist nouveau",)),),
         Undo("restore"),
-        ("kernel.nouveau_blacklisted", "kernel.nouveau_loaded"),
+        ("kernel.nouveau_blacklisted", "kernel.nouveau_loaded", *freed),
     )
 
 

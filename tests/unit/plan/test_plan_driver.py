@@ -268,6 +268,13 @@ def test_the_last_branch_of_a_gpu():
     assert "580" in chosen.refusals[0].wanted
 
 
+def test_no_driver_stays_for_a_gpu_that_its_branch_no_longer_drives():
+    view = installed_580(flavour="proprietary")
+    _, chosen = choose(given(replace(view, gpus=tuple(replace(one, device_id="0x128b") for one in view.gpus))))
+    assert ids(chosen) == ["plan.flavour-invalid"]
+    assert "470" in chosen.refusals[0].wanted
+
+
 SERVER = [
     *offer("nvidia-headless-no-dkms-580-server-open", "nvidia-headless-580-server-open", "nvidia-utils-580-server", versions=("580.178.04",), url=ARCHIVE, revision="-0ubuntu0.24.04.1"),
     ("linux-modules-nvidia-580-server-open-6.8.0-87-generic", "6.8.0-87.88+1", ARCHIVE),
