@@ -28,7 +28,7 @@ def main(seconds):
             refusals=(), steps=(STEP,), questions=(), packages=(), files=(), reboot=Reboot(needed=False), irreversible=(), space=(),
         )  # fmt: skip
 
-    place = Evidence()
+    place = Evidence(deadline_s=3)
     prepared = with_installation(prepared_for(place, ""))
     policy = replace(prepared.loaded.profile.install, lock_timeout_s=int(seconds))
     outcome = Performance(Target(place), looks_at(place, prepared, Asked(), made), Wishes(policy), Nobody()).perform()
