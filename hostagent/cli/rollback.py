@@ -38,7 +38,7 @@ def command(yes: bool, dry_run: bool, listed: bool, host_root: str | None, root:
     if listed:
         from hostagent.install.runs import runs
 
-        say(*(map(_line, found) if (found := runs(target)) else ("This host remembers no run of 'hostagent install'.",)))
+        say(*(map(_line, found) if (found := runs(target)) else ("This host remembers no run.",)))
         return 0
     refuse_silence(yes=yes, dry_run=dry_run)
     if not dry_run:
