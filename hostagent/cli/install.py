@@ -2,6 +2,7 @@
 
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,7 @@ from hostagent.sinks.plan import FORMATS, Format, render_plan
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
+    from hostagent.install.performing import Performance
     from hostagent.plan.document import Document
     from hostagent.plan.model import PlanStep
 
@@ -78,13 +80,14 @@ def command(
         refuse_without_ansible()
     wishes = Wishes(prepared.loaded.profile.install, rollback=not no_rollback, dry_run=dry_run)
     performance = Performance(Target(place), looks_at(place, with_installation(prepared), asked, told=waiting), wishes, person)
-
-    def performed() -> Outcome:
-        outcome = performance.perform()
-        _check(outcome, place, prepared, remember=not profile_name)
-        return outcome
-
+    performed = partial(_performed, performance, place, prepared, remember=not profile_name)
     return conclude(told(performed, lambda: performance.began))
+
+
+def _performed(performance: "Performance", place: Evidence, prepared: "Prepared", *, remember: bool) -> Outcome:
+    outcome = performance.perform()
+    _check(outcome, place, prepared, remember=remember)
+    return outcome
 
 
 def _check(outcome: Outcome, place: Evidence, prepared: "Prepared", *, remember: bool) -> None:
