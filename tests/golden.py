@@ -1,9 +1,8 @@
 """What people see of every recorded host: ``python -m tests.golden [HOST…]`` writes it to ``tests/golden``, a test holds it.
 
 ``HOST.txt`` is the text at 100 columns, of the hosts in `NAMED` also at 80 and 120 and the page of HTML; ``HOST.topology.txt`` is what
-``hostagent topology`` prints of those in `MAPPED`, asked about the pods there, ``HOST.plan.txt`` what ``hostagent plan`` prints of those in
-`PLANNED`. Read the difference before you
-commit it, as you read code: this writes down today's words, good or bad.
+``hostagent topology`` prints of those in `MAPPED`, asked about the pods there, ``HOST.plan.txt`` what ``hostagent plan`` prints. Read the
+difference before you commit it, as you read code: this writes down today's words, good or bad.
 """
 
 import functools
@@ -50,14 +49,6 @@ MAPPED: dict[str, tuple[str, ...]] = {
     "vm-flat-tree": (),
     "no-gpu-vm": (),
 }
-#: Hosts whose plan is of a kind of its own: nothing to do, an image from an older driver on, one package that moved alone, a kernel without a
-#: module, a module that must be exchanged, a reboot, a runtime without an entry (containerd, CRI-O, Docker), streams of dnf, and refusals.
-PLANNED = (
-    "hgx-h100-ubuntu2404", "debian12-image-without-kernel", "hgx-h100-fabricmanager-mismatch", "hgx-h100-next-kernel-without-module",
-    "hgx-h100-userland-upgraded", "workstation-nouveau-has-both", "kubeadm-without-access", "crio-worker-wrong-directory", "docker-hook-missing",
-    "rhel9-bls-newest", "sles15-next-entry", "amazon-linux-2023", "debian12-runfile", "eks-al2023", "gpu-operator-driver-container", "kubevirt-all",
-    "wsl2", "no-gpu-vm",
-)  # fmt: skip
 #: Of the run, not of the host: what it costs is another time each time.
 _TOOK_MS = 40.0
 
@@ -90,11 +81,11 @@ def files(name: str) -> dict[str, str]:
         made[f"{name}.html"] = render(report(name), "html")
     for width in (80, 100) if name in MAPPED else ():
         made[f"{name}.topology{'' if width == 100 else f'.{width}'}.txt"] = recorded_map(name, "text", MAPPED[name], width=width)
-    if name in PLANNED:
-        made[f"{name}.plan.txt"] = recorded_plan(name)
+    made[f"{name}.plan.txt"] = recorded_plan(name)
     return made
 
 
+@functools.cache
 def recorded_plan(name: str) -> str:
     """As ``hostagent plan --from tests/hosts/NAME`` prints it."""
     return render_plan(planned_document(Evidence(snapshot=str(HOSTS / name)), loaded(name).profile.name, Asked())[1], "text", width=100)
