@@ -29,6 +29,7 @@ class Daemon(NamedTuple):
 
 _RKE2 = ("rke2-server", "rke2-agent")
 _K0S = ("k0scontroller", "k0sworker")
+DOCKER_PROCESS = "dockerd"
 #: Docker's snap, which sees no program of the host.
 DOCKER_SNAP = "snap.docker.dockerd"
 _CONTAINERD_IN = ("docker", DOCKER_SNAP, "k3s", "k3s-agent", *_RKE2, *_K0S, "snap.k8s.containerd", "host-containerd")
@@ -48,7 +49,7 @@ DAEMONS = (
     Daemon("nvidia", "nvlsm", lives_in=("nvidia-fabricmanager", "nvlsm")),
     Daemon("nvidia", "nv-hostengine", lives_in=("nvidia-dcgm", "dcgm", "snap.dcgm.nv-hostengine")),
     Daemon("runtime", "containerd", ("containerd", "snap.microk8s.daemon-containerd"), _CONTAINERD_IN),
-    Daemon("runtime", "dockerd", ("docker", DOCKER_SNAP)),
+    Daemon("runtime", DOCKER_PROCESS, ("docker", DOCKER_SNAP)),
     Daemon("runtime", "crio", ("crio",), ("cri-o",)),
     Daemon("socket", "", ("docker.socket",)),
     Daemon("kubelet", "kubelet", _KUBELET_UNITS, _KUBELET_IN),

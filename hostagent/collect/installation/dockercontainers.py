@@ -8,6 +8,7 @@ from hostagent.collect.values import stops_at_unread
 from hostagent.facts.host import running
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, need
+from hostagent.knowledge.daemons import DOCKER_PROCESS
 from hostagent.source import Source
 from hostagent.source.keep import Keep
 
@@ -41,7 +42,7 @@ def read_live_restore(source: Source, runtimes: "Runtimes | Unread") -> "bool | 
     if docker is None:
         return False
     processes = read_processes(source, _PROCESSES)
-    daemon = next(iter(need(running(need(processes), "dockerd"))), None) if not _is_image(processes) else None
+    daemon = next(iter(need(running(need(processes), DOCKER_PROCESS))), None) if not _is_image(processes) else None
     if daemon is not None and (said := parse_live_restore_flag(daemon.argv)) is not None:
         return said
     files = need(docker.config_files)
@@ -74,7 +75,7 @@ def parse_live_restore(text: str, path: str) -> "bool | Unread":
 def parse_live_restore_flag(argv: tuple[str, ...]) -> "bool | None":
     """What dockerd's command line says, None where it does not; the last word counts.
 
-    >>> parse_live_restore_flag(("dockerd", "--live-restore")), parse_live_restore_flag(("dockerd", "--live-restore=false"))
+    >>> parse_live_restore_flag((DOCKER_PROCESS, "--live-restore")), parse_live_restore_flag((DOCKER_PROCESS, "--live-restore=false"))
     (True, False)
     """
     said = None
