@@ -36,9 +36,10 @@ class DriverPolicy:
 
 @frozen
 class CudaPolicy:
-    """``toolkit`` is a constraint on the CUDA toolkit; empty asks for none."""
+    """``toolkit`` is a constraint on the CUDA toolkit, ``install`` the version (13.0) that `hostagent install` installs; empty: none."""
 
     toolkit: str
+    install: str = ""
 
 
 @frozen

@@ -106,8 +106,8 @@ Topic = Literal[
 ]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 
-#: What a plan changes, in this order: the repositories serve driver and toolkit.
-PlanPart = Literal["repositories", "driver", "toolkit", "runtime"]
+#: What a plan changes, in this order: the repositories serve the packages of the others.
+PlanPart = Literal["repositories", "driver", "toolkit", "cuda", "docker", "runtime"]
 
 #: How a step of a plan changes it.
 StepKind = Literal[
@@ -122,6 +122,7 @@ StepKind = Literal[
     "unit",
     "load",
     "restart",
+    "group",
 ]
 
 #: Whether a host already is as a step of a plan leaves it.

@@ -61,6 +61,8 @@ READERS: Mapping[str, Reader] = {
 #: What only a change of the host needs: read by ``plan``, ``install`` and ``snapshot save``, where it is named, never by ``check``.
 CHANGE_READERS: Mapping[str, Reader] = {
     "Installation": Reader("installation.installation.read_installation", ("Packages", "Runtime")),
+    "Cuda": Reader("installation.cuda.read_cuda", ("Packages",)),
+    "Accounts": Reader("installation.accounts.read_accounts"),
 }
 ALL_READERS: Mapping[str, Reader] = {**READERS, **CHANGE_READERS}
 #: What the head of every report is made of.

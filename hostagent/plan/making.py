@@ -6,9 +6,24 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from hostagent.facts.unread import UnreadError
+from hostagent.plan.cuda import choose_cuda, cuda_steps
+from hostagent.plan.docker import choose_docker, docker_steps
 from hostagent.plan.driver import choose, driver_steps
 from hostagent.plan.files import changed_files
-from hostagent.plan.model import Choices, DriverChoice, Given, Plan, PlannedPackage, PlanStep, Portion, Reboot, Refusal, ToolkitChoice
+from hostagent.plan.model import (
+    Choices,
+    CudaChoice,
+    DockerChoice,
+    DriverChoice,
+    Given,
+    Plan,
+    PlannedPackage,
+    PlanStep,
+    Portion,
+    Reboot,
+    Refusal,
+    ToolkitChoice,
+)
 from hostagent.plan.refusals import refused_after, refused_before
 from hostagent.plan.refusals.words import unread
 from hostagent.plan.repositories import repository_steps
@@ -25,9 +40,13 @@ class Deciders(NamedTuple):
     refused_before: Callable[[Given], tuple[Refusal, ...]] = refused_before
     choose_driver: Callable[[Given], tuple[DriverChoice, Portion]] = choose
     choose_toolkit: Callable[[Given], tuple[ToolkitChoice, Portion]] = choose_toolkit
+    choose_cuda: Callable[[Given], tuple[CudaChoice, Portion]] = choose_cuda
+    choose_docker: Callable[[Given], tuple[DockerChoice, Portion]] = choose_docker
     repository_steps: Callable[[Given, Choices], Portion] = repository_steps
     driver_steps: Callable[[Given, DriverChoice], Portion] = driver_steps
     toolkit_steps: Callable[[Given, ToolkitChoice], Portion] = toolkit_steps
+    cuda_steps: Callable[[Given, CudaChoice], Portion] = cuda_steps
+    docker_steps: Callable[[Given, DockerChoice], Portion] = docker_steps
     runtime_steps: Callable[[Given, Choices], Portion] = runtime_steps
     refused_after: Callable[[Given, Choices, Portion], tuple[Refusal, ...]] = refused_after
 
@@ -68,7 +87,7 @@ def _distinct(several: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
 
 def _chosen(given: Given, deciders: Deciders) -> tuple[Choices, Portion]:
     """A part that nobody asks for stays as it is."""
-    driver, toolkit = _NOTHING
+    driver, toolkit, cuda, docker = _NOTHING
     portions = []
     if given.asked.asks("driver"):
         (driver, portion), unread = _guarded(lambda: deciders.choose_driver(given), (driver, Portion()))
@@ -76,7 +95,12 @@ def _chosen(given: Given, deciders: Deciders) -> tuple[Choices, Portion]:
     if given.asked.asks("toolkit"):
         (toolkit, portion), unread = _guarded(lambda: deciders.choose_toolkit(given), (toolkit, Portion()))
         portions += [portion, unread]
-    return Choices(driver, toolkit), joined(*portions)
+    if not given.asked.only:
+        (cuda, portion), unread = _guarded(lambda: deciders.choose_cuda(given), (cuda, Portion()))
+        portions += [portion, unread]
+        (docker, portion), unread = _guarded(lambda: deciders.choose_docker(given), (docker, Portion()))
+        portions += [portion, unread]
+    return Choices(driver, toolkit, cuda, docker), joined(*portions)
 
 
 def _steps(given: Given, choices: Choices, deciders: Deciders) -> list[Portion]:
@@ -86,6 +110,8 @@ def _steps(given: Given, choices: Choices, deciders: Deciders) -> list[Portion]:
         parts.append(lambda: deciders.driver_steps(given, choices.driver))
     if given.asked.asks("toolkit"):
         parts.append(lambda: deciders.toolkit_steps(given, choices.toolkit))
+    if not given.asked.only:
+        parts += [lambda: deciders.cuda_steps(given, choices.cuda), lambda: deciders.docker_steps(given, choices.docker)]
     if given.asked.asks("runtime"):
         parts.append(lambda: deciders.runtime_steps(given, choices))
     return [portion for decide in parts for portion in _guarded(decide, Portion())]

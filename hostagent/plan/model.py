@@ -17,6 +17,24 @@ Asking = Literal["driver", "toolkit", "runtime"]
 
 
 @dataclass(frozen=True)
+class DockerAsked:
+    """What ``setup`` wants for TAO's Docker backends: Docker's engine, of the distribution, and who may use it."""
+
+    install: bool = True  # False: Docker is not installed where it is missing
+    package: str = ""  # stands for the distribution's name of it; "" that name
+    user: str = ""  # comes into group docker; "" nobody
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """Package names that stand for those of the tables, "" for the tables' own: the driver's meta package, its kernel module, CUDA's."""
+
+    driver: str = ""
+    module: str = ""
+    cuda: str = ""
+
+
+@dataclass(frozen=True)
 class Asked:
     """What the command line asks for beside the profile."""
 
@@ -28,6 +46,8 @@ class Asked:
     continued: tuple[str, ...] = ()
     #: Packages that were held before that run: it may have lifted the hold and not put it back.
     held: tuple[str, ...] = ()
+    docker: DockerAsked | None = None  # None: Docker itself is nobody's matter here
+    renamed: Renamed = Renamed()
 
     def asks(self, part: Asking) -> bool:
         return not self.only or part in self.only
@@ -188,9 +208,28 @@ class ToolkitChoice:
     packages: tuple[tuple[str, str], ...] = ()  # transaction 3: all four
 
 
+@dataclass(frozen=True)
+class CudaChoice:
+    """The CUDA toolkit, a transaction of its own. ``packages`` as those of the others."""
+
+    wanted: bool
+    version: str = ""  # 13.0
+    packages: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class DockerChoice:
+    """Docker's engine, a transaction of its own; `wanted` False where one is there, or nobody asks for it."""
+
+    wanted: bool
+    packages: tuple[tuple[str, str], ...] = ()
+
+
 class Choices(NamedTuple):
     driver: DriverChoice
     toolkit: ToolkitChoice
+    cuda: CudaChoice = CudaChoice(wanted=False)
+    docker: DockerChoice = DockerChoice(wanted=False)
 
 
 def plain_operation(operation: Operation) -> dict[str, Any]:

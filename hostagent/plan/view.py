@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from hostagent.facts.accounts import Accounts
 from hostagent.facts.cdi import Cdi
+from hostagent.facts.cuda import Cuda
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity, Machine, Services
@@ -21,7 +23,7 @@ from hostagent.vocabulary import Kind
 #: Names of the fact types that a plan reads.
 KINDS = (
     *("Identity", "Os", "Platform", "Packages", "Installation", "Kernel", "Services", "Machine", "Driver", "Gpu", "Fabric"),
-    *("Toolkit", "Runtime", "Launchers", "Cdi"),
+    *("Toolkit", "Runtime", "Launchers", "Cdi", "Cuda", "Accounts"),
 )
 
 
@@ -43,8 +45,10 @@ class View:
     runtimes: "tuple[Runtime, ...] | Unread"
     launchers: "Launchers | Unread"
     cdi: "Cdi | Unread"
+    cuda: "Cuda | Unread"
+    accounts: "Accounts | Unread"
 
 
 def view(facts: HostFacts) -> View:
     kinds = (Identity, Os, Platform, Packages, Installation, Kernel, Services, Machine, Driver, Gpu, Fabric)
-    return View(facts.kind, *(facts.of(kind) for kind in (*kinds, Toolkit, Runtime, Launchers, Cdi)))
+    return View(facts.kind, *(facts.of(kind) for kind in (*kinds, Toolkit, Runtime, Launchers, Cdi, Cuda, Accounts)))

@@ -58,7 +58,7 @@ def _of_toolkit(command: Commands, choices: Choices, view: View) -> tuple[str, .
 
 def _is_whole(view: View, choices: Choices) -> bool:
     """Nothing of what the plan wants has to come once more. Raises ``UnreadError``."""
-    driver, toolkit = choices
+    driver, toolkit = choices.driver, choices.toolkit
     is_driver = not driver.wanted or not driver.version or libraries_there(view, driver.version)
     return is_driver and (not toolkit.wanted or not toolkit.packages or has_programs(view))
 

@@ -1,0 +1,1 @@
+"""The drop-in for TAO's ``setup-nvidia-gpu-host.sh``: what is asked, what a host's facts and tools say, lines and exit code. Pure."""

@@ -1,0 +1,25 @@
+"""What the tools of this machine answered, as the script would have asked them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One tool. `version` "" where it was not there, failed, hung, or said no version; `problem` says which, "" for none."""
+
+    tool: str  # nvidia-smi
+    path: str = ""  # where the caller's PATH has it, "" nowhere
+    versions: tuple[str, ...] = ()  # of nvidia-smi one of each GPU that answered with one
+    problem: str = ""
+    gpus: int = 0  # of nvidia-smi: the lines of -L
+
+
+@dataclass(frozen=True)
+class Tools:
+    """() and None where nobody was asked: a snapshot, another root."""
+
+    driver: Answered | None = None  # nvidia-smi
+    cuda: Answered | None = None  # nvcc; `path` is the one that counts
+    toolkit: tuple[Answered, ...] = ()  # dpkg-query, rpm, nvidia-ctk: in the script's order
+    docker: Answered | None = None  # docker info; versions ("nvidia",) where its runtimes have that name
+    kubernetes: Answered | None = None  # kubectl: `gpus` allocatable of this node, of all where its name is not known
