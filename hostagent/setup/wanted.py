@@ -1,4 +1,4 @@
-"""What ``setup --install`` has to bring about: the host's own profile, with what the request asks for laid over it, and what no profile says."""
+"""What ``setup --install`` has to bring about: the host's own profile, the request laid over it, and what no profile says."""
 
 from dataclasses import replace
 from types import MappingProxyType

@@ -25,7 +25,7 @@ def host(id_="debian", database="dpkg", runtimes=("docker",)):
     return HostFacts({Os: fact(Os, id=id_), Packages: fact(Packages, manager=database), Runtime: several, Launchers: launchers})
 
 
-def request(generation="B", driver="580", cuda="13.0", toolkit="1.19.0", backend="docker", variables=None, **more):
+def request(generation="B", *, driver="580", cuda="13.0", toolkit="1.19.0", backend="docker", variables=None, **more):
     return Request(generation, backend, Minimums(driver, cuda, toolkit), f"/usr/local/cuda-{cuda}", variables or {}, **more)
 
 
