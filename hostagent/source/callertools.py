@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.smallfile import reason, refuse_others
-from hostagent.source.base import Answer
+from hostagent.source.base import MIB, Answer
 from hostagent.source.programs import Runner
 from hostagent.source.task import Task
 
 #: Seconds for each.
 TOOL_S = 5.0
+#: Bytes of output of one; a line for each of many thousand nodes is less.
+_OUTPUT = 4 * MIB
 #: Where bash looks when PATH is not set.
 _USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #: What makes programs load other code than theirs, or a shell run it.
@@ -48,12 +50,14 @@ class Pending:
     def __init__(self, wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds: float) -> None:
         self._environment = tuple(_passed_on(environment).items())
         self._path = environment.get("PATH", _USUAL)
-        self._ends = time.monotonic() + seconds
+        self._seconds, self._ends = seconds, time.monotonic() + seconds
         self._wanted = wanted
         self._paths: dict[str, str] = {}
         self._answers: dict[str, Answer] = {}
         self._runners: dict[str, Runner] = {}
-        for name, one in wanted.items():
+
+    def start(self) -> None:
+        for name, one in self._wanted.items():
             self._start(name, one)
 
     def _start(self, name: str, one: Wanted) -> None:
@@ -64,14 +68,13 @@ class Pending:
         if refused:
             self._answers[name] = Unread("denied", refused)
         elif path:
-            self._run(name, (path, *one.arguments))
+            self._run(name, (path, *one.arguments), self._seconds)
 
-    def _run(self, name: str, argv: tuple[str, ...]) -> None:
-        left_s = max(self._ends - time.monotonic(), 0.1)
+    def _run(self, name: str, argv: tuple[str, ...], seconds: float) -> None:
         try:
             if name not in self._runners:
                 self._runners[name] = Runner()
-            self._runners[name].tell(tuple(Task(argv, left_s, environment=self._environment)))
+            self._runners[name].tell(tuple(Task(argv, seconds, environment=self._environment, output=_OUTPUT)))
         except (OSError, EOFError) as error:
             self._answers[name] = Unread("error", f"{argv[0]} cannot be started: {error}")
 
@@ -87,14 +90,17 @@ class Pending:
     def _by_sudo(self, name: str, one: Wanted) -> None:
         sudo = found(Wanted("sudo", ()), self._path)
         before = self._answers[name]
-        if not sudo or time.monotonic() >= self._ends or _refused(self._paths[name]):
+        left_s = self._ends - time.monotonic()
+        if not sudo or left_s <= 0 or _refused(self._paths[name]):
             return
-        self._run(name, (sudo, "-n", "--", self._paths[name], *one.arguments))
+        self._run(name, (sudo, "-n", "--", self._paths[name], *one.arguments), left_s)
         self._listen(name)
         if _failed(self._answers[name]):
             self._answers[name] = before
 
     def _listen(self, name: str) -> None:
+        if name not in self._runners:  # out of processes or descriptors
+            return
         left_s = max(self._ends - time.monotonic(), 0)
         try:
             answer = self._runners[name].answer(left_s)
@@ -112,6 +118,7 @@ def asked(wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds:
     """All of them under way. `environment`: the caller's. Raises ``RuntimeError`` in a process with threads."""
     pending = Pending(wanted, environment, seconds)
     try:
+        pending.start()
         yield pending
     finally:
         pending.close()
