@@ -27,7 +27,7 @@ _EXAMPLES = examples(
 )
 _SHIMS = click.Path()
 #: Names of the fact types that it reads beside those of ``check``.
-KINDS = ("Cuda",)
+KINDS = ("Cuda", "Ancestry")
 
 
 @click.command("setup", cls=ScriptCommand, context_settings=SETTINGS, epilog=_EXAMPLES)
