@@ -18,6 +18,8 @@ _DRIVER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _TOOLKIT, _RUNTIME = "nvidia-container-toolkit", "nvidia"
 #: Digits of a number of GPUs.
 _MAX_DIGITS = 9
+#: What dpkg-query(1) and rpm(8) exit with where there is no such package.
+_NO_PACKAGE = 1
 _SAID_NOTHING = "it printed no version"
 #: Words of ``${db:Status-Status}`` (dpkg-query(1)) of a package that is not there, or not whole.
 _GONE = re.compile(r"(?:not-installed|config-files|half-installed|unpacked|half-configured)\b")
@@ -74,8 +76,8 @@ def answered(said: Mapping[str, Said], names: Iterable[str] = ()) -> Tools:
         driver=_driver(said["gpus"], said["driver"]),
         cuda=_one("nvcc", said["cuda"], _release),
         toolkit=(
-            _one("dpkg-query", said["dpkg"], lambda text: "" if _GONE.match(_output(said["dpkg-state"])) else _package(text)),
-            _one("rpm", said["rpm"], _package),
+            _installed("dpkg-query", said["dpkg"], said["dpkg-state"]),
+            _installed("rpm", said["rpm"]),
             _one("nvidia-ctk", said["ctk"], _spoken),
         ),
         docker=_docker(docker) if docker else None,
@@ -105,6 +107,14 @@ def _one(tool: str, said: Said, parsed: Any) -> Answered:
     problem = _problem(said)
     version = "" if problem else parsed(_output(said))
     return Answered(tool, said.path, (version,) if version else (), problem or ("" if version else _SAID_NOTHING))
+
+
+def _installed(tool: str, said: Said, state: "Said | None" = None) -> Answered:
+    """Of a package manager: that a package is not there is an answer, too."""
+    is_gone = state is not None and bool(_GONE.match(_output(state)))
+    if is_gone or (not isinstance(said.answer, Unread) and said.answer["exit_code"] == _NO_PACKAGE):
+        return Answered(tool, said.path)
+    return _one(tool, said, _package)
 
 
 def _release(text: str) -> str:
