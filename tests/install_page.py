@@ -44,6 +44,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "origin-second": ("packages of two origins are installed", "remove those of one origin"),
     "origin-crossed": ("the driver comes from another origin than `install.origin` names", "`origin: auto`, or remove the driver first"),
     "version-missing": ("the repositories do not have the driver that `driver.install` names", "name a version that is there"),
+    "name-invalid": ("what the caller gives as a package's name is none", "one name, without a version"),
+    "name-missing": ("the caller names a package of the driver, and no repository has it", "name one that is there"),
     "set-incomplete": ("they have it, and not all of its packages", "wait until the mirror is whole, or name another version"),
     "headers-missing": ("no repository has the headers of a kernel that gets a module", "bring them to the host, or boot another kernel"),
     "toolkit-missing": ("the repositories do not have all four packages of the toolkit at one accepted version", "name a version that is there"),
