@@ -13,7 +13,8 @@ _RESOURCE = "nvidia.com/gpu"
 def kubernetes(facts: HostFacts, tool: "Answered | None") -> tuple[tuple[Line, ...], tuple[Line, ...]]:
     """The script's line, and what is known beyond it."""
     if tool is not None and tool.path and not tool.problem:
-        known = Line("INFO", f"Kubernetes: {says(tool)} counts {tool.gpus} {_RESOURCE} allocatable")
+        where = f"on node {tool.versions[0]}" if tool.versions else "over all nodes"
+        known = Line("INFO", f"Kubernetes: {says(tool)} counts {tool.gpus} {_RESOURCE} allocatable {where}")
         return (_reports(tool.gpus > 0),), (known,)
     warnings = tuple(Line("WARN", text) for text in failed("Kubernetes", tool))
     devices = _devices(facts)

@@ -87,16 +87,16 @@ def answered(said: Mapping[str, Said], names: Iterable[str] = ()) -> Tools:
 
 def _driver(listed: Said, queried: Said) -> Answered:
     """Of every GPU that answers. One without a version, like ``[N/A]``, is named; where the list fails no GPU is visible."""
-    path = listed.path or queried.path
-    failed = _problem(listed) or _problem(queried)
     gpus = [line.partition(":")[0] for line in _output(listed).splitlines() if line.startswith("GPU ")]
+    failed = _problem(queried)
     lines = [] if failed else [line.strip() for line in _output(queried).splitlines() if line.strip()]
     versions = tuple(line for line in lines if _DRIVER.fullmatch(line))
     silent = tuple(_named(gpus, number) for number, line in enumerate(lines) if line not in versions)
-    if not failed and len(lines) < len(gpus):
+    if len(lines) < len(gpus):
         silent += (f"{len(gpus) - len(lines)} of {len(gpus)} GPUs",)
-    problem = failed or ("" if versions else f"it printed {lines[0]!r:.60} for a version" if lines else _SAID_NOTHING)
-    return Answered("nvidia-smi", path, versions, problem, 0 if failed else len(gpus) or len(lines), silent)
+    invisible = _problem(listed)
+    problem = invisible or failed or ("" if versions else f"it printed {lines[0]!r:.60} for a version" if lines else _SAID_NOTHING)
+    return Answered("nvidia-smi", listed.path, versions, problem, 0 if invisible else len(gpus) or len(lines), silent)
 
 
 def _named(gpus: Sequence[str], number: int) -> str:
