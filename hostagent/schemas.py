@@ -30,19 +30,22 @@ def _headed(name: str, version: int, title: str, description: str, body: Mapping
 
 def _report() -> dict[str, Any]:
     from hostagent.report import SCHEMA_VERSION, Report
-    from hostagent.report.described import described
+    from hostagent.report.described import DESCRIPTIONS, described
     from hostagent.report.facts import facts_schema
+    from hostagent.setup.document import DESCRIPTIONS as OF_SETUP
+    from hostagent.setup.document import SetUp
 
     body = schema(Report)
     body["properties"]["facts"] = facts_schema()
     body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+    body["properties"]["setup"] = schema(SetUp)
     return _headed(
         "report",
         SCHEMA_VERSION,
         "hostagent report",
         "One run over one host. Names are only ever added: readers must accept those that they do not know. "
         "Times are seconds since 1970; a value that could not be read is an object with the key unread.",
-        described(_extensible(body)),
+        described(_extensible(body), texts={**DESCRIPTIONS, **OF_SETUP}),
     )
 
 

@@ -44,10 +44,13 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "origin-second": ("packages of two origins are installed", "remove those of one origin"),
     "origin-crossed": ("the driver comes from another origin than `install.origin` names", "`origin: auto`, or remove the driver first"),
     "version-missing": ("the repositories do not have the driver that `driver.install` names", "name a version that is there"),
+    "name-invalid": ("what the caller gives as a package's name is none", "one name, without a version"),
+    "name-missing": ("the caller names a package of the driver, and no repository has it", "name one that is there"),
     "set-incomplete": ("they have it, and not all of its packages", "wait until the mirror is whole, or name another version"),
     "headers-missing": ("no repository has the headers of a kernel that gets a module", "bring them to the host, or boot another kernel"),
     "toolkit-missing": ("the repositories do not have all four packages of the toolkit at one accepted version", "name a version that is there"),
     "toolkit-unnamed": ("the toolkit has to change, and the profile names no version", "set `toolkit.install`"),
+    "cuda-missing": ("the repositories do not have the CUDA toolkit that `cuda.install` names", "name a version that is there"),
     "security": ("the version has published vulnerabilities, and the profile says `security: critical`", "a repository with the corrected version"),
     "secure-boot": ("Secure Boot is on, and no key that DKMS signs with is enrolled", "signed modules, or `mokutil --import`"),
     "gpu-in-use": ("the loaded module must be exchanged, and programs use the GPUs", "drain the node, or `--in-use`"),
@@ -78,6 +81,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "runtime-no-default": ("the profile's default runtime has no entry", "correct `runtime.default_runtime`"),
     "runtime-restart": ("a restart would stop containers", "stop them, use live-restore, or `install: {restart: always}`"),
     "runtime-no-unit": ("the runtime must restart, and no unit starts it", "`install: {restart: never}`, and restart it by hand"),
+    "docker-none": ("`setup` needs Docker, and the distribution has none (Red Hat's family)", "Docker's own repository"),
+    "docker-missing": ("the repositories do not have the packages of Docker's engine", "enable the repository that has them"),
+    "docker-stand-in": ("the command `docker` is that of another program, such as Podman", "remove it, or leave Docker out"),
+    "docker-masked": ("Docker's unit is masked", "`systemctl unmask docker.service`"),
+    "docker-user": ("the user who is to use Docker does not exist on the host", "another user, or `--skip-docker-group`"),
 }  # fmt: skip
 #: What a part of an id can be that the code fills in.
 _FILLED = {"fault.code": get_args(get_type_hints(RefreshFault)["code"]), "part": get_args(Asking)}

@@ -6,7 +6,9 @@ Names and versions of kernels are those of the distributions' packages. What a c
 from collections.abc import Mapping
 from typing import Any
 
+from hostagent.facts.accounts import Accounts
 from hostagent.facts.cdi import Cdi
+from hostagent.facts.cuda import Cuda
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.host import Identity, Machine, Services
@@ -96,6 +98,8 @@ def made_view(name: str = "ubuntu2404", gpus: "list[str] | None" = None, arch: s
         "runtimes": [],
         "launchers": {"kubelets": [], "slurmd": False, "programs": [], "docker_hook": False, "plugin_sockets": [], "mounted_libraries": []},
         "cdi": _cdi(),
+        "cuda": {"toolkits": [], "default": ""},
+        "accounts": {"docker_group": False, "docker_members": [], "users": ["root", "ubuntu"], "has_other_users": False},
     }  # fmt: skip
     return viewed({field: _laid(value, facts.get(field)) for field, value in base.items()})
 
@@ -105,6 +109,7 @@ def viewed(facts: Mapping[str, Any], kind: Any = "live") -> View:
     kinds: dict[str, Any] = {
         "identity": Identity, "os": Os, "platform": Platform, "packages": Packages, "installation": Installation, "kernel": Kernel,
         "services": Services, "machine": Machine, "driver": Driver, "fabric": Fabric, "toolkit": Toolkit, "launchers": Launchers, "cdi": Cdi,
+        "cuda": Cuda, "accounts": Accounts,
     }  # fmt: skip
     made = {
         field: build(kinds[field] | Unread, facts[field], field) if _is_unread(facts[field]) else _built(kinds[field], facts[field])

@@ -14,6 +14,7 @@ COMMANDS = {
     "nccl": ("nccl", "Say from a job's log which network NCCL used, and why"),
     "plan": ("plan", "Tell what install would change on this host, and what it costs"),
     "install": ("install", "Carry out the plan, prove it, and keep what takes it back"),
+    "setup": ("setup", "Say in the words of TAO's set-up script whether this host is ready, or make it so"),
     "rollback": ("rollback", "Take back the newest install, without a network"),
     "playbooks": ("playbooks", "Where the playbooks are that carry out a plan"),
     "snapshot": ("snapshot", "Record, show, compare and adopt hosts"),

@@ -55,6 +55,13 @@ def extras(context: click.Context, param: click.Parameter, incomplete: str) -> l
     return [CompletionItem(f"{before}{comma}{one}") for one in get_args(Extra) if one.startswith(last) and one not in before.split(",")]
 
 
+def backends(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
+    """Of ``setup``."""
+    from hostagent.setup.request import BACKENDS
+
+    return _beginning(incomplete, BACKENDS)
+
+
 def commands(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
     """The commands below those that stand there already."""
     root = context.find_root()

@@ -15,9 +15,9 @@ from hostagent.cli.ending import Ended, deafen, end, listen
 from hostagent.cli.streams import NOT_WRITABLE, complain, open_streams, refuse
 from hostagent.errors import HostagentError, did_you_mean, ended
 
-USAGE = 2
+USAGE, MISSING = 2, 1
 _INTERRUPTED = 130
-_PROGRAM, _CHECK = "hostagent", "check"
+_PROGRAM, _CHECK, _SETUP = "hostagent", "check", "setup"
 _COMPLETE = "_HOSTAGENT_COMPLETE"
 #: A system call that this host refuses (seccomp, a security module, limits) is no fault of this program, nor is a module that is not
 #: there or, for the same reasons, cannot be loaded.
@@ -28,11 +28,11 @@ _GC_AFTER = 50_000
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code: what the command returned, or 2. A user's mistake is one sentence; a bug keeps its traceback."""
+    """The exit code: what the command returned, or 2, of ``setup`` 1. A user's mistake is one sentence; a bug keeps its traceback."""
     try:
         if not open_streams():
             complain("Error: there is no standard output.")
-            return USAGE
+            return _failed(arguments)
         gc.set_threshold(_GC_AFTER)
         listen()
         code = _told(list(arguments))
@@ -47,6 +47,9 @@ def _told(arguments: list[str]) -> int:
         return _called(arguments)
     except click.exceptions.Exit as done:  # --help, --version
         return done.exit_code
+    except click.UsageError as error:
+        complain(*_shown(error))
+        return int(getattr(error, "code", USAGE))
     except click.ClickException as error:
         complain(*_shown(error))
     except HostagentError as error:
@@ -63,7 +66,12 @@ def _told(arguments: list[str]) -> int:
             complain(f"Error: hostagent cannot run here: {error} ({_place(error)}).")
         else:
             _tell_bug(error)
-    return USAGE
+    return _failed(arguments)
+
+
+def _failed(arguments: Sequence[str]) -> int:
+    """Where hostagent itself could not run. Who calls ``setup`` in the place of TAO's script knows no 2 but for usage."""
+    return MISSING if arguments[:1] == [_SETUP] else USAGE
 
 
 def _called(arguments: list[str]) -> int:

@@ -63,6 +63,7 @@ CHANGE_READERS: Mapping[str, Reader] = {
     "Installation": Reader("installation.installation.read_installation", ("Packages", "Runtime")),
     "Cuda": Reader("installation.cuda.read_cuda", ("Packages",)),
     "Accounts": Reader("installation.accounts.read_accounts"),
+    "Ancestry": Reader("os.release.read_ancestry"),
 }
 ALL_READERS: Mapping[str, Reader] = {**READERS, **CHANGE_READERS}
 #: What the head of every report is made of.

@@ -6,7 +6,9 @@ from hostagent.facts.unread import Unread
 
 @frozen
 class Accounts:
-    """The group ``docker`` of the host's own files. Read by ``plan``, ``install`` and ``snapshot save``, never by ``check``."""
+    """The group ``docker`` and the users of the host's own files. Read by ``plan`` and ``install``, never by ``check``; on no tape."""
 
     docker_group: bool | Unread  # /etc/group has it
     docker_members: tuple[str, ...] | Unread  # names in it, sorted; () without the group
+    users: tuple[str, ...] | Unread  # names in /etc/passwd, sorted
+    has_other_users: bool | Unread  # nsswitch.conf asks others, too, such as sss and ldap: a name may be known that is not in `users`

@@ -11,6 +11,7 @@ class CudaToolkit:
     path: str  # /usr/local/cuda-13.0, links resolved
     version: str | Unread  # of version.json, else of its nvcc's package: "13.0.2"
     nvcc: bool | Unread  # bin/nvcc is there, and may be executed
+    names: tuple[str, ...] = ()  # of /usr/local/cuda* that lead to it, itself included
 
 
 @frozen

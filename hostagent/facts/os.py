@@ -14,3 +14,10 @@ class Os:
     arch: str | Unread  # uname -m: x86_64, aarch64; of an image: from its ELF loader
     selinux: str | Unread  # enforcing, permissive, disabled
     selinux_container_devices: bool | Unread  # the boolean container_use_devices
+
+
+@frozen
+class Ancestry:
+    """What the distribution says it derives from. Read by ``setup``, ``plan``, ``install`` and ``snapshot save``, never by ``check``."""
+
+    id_like: str | Unread  # os-release's ID_LIKE: "ubuntu debian"; "" without one

@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from hostagent.facts.unread import UnreadError
 from hostagent.install import player, restoring, rooms, runs, state
@@ -27,6 +27,13 @@ _LIMIT_S = 3600.0
 _OWN_PROGRAMS = ("dpkg", "apt-get", "apt-mark", "ldconfig", "systemctl")
 
 
+class Program(NamedTuple):
+    """`codes`: those that are no failure; () any."""
+
+    argv: tuple[str, ...]
+    codes: tuple[int, ...] = (0,)
+
+
 @dataclass(frozen=True)
 class Undone:
     """What a rollback does. `kept_files`: changed by somebody since the run."""
@@ -36,7 +43,7 @@ class Undone:
     files: tuple[str, ...]
     kept_files: tuple[str, ...]
     own_kept: tuple[str, ...]  # of these, what the run itself wrote
-    programs: tuple[tuple[str, ...], ...]  # what the steps say
+    programs: tuple[Program, ...]  # what the steps say
 
 
 @dataclass
@@ -77,7 +84,7 @@ class Rollback:
             return Outcome("nothing")
         if not self.agrees():
             return Outcome("declined", "Nothing is changed.")
-        refuse_untrusted((*_OWN_PROGRAMS, *(words[0] for words in undone.programs)), self.target)
+        refuse_untrusted((*_OWN_PROGRAMS, *(one.argv[0] for one in undone.programs)), self.target)
         self.began = True
         return self._undo(undone, lock)
 
@@ -171,10 +178,11 @@ def _written(plans: Iterable[Mapping[str, Any]]) -> set[str]:
     return {what["path"] for step in _todo(plans) for one in step["do"] for what in one.values() if "path" in what}
 
 
-def _programs(plans: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, ...], ...]:
+def _programs(plans: Iterable[Mapping[str, Any]]) -> tuple[Program, ...]:
     """What the steps of all plans say, newest first, each once."""
     undo = [step["undo"] for step in reversed(_todo(plans)) if step["undo"]["kind"] == "run"]
-    return tuple(dict.fromkeys(tuple(one["run"]["argv"]) for what in undo for one in what["do"] if "run" in one))
+    runs_ = (one["run"] for what in undo for one in what["do"] if "run" in one)
+    return tuple(dict.fromkeys(Program(tuple(one["argv"]), tuple(one["codes"])) for one in runs_))
 
 
 @dataclass(frozen=True)
@@ -206,19 +214,25 @@ class _Work:
             problems = restoring.restore(self.target, self.undone.run, self.before, self.undone.kept_files, self.paths)
             if problems:
                 return player.Played("failed", {"stderr": problems[0]})
-            for program in (*told, *self._after()):
-                ended = self._ran(program, program[0], variables, speaker)
+            for program in (*map(Program, told), *self._after()):
+                ended = self._ran(program.argv, program.argv[0], variables, speaker, program.codes)
                 if ended["event"] == "failed":
                     return player.Played("failed", ended)
             return player.Played("successful", None)
 
         return work
 
-    def _after(self) -> tuple[tuple[str, ...], ...]:
-        reload = (("systemctl", "daemon-reload"),) if self.target.kind != "image" and self.target.root.exists("/run/systemd/system") else ()
-        return (("ldconfig",), *reload, *self.undone.programs)
+    def _after(self) -> tuple[Program, ...]:
+        reload = (
+            (Program(("systemctl", "daemon-reload")),)
+            if self.target.kind != "image" and self.target.root.exists("/run/systemd/system")
+            else ()
+        )
+        return (Program(("ldconfig",)), *reload, *self.undone.programs)
 
-    def _ran(self, words: tuple[str, ...], step: str, variables: Mapping[str, str], speaker: Speaker) -> Mapping[str, Any]:
+    def _ran(
+        self, words: tuple[str, ...], step: str, variables: Mapping[str, str], speaker: Speaker, codes: tuple[int, ...] = (0,)
+    ) -> Mapping[str, Any]:
         speaker.tell({"event": "start", "step": step, "number": 0})
         speaker.log(f"+ {json.dumps(words)}")
         began = time.monotonic()
@@ -233,7 +247,7 @@ class _Work:
         )
         speaker.log(without_secrets(done.stdout + done.stderr))
         told = {
-            "event": "ok" if done.returncode == 0 else "failed",
+            "event": "ok" if not codes or done.returncode in codes else "failed",
             "step": step,
             "number": 0,
             "seconds": round(time.monotonic() - began, 1),

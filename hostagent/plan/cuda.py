@@ -1,13 +1,120 @@
-"""The CUDA toolkit: what TAO's host set-up wants beside driver and Container Toolkit."""
+"""The CUDA toolkit: a compiler and libraries for programs of the host, which containers do not need."""
 
-from hostagent.plan.model import CudaChoice, Given, Portion
+import re
+
+from hostagent.facts.unread import Unread
+from hostagent.facts.version import compare_upstream, satisfies, upstream
+from hostagent.plan.answers import moved_by, named, space_of
+from hostagent.plan.cudafound import found_version, is_there, transaction
+from hostagent.plan.model import CudaChoice, Given, PlannedPackage, PlanStep, Portion, Probe, Refusal, Run, Undo
+from hostagent.plan.offers import Question
+from hostagent.plan.refusals.words import profile_step, refusal
+from hostagent.plan.repositories.fetching import installed
+from hostagent.plan.transactions import commands
+
+_FOLDER = "/usr/local/cuda-"
+#: What stands for the version in the name of a package: cuda-toolkit-13-0.
+_IN_NAME = re.compile(r"-(\d+)-(\d+)$")
 
 
-def choose_cuda(_given: Given) -> tuple[CudaChoice, Portion]:
+def choose_cuda(given: Given) -> tuple[CudaChoice, Portion]:
     """``cuda.install`` of the profile, where no toolkit satisfies ``cuda.toolkit``. Raises ``UnreadError``."""
-    return CudaChoice(wanted=False), Portion()
+    policy = given.profile.cuda
+    if not policy.install:
+        return CudaChoice(wanted=False), Portion()
+    name, paths = _name(given), _paths(given)
+    found = found_version(given.view, policy.toolkit, paths)
+    if found:
+        return CudaChoice(False, found, (), policy.toolkit, paths), Portion()
+    question = Question("candidates", (name,))
+    if not given.offers.asked or not given.offers.has(question):
+        open_ = CudaChoice(True, policy.install, ((name, f"{policy.install}.*"),), policy.toolkit, paths)
+        return open_, Portion(questions=(question,))
+    written = next((one.version for one in given.offers.candidates[name] if _fits(given, one.version)), "")
+    if not written:
+        return CudaChoice(wanted=False), Portion(refusals=(_missing(given, name),))
+    return CudaChoice(True, _plain(written), ((name, written),), policy.toolkit, paths), Portion()
 
 
-def cuda_steps(_given: Given, _choice: CudaChoice) -> Portion:
+def cuda_steps(given: Given, choice: CudaChoice) -> Portion:
     """One transaction: ``cuda.packages``. Raises ``UnreadError``."""
-    return Portion()
+    if not choice.wanted:
+        return Portion()
+    argv = _argv(given, choice)
+    is_open = any(version.endswith("*") for _, version in choice.packages)
+    question = Question("transaction", argv)
+    return Portion(
+        steps=(_step(given, choice, argv),),
+        questions=() if is_open or given.offers.has(question) else (question,),
+        packages=_planned(given, choice, argv),
+        space=space_of(given.offers.transactions.get(argv)),
+    )
+
+
+def _name(given: Given) -> str:
+    """The package of one minor version: a toolkit of another lies beside it."""
+    fields = given.profile.cuda.install.split(".")[:2]
+    return given.asked.renamed.cuda or f"cuda-toolkit-{'-'.join(fields)}"
+
+
+def _paths(given: Given) -> tuple[str, ...]:
+    """The folder of the version that is wanted, and of the one that a package is named for."""
+    minor = ".".join(given.profile.cuda.install.split(".")[:2])
+    said = _IN_NAME.search(given.asked.renamed.cuda)
+    return tuple(dict.fromkeys((f"{_FOLDER}{minor}", *((f"{_FOLDER}{said[1]}.{said[2]}",) if said else ()))))
+
+
+def _plain(written: str) -> str:
+    version = upstream(written)
+    return written if isinstance(version, Unread) else version
+
+
+def _fits(given: Given, written: str) -> bool:
+    """Whether a package's version is wanted: of its own name by ``cuda.install``, of a name that somebody gave by ``cuda.toolkit``."""
+    policy, version = given.profile.cuda, upstream(written)
+    if isinstance(version, Unread) or not satisfies(version, policy.toolkit):
+        return False
+    if given.asked.renamed.cuda:
+        return True
+    return compare_upstream(version, policy.install) == 0 or satisfies(version, f"{policy.install}.*")
+
+
+def _argv(given: Given, choice: CudaChoice) -> tuple[str, ...]:
+    command = commands(given.view, given.profile.install.lock_timeout_s)
+    return transaction(command, choice, given.view, installed=installed(given.view, choice.packages))
+
+
+def _step(given: Given, choice: CudaChoice, argv: tuple[str, ...]) -> PlanStep:
+    wanted = given.profile.cuda.toolkit or "one"
+    where = " or ".join((*choice.paths, "/usr/local/cuda"))
+    return PlanStep(
+        "cuda.packages",
+        "cuda",
+        "packages",
+        f"Install the CUDA toolkit {choice.version}",
+        f"programs of the host are built with it; found none at {where} that is {wanted}",
+        Probe(f"{where} is a CUDA toolkit {wanted} with its compiler", lambda view: is_there(view, choice)),
+        (Run(argv),),
+        Undo("packages"),
+        ("driver.cuda_toolkit",),
+    )
+
+
+def _planned(given: Given, choice: CudaChoice, argv: tuple[str, ...]) -> tuple[PlannedPackage, ...]:
+    found = moved_by(given, argv, "cuda")
+    return named(given, "cuda", choice.packages, "cuda") if found is None else found
+
+
+def _missing(given: Given, name: str) -> Refusal:
+    policy = given.profile.cuda
+    offered = tuple(dict.fromkeys(_plain(one.version) for one in given.offers.candidates[name]))
+    found = f"{name} {', '.join(offered[:5])}" if offered else f"no {name}"
+    wanted = f"{name} {policy.toolkit or policy.install}"
+    return refusal(
+        "cuda-missing",
+        "The repositories do not offer the CUDA toolkit that is wanted",
+        f"{found} in the repositories",
+        wanted,
+        profile_step("Name a version that is offered in cuda.install of the profile."),
+        profile_step("Or name a repository that has it in install.repositories.cuda.url of the profile."),
+    )

@@ -37,7 +37,7 @@ _OWN: Mapping[str, str] = {
     "packages.name": "Its name.",
     "packages.part": "What it is a part of.",
     "packages.from": "The version that is installed; null where it is not.",
-    "packages.to": 'The version that will be; null where it is removed. It ends in ".*" where no repository was asked.',
+    "packages.to": 'The version that will be; null where it is removed. It ends in "*" where no repository was asked.',
     "packages.origin": "cuda and toolkit are NVIDIA's repositories, distribution is the distribution's; empty of what is removed.",
     "packages.download_bytes": "How much is downloaded; null where that is not known.",
     "files": "The files that are written or removed.",

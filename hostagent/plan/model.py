@@ -21,6 +21,7 @@ class DockerAsked:
     """What ``setup`` wants for TAO's Docker backends: Docker's engine, of the distribution, and who may use it."""
 
     install: bool = True  # False: Docker is not installed where it is missing
+    configure: bool = True  # False: its configuration stays as it is
     package: str = ""  # stands for the distribution's name of it; "" that name
     user: str = ""  # comes into group docker; "" nobody
 
@@ -213,13 +214,17 @@ class CudaChoice:
     """The CUDA toolkit, a transaction of its own. ``packages`` as those of the others."""
 
     wanted: bool
-    version: str = ""  # 13.0
+    version: str = ""  # 13.0.2; the profile's own 13.0 while it is not resolved
     packages: tuple[tuple[str, str], ...] = ()
+    constraint: str = ""  # what it has to meet
+    paths: tuple[str, ...] = ()  # where it counts, beside what /usr/local/cuda leads to
 
 
 @dataclass(frozen=True)
 class DockerChoice:
-    """Docker's engine, a transaction of its own; `wanted` False where one is there, or nobody asks for it."""
+    """Docker's engine, a transaction of its own; `wanted` False where one is there, or nobody asks for it. A version is "": what the
+    package manager chooses by its own pins.
+    """
 
     wanted: bool
     packages: tuple[tuple[str, str], ...] = ()

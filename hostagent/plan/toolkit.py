@@ -7,6 +7,7 @@ from hostagent.facts.unread import need
 from hostagent.facts.version import compare_deb, compare_upstream, satisfies, upstream
 from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES, driver_part
 from hostagent.knowledge.platforms import HOSTS_OWN
+from hostagent.plan.answers import space_of
 from hostagent.plan.model import Given, PlannedPackage, PlanStep, Portion, Probe, Refusal, Run, ToolkitChoice, Undo
 from hostagent.plan.offers import Question
 from hostagent.plan.refusals.words import profile_step, refusal
@@ -67,20 +68,13 @@ def toolkit_steps(given: Given, choice: ToolkitChoice) -> Portion:
         steps=(_packages_step(given, choice), *_hold_step(given, choice), *units),
         questions=(question,) if is_open else (),
         packages=_planned(given, choice),
-        space=_space(given, question) if not _is_there(given.view, choice) else (),
+        space=space_of(given.offers.transactions.get(question.words)) if not _is_there(given.view, choice) else (),
     )
 
 
 def _is_there(view: View, choice: ToolkitChoice) -> bool:
     """Raises ``UnreadError``."""
     return installed(view, choice.packages) and has_programs(view)
-
-
-def _space(given: Given, question: Question) -> tuple[tuple[str, int], ...]:
-    """By the package manager's own figures; nothing before it was asked."""
-    answer = given.offers.transactions.get(question.words)
-    needed = (("/usr", max(0, answer.disk_bytes)), ("/var", answer.download_bytes)) if answer else ()
-    return tuple((path, count) for path, count in needed if count)
 
 
 def _stays(given: Given, found: tuple[Package, ...]) -> str:

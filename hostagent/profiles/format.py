@@ -14,7 +14,7 @@ from hostagent.profiles.rdma import impossible_ports
 from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError, build, dotted
 
 #: The profile format. A key that is added makes the next minor; what an older agent would read wrongly, the next major.
-SCHEMA_VERSION, SCHEMA_MINOR = 1, 3
+SCHEMA_VERSION, SCHEMA_MINOR = 1, 4
 OURS = f"{SCHEMA_VERSION}.{SCHEMA_MINOR}"
 #: What ``schema_version`` may say as text: our major, any minor.
 VERSION_PATTERN = rf"{SCHEMA_VERSION}\.(0|[1-9][0-9]{{0,8}})"
@@ -23,6 +23,7 @@ _MAX_VALID_FOR_S = 315_360_000
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _CPUS = re.compile(r"[0-9]{1,9}m|[0-9]{1,9}(\.[0-9]{1,3})?")
 _MEMORY = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?([kMGT]|[KMGT]i)|[0-9]{1,18}")
+_CUDA = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){0,3}")
 _SHAPE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _ADDRESS = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([1-9][0-9]{0,4})")
 _POLICY_KEYS = ("off", "severity", "params", "except")
@@ -235,15 +236,20 @@ def _constraints(profile: Any) -> Iterator[Mistake]:
     wanted = {
         ("driver", "version"): (profile.driver.version, profile.driver.install),
         ("toolkit", "version"): (profile.toolkit.version, profile.toolkit.install),
-        ("cuda", "toolkit"): (profile.cuda.toolkit, ""),
+        ("cuda", "toolkit"): (profile.cuda.toolkit, profile.cuda.install),
     }
+    if profile.cuda.install and not _CUDA.fullmatch(profile.cuda.install):
+        problem = f'"{profile.cuda.install:.60}" is no version of CUDA, such as "13.0": packages are named by it'
+        yield Mistake(("cuda", "install"), problem, profile.cuda.install)
+        wanted.pop(("cuda", "toolkit"))
     for path, (constraint, install) in wanted.items():
         try:
             parse_constraints(constraint)
         except ConstraintError as error:
             yield Mistake(path, str(error), constraint)
             continue
-        meets = satisfies if "." in install else admits  # a branch alone leaves open which of its versions
+        # a branch alone, and a minor version of CUDA, leave open which of its versions
+        meets = satisfies if "." in install and path[0] != "cuda" else admits
         if install and not meets(install, constraint):
             problem = f'"{constraint}" does not allow {path[0]}.install, which is "{install}": set {path[0]}.install as well ("" for none)'
             yield Mistake(path, problem, constraint)

@@ -1,22 +1,36 @@
 """What is asked of ``hostagent setup``: the script's flags and variables, in its two generations."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
+
+from hostagent.errors import did_you_mean
+from hostagent.knowledge import tao
 
 #: 7.0 (branch and versions exactly) and 7.1 (minimums) of the script.
 Generation = Literal["A", "B"]
 Backend = Literal["docker", "local-docker", "kubernetes", "k8s"]
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
 DOCKER: tuple[Backend, ...] = ("docker", "local-docker")
 OK, MISSING, USAGE = 0, 1, 2
 
+_MINIMUM = re.compile(r"[0-9]+(?:[.][0-9]+)*")
+#: Of 7.0: an upstream version as a package has it, with what makes it a candidate.
+_PINNED = re.compile(r"[0-9]+(?:[.][0-9]+)*(?:[~.+-]?rc[.]?[0-9]*)?")
+#: The minimums' flags, in the order of `Minimums`.
+FLAGS = ("--min-driver-version", "--min-cuda-version", "--min-container-toolkit-version")
+_EXACT_FLAG = "--exact"
+
 
 class RequestError(Exception):
-    """Flags, variables or a file that say what cannot be done; `code` is the script's. `usage`: whether the usage is shown with it."""
+    """Flags, variables or a file that say what cannot be done; `code` is the script's. `message` is the script's own line where it has
+    one, `detail` what it leaves open.
+    """
 
-    def __init__(self, message: str, code: int = USAGE, *, usage: bool = True) -> None:
+    def __init__(self, message: str, code: int = USAGE, *, detail: str = "") -> None:
         super().__init__(message)
-        self.message, self.code, self.usage = message, code, usage
+        self.message, self.code, self.detail = message, code, detail
 
 
 class Minimums(NamedTuple):
@@ -25,6 +39,17 @@ class Minimums(NamedTuple):
     driver: str
     cuda: str
     toolkit: str
+
+
+class Flags(NamedTuple):
+    """What the command line says; None where it says nothing."""
+
+    backend: str = "docker"
+    exact: bool = False
+    minimums: tuple[str | None, str | None, str | None] = (None, None, None)  # driver, CUDA toolkit, Container Toolkit
+    install_docker: bool = True
+    configure_docker: bool = True
+    join_docker: bool = True
 
 
 @dataclass(frozen=True)
@@ -54,3 +79,88 @@ class Request:
     @property
     def wants_docker(self) -> bool:
         return self.backend in DOCKER
+
+    def names(self, family: str) -> Names:
+        """Of a host of the family debian, rhel or suse: a variable says nothing about the packages of another one."""
+        said = self.variables
+        is_rhel, is_debian = family == "rhel", family == "debian"
+        return Names(
+            driver=said.get(f"NVIDIA_DRIVER_PACKAGE_{family.upper()}", ""),
+            module=said.get("NVIDIA_DRIVER_KMOD_RHEL", "") if is_rhel else "",
+            cuda=said.get("NVIDIA_CUDA_PACKAGE", ""),
+            docker=(said.get("DOCKER_PACKAGE_DEBIAN") or said.get("DOCKER_PACKAGE", "")) if is_debian else "",
+        )
+
+
+def request_of(flags: Flags, environment: Mapping[str, str], required: tuple[str, str, str] = ("", "", "")) -> Request:
+    """What flags, variables and a model's file (`required`, "" where it says nothing) ask for together. Raises ``RequestError``.
+
+    A minimum is that of its flag, else of the file, else of its variable, else the generation's own. A variable that is empty is not set,
+    as for the script.
+    """
+    known = (*tao.MINIMUM_VARIABLES, tao.BRANCH_VARIABLE, tao.TOOLKIT_VARIABLE, *tao.VARIABLES)
+    said = {name: environment[name] for name in known if environment.get(name)}
+    generation = _generation(flags, said, required)
+    minimums = _exactly(said) if generation == "A" else _at_least(flags, said, required)
+    user = environment.get("SUDO_USER", "")
+    return Request(
+        generation=generation,
+        backend=_backend(flags.backend),
+        minimums=minimums,
+        cuda_path=said.get("NVIDIA_CUDA_PATH") or tao.CUDA_PATH.format(minimums.cuda),
+        variables=said,
+        install_docker=flags.install_docker,
+        configure_docker=flags.configure_docker,
+        join_docker=flags.join_docker,
+        user="" if user == "root" else user,
+    )
+
+
+def _generation(flags: Flags, said: Mapping[str, str], required: tuple[str, str, str]) -> Generation:
+    named = [flag for flag, value in zip(FLAGS, flags.minimums, strict=True) if value is not None]
+    if flags.exact:
+        if named or any(required):
+            other = named[0] if named else "--requirements"
+            raise RequestError(f"found {_EXACT_FLAG} and {other}, wanted one of them: exact versions have no minimums")
+        return "A"
+    is_bounded = named or any(required) or any(name in said for name in tao.MINIMUM_VARIABLES)
+    return "A" if not is_bounded and (tao.BRANCH_VARIABLE in said or tao.TOOLKIT_VARIABLE in said) else "B"
+
+
+def _exactly(said: Mapping[str, str]) -> Minimums:
+    branch, package = said.get(tao.BRANCH_VARIABLE, tao.EXACT.driver), said.get(tao.TOOLKIT_VARIABLE, tao.EXACT.toolkit)
+    if not _MINIMUM.fullmatch(branch):
+        raise _unnumbered(branch, tao.BRANCH_VARIABLE)
+    toolkit = package.rpartition("-")[0] or package
+    if not _PINNED.fullmatch(toolkit):
+        raise _unnumbered(package, tao.TOOLKIT_VARIABLE)
+    return Minimums(branch, tao.EXACT.cuda, toolkit)
+
+
+def _at_least(flags: Flags, said: Mapping[str, str], required: tuple[str, str, str]) -> Minimums:
+    found = []
+    for number, variable in enumerate(tao.MINIMUM_VARIABLES):
+        value, origin = said.get(variable, tao.MINIMUMS[number]), variable
+        if required[number]:
+            value, origin = required[number], "--requirements"
+        given = flags.minimums[number]
+        if given is not None:
+            value, origin = given, FLAGS[number]
+        if not _MINIMUM.fullmatch(value):
+            raise _unnumbered(value, origin)
+        found.append(value)
+    return Minimums(*found)
+
+
+def _unnumbered(value: str, origin: str) -> RequestError:
+    return RequestError(
+        f"Version requirements must contain only numeric dot-separated components: '{value}'", detail=f"It is the value of {origin}."
+    )
+
+
+def _backend(name: str) -> Backend:
+    for one in BACKENDS:
+        if one == name:
+            return one
+    hint = did_you_mean(name, BACKENDS).removeprefix("; ")
+    raise RequestError(f"Unsupported backend: {name}", detail=f"{hint[:1].upper()}{hint[1:]}")

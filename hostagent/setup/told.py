@@ -11,7 +11,8 @@ class Answered:
     path: str = ""  # where the caller's PATH has it, "" nowhere
     versions: tuple[str, ...] = ()  # of nvidia-smi one of each GPU that answered with one
     problem: str = ""
-    gpus: int = 0  # of nvidia-smi: the lines of -L
+    gpus: int = 0  # of nvidia-smi: the lines of -L, 0 where that failed; of kubectl: what is allocatable
+    silent: tuple[str, ...] = ()  # of nvidia-smi: GPUs that it lists and that gave no version, "GPU 1"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hostagent.topology.document import Document
 
 
-def render_json(report: "Report | Document | Explanation | Environment | PlanDocument") -> str:
+def render_json(report: "Report | Document | Explanation | Environment | PlanDocument | dict[str, Any]") -> str:
     """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema."""
     return json.dumps(_lawful(plain(report)), indent=2, allow_nan=False) + "\n"
 

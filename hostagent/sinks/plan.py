@@ -71,9 +71,15 @@ def _style(document: Document) -> str:
 
 
 def _parts(document: Document) -> str:
-    found = document.only or ("driver", "toolkit", "runtime")
+    found = document.only or ("driver", "toolkit", *_beside(document), "runtime")
     *first, last = (str(one) for one in found)
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def _beside(document: Document) -> tuple[str, ...]:
+    """Parts that are there only where somebody asks for them, and that the plan has steps of."""
+    parts = {step.part for step in document.steps}
+    return tuple(one for one in ("cuda", "docker") if one in parts)
 
 
 def _versions(document: Document) -> str:

@@ -56,12 +56,20 @@ class Runner:
 
     def ask(self, task: tuple[Any, ...], seconds: float) -> Answer:
         """Raises ``EOFError`` when the process has ended, ``TimeoutError`` when it says nothing."""
-        ends = time.monotonic() + seconds + _GRACE_S
+        self.tell(task)
+        return self.answer(seconds)
+
+    def tell(self, task: tuple[Any, ...]) -> None:
+        """Give it a task, and go on. Raises ``EOFError``."""
         message = marshal.dumps(task)
         try:
             os.write(self._tasks, len(message).to_bytes(4, "little") + message)
         except BrokenPipeError:
             raise EOFError("the process that runs it has ended") from None
+
+    def answer(self, seconds: float) -> Answer:
+        """To the task that it was told. Raises as `ask` does."""
+        ends = time.monotonic() + seconds + _GRACE_S
         while time.monotonic() < ends:
             messages = self._child.receive(ends - time.monotonic())
             if messages is None:

@@ -17,12 +17,11 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from hostagent.facts.unread import Unread, Why
-from hostagent.source.base import MIB, Answer
+from hostagent.source.base import Answer
 from hostagent.source.child import Send
 from hostagent.source.task import PDEATHSIG, Outputs, Task, become
 
 _SUBREAPER = 36  # prctl(2)
-_OUTPUT_LIMIT = 32 * MIB
 #: Seconds between two looks at a program that says nothing, and for the output of one that has ended.
 _LOOK_S, _REST_S = 0.02, 0.5
 #: Seconds that the kernel gets to end what was killed, and between two looks at it.
@@ -106,8 +105,8 @@ class Runs:
             program.listen(self._tasks)
             if program.look():
                 ends = time.monotonic() + _REST_S
-            if any(len(output) >= _OUTPUT_LIMIT for output in program.read):
-                return Unread("error", f"{name}: more than {_OUTPUT_LIMIT} bytes of output")
+            if any(len(output) >= task.output for output in program.read):
+                return Unread("error", f"{name}: more than {task.output} bytes of output")
         stdout, stderr, fault = (output.decode("utf-8", "replace") for output in program.read)
         if fault == "refused":
             return None

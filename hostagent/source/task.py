@@ -36,6 +36,7 @@ class Task(NamedTuple):
     copied: tuple[str, ...] = ()  # and their paths there; one that is absent is left out
     limit: int = 0  # bytes that may be written in all of them
     environment: tuple[tuple[str, str], ...] = ()  # beside the usual one
+    output: int = 32 * MIB  # bytes that it may write to one of its outputs
 
 
 class Outputs(NamedTuple):

@@ -21,7 +21,7 @@ from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend, Tape
 from hostagent.vocabulary import Kind
 from tests.judged import judged
-from tests.trees import boards, boots, clouds, fabrics, field, gpuhosts, guests, hosts, layouts, others, placing, serving
+from tests.trees import boards, boots, clouds, fabrics, field, gpuhosts, guests, hosts, layouts, others, placing, serving, tao
 from tests.trees.claim import Claim, claim_of
 from tests.trees.staged import stage
 from tests.trees.tree import NOW, Tree
@@ -87,7 +87,7 @@ RECIPES: Mapping[str, Recipe] = {
     "debian12-own-driver-pinned-580": Recipe(boots.debian12_own_driver_pinned_580),
     "debian12-alternative-gone": Recipe(boots.debian12_alternative_gone, "any"),
     "debian12-image-without-kernel": Recipe(boots.debian12_image_without_kernel, kind="image"),
-    **{name: Recipe(build) for name, build in (serving.RECIPES | layouts.RECIPES | fabrics.RECIPES).items()},
+    **{name: Recipe(build) for name, build in (serving.RECIPES | layouts.RECIPES | fabrics.RECIPES | tao.RECIPES).items()},
     **{
         name: Recipe(build, profile_name, "image" if "-image" in name else "host-root")
         for name, (build, profile_name) in (clouds.RECIPES | guests.RECIPES).items()

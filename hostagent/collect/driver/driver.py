@@ -212,7 +212,7 @@ def _cuda_toolkit(source: Source) -> "str | Unread":
     return match[1] if match else Unread("error", f"/usr/local/cuda/version.txt: found {old[:40]!r}")
 
 
-def parse_cuda_version(text: str) -> "str | Unread":
+def parse_cuda_version(text: str, path: str = "/usr/local/cuda/version.json") -> "str | Unread":
     """
     The toolkit's version in its version.json.
 
@@ -224,7 +224,7 @@ def parse_cuda_version(text: str) -> "str | Unread":
     try:
         version = json.loads(text)["cuda"]["version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        return Unread("error", f"/usr/local/cuda/version.json: {type(error).__name__} {error}")
+        return Unread("error", f"{path}: {type(error).__name__} {error}")
     return version if isinstance(version, str) else _wrong("version.json", version)
 
 

@@ -1,13 +1,90 @@
-"""The group docker of /etc/group."""
+"""The users of a host's own files, and who of them is in the group docker. Names of people: used live, and no tape keeps them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from hostagent.collect.values import stops_at_unread
 from hostagent.facts.accounts import Accounts
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, need, then
 from hostagent.source import Source
+from hostagent.source.keep import NOTHING
+
+_PASSWD, _GROUP, _SWITCH = "/etc/passwd", "/etc/group", "/etc/nsswitch.conf"
+#: Services of nsswitch.conf(5) that say nothing beyond the files: systemd knows users of its own services.
+_OF_FILES = frozenset(("files", "compat", "systemd", "altfiles"))
 
 
-def read_accounts(_source: Source, _known: Callable[[type], Any]) -> Accounts:
-    later = Unread("not-recorded", "not read yet")
-    return Accounts(later, later)
+def read_accounts(source: Source, _known: Callable[[type], Any]) -> Accounts:
+    members = then(_text(source, _GROUP), docker_members)
+    return Accounts(
+        docker_group=then(members, lambda found: found is not None),
+        docker_members=then(members, lambda found: found or ()),
+        users=then(_text(source, _PASSWD), users),
+        has_other_users=_has_others(source),
+    )
+
+
+@stops_at_unread
+def _has_others(source: Source) -> bool:
+    return asks_others(need(_text(source, _SWITCH, absent="")))
+
+
+@stops_at_unread
+def _text(source: Source, path: str, absent: "str | None" = None) -> str:
+    data = source.read(path, keep=NOTHING)
+    if isinstance(data, Unread):
+        if data.why == "absent" and absent is not None:
+            return absent
+        return need(Unread("not-recorded", f"a snapshot has no whole {path}", data.question) if data.why == "not-recorded" else data)
+    return data.decode("utf-8", "surrogateescape")
+
+
+def docker_members(text: str) -> "tuple[str, ...] | None":
+    r"""Of the first line of that name, as group(5) has it; None without one.
+
+    >>> docker_members("adm:x:4:syslog\ndocker:x:999:bob,alice\n"), docker_members("docker-users:x:998:eve\n")
+    (('alice', 'bob'), None)
+    """
+    for fields in _rows(text):
+        if fields[0] == "docker" and len(fields) >= 4:
+            return tuple(sorted({name.strip() for name in fields[3].split(",") if name.strip()}))
+    return None
+
+
+def users(text: str) -> tuple[str, ...]:
+    r"""Of passwd(5).
+
+    >>> users("root:x:0:0:root:/root:/bin/bash\n+::::::\nubuntu:x:1000:1000::/home/ubuntu:/bin/sh\n")
+    ('root', 'ubuntu')
+    """
+    return tuple(sorted({fields[0] for fields in _rows(text) if len(fields) >= 4}))
+
+
+def asks_others(text: str) -> bool:
+    r"""Whether nsswitch.conf(5) names another source of users than the host's files.
+
+    >>> asks_others("passwd: files systemd\n"), asks_others("passwd:\tfiles [NOTFOUND=continue] sss # of SSSD\n"), asks_others("")
+    (False, True, False)
+    """
+    for line in text.splitlines():
+        name, _, said = line.partition("#")[0].partition(":")
+        if name.strip() == "passwd":
+            return any(word not in _OF_FILES for word in _words(said))
+    return False
+
+
+def _words(said: str) -> Iterator[str]:
+    """Services, without what is done in brackets."""
+    inside = False
+    for word in said.replace("[", " [ ").replace("]", " ] ").split():
+        if word in "[]":
+            inside = word == "["
+        elif not inside:
+            yield word
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    """Entries of NIS (``+``, ``-``) and comments are none."""
+    for line in text.splitlines():
+        if line and line[0] not in "+-#":
+            yield line.split(":")

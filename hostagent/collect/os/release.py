@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostagent.facts.os import Os
+from hostagent.facts.os import Ancestry, Os
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
 from hostagent.source.base import MIB
@@ -13,6 +13,7 @@ from hostagent.source.keep import WHOLE, Keep
 _ELF_FILES = ("/lib/ld-linux-aarch64.so.1", "/lib64/ld-linux-x86-64.so.2", "/bin/sh", "/sbin/init", "/bin/busybox")
 #: Of os-release; `platform` asks for the variant.
 RELEASE = Keep("keys", ("id", "pretty_name", "variant_id", "version_id"))
+_ANCESTRY = Keep("keys", ("id_like",))
 _ELF_HEADER, _MODE = Keep("head", ("20",)), Keep("settings", ("SELINUX",))
 #: e_machine of the ELF header (elf.h), as `uname -m` says it.
 _ELF_MACHINES = {3: "i686", 21: "ppc64le", 22: "s390x", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
@@ -28,6 +29,11 @@ def read_os(source: Source, known: Callable[[type], Any]) -> Os:
         selinux=_selinux(source),
         selinux_container_devices=then(source.text("/sys/fs/selinux/booleans/container_use_devices", keep=WHOLE), parse_selinux_boolean),
     )
+
+
+def read_ancestry(source: Source, known: Callable[[type], Any]) -> Ancestry:
+    """A question of its own: a snapshot from before it was asked answers the others as ever."""
+    return Ancestry(word_of(source.os_release(keep=_ANCESTRY), "id_like", ""))
 
 
 def word_of(release: "Mapping[str, Any] | Unread", key: str, default: str | None = None) -> "str | Unread":

@@ -5,9 +5,9 @@ from hostagent.facts.version import satisfies
 from hostagent.knowledge.driver import floor
 from hostagent.knowledge.driverpackages import DKMS_BYTES, INITRAMFS_BYTES, belongs
 from hostagent.knowledge.packages import driver_part
+from hostagent.plan.answers import origin_of, size_of
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.installed import driver_of, has_advisory, packages_of
-from hostagent.plan.driver.origins import is_cuda, is_toolkit
 from hostagent.plan.model import DriverChoice, Given, PlannedPackage
 from hostagent.plan.transactions import Commands
 from hostagent.plan.view import View
@@ -41,8 +41,8 @@ def planned(given: Given, choice: DriverChoice, argvs: Argvs) -> tuple[PlannedPa
     if argvs and len(answered) == len(argvs):
         found = {}
         for one in (moved for answer in answered for moved in answer.moved):
-            origin = _origin(given, one.url) if one.after else ""
-            size = _size(given, one.name, one.after)
+            origin = origin_of(given, one.url) if one.after else ""
+            size = size_of(given, one.name, one.after)
             found[one.name] = PlannedPackage(one.name, "driver", one.before or None, one.after or None, origin, size)
         return tuple(found.values())
     return _named(given, choice) if choice.wanted else ()
@@ -54,23 +54,11 @@ def _named(given: Given, choice: DriverChoice) -> tuple[PlannedPackage, ...]:
     coming = [(name, version, "distribution") for name, version in choice.before]
     coming += [(name, version or unresolved, choice.origin) for name, version in choice.packages]
     found = [
-        PlannedPackage(name, "driver", have.get(name), version or None, origin, _size(given, name, version))
+        PlannedPackage(name, "driver", have.get(name), version or None, origin, size_of(given, name, version))
         for name, version, origin in coming
         if have.get(name) != version and (version or name not in have)
     ]
     return (*found, *(PlannedPackage(name, "driver", have.get(name.partition(":")[0]), None, "") for name in choice.removed))
-
-
-def _origin(given: Given, url: str) -> str:
-    repositories = given.profile.install.repositories
-    if is_cuda(url, (repositories.cuda.url,)):
-        return "cuda"
-    return "toolkit" if is_toolkit(url, (repositories.toolkit.url,)) else "distribution"
-
-
-def _size(given: Given, name: str, version: str) -> "int | None":
-    found = (one.size_bytes for one in given.offers.candidates.get(name, ()) if one.version == version and one.size_bytes)
-    return next(found, None)
 
 
 def needed_space(given: Given, choice: DriverChoice, argvs: Argvs) -> tuple[tuple[str, int], ...]:

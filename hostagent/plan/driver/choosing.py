@@ -5,6 +5,7 @@ from typing import NamedTuple
 from hostagent.facts.unread import need
 from hostagent.knowledge.driverpackages import PINNED, Row, meta_flavour, rows
 from hostagent.knowledge.platforms import HOSTS_OWN
+from hostagent.plan.driver import renamed
 from hostagent.plan.driver.flavours import wanted_flavour
 from hostagent.plan.driver.installed import versions_of
 from hostagent.plan.driver.kernels import has_headers, has_module, headers
@@ -66,6 +67,8 @@ def _changed(state: Situation, stays: "DriverChoice | None") -> tuple[DriverChoi
         return _unresolved(state, ways[0]), Portion(questions=(further,))
     known = offered(state, (*question.words, *further.words))
     picked = _picked(state, known)
+    if picked is None and (missing := renamed.missing(state.given)):
+        return NOT_OURS, Portion(refusals=(renamed.not_offered(missing),))
     if picked is None:
         return NOT_OURS, Portion(refusals=(no_version(state, ways, known),))
     if stays is not None and stays.version == picked.version:
@@ -211,6 +214,8 @@ def _origin(given: Given) -> "str | Refusal":
         return found[0]
     if policy.origin != "auto":
         return policy.origin
+    if said := renamed.origin(given.asked.renamed):
+        return said
     if policy.delivery == "precompiled":
         ways = rows(host_of(given.view), "auto", "precompiled", given.profile.driver.install.partition(".")[0])
         return ways[0].origin if ways else "cuda"

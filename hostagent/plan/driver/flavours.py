@@ -3,6 +3,8 @@
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.knowledge.pci import LAST_BRANCH, Flavour, architecture, flavours, is_display_card
+from hostagent.plan.driver import renamed
+from hostagent.plan.driver.situation import host_of
 from hostagent.plan.model import Given, Refusal
 from hostagent.plan.refusals.words import profile_step, refusal, several
 from hostagent.plan.view import View
@@ -26,6 +28,8 @@ def judged_gpus(view: View, branch: str) -> tuple[Gpu, ...]:
 def wanted_flavour(given: Given, branch: str) -> "Flavour | Refusal":
     """Raises ``UnreadError``."""
     asked = given.profile.driver.flavour
+    if asked == "any":
+        asked = renamed.flavour(host_of(given.view), given.asked.renamed) or asked
     gpus = judged_gpus(given.view, branch)
     if too_old := [one for one in gpus if _is_too_old(one, branch)]:
         return _too_old(too_old, branch)

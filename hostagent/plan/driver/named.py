@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from hostagent.knowledge.driverpackages import NVLINK5_PACKAGES, Row, addons, meta_flavour, rows
 from hostagent.knowledge.pci import Flavour
+from hostagent.plan.driver.renamed import required
 from hostagent.plan.driver.situation import Situation
 from hostagent.plan.model import Given
 from hostagent.profiles.install import InstallPolicy
@@ -41,10 +42,10 @@ def named(state: Situation, row: Row, version: str) -> Named:
     extra = addons(state.host, state.origin, branch)
     asked = [extra[one] for one, is_asked in (("nvswitch", state.nvswitch), ("imex", state.imex)) if is_asked]
     full = row.full.get(state.flavour, ()) if policy.packages == "full" else ()
-    required = (*row.common, *row.module[state.flavour], *full)
+    wanted = required(row, state.flavour, state.host, state.given.asked.renamed)
     return Named(
         row,
-        required=(*(one.format(b=branch) for one in required), *(name for must, _ in asked for name in must)),
+        required=(*(one.format(b=branch) for one in (*wanted, *full)), *(name for must, _ in asked for name in must)),
         beside=(*(one.format(b=branch) for one in row.beside), *(name for _, may in asked for name in may)),
         modules=tuple(_of_kernel(row, state, release, version) for release in state.kernels if state.flavour in row.per_kernel),
         metas=tuple(dict.fromkeys(_meta(row, state, release, branch) for release in state.kernels if state.flavour in row.meta)),

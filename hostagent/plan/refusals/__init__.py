@@ -6,7 +6,7 @@ from itertools import chain
 
 from hostagent.facts.unread import UnreadError
 from hostagent.plan.model import Choices, Given, Portion, Refusal
-from hostagent.plan.refusals.host import of_cloud_init, of_gpus, of_runfile
+from hostagent.plan.refusals.host import of_cloud_init, of_gpus, of_names, of_runfile
 from hostagent.plan.refusals.module import of_secure_boot, of_use
 from hostagent.plan.refusals.packages import of_fault, of_install, of_locks, of_security, of_space, of_transactions
 from hostagent.plan.refusals.system import of_driver_container, of_owners, of_system
@@ -16,6 +16,7 @@ _BEFORE: tuple[tuple[str, Callable[[Given], Iterator[Refusal]]], ...] = (
     ("the system", of_system),
     ("the owner of a part of this host", of_owners),
     ("whether a driver container has the driver", of_driver_container),
+    ("the names of packages", of_names),
     ("the GPUs", of_gpus),
     ("whether a .run file installed the driver", of_runfile),
     ("what cloud-init does here", of_cloud_init),

@@ -1,5 +1,6 @@
 """What this host is, has and runs, whatever would be chosen for it."""
 
+import re
 from collections.abc import Iterator
 
 from hostagent.facts.gpu import Gpu
@@ -10,6 +11,18 @@ from hostagent.plan.refusals.words import refusal, several
 from hostagent.steps import Step
 
 _VFIO = "vfio-pci"
+#: Of Debian (deb-control(5)) and of rpm: no option, no version, no pattern.
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+._-]{0,199}")
+
+
+def of_names(given: Given) -> Iterator[Refusal]:
+    """A name that somebody gives for a package's, and that a package manager would take for something else."""
+    renamed, docker = given.asked.renamed, given.asked.docker
+    names = (renamed.driver, renamed.module, renamed.cuda, docker.package if docker else "")
+    for name in names:
+        if name and _PACKAGE.fullmatch(name) is None:
+            step = Step("configure", "Give the name of one package, without a version.")
+            yield refusal("name-invalid", "What is asked for is no name of a package", f"{name!r:.60}", "one name", step)
 
 
 def of_gpus(given: Given) -> Iterator[Refusal]:

@@ -79,6 +79,8 @@ def of_driver_container(given: Given) -> Iterator[Refusal]:
 
 def _left_to_others(given: Given, asking: Asking) -> bool:
     """What the profile gives to somebody else is not planned, and so not refused."""
+    if asking == "runtime" and given.asked.docker is not None:
+        return False
     if asking == "driver":
         return given.profile.driver.owner in OWNERS
     return given.profile.toolkit.owner in OWNERS

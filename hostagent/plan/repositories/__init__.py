@@ -1,4 +1,4 @@
-"""Repositories, their keys, pins, refresh and download: what serves driver and toolkit."""
+"""Repositories, their keys, pins, refresh and download: what serves the packages of all parts."""
 
 from hostagent.plan.model import Choices, Given, Key, Operation, Portion, Remove, Write
 from hostagent.plan.repositories.database import repair_step
@@ -13,7 +13,7 @@ def repository_steps(given: Given, choices: Choices) -> Portion:
     """Repair of an interrupted database first, then keys, repository files, pins, refresh, download. Raises ``UnreadError``."""
     manager = program(given)
     repair = repair_step(given, manager)
-    if not (choices.driver.wanted or choices.toolkit.wanted):
+    if not any(one.wanted for one in choices):
         return Portion(steps=repair)
     ones = _wanted(given, choices)
     sources = [source_steps(given, one, manager) for one in ones]
@@ -44,7 +44,7 @@ def laid(given: Given, choices: Choices) -> tuple[Operation, ...]:
 def _wanted(given: Given, choices: Choices) -> tuple[Wanted, ...]:
     """The repositories that this plan takes packages from."""
     needed: dict[Name, bool] = {
-        "cuda": choices.driver.wanted and choices.driver.origin == "cuda",
+        "cuda": (choices.driver.wanted and choices.driver.origin == "cuda") or choices.cuda.wanted,
         "toolkit": choices.toolkit.wanted,
     }
     return tuple(wanted(given, name) for name in NAMES if needed[name])

@@ -1,6 +1,7 @@
 """Refresh and download: what needs a network, before anything changes that a failing network would leave half-way."""
 
 from hostagent.facts.unread import need
+from hostagent.plan import cudafound
 from hostagent.plan.driver.announced import whole_set
 from hostagent.plan.driver.probes import libraries_there
 from hostagent.plan.model import Choices, Given, PlanStep, Probe, Run, Undo
@@ -14,7 +15,10 @@ Pair = tuple[str, str]
 
 def fetch_steps(given: Given, choices: Choices, manager: str) -> tuple[PlanStep, ...]:
     """Their evidence is that of the packages: neither is to do where all of these are there. Raises ``UnreadError``."""
-    pairs = (*choices.driver.before, *choices.driver.packages, *choices.toolkit.packages)
+    pairs = (
+        *(*choices.driver.before, *choices.driver.packages, *choices.toolkit.packages),
+        *(*choices.cuda.packages, *choices.docker.packages),
+    )
     if not manager or not pairs:
         return ()
     removed = choices.driver.removed
@@ -49,6 +53,8 @@ def _transactions(command: Commands, choices: Choices, view: View) -> tuple[tupl
         *((command.install(driver.before),) if driver.wanted and driver.before else ()),
         *((whole_set(command, driver, view),) if driver.wanted and (driver.before or driver.packages) else ()),
         *((_of_toolkit(command, choices, view),) if toolkit.wanted and toolkit.packages else ()),
+        *((_of_cuda(command, choices, view),) if choices.cuda.wanted else ()),
+        *((command.install(choices.docker.packages),) if choices.docker.wanted else ()),
     )
 
 
@@ -56,11 +62,16 @@ def _of_toolkit(command: Commands, choices: Choices, view: View) -> tuple[str, .
     return transaction(command, choices.toolkit, view, installed=installed(view, choices.toolkit.packages))
 
 
+def _of_cuda(command: Commands, choices: Choices, view: View) -> tuple[str, ...]:
+    return cudafound.transaction(command, choices.cuda, view, installed=installed(view, choices.cuda.packages))
+
+
 def _is_whole(view: View, choices: Choices) -> bool:
     """Nothing of what the plan wants has to come once more. Raises ``UnreadError``."""
     driver, toolkit = choices.driver, choices.toolkit
     is_driver = not driver.wanted or not driver.version or libraries_there(view, driver.version)
-    return is_driver and (not toolkit.wanted or not toolkit.packages or has_programs(view))
+    is_cuda = not choices.cuda.wanted or cudafound.is_there(view, choices.cuda)
+    return is_driver and is_cuda and (not toolkit.wanted or not toolkit.packages or has_programs(view))
 
 
 def installed(view: View, pairs: tuple[Pair, ...]) -> bool:

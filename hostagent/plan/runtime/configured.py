@@ -38,7 +38,12 @@ def runtime_portion(given: Given, choices: Choices, one: Need) -> Portion:
     except containerd.EditError as error:
         return Portion(refusals=(not_editable(one.runtime, main_of(one.runtime), str(error)),))
     after = _restarted(given, one, probe, changes=True)
-    return Portion(steps=(_step(one, writes, probe), *after.steps), refusals=after.refusals)
+    return Portion(steps=(_step(one, (*writes, *_judges(one.runtime)), probe), *after.steps), refusals=after.refusals)
+
+
+def config_of(given: Given, one: Need, writes: tuple[Write | Remove, ...], judges: tuple[Run, ...]) -> PlanStep:
+    """The step of a runtime that comes with the plan, whose own program reads the file as `judges` say."""
+    return _step(one, (*writes, *judges), _probe(given, one))
 
 
 def _left_over(given: Given, one: Need) -> Portion:
@@ -75,11 +80,11 @@ def _probe(given: Given, one: Need) -> Callable[[View], bool]:
     return configured
 
 
-def _step(one: Need, writes: tuple[Write | Remove, ...], configured: Callable[[View], bool]) -> PlanStep:
+def _step(one: Need, doing: tuple[Write | Remove | Run, ...], configured: Callable[[View], bool]) -> PlanStep:
     runtime = one.runtime
     what = "Give {} an entry for NVIDIA's runtime" if one.handler else "Turn CDI on in {}" if one.cdi else "Set the default runtime of {}"
     checks = (*(_CHECKS if one.handler else ()), *(("runtime.cdi_enabled",) if one.cdi else ()))
-    checks = (*checks, *(("runtime.crio_dropin_path",) if any(isinstance(each, Remove) for each in writes) else ()))
+    checks = (*checks, *(("runtime.crio_dropin_path",) if any(isinstance(each, Remove) for each in doing) else ()))
     return PlanStep(
         config_step(runtime.key),
         "runtime",
@@ -87,7 +92,7 @@ def _step(one: Need, writes: tuple[Write | Remove, ...], configured: Callable[[V
         what.format(runtime.key),
         _WHY[runtime.kind] if one.handler else "the profile asks for it",
         Probe(f"{_wanted(one)} in the effective configuration of {runtime.key}", configured),
-        (*writes, *_judges(runtime)),
+        doing,
         Undo("restore"),
         (*checks, *(("runtime.default_runtime",) if one.default else ())),
     )

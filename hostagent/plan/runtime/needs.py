@@ -41,7 +41,13 @@ def needs(given: Given) -> tuple[Need, ...]:
     """One of each runtime that serves jobs, whether it lacks anything or not. Raises ``UnreadError``."""
     view = given.view
     chosen = serving(given.profile.runtime.kind, need(view.runtimes), need(view.launchers))
-    return tuple(_need(given, one) for one in chosen.runtimes if not _is_unwritten(one))
+    return tuple(_need(given, one) for one in chosen.runtimes if not _is_unwritten(one) and not _is_left_alone(given, one))
+
+
+def _is_left_alone(given: Given, runtime: Runtime) -> bool:
+    """Somebody asks for Docker, and for its configuration to stay as it is."""
+    asked = given.asked.docker
+    return runtime.kind == "docker" and asked is not None and not asked.configure
 
 
 def _need(given: Given, runtime: Runtime) -> Need:

@@ -1,0 +1,55 @@
+"""What a part says of its one transaction: packages and space, by the package manager's own answer."""
+
+from collections.abc import Iterable
+
+from hostagent.facts.unread import need
+from hostagent.plan.driver.origins import is_cuda, is_toolkit
+from hostagent.plan.model import Given, Part, PlannedPackage
+from hostagent.plan.offers import Transaction
+
+
+def moved_by(given: Given, argv: tuple[str, ...], part: Part) -> "tuple[PlannedPackage, ...] | None":
+    """All that comes, changes and goes; None where nobody was asked yet, () where the package manager refuses."""
+    answer = given.offers.transactions.get(argv)
+    if answer is None:
+        return None
+    if answer.error:
+        return ()
+    return tuple(
+        PlannedPackage(
+            one.name,
+            part,
+            one.before or None,
+            one.after or None,
+            origin_of(given, one.url) if one.after else "",
+            size_of(given, one.name, one.after),
+        )
+        for one in answer.moved
+    )
+
+
+def named(given: Given, part: Part, packages: Iterable[tuple[str, str]], origin: str) -> tuple[PlannedPackage, ...]:
+    """What a part names itself, before anybody was asked. Raises ``UnreadError``."""
+    have = {one.name: one.version for one in need(need(given.view.installation).packages) if one.state == "installed"}
+    return tuple(
+        PlannedPackage(name, part, have.get(name), version or "*", origin) for name, version in packages if have.get(name) != version
+    )
+
+
+def space_of(answer: "Transaction | None") -> tuple[tuple[str, int], ...]:
+    """By the directory; () before it was asked."""
+    needed = (("/usr", max(0, answer.disk_bytes)), ("/var", answer.download_bytes)) if answer else ()
+    return tuple((path, count) for path, count in needed if count)
+
+
+def origin_of(given: Given, url: str) -> str:
+    """Whose repository this address is."""
+    repositories = given.profile.install.repositories
+    if is_cuda(url, (repositories.cuda.url,)):
+        return "cuda"
+    return "toolkit" if is_toolkit(url, (repositories.toolkit.url,)) else "distribution"
+
+
+def size_of(given: Given, name: str, version: str) -> "int | None":
+    found = (one.size_bytes for one in given.offers.candidates.get(name, ()) if one.version == version and one.size_bytes)
+    return next(found, None)

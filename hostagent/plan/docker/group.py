@@ -1,0 +1,48 @@
+"""The group docker: who is in it uses Docker without being root, and so has root's rights on the host."""
+
+import re
+
+from hostagent.facts.unread import need
+from hostagent.plan.docker.refused import no_user
+from hostagent.plan.model import PlanStep, Probe, Refusal, Run, Undo
+from hostagent.plan.view import View
+
+GROUP = "docker"
+_ROOT = "root"
+#: What a program may be given as a name: no option of its own, no field of /etc/group.
+_NAME = re.compile(r"[^-\s:,/\x00-\x1f\x7f][^\s:,/\x00-\x1f\x7f]{0,255}")
+#: gpasswd(1): a user who is no member (any more), a group that is gone.
+_NO_MEMBER = 3
+
+
+def refused_user(view: View, user: str) -> tuple[Refusal, ...]:
+    """Raises ``UnreadError``."""
+    if user in ("", _ROOT):
+        return ()
+    if _NAME.fullmatch(user) is None:
+        return (no_user(user),)
+    accounts = need(view.accounts)
+    is_known = user in need(accounts.users) or need(accounts.has_other_users)
+    return () if is_known else (no_user(user),)
+
+
+def group_step(user: str) -> tuple[PlanStep, ...]:
+    """() for nobody and for root, who needs no group."""
+    if user in ("", _ROOT):
+        return ()
+    return (
+        PlanStep(
+            "docker.group",
+            "docker",
+            "group",
+            f"Add {user} to the group {GROUP}"[:80],
+            f"members of {GROUP} use Docker without sudo, from their next login on; they have root's rights by it",
+            Probe(f"{user} is in the group {GROUP}", lambda view: user in need(need(view.accounts).docker_members)),
+            (Run(("groupadd", "--force", "--system", GROUP)), Run(("gpasswd", "--add", user, GROUP))),
+            Undo(
+                "run",
+                f"{user} was not in it before",
+                (Run(("gpasswd", "--delete", user, GROUP), codes=(0, _NO_MEMBER)),),
+            ),
+        ),
+    )

@@ -1,0 +1,76 @@
+"""Docker's service: enabled, and running where the host runs."""
+
+from hostagent.facts.host import Unit
+from hostagent.facts.unread import Unread, need
+from hostagent.plan.model import DockerChoice, Operation, PlanStep, Probe, Refusal, Run, Undo
+from hostagent.plan.refusals.words import refusal
+from hostagent.plan.view import View
+from hostagent.steps import Step
+
+SERVICE, SOCKET = "docker", "docker.socket"
+_UNIT = "docker.service"
+
+
+def units_step(view: View, choice: DockerChoice) -> tuple[PlanStep, ...]:
+    """() where another unit starts the Docker that is there, such as its snap's. Raises ``UnreadError``."""
+    if not choice.wanted and not _unit(view, SERVICE).exists:
+        return ()
+    is_image = view.kind == "image"
+    return (
+        PlanStep(
+            "docker.units",
+            "docker",
+            "unit",
+            "Start Docker at boot" if is_image else "Start Docker, now and at each boot",
+            "not every distribution starts it once it is installed",
+            Probe("docker is enabled" if is_image else "docker is enabled and runs", _enabled if is_image else _enabled_and_runs),
+            _doing(view, choice),
+            _undo(view, choice),
+        ),
+    )
+
+
+def is_masked(view: View) -> bool:
+    """Raises ``UnreadError``."""
+    unit = _unit(view, SERVICE)
+    return unit.exists and need(unit.masked)
+
+
+def masked() -> Refusal:
+    steps = (Step("configure", "Let Docker be started, if it may be.", f"systemctl unmask {_UNIT}"), Step("rerun", "Run it again."))
+    return refusal("docker-masked", "Somebody has forbidden Docker to start", f"{_UNIT} is masked", "a unit that may start", *steps)
+
+
+def _doing(view: View, choice: DockerChoice) -> tuple[Operation, ...]:
+    if view.kind == "image":
+        return (Run(("systemctl", "--root=/", "enable", _UNIT)),)
+    if not choice.wanted and _enabled(view):  # by its socket, too: that stays as somebody has it
+        return (Run(("systemctl", "start", _UNIT), timeout_s=300),)
+    return (Run(("systemctl", "enable", "--now", _UNIT), timeout_s=300),)
+
+
+def _undo(view: View, choice: DockerChoice) -> Undo:
+    """The links are restored with the files; a service that did not run stops."""
+    if choice.wanted or view.kind == "image" or _runs(view):
+        return Undo("units")
+    return Undo("run", "it did not run before", (Run(("systemctl", "stop", _UNIT), timeout_s=300),))
+
+
+def _enabled_and_runs(view: View) -> bool:
+    return _enabled(view) and _runs(view)
+
+
+def _enabled(view: View) -> bool:
+    """Itself, or its socket, which starts it when somebody asks. Raises ``UnreadError``."""
+    if need(_unit(view, SERVICE).enabled):
+        return True
+    socket = need(view.services).unit(SOCKET)
+    return not isinstance(socket, Unread) and socket.exists and need(socket.enabled)
+
+
+def _runs(view: View) -> bool:
+    return need(_unit(view, SERVICE).active)
+
+
+def _unit(view: View, name: str) -> Unit:
+    return need(need(view.services).unit(name))

@@ -1,0 +1,82 @@
+"""The CUDA toolkit whose nvcc the script would ask: at NVIDIA_CUDA_PATH, then /usr/local/cuda, then on the caller's PATH."""
+
+import posixpath
+
+from hostagent.facts.cuda import Cuda, CudaToolkit
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.unread import Unread
+from hostagent.setup import versions
+from hostagent.setup.found import Found, differs, failed, told_by
+from hostagent.setup.request import Request
+from hostagent.setup.told import Answered
+
+_PART = "CUDA Toolkit"
+_DEFAULT = "/usr/local/cuda"
+
+
+def cuda_toolkit(request: Request, facts: HostFacts, tool: "Answered | None") -> Found:
+    told = versions.release(versions.lowest(map(versions.read, tool.versions))) if tool else ""
+    for place in _places(request):
+        one = _at(facts, place)
+        is_asked = tool is not None and _is_below(tool.path, place, one)
+        if one is not None and one.nvcc is True and versions.read(one.version):
+            return _by_host(request, one, tool if is_asked else None, told)
+        if tool is not None and is_asked:
+            return _by_tool(request, tool, told)
+    if tool is not None and request.generation == "B":
+        return _by_tool(request, tool, told)
+    return Found(False, "", (), _why_none(facts))
+
+
+def _by_host(request: Request, one: CudaToolkit, tool: "Answered | None", told: str) -> Found:
+    """Said as nvcc says it, where that is enough: 13.0 of 13.0.2."""
+    whole = versions.read(one.version)
+    short = versions.release(whole)
+    satisfied = _satisfies(request, whole)
+    shown = short if _satisfies(request, short) == satisfied else whole
+    warnings = failed(_PART, tool)
+    if tool and told and not versions.same(told, short):
+        warnings = (differs(_PART, f"{short} at {one.path}", tool, told),)
+    return Found(satisfied, shown, (), warnings)
+
+
+def _by_tool(request: Request, tool: Answered, told: str) -> Found:
+    if not told:
+        return Found(False, "", (), failed(_PART, tool))
+    return Found(_satisfies(request, told), told, (told_by(_PART, tool, told),))
+
+
+def _satisfies(request: Request, version: str) -> bool:
+    wanted = request.minimums.cuda
+    if request.generation == "A":
+        return versions.same(versions.release(version), versions.release(wanted)) if version else False
+    return versions.at_least(version, wanted)
+
+
+def _places(request: Request) -> tuple[str, ...]:
+    """Of generation A the path alone."""
+    own = posixpath.normpath(request.cuda_path) if request.cuda_path else ""
+    return tuple(dict.fromkeys(one for one in ((own,) if request.generation == "A" else (own, _DEFAULT)) if one))
+
+
+def _at(facts: HostFacts, place: str) -> "CudaToolkit | None":
+    cuda = facts.of(Cuda)
+    if isinstance(cuda, Unread) or isinstance(cuda.toolkits, Unread):
+        return None
+    wanted = {place}
+    if place == _DEFAULT and not isinstance(cuda.default, Unread) and cuda.default:
+        wanted.add(cuda.default)
+    return next((one for one in cuda.toolkits if wanted & {one.path, *one.names}), None)
+
+
+def _is_below(path: str, place: str, one: "CudaToolkit | None") -> bool:
+    """Whether the tool is the nvcc of that place."""
+    folders = {place, *((one.path, *one.names) if one else ())}
+    return posixpath.dirname(posixpath.dirname(posixpath.normpath(path))) in folders if path else False
+
+
+def _why_none(facts: HostFacts) -> tuple[str, ...]:
+    """A gap is said: it is not the same as none."""
+    cuda = facts.of(Cuda)
+    gap = cuda if isinstance(cuda, Unread) else cuda.toolkits
+    return (f"{_PART}: not read ({gap.why}): {gap.detail}",) if isinstance(gap, Unread) else ()

@@ -1,0 +1,208 @@
+"""What the script asks of the tools of this machine, and what their answers say."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hostagent.facts.unread import Unread
+from hostagent.facts.version import compare_upstream, upstream
+from hostagent.setup.request import Request
+from hostagent.setup.told import Answered, Tools
+
+#: Name and allocatable GPUs of each node, a line each.
+_NODES = r'jsonpath={range .items[*]}{.metadata.name}{"\t"}{.status.allocatable.nvidia\.com/gpu}{"\n"}{end}'
+_RELEASE = re.compile(r"release ([0-9]+(?:\.[0-9]+)*)")
+_DOTTED = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)+\S*")
+_DRIVER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
+_TOOLKIT, _RUNTIME = "nvidia-container-toolkit", "nvidia"
+#: Digits of a number of GPUs.
+_MAX_DIGITS = 9
+#: What dpkg-query(1) and rpm(8) exit with where there is no such package.
+_NO_PACKAGE = 1
+_SAID_NOTHING = "it printed no version"
+#: Words of ``${db:Status-Status}`` (dpkg-query(1)) of a package that is not there, or not whole.
+_GONE = re.compile(r"(?:not-installed|config-files|half-installed|unpacked|half-configured)\b")
+
+
+class Ask(NamedTuple):
+    """One run of a tool. `places`: paths to look at first, in order, before the caller's PATH."""
+
+    tool: str
+    arguments: tuple[str, ...]
+    places: tuple[str, ...] = ()
+    only_places: bool = False
+    as_root_too: bool = False  # where it fails, once more by sudo where that asks for no password
+
+
+class Said(NamedTuple):
+    """What came of it: `path` is "" where the tool was not found, `answer` exit_code, stdout and stderr, or why there is none."""
+
+    path: str
+    answer: "Mapping[str, Any] | Unread"
+
+
+def asks(request: Request) -> dict[str, Ask]:
+    """What is asked for the lines of `request`, by name; all of it can be asked at once."""
+    exact = request.generation == "A"
+    found = {
+        "gpus": Ask("nvidia-smi", ("-L",)),
+        "driver": Ask("nvidia-smi", ("--query-gpu=driver_version", "--format=csv,noheader")),
+        "cuda": Ask("nvcc", ("--version",), _compilers(request), only_places=exact),
+        "dpkg": Ask("dpkg-query", ("-W", "-f=${Version}", _TOOLKIT)),
+        "dpkg-state": Ask("dpkg-query", ("-W", "-f=${db:Status-Status}", _TOOLKIT)),  # a package that was removed has a version, too
+        "rpm": Ask("rpm", ("-q", "--queryformat", "%{VERSION}", _TOOLKIT)),
+        "ctk": Ask("nvidia-ctk", ("--version",)),
+    }
+    if request.wants_docker:
+        found["docker"] = Ask("docker", ("info", "--format", "{{json .Runtimes}}"), as_root_too=True)
+    else:
+        found["kubernetes"] = Ask("kubectl", ("get", "nodes", "-o", _NODES))
+    return found
+
+
+def _compilers(request: Request) -> tuple[str, ...]:
+    """7.0 looks at its own path alone."""
+    own = f"{request.cuda_path}/bin/nvcc"
+    return (own,) if request.generation == "A" else (own, "/usr/local/cuda/bin/nvcc")
+
+
+def answered(said: Mapping[str, Said], names: Iterable[str] = ()) -> Tools:
+    """The answers to `asks`. `names`: what this machine may be called as a Kubernetes node, the likeliest first."""
+    if not said:
+        return Tools()
+    docker, kubernetes = said.get("docker"), said.get("kubernetes")
+    return Tools(
+        driver=_driver(said["gpus"], said["driver"]),
+        cuda=_one("nvcc", said["cuda"], _release),
+        toolkit=(
+            _installed("dpkg-query", said["dpkg"], said["dpkg-state"]),
+            _installed("rpm", said["rpm"]),
+            _one("nvidia-ctk", said["ctk"], _spoken),
+        ),
+        docker=_docker(docker) if docker else None,
+        kubernetes=_kubernetes(kubernetes, tuple(names)) if kubernetes else None,
+    )
+
+
+def _driver(listed: Said, queried: Said) -> Answered:
+    """Of every GPU that answers. One without a version, like ``[N/A]``, is named; where the list fails no GPU is visible."""
+    gpus = [line.partition(":")[0] for line in _output(listed).splitlines() if line.startswith("GPU ")]
+    failed = _problem(queried)
+    lines = [] if failed else [line.strip() for line in _output(queried).splitlines() if line.strip()]
+    versions = tuple(line for line in lines if _DRIVER.fullmatch(line))
+    silent = tuple(_named(gpus, number) for number, line in enumerate(lines) if line not in versions)
+    if len(lines) < len(gpus):
+        silent += (f"{len(gpus) - len(lines)} of {len(gpus)} GPUs",)
+    invisible = _problem(listed)
+    problem = invisible or failed or ("" if versions else f"it printed {lines[0]!r:.60} for a version" if lines else _SAID_NOTHING)
+    return Answered("nvidia-smi", listed.path, versions, problem, 0 if invisible else len(gpus) or len(lines), silent)
+
+
+def _named(gpus: Sequence[str], number: int) -> str:
+    return gpus[number] if number < len(gpus) else f"GPU {number}"
+
+
+def _one(tool: str, said: Said, parsed: Any) -> Answered:
+    problem = _problem(said)
+    version = "" if problem else parsed(_output(said))
+    return Answered(tool, said.path, (version,) if version else (), problem or ("" if version else _SAID_NOTHING))
+
+
+def _installed(tool: str, said: Said, state: "Said | None" = None) -> Answered:
+    """Of a package manager: that a package is not there is an answer, too."""
+    is_gone = state is not None and bool(_GONE.match(_output(state)))
+    if is_gone or (not isinstance(said.answer, Unread) and said.answer["exit_code"] == _NO_PACKAGE):
+        return Answered(tool, said.path)
+    return _one(tool, said, _package)
+
+
+def _release(text: str) -> str:
+    """The release that the compiler says.
+
+    >>> _release("Cuda compilation tools, release 13.0, V13.0.88")
+    '13.0'
+    """
+    found = _RELEASE.search(text)
+    return found[1] if found else ""
+
+
+def _package(text: str) -> str:
+    """Of a package manager: its first line has a version, or none.
+
+    >>> _package("1.19.0-1"), _package("2:1.19.0~rc.1-1"), _package("package nvidia-container-toolkit is not installed")
+    ('1.19.0', '1.19.0~rc.1', '')
+    """
+    return "" if text.startswith("package ") else _spoken(text)
+
+
+def _spoken(text: str) -> str:
+    """The first version of the first line.
+
+    >>> _spoken("NVIDIA Container Toolkit CLI version 1.19.0-rc.1")
+    '1.19.0~rc.1'
+    """
+    found = _DOTTED.search(next(iter(text.strip().split("\n")), ""))
+    version = upstream(found[0]) if found else Unread("absent", "")
+    return "" if isinstance(version, Unread) else version
+
+
+def _docker(said: Said) -> Answered:
+    problem = _problem(said)
+    try:
+        runtimes = {} if problem else json.loads(_output(said))
+    except (ValueError, RecursionError):
+        runtimes, problem = {}, "it printed no list of runtimes"
+    names = runtimes if isinstance(runtimes, dict) else {}
+    return Answered("docker", said.path, (_RUNTIME,) if _RUNTIME in names else (), problem)
+
+
+def _kubernetes(said: Said, names: tuple[str, ...]) -> Answered:
+    """Allocatable GPUs of this node; of all nodes where none of them is called like this machine."""
+    nodes = _nodes(_output(said))
+    problem = _problem(said)
+    ours = next((name for name in names if name in nodes), "")
+    gpus = nodes[ours] if ours else sum(nodes.values())
+    return Answered("kubectl", said.path, (ours,) if ours else (), problem, 0 if problem else gpus)
+
+
+def _nodes(text: str) -> dict[str, int]:
+    r"""GPUs by name of the node; a number alone is that of a node without a name.
+
+    >>> _nodes("a\t0\nb\t8\nc\t\n")
+    {'a': 0, 'b': 8, 'c': 0}
+    """
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines()):
+        name, _, count = line.rpartition("\t")
+        found[name.strip() or f"\0{number}"] = _count(count.strip())
+    return found
+
+
+def _count(text: str) -> int:
+    """A quantity of an extended resource is a whole number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0
+
+
+def _output(said: Said) -> str:
+    return "" if isinstance(said.answer, Unread) else str(said.answer["stdout"])
+
+
+def _problem(said: Said) -> str:
+    """Why it is no answer, "" where it is one."""
+    if isinstance(said.answer, Unread):
+        return said.answer.detail
+    code = said.answer["exit_code"]
+    return f"it failed with exit code {code}" if code else ""
+
+
+def lowest(versions: Iterable[str]) -> str:
+    """Of upstream versions; "" of none.
+
+    >>> lowest(["580.178.04", "580.95.05"]), lowest([])
+    ('580.95.05', '')
+    """
+    found = ""
+    for one in versions:
+        found = one if not found or compare_upstream(one, found) < 0 else found
+    return found
