@@ -65,6 +65,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "repository-error": ("the package manager cannot read its repositories for another reason, which it says", "correct that"),
     "pin": ("a pin or a lock of somebody else forbids the version; its file is named", "take it out, or set the profile to its version"),
     "transaction": ("the package manager refuses the transaction; its words are shown", "correct what it says"),
+    "other-driver": ("the package of CUDA or Docker would bring, change or remove a driver", "name one without a driver"),
     "removes": ("the transaction would remove packages that are not the driver's", "remove them yourself if nobody needs them"),
     "kernel": ("the transaction would bring another kernel", "`install: {allow_kernel: true}`, or install the kernel yourself"),
     "space": ("a file system has no room", "free space: package caches, old kernels, container images, the journal"),

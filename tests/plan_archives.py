@@ -74,9 +74,30 @@ def shelves(name: str, arch: str, kernel: str) -> Iterator[Shelf]:
         yield Shelf("http://mirror.example/debian/", ("dkms",), ("3.0.10",), "{v}-8", "stable/main")
     else:
         yield from _rpm(name, cuda, kernel)
+    yield from _cuda(name, cuda)
+    yield from _docker(name)
     deb = "https://nvidia.github.io/libnvidia-container/stable/deb/" + ("amd64/" if arch == "x86_64" else "arm64/")
     rpm = f"https://nvidia.github.io/libnvidia-container/stable/rpm/{arch}/"
     yield Shelf(deb if name.startswith(("ubuntu", "debian")) else rpm, _TOOLKIT_NAMES, TOOLKIT, "{v}-1")
+
+
+def _cuda(name: str, url: str) -> Iterator[Shelf]:
+    """Toolkits of CUDA: a name per minor version; cuda itself brings a driver, too."""
+    is_apt = name.startswith(("ubuntu", "debian"))
+    for minor, versions in (("13-1", ("13.1.0",)), ("13-0", ("13.0.2", "13.0.1", "13.0.0")), ("12-9", ("12.9.1",))):
+        yield Shelf(url, (f"cuda-toolkit-{minor}",), versions, "{v}-1", "/" if is_apt else "hostagent-cuda")
+    yield Shelf(url, ("cuda",), ("13.1.0", "13.0.2"), "{v}-1", "/" if is_apt else "hostagent-cuda")
+
+
+#: The engine as distributions package it; Red Hat's family has none.
+_DOCKERS = {"ubuntu": (("docker.io",), "28.2.2"), "debian": (("docker.io",), "26.1.5"), "amzn": (("docker",), "25.0.8"), "sles": (("docker",), "28.3.3"),
+            "fedora": (("moby-engine", "docker-cli"), "28.3.3"), "azurelinux": (("moby-engine", "moby-cli"), "25.0.3")}  # fmt: skip
+
+
+def _docker(name: str) -> Iterator[Shelf]:
+    for start, (names, version) in _DOCKERS.items():
+        if name.startswith(start):
+            yield Shelf("http://mirror.example/docker/", names, (version,), "{v}-1", "main")
 
 
 DEBIAN_KERNELS = {"debian12": "6.1.158-1", "debian13": "6.12.57-1"}

@@ -14,7 +14,7 @@ import yaml
 
 from hostagent import profile
 from hostagent.facts.unread import need
-from hostagent.plan.model import Asked, Given, Write
+from hostagent.plan.model import Asked, DockerAsked, Given, Renamed, Write
 from hostagent.plan.offers import NOT_ASKED
 from hostagent.schemas import published
 from hostagent.sinks.plan import render_plan
@@ -23,7 +23,7 @@ from tests.plan_hosts import installed, made_view, package
 
 CASES = sorted((Path(__file__).parent / "plan_cases").glob("*.yaml"))
 _KEYS = {"why", "host", "arch", "gpus", "has", "origin", "profile", "asked", "without", "expect"}
-_EXPECTABLE = {"refusals", "driver", "before", "packages", "removed", "toolkit", "todo", "nothing_of", "stream"}
+_EXPECTABLE = {"refusals", "driver", "before", "packages", "removed", "toolkit", "cuda", "docker", "todo", "nothing_of", "stream"}
 
 
 def loaded(path):
@@ -46,8 +46,13 @@ def host(case):
 
 
 def given(case):
-    asked = Asked(**{name: tuple(value) if isinstance(value, list) else value for name, value in case.get("asked", {}).items()})
+    asked = Asked(**{name: _asked(name, value) for name, value in case.get("asked", {}).items()})
     return Given(host(case), profile.load("default", site_file="", overlay=case.get("profile")).profile, asked, NOT_ASKED)
+
+
+def _asked(name, value):
+    kinds = {"docker": DockerAsked, "renamed": Renamed}
+    return kinds[name](**value) if name in kinds else tuple(value) if isinstance(value, list) else value
 
 
 def plan_of(case):
@@ -74,6 +79,8 @@ def test_the_plan_is_as_the_case_says(path):
     if "toolkit" in expect:
         assert {version for _, version in plan.choices.toolkit.packages} == {expect["toolkit"]}
         assert len(plan.choices.toolkit.packages) == 4
+    assert dict(plan.choices.cuda.packages) == expect.get("cuda", {})
+    assert [name for name, _ in plan.choices.docker.packages] == expect.get("docker", [])
     assert set(expect.get("todo", ())) <= set(todo(plan))
     assert not {one.part for one in plan.steps} & set(expect.get("nothing_of", ()))
     if "stream" in expect:
@@ -91,7 +98,7 @@ def test_all_packages_of_a_part_are_one_transaction_with_their_versions(path):
     """Law of the driver's set: what has to have one version never comes in two transactions, and none comes without its version."""
     plan = plan_of(loaded(path))
     steps = [step for step in plan.todo if step.kind == "packages"]
-    assert len(steps) <= 3
+    assert len(steps) <= 5
     choice = plan.choices.driver
     if choice.wanted and "driver.packages" in todo(plan):
         (step,) = (one for one in steps if one.id == "driver.packages")

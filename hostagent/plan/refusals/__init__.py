@@ -8,7 +8,7 @@ from hostagent.facts.unread import UnreadError
 from hostagent.plan.model import Choices, Given, Portion, Refusal
 from hostagent.plan.refusals.host import of_cloud_init, of_gpus, of_names, of_runfile
 from hostagent.plan.refusals.module import of_secure_boot, of_use
-from hostagent.plan.refusals.packages import of_fault, of_install, of_locks, of_security, of_space, of_transactions
+from hostagent.plan.refusals.packages import of_fault, of_install, of_locks, of_other_drivers, of_security, of_space, of_transactions
 from hostagent.plan.refusals.system import of_driver_container, of_owners, of_system
 from hostagent.plan.refusals.words import unread
 
@@ -26,6 +26,7 @@ _AFTER: tuple[tuple[str, Callable[[Given, Choices], Iterator[Refusal]]], ...] = 
     ("published vulnerabilities", of_security),
     ("pins and version locks", of_locks),
     ("what the transactions do", of_transactions),
+    ("what they do to the driver", of_other_drivers),
     ("whether the module is in use", of_use),
     ("Secure Boot", of_secure_boot),
 )

@@ -7,10 +7,12 @@ from hostagent.facts.packages import VersionLock, names
 from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import admits, compare_upstream, upstream
 from hostagent.knowledge.driver import floor
+from hostagent.knowledge.driverpackages import belongs
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 from hostagent.plan.model import Choices, Given, Portion, Refusal
-from hostagent.plan.offers import RefreshFault, Transaction
+from hostagent.plan.offers import Moved, RefreshFault, Transaction
 from hostagent.plan.refusals.words import refusal, several, unread
+from hostagent.plan.transactions import commands
 from hostagent.steps import Step
 
 #: Files of pins and locks that hostagent writes.
@@ -86,7 +88,8 @@ def of_locks(given: Given, choices: Choices) -> Iterator[Refusal]:
     """Pins and version locks of somebody else that forbid what is chosen. Raises ``UnreadError``."""
     packages = need(given.view.packages)
     wanted = (*_wanted(choices.driver.wanted, choices.driver.packages, choices.driver.version or choices.driver.branch),
-              *_wanted(choices.toolkit.wanted, choices.toolkit.packages, choices.toolkit.version))  # fmt: skip
+              *_wanted(choices.toolkit.wanted, choices.toolkit.packages, choices.toolkit.version),
+              *_wanted(choices.cuda.wanted, choices.cuda.packages, choices.cuda.version))  # fmt: skip
     if not wanted:
         return
     for lock in need(packages.locks):
@@ -129,6 +132,29 @@ def _of_transaction(given: Given, choices: Choices, argv: tuple[str, ...], one: 
     if kernels and not given.profile.install.allow_kernel:
         step = Step("configure", "Allow it with 'install: {allow_kernel: true}' in the profile, or install the kernel yourself.")
         yield refusal("kernel", "The transaction would bring another kernel", several(kernels), "none", step)
+
+
+def of_other_drivers(given: Given, choices: Choices) -> Iterator[Refusal]:
+    """The driver is one part's matter: a package of CUDA or of Docker that brings, changes or removes one is not what was asked for."""
+    command = commands(given.view, given.profile.install.lock_timeout_s)
+    for part in (choices.cuda, choices.docker):
+        answer = given.offers.transactions.get(command.install(part.packages)) if part.wanted else None
+        moved = [one for one in (answer.moved if answer else ()) if _is_driver(one.name, one.before or one.after)]
+        if others := tuple(f"{one.name} {one.after or 'removed'}" for one in moved if not _is_planned(one, choices)):
+            step = Step("configure", "Name a package that does not depend on the driver: cuda-toolkit-13-0, and not cuda.")
+            wanted = f"{part.packages[0][0]} without a driver of its own"
+            yield refusal("other-driver", "A package beside the driver would change the driver", several(others), wanted, (step,))
+
+
+def _is_driver(name: str, version: str) -> bool:
+    plain = upstream(version)
+    return not isinstance(plain, Unread) and belongs(name.partition(":")[0], plain)
+
+
+def _is_planned(moved: Moved, choices: Choices) -> bool:
+    """The driver's own part has brought it there before."""
+    plain = upstream(moved.after) if moved.after else ""
+    return bool(choices.driver.version) and plain == choices.driver.version
 
 
 def is_kernel(name: str) -> bool:
