@@ -143,7 +143,7 @@ def of_other_drivers(given: Given, choices: Choices) -> Iterator[Refusal]:
         if others := tuple(f"{one.name} {one.after or 'removed'}" for one in moved if not _is_planned(one, choices)):
             step = Step("configure", "Name a package that does not depend on the driver: cuda-toolkit-13-0, and not cuda.")
             wanted = f"{part.packages[0][0]} without a driver of its own"
-            yield refusal("other-driver", "A package beside the driver would change the driver", several(others), wanted, (step,))
+            yield refusal("other-driver", "A package beside the driver would change the driver", several(others), wanted, step)
 
 
 def _is_driver(name: str, version: str) -> bool:
