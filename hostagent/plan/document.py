@@ -6,7 +6,7 @@ from typing import Any
 
 from hostagent.facts.frozen import frozen
 from hostagent.plan.model import FileDiff, Part, Plan, PlannedPackage, PlanStep, Reboot, Refusal, Run, Undo, plain_operation
-from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool
+from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool, head_of
 from hostagent.typed import plain
 from hostagent.vocabulary import Ending, Kind, StepKind, StepState, UndoKind, UnitChange
 
@@ -140,15 +140,7 @@ def document(plan: Plan, report: Report) -> Document:
     restarts = _restarted(todo, services)
     return Document(
         schema_version=SCHEMA_VERSION,
-        tool=report.tool,
-        observed_at=report.observed_at,
-        observed_at_iso=report.observed_at_iso,
-        boot_id=report.boot_id,
-        read_from=report.read_from,
-        replayed=report.replayed,
-        simulated=report.simulated,
-        host=report.host,
-        profile=report.profile,
+        **head_of(report),
         security=report.security,
         only=plan.asked.only,
         extras=plan.asked.extras,
