@@ -49,7 +49,7 @@ def _told(arguments: list[str]) -> int:
         return done.exit_code
     except click.UsageError as error:
         complain(*_shown(error))
-        return error.exit_code
+        return int(getattr(error, "code", USAGE))
     except click.ClickException as error:
         complain(*_shown(error))
     except HostagentError as error:

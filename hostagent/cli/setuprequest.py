@@ -21,11 +21,12 @@ _USAGE = (
 
 
 class Refused(click.UsageError):
-    """What the script says to it, and the usage; ``exit_code`` is the script's."""
+    """What the script says to it, and the usage; `code` is its exit code."""
 
     def __init__(self, error: RequestError, context: click.Context) -> None:
         super().__init__(error.message, context)
-        self.detail, self.exit_code = error.detail, error.code
+        self.detail = error.detail
+        self.code = error.code
 
     def show(self, file: "IO[Any] | None" = None) -> None:
         usage = [] if self.ctx is None else [self.ctx.get_usage()]

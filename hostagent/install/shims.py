@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, NoReturn
@@ -102,35 +103,38 @@ def _is_ours(descriptor: int) -> bool:
 @contextlib.contextmanager
 def _guarded(take_back: Callable[[], None], clean: Callable[[], None]) -> Iterator[None]:
     """What happens inside is done whole or not at all, whichever of the two processes is killed."""
-    hears, says = os.pipe()
+    hears, says = socket.socketpair()
     guard = os.fork()
     if guard == 0:
-        os.close(says)
+        says.close()
         _stand_by(hears, take_back, clean)
-    os.close(hears)
+    hears.close()
     is_done = False
     try:
+        says.recv(1)  # it stands by, or was killed
         yield
         is_done = True
-        with contextlib.suppress(BrokenPipeError):  # killed: then we are the one who is left
-            os.write(says, b"done")
+        with contextlib.suppress(ConnectionError):  # killed: then we are the one who is left
+            says.send(b"done", socket.MSG_NOSIGNAL)
     finally:
-        os.close(says)
+        says.close()
         if os.waitpid(guard, 0)[1] != 0:
             (clean if is_done else take_back)()
 
 
-def _stand_by(hears: int, take_back: Callable[[], None], clean: Callable[[], None]) -> NoReturn:
+def _stand_by(hears: socket.socket, take_back: Callable[[], None], clean: Callable[[], None]) -> NoReturn:
     """In the guard, which no signal to the other's terminal or group reaches, and which holds none of its streams open."""
     code = 1
     try:
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):
             os.dup2(nothing, descriptor)
-        (clean if os.read(hears, 16) else take_back)()
+        with contextlib.suppress(ConnectionError):
+            hears.send(b"!", socket.MSG_NOSIGNAL)
+        (clean if hears.recv(16) else take_back)()
         code = 0
     finally:
         os._exit(code)
@@ -243,5 +247,5 @@ def _drop_folders(root: str, place: Place) -> None:
 
 
 def _unlink(name: str, inside: int) -> None:
-    with contextlib.suppress(FileNotFoundError):
+    if found_at(inside, name):
         os.unlink(name, dir_fd=inside)

@@ -1,6 +1,5 @@
 """The bash file that stands in the place of TAO's script: its text, and how it is known again."""
 
-import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -50,7 +49,7 @@ class Before(NamedTuple):
 def shim(words: Sequence[str], gone: str, before: Before, *, exact: bool) -> bytes:
     """`words` start hostagent; the sentence `gone` comes behind them, and then what hostagent is asked."""
     body = _BODY.format(words=" ".join(map(shlex.quote, words)), gone=shlex.quote(gone), exact=" --exact" if exact else "")
-    parts = (b"#!/usr/bin/env bash\n", _ABOUT, f"# Before it: {before}.\n".encode(), os.fsencode(body))
+    parts = (b"#!/usr/bin/env bash\n", _ABOUT, f"# Before it: {before}.\n".encode(), body.encode("utf-8", "surrogateescape"))
     return b"".join((*parts[:3], f"# sha256 of all other lines: {_digest(*parts)}\n".encode(), parts[3]))
 
 

@@ -93,7 +93,7 @@ class Pending:
         left_s = self._ends - time.monotonic()
         if not sudo or left_s <= 0 or _refused(self._paths[name]):
             return
-        self._run(name, (sudo, "-n", "--", self._paths[name], *one.arguments), left_s)
+        self._run(name, (sudo, "-n", self._paths[name], *one.arguments), left_s)
         self._listen(name)
         if _failed(self._answers[name]):
             self._answers[name] = before

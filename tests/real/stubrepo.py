@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.real.conftest import CACHE
+from tests.real.stubcuda import toolkits
 from tests.real.stubdebs import Deb, Keys, entry, publish, write
+from tests.real.stubdocker import docker
 from tests.real.stubdriver import archive, cuda
 from tests.real.stubkernels import RUNNING, kernels, tools
 from tests.real.stubtoolkit import toolkit
@@ -56,9 +58,9 @@ def _build(place: Path, base: Path) -> None:
         pool = place / distribution / "pool"
         pool.mkdir(parents=True)
         found = paragraphs[distribution] = {
-            "cuda": [write(one, pool) for one in cuda(distribution)],
+            "cuda": [write(one, pool) for one in (*cuda(distribution), *toolkits())],
             "toolkit": [write(one, pool) for one in toolkit()] if distribution == "debian" else [],
-            "archive": [write(one, pool) for one in _archive(distribution)],
+            "archive": [write(one, pool) for one in _archive(distribution, base)],
         }
         for path in (base / "debs").glob("*.deb"):
             shutil.copy(path, pool)
@@ -77,7 +79,9 @@ def _build(place: Path, base: Path) -> None:
             publish(place / distribution / name, found, place / distribution / "pool", keys, origin=ORIGINS[name], key=key)
 
 
-def _archive(distribution: str) -> Iterator[Deb]:
+def _archive(distribution: str, base: Path) -> Iterator[Deb]:
     yield from kernels(distribution)
     yield from tools(distribution)
     yield from archive(distribution)
+    if distribution == "debian":
+        yield from docker(base / "base")

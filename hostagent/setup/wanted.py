@@ -1,0 +1,114 @@
+"""What ``setup --install`` has to bring about: the host's own profile, the request laid over it, and what no profile says."""
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from hostagent.derived.serving import is_there
+from hostagent.errors import HostagentError
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.runtime import Runtime
+from hostagent.facts.unread import Unread, UnreadError, need
+from hostagent.facts.version import admits, upstream
+from hostagent.plan.model import Asked, DockerAsked, Renamed
+from hostagent.profile import CudaPolicy, DriverPolicy, Loaded, RuntimePolicy, ToolkitPolicy
+from hostagent.setup.distribution import distribution
+from hostagent.setup.request import Names, Request
+
+#: What a made profile calls the layer of the request.
+LAYER = "hostagent setup"
+#: The layer that nobody chose: where a minimum says more, its constraints give way.
+_UNCHOSEN = "default"
+#: A full version of the Container Toolkit has three fields; one of fewer names all that begin so.
+_FIELDS = 3
+
+
+def wanted(loaded: Loaded, request: Request, facts: HostFacts) -> tuple[Loaded, Asked]:
+    """`loaded`: the host's own profile. Raises ``HostagentError`` for a version that is none."""
+    own = loaded.profile
+    made = replace(
+        own,
+        name=f"{own.name} + setup",
+        driver=_driver(loaded, request),
+        cuda=_cuda(loaded, request),
+        toolkit=_toolkit(loaded, request),
+        runtime=_runtime(loaded, request, facts),
+    )
+    origins = dict(loaded.origins)
+    for part in ("driver", "cuda", "toolkit", "runtime"):
+        for key in _changed(getattr(own, part), getattr(made, part)):
+            origins[f"{part}.{key}"] = LAYER
+    names = request.names(distribution(facts).family)
+    docker = _docker(request, facts, names) if request.wants_docker else None
+    renamed = Renamed(names.driver, names.module, names.cuda)
+    return loaded._replace(profile=made, origins=MappingProxyType(origins)), Asked(docker=docker, renamed=renamed)
+
+
+def _driver(loaded: Loaded, request: Request) -> DriverPolicy:
+    own = loaded.profile.driver
+    minimum = _version(request.minimums.driver, "driver")
+    asked = f"{minimum}.*" if request.generation == "A" else f">={minimum}"
+    install = own.install if own.install and admits(own.install, asked) else minimum.partition(".")[0]
+    return replace(own, version=_both(loaded, "driver.version", own.version, asked, install), install=install)
+
+
+def _cuda(loaded: Loaded, request: Request) -> CudaPolicy:
+    """The toolkit's packages have a name of two fields."""
+    own = loaded.profile.cuda
+    minimum = _version(request.minimums.cuda, "CUDA toolkit")
+    asked = f"{minimum}.*" if request.generation == "A" else f">={minimum}"
+    install = own.install if own.install and admits(own.install, asked) else ".".join(minimum.split(".")[:2])
+    return replace(own, toolkit=_both(loaded, "cuda.toolkit", own.toolkit, asked, install), install=install)
+
+
+def _toolkit(loaded: Loaded, request: Request) -> ToolkitPolicy:
+    own = loaded.profile.toolkit
+    minimum = _version(request.minimums.toolkit, "Container Toolkit")
+    exactly = f"=={minimum}" if minimum.count(".") >= _FIELDS - 1 else f"{minimum}.*"
+    asked = exactly if request.generation == "A" else f">={minimum}"
+    install = own.install if own.install and admits(own.install, asked) else minimum
+    return replace(own, required="always", version=_both(loaded, "toolkit.version", own.version, asked, install), install=install)
+
+
+def _both(loaded: Loaded, path: str, own: str, asked: str, install: str) -> str:
+    """What is asked for, and what the host's profile says, where somebody chose that and what is installed can meet both: a host with a
+    newer version that does what is asked is not taken back to one that nobody chose.
+    """
+    if not own or own == asked or loaded.value_origin(path) == _UNCHOSEN:
+        return asked
+    both = f"{own},{asked}"
+    return both if admits(install, both) else asked
+
+
+def _version(text: str, what: str) -> str:
+    """Without leading zeros in front: the name of a branch is made of it."""
+    found = upstream(text)
+    if isinstance(found, Unread):
+        raise HostagentError(f"found {text!r:.60} as the version of the {what}, wanted one like 13.0", "Correct the flag or the variable")
+    return found.lstrip("0") if found.lstrip("0")[:1].isdigit() else found
+
+
+def _runtime(loaded: Loaded, request: Request, facts: HostFacts) -> RuntimePolicy:
+    """Docker's, by name, whatever serves jobs here."""
+    own = loaded.profile.runtime
+    return replace(own, kind="docker", access="handler") if _configures_docker(request, facts) else own
+
+
+def _configures_docker(request: Request, facts: HostFacts) -> bool:
+    return request.wants_docker and request.configure_docker and (request.install_docker or has_docker(facts))
+
+
+def has_docker(facts: HostFacts) -> bool:
+    """Where that is not known, too: the plan then says what could not be read."""
+    try:
+        return any(one.kind == "docker" and is_there(one) for one in need(facts.of(Runtime)))
+    except UnreadError:
+        return True
+
+
+def _docker(request: Request, facts: HostFacts, names: Names) -> DockerAsked:
+    user = request.user if request.join_docker and request.user != "root" else ""
+    return DockerAsked(request.install_docker, _configures_docker(request, facts), names.docker, user)
+
+
+def _changed(before: object, after: object) -> list[str]:
+    return [key for key, value in vars(after).items() if getattr(before, key) != value]
