@@ -15,18 +15,18 @@ _OF_FILES = frozenset(("files", "compat", "systemd", "altfiles"))
 
 
 def read_accounts(source: Source, _known: Callable[[type], Any]) -> Accounts:
-    members = then(_text(source, _GROUP), docker_members)
+    members = then(_text(source, _GROUP), parse_docker_members)
     return Accounts(
         docker_group=then(members, lambda found: found is not None),
         docker_members=then(members, lambda found: found or ()),
-        users=then(_text(source, _PASSWD), users),
+        users=then(_text(source, _PASSWD), parse_users),
         has_other_users=_has_others(source),
     )
 
 
 @stops_at_unread
 def _has_others(source: Source) -> bool:
-    return asks_others(need(_text(source, _SWITCH, absent="")))
+    return parse_asks_others(need(_text(source, _SWITCH, absent="")))
 
 
 @stops_at_unread
@@ -39,10 +39,10 @@ def _text(source: Source, path: str, absent: "str | None" = None) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def docker_members(text: str) -> "tuple[str, ...] | None":
+def parse_docker_members(text: str) -> "tuple[str, ...] | None":
     r"""Of the first line of that name, as group(5) has it; None without one.
 
-    >>> docker_members("adm:x:4:syslog\ndocker:x:999:bob,alice\n"), docker_members("docker-users:x:998:eve\n")
+    >>> parse_docker_members("adm:x:4:syslog\ndocker:x:999:bob,alice\n"), parse_docker_members("docker-users:x:998:eve\n")
     (('alice', 'bob'), None)
     """
     for fields in _rows(text):
@@ -51,20 +51,20 @@ def docker_members(text: str) -> "tuple[str, ...] | None":
     return None
 
 
-def users(text: str) -> tuple[str, ...]:
+def parse_users(text: str) -> tuple[str, ...]:
     r"""Of passwd(5).
 
-    >>> users("root:x:0:0:root:/root:/bin/bash\n+::::::\nubuntu:x:1000:1000::/home/ubuntu:/bin/sh\n")
+    >>> parse_users("root:x:0:0:root:/root:/bin/bash\n+::::::\nubuntu:x:1000:1000::/home/ubuntu:/bin/sh\n")
     ('root', 'ubuntu')
     """
     return tuple(sorted({fields[0] for fields in _rows(text) if len(fields) >= 4}))
 
 
-def asks_others(text: str) -> bool:
+def parse_asks_others(text: str) -> bool:
     r"""Whether nsswitch.conf(5) names another source of users than the host's files.
 
-    >>> asks_others("passwd: files systemd\n"), asks_others("passwd:\tfiles [NOTFOUND=continue] sss # of SSSD\n"), asks_others("")
-    (False, True, False)
+    >>> parse_asks_others("passwd: files systemd\n"), parse_asks_others("passwd:\tfiles [NOTFOUND=continue] sss # of SSSD\n")
+    (False, True)
     """
     for line in text.splitlines():
         name, _, said = line.partition("#")[0].partition(":")
@@ -85,6 +85,6 @@ def _words(said: str) -> Iterator[str]:
 
 def _rows(text: str) -> Iterator[list[str]]:
     """Entries of NIS (``+``, ``-``) and comments are none."""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if line and line[0] not in "+-#":
             yield line.split(":")

@@ -47,7 +47,7 @@ def docker_steps(given: Given, choice: DockerChoice) -> Portion:
     asked = given.asked.docker
     if asked is None or not (choice.wanted or has_engine(given.view)):
         return Portion()
-    after = (*units_step(given.view, choice), *group_step(asked.user))
+    after = (*units_step(given.view, choice), *group_step(given.view, asked.user))
     if not choice.wanted:
         return Portion(steps=after)
     argv = commands(given.view, given.profile.install.lock_timeout_s).install(choice.packages)

@@ -26,10 +26,11 @@ def refused_user(view: View, user: str) -> tuple[Refusal, ...]:
     return () if is_known else (no_user(user),)
 
 
-def group_step(user: str) -> tuple[PlanStep, ...]:
-    """() for nobody and for root, who needs no group."""
+def group_step(view: View, user: str) -> tuple[PlanStep, ...]:
+    """() for nobody and for root, who needs no group. Not every Docker brings the group. Raises ``UnreadError``."""
     if user in ("", _ROOT):
         return ()
+    made = () if need(need(view.accounts).docker_group) else (Run(("groupadd", "--force", "--system", GROUP)),)
     return (
         PlanStep(
             "docker.group",
@@ -38,7 +39,7 @@ def group_step(user: str) -> tuple[PlanStep, ...]:
             f"Add {user} to the group {GROUP}"[:80],
             f"members of {GROUP} use Docker without sudo, from their next login on; they have root's rights by it",
             Probe(f"{user} is in the group {GROUP}", lambda view: user in need(need(view.accounts).docker_members)),
-            (Run(("groupadd", "--force", "--system", GROUP)), Run(("gpasswd", "--add", user, GROUP))),
+            (*made, Run(("gpasswd", "--add", user, GROUP))),
             Undo(
                 "run",
                 f"{user} was not in it before",
