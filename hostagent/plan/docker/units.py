@@ -38,7 +38,7 @@ def is_masked(view: View) -> bool:
 
 def masked() -> Refusal:
     steps = (Step("configure", "Let Docker be started, if it may be.", f"systemctl unmask {_UNIT}"), Step("rerun", "Run it again."))
-    return refusal("docker-masked", "Somebody has forbidden Docker to start", f"{_UNIT} is masked", "a unit that may start", steps)
+    return refusal("docker-masked", "Somebody has forbidden Docker to start", f"{_UNIT} is masked", "a unit that may start", *steps)
 
 
 def _doing(view: View, choice: DockerChoice) -> tuple[Operation, ...]:
