@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from hostagent.plan.document import Document
     from hostagent.plan.model import PlanStep
 
-#: Variables beside the script's own that the lines depend on.
-_KEPT = ("KUBECONFIG", "DOCKER_HOST", "NODE_NAME")
-
 
 def install(request: Request, place: Evidence, profile_name: str, *, yes: bool, as_json: bool) -> int:
     """Make this host what is asked for, then say the lines anew. All but them goes to standard error."""
@@ -62,8 +59,7 @@ def _again_as_root(request: Request) -> int:
     if not program:
         complain(NO_ROOT)
         return MISSING
-    kept = {name: os.environ[name] for name in _KEPT if os.environ.get(name)}
-    again(program, {**kept, **request.variables}, sys.argv[1:])
+    return again(program, request.variables, sys.argv[1:])
 
 
 def _performance(request: Request, place: Evidence, seen: Seen, person: "_Person") -> "Performance":

@@ -13,6 +13,8 @@ from hostagent.smallfile import reason
 
 #: Says to the second of us that it is the second: a sudo that makes nobody root is asked once.
 _AGAIN = "HOSTAGENT_SETUP_BY_SUDO"
+#: Variables beside the script's own that the lines depend on.
+_KEPT = ("KUBECONFIG", "DOCKER_HOST", "NODE_NAME")
 _ENV = "/usr/bin/env"
 _ASKED_S = 30
 
@@ -35,8 +37,9 @@ def _asks_nothing(program: str) -> bool:
 
 
 def again(program: str, variables: Mapping[str, str], arguments: Sequence[str]) -> NoReturn:
-    """This very hostagent in the place of this process, with these variables, of which sudo itself keeps none."""
-    said = [f"{name}={value}" for name, value in {**variables, _AGAIN: "1"}.items()]
+    """Put hostagent itself in the place of this process, with these variables: sudo keeps none."""
+    kept = {name: os.environ[name] for name in _KEPT if os.environ.get(name)}
+    said = [f"{name}={value}" for name, value in {**kept, **variables, _AGAIN: "1"}.items()]
     argv = [program, "-n", "-u", "root", "--", _ENV, *said, *words(), gone(), *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
