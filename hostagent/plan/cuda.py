@@ -113,7 +113,7 @@ def _missing(given: Given, name: str) -> Refusal:
     return refusal(
         "cuda-missing",
         "The repositories do not offer the CUDA toolkit that is wanted",
-        found,
+        f"{found} in the repositories",
         wanted,
         profile_step("Name a version that is offered in cuda.install of the profile."),
         profile_step("Or name a repository that has it in install.repositories.cuda.url of the profile."),

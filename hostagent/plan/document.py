@@ -8,7 +8,7 @@ from hostagent.facts.frozen import frozen
 from hostagent.plan.model import FileDiff, Part, Plan, PlannedPackage, PlanStep, Reboot, Refusal, Run, Undo, plain_operation
 from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool
 from hostagent.typed import plain
-from hostagent.vocabulary import Kind, StepKind, StepState, UndoKind, UnitChange
+from hostagent.vocabulary import Ending, Kind, StepKind, StepState, UndoKind, UnitChange
 
 SCHEMA_VERSION = 1
 #: What systemctl does to a unit, in words of the document; whatever else it is asked for (daemon-reload) is no change of a unit.
@@ -74,6 +74,27 @@ class SpaceDocument:
     needed_bytes: int
 
 
+@frozen
+class StepResult:
+    """A step that began; `problem` is empty where it went well."""
+
+    id: str
+    seconds: float
+    problem: str
+
+
+@frozen
+class ResultDocument:
+    """How a run of the plan ended; `run` is null where none was begun."""
+
+    outcome: Ending
+    exit: int
+    run: int | None
+    message: str
+    notes: tuple[str, ...]
+    steps: tuple[StepResult, ...]
+
+
 @dataclass(frozen=True)
 class Document:
     """`Plan` as it is published. What stands in a report, too, is as it stands there."""
@@ -104,6 +125,7 @@ class Document:
     reboot: Reboot
     irreversible: tuple[str, ...]
     space: tuple[SpaceDocument, ...]
+    result: ResultDocument | None
 
     @property
     def todo(self) -> tuple[StepDocument, ...]:
@@ -143,6 +165,7 @@ def document(plan: Plan, report: Report) -> Document:
         reboot=plan.reboot,
         irreversible=plan.irreversible,
         space=tuple(SpaceDocument(path, needed) for path, needed in plan.space),
+        result=None,
     )
 
 
