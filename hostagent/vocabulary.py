@@ -134,5 +134,8 @@ UndoKind = Literal["restore", "packages", "marks", "units", "run", "none"]
 #: What becomes of a systemd unit.
 UnitChange = Literal["enabled", "disabled", "started", "stopped", "masked", "unmasked"]
 
+#: How a run of the installer ends.
+Ending = Literal["done", "nothing", "reboot", "refused", "declined", "failed", "busy"]
+
 #: What is asked for beside what the GPUs of a host show.
 Extra = Literal["nvswitch", "imex", "coherent"]

@@ -14,7 +14,7 @@ import tempfile
 import pytest
 from _pytest.runner import runtestprotocol
 
-#: Seconds that such a test gets; the longest takes some ten. It is then ended, and the report says where it was.
+#: Seconds that such a test gets unless it says more itself (``alone(seconds=…)``). It is then ended, and the report says where it was.
 ALONE_S = 300
 
 
@@ -44,7 +44,7 @@ def _reports(item):
         pid = os.fork()
         if pid == 0:
             _run(item, told, stack)
-        ended = _wait(pid)
+        ended = _wait(pid, item.get_closest_marker("alone").kwargs.get("seconds", ALONE_S))
         told.seek(0)
         if ended == "":
             return [_report(item, one) for one in json.load(told)]
@@ -67,11 +67,11 @@ def _run(item, told, stack):
         os._exit(code)
 
 
-def _wait(pid):
+def _wait(pid, seconds):
     """How the process ended, and "" where it ended well."""
     process = os.pidfd_open(pid)
     try:
-        in_time = select.select([process], [], [], ALONE_S)[0]
+        in_time = select.select([process], [], [], seconds)[0]
     finally:
         os.close(process)
     if not in_time:
@@ -81,7 +81,7 @@ def _wait(pid):
             select.select([], [], [], 0.5)
     _, status = os.waitpid(pid, 0)
     if not in_time:
-        return f"ran for {ALONE_S} s and was ended"
+        return f"ran for {seconds} s and was ended"
     return f"ended with {os.waitstatus_to_exitcode(status)}" if status else ""
 
 

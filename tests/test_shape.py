@@ -159,6 +159,18 @@ def test_the_engine_has_no_switch_that_exists_for_a_test(path):
     assert not re.search(r"PYTEST|HOSTAGENT_TEST|in_test|_for_tests?\b", (ROOT / path).read_text(encoding="utf-8"))
 
 
+def refusals(tree):
+    """Where a plan's `Refusal` is made by hand."""
+    made = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute))]
+    return [node.lineno for node in made if (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) == "Refusal"]
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.startswith(("hostagent/plan/", "hostagent/install/", "hostagent/cli/"))])
+def test_one_function_says_why_a_plan_is_refused(path):
+    """So that each message says what was found, then what is wanted."""
+    assert len(refusals(tree_of(path))) == (path == "hostagent/plan/refusals/words.py")
+
+
 def tracked():
     done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     if done.returncode:

@@ -68,8 +68,8 @@ def told(perform: Callable[[], Outcome], began: Callable[[], bool]) -> Outcome:
         return Outcome("failed", f"hostagent failed: {type(error).__name__}: {error}")
 
 
-def conclude(outcome: Outcome) -> int:
-    """The last lines, and the exit code."""
+def conclude(outcome: Outcome, tell: Callable[..., None] = say) -> int:
+    """The last lines, and the exit code. `tell` says how it went where it went well."""
     message = outcome.message
     if outcome.word == "failed":
         complain(f"FAILED  {ended(message)}", *outcome.notes)
@@ -78,9 +78,9 @@ def conclude(outcome: Outcome) -> int:
     elif outcome.word in ("busy", "refused", "declined"):
         complain(f"{outcome.word.upper()}  {ended(message)}", *outcome.notes)
     elif outcome.word == "reboot":
-        say(f"DONE  {message or 'A reboot is due.'}", "Reboot the host: until then new GPU jobs may fail.")
+        tell(f"DONE  {message or 'A reboot is due.'}", "Reboot the host: until then new GPU jobs may fail.")
     elif outcome.word == "done":
-        say(" ".join(filter(None, ("DONE", f"run {outcome.run}", message))), *outcome.notes)
+        tell(" ".join(filter(None, ("DONE", f"run {outcome.run}", message))), *outcome.notes)
     elif message:
-        say(message)
+        tell(message)
     return outcome.code

@@ -39,6 +39,11 @@ def deliver(text: str, path: str, mode: int | None = None, *, ends: float = math
         os.close(place)
 
 
+def has_place(path: str) -> bool:
+    """Whether the directory of `path` is there: what is written at the end of a long run is looked for at its start."""
+    return os.path.isdir(os.path.dirname(os.path.abspath(path)))
+
+
 def _own_descriptor(path: str) -> int | None:
     """What the caller of this process opened under a name like /dev/stdout or /dev/fd/3; None for any other path."""
     if path in _STANDARD:

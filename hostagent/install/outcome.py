@@ -1,20 +1,20 @@
 """How a run ends: exit codes are a contract."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from hostagent.plan.document import Document
 from hostagent.plan.model import PlanStep
+from hostagent.vocabulary import Ending
 
-Word = Literal["done", "nothing", "reboot", "refused", "declined", "failed", "busy"]
-CODES: dict[Word, int] = {"done": 0, "nothing": 0, "reboot": 3, "refused": 4, "declined": 4, "failed": 1, "busy": 5}
+CODES: dict[Ending, int] = {"done": 0, "nothing": 0, "reboot": 3, "refused": 4, "declined": 4, "failed": 1, "busy": 5}
 
 
 @dataclass(frozen=True)
 class Outcome:
     """`message`: one sentence for a person; `run` is the number of the run, 0 where none was begun."""
 
-    word: Word
+    word: Ending
     message: str = ""
     run: int = 0
     notes: tuple[str, ...] = ()

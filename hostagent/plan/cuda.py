@@ -8,9 +8,9 @@ from hostagent.plan.answers import moved_by, named, space_of
 from hostagent.plan.cudafound import found_version, is_there, transaction
 from hostagent.plan.model import CudaChoice, Given, PlannedPackage, PlanStep, Portion, Probe, Refusal, Run, Undo
 from hostagent.plan.offers import Question
+from hostagent.plan.refusals.words import profile_step, refusal
 from hostagent.plan.repositories.fetching import installed
 from hostagent.plan.transactions import commands
-from hostagent.steps import Step
 
 _FOLDER = "/usr/local/cuda-"
 #: What stands for the version in the name of a package: cuda-toolkit-13-0.
@@ -108,17 +108,13 @@ def _planned(given: Given, choice: CudaChoice, argv: tuple[str, ...]) -> tuple[P
 def _missing(given: Given, name: str) -> Refusal:
     policy = given.profile.cuda
     offered = tuple(dict.fromkeys(_plain(one.version) for one in given.offers.candidates[name]))
-    found = f"{name} {', '.join(offered[:5])}" if offered else f"no {name}"
+    found = f"{name} {', '.join(offered[:5])} in the repositories" if offered else f"no {name} in the repositories"
     wanted = f"{name} {policy.toolkit or policy.install}"
-    return Refusal(
-        "plan.cuda-missing",
-        f"found {found} in the repositories, wanted {wanted}",
+    return refusal(
+        "cuda-missing",
         "The repositories do not offer the CUDA toolkit that is wanted",
-        found,
+        f"{found} in the repositories",
         wanted,
-        "configure",
-        (
-            Step("configure", "Name a version that is offered in cuda.install of the profile."),
-            Step("configure", "Or name a repository that has it in install.repositories.cuda.url of the profile."),
-        ),
+        profile_step("Name a version that is offered in cuda.install of the profile."),
+        profile_step("Or name a repository that has it in install.repositories.cuda.url of the profile."),
     )

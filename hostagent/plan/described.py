@@ -55,6 +55,16 @@ _OWN: Mapping[str, str] = {
     "space": "How much space must be free.",
     "space.path": "On the file system that has this path.",
     "space.needed_bytes": "How much.",
+    "result": "How the plan was carried out; null where it was not: of 'plan' and of 'install --dry-run'.",
+    "result.outcome": "How it ended, in one word.",
+    "result.exit": "The exit code of hostagent.",
+    "result.run": "The number of the run, which rollback takes back; null where none was begun.",
+    "result.message": "The same for people, in one sentence; empty where there is nothing to say.",
+    "result.notes": "What else there is to say, for people.",
+    "result.steps": "The steps that began, in the order in which they did.",
+    "result.steps.id": "The step, as in steps.",
+    "result.steps.seconds": "How long its operations took.",
+    "result.steps.problem": "Why it failed, for people; empty where it went well.",
 }  # fmt: skip
 
 #: By the path of its names.

@@ -1,7 +1,6 @@
 """Facts, offers and a profile to a plan: the deciders, one after the other."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -24,7 +23,7 @@ from hostagent.plan.model import (
     Refusal,
     ToolkitChoice,
 )
-from hostagent.plan.refusals import refused_after, refused_before
+from hostagent.plan.refusals.preconditions import refused_after, refused_before
 from hostagent.plan.refusals.words import unread
 from hostagent.plan.repositories import repository_steps
 from hostagent.plan.runtime import runtime_steps
@@ -135,7 +134,7 @@ def _plan(given: Given, choices: Choices, all_of_it: Portion) -> Plan:
         asked=given.asked,
         choices=choices,
         resolved=not refused and (not todo or (given.offers.asked and not questions)),
-        refusals=tuple(map(_said, all_of_it.refusals)),
+        refusals=all_of_it.refusals,
         steps=all_of_it.steps,
         questions=questions,
         packages=_moved(all_of_it.packages) if todo else (),
@@ -144,13 +143,6 @@ def _plan(given: Given, choices: Choices, all_of_it: Portion) -> Plan:
         irreversible=_irreversible(all_of_it, todo),
         space=all_of_it.space if todo else (),
     )
-
-
-def _said(refusal: Refusal) -> Refusal:
-    """What was found, then what is wanted, whatever else its message says."""
-    if refusal.message.startswith("found "):
-        return refusal
-    return replace(refusal, message=f"found {refusal.found}, wanted {refusal.wanted}: {refusal.message}")
 
 
 def _moved(packages: tuple[PlannedPackage, ...]) -> tuple[PlannedPackage, ...]:

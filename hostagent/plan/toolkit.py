@@ -10,13 +10,13 @@ from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.plan.answers import space_of
 from hostagent.plan.model import Given, PlannedPackage, PlanStep, Portion, Probe, Refusal, Run, ToolkitChoice, Undo
 from hostagent.plan.offers import Question
+from hostagent.plan.refusals.words import profile_step, refusal
 from hostagent.plan.repositories.fetching import installed
 from hostagent.plan.repositories.places import PIN_TOOLKIT
 from hostagent.plan.toolkitprograms import has_programs, transaction
 from hostagent.plan.toolkitunits import unit_steps
 from hostagent.plan.transactions import commands
 from hostagent.plan.view import View
-from hostagent.steps import Step
 
 _NAMES = tuple(sorted(TOOLKIT_PACKAGES))
 _CANDIDATES = Question("candidates", _NAMES)
@@ -224,16 +224,10 @@ def _planned(given: Given, choice: ToolkitChoice) -> tuple[PlannedPackage, ...]:
 
 
 def _unnamed(found: tuple[Package, ...]) -> Refusal:
-    versions = ", ".join(dict.fromkeys(one.version for one in found)) or "none"
-    return Refusal(
-        "plan.toolkit-unnamed",
-        f"toolkit {versions}, and the profile names no version to install",
-        "The profile names no toolkit to install",
-        versions,
-        "a version in toolkit.install",
-        "configure",
-        (Step("configure", "Name a version in toolkit.install of the profile."),),
-    )
+    versions = ", ".join(dict.fromkeys(one.version for one in found))
+    step = profile_step("Name a version in toolkit.install of the profile.")
+    there = f"toolkit {versions}" if versions else "no toolkit"
+    return refusal("toolkit-unnamed", "The profile names no toolkit to install", there, "a version in toolkit.install", step)
 
 
 def _missing(given: Given, target: str) -> Refusal:
@@ -242,17 +236,11 @@ def _missing(given: Given, target: str) -> Refusal:
     lacking = [name for name in _NAMES if not any(_is_of(one, target) for one in offered[name])]
     which = ", ".join(lacking) if len(lacking) < len(_NAMES) else "the toolkit"
     found = ", ".join([*dict.fromkeys(one for name in lacking for one in offered[name])][:5]) or "none"
-    if not lacking:
-        which, found = "all four packages", "no revision that all of them have"
-    return Refusal(
-        "plan.toolkit-missing",
-        f"the repositories offer {found} of {which}, the profile names {target}",
+    return refusal(
+        "toolkit-missing",
         "The repositories do not offer the toolkit that the profile names",
-        found,
+        f"{found} of {which}" if lacking else "no revision that all four packages have",
         target,
-        "configure",
-        (
-            Step("configure", "Name a version that is offered in toolkit.install of the profile."),
-            Step("configure", "Or name a repository that has it in install.repositories.toolkit.url of the profile."),
-        ),
+        profile_step("Name a version that is offered in toolkit.install of the profile."),
+        profile_step("Or name a repository that has it in install.repositories.toolkit.url of the profile."),
     )

@@ -24,6 +24,7 @@ def render_plan(document: Document, form: Format, *, colour: bool = False, width
         return render_json(document)
     page = Page(colour, width)
     _add_head(page, document)
+    _add_result(page, document)
     for number, refusal in enumerate(document.refusals, 1):
         _add_refusal(page, refusal, number)
     _add_steps(page, document)
@@ -94,6 +95,19 @@ def _versions(document: Document) -> str:
 def _first(document: Document) -> str:
     first, *more = document.todo
     return f": {digest.short_name(first.title)}{f', and {len(more)} more' if more else ''}"
+
+
+def _add_result(page: Page, document: Document) -> None:
+    result = document.result
+    if result is None or document.refusals:
+        return
+    page.heading("HOW IT ENDED", "BLOCKS JOBS" if result.outcome == "failed" else "TO LOOK AT")
+    parts = (result.outcome.upper(), f"run {result.run}" if result.run else "", f"exit {result.exit}")
+    page.add(", ".join(filter(None, parts)), "  ")
+    for told in filter(None, (result.message, *result.notes)):
+        page.add(digest.sentence(digest.short(told)), "  ", "    ")
+    for step in result.steps:
+        page.add(f"{step.id}: {f'failed: {digest.short(step.problem)}' if step.problem else f'{step.seconds:.1f} s'}", "  ", "    ")
 
 
 def _add_refusal(page: Page, refusal: Refusal, number: int) -> None:
@@ -170,7 +184,7 @@ def _add_list(page: Page, title: str, sentences: Iterable[str]) -> None:
 
 
 def _add_next(page: Page, document: Document) -> None:
-    if document.refusals or not document.todo:
+    if document.refusals or not document.todo or document.result is not None:
         return
     page.lines.append("")
     if document.replayed or document.simulated:

@@ -21,7 +21,13 @@ HOWS = ("alone", "tree")
 #: Of the whole plan, in which a run may be killed: a run of that length on a machine that does nothing else.
 WITHIN_S = 30
 MOMENTS = 20
-only_attack = pytest.mark.skipif(not ATTACK, reason="ATTACK=1 kills at each step of the whole plan, and at 20 random moments")
+#: Seconds for a test of some twenty runs, each with its second run and its rollback.
+LONG_S = 3600
+
+
+def only_attack(test):
+    reason = "ATTACK=1 kills at each step of the whole plan, and at 20 random moments"
+    return pytest.mark.skipif(not ATTACK, reason=reason)(pytest.mark.alone(seconds=LONG_S)(pytest.mark.timeout(LONG_S)(test)))
 
 
 def _kill(process, how):

@@ -20,7 +20,7 @@ def no_engine(view: View) -> Refusal:
         Step("configure", "Or install Docker yourself, or leave it out: give --skip-docker-install."),
     )
     headline = f"{_distribution(view)} has no Docker among its packages"
-    return refusal("docker-none", headline, "no Docker", "Docker's engine", steps if url else steps[2:])
+    return refusal("docker-none", headline, "no Docker", "Docker's engine", *(steps if url else steps[2:]))
 
 
 def missing(view: View, names: tuple[str, ...]) -> Refusal:
@@ -30,7 +30,7 @@ def missing(view: View, names: tuple[str, ...]) -> Refusal:
         _AGAIN,
     )
     found = f"no {' and no '.join(names)} in the repositories of {_distribution(view)}"
-    return refusal("docker-missing", "The repositories do not offer Docker", found, " and ".join(names), steps)
+    return refusal("docker-missing", "The repositories do not offer Docker", found, " and ".join(names), *steps)
 
 
 def stand_in(view: View, name: str) -> Refusal:
@@ -39,7 +39,7 @@ def stand_in(view: View, name: str) -> Refusal:
         Step("configure", "Or leave Docker out: give --skip-docker-install."),
         _AGAIN,
     )
-    return refusal("docker-stand-in", f"The command docker is that of {name}, which is in Docker's way", name, "Docker's engine", steps)
+    return refusal("docker-stand-in", f"The command docker is that of {name}, which is in Docker's way", name, "Docker's engine", *steps)
 
 
 def no_user(name: str) -> Refusal:
@@ -47,7 +47,7 @@ def no_user(name: str) -> Refusal:
         Step("configure", "Run it by sudo as the user who is to use Docker, or give --skip-docker-group."),
         _AGAIN,
     )
-    return refusal("docker-user", "The user who is to use Docker does not exist on this host", f"no user {name!r:.60}", "a user", steps)
+    return refusal("docker-user", "The user who is to use Docker does not exist on this host", f"no user {name!r:.60}", "a user", *steps)
 
 
 def _distribution(view: View) -> str:

@@ -5,8 +5,8 @@ from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
 from hostagent.knowledge.pci import LAST_BRANCH, Flavour, architecture, flavours, is_display_card
 from hostagent.plan.driver import renamed
 from hostagent.plan.driver.situation import host_of
-from hostagent.plan.driver.wording import listed, profile_step, refusal
 from hostagent.plan.model import Given, Refusal
+from hostagent.plan.refusals.words import profile_step, refusal, several
 from hostagent.plan.view import View
 from hostagent.steps import Step
 
@@ -93,7 +93,7 @@ def _is_for_a_screen(gpu: Gpu, branch: str) -> bool:
 
 
 def _named(gpus: "tuple[Gpu, ...] | list[Gpu]") -> str:
-    return listed([f"{one.pci} ({architecture(need(one.device_id)) or need(one.device_id)})" for one in gpus])
+    return several([f"{one.pci} ({architecture(need(one.device_id)) or need(one.device_id)})" for one in gpus], 6)
 
 
 def _unknown(gpus: list[Gpu]) -> Refusal:

@@ -8,8 +8,8 @@ from hostagent.plan.driver.kernels import headers
 from hostagent.plan.driver.named import Named, named
 from hostagent.plan.driver.situation import Situation, preferred
 from hostagent.plan.driver.versions import Offered, lacking
-from hostagent.plan.driver.wording import listed, profile_step, refusal
 from hostagent.plan.model import Given, Refusal
+from hostagent.plan.refusals.words import profile_step, refusal, several
 from hostagent.steps import Step
 
 _PLACES = {"cuda": "NVIDIA's repository", "distribution": "the distribution's archive"}
@@ -75,7 +75,7 @@ def no_version(state: Situation, ways: tuple[Row, ...], known: Offered) -> Refus
 def _missing(state: Situation, known: Offered) -> Refusal:
     place, install = _PLACES[state.origin], state.install
     newest = newest_first({one for one in known.versions if one.partition(".")[0].isdecimal() and len(one.partition(".")[0]) == 3})
-    found = f"{place} with {listed(newest, 4)}" if newest else f"{place} with no driver for this system"
+    found = f"{place} with {several(newest, 4)}" if newest else f"{place} with no driver for this system"
     constraint = state.given.profile.driver.version
     steps = [profile_step("Ask for a version that is there: 'driver: {install: …}' in the profile.")]
     if state.origin == "distribution":
@@ -92,7 +92,7 @@ def _incomplete(state: Situation, ways: tuple[Row, ...], version: str, known: Of
     return refusal(
         "set-incomplete",
         f"The repositories have driver {version} in part",
-        f"{_PLACES[state.origin]} without {listed(missing)}",
+        f"{_PLACES[state.origin]} without {several(missing, 6)}",
         f"all packages of driver {version} from one origin",
         Step("rerun", "Wait until the repository or its mirror is whole, then plan again."),
         profile_step("Or ask for another version: 'driver: {install: …}' in the profile."),
@@ -115,8 +115,8 @@ def headers_missing(state: Situation, releases: tuple[str, ...]) -> Refusal:
         steps.append(profile_step("Or take signed modules: 'install: {origin: distribution, delivery: precompiled}' in the profile."))
     return refusal(
         "headers-missing",
-        f"No repository has the headers of kernel {listed(releases, 2)}",
-        f"no package {listed(packages, 2)}",
-        f"headers of kernel {listed(releases, 2)}",
+        f"No repository has the headers of kernel {several(releases, 2)}",
+        f"no package {several(packages, 2)}",
+        f"headers of kernel {several(releases, 2)}",
         *steps,
     )

@@ -4,9 +4,9 @@ import re
 
 from hostagent.knowledge.driverpackages import Host, Row, flavour_in
 from hostagent.knowledge.pci import Flavour
-from hostagent.plan.driver.wording import refusal
 from hostagent.plan.model import Given, Refusal
 from hostagent.plan.model import Renamed as Said
+from hostagent.plan.refusals.words import refusal
 from hostagent.steps import Step
 
 _SUSE = ("sles", "opensuse-leap")

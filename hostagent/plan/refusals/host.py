@@ -22,7 +22,7 @@ def of_names(given: Given) -> Iterator[Refusal]:
     for name in names:
         if name and _PACKAGE.fullmatch(name) is None:
             step = Step("configure", "Give the name of one package, without a version.")
-            yield refusal("name-invalid", "What is asked for is no name of a package", f"{name!r:.60}", "one name", (step,))
+            yield refusal("name-invalid", "What is asked for is no name of a package", f"{name!r:.60}", "one name", step)
 
 
 def of_gpus(given: Given) -> Iterator[Refusal]:
@@ -36,11 +36,11 @@ def of_gpus(given: Given) -> Iterator[Refusal]:
             Step("configure", "If this host is not meant to have a GPU, set 'gpus.required: false' in its profile."),
             Step("configure", "If it is, have the GPU reseated, or attached to this virtual machine."),
         )
-        yield refusal("no-gpu", "This host has no NVIDIA GPU", "none on the PCI bus", "at least 1", steps)
+        yield refusal("no-gpu", "This host has no NVIDIA GPU", "none on the PCI bus", "at least 1", *steps)
     elif there and all(_is_given_away(gpu) for gpu in there):
         step = Step("contact_owner", "Ask who gave the GPUs to virtual machines; they need no driver on this host.")
         found = f"{several(tuple(gpu.pci for gpu in there))} at {_VFIO}"
-        yield refusal("passthrough", "Virtual machines have all GPUs of this host", found, "a GPU for this host", (step,))
+        yield refusal("passthrough", "Virtual machines have all GPUs of this host", found, "a GPU for this host", step)
 
 
 def _is_given_away(gpu: Gpu) -> bool:
@@ -56,7 +56,7 @@ def of_runfile(given: Given) -> Iterator[Refusal]:
             Step("install", "Remove the .run installation first.", "nvidia-uninstall"),
             Step("rerun", "Then plan again.", "hostagent plan"),
         )
-        yield refusal("runfile", "The driver comes from a .run file, which no package manager knows", traces[0], "packages", steps)
+        yield refusal("runfile", "The driver comes from a .run file, which no package manager knows", traces[0], "packages", *steps)
 
 
 def of_cloud_init(given: Given) -> Iterator[Refusal]:
@@ -65,8 +65,8 @@ def of_cloud_init(given: Given) -> Iterator[Refusal]:
         return
     if drivers := need(need(given.view.installation).cloud_init_drivers):
         steps = (Step("configure", "Take 'drivers:' out of the user data, or set 'driver.owner: provider' in the profile."),)
-        yield refusal("cloud-init", "cloud-init installs the driver of this host", several(drivers), "no 'drivers:' of cloud-init", steps)
+        yield refusal("cloud-init", "cloud-init installs the driver of this host", several(drivers), "no 'drivers:' of cloud-init", *steps)
     running = need(given.view.machine).cloud_init_running
     if given.view.kind != "image" and need(running):
         steps = (Step("rerun", "Wait until cloud-init has ended, then plan again.", "cloud-init status --wait"),)
-        yield refusal("cloud-init-running", "cloud-init is still setting up this host", "running", "ended", steps)
+        yield refusal("cloud-init-running", "cloud-init is still setting up this host", "running", "ended", *steps)

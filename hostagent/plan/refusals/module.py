@@ -24,7 +24,7 @@ def of_use(given: Given, choices: Choices) -> Iterator[Refusal]:
         yield unread(found, "who uses the GPUs")
     elif found:
         named = tuple(f"{one.program} (pid {one.pid}) with {one.device}" for one in found)
-        yield refusal("gpu-in-use", "Programs use the GPUs of this host", several(named), "nobody", steps)
+        yield refusal("gpu-in-use", "Programs use the GPUs of this host", several(named), "nobody", *steps)
 
 
 def of_secure_boot(given: Given, choices: Choices) -> Iterator[Refusal]:
@@ -48,4 +48,4 @@ def of_secure_boot(given: Given, choices: Choices) -> Iterator[Refusal]:
         )
         made = need(need(given.view.installation).secure_boot_keys)
         found = f"{several(made)}, not enrolled" if made else "no key for modules"
-        yield refusal("secure-boot", "Secure Boot would refuse the module that DKMS builds", found, "an enrolled key", steps)
+        yield refusal("secure-boot", "Secure Boot would refuse the module that DKMS builds", found, "an enrolled key", *steps)

@@ -43,7 +43,7 @@ def of_install(given: Given, choices: Choices) -> Iterator[Refusal]:
         if is_wanted and not version:
             step = Step("configure", f"Name what to install: '{part}.install' in the profile, or use the profile 'default'.")
             found = f"an empty {part}.install, and a {part} to install"
-            yield refusal("install-empty", f"The profile does not say which {part} to install", found, "a version or a branch", (step,))
+            yield refusal("install-empty", f"The profile does not say which {part} to install", found, "a version or a branch", step)
 
 
 def of_security(given: Given, choices: Choices) -> Iterator[Refusal]:
@@ -54,7 +54,7 @@ def of_security(given: Given, choices: Choices) -> Iterator[Refusal]:
         return
     if compare_upstream(version, known.version) < 0:
         step = Step("configure", "Use a repository that has the corrected version, or set 'security: advisory' in the profile.")
-        yield refusal("security", "The version to install has published vulnerabilities", version, f">= {known.version}", (step,))
+        yield refusal("security", "The version to install has published vulnerabilities", version, f">= {known.version}", step)
 
 
 def of_fault(given: Given, fault: "RefreshFault | Unread") -> Iterator[Refusal]:
@@ -63,7 +63,7 @@ def of_fault(given: Given, fault: "RefreshFault | Unread") -> Iterator[Refusal]:
         yield unread(fault, "what the repositories have")
         return
     headline, wanted = _FAULTS[fault.code]
-    yield refusal(f"repository-{fault.code}", headline, fault.text or fault.url, wanted, (_correct(given, fault), _AGAIN))
+    yield refusal(f"repository-{fault.code}", headline, fault.text or fault.url, wanted, _correct(given, fault), _AGAIN)
 
 
 def _correct(given: Given, fault: RefreshFault) -> Step:
@@ -81,7 +81,7 @@ def _correct(given: Given, fault: RefreshFault) -> Step:
 def held_lock(holder: str, seconds: int) -> Refusal:
     """For `install`, which waits that long first."""
     step = Step("rerun", "Wait until it has ended, then run it again; raise 'install.lock_timeout_s' in the profile to wait longer.")
-    return refusal("lock", "Another package manager has the lock", f"{holder} after {seconds} s", "a free lock", (step,))
+    return refusal("lock", "Another package manager has the lock", f"{holder} after {seconds} s", "a free lock", step)
 
 
 def of_locks(given: Given, choices: Choices) -> Iterator[Refusal]:
@@ -99,7 +99,7 @@ def of_locks(given: Given, choices: Choices) -> Iterator[Refusal]:
         if hit:
             step = Step("configure", f"Take the pin of {lock.package} out of {lock.file}, or set the profile to its version.")
             found = f"{lock.package} at {lock.version} in {lock.file}"
-            yield refusal("pin", "A pin or lock of somebody else forbids the version to install", found, f"{hit[0]} {hit[1]}", (step,))
+            yield refusal("pin", "A pin or lock of somebody else forbids the version to install", found, f"{hit[0]} {hit[1]}", step)
 
 
 def _wanted(is_wanted: bool, packages: tuple[tuple[str, str], ...], version: str) -> tuple[tuple[str, str], ...]:
@@ -122,18 +122,16 @@ def of_transactions(given: Given, choices: Choices) -> Iterator[Refusal]:
 def _of_transaction(given: Given, choices: Choices, argv: tuple[str, ...], one: Transaction) -> Iterator[Refusal]:
     if one.error:
         step = Step("install", "Read what the package manager says, correct it, then plan again.")
-        yield refusal("transaction", "The package manager refuses the transaction", one.error, "a transaction that it does", (step,))
+        yield refusal("transaction", "The package manager refuses the transaction", one.error, "a transaction that it does", step)
         return
     removed = tuple(moved.name for moved in one.moved if not moved.after and not _may_go(moved.name, choices))
     if removed:
         step = Step("install", "Remove these packages yourself if nobody needs them, then plan again.")
-        yield refusal(
-            "removes", "The transaction would remove packages that are not the driver's", several(removed), "none of them", (step,)
-        )
+        yield refusal("removes", "The transaction would remove packages that are not the driver's", several(removed), "none of them", step)
     kernels = tuple(f"{moved.name} {moved.after}" for moved in one.moved if moved.after and not moved.before and is_kernel(moved.name))
     if kernels and not given.profile.install.allow_kernel:
         step = Step("configure", "Allow it with 'install: {allow_kernel: true}' in the profile, or install the kernel yourself.")
-        yield refusal("kernel", "The transaction would bring another kernel", several(kernels), "none", (step,))
+        yield refusal("kernel", "The transaction would bring another kernel", several(kernels), "none", step)
 
 
 def of_other_drivers(given: Given, choices: Choices) -> Iterator[Refusal]:
@@ -145,7 +143,7 @@ def of_other_drivers(given: Given, choices: Choices) -> Iterator[Refusal]:
         if others := tuple(f"{one.name} {one.after or 'removed'}" for one in moved if not _is_planned(one, choices)):
             step = Step("configure", "Name a package that does not depend on the driver: cuda-toolkit-13-0, and not cuda.")
             wanted = f"{part.packages[0][0]} without a driver of its own"
-            yield refusal("other-driver", "A package beside the driver would change the driver", several(others), wanted, (step,))
+            yield refusal("other-driver", "A package beside the driver would change the driver", several(others), wanted, step)
 
 
 def _is_driver(name: str, version: str) -> bool:
@@ -198,4 +196,4 @@ def of_space(given: Given, portion: Portion) -> Iterator[Refusal]:
         if count and need(one.free_bytes) < count:
             step = Step("configure", "Free space: package caches, old kernels, container images, the journal.")
             found, wanted = f"{size(need(one.free_bytes))} free on {one.path}", f">= {size(count)}"
-            yield refusal("space", "A filesystem has no room for the installation", found, wanted, (step,))
+            yield refusal("space", "A filesystem has no room for the installation", found, wanted, step)

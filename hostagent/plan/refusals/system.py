@@ -26,28 +26,28 @@ def of_system(given: Given) -> Iterator[Refusal]:
     arch, distribution = need(os.arch), need(os.id)
     if arch not in ARCHITECTURES:
         step = Step("contact_owner", "Take the node out of the GPU pool.")
-        yield refusal("architecture", "There is no NVIDIA driver for this CPU architecture", arch, " or ".join(ARCHITECTURES), (step,))
+        yield refusal("architecture", "There is no NVIDIA driver for this CPU architecture", arch, " or ".join(ARCHITECTURES), step)
     move = Step("contact_owner", "Move the node to a distribution that NVIDIA has packages for.")
     if not versions(distribution):
         wanted = ", ".join(one.id for one in DISTRIBUTIONS)
-        yield refusal("distribution", "NVIDIA publishes no packages for this distribution", distribution, wanted, (move,))
+        yield refusal("distribution", "NVIDIA publishes no packages for this distribution", distribution, wanted, move)
     elif not repository(distribution, need(os.version_id)):
         found, wanted = f"{distribution} {need(os.version_id)}", ", ".join(versions(distribution))
-        yield refusal("distribution", "NVIDIA publishes no packages for this version of the distribution", found, wanted, (move,))
+        yield refusal("distribution", "NVIDIA publishes no packages for this version of the distribution", found, wanted, move)
 
 
 def _of_platform(platform: Platform) -> Iterator[Refusal]:
     name = need(platform.name)
     if platform.contained is True:
         step = Step("contact_owner", "Run it on the host of this container.")
-        yield refusal("container", "This is an application's container, not a host", "a container", "a host", (step,))
+        yield refusal("container", "This is an application's container, not a host", "a container", "a host", step)
     elif need(platform.base) in ("managed", "guest"):
         steps = tuple(Step("contact_owner", text) for text in owners_way(name, need(platform.driver).owner, "driver"))
         headline = f"{name} is replaced as a whole: what is installed on it is lost"
-        yield refusal("managed-system", headline, name, "a system that packages change", steps or _ask(name))
+        yield refusal("managed-system", headline, name, "a system that packages change", *(steps or _ask(name)))
     elif name == _DGX:
         step = Step("contact_owner", "Upgrade it as the DGX OS User Guide says.")
-        yield refusal("dgx-os", "DGX OS brings driver and toolkit by its own packages", name, "an ordinary host", (step,))
+        yield refusal("dgx-os", "DGX OS brings driver and toolkit by its own packages", name, "an ordinary host", step)
 
 
 def of_owners(given: Given) -> Iterator[Refusal]:
@@ -63,7 +63,7 @@ def of_owners(given: Given) -> Iterator[Refusal]:
             ways = owners_way(name, owner, part) or OWNERS_WAY.get(part, ())
             steps = tuple(Step("contact_owner", text) for text in ways) or _ask(name)
             whose = {"operator": "the GPU Operator", "provider": "the provider"}.get(owner, f"the image of {name}")
-            yield refusal(f"{part}-owned", f"The {part} of this host belongs to {whose}", whose, "the host's own", steps)
+            yield refusal(f"{part}-owned", f"The {part} of this host belongs to {whose}", whose, "the host's own", *steps)
 
 
 def of_driver_container(given: Given) -> Iterator[Refusal]:
@@ -74,7 +74,7 @@ def of_driver_container(given: Given) -> Iterator[Refusal]:
     if need(driver.container_driver):
         step = Step("contact_owner", "Set driver.enabled=false in the GPU Operator, or driver.owner in the profile.")
         found = next(iter(need(driver.container_driver_evidence)), "a driver container")
-        yield refusal("driver-container", "A driver container has the driver of this host", found, "a driver of the host's own", (step,))
+        yield refusal("driver-container", "A driver container has the driver of this host", found, "a driver of the host's own", step)
 
 
 def _left_to_others(given: Given, asking: Asking) -> bool:

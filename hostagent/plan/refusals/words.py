@@ -1,13 +1,21 @@
 """How a refusal is said."""
 
+from collections.abc import Sequence
+
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.plan.model import Refusal
 from hostagent.steps import Step
 
 
-def refusal(id_: str, headline: str, found: str, wanted: str, steps: tuple[Step, ...]) -> Refusal:
-    """``plan.ID``; its action is that of its first step."""
-    return Refusal(f"plan.{id_}", f"found {found}, wanted {wanted}", headline, found, wanted, steps[0].action if steps else "none", steps)
+def refusal(id_: str, headline: str, found: str, wanted: str, *steps: Step, detail: str = "") -> Refusal:
+    """``plan.ID``; its action is that of its first step. `detail` is what its message says behind what was found and is wanted."""
+    message = f"found {found}, wanted {wanted}{f': {detail}' if detail else ''}"
+    return Refusal(f"plan.{id_}", message, headline, found, wanted, steps[0].action if steps else "none", steps)
+
+
+def profile_step(text: str) -> Step:
+    """What an administrator changes in the profile."""
+    return Step("configure", text)
 
 
 def unread(fact: Unread, what: str) -> Refusal:
@@ -19,7 +27,7 @@ def unread(fact: Unread, what: str) -> Refusal:
         if is_old
         else Step("rerun", "Run it as root, so that it reads the whole host.", "sudo hostagent plan")
     )
-    return refusal("unread", f"{_upper(what)} could not be read", f"{what}: {why}", "to read it", (step,))
+    return refusal("unread", f"{_upper(what)} could not be read", f"{what}: {why}", "to read it", step)
 
 
 def is_gone(value: object) -> bool:
@@ -27,7 +35,7 @@ def is_gone(value: object) -> bool:
     return isinstance(value, Unread) and value.why in NOT_APPLICABLE
 
 
-def several(names: tuple[str, ...], most: int = 4) -> str:
+def several(names: Sequence[str], most: int = 4) -> str:
     """The first of them, and how many more."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

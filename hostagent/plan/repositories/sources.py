@@ -5,10 +5,10 @@ import re
 from hostagent.facts.packages import AptSource
 from hostagent.facts.unread import Unread, need
 from hostagent.plan.model import Given, Key, Operation, PlanStep, Portion, Probe, Refusal, Undo, Write
+from hostagent.plan.refusals.words import profile_step, refusal
 from hostagent.plan.repositories.places import CALLED, Wanted, keyring, source_file, source_text
 from hostagent.plan.repositories.presence import has_key, is_ours, present
 from hostagent.plan.view import View
-from hostagent.steps import Step
 
 _RESTORED = Undo("restore")
 _DEB = re.compile(r"\s*deb(-src)?\s")
@@ -138,24 +138,22 @@ def _has(text: str, uris: tuple[str, ...]) -> bool:
 def _no_repository(given: Given, one: Wanted) -> Refusal:
     os = need(given.view.os)
     found = f"{os.id} {os.version_id} on {os.arch}"
-    return Refusal(
-        "plan.no-repository",
-        f"NVIDIA has no {CALLED[one.name]} repository for {found}, and the profile names none",
+    return refusal(
+        "no-repository",
         f"There is no {CALLED[one.name]} repository for this distribution",
         found,
         "a distribution that NVIDIA has a repository for, or a mirror",
-        "configure",
-        (Step("configure", f"Name a repository in install.repositories.{one.name}.url of the profile."),),
+        profile_step(f"Name a repository in install.repositories.{one.name}.url of the profile."),
+        detail="the profile names no repository",
     )
 
 
 def _no_key(one: Wanted) -> Refusal:
-    return Refusal(
-        "plan.no-key",
-        f"this release does not know the key of {one.url}, and the profile names no keyring for it",
+    return refusal(
+        "no-key",
         f"The key of the {CALLED[one.name]} repository is not known",
         "no key that can be checked",
         "a keyring file",
-        "configure",
-        (Step("configure", f"Name a keyring file in install.repositories.{one.name}.key of the profile."),),
+        profile_step(f"Name a keyring file in install.repositories.{one.name}.key of the profile."),
+        detail=f"this release does not know the key of {one.url}, and the profile names no keyring for it",
     )

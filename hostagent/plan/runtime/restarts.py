@@ -37,7 +37,7 @@ def restart_portion(given: Given, runtime: Runtime, configured: Callable[[View],
     refusal = (no_unit(runtime),) if not unit else ()
     why = _stops_containers(given, runtime) if policy == "auto" else ""
     if why and not refusal:
-        refusal = (restart(runtime, unit, why),)
+        refusal = (restart(runtime, why),)
     if refusal:
         return Portion(refusals=refusal if changes else ())
     return Portion(steps=(_step(runtime, unit, configured),))

@@ -1,7 +1,5 @@
 """A plan out of what the deciders say: what is whole, what is refused, what still has to be asked."""
 
-from dataclasses import replace
-
 from hypothesis import given as with_any
 from hypothesis import strategies as st
 
@@ -79,12 +77,6 @@ def test_all_refusals_are_told_at_once_and_each_once_and_nothing_is_asked_then()
     assert plan.refusals == (REFUSAL, other)
     assert not plan.resolved
     assert not plan.questions
-
-
-def test_a_message_says_what_was_found_then_what_is_wanted():
-    (told,) = made(before=(replace(REFUSAL, message="the disk is small"),)).refusals
-    assert told.message == "found 1 GiB, wanted 3 GiB: the disk is small"
-    assert made(before=(REFUSAL,)).refusals == (REFUSAL,)
 
 
 def test_a_fact_that_a_decider_cannot_do_without_is_refused_once_with_its_own_words():

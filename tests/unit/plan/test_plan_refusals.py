@@ -9,8 +9,10 @@ from hostagent.facts.unread import Unread
 from hostagent.plan.model import Asked, Choices, DriverChoice, Given, Portion, Probe, Run, ToolkitChoice, Undo
 from hostagent.plan.model import PlanStep as Step
 from hostagent.plan.offers import NOT_ASKED, Moved, Offers, RefreshFault, Transaction
-from hostagent.plan.refusals import refused_after, refused_before
 from hostagent.plan.refusals.packages import held_lock
+from hostagent.plan.refusals.preconditions import refused_after, refused_before
+from hostagent.plan.refusals.words import refusal
+from hostagent.steps import Step as Remedy
 from tests.plan_hosts import made_view
 
 DEFAULT = profile.load("default", site_file="").profile
@@ -266,3 +268,11 @@ def test_an_advisory_refuses_only_where_the_profile_says_critical():
 
 def test_a_lock_that_is_held_too_long_names_its_holder():
     assert held_lock("apt-get (pid 12)", 120).message == "found apt-get (pid 12) after 120 s, wanted a free lock"
+
+
+def test_a_message_says_what_was_found_then_what_is_wanted_then_what_else_there_is_to_say():
+    steps = (Remedy("configure", "Free space."), Remedy("rerun", "Then plan again."))
+    plain = refusal("space", "There is too little space", "1 GiB", "3 GiB", *steps)
+    assert (plain.id, plain.message, plain.action, plain.remedy) == ("plan.space", "found 1 GiB, wanted 3 GiB", "configure", steps)
+    told = refusal("space", "There is too little space", "1 GiB", "3 GiB", *steps, detail="the disk is small")
+    assert told == replace(plain, message="found 1 GiB, wanted 3 GiB: the disk is small")

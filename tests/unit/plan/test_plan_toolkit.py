@@ -112,7 +112,7 @@ def test_a_version_that_is_not_offered_whole_is_refused_by_the_package_that_lack
     assert not choice.wanted
     (refusal,) = portion.refusals
     assert refusal.id == "plan.toolkit-missing"
-    assert refusal.message == "the repositories offer 1.20.0-1 of libnvidia-container1, the profile names 1.19.0"
+    assert refusal.message == "found 1.20.0-1 of libnvidia-container1, wanted 1.19.0"
 
 
 def test_a_profile_that_names_no_version_refuses_what_it_would_install_and_nothing_else():
