@@ -1,5 +1,6 @@
 """``hostagent setup --install`` in the place of TAO's script, on a host that it runs on: what it installs, says, and takes back."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import sys
 import pytest
 
 from tests.real.conftest import need_module, need_real
-from tests.real.installing import changed
+from tests.real.installing import Host, changed
 from tests.real.installroots import clone, place, tree
 from tests.real.liveroot import Live
 from tests.real.stubparts import smi
@@ -170,3 +171,26 @@ def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back
         for key in before
         if before[key] != after[key]
     } == {}
+
+
+def test_an_image_gets_the_driver_too_and_gives_all_of_it_back():
+    """Its GPU is visible once it runs."""
+    need_real("mmdebstrap", "sudo bash tests/real/install.sh")
+    need_module("ansible_runner", "pip install -e '.[dev]'")
+    with place() as where:
+        image = Host(clone("debian", where), more="gpus: {required: false}\n")
+        before = image.state()
+        words = ("--root", str(image.root.path), "--kernel", image.root.kernel, "--profile", str(image.profile), "--install", "--yes")
+        program = [sys.executable, "-m", "hostagent", "setup", *words]
+        done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 1, done.stderr[-3000:]
+        assert done.stdout.splitlines()[:5] == ["MISSING: visible GPU with NVIDIA driver >= 580 (detected: none)", *READY[1:]]
+        assert "installation" not in done.stdout
+        packages = image.root.packages()
+        assert {packages[name] for name in ("nvidia-driver-cuda", "nvidia-kernel-open-dkms")} == {"hi 580.178.04-1"}
+        again = subprocess.run([*program, "--json"], capture_output=True, text=True, timeout=300, check=False)
+        assert json.loads(again.stdout)["setup"]["lines"] == done.stdout.splitlines()
+        assert "NOTHING TO DO" in again.stderr
+        assert image.call("rollback", "--yes").returncode == 0
+        after = image.state()
+        assert {key for key in before if before[key] != after[key]} == set()
