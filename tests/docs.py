@@ -6,7 +6,7 @@ import sys
 
 from hostagent.catalogue import OURS, load
 from hostagent.catalogue_pages import render_index, render_page
-from tests import fabric_page, install_page, nccl_page, requirements, topology_page, words
+from tests import fabric_page, install_page, nccl_page, requirements, tao_page, topology_page, words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = "checks/docs"
@@ -35,6 +35,7 @@ def pages() -> dict[str, str]:
         fabric_page.PAGE: fabric_page.page(),
         install_page.PAGE: install_page.page(),
         nccl_page.PAGE: nccl_page.page(),
+        tao_page.PAGE: tao_page.page(),
         topology_page.PAGE: topology_page.page(),
         topology_page.PICTURE: topology_page.picture(),
         CONTRIBUTING: _with_files(),

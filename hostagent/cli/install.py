@@ -8,14 +8,13 @@ import click
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.changing import DRY_RUN, KERNEL, YES, conclude, place_options, refuse_ordinary_user, refuse_silence, told
 from hostagent.cli.options import color_option, evidence, prepared_for, profile_option
-from hostagent.cli.outputs import one_form
 from hostagent.cli.person import Person
-from hostagent.cli.plan import asked_of, asked_options, waiting, with_installation
+from hostagent.cli.plan import asked_of, asked_options, form_of, form_options, waiting, with_installation
 from hostagent.cli.streams import complain
 from hostagent.evidence import Evidence, open_host
 from hostagent.install.outcome import Outcome
 from hostagent.plan.model import Asking
-from hostagent.sinks.plan import FORMATS, Format
+from hostagent.sinks.plan import Format
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
@@ -35,18 +34,7 @@ _EXAMPLES = examples(
 @click.option("--no-rollback", is_flag=True, help="Go on where an old package cannot be kept: what it had cannot be restored then.")
 @asked_options
 @profile_option("Built-in profile, or a file. Default: the site file's, else 'default'.")
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output: the plan; of JSON how it was carried out, too."
-)
-@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option(
-    "-o",
-    "--output",
-    default="",
-    type=click.Path(),
-    help="Write that to FILE, at the end; - is standard output, the default.",
-    metavar="FILE",
-)
+@form_options("Output: the plan; of JSON how it went, too.", "Write that to FILE, at the end; - is standard output, the default.")
 @color_option
 @place_options
 @KERNEL
@@ -72,8 +60,7 @@ def command(
     """
     refuse_silence(yes=yes, dry_run=dry_run)
     asked, place = asked_of(only, extras, upgrade, in_use), evidence(**where, snapshot=None, deadline_s=30)
-    named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
-    person = Person(one_form(named, "text"), output, colour, yes=yes)
+    person = Person(form_of(form, as_json=as_json), output, colour, yes=yes)
     prepared = prepared_for(place, profile_name)
     from hostagent.install.looking import looks_at
     from hostagent.install.performing import Performance, Wishes, refuse_without_ansible

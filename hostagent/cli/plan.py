@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -71,6 +72,27 @@ def asked_options(command: Command) -> Command:
     return command
 
 
+def form_options(form: str, output: str) -> Callable[[Command], Command]:
+    """``--format``, ``--json`` and ``-o``, with the help of the first and the last; the first two are for `form_of`."""
+    options = (
+        click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help=form),
+        click.option("--json", "as_json", is_flag=True, help="Short for --format json."),
+        click.option("-o", "--output", default="", type=click.Path(), help=output, metavar="FILE"),
+    )
+
+    def with_options(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_options
+
+
+def form_of(form: Format | None, *, as_json: bool) -> Format:
+    """Raises ``click.UsageError`` where the two differ."""
+    return one_form({**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}, "text")
+
+
 def asked_of(only: tuple[Asking, ...], extras: tuple[str, ...], upgrade: bool, in_use: bool) -> Asked:
     """Raises ``click.UsageError``."""
     known: tuple[Extra, ...] = get_args(Extra)
@@ -88,9 +110,7 @@ def asked_of(only: tuple[Asking, ...], extras: tuple[str, ...], upgrade: bool, i
 @click.command("plan", context_settings=SETTINGS, epilog=_EXAMPLES)
 @asked_options
 @profile_option("Built-in profile, or a file, - for standard input. Default: the site file's, else 'default'.")
-@click.option("--format", "form", type=click.Choice(FORMATS), show_default="text", help="Output.")
-@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("-o", "--output", default="", type=click.Path(), help="Write to FILE; - is standard output, the default.", metavar="FILE")
+@form_options("Output.", "Write to FILE; - is standard output, the default.")
 @color_option
 @evidence_options
 def command(
@@ -110,8 +130,8 @@ def command(
     Nothing is changed. Exit 0: here is the plan, or nothing is to do. 4: install would refuse, and the plan says why. 2: usage, or
     hostagent could not run.
     """
-    named: dict[str, Format] = {**({f"--format {form}": form} if form else {}), **({"--json": "json"} if as_json else {})}
-    asked, place, wanted = asked_of(only, extras, upgrade, in_use), evidence(**where), outputs(one_form(named, "text"), output, (), FORMATS)
+    asked, place = asked_of(only, extras, upgrade, in_use), evidence(**where)
+    wanted = outputs(form_of(form, as_json=as_json), output, (), FORMATS)
     found = planned_document(place, profile_name, asked)[1]
     width = terminal_width()
 

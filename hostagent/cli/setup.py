@@ -12,11 +12,13 @@ from hostagent.cli.streams import put, say
 from hostagent.evidence import Evidence, open_host
 
 if TYPE_CHECKING:
+    from hostagent.app import Prepared
     from hostagent.facts.hostfacts import HostFacts
     from hostagent.reading import Reading
     from hostagent.report import Report
     from hostagent.setup.request import Request
     from hostagent.setup.told import Tools
+    from hostagent.setup.verdict import Verdict
 
 _EXAMPLES = examples(
     "hostagent setup",
@@ -117,6 +119,7 @@ class Seen(NamedTuple):
     facts: "HostFacts"
     report: "Report"
     tools: "Tools"
+    prepared: "Prepared"  # what the report is judged by
 
 
 def looked(request: "Request", place: Evidence, profile_name: str) -> Seen:
@@ -130,18 +133,18 @@ def looked(request: "Request", place: Evidence, profile_name: str) -> Seen:
     kinds = (*READERS, *KINDS)
     with running(wanted, os.environ) as pending:
         with open_host(place, kinds) as reading:
-            facts, report = _judged(reading, place, profile_name, kinds)
+            prepared = prepared_for(place, profile_name)
+            facts, report = _judged(reading, prepared._replace(kinds=kinds))
         heard = pending.heard()
     from hostagent.setup.tools import Said, answered
 
-    return Seen(facts, report, answered({name: Said(*one) for name, one in heard.items()}, _names(facts)))
+    return Seen(facts, report, answered({name: Said(*one) for name, one in heard.items()}, _names(facts)), prepared)
 
 
-def _judged(reading: "Reading", place: Evidence, profile_name: str, kinds: tuple[str, ...]) -> "tuple[HostFacts, Report]":
+def _judged(reading: "Reading", prepared: "Prepared") -> "tuple[HostFacts, Report]":
     """The report of ``check``: by the whole of the profile."""
     from hostagent import app
 
-    prepared = prepared_for(place, profile_name)._replace(kinds=kinds)
     collected = reading.collect(app.policy_of(prepared))
     return collected.facts, app.judge(collected, reading, prepared)
 
@@ -156,16 +159,19 @@ def _names(facts: "HostFacts") -> tuple[str, ...]:
     return tuple(filter(None, (os.environ.get("NODE_NAME", ""), name, name.lower())))
 
 
-def told(request: "Request", seen: Seen, *, closing: bool = True, as_json: bool = False) -> int:
-    """The lines, or the report with them; the exit code that they mean. `closing`: with the hint what to run next."""
+def told(request: "Request", seen: Seen, *, as_json: bool = False) -> int:
+    """The lines, or the report with them; the exit code that they mean."""
     from hostagent.setup.verdict import verdict
 
-    found = verdict(request, seen.facts, seen.tools, seen.report, closing=closing)
+    return shown(request, verdict(request, seen.facts, seen.tools, seen.report), seen.report, as_json=as_json)
+
+
+def shown(request: "Request", found: "Verdict", report: "Report", *, as_json: bool) -> int:
     if as_json:
         from hostagent.setup.document import document
         from hostagent.sinks.json import render_json
 
-        put(render_json(document(request, found, seen.report)))
+        put(render_json(document(request, found, report)))
     else:
         say(*map(str, found.lines))
     return found.exit

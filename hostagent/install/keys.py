@@ -4,11 +4,11 @@ import io
 import sys
 import tarfile
 
+from hostagent.collect.installation.repositories import plain_url
 from hostagent.collect.packages.openpgp import dearmoured
 from hostagent.facts.unread import UnreadError, need
 from hostagent.hashes import hexdigest
 from hostagent.install.fetching import fetched
-from hostagent.install.offers.words import shown_url
 from hostagent.plan.model import Key
 from hostagent.plan.offers import RefreshFault
 from hostagent.smallfile import read_small, reason
@@ -25,11 +25,11 @@ def key_bytes(key: Key) -> "bytes | RefreshFault":
             data = _member(data, key.member)
         return _keyring(data) if key.path.endswith(".gpg") else data
     except UnreadError as error:
-        return RefreshFault("unreachable", f"{shown_url(key.url)}: {error.unread.detail}", shown_url(key.url))
+        return RefreshFault("unreachable", f"{plain_url(key.url)}: {error.unread.detail}", plain_url(key.url))
     except OSError as error:
         return RefreshFault("key", f"{key.source}: {reason(error)}")
     except (ValueError, tarfile.TarError, EOFError, ImportError) as error:
-        return RefreshFault("key", f"{key.source or shown_url(key.url)}: {error}", shown_url(key.url))
+        return RefreshFault("key", f"{key.source or plain_url(key.url)}: {error}", plain_url(key.url))
 
 
 def _of_file(key: Key) -> bytes:

@@ -108,7 +108,7 @@ def _planned(given: Given, choice: CudaChoice, argv: tuple[str, ...]) -> tuple[P
 def _missing(given: Given, name: str) -> Refusal:
     policy = given.profile.cuda
     offered = tuple(dict.fromkeys(_plain(one.version) for one in given.offers.candidates[name]))
-    found = f"{name} {', '.join(offered[:5])}" if offered else f"no {name}"
+    found = f"{name} {', '.join(offered[:5])} in the repositories" if offered else f"no {name} in the repositories"
     wanted = f"{name} {policy.toolkit or policy.install}"
     return refusal(
         "cuda-missing",

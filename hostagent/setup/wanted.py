@@ -3,17 +3,15 @@
 from dataclasses import replace
 from types import MappingProxyType
 
-from hostagent.derived.packaging import manager_of
-from hostagent.derived.serving import is_there, serving
+from hostagent.derived.serving import is_there
 from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.facts.os import Os
-from hostagent.facts.packages import Packages
-from hostagent.facts.runtime import Launchers, Runtime
+from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.facts.version import admits, upstream
 from hostagent.plan.model import Asked, DockerAsked, Renamed
 from hostagent.profile import CudaPolicy, DriverPolicy, Loaded, RuntimePolicy, ToolkitPolicy
+from hostagent.setup.distribution import distribution
 from hostagent.setup.request import Names, Request
 
 #: What a made profile calls the layer of the request.
@@ -39,25 +37,10 @@ def wanted(loaded: Loaded, request: Request, facts: HostFacts) -> tuple[Loaded, 
     for part in ("driver", "cuda", "toolkit", "runtime"):
         for key in _changed(getattr(own, part), getattr(made, part)):
             origins[f"{part}.{key}"] = LAYER
-    names = names_of(request, facts)
-    docker = _docker(request, names) if request.wants_docker else None
+    names = request.names(distribution(facts).family)
+    docker = _docker(request, facts, names) if request.wants_docker else None
     renamed = Renamed(names.driver, names.module, names.cuda)
     return loaded._replace(profile=made, origins=MappingProxyType(origins)), Asked(docker=docker, renamed=renamed)
-
-
-def names_of(request: Request, facts: HostFacts) -> Names:
-    """Of the packages, by the script's variables for this host's family."""
-    said = request.variables
-    found = manager_of(facts.of(Packages), facts.of(Os))
-    cuda = said.get("NVIDIA_CUDA_PACKAGE", "")
-    if found is None:
-        return Names(cuda=cuda)
-    if found.database == "dpkg":
-        docker = said.get("DOCKER_PACKAGE_DEBIAN", "") or said.get("DOCKER_PACKAGE", "")
-        return Names(driver=said.get("NVIDIA_DRIVER_PACKAGE_DEBIAN", ""), cuda=cuda, docker=docker)
-    if found.install.startswith("zypper"):
-        return Names(driver=said.get("NVIDIA_DRIVER_PACKAGE_SUSE", ""), cuda=cuda)
-    return Names(driver=said.get("NVIDIA_DRIVER_PACKAGE_RHEL", ""), module=said.get("NVIDIA_DRIVER_KMOD_RHEL", ""), cuda=cuda)
 
 
 def _driver(loaded: Loaded, request: Request) -> DriverPolicy:
@@ -105,13 +88,13 @@ def _version(text: str, what: str) -> str:
 
 
 def _runtime(loaded: Loaded, request: Request, facts: HostFacts) -> RuntimePolicy:
-    """Docker's, by name, whatever serves jobs here; where its configuration is skipped, that of no Docker."""
+    """Docker's, by name, whatever serves jobs here."""
     own = loaded.profile.runtime
-    if not request.wants_docker:
-        return own
-    if request.configure_docker and (request.install_docker or has_docker(facts)):
-        return replace(own, kind="docker", access="handler")
-    return own if _others_serve(own.kind, facts) else replace(own, kind="none")
+    return replace(own, kind="docker", access="handler") if _configures_docker(request, facts) else own
+
+
+def _configures_docker(request: Request, facts: HostFacts) -> bool:
+    return request.wants_docker and request.configure_docker and (request.install_docker or has_docker(facts))
 
 
 def has_docker(facts: HostFacts) -> bool:
@@ -122,18 +105,9 @@ def has_docker(facts: HostFacts) -> bool:
         return True
 
 
-def _others_serve(kind: str, facts: HostFacts) -> bool:
-    """Whether the host's profile is about other runtimes alone."""
-    try:
-        chosen = serving(kind, need(facts.of(Runtime)), need(facts.of(Launchers)))
-    except UnreadError:
-        return False
-    return bool(chosen.runtimes) and all(one.kind != "docker" for one in chosen.runtimes)
-
-
-def _docker(request: Request, names: Names) -> DockerAsked:
+def _docker(request: Request, facts: HostFacts, names: Names) -> DockerAsked:
     user = request.user if request.join_docker and request.user != "root" else ""
-    return DockerAsked(install=request.install_docker, package=names.docker, user=user)
+    return DockerAsked(request.install_docker, _configures_docker(request, facts), names.docker, user)
 
 
 def _changed(before: object, after: object) -> list[str]:

@@ -15,7 +15,7 @@ mirror=$({ awk '/^URIs:/ { print $2; exit }' /etc/apt/sources.list.d/debian.sour
 mmdebstrap --quiet --mode=root --variant=apt --include=dnf,createrepo-c,rpm,zypper \
   --aptopt='APT::Install-Recommends "false"' \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-  bookworm "$target-part" "$mirror"
+  bookworm "$target-part" ${mirror:+"$mirror"}
 rm -rf "$target-part"/var/cache/apt/* "$target-part"/var/lib/apt/lists/*
 mkdir -p "$target-part"/etc/rpm "$target-part"/etc/yum.repos.d "$target-part"/etc/zypp/repos.d "$target-part"/srv
 echo '%_dbpath /var/lib/rpm' >"$target-part/etc/rpm/macros"  # where every distribution with rpm has it: Debian puts it below $HOME

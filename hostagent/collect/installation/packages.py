@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from hostagent.collect.installation.marks import Marks, plain_stanzas, read_marks
-from hostagent.collect.packages.dpkg import STATUS, Record
+from hostagent.collect.packages.dpkg import Record, parsed_status
 from hostagent.collect.packages.rpm import read_rpm
 from hostagent.collect.packages.versionlocks import covers
 from hostagent.facts.installation import InstalledPackage
 from hostagent.facts.packages import Packages, VersionLock
 from hostagent.facts.unread import Unread, then
 from hostagent.source import Source
-from hostagent.source.base import MIB
 from hostagent.source.keep import Keep
 
 _FIELDS = ("Package", "Status", "Version", "Architecture")
@@ -72,7 +71,7 @@ def read_all_packages(source: Source, packages: "Packages | Unread") -> "tuple[I
     if isinstance(packages.manager, Unread):
         return packages.manager
     is_dpkg = packages.manager == "dpkg"
-    rows = _dpkg(source) if is_dpkg else _rpm(source, packages)
+    rows = parsed_status(source, _ALL, parse_all_status) if is_dpkg else _rpm(source, packages)
     marks = read_marks(source, is_dpkg=is_dpkg)
     return then(rows, lambda found: _sorted(found, marks))
 
@@ -80,18 +79,6 @@ def read_all_packages(source: Source, packages: "Packages | Unread") -> "tuple[I
 def _sorted(rows: tuple[Row, ...], marks: "Marks | Unread") -> tuple[InstalledPackage, ...]:
     found = (InstalledPackage(*row, automatic=then(marks, lambda one, row=row: one.has(row.name, row.arch))) for row in rows)  # type: ignore[misc]
     return tuple(sorted(found, key=lambda one: (one.name, one.arch)))
-
-
-def _dpkg(source: Source) -> "tuple[Row, ...] | Unread":
-    text = source.text(STATUS, 64 * MIB, keep=_ALL)
-    if isinstance(text, Unread):
-        return text
-    if "\0" in text:
-        return Unread("error", f"{STATUS} holds binary data")
-    try:
-        return parse_all_status(text)
-    except ValueError as error:
-        return Unread("error", f"{STATUS}: {error}")
 
 
 def _rpm(source: Source, packages: Packages) -> "tuple[Row, ...] | Unread":

@@ -58,13 +58,15 @@ def _switch(word: str, default: "bool | Unread") -> "bool | Unread":
 def plain_url(url: str) -> str:
     """Without user, password, query and fragment.
 
-    >>> plain_url("https://a:b@c/d?token=e#f"), plain_url("file:///srv/x")
-    ('https://c/d', 'file:///srv/x')
+    A password may hold a raw ``?`` or ``#``, so the user goes first: of an address with ``@`` in its path or query too much goes.
+
+    >>> plain_url("https://a:b@c/d?token=e#f"), plain_url("https://a:b?c@d/e"), plain_url("file:///srv/x"), plain_url("file:/srv/x")
+    ('https://c/d', 'https://d/e', 'file:///srv/x', 'file:/srv/x')
     """
     scheme, separator, rest = url.partition("://")
     if not separator:
         return re.split("[?#]", url, maxsplit=1)[0]
-    return f"{scheme}://{re.split('[?#]', rest, maxsplit=1)[0].rpartition('@')[2]}"
+    return f"{scheme}://{re.split('[?#]', rest.rpartition('@')[2], maxsplit=1)[0]}"
 
 
 def names_nvidia(one: Repository) -> bool:

@@ -1,8 +1,8 @@
 """The package database of dpkg, from its files: dpkg itself takes a lock and starts in longer than this reads."""
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 from hostagent.facts.unread import Unread, then
 from hostagent.knowledge.packages import FAMILIES, TOOLKIT_PACKAGES
@@ -10,6 +10,7 @@ from hostagent.source import Source
 from hostagent.source.base import MIB
 from hostagent.source.keep import Keep
 
+T = TypeVar("T")
 STATUS = "/var/lib/dpkg/status"
 _FIELDS = frozenset({"Package", "Status", "Architecture", "Version", "Source", "Maintainer"})
 #: Words of the third column of Status that mean that no file of the package is on disk.
@@ -103,13 +104,18 @@ def deb_origin(name: str, version: str, maintainer: str) -> str:
 
 
 def read_status(source: Source) -> "tuple[Record, ...] | Unread":
-    text = source.text(STATUS, 64 * MIB, keep=Keep("dpkg", (*sorted(_FIELDS), *(f"{one}*" for one in FAMILIES))))
+    return parsed_status(source, Keep("dpkg", (*sorted(_FIELDS), *(f"{one}*" for one in FAMILIES))), parse_status)
+
+
+def parsed_status(source: Source, keep: Keep, parse: Callable[[str], T]) -> "T | Unread":
+    """What `parse` makes of the database; what it raises as ``ValueError`` is unread."""
+    text = source.text(STATUS, 64 * MIB, keep=keep)
     if isinstance(text, Unread):
         return text
     if "\0" in text:
         return Unread("error", f"{STATUS} holds binary data")
     try:
-        return parse_status(text)
+        return parse(text)
     except ValueError as error:
         return Unread("error", f"{STATUS}: {error}")
 

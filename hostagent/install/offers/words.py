@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from hostagent.collect.installation.repositories import plain_url
 from hostagent.plan.offers import RefreshFault
 from hostagent.secret.names import without_secrets
 from hostagent.visible import visible
@@ -24,31 +25,19 @@ def shown(text: str) -> str:
     return visible(without_secrets(_USER.sub("", ": ".join(filter(None, lines)))))[:_MAX_TEXT]
 
 
-def shown_url(url: str) -> str:
-    """Without credentials, query and fragment.
-
-    >>> shown_url("https://svc:a%2Fb@mirror/deb?token=x"), shown_url("file:/srv/repo")
-    ('https://mirror/deb', 'file:/srv/repo')
-    """
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        return re.split("[?#]", url, maxsplit=1)[0]
-    return f"{scheme}://{re.split('[?#]', rest.rpartition('@')[2], maxsplit=1)[0]}"
-
-
 def repository_url(url: str) -> str:
     """The same with its closing slash, a directory in one spelling: so are the addresses of one repository one.
 
     >>> repository_url("file:///srv/repo"), repository_url("dir:/srv/repo/")
     ('file:/srv/repo/', 'file:/srv/repo/')
     """
-    return _DIRECTORY.sub("file:/", shown_url(url)).rstrip("/") + "/"
+    return _DIRECTORY.sub("file:/", plain_url(url)).rstrip("/") + "/"
 
 
 def url_in(text: str) -> str:
     """The first address that a message names, "" where it names none."""
     found = _URL.search(text[:_MAX_MESSAGE])
-    return shown_url(found[0].rstrip(".:,;)]")) if found else ""
+    return plain_url(found[0].rstrip(".:,;)]")) if found else ""
 
 
 #: What apt 2 and 3 write, by what is wrong; the first that is in a message says it.

@@ -111,18 +111,23 @@ def test_docker_gets_the_runtime_by_name_whatever_serves_jobs_here(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("runtimes", "asked", "kind"),
+    ("runtimes", "asked"),
     [
-        (("docker",), {"configure_docker": False}, "none"),
-        (("containerd", "docker"), {"configure_docker": False}, "none"),
-        (("containerd",), {"configure_docker": False}, "auto"),
-        ((), {"configure_docker": False}, "none"),
-        ((), {"install_docker": False}, "none"),  # there is nothing to configure
-        (("docker",), {"install_docker": False}, "docker"),
+        (("docker",), {"configure_docker": False}),
+        (("containerd", "docker"), {"configure_docker": False}),
+        ((), {"configure_docker": False}),
+        ((), {"install_docker": False}),  # there is nothing to configure
     ],
 )
-def test_no_docker_is_configured_where_that_is_skipped(tmp_path, runtimes, asked, kind):
-    assert made(tmp_path, facts=host(runtimes=runtimes), **asked).runtime.kind == kind
+def test_no_docker_is_configured_where_that_is_skipped(tmp_path, runtimes, asked):
+    loaded, wishes = wanted(own(tmp_path), request(**asked), host(runtimes=runtimes))
+    assert loaded.profile.runtime == own(tmp_path).profile.runtime
+    assert not wishes.docker.configure
+
+
+def test_a_docker_that_is_there_is_configured_where_its_installation_is_skipped(tmp_path):
+    loaded, wishes = wanted(own(tmp_path), request(install_docker=False), host())
+    assert (loaded.profile.runtime.kind, wishes.docker) == ("docker", DockerAsked(install=False))
 
 
 def test_kubernetes_leaves_the_runtime_to_the_profile(tmp_path):
@@ -145,6 +150,7 @@ def test_docker_that_could_not_be_looked_for_is_configured_so_that_the_plan_says
         ({"user": "root"}, DockerAsked()),
         ({"user": "ann", "join_docker": False}, DockerAsked()),
         ({"install_docker": False, "backend": "local-docker"}, DockerAsked(install=False)),
+        ({"configure_docker": False}, DockerAsked(configure=False)),
         ({"variables": {"DOCKER_PACKAGE": "docker-ce"}}, DockerAsked(package="docker-ce")),
         ({"variables": {"DOCKER_PACKAGE": "docker-ce", "DOCKER_PACKAGE_DEBIAN": "moby"}}, DockerAsked(package="moby")),
     ],

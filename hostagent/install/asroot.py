@@ -1,0 +1,53 @@
+"""The same command again as root, where sudo asks for no password."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from hostagent.errors import HostagentError
+from hostagent.install.ourselves import gone, words
+from hostagent.smallfile import reason
+
+#: Says to the second of us that it is the second: a sudo that makes nobody root is asked once.
+_AGAIN = "HOSTAGENT_SETUP_BY_SUDO"
+#: Variables beside the script's own that the lines depend on.
+_KEPT = ("KUBECONFIG", "DOCKER_HOST", "NODE_NAME")
+_ENV = "/usr/bin/env"
+_ASKED_S = 30
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def sudo() -> str:
+    """Of the caller's PATH, where it asks for no password; else "". Raises ``HostagentError`` where it was asked already."""
+    if os.environ.get(_AGAIN):
+        raise HostagentError(f"found user {os.geteuid()} behind sudo, wanted root: this changes the host", "Run it again as root")
+    found = shutil.which("sudo")
+    return found if found is not None and _asks_nothing(found) else ""
+
+
+def _asks_nothing(program: str) -> bool:
+    none = subprocess.DEVNULL
+    try:
+        done = subprocess.run([program, "-n", "true"], stdin=none, stdout=none, stderr=none, timeout=_ASKED_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def again(program: str, variables: Mapping[str, str], arguments: Sequence[str]) -> NoReturn:
+    """Put hostagent itself in the place of this process, with these variables: sudo keeps none."""
+    kept = {name: os.environ[name] for name in _KEPT if os.environ.get(name)}
+    said = [f"{name}={value}" for name, value in {**kept, **variables, _AGAIN: "1"}.items()]
+    argv = [program, "-n", "-u", "root", "--", _ENV, *said, *words(), gone(), *arguments]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execv(program, argv)  # noqa: S606  a list of words: no shell reads them
+    except OSError as error:
+        raise HostagentError(f"{program}: {reason(error)}", "Run it again as root") from error

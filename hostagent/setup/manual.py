@@ -1,0 +1,37 @@
+"""What the script says where it does not install: its output, word for word, because callers may look for it."""
+
+from hostagent.setup.distribution import Distribution
+from hostagent.setup.request import Request
+
+#: Where it may not install, and whoever calls it cannot become root without being asked for a password.
+NO_ROOT = "MISSING: passwordless sudo/root is required for runtime installation."
+ABORTED = "Aborted."
+_GUIDES = (
+    ("CUDA install guide (all distros)", "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/"),
+    (
+        "NVIDIA Container Toolkit install guide",
+        "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html",
+    ),
+    ("Docker engine install guide (per distro)", "https://docs.docker.com/engine/install/"),
+)
+
+
+def by_hand(request: Request, system: Distribution) -> tuple[str, ...]:
+    """Of a distribution of another family: what it needs, and who says how."""
+    driver, cuda, toolkit = request.minimums
+    is_exact = request.generation == "A"
+    return (
+        "ERROR: --install does not yet automate this distribution.",
+        f"       Detected: {system.title or 'unknown'} (family={system.family})",
+        "",
+        "Install these manually using your distribution's package manager, then rerun",
+        "this script with --check-only to verify:",
+        "",
+        f"  - NVIDIA driver branch {driver}" if is_exact else f"  - NVIDIA driver >= {driver}",
+        f"  - CUDA Toolkit {cuda}" if is_exact else f"  - CUDA Toolkit >= {cuda}",
+        f"  - NVIDIA Container Toolkit {toolkit}" if is_exact else f"  - NVIDIA Container Toolkit >= {toolkit}",
+        *(("  - Docker engine (any flavor)",) if request.wants_docker else ()),
+        "",
+        "NVIDIA documentation:",
+        *(line for name, address in _GUIDES for line in (f"  - {name}:", f"      {address}")),
+    )
