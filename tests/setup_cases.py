@@ -22,7 +22,11 @@ NO_DOCKER = (
     "         Rerun with --install (not --skip-docker-install) to install",
     "         'docker.io' via apt and finish the NVIDIA runtime wiring.",
 )
-DRIVER, CUDA, TOOLKIT = "OK: NVIDIA driver 580.65.06 >= 580", "OK: CUDA Toolkit 13.0 >= 13.0", "OK: NVIDIA Container Toolkit 1.19.0 >= 1.19.0"
+DRIVER, CUDA, TOOLKIT = (
+    "OK: NVIDIA driver 580.65.06 >= 580",
+    "OK: CUDA Toolkit 13.0 >= 13.0",
+    "OK: NVIDIA Container Toolkit 1.19.0 >= 1.19.0",
+)
 DOCKER, UNREACHABLE = "OK: Docker NVIDIA runtime configured", "MISSING: Docker NVIDIA runtime not configured or Docker unreachable"
 K8S, NO_K8S = "OK: Kubernetes reports nvidia.com/gpu allocatable", "WARN: Kubernetes does not report nvidia.com/gpu allocatable"
 NO_KUBECTL = "WARN: kubectl not found; cannot check cluster GPU capacity"
@@ -66,7 +70,12 @@ def of_cuda(printed: "str | None", line: str, code: int = 1, **more) -> Case:
 def of_toolkit(line: str, code: int = 1, *, script: bool = True, why: str = "", tells: str = "", **tools) -> Case:
     named = {name.replace("_", "-"): printed for name, printed in tools.items()}
     return Case(
-        (DRIVER, CUDA, line, DOCKER, DETECTED, *(HINT if code else ())), code, tools={"dpkg-query": None, **named}, script=script, why=why, tells=tells
+        (DRIVER, CUDA, line, DOCKER, DETECTED, *(HINT if code else ())),
+        code,
+        tools={"dpkg-query": None, **named},
+        script=script,
+        why=why,
+        tells=tells,
     )
 
 

@@ -26,7 +26,7 @@ def docker(facts: HostFacts, tool: "Answered | None") -> Docker:
     host = _configured(runtime) if runtime is not None else None
     if host is None:
         infos = (f"{_PART}: the runtime {_NAME} is what {says(tool)} says",) if told and tool else ()
-        return Docker(is_there, bool(told), infos, _unsettled(runtime, told) if told is None else ())
+        return Docker(is_there, bool(told), infos, (*failed(_PART, tool), *_unsettled(runtime)) if told is None else ())
     if tool is not None and told is not None and told != host:
         wrong = f"found {'' if host else 'no '}runtime {_NAME} in the configuration, {says(tool)} says {'one' if told else 'none'}"
         return Docker(is_there, host, (), (f"{_PART}: {wrong}; the host counts",))
@@ -57,7 +57,7 @@ def _configured(one: Runtime) -> "bool | None":
     return True if times[0] <= times[1] else None
 
 
-def _unsettled(runtime: "Runtime | None", told: "bool | None") -> tuple[str, ...]:
-    if runtime is None or told is not None or isinstance(runtime.handlers, Unread):
+def _unsettled(runtime: "Runtime | None") -> tuple[str, ...]:
+    if runtime is None or isinstance(runtime.handlers, Unread):
         return ()
     return (f"{_PART}: the runtime {_NAME} is configured, and whether dockerd has read that is not known",)
