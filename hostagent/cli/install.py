@@ -34,9 +34,7 @@ _EXAMPLES = examples(
 @click.option("--no-rollback", is_flag=True, help="Go on where an old package cannot be kept: what it had cannot be restored then.")
 @asked_options
 @profile_option("Built-in profile, or a file. Default: the site file's, else 'default'.")
-@form_options(
-    "Output: the plan; of JSON how it was carried out, too.", "Write that to FILE, at the end; - is standard output, the default."
-)
+@form_options("Output: the plan; of JSON how it went, too.", "Write that to FILE, at the end; - is standard output, the default.")
 @color_option
 @place_options
 @KERNEL

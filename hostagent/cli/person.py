@@ -1,6 +1,5 @@
 """Who looks on while a plan is carried out: a person who reads along, a program that reads one document at the end."""
 
-import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ import click
 from hostagent.cli.changing import asking
 from hostagent.cli.options import STANDARD, colour_wanted, terminal_width, write
 from hostagent.cli.plan import PRIVATE
+from hostagent.cli.progress import Progress
 from hostagent.cli.streams import complain, say
 from hostagent.deliver.file import has_place
 from hostagent.sinks.plan import Format, render_plan
@@ -32,7 +32,7 @@ class Person:
     def __init__(self, form: Format, output: str, colour: str, *, yes: bool) -> None:
         self._form, self._output, self._colour, self._yes = form, "" if output == STANDARD else output, colour, yes
         self._is_late = form == "json" or self._output != ""
-        self._grows = sys.stderr.isatty()
+        self._progress = Progress()
         self._began = time.monotonic()
         self._document: Document | None = None
         self._steps: dict[str, tuple[float, str | None]] = {}
@@ -57,17 +57,11 @@ class Person:
     def begin(self, number: int, of: int, step: "PlanStep") -> None:
         self._began = time.monotonic()
         self._steps[step.id] = (0.0, None)
-        line = f"[{number}/{of}] {step.id}: {step.title}"
-        if self._grows:
-            sys.stderr.write(f"{line} … ")
-            sys.stderr.flush()
-        else:
-            complain(line)
+        self._progress.begin(f"[{number}/{of}] {step.id}: {step.title}")
 
     def end(self, step: "PlanStep", seconds: float, problem: str) -> None:
         self._steps[step.id] = (seconds, problem)
-        word = f"failed: {problem}" if problem else f"{seconds:.1f} s"
-        complain(word if self._grows else f"      {step.id}: {word}")
+        self._progress.end(seconds, problem, step.id)
 
     def say(self, text: str) -> None:
         complain(text)

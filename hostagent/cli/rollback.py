@@ -1,13 +1,18 @@
 """``hostagent rollback``."""
 
+import shlex
+import textwrap
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from hostagent.cli import SETTINGS, examples
-from hostagent.cli.changing import DRY_RUN, YES, asking, conclude, place_options, refuse_ordinary_user, refuse_silence, told
-from hostagent.cli.options import evidence
-from hostagent.cli.streams import complain, say
+from hostagent.cli.changing import DRY_RUN, YES, asking, conclude, place_options, refuse_ordinary_user, refuse_silence
+from hostagent.cli.changing import told as ended
+from hostagent.cli.options import evidence, terminal_width
+from hostagent.cli.progress import Progress
+from hostagent.cli.streams import say
 from hostagent.evidence import Evidence, open_host
 
 if TYPE_CHECKING:
@@ -36,17 +41,22 @@ def command(yes: bool, dry_run: bool, listed: bool, host_root: str | None, root:
 
     target = Target(place)
     if listed:
-        from hostagent.install.runs import runs
+        from hostagent.install.runs import runs, to_undo
 
-        say(*(map(_line, found) if (found := runs(target)) else ("This host remembers no run.",)))
+        following = to_undo(target)
+        told = [line for run in runs(target) for line in _lines(run, following.number if following else 0)]
+        say(*(told or ("This host remembers no run.",)))
         return 0
     refuse_silence(yes=yes, dry_run=dry_run)
     if not dry_run:
         refuse_ordinary_user()
     from hostagent.install.undoing import Rollback
 
-    rollback = Rollback(target, lambda: _look(place), _LOCK_S, _show, asking("Take this back?", yes=yes), complain, dry_run)
-    return conclude(told(rollback.perform, lambda: rollback.began))
+    again = shlex.join(("hostagent", "rollback", *(("--root", root) if root else ("--host-root", host_root) if host_root else ())))
+    progress = Progress()
+    agrees = asking("Take this back?", yes=yes)
+    rollback = Rollback(target, lambda: _look(place), _LOCK_S, _show, agrees, progress.begin, dry_run, progress.end, again)
+    return conclude(ended(rollback.perform, lambda: rollback.began))
 
 
 def _look(place: Evidence) -> "View":
@@ -56,13 +66,16 @@ def _look(place: Evidence) -> "View":
         return view(reading.collect().facts)
 
 
-def _line(run: "Run") -> str:
-    from hostagent.report.times import iso
+def _lines(run: "Run", following: int) -> Iterator[str]:
+    """Number, time and end; below it what it changed, and whether it is the one that is taken back next."""
+    from hostagent.install.history import remembered
+    from hostagent.report.times import moment
 
-    journal = run.journal()
-    began = next((one["at"] for one in journal if one.get("event") == "begin"), 0)
-    steps = [step for one in journal if one.get("event") == "part" for step in one.get("steps", ())]
-    return f"{run.number}  {iso(began)}  {run.state}  {', '.join(dict.fromkeys(steps))}"
+    one, width = remembered(run), terminal_width()
+    head = f"Run {one.number}, {moment(one.began)}: {one.ended}"
+    yield from textwrap.wrap(head, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    what = f"{one.changes}{'; the next rollback takes it back' if one.number == following else ''}"
+    yield from textwrap.wrap(what, width, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _show(undone: "Undone") -> None:

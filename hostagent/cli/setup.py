@@ -90,13 +90,12 @@ def command(
         from hostagent.cli.setupinstall import install
 
         return install(request, place, profile_name, yes=yes, as_json=as_json)
-    seen = looked(request, place, profile_name)
     if print_preflight:
         from hostagent.setup.preflight import preflight
 
-        say(*preflight(seen.facts))
+        say(*preflight(looked(request, place, profile_name, asking=False).facts))
         return 0
-    return told(request, seen, as_json=as_json)
+    return told(request, looked(request, place, profile_name), as_json=as_json)
 
 
 def _shims(write: str | None, remove: str | None, *, exact: bool) -> int:
@@ -122,14 +121,14 @@ class Seen(NamedTuple):
     prepared: "Prepared"  # what the report is judged by
 
 
-def looked(request: "Request", place: Evidence, profile_name: str) -> Seen:
-    """One pass over the host, as ``check`` makes it, and meanwhile the tools: of this machine alone."""
+def looked(request: "Request", place: Evidence, profile_name: str, *, asking: bool = True) -> Seen:
+    """One pass over the host, as ``check`` makes it, and meanwhile the tools: of this machine alone, and where they are asked."""
     from hostagent.collect import READERS
     from hostagent.setup.tools import asks
     from hostagent.source.callertools import Wanted
     from hostagent.source.callertools import asked as running
 
-    wanted = {name: Wanted(*one) for name, one in asks(request).items()} if place.is_this_machine else {}
+    wanted = {name: Wanted(*one) for name, one in asks(request).items()} if asking and place.is_this_machine else {}
     kinds = (*READERS, *KINDS)
     with running(wanted, os.environ) as pending:
         with open_host(place, kinds) as reading:

@@ -1,6 +1,5 @@
 """``hostagent setup --install``: for ``hostagent.cli.setup``, and imported only there."""
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from hostagent.cli.plan import waiting, with_installation
 from hostagent.cli.setup import Seen, looked, shown
 from hostagent.cli.streams import complain
 from hostagent.evidence import Evidence
+from hostagent.install.asroot import again, is_root, sudo
 from hostagent.install.outcome import Outcome
 from hostagent.setup.distribution import distribution
 from hostagent.setup.ended import Why, with_reasons, with_reboot
@@ -31,7 +31,7 @@ def install(request: Request, place: Evidence, profile_name: str, *, yes: bool, 
     """Make this host what is asked for, then say the lines anew. All but them goes to standard error."""
     if place.snapshot:
         raise click.UsageError("found --install and --from, wanted a host: a recorded one cannot be changed")
-    if os.geteuid() != 0:
+    if not is_root():
         return _again_as_root(request)
     seen = looked(request, place, profile_name)
     system = distribution(seen.facts)
@@ -53,8 +53,6 @@ def install(request: Request, place: Evidence, profile_name: str, *, yes: bool, 
 
 def _again_as_root(request: Request) -> int:
     """Does not return where sudo starts it."""
-    from hostagent.install.asroot import again, sudo
-
     program = sudo()
     if not program:
         complain(NO_ROOT)

@@ -19,6 +19,10 @@ _ENV = "/usr/bin/env"
 _ASKED_S = 30
 
 
+def is_root() -> bool:
+    return os.geteuid() == 0
+
+
 def sudo() -> str:
     """Of the caller's PATH, where it asks for no password; else "". Raises ``HostagentError`` where it was asked already."""
     if os.environ.get(_AGAIN):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from hostagent.install.playbooks import playbooks_path
 from hostagent.install.target import PATH
 from hostagent.secret.names import without_secrets
+from hostagent.visible import visible
 
 #: Hears of each operation: what it is about as a dictionary, see `hostagent.install.worker`.
 Tell = Callable[[Mapping[str, Any]], None]
@@ -23,6 +24,11 @@ _TOLD = 20_000
 #: What dpkg counts while it reads its database.
 _PROGRESS = re.compile(r"\(Reading database \.\.\. (?:\d+%)?\r?\n")
 _INVENTORY = "localhost ansible_connection=local ansible_python_interpreter={}\n"
+#: How Ansible and Python begin the line that says why they end: ``[ERROR]: …``, ``ERROR! …``, ``ModuleNotFoundError: …``.
+_REASON = re.compile(r"(?:\[?ERROR\]?[:!]|fatal:|[A-Za-z_.]*(?:Error|Exception):)\s*(.*\S)")
+#: Characters of what Ansible says outside of any operation that are kept, and those of the sentence.
+_SAID, _SENTENCE = 20_000, 300
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 #: Its own script names the Python that it was installed for, which may have moved since.
 _START = "#!{}\nimport sys\nfrom ansible.cli.playbook import main\nsys.exit(main())\n"
 #: What runs a module, which comes on standard input with a copy of Ansible's sources in it. Where those of this very Ansible are
@@ -83,7 +89,28 @@ def play(place: str, job: Mapping[str, Any], variables: Mapping[str, str], tell:
         event_handler=listener.hear,
         quiet=True,
     )
-    return Played(str(done.status), listener.failed)
+    failed = listener.failed
+    if failed is None and done.status != "successful":
+        failed = {"message": unexplained(listener.said, done.rc)}
+    return Played(str(done.status), failed)
+
+
+def unexplained(said: str, rc: "int | None") -> str:
+    r"""Why Ansible ended though no operation failed, in one sentence: `said` is what it wrote outside of them.
+
+    >>> unexplained("Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'ansible'\n", 1)
+    "Ansible did not run: No module named 'ansible'"
+    >>> unexplained("[WARNING]: x\n[ERROR]: the role 'x' was not found\n\nOrigin: /x\n", 4)
+    "Ansible did not run: the role 'x' was not found"
+    >>> unexplained("", 137)
+    'Ansible did not run: it ended with exit code 137 and said nothing'
+    """
+    lines = [_COLOUR.sub("", line) for line in without_secrets(said).splitlines()]
+    reasons = [found[1] for found in map(_REASON.match, lines) if found]
+    told = [line.strip() for line in lines if line.strip() and not line.startswith((" ", "Traceback"))]
+    ended = f"it ended with exit code {rc}" if isinstance(rc, int) else "it ended without an exit code"
+    sentence = visible(f"Ansible did not run: {(reasons or told or [f'{ended} and said nothing'])[-1]}")
+    return sentence if len(sentence) <= _SENTENCE else f"{sentence[: _SENTENCE - 1]}…"
 
 
 def _lay(place: str, job: Mapping[str, Any]) -> None:
@@ -106,6 +133,7 @@ class Listener:
 
     def __init__(self, tell: Tell, log: Log) -> None:
         self.failed: Mapping[str, Any] | None = None
+        self.said = ""  # outside of any operation
         self._tell, self._log = tell, log
         self._now: tuple[str, int] | None = None
         self._began = time.monotonic()
@@ -123,7 +151,10 @@ class Listener:
             case _:
                 pass
         if text := str(event.get("stdout") or ""):
-            self._log(without_secrets(text.replace("\r\n", "\n")))
+            text = text.replace("\r\n", "\n")
+            self._log(without_secrets(text))
+            if event.get("event") == "verbose":
+                self.said = f"{self.said}{text}\n"[-_SAID:]
         return False
 
     def _start(self, task: str) -> None:

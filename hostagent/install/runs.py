@@ -129,6 +129,11 @@ def to_continue(target: Target) -> "Run | None":
     return found if found is not None and found.state in ("begun", "failed", "undoing") else None
 
 
+def to_undo(target: Target) -> "Run | None":
+    """What a rollback takes back: the newest run that was not."""
+    return next((one for one in reversed(runs(target)) if one.state != "undone"), None)
+
+
 @contextlib.contextmanager
 def begun(target: Target) -> Iterator[Run]:
     """A new run, under its number once the block has filled it: one that was killed meanwhile leaves nothing that counts."""

@@ -18,6 +18,7 @@ from hostagent.install.outcome import Outcome, RefusedError
 from hostagent.install.retained import file_of
 from hostagent.install.target import Target
 from hostagent.install.told import failure
+from hostagent.install.undowords import files_title, packages_title, program_title
 from hostagent.install.worker import Speaker, Worker
 from hostagent.plan.view import View
 from hostagent.secret.names import without_secrets
@@ -57,6 +58,8 @@ class Rollback:
     agrees: Callable[[], bool]
     say: Callable[[str], None]
     dry_run: bool = False
+    ended: Callable[[float, str], None] = lambda *_: None
+    again: str = "hostagent rollback"  # what takes back the run before
     began: bool = field(default=False, init=False)
 
     def perform(self) -> Outcome:
@@ -75,7 +78,7 @@ class Rollback:
             return Outcome("refused", error.message, notes=(error.remedy,))
 
     def _perform(self, lock: Lock) -> Outcome:
-        run = next((one for one in reversed(runs.runs(self.target)) if one.state != "undone"), None)
+        run = runs.to_undo(self.target)
         if run is None:
             return Outcome("nothing", "This host remembers no run that was not undone.")
         undone = decided(self.target, run, self.look())
@@ -109,7 +112,14 @@ class Rollback:
 
     def _hear(self, told: Mapping[str, Any]) -> None:
         if told["event"] == "start":
-            self.say(str(told["step"]))
+            self.say(str(told["title"]))
+        else:
+            self.ended(float(told["seconds"]), failure(told) if told["event"] == "failed" else "")
+
+    def _next(self) -> tuple[str, ...]:
+        """A run that failed and the one that completed it may be two: each is taken back by itself."""
+        run = runs.to_undo(self.target)
+        return () if run is None else (f"Run {run.number} is still there: '{self.again}' takes it back, too",)
 
     def _proved(self, undone: Undone, before: Mapping[str, Any]) -> Outcome:
         """By a new pass."""
@@ -123,10 +133,9 @@ class Rollback:
             shutil.rmtree(f"{run.path}/{name}", ignore_errors=True)
         kept = [*undone.packages.kept, *undone.own_kept]
         if kept:
-            return Outcome("failed", f"changed since the run, and left as it is: {', '.join(kept[:10])}", run.number)
-        return Outcome(
-            "done", run=run.number, notes=tuple(f"{path} was changed since, and is left as it is" for path in undone.kept_files[:10])
-        )
+            return Outcome("failed", f"changed since run {run.number}, and left as it is: {', '.join(kept[:10])}", notes=self._next())
+        notes = tuple(f"{path} was changed since, and is left as it is" for path in undone.kept_files[:10])
+        return Outcome("done", run=run.number, notes=(*notes, *self._next()))
 
 
 def decided(target: Target, run: runs.Run, view: View) -> Undone:
@@ -197,27 +206,32 @@ class _Work:
 
     def packages(self, place: str, variables: dict[str, str], speaker: Speaker) -> player.Played:
         """What dpkg left open first: a script that fails again is no reason to stop."""
-        self._ran(("dpkg", "--force-confdef", "--force-confold", "--configure", "-a"), "configure", variables, speaker)
+        open_ones = ("dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
+        self._ran(Program(open_ones), "configure", program_title(open_ones), variables, speaker)
         wanted = self.undone.packages
         if wanted.is_empty:
             return player.Played("successful", None)
         inside = f"{FOLDER}/runs/{self.undone.run.number}/packages"
         files = [f"{inside}/{file_of(f'{self.undone.run.path}/packages', key, version)}" for key, version in wanted.back]
-        told = self._ran(argv(files, wanted.removed, self.lock_timeout_s), "packages", variables, speaker)
+        words = argv(files, wanted.removed, self.lock_timeout_s)
+        told = self._ran(Program(words), "packages", packages_title(wanted), variables, speaker)
         return player.Played("failed", told) if told["event"] == "failed" else player.Played("successful", None)
 
     def rest(self, told: tuple[tuple[str, ...], ...]) -> "Callable[[str, dict[str, str], Speaker], player.Played]":
         """Files, marks, and what the steps say."""
 
         def work(place: str, variables: dict[str, str], speaker: Speaker) -> player.Played:
-            speaker.tell({"event": "start", "step": "files", "number": 0})
+            speaker.tell({"event": "start", "step": "files", "number": 0, "title": files_title(self.undone.files)})
+            began = time.monotonic()
             problems = restoring.restore(self.target, self.undone.run, self.before, self.undone.kept_files, self.paths)
+            ended = {"step": "files", "number": 0, "seconds": round(time.monotonic() - began, 1), "rc": None}
+            speaker.tell({"event": "failed" if problems else "ok", **ended, "stderr": "\n".join(problems[:1])})
             if problems:
                 return player.Played("failed", {"stderr": problems[0]})
             for program in (*map(Program, told), *self._after()):
-                ended = self._ran(program.argv, program.argv[0], variables, speaker, program.codes)
-                if ended["event"] == "failed":
-                    return player.Played("failed", ended)
+                done = self._ran(program, program.argv[0], program_title(program.argv), variables, speaker)
+                if done["event"] == "failed":
+                    return player.Played("failed", done)
             return player.Played("successful", None)
 
         return work
@@ -230,14 +244,12 @@ class _Work:
         )
         return (Program(("ldconfig",)), *reload, *self.undone.programs)
 
-    def _ran(
-        self, words: tuple[str, ...], step: str, variables: Mapping[str, str], speaker: Speaker, codes: tuple[int, ...] = (0,)
-    ) -> Mapping[str, Any]:
-        speaker.tell({"event": "start", "step": step, "number": 0})
-        speaker.log(f"+ {json.dumps(words)}")
+    def _ran(self, program: Program, step: str, title: str, variables: Mapping[str, str], speaker: Speaker) -> Mapping[str, Any]:
+        speaker.tell({"event": "start", "step": step, "number": 0, "title": title})
+        speaker.log(f"+ {json.dumps(program.argv)}")
         began = time.monotonic()
         done = subprocess.run(
-            [*self.target.enter(_LIMIT_S), *words],
+            [*self.target.enter(_LIMIT_S), *program.argv],
             env=dict(variables),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -247,7 +259,7 @@ class _Work:
         )
         speaker.log(without_secrets(done.stdout + done.stderr))
         told = {
-            "event": "ok" if not codes or done.returncode in codes else "failed",
+            "event": "ok" if not program.codes or done.returncode in program.codes else "failed",
             "step": step,
             "number": 0,
             "seconds": round(time.monotonic() - began, 1),

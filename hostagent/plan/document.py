@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostagent.facts.frozen import frozen
+from hostagent.facts.unread import Unread
 from hostagent.plan.model import FileDiff, Part, Plan, PlannedPackage, PlanStep, Reboot, Refusal, Run, Undo, plain_operation
-from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool
+from hostagent.plan.view import View
+from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool, head_of
 from hostagent.typed import plain
 from hostagent.vocabulary import Ending, Kind, StepKind, StepState, UndoKind, UnitChange
 
@@ -140,15 +142,7 @@ def document(plan: Plan, report: Report) -> Document:
     restarts = _restarted(todo, services)
     return Document(
         schema_version=SCHEMA_VERSION,
-        tool=report.tool,
-        observed_at=report.observed_at,
-        observed_at_iso=report.observed_at_iso,
-        boot_id=report.boot_id,
-        read_from=report.read_from,
-        replayed=report.replayed,
-        simulated=report.simulated,
-        host=report.host,
-        profile=report.profile,
+        **head_of(report),
         security=report.security,
         only=plan.asked.only,
         extras=plan.asked.extras,
@@ -160,7 +154,7 @@ def document(plan: Plan, report: Report) -> Document:
         steps=tuple(_step(step, is_todo=step in todo) for step in plan.steps),
         packages=tuple(map(_package, plan.packages)),
         files=plan.files,
-        services=_changed(services, restarts),
+        services=tuple(one for one in _changed(services, restarts) if one.change != "stopped" or _may_run(plan.view, one.unit)),
         restarts=restarts,
         reboot=plan.reboot,
         irreversible=plan.irreversible,
@@ -202,6 +196,12 @@ def _restarted(steps: Iterable[PlanStep], services: tuple[ServiceDocument, ...])
 
 def _changed(services: tuple[ServiceDocument, ...], restarts: tuple[str, ...]) -> tuple[ServiceDocument, ...]:
     return tuple(one for one in services if not (one.change in ("stopped", "started") and one.unit in restarts))
+
+
+def _may_run(view: View, name: str) -> bool:
+    """Whether to stop it is a change: not where the facts show that there is no such unit, or that it does not run."""
+    unit = view.services if isinstance(view.services, Unread) else view.services.unit(name)
+    return isinstance(unit, Unread) or (unit.exists and (isinstance(unit.active, Unread) or unit.active))
 
 
 def _unit(name: str) -> str:

@@ -137,6 +137,15 @@ class Report:
     timings_ms: Mapping[str, float]
 
 
+#: What every document about a host begins with, as it stands in the report of the same pass.
+_HEAD = ("tool", "observed_at", "observed_at_iso", "boot_id", "read_from", "replayed", "simulated", "host", "profile")
+
+
+def head_of(report: Report) -> dict[str, Any]:
+    """Of which run, when, of which host, by which profile: fields of a document, by name."""
+    return {name: getattr(report, name) for name in _HEAD}
+
+
 _PCI = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 
 

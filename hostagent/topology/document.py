@@ -16,7 +16,7 @@ from hostagent.facts.topology import Topology
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.placement.answers import Placed
 from hostagent.placement.pods import Pod
-from hostagent.report import HostIdentity, ProfileIdentity, Report, Tool
+from hostagent.report import HostIdentity, ProfileIdentity, Report, Tool, head_of
 from hostagent.steps import Step
 from hostagent.topology.remedy import steps
 from hostagent.typed import plain
@@ -104,15 +104,7 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tupl
     found = told if "unread" not in told else dict.fromkeys(PARTS, told)
     return Document(
         schema_version=SCHEMA_VERSION,
-        tool=report.tool,
-        observed_at=report.observed_at,
-        observed_at_iso=report.observed_at_iso,
-        boot_id=report.boot_id,
-        read_from=report.read_from,
-        replayed=report.replayed,
-        simulated=report.simulated,
-        host=report.host,
-        profile=report.profile,
+        **head_of(report),
         **{name: found.get(name, missing) for name in PARTS},
         fabric=report.facts.get("fabric", {"unread": "not-recorded", "detail": "fabric: not asked for"}),
         placeable=(*placeable(facts, tuple(pods), deadline), *of_profile(facts, shapes, deadline)),

@@ -72,7 +72,7 @@ def _cuda_debian(version: str) -> Iterator[Deb]:
     yield Deb("libnvidia-ml1", full, {}, parts.libraries(version, "libnvidia-ml"))
     needs = ", ".join(f"{name} (= {full})" for name in ("libcuda1", "libnvidia-ml1", "nvidia-persistenced", "nvidia-modprobe"))
     kernel = f"nvidia-kernel-open-dkms (= {full}) | nvidia-kernel-dkms (= {full})"
-    yield Deb("nvidia-driver-cuda", full, {"Depends": f"{needs}, {kernel}"}, parts.program("nvidia-smi", "echo made"))
+    yield Deb("nvidia-driver-cuda", full, {"Depends": f"{needs}, {kernel}"}, parts.smi())
     yield Deb("nvidia-driver-libs", full, {}, parts.libraries(version, "libnvidia-glcore"))
     yield Deb("nvidia-driver", full, {"Depends": f"nvidia-driver-libs (= {full}), {kernel}"})
     yield Deb(
@@ -119,7 +119,7 @@ def _ubuntu(version: str, full: str, end: str) -> Iterator[Deb]:
         f"nvidia-utils{end}",
         full,
         {"Depends": f"libnvidia-compute{end} (= {full})", "Conflicts": "nvidia-smi", "Provides": "nvidia-smi"},
-        parts.program("nvidia-smi", "echo made"),
+        parts.smi(),
     )
     for flavour, name in (("open", "-open"), ("proprietary", "")):
         source = f"nvidia-kernel-source{end}{name}"
@@ -147,7 +147,7 @@ def _debian() -> Iterator[Deb]:
     yield Deb("firmware-nvidia-gsp", full, {}, parts.firmware(DEBIAN))
     yield Deb("libcuda1", full, {}, parts.libraries(DEBIAN, "libcuda", "libnvidia-ptxjitcompiler"))
     yield Deb("libnvidia-ml1", full, {}, parts.libraries(DEBIAN, "libnvidia-ml"))
-    yield Deb("nvidia-smi", full, {"Depends": f"libnvidia-ml1 (= {full})"}, parts.program("nvidia-smi", "echo made"))
+    yield Deb("nvidia-smi", full, {"Depends": f"libnvidia-ml1 (= {full})"}, parts.smi())
     yield Deb(
         "nvidia-driver",
         full,

@@ -87,3 +87,17 @@ def daemon(program: str, unit: str = "", *, description: str = "made") -> dict[s
 
 def program(name: str, text: str = "exit 0") -> dict[str, "bytes | str"]:
     return {f"/usr/bin/{name}": Program(f"#!/bin/sh\n{text}\n".encode())}
+
+
+def smi() -> dict[str, "bytes | str"]:
+    """``nvidia-smi``, which knows the module that is loaded and one GPU."""
+    lines = (
+        "version=$(cat /sys/module/nvidia/version 2>/dev/null) || {",
+        '  echo "NVIDIA-SMI has failed because it couldn\'t communicate with the NVIDIA driver."; exit 9',
+        "}",
+        "case $* in",
+        "  -L) echo 'GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-4000-8000-000000000001)' ;;",
+        '  *driver_version*) echo "$version" ;;',
+        "esac",
+    )
+    return program("nvidia-smi", "\n".join(lines))

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given as with_examples
+from hypothesis import settings
 from hypothesis import strategies as st
 from reports import HOSTILE, report
 
@@ -15,7 +16,8 @@ from hostagent.plan.model import Key, PlannedPackage, Portion, Refusal, Remove, 
 from hostagent.schemas import published
 from hostagent.sinks.plan import render_plan
 from hostagent.steps import Step
-from tests.plan_fakes import made, step
+from tests.plan_fakes import given, made, step
+from tests.plan_hosts import made_view
 
 VALIDATE = jsonschema.Draft202012Validator(published("plan"))
 OPERATIONS = (
@@ -91,6 +93,23 @@ def test_a_unit_that_stops_and_starts_again_is_restarted():
     assert (found.services, found.restarts) == ((), ("nvidia-fabricmanager",))
 
 
+@pytest.mark.parametrize(
+    ("facts", "told_of"),
+    [
+        ({"exists": False, "active": False}, False),
+        ({"exists": True, "active": False}, False),
+        ({"exists": True, "active": True}, True),
+        ({"exists": True, "active": {"unread": "denied", "detail": "no"}}, True),
+    ],
+)
+def test_a_unit_stops_only_where_the_facts_do_not_show_that_it_does_not_run(facts, told_of):
+    name = "nvidia-fabricmanager"
+    unit = {"name": name, "state": "enabled", "enabled": True, "masked": False, "text": "", **facts}
+    stopping = Portion(steps=(step(do=(Run(("systemctl", "stop", f"{name}.service")),)),))
+    found = told(of=given(made_view(services={"units": [unit]})), driver_steps=stopping)
+    assert [(one.unit, one.change) for one in found.services] == ([(name, "stopped")] if told_of else [])
+
+
 def test_a_package_that_is_not_there_is_null():
     rows = json.loads(render_plan(told(driver_steps=whole()), "json"))["packages"]
     assert [(row["from"], row["to"]) for row in rows] == [("570.1-1", "580.2-1"), ("570.1-1", None), (None, "580.2-1")]
@@ -139,7 +158,7 @@ class TestPage:
         one = told(driver_steps=Portion(steps=(step(title="word " * 30, why="word " * 30),)))
         assert max(map(len, render_plan(one, "text", width=width).splitlines())) <= width
 
-    @given(text=st.one_of(st.text(max_size=60), st.just(HOSTILE)), colour=st.booleans())
+    @with_examples(text=st.one_of(st.text(max_size=60), st.just(HOSTILE)), colour=st.booleans())
     @settings(deadline=None)
     def test_no_text_of_a_host_moves_the_cursor_or_breaks_the_document(self, text, colour):
         refusal = replace(REFUSAL, message=text, headline=text, found=text, remedy=(Step("configure", text, text),))

@@ -2,7 +2,7 @@
 
 from hostagent.facts.host import Unit
 from hostagent.facts.unread import Unread, need
-from hostagent.plan.model import DockerChoice, Operation, PlanStep, Probe, Refusal, Run, Undo
+from hostagent.plan.model import DockerChoice, Given, Operation, PlanStep, Probe, Refusal, Run, Undo
 from hostagent.plan.refusals.words import refusal
 from hostagent.plan.view import View
 from hostagent.steps import Step
@@ -39,6 +39,11 @@ def is_masked(view: View) -> bool:
 def masked() -> Refusal:
     steps = (Step("configure", "Let Docker be started, if it may be.", f"systemctl unmask {_UNIT}"), Step("rerun", "Run it again."))
     return refusal("docker-masked", "Somebody has forbidden Docker to start", f"{_UNIT} is masked", "a unit that may start", *steps)
+
+
+def is_started(given: Given) -> bool:
+    """Whether the plan starts a Docker that does not run: before its configuration is written. Raises ``UnreadError``."""
+    return given.asked.docker is not None and given.view.kind != "image" and _unit(given.view, SERVICE).exists
 
 
 def _doing(view: View, choice: DockerChoice) -> tuple[Operation, ...]:

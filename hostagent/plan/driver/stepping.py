@@ -5,13 +5,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hostagent.derived.packaging import initramfs
-from hostagent.facts.unread import Unread, UnreadError
+from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge.managers import INITRAMFS_TOOLS
 from hostagent.knowledge.packages import driver_part
 from hostagent.plan.driver import probes
 from hostagent.plan.driver.announced import held_before, needed_space, planned, transactions, whole_set, why_packages
 from hostagent.plan.driver.flavours import leaves_out_a_screen
 from hostagent.plan.driver.holding import hold_step
+from hostagent.plan.driver.kernels import has_headers
 from hostagent.plan.driver.loaded import has_uvm, is_for_screens, may_load, must_exchange, reboots, wants_coherent_mode
 from hostagent.plan.driver.loading import load_step
 from hostagent.plan.driver.starting import units_step
@@ -69,11 +70,13 @@ def _headers(making: Making) -> "PlanStep | None":
     if not choice.before:
         return None
     names = ", ".join(name for name, _ in choice.before)
+    kernel = need(making.given.view.kernel)
+    lacking = tuple(one for one in choice.kernels if not has_headers(kernel, one))
     return PlanStep(
         "driver.headers",
         "driver",
         "packages",
-        f"Install the headers of {_counted(choice.kernels)} for DKMS",
+        f"Install the headers of {_counted(lacking)} for DKMS" if lacking else f"Install what DKMS needs: {names}",
         "DKMS builds the module for a kernel out of its headers, and skips a kernel without them in silence",
         Probe(f"{names} are installed, or each kernel has its module", lambda view: probes.headers_there(view, choice)),
         (Run(making.commands.install(choice.before)),),

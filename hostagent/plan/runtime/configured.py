@@ -5,6 +5,7 @@ from collections.abc import Callable
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, need
 from hostagent.facts.version import compare_upstream
+from hostagent.plan.docker.units import SERVICE, is_started
 from hostagent.plan.model import Choices, Given, PlanStep, Portion, Probe, Remove, Run, Undo, Write
 from hostagent.plan.runtime import containerd, docker
 from hostagent.plan.runtime.files import files_of, main_of, refused
@@ -59,7 +60,8 @@ def _left_over(given: Given, one: Need) -> Portion:
 
 def _restarted(given: Given, one: Need, configured: Callable[[View], bool], *, changes: bool) -> Portion:
     """Nothing where it does not run: it reads its configuration as it starts."""
-    return restart_portion(given, one.runtime, configured, changes=changes) if runs(one.runtime) else Portion()
+    is_running = runs(one.runtime) or (one.runtime.key == SERVICE and is_started(given))
+    return restart_portion(given, one.runtime, configured, changes=changes) if is_running else Portion()
 
 
 def _has_program(view: View) -> bool:

@@ -256,6 +256,14 @@ def test_containers_that_a_restart_would_stop_are_a_reason_to_refuse():
     assert [one.id for one in whole(busy).refusals] == ["plan.runtime-restart"]
 
 
+def test_a_docker_that_the_plan_starts_restarts_once_it_is_configured():
+    stopped = {**ENGINE, "running": False, "started_at": {"unread": "absent", "detail": ""}, "handlers": []}
+    order = todo(whole(host(engine=stopped, units=unit(active=False))))
+    assert order[-3:] == ["docker.group", "runtime.docker.config", "runtime.restart-docker"]
+    assert "docker.units" in order
+    assert "runtime.restart-docker" not in todo(make(given(host(engine=stopped, units=unit(active=False)), overlay=OURS)))
+
+
 def test_a_host_that_has_it_all_is_left_alone():
     view = host(engine=ENGINE, accounts=member("ubuntu"))
     plan = whole(view)

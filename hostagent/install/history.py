@@ -1,0 +1,66 @@
+"""What a run that a host remembers did, in a few words."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from hostagent.derived.words import counted
+from hostagent.install.runs import Run
+
+#: By a run's state.
+_ENDS = {"begun": "did not end", "undoing": "its rollback did not end", "undone": "taken back", "reboot": "done, a reboot was due"}
+
+
+class Remembered(NamedTuple):
+    """`began` in seconds since 1970; `ended` and `changes` for people."""
+
+    number: int
+    began: float
+    ended: str
+    changes: str
+
+
+def remembered(run: Run) -> Remembered:
+    """Of a run that somebody damaged what is left of it."""
+    journal = run.journal()
+    began = next((float(one["at"]) for one in journal if one.get("event") == "begin" and isinstance(one.get("at"), (int, float))), 0.0)
+    end: Mapping[str, Any] = next((one for one in reversed(journal) if one.get("event") == "end"), {})
+    state = run.state
+    why = f": {end['message']}" if state == "failed" and end.get("message") else ""
+    did = {str(one.get("step")) for one in journal if one.get("event") == "operation" and one.get("ok")}
+    try:
+        changes = f"changed {changed(run.plans(), did)}"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        changes = "its plan cannot be read"
+    return Remembered(run.number, began, f"{_ENDS.get(state, state)}{why}", changes)
+
+
+def changed(plans: Iterable[Mapping[str, Any]], did: Iterable[str]) -> str:
+    """By the plans of a run and the steps that it carried out.
+
+    >>> package = {"name": "a", "part": "driver", "from": None, "to": "580.1-1"}
+    >>> step = {"id": "driver.packages", "part": "driver", "kind": "packages", "do": [{"run": {}}]}
+    >>> written = {"id": "driver.nouveau", "part": "driver", "kind": "file", "do": [{"write": {"path": "/etc/a"}}]}
+    >>> changed([{"packages": [package], "steps": [step, written]}], ["driver.packages", "driver.nouveau"])
+    'driver 580.1-1, 1 package, 1 file'
+    >>> changed([{"packages": [package], "steps": [step, written]}], [])
+    'nothing'
+    """
+    found, whole = set(did), tuple(plans)
+    steps = [step for plan in whole for step in plan["steps"] if step["id"] in found]
+    parts = dict.fromkeys(str(step["part"]) for step in steps if step["kind"] == "packages")
+    rows = {str(one["name"]): one for plan in whole for one in plan["packages"] if one["part"] in parts}
+    versions = [f"{part} {version}" for part in parts if (version := _most([one["to"] for one in rows.values() if one["part"] == part]))]
+    files = {what["path"] for step in steps for one in step["do"] for what in one.values() if "path" in what}
+    units = [step for step in steps if step["kind"] in ("unit", "load", "restart")]
+    said = (
+        *versions,
+        counted(len(rows), "package") if rows else "",
+        counted(len(files), "file") if files else "",
+        "services" if units else "",
+    )
+    return ", ".join(filter(None, said)) or ("marks and modules" if steps else "nothing")
+
+
+def _most(versions: "list[str | None]") -> str:
+    got = [one for one in versions if one]
+    return max(sorted(set(got)), key=got.count) if got else ""

@@ -1,0 +1,163 @@
+"""``hostagent setup --install`` in the place of TAO's script, on a host that it runs on: what it installs, says, and takes back."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.real.conftest import need_module, need_real
+from tests.real.installing import changed
+from tests.real.installroots import clone, place, tree
+from tests.real.liveroot import Live
+
+pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and mounts need root")]
+#: An ordinary user, who may read the Python that the tests run on.
+_CAPS = "+dac_read_search,+dac_override"
+ORDINARY = ("setpriv", "--reuid=ann", "--clear-groups", f"--inh-caps={_CAPS}", f"--ambient-caps={_CAPS}")
+PROFILE = "gpus: {required: false, persistence: false}\n"
+SITE = "etc/hostagent/profile.yaml"
+#: What systemd would start: the daemon of Docker's stub; the others are told of.
+_SYSTEMCTL = """#!/bin/sh
+case $1 in --root=/) exec /usr/lib/made/systemctl "$@" ;; esac
+echo "$@" >>/run/systemctl
+case "$*" in
+  *enable*docker*) /usr/lib/made/systemctl --root=/ enable docker ;;
+esac
+case "$*" in
+  *stop*docker*|*restart*docker*|*disable*docker*) kill $(cat /run/docker.pid) 2>/dev/null; rm -f /run/docker.pid ;;
+esac
+case "$*" in
+  *--now*docker*|start*docker*|restart*docker*)
+    if [ ! -e /run/docker.pid ]; then setsid /usr/sbin/dockerd infinity >/dev/null 2>&1 </dev/null & echo $! >/run/docker.pid; fi ;;
+esac
+exit 0
+"""
+READY = [
+    "OK: NVIDIA driver 580.178.04 >= 580",
+    "OK: CUDA Toolkit 13.0 >= 13.0",
+    "OK: NVIDIA Container Toolkit 1.19.0 >= 1.19.0",
+    "OK: Docker NVIDIA runtime configured",
+    "INFO: detected Debian GNU/Linux 12 (bookworm) (family=debian, manager=apt-get)",
+]
+
+
+@pytest.fixture(scope="module")
+def host():
+    need_real("mmdebstrap", "sudo bash tests/real/install.sh")
+    need_module("ansible_runner", "pip install -e '.[dev]'")
+    with place() as where:
+        root = clone("debian", where)
+        root.apt("install", f"linux-image-{os.uname().release}")
+        root.run("useradd", "--create-home", "ann")
+        made = Live(root, more=PROFILE)
+        (root.path / "usr/bin/systemctl").write_text(_SYSTEMCTL)
+        (root.path / SITE).parent.mkdir()
+        (root.path / SITE).write_text(made.profile.read_text())
+        made.gpu()
+        with made.up():
+            yield made
+
+
+def called(host, *argv, **more):
+    done = subprocess.run(host.enter(*argv), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False, **more)
+    return done.returncode, done.stdout, done.stderr
+
+
+def setup(host, *words, variables=()):
+    return called(host, "env", *variables, sys.executable, "-m", "hostagent", "setup", *words)
+
+
+def test_nothing_is_touched_where_nobody_agrees(host):
+    before = tree(host.root.path)
+    code, out, err = setup(host, "--install")
+    assert (code, out) == (1, "")
+    assert "neither --yes nor a terminal" in err
+    assert changed(before, tree(host.root.path)) == []
+
+
+def test_an_ordinary_user_without_sudo_is_told_the_scripts_line(host):
+    argv = (*ORDINARY, sys.executable, "-m", "hostagent", "setup", "--install", "--yes")
+    assert called(host, *argv) == (1, "", "MISSING: passwordless sudo/root is required for runtime installation.\n")
+
+
+SUDO = """#!/bin/sh
+printf '%s\\n' "$@" >>/tmp/sudo
+[ "$*" = "-n true" ] && exit 0
+shift 4
+exec "$@"
+"""
+
+
+def test_sudo_gets_the_command_line_and_the_scripts_variables_as_they_are(host):
+    """And a sudo that makes nobody root is asked once."""
+    path = host.root.path / "usr/local/bin/sudo"
+    path.write_text(SUDO)
+    path.chmod(0o755)
+    try:
+        words = ("--install", "--yes", "--backend", "kubernetes")
+        variables = ("PATH=/usr/local/bin:/usr/bin", "NVIDIA_CUDA_PACKAGE=a b\n'c\"", "OTHER=1")
+        user = (*ORDINARY, "env", *variables)
+        code, out, err = called(host, *user, sys.executable, "-m", "hostagent", "setup", *words)
+        assert (code, out) == (1, "")
+        assert "wanted root" in err
+        said = (host.root.path / "tmp/sudo").read_text()
+        assert "NVIDIA_CUDA_PACKAGE=a b\n'c\"\n" in said
+        assert said.endswith("setup\n--install\n--yes\n--backend\nkubernetes\n")
+        assert "OTHER" not in said
+        assert said.count("-u\nroot\n") == 1
+    finally:
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        (
+            "NVIDIA_CUDA_PACKAGE=cuda-toolkit-99-0",
+            "MISSING: installation refused: The repositories do not offer the CUDA toolkit that is wanted",
+        ),
+        ("DOCKER_PACKAGE=docker-none", "MISSING: installation refused: The repositories do not offer Docker"),
+        ("SUDO_USER=nobody-here", "MISSING: installation refused: The user who is to use Docker does not exist on this host"),
+    ],
+)
+def test_what_is_refused_says_why_and_what_to_do_and_changes_nothing(host, variable, said):
+    packages, etc = host.root.packages(), tree(host.root.path, "etc")
+    code, out, err = setup(host, "--install", "--yes", variables=(variable,))
+    assert code == 1
+    assert said in out.splitlines(), out + err
+    assert out.splitlines()[out.splitlines().index(said) + 1].startswith("         ")
+    assert "Run with --install" not in out
+    assert (host.root.packages(), tree(host.root.path, "etc")) == (packages, etc)
+
+
+def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back(host):
+    code, out, err = setup(host, "--write-shim", "/root/bank")
+    assert code == 0, err
+    shim = out.splitlines()[0]
+    before = host.state()
+
+    def script(*words):
+        return called(host, "env", "-i", "SUDO_USER=ann", "NVIDIA_CUDA_PACKAGE=cuda-toolkit-13-0", "bash", shim, *words)
+
+    code, out, err = script("--install", "--yes")
+    assert code == 0, out + err[-4000:]
+    assert out.splitlines()[: len(READY)] == READY
+    assert "MISSING" not in out
+    assert "ann" in host.sh("getent group docker")
+    assert '"nvidia"' in host.sh("cat /etc/docker/daemon.json")
+    assert host.sh("ls /run/hostagent/state.json 2>/dev/null || true") == ""
+    installed = host.state()
+    code, out, err = script("--install", "--yes")
+    assert (code, out.splitlines()[: len(READY)]) == (0, READY), out + err[-2000:]
+    assert "NOTHING TO DO" in err
+    assert (host.state(), host.runs()) == (installed, ["1"])
+    assert script("--check-only")[0] == 0
+    done = called(host, sys.executable, "-m", "hostagent", "rollback", "--yes")
+    assert done[0] == 0, done
+    after = host.state()
+    assert {
+        key: changed(before[key], after[key]) if isinstance(before[key], dict) else after[key]
+        for key in before
+        if before[key] != after[key]
+    } == {}
