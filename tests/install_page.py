@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 from typing import get_args, get_type_hints
 
-from hostagent.knowledge.repositories import _KEYRINGS, CUDA_BASE, TOOLKIT_KEY
+from hostagent.knowledge.repositories import _KEYRINGS, CUDA_BASE, FINGERPRINTS, TOOLKIT_KEY
 from hostagent.plan.model import Asking
 from hostagent.plan.offers import RefreshFault
 from tests.golden import recorded_plan
@@ -136,5 +136,10 @@ def _printed(name: str) -> str:
 
 
 def _key_rows() -> list[str]:
-    rows = [f"| `{CUDA_BASE}/{place}/` | its package cuda-keyring_1.1-1_all.deb | `{digest}` |" for place, digest in _KEYRINGS.items()]
-    return [*rows, f"| Container Toolkit | `{TOOLKIT_KEY.url}` | `{TOOLKIT_KEY.sha256}` |"]
+    rows = [(f"`{CUDA_BASE}/{place}/`", "its package cuda-keyring_1.1-1_all.deb", digest) for place, digest in _KEYRINGS.items()]
+    rows.append(("Container Toolkit", f"`{TOOLKIT_KEY.url}`", TOOLKIT_KEY.sha256))
+    return [f"| {what} | {key} | `{digest}` | {_fingerprint(digest)} |" for what, key, digest in rows]
+
+
+def _fingerprint(digest: str) -> str:
+    return f"`{FINGERPRINTS[digest]}`" if digest in FINGERPRINTS else ""

@@ -465,7 +465,7 @@ class Reading:
             self.values[kind] = Unread("error", "read from itself")
             backend = Asked(self._recorded)
             self.values[kind], self.made_of[kind] = read_fact(kind, backend, self._known)
-            self.questions[kind] = backend.questions
+            self.questions[kind] = frozenset(backend.questions)
         return self.values[kind]
 
     def without(self, question):
@@ -593,7 +593,8 @@ class Judged:
         return any(self._reading.needs(kind, question) for kind in self._told)
 
     def _judge(self, facts, ids):
-        return {key: evaluate([self._checks[key]], HostFacts(facts), self._profile) for key in ids}
+        host = HostFacts(facts)
+        return {key: evaluate([self._checks[key]], host, self._profile) for key in ids}
 
     def problems(self, question):
         changed = self._reading.without(question)

@@ -92,7 +92,8 @@ class Host:
         return self._values[kind]
 
     def _judge(self, facts, ids):
-        return {key: evaluate([self._checks[key]], HostFacts(facts), self._profile) for key in ids}
+        host = HostFacts(facts)
+        return {key: evaluate([self._checks[key]], host, self._profile) for key in ids}
 
     def helped(self, mark, kind):
         """The checks that are less bad with this thing more, and whether the host is more placeable."""

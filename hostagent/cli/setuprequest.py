@@ -13,10 +13,12 @@ from hostagent.visible import visible
 
 _HELP = ("-h", "--help")
 _USAGE = (
-    "[--backend docker|local-docker|kubernetes|k8s] [--check-only|--install] [--yes]",
-    "[--min-driver-version V] [--min-cuda-version V] [--min-container-toolkit-version V]",
-    "[--skip-docker-install] [--skip-docker-config] [--skip-docker-group]",
-    "[OPTIONS]",
+    "[--backend docker|local-docker|kubernetes|k8s]",
+    "[--check-only|--install] [--yes]",
+    "[--min-driver-version V] [--min-cuda-version V]",
+    "[--min-container-toolkit-version V]",
+    "[--skip-docker-install] [--skip-docker-config]",
+    "[--skip-docker-group] [OPTIONS]",
 )
 
 
@@ -44,8 +46,10 @@ class ScriptCommand(click.Command):
                 raise Refused(error, ctx) from None
         return super().parse_args(ctx, args)
 
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return list(_USAGE)
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """A flag a piece: click would break them at their dashes."""
+        head = f"Usage: {ctx.command_path} "
+        formatter.write(head + f"\n{' ' * len(head)}".join(_USAGE) + "\n")
 
 
 def _until_help(params: Sequence[click.Parameter], args: Sequence[str]) -> list[str]:

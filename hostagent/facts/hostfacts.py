@@ -24,10 +24,11 @@ class HostFacts:
     By the type's name, so that facts can come from another process before their modules are imported here.
     """
 
-    __slots__ = ("_values", "kind")
+    __slots__ = ("_parents", "_values", "kind")
 
     def __init__(self, values: "Mapping[type, Any] | Mapping[str, Any]", kind: Kind = "live") -> None:
         self._values = {key if isinstance(key, str) else key.__name__: value for key, value in values.items()}
+        self._parents: Mapping[str, str] | None = None
         self.kind = kind
 
     def of(self, kind: type) -> Any:
@@ -44,6 +45,8 @@ class HostFacts:
 
     def parents(self) -> Mapping[str, str]:
         """Of each subject that is a part of another one: its key, and the other's."""
-        tuples = [value for value in self._values.values() if isinstance(value, tuple)]
-        found = [(str(getattr(one, subject_key(type(one)))), parent_of(one)) for value in tuples for one in value if parent_of(one)]
-        return dict(found)
+        if self._parents is None:
+            tuples = [value for value in self._values.values() if isinstance(value, tuple)]
+            parts = ((one, parent) for value in tuples for one in value if (parent := parent_of(one)))
+            self._parents = {str(getattr(one, subject_key(type(one)))): parent for one, parent in parts}
+        return self._parents

@@ -43,6 +43,13 @@ _KEYRINGS: Mapping[str, str] = {
 }
 _TOOLKIT_KEY = "https://nvidia.github.io/libnvidia-container/gpgkey"
 _TOOLKIT_KEY_SHA256 = "c880576d6cf75a48e5027a871bac70fd0421ab07d2b55f30877b21f1c87959c9"
+#: OpenPGP fingerprint of the key by the SHA-256 above, where one source has both; the others are not known by evidence. Read 2026-11-23:
+#: NVIDIA's own script for DGX Station, prepare-dgx-station-host.sh 2026-07-16.5 (ubuntu2404/sbsa); of the toolkit's key measured with gpg
+#: 2.2.40 in NVIDIA/nvidia-docker, gpgkey (an older file of the same key), and a public record of what that SHA-256 holds.
+FINGERPRINTS: Mapping[str, str] = {
+    _KEYRINGS["ubuntu2404/sbsa"]: "EB693B3035CD5710E231E123A4B469963BF863CC",
+    _TOOLKIT_KEY_SHA256: "C95B321B61E88C1809C4F759DDCAE044F796ECB0",
+}
 #: File of the key of the CUDA repositories for rpm, in each of them.
 _RPM_KEY = "D42D0685.pub"
 

@@ -15,7 +15,7 @@ _NODES = r'jsonpath={range .items[*]}{.metadata.name}{"\t"}{.status.allocatable.
 _RELEASE = re.compile(r"release ([0-9]+(?:\.[0-9]+)*)")
 _DOTTED = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)+\S*")
 _DRIVER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
-_TOOLKIT, _RUNTIME = "nvidia-container-toolkit", "nvidia"
+_TOOLKIT, _RUNTIME, _RESOURCE = "nvidia-container-toolkit", "nvidia", "nvidia.com/gpu"
 #: Digits of a number of GPUs.
 _MAX_DIGITS = 9
 #: What dpkg-query(1) and rpm(8) exit with where there is no such package.
@@ -172,11 +172,26 @@ def _nodes(text: str) -> dict[str, int]:
     >>> _nodes("a\t0\nb\t8\nc\t\n")
     {'a': 0, 'b': 8, 'c': 0}
     """
+    if text.lstrip().startswith("{"):
+        return _listed(text)
     found: dict[str, int] = {}
     for number, line in enumerate(text.splitlines()):
         name, _, count = line.rpartition("\t")
         found[name.strip() or f"\0{number}"] = _count(count.strip())
     return found
+
+
+def _listed(text: str) -> dict[str, int]:
+    """Of a kubectl that prints the list itself, whatever it is asked for.
+
+    >>> _listed('{"items": [{"metadata": {"name": "a"}, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}]}')
+    {'a': 8}
+    """
+    try:
+        nodes = json.loads(text)["items"]
+        return {str(one["metadata"]["name"]): _count(str(one["status"]["allocatable"].get(_RESOURCE, ""))) for one in nodes}
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return {}
 
 
 def _count(text: str) -> int:

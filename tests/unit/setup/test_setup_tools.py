@@ -145,6 +145,9 @@ def test_docker_has_a_runtime_by_that_name(text, code, versions):
         ("0\n8\n", (), 8, ()),
         ("a\t1k\nb\t99999999999999\nc\t-3\n", (), 0, ()),
         ("", (), 0, ()),
+        ('{"items": [{"metadata": {"name": "a"}, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}]}', ("a",), 8, ("a",)),
+        ('{"items": [{}]}', ("a",), 0, ()),
+        ("{" * 100_000, (), 0, ()),
     ],
 )
 def test_kubernetes_is_asked_about_this_node_where_its_name_is_known(text, names, gpus, node):
