@@ -9,6 +9,7 @@ from hostagent.cli.changing import asking
 from hostagent.cli.changing import told as guarded
 from hostagent.cli.options import terminal_width
 from hostagent.cli.plan import waiting, with_installation
+from hostagent.cli.progress import Progress
 from hostagent.cli.setup import Seen, looked, shown
 from hostagent.cli.streams import complain
 from hostagent.evidence import Evidence
@@ -94,6 +95,7 @@ class _Person:
 
     def __init__(self, *, yes: bool) -> None:
         self.refusals: list[Why] = []
+        self._progress = Progress()
         self._asks = asking("Do this?", yes=yes)
 
     def show(self, document: "Document") -> None:
@@ -112,10 +114,10 @@ class _Person:
             return False
 
     def begin(self, number: int, of: int, step: "PlanStep") -> None:
-        complain(f"[{number}/{of}] {step.id}: {step.title}")
+        self._progress.begin(f"[{number}/{of}] {step.id}: {step.title}")
 
     def end(self, step: "PlanStep", seconds: float, problem: str) -> None:
-        complain(f"      {step.id}: {f'failed: {problem}' if problem else f'{seconds:.1f} s'}")
+        self._progress.end(seconds, problem, step.id)
 
     def say(self, text: str) -> None:
         complain(text)

@@ -10,12 +10,14 @@ from tests.real.conftest import need_module, need_real
 from tests.real.installing import changed
 from tests.real.installroots import clone, place, tree
 from tests.real.liveroot import Live
+from tests.real.stubparts import smi
 
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and mounts need root")]
 #: An ordinary user, who may read the Python that the tests run on.
 _CAPS = "+dac_read_search,+dac_override"
 ORDINARY = ("setpriv", "--reuid=ann", "--clear-groups", f"--inh-caps={_CAPS}", f"--ambient-caps={_CAPS}")
-PROFILE = "gpus: {required: false, persistence: false}\n"
+#: The kernel that the tests run on loads no modules: the driver is somebody else's here, and there.
+PROFILE = "driver: {owner: provider}\ngpus: {required: false}\n"
 SITE = "etc/hostagent/profile.yaml"
 #: What systemd would start: the daemon of Docker's stub; the others are told of.
 _SYSTEMCTL = """#!/bin/sh
@@ -50,12 +52,15 @@ def host():
         root = clone("debian", where)
         root.apt("install", f"linux-image-{os.uname().release}")
         root.run("useradd", "--create-home", "ann")
-        root.run("dpkg-statoverride", "--add", "root", "root", "4755", "/usr/bin/nvidia-modprobe")  # as NVIDIA's package has it
         made = Live(root, more=PROFILE)
         (root.path / "usr/bin/systemctl").write_text(_SYSTEMCTL)
+        for path, text in smi().items():
+            (root.path / path.lstrip("/")).write_bytes(text)
+            (root.path / path.lstrip("/")).chmod(0o755)
         (root.path / SITE).parent.mkdir()
         (root.path / SITE).write_text(made.profile.read_text())
         made.gpu()
+        made.module("nvidia", "580.178.04")
         with made.up():
             yield made
 
