@@ -50,9 +50,10 @@ _WHAT = {
 #: Of the installation in a root.
 SCENES = {"setup-install": "setup --install --yes", "setup-again": "setup --install --yes", "setup-rollback": "rollback --yes"}
 _ROOT_MADE = """\
-The host is a Debian 12 root with a driver. Its GPU is made up (what hostagent says beyond the script is left out here for that), and the packages
-are stubs with real names; apt, dpkg and all else is real. The lines are a new look at the host after the last step, and set the exit code. The
-second run has nothing to do. `hostagent rollback` takes the newest run back: packages, files and the membership in the group `docker`."""
+The host is a Debian 12 root with a driver. Its GPU is made up, and the packages are stubs with real names; apt, dpkg and all else is real. Left
+out here are the plan, the steps' times, and what hostagent says beyond the script. The lines are a new look at the host after the last step, and
+set the exit code. The second run has nothing to do. `hostagent rollback` takes the newest run back: packages, files and the membership in the
+group `docker`."""
 
 
 @cache

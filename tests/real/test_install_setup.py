@@ -10,8 +10,8 @@ from tests.real.conftest import need_module, need_real
 from tests.real.installing import changed
 from tests.real.installroots import clone, place, tree
 from tests.real.liveroot import Live
-from tests.tao_page import kept, scene
 from tests.real.stubparts import smi
+from tests.tao_page import kept, scene
 
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and mounts need root")]
 #: An ordinary user, who may read the Python that the tests run on.
