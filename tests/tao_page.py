@@ -47,10 +47,13 @@ _WHAT = {
     "DOCKER_PACKAGE": "the same, where DOCKER_PACKAGE_DEBIAN is not set",
     "SUDO_USER": "who joins the group docker; root never does",
 }
+#: Of the installation in a root.
+SCENES = {"setup-install": "setup --install --yes", "setup-again": "setup --install --yes", "setup-rollback": "rollback --yes"}
 _ROOT_MADE = """\
-The GPU and its kernel module are made up here, and the packages are stubs with real names; apt, dpkg and all else is real. The first command
-ends with the lines of a new look at the host, and they set its exit code. The second has nothing to do. `hostagent rollback` takes the newest
-run back: packages, files and the membership in the group `docker`."""
+The host is a Debian 12 root with a driver. Its GPU is made up, and the packages are stubs with real names; apt, dpkg and all else is real. Left
+out here are the plan, the steps' times, and what hostagent says beyond the script. The lines are a new look at the host after the last step, and
+set the exit code. The second run has nothing to do. `hostagent rollback` takes the newest run back: packages, files and the membership in the
+group `docker`."""
 
 
 @cache
@@ -111,10 +114,17 @@ def _called(bank: str, *words: str) -> str:
 
 def _installed() -> str:
     """What the installation in a root, a second one and its way back printed."""
-    scenes = {"setup-install": "setup --install --yes", "setup-again": "setup --install --yes", "setup-rollback": "rollback --yes"}
-    if not all((_RECIPE / f"{name}.txt").exists() for name in scenes):
-        return ""
-    printed = "\n\n".join(
-        f"$ hostagent {words}\n{(_RECIPE / f'{name}.txt').read_text(encoding='utf-8').rstrip()}" for name, words in scenes.items()
-    )
+    printed = "\n\n".join(f"$ hostagent {words}\n{kept(name)}" for name, words in SCENES.items())
     return f"```\n{printed}\n```\n\n{_ROOT_MADE}\n\n"
+
+
+def kept(name: str) -> str:
+    """As `tests/real/test_install_setup.py` compares it; written by hand from what that test got."""
+    return (_RECIPE / f"{name}.txt").read_text(encoding="utf-8").rstrip()
+
+
+def scene(out: str, err: str) -> str:
+    """Steps without their times, then the script's own lines: what follows is about the made-up GPU."""
+    lines, steps = out.splitlines(), [line for line in err.splitlines() if line.startswith("[")]
+    ends = next((number for number, line in enumerate(lines, 1) if line.startswith("INFO: detected ")), len(lines))
+    return "\n".join((*steps, *lines[:ends]))

@@ -101,7 +101,7 @@ def test_the_script_of_before_is_named_kept_and_put_back(tmp_path):
     theirs.parent.mkdir(parents=True)
     theirs.write_text("#!/bin/bash\n")
     written = run("--write-shim", str(tmp_path))
-    assert (written.returncode, written.stderr) == (0, f"The script that was there is {KEPT} beside {theirs}.\n")
+    assert (written.returncode, written.stderr) == (0, f"The script that was there is {KEPT} next to {theirs}.\n")
     removed = run("--remove-shim", str(tmp_path))
     assert (removed.returncode, removed.stderr) == (0, "")
     assert removed.stdout.splitlines()[2] == f"{theirs}: the script before it is back"

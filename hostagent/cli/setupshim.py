@@ -11,7 +11,7 @@ def write_shim(directory: str, *, exact: bool) -> int:
     say(*(shim.path for shim in shims))
     for shim in shims:
         if shim.kept:
-            complain(f"The script that was there is {KEPT} beside {shim.path}.")
+            complain(f"The script that was there is {KEPT} next to {shim.path}.")
     return 0
 
 

@@ -126,7 +126,7 @@ def _file(name: str, below: str, inside: int) -> Place:
     if before := recognised(_read(inside)):
         return Place(below, "shim", before, inode)
     if kept and inode != (kept.st_dev, kept.st_ino):
-        message = f"found {name}/{NAME}, which is not hostagent's, and {KEPT} beside it, which is never overwritten"
+        message = f"found {name}/{NAME}, which is not hostagent's, and {KEPT} next to it, which is never overwritten"
         raise HostagentError(message, f"Move {KEPT} away, then run it again")
     return Place(below, "another file", Before(kept=True), inode)
 

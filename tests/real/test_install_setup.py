@@ -12,6 +12,7 @@ from tests.real.installing import Host, changed
 from tests.real.installroots import clone, place, tree
 from tests.real.liveroot import Live
 from tests.real.stubparts import smi
+from tests.tao_page import kept, scene
 
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and mounts need root")]
 #: An ordinary user, who may read the Python that the tests run on.
@@ -154,6 +155,7 @@ def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back
     assert code == 0, out + err[-4000:]
     assert out.splitlines()[: len(READY)] == READY
     assert "MISSING" not in out
+    assert scene(out, err) == kept("setup-install")
     assert "ann" in host.sh("getent group docker")
     assert '"nvidia"' in host.sh("cat /etc/docker/daemon.json")
     assert host.sh("ls /run/hostagent/state.json 2>/dev/null || true") == ""
@@ -161,10 +163,12 @@ def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back
     code, out, err = script("--install", "--yes")
     assert (code, out.splitlines()[: len(READY)]) == (0, READY), out + err[-2000:]
     assert "NOTHING TO DO" in err
+    assert scene(out, err) == kept("setup-again")
     assert (host.state(), host.runs()) == (installed, ["1"])
     assert script("--check-only")[0] == 0
     done = called(host, sys.executable, "-m", "hostagent", "rollback", "--yes")
     assert done[0] == 0, done
+    assert done[1].rstrip() == kept("setup-rollback")
     after = host.state()
     assert {
         key: changed(before[key], after[key]) if isinstance(before[key], dict) else after[key]
