@@ -25,6 +25,10 @@ _SAID_NOTHING = "it printed no version"
 _GONE = re.compile(r"(?:not-installed|config-files|half-installed|unpacked|half-configured)\b")
 
 
+#: Nothing can be made below it. Debian's rpm makes ~/.rpmdb when it is asked, and kubectl ~/.kube/cache.
+_NOWHERE = "/dev/null"
+
+
 class Ask(NamedTuple):
     """One run of a tool. `places`: paths to look at first, in order, before the caller's PATH."""
 
@@ -33,6 +37,7 @@ class Ask(NamedTuple):
     places: tuple[str, ...] = ()
     only_places: bool = False
     as_root_too: bool = False  # where it fails, once more by sudo where that asks for no password
+    variables: tuple[tuple[str, str], ...] = ()  # in place of the caller's: so that it leaves nothing in the caller's home
 
 
 class Said(NamedTuple):
@@ -51,13 +56,13 @@ def asks(request: Request) -> dict[str, Ask]:
         "cuda": Ask("nvcc", ("--version",), _compilers(request), only_places=exact),
         "dpkg": Ask("dpkg-query", ("-W", "-f=${Version}", _TOOLKIT)),
         "dpkg-state": Ask("dpkg-query", ("-W", "-f=${db:Status-Status}", _TOOLKIT)),  # a package that was removed has a version, too
-        "rpm": Ask("rpm", ("-q", "--queryformat", "%{VERSION}", _TOOLKIT)),
+        "rpm": Ask("rpm", ("-q", "--queryformat", "%{VERSION}", _TOOLKIT), variables=(("HOME", _NOWHERE),)),
         "ctk": Ask("nvidia-ctk", ("--version",)),
     }
     if request.wants_docker:
         found["docker"] = Ask("docker", ("info", "--format", "{{json .Runtimes}}"), as_root_too=True)
     else:
-        found["kubernetes"] = Ask("kubectl", ("get", "nodes", "-o", _NODES))
+        found["kubernetes"] = Ask("kubectl", ("get", "nodes", "-o", _NODES), variables=(("KUBECACHEDIR", _NOWHERE),))
     return found
 
 

@@ -35,6 +35,7 @@ class Wanted(NamedTuple):
     places: tuple[str, ...] = ()
     only_places: bool = False
     as_root_too: bool = False  # where it fails for an ordinary user, once more by sudo, within the same time; never with a question
+    variables: tuple[tuple[str, str], ...] = ()  # over the caller's
 
 
 class Heard(NamedTuple):
@@ -48,7 +49,7 @@ class Pending:
     """Tools that run. `heard` waits for them; leaving the block of `asked` ends what still does."""
 
     def __init__(self, wanted: Mapping[str, Wanted], environment: Mapping[str, str], seconds: float) -> None:
-        self._environment = tuple(_passed_on(environment).items())
+        self._environment = _passed_on(environment)
         self._path = environment.get("PATH", _USUAL)
         self._seconds, self._ends = seconds, time.monotonic() + seconds
         self._wanted = wanted
@@ -74,7 +75,8 @@ class Pending:
         try:
             if name not in self._runners:
                 self._runners[name] = Runner()
-            self._runners[name].tell(tuple(Task(argv, seconds, environment=self._environment, output=_OUTPUT)))
+            environment = {**self._environment, **dict(self._wanted[name].variables)}
+            self._runners[name].tell(tuple(Task(argv, seconds, environment=tuple(environment.items()), output=_OUTPUT)))
         except (OSError, EOFError) as error:
             self._answers[name] = Unread("error", f"{argv[0]} cannot be started: {error}")
 

@@ -69,6 +69,15 @@ def test_a_tool_gets_the_callers_environment_but_for_what_loads_other_code(tmp_p
     assert heard([Wanted("kubectl", ())], **given)["kubectl"].answer["stdout"] == "/a b|p|||C\n"
 
 
+def test_a_tool_that_would_write_into_the_callers_home_is_given_none(tmp_path):
+    path = tool(tmp_path, "rpm", 'mkdir -p "$HOME/.rpmdb"; echo "$HOME"')
+    home = tmp_path / "home"
+    home.mkdir()
+    given = {"PATH": f"{path.parent}:/usr/bin:/bin", "HOME": str(home)}
+    assert heard([Wanted("rpm", (), variables=(("HOME", "/dev/null"),))], **given)["rpm"].answer["stdout"] == "/dev/null\n"
+    assert list(home.iterdir()) == []
+
+
 def test_tools_that_hang_cost_their_time_once_and_leave_nothing(tmp_path):
     for name in ("a", "b", "c", "d"):
         tool(tmp_path, name, "setsid sleep 998 & sleep 999 & exec sleep 997")

@@ -161,8 +161,12 @@ def _options(making: Making) -> "PlanStep | None":
 
 
 def _writes_uvm(making: Making) -> bool:
-    """Where it is not loaded as it is: on a running host by what runs, in an image where the driver is the plan's."""
+    """Where it is not loaded as it is: on a running host by what runs, in an image where the driver is the plan's, or that of a run that
+    did not end.
+    """
     view = making.given.view
+    if "driver.options" in making.given.asked.continued:
+        return True
     try:
         if view.kind != "image" and has_uvm(view) and not probes.has_file(view, UVM_FILE):
             return False

@@ -408,6 +408,20 @@ def test_an_image_takes_the_kernel_that_was_named_and_loads_nothing():
     assert any("Coherent" in getattr(one, "content", "") for made in stepped.steps for one in made.do)
 
 
+def test_a_run_that_ended_between_the_packages_and_the_options_of_an_image_still_writes_them():
+    gone = {"unread": "not-running", "detail": ""}
+    view = replace(made_view("debian12", gpus=[], driver={"loaded": gone, "loaded_version": gone}), kind="image")
+    rows = [*debian_cuda("580.178.04"), *BOOKWORM]
+    choice, _, stepped = resolved(given(view, rows), rows)
+    killed = after(view, choice, stepped.steps, load=False)
+    files = tuple(one for one in killed.installation.files if not one.path.startswith("/etc/modules-load.d/"))
+    killed = replace(killed, installation=replace(killed.installation, files=files))
+    for continued, expected in (((), []), (("driver.options",), ["driver.options"])):
+        again = given(killed, asked=Asked(continued=continued))
+        steps = driver_steps(again, choose(again)[0]).steps
+        assert [one.id for one in steps if one.id == "driver.options" and not one.probe.done(killed)] == expected
+
+
 def test_holds_are_put_back_where_the_profile_holds_nothing():
     rows = [*ubuntu_cuda("580", "580.142", "580.178.04"), *NOBLE]
     made = given(installed_580(), rows, Asked(upgrade=True), install={"hold": False})
