@@ -46,7 +46,7 @@ class Marked(ReplayBackend):
 
     def ask(self, method, *arguments):
         answer = super().ask(method, *arguments)
-        self.questions.append((method, arguments[0] if arguments else ""))
+        self.questions.append((method, *arguments))
         if method not in _PATHS or not arguments:
             return answer
         path, is_gone = arguments[0], isinstance(answer, Unread) and answer.why in ("absent", "not-recorded")
@@ -78,7 +78,7 @@ class Host:
         self.recorded, self._profile = _tape(name), _loaded(name).profile
         self._checks = {one.id: one for one in load(self._profile.catalogues)}
         self._kinds = {one.id: {kind.__name__ for kind in one.inputs.kinds} | {"Platform"} for one in self._checks.values()}
-        self._values, self._paths, self._made_of = {}, {}, {}
+        self._values, self._questions, self._made_of = {}, {}, {}
         for kind in READERS:
             self._known(kind)
         self._before = self._judge(self._values, self._checks)
@@ -88,7 +88,7 @@ class Host:
             self._values[kind] = Unread("error", "read from itself")
             backend = Marked(self.recorded)
             self._values[kind], self._made_of[kind] = read_fact(kind, backend, self._known)
-            self._paths[kind] = {path for method, path in backend.questions if method in _PATHS}
+            self._questions[kind] = {question for question in backend.questions if question[0] in _PATHS}
         return self._values[kind]
 
     def _judge(self, facts, ids):
@@ -98,23 +98,28 @@ class Host:
     def helped(self, mark, kind):
         """The checks that are less bad with this thing more, and whether the host is more placeable."""
         changed, seen = {}, set()
-        above = {mark, "/", *(str(one) for one in PurePosixPath(mark).parents)}
+        above = {mark, *(str(one) for one in PurePosixPath(mark).parents)}
+        before, after = Marked(self.recorded), Marked(self.recorded, mark, kind)
+
+        def answered_otherwise(name):
+            asked = (question for question in self._questions[name] if question[1] in above)
+            return any(repr(before.ask(*question)) != repr(after.ask(*question)) for question in asked)
 
         def known(name):
             if name not in seen:
                 seen.add(name)
                 parts_changed = [part for part in self._made_of[name] if known(part) is not self._values[part]]
-                if parts_changed or self._paths[name] & above:
+                if parts_changed or answered_otherwise(name):
                     value, _ = read_fact(name, Marked(self.recorded, mark, kind), known)
                     changed.update({} if repr(value) == repr(self._values[name]) else {name: value})
             return changed.get(name, self._values[name])
 
         for name in READERS:
             known(name)
-        after = self._judge({**self._values, **changed}, [key for key in self._checks if self._kinds[key] & set(changed)])
-        if after:
-            yield from (key for key in after if _worst(after[key]) < _worst(self._before[key]))
-            was, now = (_placeable(proved(self._checks.values(), judged)) for judged in (self._before, {**self._before, **after}))
+        judged = self._judge({**self._values, **changed}, [key for key in self._checks if self._kinds[key] & set(changed)])
+        if judged:
+            yield from (key for key in judged if _worst(judged[key]) < _worst(self._before[key]))
+            was, now = (_placeable(proved(self._checks.values(), one)) for one in (self._before, {**self._before, **judged}))
             yield from (scope for scope in was if now[scope] > was[scope])
 
 

@@ -400,18 +400,22 @@ def test_every_reader_declares_what_it_is_read_from_and_which_lanes_it_asks():
     """Else ``--only`` would start no worker for it, or read it without what it needs."""
     needs, asked = {name: set() for name in ALL_READERS}, {name: set() for name in ALL_READERS}
     for path in HOSTS:
+        backend, facts = replay(path), {}
         for name in ALL_READERS:
-            _read(name, replay(path), needs[name], asked[name])
+            _read(name, backend, facts, needs[name], asked[name])
     assert needs == {name: set(reader.needs) for name, reader in ALL_READERS.items()}, "say it in READERS, hostagent/collect/__init__.py"
     assert asked == {name: set(reader.lanes) for name, reader in ALL_READERS.items()}, "say it in READERS, hostagent/collect/__init__.py"
 
 
-def _read(name, backend, needs, asked):
+def _read(name, backend, facts, needs, asked):
+    """`facts`: of this host, which readers before have asked for already."""
     noting = Noting(backend)
 
     def known(kind):
         needs.add(kind.__name__)
-        return collect(Source(backend), [kind.__name__])[0].of(kind)
+        if kind not in facts:
+            facts[kind] = collect(Source(backend), [kind.__name__])[0].of(kind)
+        return facts[kind]
 
     ALL_READERS[name].load()(Source(noting), known)
     for question in noting.asked:
