@@ -22,8 +22,9 @@ from hostagent.cli.setuprequest import asked_for
 from hostagent.collect import READERS
 from hostagent.reading import InProcess
 from hostagent.schemas import published
+from hostagent.setup import KINDS
 from hostagent.setup.tools import Said, answered, asks
-from hostagent.setup.verdict import KINDS, verdict
+from hostagent.setup.verdict import verdict
 from hostagent.source.callertools import Wanted, asked
 from hostagent.source.tape import ReplayBackend
 from tests import golden

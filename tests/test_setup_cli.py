@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.cli.setup import KINDS
-from hostagent.setup.verdict import KINDS as NEEDED
 from tests.children import running, until
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
@@ -149,7 +147,3 @@ def test_a_models_file_counts_and_a_flag_wins_over_it(tmp_path):
         timeout=60,
     )
     assert piped.stdout.startswith("MISSING: visible GPU with NVIDIA driver >= 999 (detected: ")
-
-
-def test_it_reads_what_its_lines_need():
-    assert KINDS == NEEDED

@@ -47,11 +47,11 @@ class Person:
 
     def _write(self, document: "Document") -> None:
         colour = colour_wanted(self._output, self._colour)
-        write(render_plan(document, self._form, colour=colour, width=terminal_width()), self._output, PRIVATE)
+        write(render_plan(document, self._form, colour=colour, width=terminal_width(), advise=False), self._output, PRIVATE)
 
     def agrees(self) -> bool:
         if self._is_late and self._document is not None and not self._yes:
-            complain(*render_plan(self._document, "text", width=terminal_width()).rstrip("\n").split("\n"))
+            complain(*render_plan(self._document, "text", width=terminal_width(), advise=False).rstrip("\n").split("\n"))
         return asking("Do this?", yes=self._yes)()
 
     def begin(self, number: int, of: int, step: "PlanStep") -> None:

@@ -10,6 +10,7 @@ from hostagent.cli.options import completed, evidence, evidence_options, prepare
 from hostagent.cli.setuprequest import ScriptCommand, asked_for
 from hostagent.cli.streams import put, say
 from hostagent.evidence import Evidence, open_host
+from hostagent.setup import KINDS
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
@@ -28,8 +29,6 @@ _EXAMPLES = examples(
     "hostagent setup --from host.json --print-preflight",
 )
 _SHIMS = click.Path()
-#: Names of the fact types that it reads beside those of ``check``.
-KINDS = ("Cuda", "Ancestry")
 
 
 @click.command("setup", cls=ScriptCommand, context_settings=SETTINGS, epilog=_EXAMPLES)

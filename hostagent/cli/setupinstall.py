@@ -97,6 +97,7 @@ class _Person:
         self.refusals: list[Why] = []
         self._progress = Progress()
         self._asks = asking("Do this?", yes=yes)
+        self._progress = Progress()
 
     def show(self, document: "Document") -> None:
         from hostagent.sinks.plan import render_plan
@@ -104,7 +105,7 @@ class _Person:
         self.refusals = [
             Why(one.headline, *((one.remedy[0].text, one.remedy[0].command) if one.remedy else ("",))) for one in document.refusals
         ]
-        sys.stderr.write(render_plan(document, "text", width=terminal_width()))
+        sys.stderr.write(render_plan(document, "text", width=terminal_width(), advise=False))
         sys.stderr.flush()
 
     def agrees(self) -> bool:

@@ -18,10 +18,7 @@ from hostagent.setup.request import MISSING, OK, Request
 from hostagent.setup.told import Tools
 from hostagent.visible import visible
 
-__all__ = ["KINDS", "Line", "Verdict", "verdict"]
-
-#: Names of the fact types that the lines need beside those of a whole check.
-KINDS = ("Cuda", "Ancestry")
+__all__ = ["Line", "Verdict", "verdict"]
 
 
 class Verdict(NamedTuple):

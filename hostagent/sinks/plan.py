@@ -16,8 +16,10 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 _LINES, _PACKAGES, _NAMES = 120, 40, 24
 
 
-def render_plan(document: Document, form: Format, *, colour: bool = False, width: int = 100) -> str:
-    """Text or JSON. `colour` and `width` are for the text: sentences are wrapped, commands and diffs stand as they are."""
+def render_plan(document: Document, form: Format, *, colour: bool = False, width: int = 100, advise: bool = True) -> str:
+    """Text or JSON. `colour`, `width` and `advise` (says how to carry it out) are for the text: sentences are wrapped, commands and diffs
+    stand as they are.
+    """
     if form == "json":
         from hostagent.sinks.json import render_json
 
@@ -31,7 +33,7 @@ def render_plan(document: Document, form: Format, *, colour: bool = False, width
     _add_packages(page, document.packages)
     _add_list(page, "WHAT IT COSTS", costs(document))
     _add_list(page, "CANNOT BE UNDONE", document.irreversible)
-    _add_next(page, document)
+    _add_next(page, document, advise=advise)
     _add_files(page, document.files)
     return "\n".join(page.lines) + "\n"
 
@@ -183,8 +185,8 @@ def _add_list(page: Page, title: str, sentences: Iterable[str]) -> None:
         page.add(digest.sentence(digest.short(one)), "  ", "    ")
 
 
-def _add_next(page: Page, document: Document) -> None:
-    if document.refusals or not document.todo or document.result is not None:
+def _add_next(page: Page, document: Document, *, advise: bool) -> None:
+    if document.refusals or not document.todo or document.result is not None or (document.resolved and not advise):
         return
     page.lines.append("")
     if document.replayed or document.simulated:
