@@ -116,9 +116,20 @@ def tree(path: Path, *places: str, contents: bool = True) -> dict[str, tuple[obj
                 if stat.S_ISLNK(status.st_mode):
                     what = os.readlink(one)
                 elif stat.S_ISREG(status.st_mode) and contents:
-                    what = hashlib.sha256(one.read_bytes()).hexdigest()
+                    what = _hash(one, status)
                 found[str(one.relative_to(path))] = (status.st_mode, status.st_uid, status.st_gid, what)
     return found
+
+
+_HASHES: dict[tuple[int, int, int, int, int], str] = {}
+
+
+def _hash(path: Path, status: os.stat_result) -> str:
+    """Of what is in a file, read once: every write gives it another time of change, which no program can set."""
+    key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if key not in _HASHES:
+        _HASHES[key] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return _HASHES[key]
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""What forbids an installation, and what goes wrong in one: each fault in a real root, with real apt and dpkg."""
+"""What forbids an installation, and what goes wrong in one: each fault in a real root, with real apt and dpkg.
+
+None of these tests runs in a process of its own: hostagent does, and those that are refused share a root.
+"""
 
 import json
 import shutil
@@ -14,7 +17,6 @@ from tests.real.installing import TOOLKIT, Host, changed, kill_tree, served
 from tests.real.installroots import STUB, clone, place, tree
 from tests.trees.boards import hgx_a100
 
-pytestmark = pytest.mark.alone
 ONLY = ("--only", "toolkit")
 NOTHING = "http://127.0.0.1:9"
 
