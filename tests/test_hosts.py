@@ -87,6 +87,8 @@ MADE_FOR = {
     "debian12-runfile": [("fail", "driver.runfile", ""), ("pass", "runtime.handler_binary", "docker")],
     "k3s-worker": [("pass", "runtime.handler_binary", "k3s")],
     "t4-workstation-docker": [("pass", "kernel.secure_boot", "")],
+    "tao-docker": [("pass", "runtime.nvidia_handler", "")],
+    "tao-kubernetes": [("pass", "toolkit.version", "")],
     "no-gpu-vm": [("fail", "gpu.present", ""), ("fail", "driver.loaded", ""), ("skip", "gpu.on_bus", "")],
     "gb200-nvl": [
         ("pass", "driver.coherent_memory", ""),
