@@ -1,119 +1,31 @@
 """``hostagent setup`` over tools that print what a case says, on a PATH that has nothing else; and over recorded hosts."""
 
 import json
-import os
-import platform
 import shutil
 import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 
 import jsonschema
 import pytest
 from click.testing import CliRunner
 
-from hostagent import profile
-from hostagent.app import judge, policy_of, prepare
 from hostagent.cli import cli
-from hostagent.cli.setup import command
-from hostagent.cli.setuprequest import asked_for
-from hostagent.collect import READERS
-from hostagent.reading import InProcess
 from hostagent.schemas import published
-from hostagent.setup import KINDS
-from hostagent.setup.tools import Said, answered, asks
-from hostagent.setup.verdict import verdict
-from hostagent.source.callertools import Wanted, asked
-from hostagent.source.tape import ReplayBackend
 from tests import golden
-from tests.setup_cases import CASES, CUDA, DETECTED, DOCKER, DRIVER, HINT, NO_DOCKER, READY, TOOLKIT, Case, cuda, driver, toolkit
+from tests.setup_cases import CASES, CUDA, DETECTED, DOCKER, DRIVER, HINT, NO_DOCKER, READY, TOOLKIT, cuda, driver, toolkit
+from tests.setup_judge import CLEAN, expected, laid, programs
 
 HOSTAGENT = (sys.executable, "-m", "hostagent")
-NODE = platform.node()
-#: Of the caller's own environment nothing but this reaches a case.
-CLEAN = {"HOME": "/root", "LANG": "C.UTF-8", **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}}
+REPOSITORY = Path(__file__).parent.parent
 HANG_S = 5
 
 
-@cache
-def _host(name):
-    """Facts and report of a recorded host."""
-    prepared = prepare(profile.load("default"))
-    prepared = prepared._replace(kinds=(*READERS, *KINDS))
-    tape = golden.recorded(name)
-    reading = InProcess(ReplayBackend(tape), prepared.kinds, replayed=True, recorded_at=tape.recorded_at)
-    collected = reading.collect(policy_of(prepared))
-    return collected.facts, judge(collected, reading, prepared)
-
-
-def _script(printed):
-    if printed == "hang":
-        return "while :; do :; done"
-    if printed.startswith("exit "):
-        return printed
-    quoted = printed.replace("'", "'\\''")
-    return f"printf '%s\\n' '{quoted}'"
-
-
-def _programs(folder: Path, named: "dict[str, str | None]") -> None:
-    """`NAME ARGUMENT` is what the program says to that first argument."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in {name.partition(" ")[0] for name, printed in named.items() if printed is not None}:
-        special = {key.partition(" ")[2]: text for key, text in named.items() if key.startswith(f"{name} ") and text is not None}
-        branches = "".join(f'if [ "$1" = "{argument}" ]; then {_script(text)}; exit $?; fi\n' for argument, text in special.items())
-        path = folder / name
-        path.write_text(f"#!/bin/sh\n{branches}{_script(named.get(name) or '')}\n")
-        path.chmod(0o755)
-
-
-def _laid(case: Case, folder: Path) -> dict[str, str]:
-    """The programs of a case in their places; the environment that its caller has."""
-    own = str(folder / "cuda 13's")
-    said = {**READY, **case.tools}
-    at_path = said.pop("{path}/bin/nvcc", READY["nvcc"])
-    _programs(folder / "bin", {name: printed and printed.replace("{node}", NODE) for name, printed in said.items()})
-    if "{path}" in case.environment.values():
-        _programs(Path(own, "bin"), {"nvcc": at_path})
-    return {**CLEAN, "PATH": str(folder / "bin"), **{name: value.replace("{path}", own) for name, value in case.environment.items()}}
-
-
-def _expected(case: Case, folder: Path) -> list[str]:
-    return [line.replace("{path}", str(folder / "cuda 13's")) for line in case.lines]
-
-
-def _answer(case: Case, environment: dict[str, str], monkeypatch):
-    """What the tools say now, and what no-gpu-vm says itself."""
-    for variable in os.environ:
-        monkeypatch.delenv(variable)
-    for variable, value in environment.items():
-        monkeypatch.setenv(variable, value)
-    context = command.make_context("setup", list(case.args))
-    request = asked_for(context, None, context.params)
-    with asked({key: Wanted(*one) for key, one in asks(request).items()}, environment) as pending:
-        heard = pending.heard()
-    facts, report = _host("no-gpu-vm")
-    return verdict(request, facts, answered({key: Said(*one) for key, one in heard.items()}, (NODE,)), report)
-
-
-def _wrong(name: str, folder: Path, monkeypatch) -> str:
-    case = CASES[name]
-    found = _answer(case, _laid(case, folder), monkeypatch)
-    lines, more = list(map(str, found.lines[: len(case.lines)])), found.lines[len(case.lines) :]
-    if (lines, found.exit) != (_expected(case, folder), case.code):
-        return f"{name}: found {found.exit} {lines}, wanted {case.code} {_expected(case, folder)}"
-    behind = "\n".join(map(str, more))
-    return "" if case.tells in behind and {one.mark for one in more} <= {"INFO", "WARN"} else f"{name}: {case.tells!r} is not in {behind}"
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("part", range(4))
-def test_a_caller_gets_the_lines_and_the_exit_code_of_the_script_without_its_false_passes(part, tmp_path, monkeypatch):
-    names = list(CASES)[part::4]
-    with monkeypatch.context() as patch:
-        wrong = [_wrong(name, tmp_path / str(number), patch) for number, name in enumerate(names)]
-    assert not any(wrong), "\n".join(filter(None, wrong))
+def test_a_caller_gets_the_lines_and_the_exit_code_of_the_script_without_its_false_passes(tmp_path):
+    argv = [sys.executable, "-m", "tests.setup_judge", str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300, cwd=REPOSITORY)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_case_that_is_not_the_scripts_says_what_the_script_does():
@@ -131,14 +43,14 @@ def _run(*args, environment, **options):
 @pytest.mark.parametrize("name", ["ready", "7.0", "a second GPU does not answer", "only the second node has GPUs", "no docker"])
 def test_the_command_itself_says_the_same(name, tmp_path):
     case = CASES[name]
-    done, _ = _run(*case.args, environment=_laid(case, tmp_path))
-    assert (done.stdout.splitlines()[: len(case.lines)], done.returncode) == (_expected(case, tmp_path), case.code)
+    done, _ = _run(*case.args, environment=laid(case, tmp_path))
+    assert (done.stdout.splitlines()[: len(case.lines)], done.returncode) == (expected(case, tmp_path), case.code)
     assert done.stderr == ""
 
 
 def test_all_tools_that_hang_cost_five_seconds_together_and_are_gone_afterwards(tmp_path):
     names = ("nvidia-smi", "nvcc", "dpkg-query", "rpm", "nvidia-ctk", "docker")
-    _programs(tmp_path / "bin", dict.fromkeys(names, "hang"))
+    programs(tmp_path / "bin", dict.fromkeys(names, "hang"))
     done, took_s = _run(environment={**CLEAN, "PATH": str(tmp_path / "bin")})
     assert done.stdout.splitlines()[:3] == [driver("none"), cuda("none"), toolkit("none")]
     assert done.returncode == 1
@@ -148,7 +60,7 @@ def test_all_tools_that_hang_cost_five_seconds_together_and_are_gone_afterwards(
 
 
 def test_no_tool_of_this_machine_speaks_for_a_snapshot_or_another_root(tmp_path):
-    environment = _laid(CASES["ready"], tmp_path)
+    environment = laid(CASES["ready"], tmp_path)
     (tmp_path / "root/etc").mkdir(parents=True)
     (tmp_path / "root/etc/os-release").write_text('ID=zorin\nID_LIKE="ubuntu debian"\nPRETTY_NAME="Zorin OS 17"\n')
     for place in (("--from", str(golden.HOSTS / "no-gpu-vm")), ("--root", str(tmp_path / "root"))):
@@ -161,7 +73,7 @@ def test_no_tool_of_this_machine_speaks_for_a_snapshot_or_another_root(tmp_path)
 @pytest.mark.parametrize("path", ["a b", "it's", 'say "x"', "line\nbreak", "$(touch x)", "*"])
 def test_folders_with_odd_names_are_found(path, tmp_path):
     folder = tmp_path / path
-    _programs(folder, READY)
+    programs(folder, READY)
     done, _ = _run(environment={**CLEAN, "PATH": str(folder)}, cwd=tmp_path)
     assert done.stdout.splitlines()[:5] == [DRIVER, CUDA, TOOLKIT, DOCKER, DETECTED]
     assert done.returncode == 0
