@@ -4,10 +4,8 @@ from hostagent.setup.distribution import Distribution
 from hostagent.setup.line import Line
 from hostagent.setup.request import Request
 
-_DOCUMENTATION = (
-    "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/",
-    "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html",
-)
+CUDA_GUIDE = "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/"
+TOOLKIT_GUIDE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 _DOCKER_PACKAGE = "docker.io"
 
 
@@ -31,7 +29,7 @@ def docker_hint(request: Request, system: Distribution) -> tuple[Line, ...]:
 
 def docker_package(request: Request) -> str:
     """The name that the script's variables give Docker's package on Debian's family."""
-    return request.variables.get("DOCKER_PACKAGE_DEBIAN") or request.variables.get("DOCKER_PACKAGE") or _DOCKER_PACKAGE
+    return request.names("debian").docker or _DOCKER_PACKAGE
 
 
 def closing_hint(request: Request, system: Distribution) -> tuple[Line, ...]:
@@ -42,6 +40,6 @@ def closing_hint(request: Request, system: Distribution) -> tuple[Line, ...]:
     texts = (
         "Automatic install is not available for this distribution. See the",
         "MISSING messages above and the NVIDIA install guides at",
-        *(f"  {address}" for address in _DOCUMENTATION),
+        *(f"  {address}" for address in (CUDA_GUIDE, TOOLKIT_GUIDE)),
     )
     return Line("", ""), *(Line("", text) for text in texts)

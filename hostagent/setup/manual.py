@@ -1,17 +1,15 @@
 """What the script says where it does not install: its output, word for word, because callers may look for it."""
 
 from hostagent.setup.distribution import Distribution
+from hostagent.setup.hints import CUDA_GUIDE, TOOLKIT_GUIDE
 from hostagent.setup.request import Request
 
 #: Where it may not install, and whoever calls it cannot become root without being asked for a password.
 NO_ROOT = "MISSING: passwordless sudo/root is required for runtime installation."
 ABORTED = "Aborted."
 _GUIDES = (
-    ("CUDA install guide (all distros)", "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/"),
-    (
-        "NVIDIA Container Toolkit install guide",
-        "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html",
-    ),
+    ("CUDA install guide (all distros)", CUDA_GUIDE),
+    ("NVIDIA Container Toolkit install guide", TOOLKIT_GUIDE),
     ("Docker engine install guide (per distro)", "https://docs.docker.com/engine/install/"),
 )
 

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 
 from hostagent.facts.runtime import Runtime
-from hostagent.facts.unread import Unread, need
+from hostagent.facts.unread import Unread
 from hostagent.facts.version import compare_upstream, upstream
-from hostagent.plan.model import Choices, Given, PlanStep, Portion, Probe, Run, Undo
+from hostagent.plan.model import Choices, Given, PlanStep, Portion, Run, Undo
 from hostagent.plan.runtime import containerd, docker
 from hostagent.plan.runtime.configured import config_of
 from hostagent.plan.runtime.files import files_of
 from hostagent.plan.runtime.needs import Need, restart_step
 from hostagent.plan.runtime.refused import no_toolkit, not_editable
-from hostagent.plan.runtime.restarts import is_pending, runs
+from hostagent.plan.runtime.restarts import restarted
 from hostagent.plan.transactions import commands
 from hostagent.plan.view import View
 
@@ -59,18 +59,13 @@ def _judges(given: Given, choices: Choices) -> tuple[Run, ...]:
 
 def _restart(configured: Callable[[View], bool]) -> PlanStep:
     """No container runs in it yet."""
-
-    def restarted(view: View) -> bool:
-        found = next((one for one in need(view.runtimes) if one.key == _KEY), None)
-        return found is not None and configured(view) and runs(found) and not is_pending(found)
-
     return PlanStep(
         restart_step(_KEY),
         "runtime",
         "restart",
         "Restart docker",
         "its package starts it before it has this configuration",
-        Probe("docker started after its configuration last changed", restarted),
+        restarted(_KEY, configured),
         (Run(("systemctl", "restart", _UNIT), timeout_s=300),),
         Undo("packages"),
         ("runtime.restart_pending", "runtime.nvidia_handler"),

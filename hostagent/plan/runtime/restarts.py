@@ -43,20 +43,25 @@ def restart_portion(given: Given, runtime: Runtime, configured: Callable[[View],
     return Portion(steps=(_step(runtime, unit, configured),))
 
 
-def _step(runtime: Runtime, unit: str, configured: Callable[[View], bool]) -> PlanStep:
-    key = runtime.key
+def restarted(key: str, configured: Callable[[View], bool]) -> Probe:
+    """That the runtime of that key runs with what is configured."""
 
-    def restarted(view: View) -> bool:
+    def holds(view: View) -> bool:
         found = next((one for one in need(view.runtimes) if one.key == key), None)
         return found is not None and configured(view) and runs(found) and not is_pending(found)
 
+    return Probe(f"{key} started after its configuration last changed", holds)
+
+
+def _step(runtime: Runtime, unit: str, configured: Callable[[View], bool]) -> PlanStep:
+    key = runtime.key
     return PlanStep(
         restart_step(key),
         "runtime",
         "restart",
         f"Restart {key}",
         "it reads its configuration as it starts",
-        Probe(f"{key} started after its configuration last changed", restarted),
+        restarted(key, configured),
         (Run(("systemctl", "restart", unit), timeout_s=300),),
         Undo("run", do=(Run(("systemctl", "restart", unit), timeout_s=300),)),
         ("runtime.restart_pending", "runtime.nvidia_handler"),
