@@ -25,7 +25,7 @@ def cuda_toolkit(request: Request, facts: HostFacts, tool: "Answered | None") ->
             return _by_tool(request, tool, told)
     if tool is not None and request.generation == "B":
         return _by_tool(request, tool, told)
-    return Found(False, "", (), _why_none(facts))
+    return Found(False, "", (), _why_none(request, facts))
 
 
 def _by_host(request: Request, one: CudaToolkit, tool: "Answered | None", told: str) -> Found:
@@ -75,8 +75,16 @@ def _is_below(path: str, place: str, one: "CudaToolkit | None") -> bool:
     return posixpath.dirname(posixpath.dirname(posixpath.normpath(path))) in folders if path else False
 
 
-def _why_none(facts: HostFacts) -> tuple[str, ...]:
+def _why_none(request: Request, facts: HostFacts) -> tuple[str, ...]:
     """A gap is said: it is not the same as none."""
     cuda = facts.of(Cuda)
     gap = cuda if isinstance(cuda, Unread) else cuda.toolkits
-    return (f"{_PART}: not read ({gap.why}): {gap.detail}",) if isinstance(gap, Unread) else ()
+    if isinstance(gap, Unread):
+        return (f"{_PART}: not read ({gap.why}): {gap.detail}",)
+    there = dict.fromkeys(one for place in _places(request) if (one := _at(facts, place)))
+    gaps = ((one.path, value) for one in there for value in (one.version, one.nvcc) if isinstance(value, Unread))
+    odd = (one for one in there if not isinstance(one.version, Unread) and not versions.read(one.version))
+    return (
+        *(f"{_PART} at {path}: not read ({value.why}): {value.detail}" for path, value in gaps),
+        *(f"{_PART} at {one.path}: found {one.version!r:.40}, wanted a version" for one in odd),
+    )
