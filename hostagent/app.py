@@ -59,9 +59,9 @@ def prepare(loaded: Loaded, only: Iterable[str] = (), skip: Iterable[str] = ()) 
     return Prepared(loaded, chosen, tuple(dict.fromkeys(kinds)), is_partial, _ms_since(started))
 
 
-def examine(reading: Reading, prepared: Prepared) -> Report:
-    """One pass: read the host, judge it by the profile, report."""
-    return judge(reading.collect(policy_of(prepared)), reading, prepared)
+def examine(reading: Reading, prepared: Prepared, node_name: str = "") -> Report:
+    """One pass: read the host, judge it by the profile, report. `node_name`: what schedulers call it, "" for its host name."""
+    return judge(reading.collect(policy_of(prepared)), reading, prepared, node_name)
 
 
 def policy_of(prepared: Prepared) -> Policy:
@@ -71,7 +71,7 @@ def policy_of(prepared: Prepared) -> Policy:
     return Policy(profile.nvml == "optional", (configz.address, configz.ca, configz.token_file))
 
 
-def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
+def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name: str = "") -> Report:
     """The report on what was read. What is not judged after ``JUDGING_S`` is unknown."""
     started, facts, loaded = time.perf_counter(), collected.facts, prepared.loaded
     judgements = _judged(prepared.checks, facts, loaded)
@@ -90,7 +90,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared) -> Report:
         replayed=reading.replayed,
         simulated=_known(facts, Identity, "simulated", False),
         partial=prepared.partial,
-        host=_identity(facts),
+        host=_identity(facts, node_name),
         profile=ProfileIdentity(loaded.title, loaded.digest, loaded.origins),
         verdict=verdicts(judgements),
         headline="",
@@ -114,13 +114,15 @@ def _judged(checks: tuple[Check, ...], facts: HostFacts, loaded: Loaded) -> tupl
     return judged()  # the limit was met after the last check and before it was lifted: past its end every check is unknown
 
 
-def _identity(facts: HostFacts) -> HostIdentity:
+def _identity(facts: HostFacts, node_name: str) -> HostIdentity:
+    hostname = _known(facts, Identity, "hostname", "")
     return HostIdentity(
-        hostname=_known(facts, Identity, "hostname", ""),
+        hostname=hostname,
         os=_known(facts, Os, "pretty_name", ""),
         kernel=_known(facts, Kernel, "release", _known(facts, Identity, "kernel", "")),
         arch=_known(facts, Os, "arch", ""),
         platform=_known(facts, Platform, "name", ""),
+        node_name=node_name or hostname.lower(),  # as the kubelet makes it of the host name
     )
 
 

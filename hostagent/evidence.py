@@ -10,7 +10,11 @@ from hostagent.deadline import time_limit, within
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.forked import Forked, Place
 from hostagent.reading import InProcess, Reading
+from hostagent.source.answerfile import Question
+from hostagent.source.left import Left
 from hostagent.vocabulary import Kind
+
+NOTHING_LEFT = Left()
 
 
 class Evidence(NamedTuple):
@@ -35,10 +39,13 @@ class Evidence(NamedTuple):
 
 
 @contextlib.contextmanager
-def open_host(evidence: Evidence, kinds: Iterable[str] = ()) -> Iterator[Reading]:
+def open_host(
+    evidence: Evidence, kinds: Iterable[str] = (), known: "Mapping[Question, Any] | None" = None, left: Left = NOTHING_LEFT
+) -> Iterator[Reading]:
     """One pass over the host of `evidence`, under way when this returns; on leaving, whatever still reads is ended.
 
-    `kinds` are names of fact types (all when none is named): only what they need is read and started.
+    `kinds` are names of fact types (all when none is named): only what they need is read and started. `known`: answers that are there
+    already, by question; nobody is asked these. `left`: what earlier passes left behind.
     Raises ``HostagentError`` for a file of another kind, as its pass does for a directory of another kind; ``RuntimeError`` in a
     process with threads.
     """
@@ -46,7 +53,7 @@ def open_host(evidence: Evidence, kinds: Iterable[str] = ()) -> Iterator[Reading
     if evidence.snapshot:
         yield _replay(evidence, kinds)
         return
-    with _forked(evidence, kinds) as reading:
+    with _forked(evidence, kinds, {**evidence.known, **(known or {})}, left) as reading:
         yield reading
 
 
@@ -69,31 +76,32 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> Reading:
 
 
 @contextlib.contextmanager
-def _forked(evidence: Evidence, kinds: tuple[str, ...]) -> Iterator[Reading]:
+def _forked(evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question, Any]", left: Left) -> Iterator[Reading]:
     from hostagent.source.files import Files
     from hostagent.source.lanes import LANES
     from hostagent.source.live import LiveBackend, refuse_wrong_root
     from hostagent.source.paths import Root
-    from hostagent.source.worker import Worker
+    from hostagent.source.worker import Hung, Worker
 
     root, kind = _place(evidence)
     deadline = within(evidence.deadline_s)
 
-    def workers() -> Sequence[Worker]:
+    def workers() -> Sequence[Worker | Hung]:
         if kind == "image":
             return ()
         wanted = [LANES[name] for name in lanes(kinds or READERS)]
         if kind == "live":  # another root may be on a disk that hangs: there each worker looks for itself
             files = Files(Root())
             wanted = [lane for lane in wanted if lane.idle(files) is None]
-        return [Worker(lane, root, deadline.ends) for lane in wanted]
+        stuck = left.lanes
+        return [Hung(lane, stuck[lane.name]) if lane.name in stuck else Worker(lane, root, deadline.ends) for lane in wanted]
 
-    def backend(started: Sequence[Worker]) -> LiveBackend:
+    def backend(started: Sequence[Worker | Hung]) -> LiveBackend:
         if kind != "live":
             refuse_wrong_root(root, kind, evidence.kernel, evidence.host_has)
         return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
-    reading = Forked(backend, Place(root, kind, evidence.known), kinds, deadline, workers)
+    reading = Forked(backend, Place(root, kind, known, left), kinds, deadline, workers)
     try:
         reading.start()
         yield reading

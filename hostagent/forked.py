@@ -8,6 +8,7 @@ The child announces each question before it asks it, so that the parent can name
     ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.source.cage`
     ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: what is there is not what was wanted
     ("crash", PICKLED)               an ``Unread`` with the traceback
+    ("imported", NAMES)              modules that it needed and its parent had not
     ("done",)
 
 with marshal and pickle: nobody but this program, with the same rights, writes to the pipe. Answers go to a file in memory
@@ -18,7 +19,7 @@ import contextlib
 import marshal
 import math
 import os
-import select
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -35,10 +36,12 @@ from hostagent.source.answerfile import AnswerFile, Question
 from hostagent.source.base import Answer, Backend, Source
 from hostagent.source.child import Child, Send
 from hostagent.source.lanes import LANES
+from hostagent.source.left import Left
 from hostagent.source.live import PROGRAM_TIMEOUT_S
 from hostagent.source.mounts import mount_below
 from hostagent.source.policy import NO_POLICY, Policy
-from hostagent.source.worker import Worker
+from hostagent.source.policypipe import PolicyPipe
+from hostagent.source.worker import Hung, Worker
 from hostagent.vocabulary import Kind
 
 #: Seconds after its deadline that the child gets for what it has read and not sent yet.
@@ -64,6 +67,7 @@ class Place(NamedTuple):
     root: str
     kind: Kind
     known: "Mapping[Question, Answer | Unread]" = MappingProxyType({})
+    left: Left = Left()
 
 
 class Forked:
@@ -76,24 +80,30 @@ class Forked:
 
     def __init__(
         self,
-        backend: Callable[[Sequence[Worker]], Backend],
+        backend: "Callable[[Sequence[Worker | Hung]], Backend]",
         place: Place,
         kinds: Iterable[str],
         deadline: Deadline,
-        workers: Callable[[], Sequence[Worker]] = tuple,
+        workers: "Callable[[], Sequence[Worker | Hung]]" = tuple,
     ) -> None:
         """`backend` is made in the child, over the workers that `workers` makes and the parent starts and ends."""
-        self._root, self._kind, known = place
+        self._root, self._kind, known, before = place
         self.started = time.perf_counter()
         self._make_backend = backend
         self._make_workers = workers
         self._kinds = with_needs(tuple(kinds) or READERS)
         self._deadline = deadline
-        self._workers: Sequence[Worker] = ()
+        self._workers: Sequence[Worker | Hung] = ()
         self._child = Child()
         self._kept: AnswerFile | None = None
-        self._known = known  # what the child begins with
-        self._hung: list[str] = []  # mount points where a question hung: nothing there is asked any more
+        self._known = {
+            **known,
+            **before.answers,
+        }  # what the child begins with
+        #: Mount points where a question hung: nothing there is asked any more.
+        self._hung = [found for one in before.questions for path in one[1:2] if (found := mount_below(self._root, path))]
+        self._most_replaced = max(0, _MAX_REPLACED - len(before.questions))
+        self.left = Left({}, {})
         self._word = (-1, -1)  # a pipe to the child, for what only the profile knows
         self._asked: Question = ()
         self._began, self._began_cpu_s = 0.0, 0.0
@@ -105,6 +115,7 @@ class Forked:
         self.recorded_at = time.time()
         self._last: dict[Question, Answer | Unread] = {}  # the question in which it ended
         self.cages: dict[str, Any] = {}
+        self.imported: tuple[str, ...] = ()  # modules: whoever forks again imports them first
 
     @property
     def answers(self) -> "Mapping[Question, Answer | Unread]":
@@ -119,7 +130,7 @@ class Forked:
         except OSError as error:
             self._problem = Unread("error", f"the reading process cannot start: {error}")
             return
-        self._begin(_Word(self._word[0], self._deadline))
+        self._begin(PolicyPipe(self._word[0], self._deadline))
 
     def _begin(self, policy: Callable[[], Policy]) -> None:
         assert self._kept is not None
@@ -163,8 +174,8 @@ class Forked:
     def _end(self) -> int:
         """The process id of a child that hangs in the kernel, where not even SIGKILL ends it; else 0."""
         left = self._child.close()
-        for one in self._workers:
-            one.close()
+        lanes = {one.lane.name: pid for one in self._workers if (pid := one.close())}
+        self.left = Left(self.left.questions, {**self.left.lanes, **lanes})
         self._workers = ()
         return left
 
@@ -211,7 +222,9 @@ class Forked:
             return
         where = f", and process {left} hangs in it and cannot be killed" if left else ""
         late = Unread("timeout", f"{' '.join(asked)}: no answer in {_allowed_s(asked):g} s{where}")
-        if self._replaced == _MAX_REPLACED:
+        if left:
+            self.left = Left({**self.left.questions, asked: left}, self.left.lanes)
+        if self._replaced >= self._most_replaced:
             self._problem = Unread("timeout", f"the fourth question that hangs: {late.detail}", " ".join(asked))
             return
         self._replaced += 1
@@ -232,6 +245,8 @@ class Forked:
     def _hear(self, event: str, *rest: Any) -> None:
         if event == "ask":
             self._asked, self._began, self._began_cpu_s = rest
+        elif event == "imported":
+            self.imported = tuple(*rest)
         elif event == "cage":
             self.cages.update([rest])
         elif event == "refused":
@@ -246,6 +261,8 @@ class Forked:
     def _read(self, send: Send, policy: Callable[[], Policy]) -> None:
         """In the child."""
         import pickle
+
+        before = set(sys.modules)
 
         def tell(*event: Any) -> None:
             send(marshal.dumps(event))
@@ -270,6 +287,7 @@ class Forked:
         except Exception as error:  # outside every reader: a bug of ours, which costs all that was not read yet
             crashed = Unread("error", f"the reading process crashed: {crash_text(error)}", evidence=crash_lines(error))
             tell("crash", pickle.dumps(crashed, protocol=5))
+        tell("imported", sorted(sys.modules.keys() - before))
         tell("done")
 
 
@@ -279,21 +297,3 @@ def _allowed_s(asked: Question) -> float:
     if any(lane.has(method, path) for lane in LANES.values()):
         return math.inf
     return _PROGRAM_S if method in ("run", "kernel_log") else _QUESTION_S
-
-
-class _Word:
-    """The profile's word: the parent gives it as soon as it has read the profile, and is waited for until then."""
-
-    def __init__(self, pipe: int, deadline: Deadline) -> None:
-        self._pipe = pipe
-        self._deadline = deadline
-        self._policy: Policy | None = None
-
-    def __call__(self) -> Policy:
-        if self._policy is None:
-            poll = select.poll()
-            poll.register(self._pipe, select.POLLIN)
-            came = poll.poll(max(0, self._deadline.left_s) * 1000)
-            word = os.read(self._pipe, select.PIPE_BUF) if came else b""  # written at once, and no longer than that
-            self._policy = Policy(*marshal.loads(word)) if word else Policy()  # noqa: S302  by our own parent
-        return self._policy

@@ -49,6 +49,22 @@ def _report() -> dict[str, Any]:
     )
 
 
+def _summary() -> dict[str, Any]:
+    from hostagent.report.described import described
+    from hostagent.report.summary import DESCRIPTIONS, SCHEMA_VERSION, summary_schema
+
+    body = summary_schema()
+    body["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+    return _headed(
+        "summary",
+        SCHEMA_VERSION,
+        "hostagent summary",
+        "What whoever places jobs needs of one report, in at most 4 KiB. Names are only ever added: readers must accept those that they "
+        "do not know. A value that could not be read is an object with the key unread.",
+        described(_extensible(body), texts=DESCRIPTIONS),
+    )
+
+
 def _profile() -> dict[str, Any]:
     from hostagent.profiles.format import OURS, RENAMES, SCHEMA_VERSION
 
@@ -205,4 +221,5 @@ _PUBLISHED: Mapping[str, Callable[[], dict[str, Any]]] = {
     "nccl": _nccl,
     "nccl-env": _nccl_env,
     "plan": _plan,
+    "summary": _summary,
 }

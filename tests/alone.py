@@ -14,6 +14,8 @@ import tempfile
 import pytest
 from _pytest.runner import runtestprotocol
 
+from tests import largepages
+
 #: Seconds that such a test gets unless it says more itself (``alone(seconds=…)``). It is then ended, and the report says where it was.
 ALONE_S = 300
 
@@ -41,6 +43,7 @@ def _reports(item):
     They come in a file: a process that the test left behind would keep a pipe open.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8") as told, tempfile.TemporaryFile("w+", encoding="utf-8") as stack:
+        largepages.hold()
         pid = os.fork()
         if pid == 0:
             _run(item, told, stack)

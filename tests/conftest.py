@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+from tests import largepages
 from tests.alone import pytest_configure, pytest_runtest_protocol
 
 __all__ = ["pytest_configure", "pytest_runtest_protocol"]
@@ -55,3 +56,4 @@ def pytest_collection_finish(session):
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    largepages.hold()

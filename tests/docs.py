@@ -6,7 +6,7 @@ import sys
 
 from hostagent.catalogue import OURS, load
 from hostagent.catalogue_pages import render_index, render_page
-from tests import fabric_page, install_page, nccl_page, requirements, tao_page, topology_page, words
+from tests import daemon_page, fabric_page, install_page, nccl_page, requirements, tao_page, topology_page, words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = "checks/docs"
@@ -32,6 +32,7 @@ def pages() -> dict[str, str]:
         INDEX: index,
         requirements.PAGE: requirements.page(),
         words.PAGE: words.page(),
+        daemon_page.PAGE: daemon_page.page(),
         fabric_page.PAGE: fabric_page.page(),
         install_page.PAGE: install_page.page(),
         nccl_page.PAGE: nccl_page.page(),

@@ -79,6 +79,8 @@ def test_an_example_works(folder, example):
     assert answer.returncode in (
         (0, 1)
         if any(one in example for one in questions)
+        else (0, 1, 2)  # without a daemon on this machine: unknown
+        if "hostagent npd" in example
         else (0, 4)
         if "hostagent plan" in example or "hostagent install --dry-run" in example
         else (0,)

@@ -109,7 +109,11 @@ def _more(value):
     return value + 1 if type(value) is int and value > 0 else value
 
 
-@pytest.mark.parametrize("name", NAMES)
+#: A fault that comes back after it was cleared counts again.
+AGAIN = "t4-xid-cleared"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != AGAIN])
 def test_the_line_of_the_next_run_is_the_same(name):
     first = golden.report(name)
     second = judged(ReplayBackend(_next_hour(golden.recorded(name))), golden.loaded(name), replayed=True)

@@ -155,6 +155,7 @@ MADE_FOR = {
     "g5-uncontained-error": [("fail", "gpu.ecc_uncorrectable", "0000:1b:00.0"), ("fail", "gpu.xid", "0000:1b:00.0")],
     "t4-xid-before-reset": [("pass", "gpu.xid", ""), ("warn", "gpu.xid_ended", "0000:1b:00.0")],
     "t4-xid-after-reset": [("fail", "gpu.xid", "0000:1b:00.0")],
+    "t4-xid-cleared": [("warn", "gpu.faults_cleared", "0000:1b:00.0"), ("pass", "gpu.xid", "")],
     "t4-log-wrapped": [("warn", "gpu.xid", "")],
     "t4-nouveau-boot-line": [("pass", "gpu.init_failed", "")],
     "pinned-second-kernel": [("pass", "kernel.next_has_module", ""), ("pass", "kernel.boot_entry", "")],

@@ -135,6 +135,22 @@ def test_a_run_by_another_profile_leaves_the_hosts_own_verdict(tree):
     assert (shown.stdout, shown.stderr) == ("then\nstate.json\nthen\n", "")
 
 
+def test_a_check_beside_a_daemon_writes_no_state_and_says_so():
+    """In a mount namespace of its own, where a process holds what a daemon holds."""
+    need_real("unshare", "apt-get install util-linux")
+    holder = "import sys, time; from hostagent.report import daemonlock; print(daemonlock.take('/run/hostagent') is not None, flush=True); time.sleep(50)"
+    check = f"{HOSTAGENT} check --save-state >/dev/null"
+    script = f"""mkdir -p /run/hostagent; mount -t tmpfs -o mode=0755 none /run/hostagent
+    {sys.executable} -c "{holder}" > /run/hostagent/began & holder=$!
+    until grep -qs True /run/hostagent/began; do sleep 0.05; done; rm /run/hostagent/began
+    {check}; ls /run/hostagent | grep json || echo none; kill $holder; wait $holder; {check}; ls /run/hostagent | grep json"""
+    shown = subprocess.run(["unshare", "-m", "/bin/sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert shown.stdout == "none\nstate.json\n"
+    assert (
+        shown.stderr.replace("Terminated\n", "") == "Warning: no state written to /run/hostagent/state.json: found a daemon that keeps it\n"
+    )
+
+
 @pytest.mark.parametrize(
     "arguments", [["--only", "os"], ["--root", "/"], ["--from", str(Path(__file__).parent / "hosts/no-gpu-vm")]], ids=" ".join
 )

@@ -10,9 +10,12 @@ from hostagent import __version__
 COMMANDS = {
     "check": ("check", "Judge a host: is it ready for GPU jobs, and if not, why"),
     "status": ("status", "Print the last verdict of this host, without a new run"),
+    "events": ("events", "Say of faults in the kernel log that they no longer count"),
+    "npd": ("npd", "Say what the daemon tells of one condition, for node-problem-detector"),
     "topology": ("topology", "Show sockets, NUMA nodes, GPUs and NICs, and whether the kubelet admits a pod"),
     "nccl": ("nccl", "Say from a job's log which network NCCL used, and why"),
     "plan": ("plan", "Tell what install would change on this host, and what it costs"),
+    "daemon": ("daemon", "Watch a host, and tell what it is fit for"),
     "install": ("install", "Carry out the plan, prove it, and keep what takes it back"),
     "setup": ("setup", "Say in the words of TAO's set-up script whether this host is ready, or make it so"),
     "rollback": ("rollback", "Take back the newest install, without a network"),

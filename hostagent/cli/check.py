@@ -149,15 +149,17 @@ def _checked(place: Evidence, profile_name: str, only: tuple[str, ...], skip: tu
     if only or skip:
         prepared = prepared_for(place, profile_name, only, skip)
         with open_host(place, prepared.kinds) as reading:
-            return _examined(reading, prepared)
+            return _examined(reading, prepared, place)
     with open_host(place) as reading:
-        return _examined(reading, prepared_for(place, profile_name))
+        return _examined(reading, prepared_for(place, profile_name), place)
 
 
-def _examined(reading: Reading, prepared: "Prepared") -> "tuple[Report, Loaded]":
+def _examined(reading: Reading, prepared: "Prepared", place: Evidence) -> "tuple[Report, Loaded]":
     from hostagent import app
 
-    return app.examine(reading, prepared), prepared.loaded
+    # A pod is told the name of its node; a recorded host and an image are none of this cluster's.
+    node_name = "" if place.snapshot or place.root else os.environ.get("NODE_NAME", "")
+    return app.examine(reading, prepared, node_name), prepared.loaded
 
 
 def rendered(report: Report, form: Format, within_s: float = RENDERING_S, **options: Any) -> str:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
@@ -12,6 +13,9 @@ from hostagent.report import state
 from hostagent.report.times import ago
 
 _SCOPES = {"single": "single_node", "multi": "multi_node"}
+_WHOLE = ("Ready", "MultiNodeReady")
+_WAITS = "that is told once the next pass finds it, too"
+_FLAPS = "it changes again and again, so that its worst is told for an hour"
 
 
 @click.command(
@@ -24,7 +28,7 @@ _SCOPES = {"single": "single_node", "multi": "multi_node"}
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--state-file", default=state.PATH, show_default=True, help="Where the verdict is kept.", metavar="FILE")
 def command(scope: str, form: str, as_json: bool, state_file: str) -> int:
-    """Print the last verdict of this host, without a new run.
+    """Print the last verdict of this host, of 'hostagent check' or of the daemon, without a new run.
 
     Exit 0: ready or degraded, fresh, of this boot. 1: anything else, a missing or damaged file too. A profile file that
     changed since is named; the verdict stands until it expires.
@@ -47,24 +51,41 @@ def _lines(found: state.State, now: float, changes: Mapping[str, str] | None) ->
     data, verdict = found.data, found.data["verdict"]
     single, multi = _words(verdict["single_node"]), _words(verdict["multi_node"])
     told = f"{data.get('headline', '')}. {' '.join(data.get('todo', ())[:2])}".strip(". ")
-    lines = [f"STALE  {found.problem}: run 'hostagent check' again"] if found.problem else []
+    again = "is the daemon at work?" if found.is_daemons else "run 'hostagent check' again"
+    lines = [f"STALE  {found.problem}: {again}"] if found.problem else []
     lines.append(f"{single.upper()}  {told}".rstrip() + (f" (multi-node: {multi})" if single != multi else ""))
     observed, expiry = now - data["observed_at"], data["valid_until"] - now
     lines.append(f"  checked {ago(observed)} ago by profile {data['profile']['name']}, valid for another {ago(max(0, expiry))}")
-    lines += _profile_lines(changes)
+    lines += [*_daemon_lines(data), *_profile_lines(found, changes)]
     if data["reasons"]:
         count = len({one["id"] for one in data["reasons"]})
         lines.append(f"  {count} check{'' if count == 1 else 's'} did not pass: 'hostagent check' tells them, --format json lists them")
     return lines
 
 
-def _profile_lines(changes: Mapping[str, str] | None) -> Iterator[str]:
+def _daemon_lines(data: Mapping[str, Any]) -> Iterator[str]:
+    """What the node is said to be beyond the verdict, and where the last pass found something else."""
+    parts = [one for one in data.get("conditions", ()) if one["status"] != "True" and one["type"] not in _WHOLE]
+    if parts:
+        told = ", ".join(f"{one['type']} {one['status']} ({one['reason']})" for one in parts)
+        yield f"  conditions of the node: {told}"
+    measured = data.get("measured", data["verdict"])
+    if measured != data["verdict"]:
+        single, multi = _words(measured["single_node"]), _words(measured["multi_node"])
+        flaps = any(one["reason"] == "Flapping" for one in data.get("conditions", ()) if one["type"] in _WHOLE)
+        yield f"  the last pass found it {single}{f' (multi-node: {multi})' if single != multi else ''}; {_FLAPS if flaps else _WAITS}"
+
+
+def _profile_lines(found: state.State, changes: Mapping[str, str] | None) -> Iterator[str]:
     if changes is None:
-        yield "  does not say which profile files it was judged by: run 'hostagent check' again"
+        if not found.has_profile_elsewhere:
+            yield "  does not say which profile files it was judged by: run 'hostagent check' again"
         return
     for path, change in changes.items():
         if change.startswith("unreadable"):
             yield f"  profile file {path} is {change}, so whether it changed since is not known"
+        elif found.is_daemons:
+            yield f"  profile file {path} has {change} since: the daemon's next pass is by it"
         else:
             yield f"  profile file {path} has {change} since: run 'hostagent check' again"
 

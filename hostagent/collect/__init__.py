@@ -49,6 +49,7 @@ READERS: Mapping[str, Reader] = {
     "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology"), ("podresources",)),
     "Fabric": Reader("nvswitch.fabric.read_fabric", (), (*_NVIDIA, *_RDMA)),
     "GpuEvents": Reader("gpu.events.read_events"),
+    "History": Reader("host.history.read_history"),
     "Driver": Reader("driver.driver.read_driver", ("Packages", "Platform"), _NVIDIA),
     "Accelerators": Reader("gpu.gpu.read_accelerators"),
     "Gpu": Reader("gpu.gpu.read_gpus", (), _NVIDIA),

@@ -130,8 +130,29 @@ class Xid:
     line: str  # the newest of those that say Fatal, else the newest
     count: int  # how many lines
     seconds: float | Unread  # since the boot, of the newest line
-    ended_by: str  # reset (an Xid 154 of this GPU to "None" came after it), load (the driver's module was loaded after it), "" nothing
+    ended_by: str  # reset (an Xid 154 of this GPU to "None" came after it), load (the driver's module was loaded after it),
+    # cleared (by an administrator's word), "" nothing
     ended_at: float | Unread  # seconds since the boot
+    first: float | Unread  # seconds since the boot, of the oldest line
+
+
+@frozen
+class End:
+    """A record of the kernel log that ends faults."""
+
+    by: str  # as `Xid.ended_by`: reset, load
+    pci: str  # of a reset; "" for all devices
+    at: float | Unread  # seconds since the boot
+
+
+@frozen
+class Clearing:
+    """An administrator's word (``hostagent events clear``) that faults no longer count."""
+
+    subject: str  # PCI address, "" for all devices
+    upto: float  # seconds since the boot: of the newest record that it is said of
+    at: float  # seconds since the boot: when it was said
+    reason: str
 
 
 @frozen
@@ -154,6 +175,8 @@ class GpuEvents:
     log_complete: bool | Unread  # the log reaches back to the boot
     log_oldest: float | Unread  # seconds since the boot of the first record that is there
     uptime: float | Unread  # seconds since the boot, when the log was read
+    ends: tuple[End, ...] | Unread  # in the order of the log
+    cleared: tuple[Clearing, ...] | Unread  # the oldest first; what they end says so itself
 
 
 @frozen

@@ -35,6 +35,10 @@ class HostFacts:
         """The fact, the tuple of subjects, or why there is none."""
         return self._values.get(kind.__name__, Unread("not-recorded", f"{kind.__name__}: not asked for"))
 
+    def replaced(self, kind: type, value: Any) -> "HostFacts":
+        """The same with another value of one type."""
+        return HostFacts({**self._values, kind.__name__: value}, self.kind)
+
     def subject(self, key: str) -> Any:
         """The fact about the subject of that key, None where there is none."""
         for value in self._values.values():

@@ -11,6 +11,8 @@ FULL_MEMBER = 0x8000
 INFINIBAND, ETHERNET = "InfiniBand", "Ethernet"
 #: The driver of AWS's Elastic Fabric Adapter: its ports have neither LID nor subnet manager nor a GID of RoCE.
 EFA = "efa"
+#: sysfs' words for the state of a port that works; one that corrects its link defers the change.
+UP = ("ACTIVE", "ACTIVE_DEFER")
 #: GIDs of RoCE by type, in sysfs' words.
 ROCE_V2, ROCE_V1 = "RoCE v2", "IB/RoCE v1"
 #: Vendor, and PCI ids of virtual functions by which a guest knows them (Linux kernel, mlx5/core/main.c, MLX5_PCI_DEV_IS_VF): its driver

@@ -1,7 +1,7 @@
 """The report: judgements, verdicts, coverage. Its JSON is API: versioned, only ever extended."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Literal
 
@@ -84,6 +84,7 @@ class HostIdentity:
     kernel: str
     arch: str
     platform: str  # "GKE node"; "" for a host of no platform that this release knows
+    node_name: str = ""  # what its schedulers call it
 
 
 @frozen
@@ -166,12 +167,13 @@ def verdicts(judgements: tuple[Judgement, ...]) -> Verdicts:
 
     Where only checks about jobs of several nodes were selected, they alone decide both.
     """
-    whole, of_node = _verdict(list(judgements)), [one for one in judgements if one.scope == "node"]
-    node = _verdict(of_node) if of_node else whole
+    whole, of_node = verdict_of(judgements), [one for one in judgements if one.scope == "node"]
+    node = verdict_of(of_node) if of_node else whole
     return Verdicts(single_node=node, multi_node=node if node == "unknown" and whole in PLACEABLE else whole)
 
 
-def _verdict(judgements: list[Judgement]) -> Verdict:
+def verdict_of(judgements: Iterable[Judgement]) -> Verdict:
+    """The one verdict over some judgements, whatever their scope."""
     seen = {(one.severity, one.outcome) for one in judgements}
     if ("critical", "fail") in seen:
         return "not_ready"

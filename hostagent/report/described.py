@@ -21,6 +21,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "partial": "Whether only selected checks ran: such a report says nothing of the whole host.",
     "host": "The host that was checked.",
     "host.hostname": "Its name.",
+    "host.node_name": "What its schedulers call it: NODE_NAME where that is set, else the host name in lower case.",
     "host.os": "Its distribution.",
     "host.kernel": "Its running kernel, or the one that an image boots.",
     "host.arch": "Its instruction set, as uname says it.",

@@ -1,12 +1,13 @@
 """The state file: the last verdict of this host, for ``status`` and for whoever asks without a run of its own."""
 
+import errno
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, get_args
 
 from hostagent.profiles import files
-from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report
+from hostagent.report import PLACEABLE, SCHEMA_VERSION, Report, daemonlock
 from hostagent.report.told import first_steps, first_that_counts
 from hostagent.smallfile import NotOwnError, read_small, reason, refuse_others
 from hostagent.vocabulary import Verdict
@@ -19,6 +20,8 @@ _MAX_TIME = 1e12  # seconds since the epoch
 #: Versions of the file that are read; 1 has no headline.
 _READ = (1, SCHEMA_VERSION)
 _REASON = ("id", "outcome", "severity", "subject", "code", "message")
+_CONDITION = ("type", "status", "reason", "message")
+_SCOPES = ("single_node", "multi_node")
 #: A clock that was set back by more than this many seconds makes a verdict of the future.
 _CLOCK_STEP_S = 60
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -39,37 +42,58 @@ class State(NamedTuple):
         listed = self.data.get("profile_files")
         return None if listed is None else files.changes((one["path"], one["sha256"]) for one in listed)
 
+    @property
+    def has_profile_elsewhere(self) -> bool:
+        """Whether the profile files lie in the file system of a daemon's pod: files of the same name here say nothing about them."""
+        return self.is_daemons and "profile_files" not in self.data
+
+    @property
+    def is_daemons(self) -> bool:
+        return "conditions" in self.data
+
 
 def save(report: Report, profile_files: Iterable[tuple[str, str]], path: str = PATH) -> None:
-    """Write the file whole or not at all, readable by everybody. `profile_files`: ``Loaded.files``. Raises ``OSError``."""
+    """Write the file whole or not at all, readable by everybody. `profile_files`: ``Loaded.files``. Raises ``OSError``, also where a
+    daemon keeps the file.
+    """
     from hostagent.deliver.file import deliver
 
-    _make(os.path.dirname(path))
+    folder = os.path.dirname(path)
+    make(folder)
+    if daemonlock.is_held(folder):
+        raise OSError(errno.EBUSY, "found a daemon that keeps it")
+    deliver(json.dumps(document(report, profile_files), indent=1) + "\n", path, mode=0o644)
+
+
+def document(report: Report, profile_files: Iterable[tuple[str, str]] | None) -> dict[str, Any]:
+    """What the file says of one report. `profile_files` is None where they lie in another file system than that of the host: in a pod's."""
     reasons = [
         {key: getattr(one, key) for key in _REASON}
         for one in report.findings
         if one.outcome in ("fail", "warn", "unknown") and one.severity != "info"
     ]
     first = first_that_counts(report)
-    data = {
+    listed = [{"path": file, "sha256": fingerprint} for file, fingerprint in profile_files or ()]
+    return {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": report.tool.name, "version": report.tool.version},
         "observed_at": report.observed_at,
         "valid_until": report.valid_until,
         "boot_id": report.boot_id,
         "profile": {"name": report.profile.name, "hash": report.profile.hash},
-        "profile_files": [{"path": file, "sha256": fingerprint} for file, fingerprint in profile_files],
+        **({} if profile_files is None else {"profile_files": listed}),
         "verdict": {"single_node": report.verdict.single_node, "multi_node": report.verdict.multi_node},
         "headline": report.headline,
         "action": report.action,
         "todo": [step.text for step in first_steps(report, first)] if first else [],
         "reasons": reasons,
     }
-    deliver(json.dumps(data, indent=1) + "\n", path, mode=0o644)
 
 
-def _make(folder: str) -> None:
-    """The state directory, which everybody may look into whatever the umask. Where others may write, nobody would believe the file."""
+def make(folder: str) -> None:
+    """The state directory, which everybody may look into whatever the umask. Where others may write, nobody would believe the file.
+    Raises ``OSError``.
+    """
     if not os.path.isdir(folder):
         os.makedirs(folder)
         os.chmod(folder, 0o755)  # noqa: S103  the verdict is everybody's to read
@@ -106,8 +130,11 @@ def _refuse(word: str) -> float:
 
 def _damage(data: Mapping[str, Any]) -> str:
     """What of the file has not the shape that `save` gives it; "" when all has."""
-    verdict, times = data["verdict"], (data["observed_at"], data["valid_until"])
-    if not {verdict[scope] for scope in ("single_node", "multi_node")} <= set(get_args(Verdict)):
+    times = (data["observed_at"], data["valid_until"])
+    if not all(
+        {verdict[scope] for scope in _SCOPES} <= set(get_args(Verdict))
+        for verdict in (data["verdict"], data.get("measured", data["verdict"]))
+    ):
         return "no verdict in it"
     if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in times):
         return "a time is no number"
@@ -118,10 +145,14 @@ def _damage(data: Mapping[str, Any]) -> str:
     listed = data.get("profile_files", [])
     if not isinstance(listed, list) or len(listed) > _MAX_FILES:
         return "no list of profile files"
-    texts = [*(one[key] for one in listed for key in ("path", "sha256"))]
-    texts += [data.get("headline", ""), data.get("action", ""), *data.get("todo", ())]
-    texts += [data["boot_id"], data["profile"]["name"], *(one[key] for one in data["reasons"] for key in _REASON)]
-    return "" if all(isinstance(one, str) for one in texts) else "a text is missing"
+    return "" if all(isinstance(one, str) for one in _texts(data, listed)) else "a text is missing"
+
+
+def _texts(data: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
+    yield from (one[key] for one in listed for key in ("path", "sha256"))
+    yield from (data.get("headline", ""), data.get("action", ""), *data.get("todo", ()))
+    yield from (data["boot_id"], data["profile"]["name"], *(one[key] for one in data["reasons"] for key in _REASON))
+    yield from (one[key] for one in data.get("conditions", ()) for key in _CONDITION)
 
 
 def _is_deep(value: Any, levels: int) -> bool:

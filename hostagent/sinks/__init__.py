@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 from hostagent.report import Report
 from hostagent.report.exitcode import Asked
 
-Format = Literal["text", "json", "html", "junit", "prometheus", "line"]
+Format = Literal["text", "json", "html", "junit", "prometheus", "line", "summary"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
@@ -31,6 +31,10 @@ def render(report: Report, form: Format, *, asked: Asked | None = None, **look: 
         from hostagent.sinks.line import render_line
 
         return render_line(report)
+    if form == "summary":
+        from hostagent.sinks.summary import render_summary
+
+        return render_summary(report)
     from hostagent.sinks.text import render_text
 
     return render_text(report, **look)

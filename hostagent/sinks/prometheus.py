@@ -17,19 +17,19 @@ def render_prometheus(report: Report) -> str:
     coverage = (("judged", told.judged), ("unknown", told.unknown), ("skipped", told.skipped), ("off", told.off))
     profile = {"name": report.profile.name, "hash": report.profile.hash}
     families = [
-        _family("build_info", "The agent that wrote this file.", [({"version": report.tool.version}, 1)]),
-        _family("profile_info", "The profile that the host was checked by.", [(profile, 1)]),
-        _family("inventory_info", "Versions the host has; empty where unread.", [(_inventory(report.facts), 1)]),
+        family("build_info", "The agent that wrote this file.", [({"version": report.tool.version}, 1)]),
+        family("profile_info", "The profile that the host was checked by.", [(profile, 1)]),
+        family("inventory_info", "Versions the host has; empty where unread.", [(_inventory(report.facts), 1)]),
         *(() if report.partial else _verdicts(report)),
-        _family("check_judgements", "Findings of each check by outcome; several where it looks at several devices.", _judgements(report)),
-        _family("checks", "Checks by what came of them.", [({"state": name}, count) for name, count in coverage]),
-        _family("security_advisories", "Known security faults of the versions that the host has.", [({}, report.security.advisories)]),
-        _family("report_partial", "Whether only some checks were asked for.", [({}, report.partial)]),
-        _family("last_run_timestamp_seconds", "When the host was read.", [({}, report.observed_at)]),
-        _family("valid_until_timestamp_seconds", "When the verdict becomes stale.", [({}, report.valid_until)]),
+        family("check_judgements", "Findings of each check by outcome; several where it looks at several devices.", _judgements(report)),
+        family("checks", "Checks by what came of them.", [({"state": name}, count) for name, count in coverage]),
+        family("security_advisories", "Known security faults of the versions that the host has.", [({}, report.security.advisories)]),
+        family("report_partial", "Whether only some checks were asked for.", [({}, report.partial)]),
+        family("last_run_timestamp_seconds", "When the host was read.", [({}, report.observed_at)]),
+        family("valid_until_timestamp_seconds", "When the verdict becomes stale.", [({}, report.valid_until)]),
     ]
     if "total" in report.timings_ms:
-        families.append(_family("run_duration_seconds", "How long the run took.", [({}, report.timings_ms["total"] / 1000)]))
+        families.append(family("run_duration_seconds", "How long the run took.", [({}, report.timings_ms["total"] / 1000)]))
     return "".join(families)
 
 
@@ -38,9 +38,7 @@ def _verdicts(report: Report) -> tuple[str, ...]:
     scopes = (("single_node", report.verdict.single_node), ("multi_node", report.verdict.multi_node))
     ready = [({"scope": name}, verdict in PLACEABLE) for name, verdict in scopes]
     each = [({"scope": name, "verdict": word}, word == verdict) for name, verdict in scopes for word in VERDICTS]
-    return _family("ready", "Whether a job may be placed.", ready), _family(
-        "verdict", "The verdict of each scope, one of which is 1.", each
-    )
+    return family("ready", "Whether a job may be placed.", ready), family("verdict", "The verdict of each scope, one of which is 1.", each)
 
 
 def _judgements(report: Report) -> list[Sample]:
@@ -64,9 +62,10 @@ def _text(fact: Any, field: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _family(name: str, meaning: str, samples: Iterable[Sample]) -> str:
-    head = f"# HELP hostagent_{name} {meaning}\n# TYPE hostagent_{name} gauge\n"
-    return head + "".join(f"hostagent_{name}{_labels(labels)} {_number(value)}\n" for labels, value in samples)
+def family(name: str, meaning: str, samples: Iterable[Sample], kind: str = "gauge", prefix: str = "hostagent_") -> str:
+    """One metric with all its samples."""
+    head = f"# HELP {prefix}{name} {meaning}\n# TYPE {prefix}{name} {kind}\n"
+    return head + "".join(f"{prefix}{name}{_labels(labels)} {_number(value)}\n" for labels, value in samples)
 
 
 def _labels(labels: Mapping[str, str]) -> str:

@@ -117,6 +117,8 @@ def shell_word(text: str) -> "str | None":
         if piece is None:
             return None
         single, ansi, double, escaped, plain = piece.groups()
+        if plain and "{" in plain and ("," in text or ".." in text):  # braces that bash may expand
+            return None
         if double is not None:
             if _COMPUTED.search(double):
                 return None

@@ -23,13 +23,13 @@ from hostagent.source.base import MIB, Answer
 from hostagent.source.files import unread
 from hostagent.source.paths import Root
 
-_KMSG = "/dev/kmsg"
-_KMSG_NUMBERS = (1, 11)  # Linux kernel, Documentation/admin-guide/devices.txt
+KMSG = "/dev/kmsg"
+KMSG_NUMBERS = (1, 11)  # Linux kernel, Documentation/admin-guide/devices.txt
 _JOURNAL = ("journalctl", "-k", "-b", "0", "--no-pager", "-q", "-a", "-o", "json")
 _FIELDS = "MESSAGE,SYSLOG_FACILITY,_SOURCE_MONOTONIC_TIMESTAMP"
 _MAX_BYTES, _MAX_MADE_BYTES = 64 * MIB, 4 * MIB
 _MAX_S = 2.0
-_MESSAGE = 1024  # characters: what the kernel keeps of one (LOG_LINE_MAX)
+MESSAGE = 1024  # characters: what the kernel keeps of one (LOG_LINE_MAX)
 #: More than so many records are thinned to the newest of each kind: a program that faults again and again fills a log.
 _MOST, _MOST_OF_A_KIND = 20_000, 100
 
@@ -77,7 +77,7 @@ def _ring(root: Root) -> Answer:
     device = _device(root)
     if not isinstance(device, Unread) or root.path != "/":
         return device
-    text = _system_call()
+    text = system_call()
     if isinstance(text, Unread):
         return device
     try:
@@ -92,19 +92,19 @@ def _ring(root: Root) -> Answer:
 
 def _device(root: Root) -> Answer:
     try:
-        descriptor = root.open_device(_KMSG, *_KMSG_NUMBERS, os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = root.open_device(KMSG, *KMSG_NUMBERS, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
-        return Unread("error", f"{_KMSG} is not there: give the container the host's /dev")  # every kernel has one
+        return Unread("error", f"{KMSG} is not there: give the container the host's /dev")  # every kernel has one
     except OSError as error:
         # Containers are given /dev/null or a terminal under this name, which would read as a log without any fault.
         is_other = error.errno == errno.ENXIO
-        return Unread("error", f"{_KMSG} is not the kernel's log: give the container the host's /dev") if is_other else unread(error, _KMSG)
+        return Unread("error", f"{KMSG} is not the kernel's log: give the container the host's /dev") if is_other else unread(error, KMSG)
     try:
         is_made = stat.S_ISREG(os.fstat(descriptor).st_mode)  # of a tree that stands for a host
         data = _all(descriptor, _MAX_MADE_BYTES if is_made else _MAX_BYTES)
         return data if isinstance(data, Unread) else _answer(parse_kmsg(data))
     except OSError as error:
-        return unread(error, _KMSG)
+        return unread(error, KMSG)
     finally:
         os.close(descriptor)
 
@@ -115,7 +115,7 @@ def _all(descriptor: int, most: int) -> "bytes | Unread":
     size, ends = 0, time.monotonic() + _MAX_S
     while size <= most:
         if time.monotonic() > ends:
-            return Unread("timeout", f"{_KMSG}: no end in {_MAX_S:g} s")
+            return Unread("timeout", f"{KMSG}: no end in {_MAX_S:g} s")
         try:
             chunk = os.read(descriptor, 65536)
         except BlockingIOError:
@@ -128,10 +128,10 @@ def _all(descriptor: int, most: int) -> "bytes | Unread":
             break
         chunks.append(chunk)
         size += len(chunk)
-    return Unread("error", f"{_KMSG} has more than {most} bytes") if size > most else b"".join(chunks)
+    return Unread("error", f"{KMSG} has more than {most} bytes") if size > most else b"".join(chunks)
 
 
-def _system_call() -> "bytes | Unread":
+def system_call() -> "bytes | Unread":
     """All of the ring buffer, as syslog(2) prints it."""
     import ctypes
 
@@ -206,6 +206,11 @@ def parse_journal(text: str) -> Iterator[Record]:
             raise ValueError(f"found {line[:40]!r}, wanted an entry of the journal") from error
 
 
+def is_kept(message: str) -> bool:
+    """Whether a reader takes such a record."""
+    return bool(_KEPT.match(message)) and not _FIRST.match(message)
+
+
 def _answer(records: Iterable[Record]) -> dict[str, Any]:
     """By /dev/kmsg and syslog(2) the first record is the oldest; of the journal it is the first one that is known."""
     oldest: float | None = None
@@ -213,9 +218,9 @@ def _answer(records: Iterable[Record]) -> dict[str, Any]:
     for at, message in records:
         oldest = at if oldest is None else oldest
         if _KEPT.match(message):
-            kept.append(Record(at, message[:_MESSAGE]))
+            kept.append(Record(at, message[:MESSAGE]))
     lines = [record for record in kept if not _FIRST.match(record.message)]
-    some = _thinned(lines)
+    some = thinned(lines)
     return {
         "lines": [list(record) for record in some[-_MOST:]],
         "complete": len(lines) < len(kept) and len(some) <= _MOST,
@@ -223,7 +228,7 @@ def _answer(records: Iterable[Record]) -> dict[str, Any]:
     }
 
 
-def _thinned(lines: list[Record]) -> list[Record]:
+def thinned(lines: list[Record]) -> list[Record]:
     """Of more than `_MOST` the newest of each kind: nothing that a program repeats without end makes another fault unseen."""
     if len(lines) <= _MOST:
         return lines

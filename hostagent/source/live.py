@@ -14,7 +14,7 @@ from hostagent.source.files import Files, unread
 from hostagent.source.lane import Lane, below
 from hostagent.source.lanes import LANES
 from hostagent.source.paths import Root
-from hostagent.source.worker import Worker
+from hostagent.source.worker import Hung, Worker
 from hostagent.vocabulary import Kind
 
 #: Seconds one program may run.
@@ -46,7 +46,7 @@ class LiveBackend:
         root: str = "/",
         kind: Kind = "live",
         *,
-        workers: Sequence[Worker] = (),
+        workers: "Sequence[Worker | Hung]" = (),
         deadline: Deadline | None = None,
         kernel: str = "",
     ) -> None:

@@ -95,9 +95,9 @@ class Worker:
         if self.pid:
             self._child.hand_over()
 
-    def close(self) -> None:
-        """Kill the worker and reap it, or leave it where the kernel does not let it die."""
-        self._child.close()
+    def close(self) -> int:
+        """Kill the worker and reap it, or leave it where the kernel does not let it die: its process id then, else 0."""
+        return self._child.close()
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         """The answer to ``read PATH [LIMIT]``, ``list PATH`` or a method of the lane's own."""
@@ -202,6 +202,30 @@ class Worker:
         if isinstance(names, Unread) or not parent:
             return Unread("absent", f"{path}: no such file") if names is None or names.why == "absent" else names
         return self._without_answer(("list", parent))
+
+
+class Hung:
+    """Stands for a worker that is not started, because one of an earlier pass still hangs in that driver."""
+
+    pid, pipe = 0, -1
+
+    def __init__(self, lane: Lane, left: int) -> None:
+        """`left`: the process id of the one that hangs."""
+        self.lane = lane
+        self.cage: dict[str, Any] = {}
+        self._late = Unread("timeout", f"not asked: process {left} of an earlier pass hangs in the {lane.name} driver")
+
+    def start(self) -> None:
+        """There is nothing to start."""
+
+    def hand_over(self) -> None:
+        """There is nothing to give."""
+
+    def close(self) -> int:
+        return 0
+
+    def ask(self, *_: str) -> Unread:
+        return self._late
 
 
 class _Telling:

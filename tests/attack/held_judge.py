@@ -5,6 +5,9 @@ import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
+import jsonschema
+
+from hostagent.schemas import published
 from hostagent.vocabulary import VERDICTS
 from tests.attack.held_run import LIMIT_KIB
 
@@ -69,9 +72,14 @@ def _verdict(outcome, form, never):
         yield f"verdict {found}, exit {outcome.code}"
 
 
+_SUMMARY = jsonschema.Draft202012Validator(published("summary"))
+
+
 def verdict(text, form):
     """The single-node verdict that a report tells; raises where it is no lawful document of its form. JUnit and a part tell none."""
-    return {"text": _text, "line": _line, "json": _json, "html": _html, "junit": _junit, "prometheus": _prometheus}[form](text)
+    return {"text": _text, "line": _line, "json": _json, "html": _html, "junit": _junit, "prometheus": _prometheus, "summary": _summary}[
+        form
+    ](text)
 
 
 def _text(text):
@@ -148,3 +156,12 @@ def _prometheus(text):
     found = [word for word in VERDICTS if f'hostagent_verdict{{scope="single_node",verdict="{word}"}} 1' in samples]
     assert len(found) == 1, found
     return found[0]
+
+
+def _summary(text):
+    assert len(text.splitlines()) == 1
+    assert len(text.encode("utf-8")) <= 4097
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    summary = json.loads(text, parse_constant=int)
+    _SUMMARY.validate(summary)
+    return summary["verdict"]["single_node"]

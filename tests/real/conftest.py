@@ -45,3 +45,12 @@ def make_root():
         need_real("/root-is-needed", "sudo make test")
     with installroots.place() as where:
         yield lambda distribution, name="root": installroots.clone(distribution, where, name)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory):
+    """A real API server with what daemonset/base holds."""
+    from tests.real.cluster import started
+
+    with started(tmp_path_factory.mktemp("cluster")) as found:
+        yield found

@@ -94,7 +94,7 @@ def test_a_call_that_hangs_costs_its_deadline_once_and_is_named(tree):
     with running(tree) as worker:
         hung, first_s = waited(("nvml", "device", "2", "row_remap"), worker)
         assert hung == Unread("timeout", "nvmlDeviceGetRemappedRows 2: no answer in 1 s")
-        assert first_s < CALL_S + 0.5
+        assert first_s < CALL_S + 0.9
         assert worker.ask("nvml", "device", "1", "row_remap") == [0, 0, 0, 0], "what came before is kept"
         later, later_s = waited(("nvml", "device", "0", "temperature"), worker)
         assert later == Unread("timeout", "not asked: nvmlDeviceGetRemappedRows 2 hangs")

@@ -1,5 +1,6 @@
 """Hosts with GPUs that are not all for jobs, and with a kernel log that has something to say; each with a twin of one named change."""
 
+import json
 from pathlib import Path
 
 from tests.trees import containers, driver, gpus, kubelets, packages, system, topology
@@ -202,6 +203,16 @@ def t4_xid_after_reset(root: Path) -> Tree:
     """It fell off again after the reset."""
     tree = t4_xid_before_reset(root)
     system.log_kernel(tree, _XID_79)
+    return tree
+
+
+@claims(twin="t4-xid-after-reset")
+def t4_xid_cleared(root: Path) -> Tree:
+    """An administrator tested the GPU and said that its faults no longer count."""
+    tree = t4_xid_after_reset(root)
+    word = {"subject": "0000:1b:00.0", "upto": 1.75, "at": 5400.0, "reason": "dcgmi diag -r 3 passed, ticket 4711"}
+    said = {"schema_version": 1, "boot_id": tree.text("/proc/sys/kernel/random/boot_id").strip(), "cleared": [word]}
+    tree.write("/run/hostagent/cleared.json", json.dumps(said))
     return tree
 
 

@@ -67,6 +67,7 @@ RECIPES: Mapping[str, Recipe] = {
     "g5-uncontained-error": Recipe(gpuhosts.g5_uncontained_error),
     "t4-xid-before-reset": Recipe(gpuhosts.t4_xid_before_reset),
     "t4-xid-after-reset": Recipe(gpuhosts.t4_xid_after_reset),
+    "t4-xid-cleared": Recipe(gpuhosts.t4_xid_cleared),
     "t4-log-wrapped": Recipe(gpuhosts.t4_log_wrapped),
     "t4-nouveau-boot-line": Recipe(gpuhosts.t4_nouveau_boot_line),
     "pinned-second-kernel": Recipe(boots.pinned_second_kernel),

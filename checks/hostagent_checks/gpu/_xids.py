@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 from hostagent.check import Finding, Step, need, skip
+from hostagent.derived.faults import lost
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
+from hostagent.facts.history import History
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kernellog import RECOVERY_CODE
 from hostagent.knowledge.ladder import LOST, REBOOT, RESET, RESET_LATER
@@ -20,12 +22,14 @@ KEEP_LOG = (
     Step("configure", "Keep the journal on disk.", "mkdir -p /var/log/journal"),
     Step("restart_service", "Restart the journal.", "systemctl restart systemd-journald"),
 )
-_ENDS = {"reset": "a reset of the GPU", "load": "a new load of the driver"}
+_ENDS = {"reset": "a reset of the GPU", "load": "a new load of the driver", "cleared": "an administrator's word"}
 
 
-def logged(events: GpuEvents, gpus: tuple[Gpu, ...]) -> tuple[Xid, ...]:
-    """All of them; a GPU that has gone from PCI may have one. The check does not apply where there is neither an Xid nor a GPU."""
-    seen = need(events.xids)
+def logged(events: GpuEvents, gpus: tuple[Gpu, ...], history: "History | Unread") -> tuple[Xid, ...]:
+    """All of them, those that the log has lost first; a GPU that has gone from PCI may have one. The check does not apply where there is
+    neither an Xid nor a GPU.
+    """
+    seen = (*lost(history, "xid"), *need(events.xids))
     if not seen and not gpus:
         skip("this host has no NVIDIA GPU")
     return seen

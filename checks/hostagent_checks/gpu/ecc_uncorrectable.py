@@ -10,6 +10,7 @@ was not contained (Xid 95) it fails.
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.derived.faults import is_cleared
 from hostagent.derived.words import counted
 from hostagent.facts.gpu import Ecc, Gpu, GpuEvents
 from hostagent.facts.unread import Unread
@@ -72,4 +73,5 @@ def _remap_waits(gpu: Gpu) -> bool:
 
 def _said_uncontained(gpu: Gpu, events: GpuEvents) -> bool:
     """A log that may not be read says nothing: the pending remap is what speaks for the GPU."""
-    return not isinstance(events.xids, Unread) and any((one.pci, one.code) == (gpu.pci, _UNCONTAINED) for one in events.xids)
+    xids = () if isinstance(events.xids, Unread) else events.xids
+    return any((one.pci, one.code) == (gpu.pci, _UNCONTAINED) and not is_cleared(one, events) for one in xids)

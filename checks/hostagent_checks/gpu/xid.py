@@ -8,13 +8,19 @@ A fault is over when the driver says later that this GPU needs no recovery any m
 its module was loaded again, and NVML lists the GPU now: `gpu.xid_ended` reports it. What only a new board ends is never over. The same
 code on the same GPU after its end warns for a day. `ignore` in the profile takes codes that somebody has looked at.
 
-A log that reaches back neither to the boot nor a day may have lost faults: it warns.
+What an administrator has cleared (`hostagent events clear`) no longer counts, and `gpu.faults_cleared` tells it; a later record counts
+again. What only a new board ends is not cleared: with a new board comes a new boot.
+
+A log that reaches back neither to the boot nor a day may have lost faults: it warns. A daemon that has watched the log for as long has
+seen them, and remembers them.
 """
 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.derived.faults import is_cleared, lost
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
+from hostagent.facts.history import History
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.kernellog import RECOVERY_CODE
 from hostagent.knowledge.xids import meaning
@@ -58,20 +64,22 @@ _COMES_BACK = (
         "nvidia-smi -q -i <address>",
     ),
 )
-def xid(events: GpuEvents, gpus: tuple[Gpu, ...], params: Params) -> Findings:
-    faults = [one for one in logged(events, gpus) if meaning(one.code).kind not in ("application", "notice")]
+def xid(events: GpuEvents, gpus: tuple[Gpu, ...], history: History | Unread, params: Params) -> Findings:
+    counted = [one for one in logged(events, gpus, history) if not is_cleared(one, events)]
+    faults = [one for one in counted if meaning(one.code).kind not in ("application", "notice")]
     last_end: dict[tuple[str, int], Xid] = {}
     for one in [one for one in faults if one.code not in params.ignore]:
         known = meaning(one.code)
         if not is_over(one, gpus):
             goes_on = _NONFATAL in one.line or (one.code == RECOVERY_CODE and one.line.endswith(_LATER))
             report = fail if known.kind == "critical" and not goes_on else warn
-            yield describe(one, known, report, steps_of(one, known))
+            more = "the kernel log has lost it since" if any(one is gone for gone in lost(history, "xid")) else ""
+            yield describe(one, known, report, steps_of(one, known), more)
         else:
             if (one.pci, one.code) in last_end and _is_recent(one.seconds, events, params.again_hours):
                 yield describe(one, known, warn, _COMES_BACK, f"it came back after it had ended once, and was {end_of(one)}")
             last_end[one.pci, one.code] = one
-    if gpus and not need(events.log_complete) and not _reaches_back(events, params.min_log_hours):
+    if gpus and not need(events.log_complete) and not _reaches_back(events, history, params.min_log_hours):
         text = f"the kernel log is incomplete: it begins {at(events.log_oldest) or 'after the boot'}"
         wanted = f"from the boot on, or the last {params.min_log_hours:g} hours"
         yield warn(
@@ -91,7 +99,16 @@ def _is_recent(seconds: "float | Unread", events: GpuEvents, hours: float) -> bo
     return events.uptime - seconds < hours * _HOUR_S
 
 
-def _reaches_back(events: GpuEvents, hours: float) -> bool:
+def _reaches_back(events: GpuEvents, history: "History | Unread", hours: float) -> bool:
+    if _has_watched(history, hours):
+        return True
     if isinstance(events.log_oldest, Unread) or isinstance(events.uptime, Unread):
         return False
     return events.uptime - events.log_oldest >= hours * _HOUR_S
+
+
+def _has_watched(history: "History | Unread", hours: float) -> bool:
+    """The daemon has seen all of this boot, or of the last hours."""
+    if isinstance(history, Unread) or isinstance(history.since, Unread) or isinstance(history.now, Unread):
+        return False
+    return history.since == 0 or history.now - history.since >= hours * _HOUR_S

@@ -4,7 +4,10 @@ The same code from many programs on one GPU, and on no other, does point at the 
 """
 
 from hostagent.check import Findings, Step, check, warn
+from hostagent.derived.faults import is_cleared
 from hostagent.facts.gpu import Gpu, GpuEvents
+from hostagent.facts.history import History
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.xids import meaning
 
 from ._xids import describe, logged
@@ -25,8 +28,8 @@ from ._xids import describe, logged
         "nvidia-smi pmon -c 1  # which programs use the GPUs now",
     ),
 )
-def xid_application(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
-    for one in logged(events, gpus):
+def xid_application(events: GpuEvents, gpus: tuple[Gpu, ...], history: History | Unread) -> Findings:
+    for one in logged(events, gpus, history):
         known = meaning(one.code)
-        if known.kind == "application":
+        if known.kind == "application" and not is_cleared(one, events):
             yield describe(one, known, warn)

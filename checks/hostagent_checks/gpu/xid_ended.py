@@ -3,7 +3,10 @@ module was loaded again, and NVML lists the GPU. Worth knowing when it comes bac
 """
 
 from hostagent.check import Findings, Step, check, need, warn
+from hostagent.derived.faults import is_cleared
 from hostagent.facts.gpu import Gpu, GpuEvents, Xid
+from hostagent.facts.history import History
+from hostagent.facts.unread import Unread
 from hostagent.knowledge.kernellog import RECOVERY_CODE
 from hostagent.knowledge.xids import meaning
 
@@ -19,9 +22,11 @@ from ._xids import describe, end_of, is_over, logged
     references=("NVIDIA, Analyzing Xid Errors with the Xid Catalog",),
     confirm=("journalctl -k -g Xid",),
 )
-def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...]) -> Findings:
-    for one in logged(events, gpus):
+def xid_ended(events: GpuEvents, gpus: tuple[Gpu, ...], history: History | Unread) -> Findings:
+    for one in logged(events, gpus, history):
         if one.code == RECOVERY_CODE:  # says what the others want, and is no fault of its own
+            continue
+        if is_cleared(one, events):  # `gpu.faults_cleared` tells it
             continue
         known = meaning(one.code)
         _need_service(one, gpus)

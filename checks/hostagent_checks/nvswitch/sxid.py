@@ -1,11 +1,13 @@
 """An NVSwitch logged a fault (SXid) since the host was booted.
 
 After a fatal one the switch, and every GPU on it, must be reset; others are logged and worked around. What came before the driver was
-loaded again is over where the driver lists the switch now.
+loaded again is over where the driver lists the switch now, and so is what an administrator has cleared (`hostagent events clear`).
 """
 
 from hostagent.check import Findings, Step, check, fail, need, warn
+from hostagent.derived.faults import is_cleared, lost
 from hostagent.facts.gpu import GpuEvents
+from hostagent.facts.history import History
 from hostagent.facts.nvswitch import Fabric
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.ladder import REBOOT
@@ -25,11 +27,13 @@ from ._switches import local_switches
     references=("NVIDIA Fabric Manager User Guide, section NVSwitch SXid Errors",),
     confirm=("journalctl -k -g SXid",),
 )
-def sxid(events: GpuEvents, fabric: Fabric) -> Findings:
-    faults = need(events.sxids)
+def sxid(events: GpuEvents, fabric: Fabric, history: History | Unread) -> Findings:
+    faults = (*lost(history, "sxid"), *need(events.sxids))
     if not faults:
         local_switches(fabric)
     for one in faults:
+        if is_cleared(one, events, "sxid"):
+            continue
         if one.ended_by and not isinstance(fabric.driver_nvswitches, Unread) and one.pci in fabric.driver_nvswitches:
             continue
         fatal = ", Fatal" in one.line

@@ -14,8 +14,6 @@ from hostagent.knowledge.rdma import EFA
 from hostagent.profile import Profile
 
 T = TypeVar("T")
-#: Words of sysfs for a port that works; a port that corrects its link defers the change.
-UP = ("ACTIVE", "ACTIVE_DEFER")
 #: Node GUID of a virtual function that nobody has set up.
 NO_GUID = "0000:0000:0000:0000"
 _ASK_PROVIDER = (Step("contact_owner", "Ask the virtual machine's provider: the network below it is theirs."),)

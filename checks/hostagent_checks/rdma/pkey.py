@@ -10,10 +10,10 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import Pkey, RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.rdma import FULL_MEMBER, INFINIBAND
+from hostagent.knowledge.rdma import FULL_MEMBER, INFINIBAND, UP
 from hostagent.profile import Profile
 
-from ._rails import UP, each, is_shared, lines, need_no, rails
+from ._rails import each, is_shared, lines, need_no, rails
 
 
 @check(

@@ -13,9 +13,10 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
+from hostagent.knowledge.rdma import UP
 from hostagent.profile import Profile
 
-from ._rails import UP, each, is_shared, lines, need_no, rails, whoever_owns
+from ._rails import each, is_shared, lines, need_no, rails, whoever_owns
 
 _LINK_UP = "LinkUp"
 _TURNED_OFF = ("Disabled", "Sleep")

@@ -10,10 +10,10 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic, Topology
 from hostagent.facts.unread import Unread
-from hostagent.knowledge.rdma import INFINIBAND
+from hostagent.knowledge.rdma import INFINIBAND, UP
 from hostagent.profile import Profile
 
-from ._rails import NO_GUID, UP, each, is_shared, lines, need_no, rails, whoever_owns
+from ._rails import NO_GUID, each, is_shared, lines, need_no, rails, whoever_owns
 
 _STEPS = (
     Step("contact_owner", "Ask who runs the InfiniBand network whether its subnet manager runs."),

@@ -1,15 +1,18 @@
 """What the kernel log of this boot says about GPUs and NVSwitches, and what ended it."""
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
+from hostagent.collect.gpu.cleared import read_cleared
 from hostagent.collect.host.identity import read_identity
 from hostagent.collect.kernel.kernel import read_boot_time
 from hostagent.collect.kernel.log import read_kernel_log
-from hostagent.facts.gpu import GpuEvents, InitFailure, Xid
+from hostagent.derived.faults import covers, may_be_cleared
+from hostagent.facts.gpu import Clearing, End, GpuEvents, InitFailure, Xid
 from hostagent.facts.unread import Unread
 from hostagent.knowledge import kernellog
 from hostagent.source import Source
@@ -25,26 +28,7 @@ Seconds = float | Unread
 
 
 class Events(NamedTuple):
-    """The facts of `GpuEvents` that lines alone give."""
-
-    xids: tuple[Xid, ...]
-    sxids: tuple[Xid, ...]
-    init_failures: tuple[InitFailure, ...]
-
-
-def read_events(source: Source, known: Callable[[type], Any]) -> GpuEvents:
-    log = read_kernel_log(source)
-    if isinstance(log, Unread):
-        return GpuEvents(log, log, log, log, log, log)
-    now, booted_at = read_identity(source, known).now, read_boot_time(source)
-    uptime = now if isinstance(now, Unread) else booted_at if isinstance(booted_at, Unread) else now - booted_at
-    return GpuEvents(*parse_events(log.lines, log.times), log.complete, log.oldest, uptime)
-
-
-def parse_events(lines: Iterable[str], times: Iterable[Seconds] = ()) -> Events:
-    """Xid, SXid and initialisation records, gathered by device, code and what ended them, in the order in which each began.
-
-    `times` are the records' seconds since the boot.
+    """The facts of `GpuEvents` that lines give, and what an administrator says of them.
 
     >>> parse_events(["NVRM: Xid (PCI:0000:1b:00): 79, pid=4, GPU has fallen off the bus."], [5.5]).xids[0].seconds
     5.5
@@ -52,41 +36,86 @@ def parse_events(lines: Iterable[str], times: Iterable[Seconds] = ()) -> Events:
     12028
     >>> parse_events(["NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x62:0x40:2028)"]).init_failures[0].kind
     'adapter'
+    """
+
+    xids: tuple[Xid, ...]
+    sxids: tuple[Xid, ...]
+    init_failures: tuple[InitFailure, ...]
+    ends: tuple[End, ...]
+
+
+def read_events(source: Source, known: Callable[[type], Any]) -> GpuEvents:
+    log = read_kernel_log(source)
+    identity = read_identity(source, known)
+    cleared = read_cleared(source, identity.boot_id)
+    if isinstance(log, Unread):
+        return GpuEvents(log, log, log, log, log, log, log, cleared)
+    now, booted_at = identity.now, read_boot_time(source)
+    uptime = now if isinstance(now, Unread) else booted_at if isinstance(booted_at, Unread) else now - booted_at
+    found = parse_events(log.lines, log.times, () if isinstance(cleared, Unread) else cleared)
+    return GpuEvents(found.xids, found.sxids, found.init_failures, log.complete, log.oldest, uptime, found.ends, cleared)
+
+
+def parse_events(lines: Iterable[str], times: Iterable[Seconds] = (), cleared: tuple[Clearing, ...] = ()) -> Events:
+    """Xid, SXid and initialisation records, gathered by device, code and what ended them, in the order in which each began.
+
+    `times` are the records' seconds since the boot. What an administrator has `cleared` is ended by that; a later record begins again.
+
     >>> ended = "NVRM: Xid (PCI:0000:1b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
     >>> [one.ended_by for one in parse_events(["NVRM: Xid (PCI:0000:1b:00): 119, a", ended, "NVRM: Xid (PCI:0000:1b:00): 119, b"]).xids]
     ['reset', '']
     """
-    xids, sxids = _Faults(), _Faults()
+    xids, sxids = _Faults("xid"), _Faults("sxid")
+    ends: list[End] = []
+    words = sorted(cleared, key=lambda one: one.upto)
     failures: dict[tuple[str, str], InitFailure] = {}
     last_gpu = ""  # a message of several lines names the GPU in its first one
     for text, at in zip((line[:_LINE] for line in lines), chain(times, repeat(_TIMELESS)), strict=False):
+        _clear((xids, sxids), words, at)
         line = " ".join(text.split("\n")).strip()
         gpu = _address(_GPU.match(text))
         last_gpu = gpu or last_gpu
         mark = _XID.match(text) or _SXID.match(text)
         if mark:
-            match = _OF_XID.match(text, mark.end())
-            code = int(match[3]) if match else 0
+            pci, code = _marked(text, mark)
             if mark.re is _XID and code == kernellog.RECOVERY_CODE and line.endswith(kernellog.RECOVERED):
-                xids.end("reset", at, _address(match))
+                xids.end("reset", at, pci)
+                ends.append(End("reset", pci, at))
             else:
-                (sxids if mark.re is _SXID else xids).add(_address(match), code, line, at)
+                (sxids if mark.re is _SXID else xids).add(pci, code, line, at)
         elif _LOADED.match(text):
             xids.end("load", at)
             sxids.end("load", at)
+            ends.append(End("load", "", at))
             failures = {key: replace(one, ended_by="load") for key, one in failures.items()}
         elif (gpu and kernellog.GONE in text) or text.startswith(kernellog.STILL_GONE):
             if not xids.is_open(gpu or last_gpu, _OFF_XID):  # else the message that goes with the Xid's own line
                 xids.add(gpu or last_gpu, _OFF_XID, line, at)
         elif kind := _init_failure(text):
             failures[gpu, kind] = InitFailure(gpu, kind, line, "")
-    return Events(xids.all(), sxids.all(), tuple(failures.values()))
+    _clear((xids, sxids), words, math.inf)
+    return Events(xids.all(), sxids.all(), tuple(failures.values()), tuple(ends))
+
+
+def _marked(text: str, mark: "re.Match[str]") -> tuple[str, int]:
+    """Address and code of an Xid or SXid, "" and 0 where they cannot be read."""
+    match = _OF_XID.match(text, mark.end())
+    return _address(match), int(match[3]) if match else 0
+
+
+def _clear(faults: "Iterable[_Faults]", words: list[Clearing], at: Seconds) -> None:
+    """By the words that were said of records before `at`; they are taken off the list."""
+    while words and not isinstance(at, Unread) and words[0].upto < at:
+        word = words.pop(0)
+        for one in faults:
+            one.clear(word)
 
 
 class _Faults:
     """Faults in the order in which each began; one that comes back after its end begins again."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
         self._found: list[Xid] = []
         self._open: dict[tuple[str, int], int] = {}
 
@@ -94,7 +123,7 @@ class _Faults:
         place = self._open.get((pci, code))
         if place is None:
             self._open[pci, code] = len(self._found)
-            self._found.append(Xid(pci, code, line, 1, at, "", _TIMELESS))
+            self._found.append(Xid(pci, code, line, 1, at, "", _TIMELESS, at))
             return
         before = self._found[place]
         kept = before.line if _FATAL in before.line and _FATAL not in line else line
@@ -105,8 +134,17 @@ class _Faults:
         if pci == "":
             return
         for key in [key for key in self._open if pci is None or key[0] == pci]:
-            place = self._open.pop(key)
-            self._found[place] = replace(self._found[place], ended_by=by, ended_at=at)
+            self._end(key, by, at)
+
+    def clear(self, word: Clearing) -> None:
+        """What is under way ends by an administrator's word, where it may and it was said of all of its records."""
+        for key, place in list(self._open.items()):
+            if covers(word, self._found[place]) and may_be_cleared(key[1], self._kind):
+                self._end(key, "cleared", word.at)
+
+    def _end(self, key: tuple[str, int], by: str, at: Seconds) -> None:
+        place = self._open.pop(key)
+        self._found[place] = replace(self._found[place], ended_by=by, ended_at=at)
 
     def is_open(self, pci: str, code: int) -> bool:
         return (pci, code) in self._open

@@ -46,6 +46,7 @@ FACTS: Mapping[str, str] = {
     "facts.gpus.ecc.volatile_sram_uncorrectable": "Those of them that were in SRAM.",
     "facts.gpus.ecc.aggregate_uncorrectable": "Uncorrectable errors in the board's life.",
     "facts.gpus.ecc.sram_threshold_exceeded": "Whether NVIDIA's threshold for errors in SRAM is exceeded.",
+    "facts.gpus.nvlink_domain": "Whom NVLink reaches, as GPU feature discovery writes a clique; absent where that ends at this host.",
     "facts.gpus.mig": "Whether it is split into instances.",
     "facts.gpus.mig.current": "Now.",
     "facts.gpus.mig.pending": "After the next reset.",

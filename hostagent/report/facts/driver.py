@@ -26,6 +26,7 @@ def write(facts: HostFacts) -> Any:
         "loaded": plain(driver.loaded_version),
         "userland": plain(_userland(driver)),
         "flavour": plain(driver.flavour),
+        "cuda": plain(driver.cuda_driver_version),
         "origin": plain(_origin(driver, owned, facts.of(Platform))),
         "packages": each(owned, package),
         "modules": plain(kernels) if isinstance(kernels, Unread) else {one.release: _module(one) for one in kernels},
@@ -71,6 +72,7 @@ def schema() -> dict[str, Any]:
         "loaded": {**text, "description": "version of the loaded kernel module"},
         "userland": {**text, "description": "version of libnvidia-ml.so.1 on disk"},
         "flavour": {**text, "description": "open or proprietary, of the loaded module"},
+        "cuda": {**text, "description": "highest CUDA version that the driver runs"},
         "origin": {**text, "description": "container, managed-os, runfile or packages"},
         "packages": packages_schema(),
         "modules": or_unread(

@@ -2,16 +2,26 @@
 
 from typing import Any
 
-from hostagent.facts.gpu import Gpu
+from hostagent.facts.gpu import FabricInfo, Gpu
 from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.unread import Unread, then
 from hostagent.report.facts.values import each, fields_schema, object_schema, or_unread, picked
+from hostagent.typed import plain
 
 _GPU = ("index", "name", "uuid", "serial", "pci", "numa_node", "memory_bytes", "compute_capability", "ecc", "mig")
 
 
 def write(facts: HostFacts) -> Any:
-    return each(facts.of(Gpu), lambda gpu: picked(gpu, _GPU))
+    return each(facts.of(Gpu), lambda gpu: {**picked(gpu, _GPU), "nvlink_domain": plain(then(gpu.fabric, _domain))})
+
+
+def _domain(info: FabricInfo) -> "str | Unread":
+    """As GPU feature discovery writes a clique: its GPUs, of one host or of several, reach each other by NVLink."""
+    known = bool(info.cluster_uuid.strip("0-"))
+    return f"{info.cluster_uuid}.{info.clique_id}" if known else Unread("absent", "its fabric does not reach beyond this host")
 
 
 def schema() -> dict[str, Any]:
-    return or_unread({"type": "array", "items": object_schema(fields_schema(Gpu, _GPU))})
+    return or_unread(
+        {"type": "array", "items": object_schema({**fields_schema(Gpu, _GPU), "nvlink_domain": or_unread({"type": "string"})})}
+    )

@@ -64,7 +64,7 @@ def test_no_name_of_a_process_makes_a_record_that_begins_like_theirs(line, sayin
         forged = line[:size] + saying.format(line[size:].replace("/", "|"), line.replace("/", "|"))
         assert not re.match(KEPT, forged), forged
         assert not re.match(KEY_REFUSED, forged), forged
-        assert parse_events([forged]) == ((), (), ()), forged
+        assert parse_events([forged]) == ((), (), (), ()), forged
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,149 @@
+"""``hostagent events``: what an administrator says of the faults in the kernel log."""
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from hostagent.cli import SETTINGS, Group, examples
+from hostagent.cli.options import DEADLINE, evidence
+from hostagent.cli.streams import say
+from hostagent.errors import HostagentError
+from hostagent.evidence import Evidence, open_host
+from hostagent.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hostagent.facts.gpu import Clearing, GpuEvents
+    from hostagent.facts.host import Identity
+
+_REASON_CHARACTERS = 200
+#: As sysfs and as nvidia-smi write it.
+_ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?", re.IGNORECASE)
+_MOST = 20
+
+
+@click.group("events", cls=Group, context_settings=SETTINGS, epilog=examples("hostagent events clear --help"))
+def command() -> None:
+    """Say of faults in the kernel log that they no longer count."""
+
+
+@command.command(
+    "clear",
+    epilog=examples(
+        "hostagent events clear --dry-run --reason 'dcgmi diag -r 3 passed'",
+        "hostagent events clear --dry-run --subject 0000:1b:00.0 --reason 'dcgmi diag -r 3 passed'",
+    ),
+)
+@click.option(
+    "--subject", default=None, callback=lambda _, __, value: _address(value), help="The GPU or NVSwitch. Default: all.", metavar="PCI"
+)
+@click.option("--reason", required=True, callback=lambda _, __, value: _reason(value), help="Why: the report shows it.", metavar="TEXT")
+@click.option("--dry-run", is_flag=True, help="Say what would be cleared, and change nothing.")
+@click.option("--host-root", type=click.Path(), help="A live host whose / is mounted at DIR.", metavar="DIR")
+@DEADLINE
+def clear(subject: str, reason: str, dry_run: bool, host_root: str | None, deadline_s: float) -> int:
+    """Say that the Xids and SXids up to now no longer count, until the next boot. Later ones count again.
+
+    Every report shows what was cleared, when and why. What only a new board ends is not cleared. Exit 0: cleared, or nothing to clear.
+    2: usage, or hostagent could not run.
+    """
+    from hostagent.cli.changing import refuse_ordinary_user
+    from hostagent.install.clearing import add
+    from hostagent.install.target import Target
+
+    if not dry_run:
+        refuse_ordinary_user()
+    place = evidence(host_root, None, "", None, deadline_s)
+    identity, events = _read(place)
+    boot_id = identity.boot_id
+    if not isinstance(boot_id, str):
+        raise HostagentError(f"found no boot id ({boot_id.detail}), wanted one: a word counts for one boot", "Nothing is cleared")
+    word = _word(events, subject, reason)
+    ours, others = _split(events, word)
+    if not ours and events.log_complete is True:
+        say(f"The kernel log has nothing to clear{f' of {subject}' if subject else ''}.", *_told_others(others))
+        return 0
+    if not dry_run:
+        add(Target(place), boot_id, word)
+    say(*_told(ours, subject, dry_run=dry_run), *_told_others(others))
+    if not dry_run:
+        say("This holds until the next boot, and each report shows it with its reason. What is logged from now on counts again.")
+    return 0
+
+
+def _address(value: "str | None") -> str:
+    """As our addresses are; "" for all. Raises ``click.BadParameter``."""
+    if value is None:
+        return ""
+    match = _ADDRESS.fullmatch(value)
+    if not match:
+        raise click.BadParameter(f"found {value!r:.60}, wanted a PCI address such as 0000:1b:00.0")
+    domain, bus, device, function = match.groups()
+    return f"{int(domain or '0', 16):04x}:{bus}:{device}.{function or '0'}".lower()
+
+
+def _reason(value: str) -> str:
+    text = visible(" ".join(value.split()))
+    if not text or len(text) > _REASON_CHARACTERS:
+        found = f"{len(text)} characters" if text else "no text"
+        raise click.BadParameter(f"found {found}, wanted 1 to {_REASON_CHARACTERS} characters")
+    return text
+
+
+def _read(place: Evidence) -> "tuple[Identity, GpuEvents]":
+    from hostagent.facts.gpu import GpuEvents
+    from hostagent.facts.host import Identity
+    from hostagent.facts.unread import Unread
+
+    with open_host(place, ("Identity", "GpuEvents")) as reading:
+        facts = reading.collect().facts
+    identity, events = facts.of(Identity), facts.of(GpuEvents)
+    gap = identity if isinstance(identity, Unread) else events if isinstance(events, Unread) else events.xids
+    if isinstance(gap, Unread):
+        raise HostagentError(f"cannot read the kernel log: {gap.detail}", "Nothing is cleared: nobody knows what")
+    return identity, events
+
+
+def _word(events: "GpuEvents", subject: str, reason: str) -> "Clearing":
+    """It is said of the records that are there, whatever the clock says: one that comes now counts."""
+    from hostagent.facts.gpu import Clearing
+    from hostagent.facts.unread import Unread, need
+
+    faults = (*need(events.xids), *need(events.sxids))
+    times = (*(one.seconds for one in faults), *(one.at for one in need(events.ends)), events.log_oldest)
+    upto = max((one for one in times if not isinstance(one, Unread)), default=0.0)
+    return Clearing(subject, upto, upto if isinstance(events.uptime, Unread) else max(events.uptime, upto), reason)
+
+
+def _split(events: "GpuEvents", word: "Clearing") -> "tuple[list[str], list[str]]":
+    """What the word ends, and what only a new board ends."""
+    from hostagent.derived.faults import covers, is_cleared, may_be_cleared
+    from hostagent.facts.unread import need
+
+    faults = [("xid", "Xid", one) for one in need(events.xids)] + [("sxid", "SXid", one) for one in need(events.sxids)]
+    ours, others = list[str](), list[str]()
+    for kind, name, one in faults:
+        if covers(word, one) and not is_cleared(one, events, kind):
+            mine = ours if may_be_cleared(one.code, kind) else others
+            mine.append(f"{name} {one.code} of {one.pci or 'a device without an address'}")
+    return list(dict.fromkeys(ours)), list(dict.fromkeys(others))
+
+
+def _told(ours: "list[str]", subject: str, *, dry_run: bool) -> "Iterable[str]":
+    verb = "Would clear" if dry_run else "Cleared"
+    if not ours:
+        whose = f" of {subject}" if subject else ""
+        yield f"{verb} the faults{whose} that the kernel log has lost: it begins after the boot, and shows none."
+        return
+    yield f"{verb}:"
+    yield from (f"  {one}" for one in ours[:_MOST])
+    if len(ours) > _MOST:
+        yield f"  and {len(ours) - _MOST} more"
+
+
+def _told_others(others: "list[str]") -> "Iterable[str]":
+    if others:
+        yield "Not cleared, because only a new board ends it:"
+        yield from (f"  {one}" for one in others[:_MOST])

@@ -1,0 +1,55 @@
+"""``hostagent npd``: one condition, as a custom plugin of node-problem-detector. Reads one file, imports no collector."""
+
+import os
+import time
+
+import click
+
+from hostagent.cli import SETTINGS, examples
+from hostagent.cli.streams import put
+from hostagent.report import state
+
+#: As node-problem-detector takes it (max_output_length of a custom plugin).
+_BYTES = 80
+_TYPES = {
+    "ready": "Ready",
+    "multi-node-ready": "MultiNodeReady",
+    "driver": "DriverReady",
+    "toolkit": "ToolkitReady",
+    "topology": "TopologyReady",
+    "fabric": "FabricReady",
+}
+_CODES = {"True": 0, "False": 1, "Unknown": 2}
+_UNKNOWN = 2
+
+
+@click.command("npd", context_settings=SETTINGS, epilog=examples("hostagent npd ready", "hostagent npd fabric --state-dir /run/hostagent"))
+@click.argument("name", type=click.Choice(list(_TYPES)))
+@click.option("--state-dir", default=os.path.dirname(state.PATH), show_default=True, type=click.Path(), help="The daemon's.", metavar="DIR")
+def command(name: str, state_dir: str) -> int:
+    """Say what the daemon tells of one condition: a custom plugin of node-problem-detector.
+
+    One line of at most 80 bytes. Exit 0: it is as it should be, or does not apply. 1: it is not. 2: unknown, or the daemon's word is old
+    or missing.
+    """
+    code, said = _told(state.read(os.path.join(state_dir, os.path.basename(state.PATH)), time.time()), _TYPES[name])
+    put(f"{_cut(said)}\n")
+    return code
+
+
+def _told(found: state.State, kind: str) -> tuple[int, str]:
+    if found.problem:
+        return _UNKNOWN, found.problem
+    listed = found.data.get("conditions")
+    if not isinstance(listed, list):
+        return _UNKNOWN, "no daemon wrote the state"
+    one = next((row for row in listed if row["type"] == kind), None)
+    if one is None:
+        return 0, "does not apply to this host"
+    return _CODES.get(one["status"], _UNKNOWN), f"{one['reason']}: {one['message']}"
+
+
+def _cut(text: str) -> str:
+    """At most so many bytes, whole characters."""
+    data = text.encode()
+    return text if len(data) < _BYTES else data[: _BYTES - 4].decode("utf-8", "ignore") + "..."

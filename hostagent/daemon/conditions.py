@@ -1,0 +1,106 @@
+"""What one report says of each condition of its node, before anything is held back."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, get_args
+
+from hostagent.facts.frozen import frozen
+from hostagent.report import PLACEABLE, Judgement, Report, verdict_of
+from hostagent.report.nodewords import ConditionType, Status
+from hostagent.report.told import NOTHING, Group, groups, headline, rank_of
+from hostagent.visible import visible
+from hostagent.vocabulary import Verdict
+
+TYPES: tuple[ConditionType, ...] = get_args(ConditionType)
+#: A condition that none of its checks applies to has no verdict.
+Measure = Verdict | Literal[""]
+#: Bytes of a message.
+LONGEST = 512
+_RANK = {"not_ready": 0, "unknown": 1, "degraded": 2}
+_CUT = "..."
+
+
+@frozen
+class Measured:
+    """One condition as one pass found it. ``reason`` and ``message`` are those of a Kubernetes condition."""
+
+    type: ConditionType
+    verdict: Measure
+    reason: str
+    message: str
+
+
+def measured(report: Report, condition_of: Mapping[str, str]) -> tuple[Measured, ...]:
+    """All six, in their order. `condition_of`: by check, the condition that its family declares."""
+    told = groups(report)
+    verdicts = {"Ready": report.verdict.single_node, "MultiNodeReady": report.verdict.multi_node}
+    return tuple(_measured(kind, report, told, condition_of, verdicts.get(kind)) for kind in TYPES)
+
+
+def status_of(verdict: Verdict) -> Status:
+    return "True" if verdict in PLACEABLE else "False" if verdict == "not_ready" else "Unknown"
+
+
+def _measured(
+    kind: ConditionType, report: Report, told: tuple[Group, ...], condition_of: Mapping[str, str], verdict: "Verdict | None"
+) -> Measured:
+    def is_of(one: Judgement) -> bool:
+        return (kind != "Ready" or one.scope == "node") if verdict else condition_of.get(one.id) == kind
+
+    own = [one for one in report.findings if is_of(one)]
+    if verdict is None and not any(one.outcome not in ("skip", "off") and one.severity != "info" for one in own):
+        return Measured(kind, "", "", "")
+    found: Verdict = verdict or verdict_of(own)
+    if found == "ready":
+        return Measured(kind, found, "Ready", "Every check that counts passes")
+    mine = {(one.id, one.subject) for one in own if rank_of(one) < NOTHING}
+    causes = [group for group in told if any(_keys(group) & mine)]
+    first = next((group for group in causes if _rank(group, mine) == _RANK[found]), None) or next(iter(causes), None)
+    if first is None:
+        return Measured(kind, found, "CouldNotRead", "No check that counts could be judged")
+    return Measured(kind, found, _reason(found, first), _message(first, len(causes) - 1))
+
+
+def _keys(group: Group) -> set[tuple[str, str]]:
+    members = {(told.finding.id, subject) for told in group.members for subject in (told.subjects or ("",))}
+    return members | {(one.id, one.subject) for one in group.unknown}
+
+
+def _rank(group: Group, mine: set[tuple[str, str]]) -> int:
+    """The worst that the group is for this condition: a consequence may count less than its cause, and the other way round."""
+    findings: Iterable[Judgement] = (*(told.finding for told in group.members), *group.unknown)
+    ids = {name for name, _ in mine & _keys(group)}
+    return min((rank_of(one) for one in findings if one.id in ids), default=NOTHING)
+
+
+def _reason(verdict: Verdict, first: Group) -> str:
+    """``GpuXid`` where a job must not be placed."""
+    if verdict == "not_ready":
+        return camel_case(first.cause.finding.id)
+    return "CouldNotRead" if verdict == "unknown" else "Degraded"
+
+
+def camel_case(check: str) -> str:
+    """The reason that a check's id makes.
+
+    >>> camel_case("gpu.xid"), camel_case("driver.library_match"), camel_case("acme.gpu2.is_cold")
+    ('GpuXid', 'DriverLibraryMatch', 'AcmeGpu2IsCold')
+    """
+    return "".join(word[:1].upper() + word[1:] for part in check.split(".") for word in part.split("_"))
+
+
+def _message(first: Group, more: int) -> str:
+    """The cause, and how many more there are; the same from pass to pass."""
+    finding = first.cause.finding
+    said = f"Could not read what {finding.id} needs" if finding.outcome == "unknown" and not finding.headline else headline(first)
+    tail = f" (and {more} more)" if more else ""
+    return f"{cut(visible(said), LONGEST - len(tail))}{tail}"
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many bytes of UTF-8, whole characters.
+
+    >>> cut("abcdef", 5), cut("äöü", 5)
+    ('ab...', 'ä...')
+    """
+    data = text.encode()
+    return text if len(data) <= most else f"{data[: most - len(_CUT)].decode('utf-8', 'ignore')}{_CUT}"

@@ -1,0 +1,39 @@
+"""The socket that HTTP is served on: made once, before the teller is, so that every teller has the same one."""
+
+import ipaddress
+import socket
+
+from hostagent.errors import HostagentError
+from hostagent.smallfile import reason
+
+_NEXT = "Give another one with --listen, or --listen '' for none"
+_BACKLOG = 64
+
+
+def opened(address: str) -> socket.socket:
+    """Of ``ADDRESS:PORT``; an IPv6 address has brackets. Raises ``HostagentError``."""
+    host, _, port = address.rpartition(":")
+    place = _address(host.removeprefix("[").removesuffix("]"))
+    if place is None or not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise HostagentError(f"found --listen {address!r:.80}, wanted ADDRESS:PORT, such as 127.0.0.1:9476 or [::]:9476", _NEXT)
+    line = socket.socket(socket.AF_INET6 if place.version == 6 else socket.AF_INET)
+    try:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        line.bind((str(place), int(port)))
+        line.listen(_BACKLOG)
+    except OSError as error:
+        line.close()
+        raise HostagentError(f"{address} cannot be listened on: {reason(error)}", _NEXT) from error
+    return line
+
+
+def _address(host: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def is_loopback(line: socket.socket) -> bool:
+    """Whether this machine alone reaches it."""
+    return ipaddress.ip_address(line.getsockname()[0]).is_loopback

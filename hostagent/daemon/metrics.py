@@ -1,0 +1,44 @@
+"""What ``/metrics`` says: the report's own metrics, and those of the daemon. Text exposition format of Prometheus."""
+
+from collections.abc import Iterable, Mapping
+
+from hostagent.daemon.board import Delivery
+from hostagent.daemon.saying import Saying
+from hostagent.sinks.prometheus import family
+
+
+def metrics(said: "Saying | None", deliveries: Mapping[str, Delivery], processes: Mapping[str, float]) -> str:
+    """`processes`: by the name behind ``process_``."""
+    parts = [said.metrics, *_of_passes(said)] if said else []
+    return "".join([*parts, *_of_deliveries(deliveries), *_of_processes(processes)])
+
+
+def _of_passes(said: Saying) -> Iterable[str]:
+    passes = [({"trigger": trigger}, count) for trigger, count in sorted(said.passes.items())]
+    turned = [({"condition": name}, count) for name, count in sorted(said.transitions.items())]
+    yield family("passes_total", "Passes by what made them begin.", passes, "counter")
+    yield family("pass_duration_seconds", "How long the last pass took.", [({}, said.took_s)])
+    yield family("condition_transitions_total", "How often the status of a condition changed.", turned, "counter")
+
+
+def _of_deliveries(deliveries: Mapping[str, Delivery]) -> Iterable[str]:
+    tries = [({"sink": sink, "result": result}, count) for sink, one in deliveries.items() for result, count in sorted(one.counts.items())]
+    last = [({"sink": sink}, one.succeeded_at) for sink, one in deliveries.items() if one.succeeded_at]
+    yield family("deliveries_total", "Tries to deliver what is told, by what came of them.", tries, "counter")
+    yield family("delivery_last_success_timestamp_seconds", "When a delivery last succeeded.", last)
+
+
+_PROCESS = {
+    "cpu_seconds_total": ("Processor time of both processes and of what the loop started.", "counter"),
+    "resident_memory_bytes": ("Resident memory of both processes.", "gauge"),
+    "virtual_memory_bytes": ("Virtual memory of both processes.", "gauge"),
+    "open_fds": ("Open descriptors of both processes.", "gauge"),
+    "max_fds": ("Descriptors that a process may open.", "gauge"),
+    "start_time_seconds": ("When the loop began.", "gauge"),
+}
+
+
+def _of_processes(found: Mapping[str, float]) -> Iterable[str]:
+    for name, (meaning, kind) in _PROCESS.items():
+        if name in found:
+            yield family(name, meaning, [({}, found[name])], kind, "process_")

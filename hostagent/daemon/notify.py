@@ -1,0 +1,35 @@
+"""What systemd is told (sd_notify(3)): nothing where nobody listens."""
+
+import contextlib
+import os
+import socket
+
+
+class Notify:
+    """``READY``, ``STATUS`` and ``WATCHDOG``, to the socket that the environment names."""
+
+    def __init__(self, address: str) -> None:
+        self._address = f"\0{address[1:]}" if address.startswith("@") else address
+        self._is_ready = False
+
+    @classmethod
+    def of_environment(cls) -> "Notify":
+        """The variable is taken out: no child of ours answers for us."""
+        return cls(os.environ.pop("NOTIFY_SOCKET", ""))
+
+    def ready(self, status: str) -> None:
+        """After each pass; the first one says that the start is done."""
+        words = [] if self._is_ready else ["READY=1"]
+        self._is_ready = True
+        self._send(*words, f"STATUS={status}", "WATCHDOG=1")
+
+    def alive(self) -> None:
+        self._send("WATCHDOG=1")
+
+    def stopping(self) -> None:
+        self._send("STOPPING=1")
+
+    def _send(self, *words: str) -> None:
+        if self._address:
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as line:
+                line.sendto("\n".join(words).encode(), self._address)

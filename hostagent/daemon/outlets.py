@@ -1,0 +1,28 @@
+"""Files that others read, for hosts where nobody has a right to write to the API server: NFD's features, the node exporter's metrics."""
+
+from hostagent.daemon.saying import Saying
+from hostagent.deliver.file import deliver
+from hostagent.kube.nodestatus import stamp
+from hostagent.smallfile import reason
+
+_OPEN_MODE = 0o644
+
+
+def features(said: Saying, prefix: str) -> str:
+    """A local feature file of node feature discovery: a label per line. What is older than the verdict holds is dropped there.
+
+    Source: node-feature-discovery, "Local feature source" (``# +expiry-time``).
+    """
+    lines = [f"{prefix}/{name}={value}" for name, value in said.words.labels.items() if value is not None]
+    expires = said.summary.get("valid_until")
+    head = [f"# +expiry-time={stamp(float(expires))}"] if isinstance(expires, int | float) else []
+    return "\n".join((*head, *lines)) + "\n"
+
+
+def written(path: str, text: str) -> str:
+    """Whole, or not at all: then why."""
+    try:
+        deliver(text, path, mode=_OPEN_MODE)
+    except OSError as error:
+        return f"{path} is not written: {reason(error)}"
+    return ""

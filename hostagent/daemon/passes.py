@@ -1,0 +1,82 @@
+"""One pass of the daemon: what ``hostagent check`` does, with what outlives a pass."""
+
+import contextlib
+import importlib
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from hostagent.app import Prepared, judge, policy_of
+from hostagent.daemon.stuck import Stuck
+from hostagent.evidence import Evidence, open_host
+from hostagent.facts.host import Identity
+from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.unread import Unread
+from hostagent.report import Report
+from hostagent.report.times import iso
+from hostagent.source.answerfile import Question
+from hostagent.source.left import Left
+
+#: Facts of one pass, and now: the facts with what is remembered.
+Remember = Callable[[HostFacts, float], HostFacts]
+
+
+#: What workers import. None of it is a library of a driver: those are loaded by a worker, and go with it.
+_OF_WORKERS = (
+    *(f"hostagent.source.{name}" for name in ("cage", "locks", "confinement", "landlock", "seccomp", "rights", "settle")),
+    *(f"hostagent.source.lanes.{name}" for name in ("nvml", "nvmlgate", "networkread", "rdmasysfs")),
+    "pynvml",
+)
+
+
+class Pass(NamedTuple):
+    """What came of it. ``answers``: every question that went to the host, with its answer."""
+
+    report: Report
+    answers: Mapping[Question, Any]
+    took_s: float
+
+
+class Between(NamedTuple):
+    """What one pass has from those before: answers by question, what is remembered, and what hangs still."""
+
+    known: Mapping[Question, Any]
+    remember: Remember
+    stuck: Stuck
+
+
+def run(place: Evidence, prepared: Prepared, node_name: str, between: Between) -> Pass:
+    """Read, remember, judge. Raises ``HostagentError`` where there is no such host."""
+    with open_host(place, prepared.kinds, between.known, between.stuck.left()) as reading:
+        collected = reading.collect(policy_of(prepared))
+        now = time.time()
+        facts = between.remember(collected.facts, now)
+        report = judge(collected._replace(facts=facts), reading, prepared, node_name)
+        answers = {} if place.snapshot else reading.answers
+        preload(getattr(reading, "imported", ()))
+    between.stuck.add(getattr(reading, "left", Left()))
+    took_s = time.perf_counter() - reading.started
+    return Pass(_of_now(report, now) if place.snapshot else report, answers, took_s)
+
+
+def preload(modules: Iterable[str]) -> None:
+    """What a child of a pass imported: the next ones have it from here, and need not."""
+    for name in (*modules, *_OF_WORKERS) if modules else ():
+        with contextlib.suppress(Exception):  # it was there a moment ago
+            importlib.import_module(name)
+
+
+def who(place: Evidence) -> tuple[str, str]:
+    """The boot that is judged and the host name, each "" where it cannot be read. Raises ``HostagentError``."""
+    with open_host(place, (Identity.__name__,)) as reading:
+        found = reading.collect().facts.of(Identity)
+    known = () if isinstance(found, Unread) else (found.boot_id, found.hostname)
+    boot_id, hostname = ("" if isinstance(one, Unread) else one for one in (known or ("", "")))
+    return boot_id, hostname
+
+
+def _of_now(report: Report, now: float) -> Report:
+    """A simulation: what was recorded once is what is there now."""
+    expires = now + report.valid_until - report.observed_at
+    return replace(report, observed_at=now, observed_at_iso=iso(now), valid_until=expires, valid_until_iso=iso(expires))

@@ -1,0 +1,66 @@
+"""What one pass gives the teller to say."""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from hostagent.daemon.labels import annotations, first_labels, labels
+from hostagent.daemon.saying import Saying, Trigger
+from hostagent.daemon.told import State
+from hostagent.deadline import time_limit
+from hostagent.errors import OutOfTime
+from hostagent.report import Report, shortened
+from hostagent.report.nodewords import NodeWords
+from hostagent.sinks import render
+
+_RENDERING_S = 2.0
+_WRONG = ("fail", "warn", "unknown")
+
+
+def report_text(report: Report) -> str:
+    """As JSON; a report that takes too long to write is shortened."""
+    with contextlib.suppress(OutOfTime), time_limit(_RENDERING_S):
+        return render(report, "json")
+    return render(shortened(report), "json")
+
+
+def metrics(report: Report) -> str:
+    """As Prometheus reads it, of single judgements those alone that fail, warn or are unknown."""
+    return render(replace(report, findings=tuple(one for one in report.findings if one.outcome in _WRONG)), "prometheus")
+
+
+def words(told: State, summary: Mapping[str, Any], *, until: bool) -> NodeWords:
+    """What the node is said to be. `until`: with the label that says until when."""
+    return NodeWords(told.conditions, told.removed, labels(summary, told, valid_until=until), annotations(summary))
+
+
+class Run(NamedTuple):
+    """How the pass went, and what the loop has counted since it began: see `Saying`."""
+
+    took_s: float
+    trigger: Trigger
+    passes: Mapping[str, int]
+    transitions: Mapping[str, int]
+    profile_problem: str = ""
+
+
+def said(of_node: NodeWords, report: Report, summary: Mapping[str, Any], text: str, run: Run) -> Saying:
+    """After a pass. `text` is the report as `report_text` writes it."""
+    return Saying(report.host.node_name, of_node, summary, text, metrics(report), report.observed_at, **run._asdict())
+
+
+def first_words(told: State) -> NodeWords:
+    """Before a pass of this boot has said anything."""
+    return NodeWords(told.conditions, told.removed, first_labels(), {})
+
+
+def first_said(node: str, told: State, now: float) -> Saying:
+    """Before the first pass of a boot of which nothing has been told yet."""
+    return Saying(node, first_words(told), {}, "", "", now, 0.0, "start", {}, {}, is_first=True)
+
+
+def transitions(before: State, after: State) -> tuple[str, ...]:
+    """The conditions whose status is another one now."""
+    was = {one.type: one.status for one in before.conditions}
+    return tuple(one.type for one in after.conditions if was.get(one.type, one.status) != one.status)

@@ -1,0 +1,28 @@
+"""What the loop gives the teller: data alone, so that it goes through a socket."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from hostagent.facts.frozen import frozen
+from hostagent.report.nodewords import NodeWords
+
+#: What made a pass begin.
+Trigger = Literal["start", "interval", "kernel-log", "uevent", "configuration", "confirm"]
+
+
+@frozen
+class Saying:
+    """What came of one pass. ``is_first``: the words of a start without a verdict of this boot (no report, no summary)."""
+
+    node: str  # what schedulers call it
+    words: NodeWords
+    summary: Mapping[str, Any]
+    report: str  # JSON
+    metrics: str  # Prometheus text of this report, single judgements only where they fail, warn or are unknown
+    observed_at: float
+    took_s: float
+    trigger: Trigger
+    passes: Mapping[str, int]  # by trigger, since the loop began
+    transitions: Mapping[str, int]  # by condition, since the loop began
+    profile_problem: str = ""  # why the profile in force is an older one
+    is_first: bool = False

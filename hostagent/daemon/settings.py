@@ -1,0 +1,32 @@
+"""What the command line of the daemon says, checked."""
+
+from typing import Literal
+
+from hostagent.evidence import Evidence
+from hostagent.facts.frozen import frozen
+
+Wish = Literal["auto", "on", "off"]
+
+
+@frozen
+class Settings:
+    """Paths are absolute; "" is off. Seconds where no other unit is named."""
+
+    evidence: Evidence
+    profile_name: str
+    node_name: str
+    state_dir: str
+    interval_s: float = 60
+    heartbeat_s: float = 300
+    listen: str = "127.0.0.1:9476"
+    kubernetes: Wish = "auto"
+    kubeconfig: str = ""
+    prefix: str = "hostagent.dev"
+    label_valid_until: bool = False
+    nfd_file: str = ""
+    textfile: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    auth_token_file: str = ""
+    once: bool = False
+    dry_run: bool = False

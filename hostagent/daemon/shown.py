@@ -1,0 +1,43 @@
+"""What would be told, for people: the words of one pass, and the request that would carry them."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hostagent.daemon.saying import Saying
+from hostagent.daemon.settings import Settings
+from hostagent.kube.nodestatus import body
+from hostagent.report.nodewords import NodeWords
+
+_WIDTHS = (15, 8, 24)
+
+
+class Shown:
+    """Stands where the teller stands, and prints."""
+
+    def __init__(self, settings: Settings, put: Callable[[str], Any]) -> None:
+        self._prefix, self._put = settings.prefix, put
+
+    def tell(self, what: Saying, now: float) -> None:
+        patch = json.dumps(body(what.words, self._prefix, what.observed_at), indent=1)
+        lines = (f"Node {what.node}", "", *_lines(what.words, self._prefix), "", f"PATCH /api/v1/nodes/{what.node}/status", patch)
+        self._put("\n".join(lines) + "\n")
+
+    def tick(self, now: float) -> None:
+        """Nobody listens."""
+
+
+def _lines(words: NodeWords, prefix: str) -> Iterator[str]:
+    yield "Conditions:"
+    yield _row("TYPE", "STATUS", "REASON", "MESSAGE")
+    for one in words.conditions:
+        yield _row(one.type, one.status, one.reason, one.message)
+    yield ""
+    yield "Labels:"
+    for name, value in words.labels.items():
+        yield f"  {prefix}/{name}={value}" if value is not None else f"  {prefix}/{name} is removed"
+
+
+def _row(*cells: str) -> str:
+    *first, last = cells
+    return "  " + " ".join(cell.ljust(width) for cell, width in zip(first, _WIDTHS, strict=True)) + f" {last}"

@@ -1,0 +1,143 @@
+"""The teller process: it serves HTTP, writes to Kubernetes and to files of others. A thread each, so that none waits for another."""
+
+import contextlib
+import os
+import pickle
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from hostagent.daemon.board import Board
+from hostagent.daemon.outlets import features, written
+from hostagent.daemon.saying import Saying
+from hostagent.daemon.settings import Settings
+from hostagent.errors import HostagentError
+from hostagent.report.nodewords import NodeWords
+
+if TYPE_CHECKING:
+    from hostagent.kube.config import Access
+
+_MAX_MESSAGE = 64 * 1024 * 1024
+#: Seconds after which a thread looks again though nothing woke it.
+_LOOK_S = 5.0
+
+
+def serve(line: socket.socket, settings: Settings, http: "socket.socket | None" = None) -> None:
+    """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `http`: what HTTP is served on."""
+    board = Board()
+    sinks = _sinks(settings)
+    threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
+    if http:
+        from hostagent.daemon.http import Page, listen
+        from hostagent.daemon.listening import is_loopback
+
+        board.tick(time.monotonic())
+        page = Page(settings, board, tells_kubernetes=access_of(settings) is not None, is_loopback=is_loopback(http))
+        listen(http, page, settings.tls_cert, settings.tls_key)
+    for one in threads:
+        one.start()
+    for message in _messages(line):
+        _take(board, message)
+    board.close()
+    if settings.once:  # one delivery: each sink has had its turn
+        for one in threads:
+            one.join()
+
+
+def _take(board: Board, message: Any) -> None:
+    if isinstance(message, Saying):
+        board.say(message, time.monotonic())
+    elif message[0] == "waiting":
+        board.wait(message[1], time.monotonic())
+    else:
+        board.tick(time.monotonic())
+
+
+def _messages(line: socket.socket) -> Any:
+    while True:
+        head = _exactly(line, 4)
+        size = int.from_bytes(head, "little")
+        if len(head) < 4 or size > _MAX_MESSAGE:
+            return
+        data = _exactly(line, size)
+        if len(data) < size:
+            return
+        yield pickle.loads(data)  # noqa: S301  by the loop, over a socket that nobody else has
+
+
+def _exactly(line: socket.socket, size: int) -> bytes:
+    found = bytearray()
+    while len(found) < size:
+        piece = b""
+        with contextlib.suppress(ConnectionError):
+            piece = line.recv(min(size - len(found), 1024 * 1024))
+        if not piece:
+            break
+        found += piece
+    return bytes(found)
+
+
+def _sinks(settings: Settings) -> list[Callable[[Board], None]]:
+    sinks: list[Callable[[Board], None]] = []
+    client = _client(settings)
+    if client:
+        sinks.append(lambda board: _kubernetes(board, settings, client))
+    if settings.nfd_file:
+        sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix)))
+    if settings.textfile:
+        sinks.append(lambda board: _file(board, "textfile", settings.textfile, lambda said: said.metrics))
+    return sinks
+
+
+def _file(board: Board, sink: str, path: str, text_of: Callable[[Saying], str]) -> None:
+    """Written after each pass: a file says by its age that somebody is at work."""
+    said: Saying | None = None
+    while True:
+        said, is_new, is_open = board.newest(said, _LOOK_S)
+        if is_new and said and not said.is_first:
+            board.delivered(sink, written(path, text_of(said)), time.time())
+        if not is_open:
+            return
+
+
+def access_of(settings: Settings) -> "Access | None":
+    """None where nobody is to be told: off, or auto without kubeconfig and service account. Raises ``HostagentError``."""
+    if settings.kubernetes == "off":
+        return None
+    from hostagent.kube.config import in_cluster, kubeconfig
+
+    access = kubeconfig(settings.kubeconfig) if settings.kubeconfig else in_cluster(os.environ)
+    if access is None and settings.kubernetes == "on":
+        raise HostagentError("found no service account of a pod, and no --kubeconfig", "Give --kubeconfig FILE, or --kubernetes off")
+    return access
+
+
+def _client(settings: Settings) -> Any:
+    from hostagent import __version__
+    from hostagent.kube.client import PatchClient
+
+    access = access_of(settings)
+    return PatchClient(access, f"hostagent/{__version__}") if access else None
+
+
+def _kubernetes(board: Board, settings: Settings, client: Any) -> None:
+    from hostagent.kube.sink import Pace, Sink
+
+    sink: Sink | None = None
+    said: Saying | None = None
+    words: NodeWords | None = None
+    while True:
+        left_s = _LOOK_S if sink is None else min(sink.due(time.monotonic(), time.time()), _LOOK_S)
+        said, is_new, is_open = board.newest(said, left_s)
+        if is_new and said and said.words != words:
+            words = said.words
+            sink = sink or Sink(client, said.node, Pace(settings.prefix, settings.heartbeat_s, random.random), time.monotonic())
+            sink.offer(said.words, is_first=said.is_first)
+        if sink and sink.due(time.monotonic(), time.time()) <= 0:
+            reply = sink.write(time.monotonic(), time.time())
+            board.delivered("kubernetes", reply.problem, time.time())
+        if not is_open and not (settings.once and sink and not sink.written_at and not sink.problem):
+            return

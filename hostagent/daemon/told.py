@@ -1,0 +1,125 @@
+"""The told verdict: what a node is said to be, which is what was measured, without noise.
+
+Not ready is told at once. Unknown, and any improvement, is told once two passes in a row agree. A verdict that, as measured, changes
+more than `_MOST_CHANGES` times in `_WINDOW_S` stays at the worst of that time for `_WINDOW_S`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Literal
+
+from hostagent.daemon.conditions import LONGEST, TYPES, Measure, Measured, cut, status_of
+from hostagent.facts.frozen import frozen
+from hostagent.report.nodewords import Condition, ConditionType
+
+#: Seconds after a pass whose finding has to be confirmed until the one that confirms it.
+CONFIRM_S = 5.0
+#: The reason of what nobody has looked at in this boot.
+FIRST_PASS = "FirstPass"  # noqa: S105  no password
+_WINDOW_S = 3600.0
+_MOST_CHANGES = 5
+#: How bad each is: what is less is an improvement. No verdict at all is the best.
+_BADNESS: dict[Measure, int] = {"": 0, "ready": 1, "degraded": 2, "unknown": 3, "not_ready": 4}
+
+
+@frozen
+class Change:
+    """When, by the clock of the host, a verdict was measured that differs from the one before."""
+
+    at: float
+    verdict: Measure
+
+
+@frozen
+class Held:
+    """One condition between two passes. Times are seconds since the epoch; ``flapping_until`` is 0 where it does not flap."""
+
+    type: ConditionType
+    verdict: Measure  # told
+    reason: str
+    message: str
+    changed_at: float  # when the told status changed last
+    last: Measure | Literal["never"]  # measured
+    changes: tuple[Change, ...] = ()
+    flapping_until: float = 0
+
+
+@frozen
+class State:
+    """All that is told, and what it takes to go on after a restart in the same boot."""
+
+    boot_id: str
+    held: tuple[Held, ...]
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Those that apply."""
+        return tuple(
+            Condition(one.type, status_of(one.verdict), one.reason, one.message, one.changed_at) for one in self.held if one.verdict
+        )
+
+    @property
+    def removed(self) -> tuple[ConditionType, ...]:
+        return tuple(one.type for one in self.held if not one.verdict)
+
+    def verdict(self, kind: ConditionType) -> Measure:
+        return next((one.verdict for one in self.held if one.type == kind), "unknown")
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the last pass says what is told: no other one has to confirm it soon."""
+        return all(one.flapping_until or one.last == one.verdict for one in self.held)
+
+
+def first(boot_id: str, now: float) -> State:
+    """Before the first pass of a boot."""
+    text = "hostagent has not looked at this node yet"
+    return State(boot_id, tuple(Held(kind, "unknown", FIRST_PASS, text, now, "never") for kind in TYPES))
+
+
+def at_once(boot_id: str, found: tuple[Measured, ...], now: float, before: "State | None" = None) -> State:
+    """What was measured, told as it is: where there is one pass and no more. `before`: what was told in this boot, for the times."""
+    was = {one.type: one for one in before.held} if before else {}
+    told = (Held(one.type, "", "", "", now, one.verdict) if one.type not in was else was[one.type] for one in found)
+    fresh = (replace(one, last=new.verdict, changes=(), flapping_until=0.0) for one, new in zip(told, found, strict=True))
+    return State(boot_id, tuple(_telling(one, new.verdict, new.reason, new.message, now) for one, new in zip(fresh, found, strict=True)))
+
+
+def advance(state: State, found: Iterable[Measured], now: float) -> State:
+    """One pass later. `now`: seconds since the epoch, by a clock that may have been set back."""
+    before = {one.type: one for one in state.held}
+    return State(state.boot_id, tuple(_advanced(before[one.type], one, now) for one in found))
+
+
+def _advanced(held: Held, found: Measured, now: float) -> Held:
+    changes = tuple(one for one in held.changes if now - _WINDOW_S < one.at <= now)
+    is_new = held.last not in ("never", found.verdict)
+    if is_new:
+        changes = (*changes, Change(now, found.verdict))[-_MOST_CHANGES - 1 :]
+    until = held.flapping_until if now < held.flapping_until <= now + _WINDOW_S else 0.0
+    if is_new and len(changes) > _MOST_CHANGES:
+        until = now + _WINDOW_S
+    after = replace(held, last=found.verdict, changes=changes, flapping_until=until)
+    if until:
+        return _flapping(after, found, now)
+    agrees = held.last == found.verdict
+    is_worse = _BADNESS[found.verdict] > _BADNESS[held.verdict]
+    if found.verdict == held.verdict or agrees or found.verdict == "not_ready" or (is_worse and found.verdict != "unknown"):
+        return _telling(after, found.verdict, found.reason, found.message, now)
+    return after
+
+
+def _flapping(after: Held, found: Measured, now: float) -> Held:
+    """At its worst: of what is told, of what is there, and of what it was within the hour."""
+    seen = (after.verdict, found.verdict, *(one.verdict for one in after.changes))
+    worst = max(seen, key=_BADNESS.__getitem__)
+    text = found.message if found.verdict == worst else after.message
+    is_said = after.reason == "Flapping" and after.verdict == worst
+    message = after.message if is_said else cut(f"It changes again and again. At its worst: {text}", LONGEST)
+    return _telling(after, worst, "Flapping", message, now)
+
+
+def _telling(after: Held, verdict: Measure, reason: str, message: str, now: float) -> Held:
+    is_other = not after.verdict or not verdict or status_of(verdict) != status_of(after.verdict)
+    changed_at = now if is_other else after.changed_at
+    return replace(after, verdict=verdict, reason=reason, message=message, changed_at=changed_at)

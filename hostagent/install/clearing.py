@@ -1,0 +1,75 @@
+"""An administrator's word on the faults of a boot, written where every pass reads it: `hostagent.collect.gpu.cleared`."""
+
+import contextlib
+import fcntl
+import json
+import os
+import stat
+from collections.abc import Iterator
+
+from hostagent.collect.gpu.cleared import MOST, PATH, SCHEMA_VERSION, Cleared, parse_cleared
+from hostagent.deliver.file import deliver
+from hostagent.errors import HostagentError
+from hostagent.facts.gpu import Clearing
+from hostagent.facts.unread import Unread
+from hostagent.install.target import Target
+from hostagent.smallfile import read_small, reason
+from hostagent.typed import plain
+
+_LIMIT = 64 * 1024
+_OTHERS_WRITE = 0o022
+
+
+def add(target: Target, boot_id: str, word: Clearing) -> None:
+    """Beside what was said before in this boot. Whole or not at all, readable by everybody; raises ``HostagentError``."""
+    path = target.inside(PATH)
+    try:
+        with _alone(os.path.dirname(path)):
+            words = (*_kept(_before(path, boot_id), word), word)
+            if len(words) > MOST:
+                found = f"found {len(words) - 1} clearings of this boot, wanted fewer than {MOST}"
+                raise HostagentError(found, "Clear all at once, without --subject")
+            data = {"schema_version": SCHEMA_VERSION, "boot_id": boot_id, "cleared": plain(words)}
+            deliver(json.dumps(data, indent=1) + "\n", path, mode=0o644)
+    except OSError as error:
+        raise HostagentError(f"cannot write {path}: {reason(error)}", "Nothing is cleared") from error
+
+
+@contextlib.contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """In the state directory, which root alone may write: else no pass believes the file. One writer at a time."""
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+        os.chmod(folder, 0o755)  # noqa: S103  everybody may know what was cleared
+    for place in (os.path.dirname(folder), folder):
+        found = os.stat(place)
+        if found.st_uid != 0 or found.st_mode & _OTHERS_WRITE:
+            raise HostagentError(
+                f"found {place} of user {found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o}, wanted root's alone to write",
+                "Nothing is cleared: no pass would believe it",
+            )
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _before(path: str, boot_id: str) -> Cleared:
+    """What was said in this boot; what nobody believes, or nobody can read, goes."""
+    try:
+        found = os.lstat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != 0 or found.st_mode & _OTHERS_WRITE:
+            return ()
+        said = parse_cleared(read_small(path, _LIMIT).decode("utf-8", "replace"))
+    except OSError:
+        return ()
+    return () if isinstance(said, Unread) or said[0] != boot_id else said[1]
+
+
+def _kept(words: Cleared, word: Clearing) -> Cleared:
+    """Where there is no room any more, what the new word says, too, makes it."""
+    if len(words) < MOST:
+        return words
+    return tuple(one for one in words if word.subject not in ("", one.subject) or one.upto > word.upto)

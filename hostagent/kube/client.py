@@ -1,0 +1,135 @@
+"""One kind of request: a strategic-merge patch of the status of one node. Nothing is read from the cluster but the answer to it."""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote
+
+from hostagent.errors import HostagentError
+from hostagent.kube.config import Access, Identity, identity
+from hostagent.kube.sink import Reply
+from hostagent.visible import visible
+
+#: Seconds that one request may take in all.
+TIMEOUT_S = 10.0
+_ACCEPT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+_TYPE = "application/strategic-merge-patch+json"
+_MAX_BYTES = 4 * 1024 * 1024
+_SHOWN = 200
+
+
+class PatchClient:
+    """By `requests`, which is imported with the first request."""
+
+    def __init__(self, access: Access, agent: str) -> None:
+        """`agent`: who we say we are, in the header and as the manager of our fields."""
+        self._access, self._agent = access, agent
+        self._identity: Identity | None = None
+        self._stuck: threading.Thread | None = None
+
+    def patch_node_status(self, name: str, body: dict[str, Any]) -> Reply:
+        """Never raises, and is back after `TIMEOUT_S`: a server that sends a byte now and then is left. At most one is left at a time."""
+        if self._stuck and self._stuck.is_alive():
+            return Reply("", {}, "an answer of the API server does not end")
+        answers: list[Reply] = []
+        call: Callable[[], None] = lambda: answers.append(self._patched(name, body))  # noqa: E731
+        self._stuck = threading.Thread(target=call, daemon=True)
+        self._stuck.start()
+        self._stuck.join(TIMEOUT_S)
+        return answers[0] if answers else Reply("", {}, f"the API server did not answer in {TIMEOUT_S:g} s")
+
+    def _patched(self, name: str, body: dict[str, Any]) -> Reply:
+        try:
+            if self._identity is None or not self._access.program:
+                self._identity = identity(self._access)
+            return self._requested(name, json.dumps(body).encode(), self._identity)
+        except HostagentError as error:
+            return Reply("", {}, error.message)
+        except Exception as error:  # whatever a library raises, no transition is lost
+            return Reply("", {}, f"the API server was not reached: {type(error).__name__}: {visible(str(error)[:_SHOWN])}")
+
+    def _requested(self, name: str, data: bytes, who: Identity) -> Reply:
+        import requests
+
+        headers = {"Accept": _ACCEPT, "Content-Type": _TYPE, "User-Agent": self._agent}
+        if who.token:
+            headers["Authorization"] = f"Bearer {who.token}"
+        url = f"{self._access.server}/api/v1/nodes/{quote(name, safe='')}/status?fieldManager={quote(self._agent.partition('/')[0])}"
+        ends = time.monotonic() + TIMEOUT_S
+        with requests.Session() as session:
+            session.trust_env = False  # no netrc: a header of its own would take the place of ours
+            session.proxies.update(requests.utils.get_environ_proxies(url))
+            session.mount("https://", _adapter(self._access, who))
+            with session.patch(url, data=data, headers=headers, timeout=TIMEOUT_S, stream=True, allow_redirects=False) as answer:
+                text = bytearray()
+                for piece in answer.iter_content(65536):
+                    text += piece
+                    if len(text) > _MAX_BYTES or time.monotonic() > ends:
+                        return Reply("", {}, "the answer of the API server is too long or too slow")
+                if answer.status_code == requests.codes.unauthorized:
+                    self._identity = None  # the program is asked again
+                return _reply(answer.status_code, answer.headers.get("Retry-After", ""), bytes(text))
+
+
+def _adapter(access: Access, who: Identity) -> Any:
+    """TLS with the cluster's authority alone, and our certificate, which no file has to hold."""
+    import ssl
+
+    from requests.adapters import HTTPAdapter
+
+    try:
+        context = ssl.create_default_context(cafile=access.ca or None, cadata=access.ca_data or None)
+        if who.cert_pem:
+            holder = os.memfd_create("certificate")
+            try:
+                os.write(holder, who.cert_pem.encode())
+                context.load_cert_chain(f"/proc/self/fd/{holder}")
+            finally:
+                os.close(holder)
+    except (OSError, ssl.SSLError) as error:
+        raise HostagentError(f"the certificates for {access.server} cannot be used: {visible(str(error)[:_SHOWN])}", "") from error
+
+    class _Adapter(HTTPAdapter):
+        def init_poolmanager(self, *args: Any, **named: Any) -> None:
+            named |= {
+                "ssl_context": context,
+                **({"server_hostname": access.server_name, "assert_hostname": access.server_name} if access.server_name else {}),
+            }
+            super().init_poolmanager(*args, **named)
+
+        def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+            """By the context alone: requests would add its own list of authorities."""
+            conn.cert_reqs = "CERT_REQUIRED"
+
+    return _Adapter()
+
+
+def _reply(code: int, retry_after: str, data: bytes) -> Reply:
+    try:
+        document = json.loads(data)
+        metadata = document.get("metadata") or {}
+        if code == 200:
+            labels = {str(key): str(value) for key, value in (metadata.get("labels") or {}).items()}
+            return Reply(str(metadata["uid"]), labels)
+        message = str(document.get("message") or "")
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        message = "its answer is no object of Kubernetes"
+    return Reply("", {}, f"the API server answers {code}: {visible(message[:_SHOWN])}".rstrip(": "), _seconds(retry_after))
+
+
+def _seconds(text: str) -> float:
+    """Of the header: a number of seconds, or a date. 0 for anything else; an hour at most.
+
+    >>> _seconds("7"), _seconds(""), _seconds("soon"), _seconds("1e9")
+    (7.0, 0.0, 0.0, 0.0)
+    """
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return min(float(text), 3600.0)
+    try:
+        return min(max(0.0, parsedate_to_datetime(text).timestamp() - time.time()), 3600.0)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return 0.0

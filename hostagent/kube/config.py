@@ -1,0 +1,188 @@
+"""Who we are to an API server, and which one: a pod's own service account, or a kubeconfig.
+
+Source: Kubernetes, client-go `rest.InClusterConfig` and `clientcmd/api/v1`.
+
+As root, files that this process obeys are root's alone to write.
+"""
+
+import base64
+import json
+import os
+import subprocess
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from hostagent.errors import HostagentError
+from hostagent.facts.frozen import frozen
+from hostagent.smallfile import read_small, reason, refuse_others
+from hostagent.typed import ShapeError
+from hostagent.yamlfile import parse_foreign_yaml
+
+ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+_MAX_BYTES = 1024 * 1024
+_NEXT = "See 'hostagent daemon --help' about --kubeconfig and --kubernetes"
+_EXEC_S = 10.0
+_EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+
+@frozen
+class Exec:
+    """A program that gives a token or a certificate."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    version: str
+
+
+@frozen
+class Access:
+    """One API server, and what shows it who we are: at most one of token, token file, program; "" for none. PEM texts, or paths."""
+
+    server: str
+    ca: str  # a path
+    ca_data: str
+    server_name: str
+    token: str
+    token_file: str
+    cert: str
+    cert_data: str
+    key: str
+    key_data: str
+    program: Exec | None
+
+
+class Identity(NamedTuple):
+    """What one request shows."""
+
+    token: str
+    cert_pem: str  # certificate and key
+    expires: str = ""
+
+
+def in_cluster(environment: Mapping[str, str], account: str = ACCOUNT) -> Access | None:
+    """A pod's own; None outside of pods."""
+    host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port or not os.path.exists(f"{account}/token"):
+        return None
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    return Access(server, f"{account}/ca.crt", "", "", "", f"{account}/token", "", "", "", "", None)
+
+
+def kubeconfig(path: str) -> Access:
+    """Of its current context. Raises ``HostagentError``."""
+    try:
+        document = parse_foreign_yaml(read_small(path, _MAX_BYTES, obeyed()))
+    except (OSError, ValueError) as error:
+        raise HostagentError(f"the kubeconfig {path} cannot be used: {_why(error)}", _NEXT) from error
+    try:
+        return _parsed(document, os.path.dirname(path))
+    except (KeyError, TypeError, ValueError, StopIteration, AttributeError, ShapeError) as error:
+        raise HostagentError(f"{path} is no kubeconfig with a current context: {error!s:.200}", _NEXT) from error
+
+
+def obeyed() -> Collection[int]:
+    """Whose files this process obeys."""
+    return (0,) if os.geteuid() == 0 else (0, os.geteuid())
+
+
+def _parsed(document: Any, folder: str) -> Access:
+    name = document["current-context"]
+    context = _named(document["contexts"], name, "context")
+    cluster = _named(document["clusters"], context["cluster"], "cluster")
+    user = _named(document["users"], context["user"], "user")
+    if cluster.get("insecure-skip-tls-verify"):
+        raise ValueError("found insecure-skip-tls-verify, wanted the certificate of the cluster's authority")
+    server = str(cluster["server"])
+    if urlsplit(server).scheme != "https":
+        raise ValueError(f"found the server {server!r:.100}, wanted https")
+
+    def place(key: str, part: Mapping[str, Any]) -> str:
+        value = str(part.get(key) or "")
+        return os.path.join(folder, value) if value else ""
+
+    program = user.get("exec")
+    return Access(
+        server=server.rstrip("/"),
+        ca=place("certificate-authority", cluster),
+        ca_data=_decoded(cluster.get("certificate-authority-data")),
+        server_name=str(cluster.get("tls-server-name") or ""),
+        token=str(user.get("token") or ""),
+        token_file=place("tokenFile", user),
+        cert=place("client-certificate", user),
+        cert_data=_decoded(user.get("client-certificate-data")),
+        key=place("client-key", user),
+        key_data=_decoded(user.get("client-key-data")),
+        program=_program(program, folder) if program else None,
+    )
+
+
+def _named(rows: Any, name: str, key: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(row[key] for row in rows if row["name"] == name)
+    return found
+
+
+def _decoded(data: Any) -> str:
+    return base64.b64decode(data, validate=True).decode("ascii") if data else ""
+
+
+def _program(part: Mapping[str, Any], folder: str) -> Exec:
+    version, name = part["apiVersion"], str(part["command"])
+    if version not in _EXEC_VERSIONS:
+        raise ValueError(f"found exec of {version!r:.60}, wanted {' or '.join(_EXEC_VERSIONS)}")
+    place = os.path.join(folder, name) if "/" in name else name
+    return Exec((place, *map(str, part.get("args") or ())), {str(one["name"]): str(one["value"]) for one in part.get("env") or ()}, version)
+
+
+def identity(access: Access) -> Identity:
+    """Read anew: tokens and certificates rotate. Raises ``HostagentError``."""
+    if access.program:
+        return _asked(access.program)
+    token = access.token or _text(access.token_file).strip()
+    cert, key = access.cert_data or _text(access.cert), access.key_data or _text(access.key)
+    return Identity(token, f"{cert}\n{key}\n" if cert else "")
+
+
+def _text(path: str) -> str:
+    if not path:
+        return ""
+    try:
+        return read_small(path, _MAX_BYTES, obeyed()).decode("ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise HostagentError(f"{path} cannot be used: {_why(error)}", _NEXT) from error
+
+
+def _asked(program: Exec) -> Identity:
+    """Of the program: five variables of our own environment, and those that the kubeconfig names. It has no terminal."""
+    import shutil
+
+    place = shutil.which(program.argv[0])
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "HTTPS_PROXY", "NO_PROXY") if name in os.environ}
+    told = {"apiVersion": program.version, "kind": "ExecCredential", "spec": {"interactive": False}}
+    environment = {**kept, **program.environment, "KUBERNETES_EXEC_INFO": json.dumps(told)}
+    try:
+        if place is None:
+            raise FileNotFoundError(2, "no such program", program.argv[0])
+        refuse_others(place, obeyed())
+        done = subprocess.run(
+            (place, *program.argv[1:]), stdin=subprocess.DEVNULL, capture_output=True, timeout=_EXEC_S, env=environment, check=True
+        )
+        status = json.loads(done.stdout)["status"]
+        cert = status.get("clientCertificateData")
+        pem = f"{cert}\n{status['clientKeyData']}\n" if cert else ""
+        return Identity(str(status.get("token") or ""), pem, str(status.get("expirationTimestamp") or ""))
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise HostagentError(f"the program {program.argv[0]} of the kubeconfig gives no credential: {_failure(error)}", _NEXT) from error
+
+
+def _failure(error: Exception) -> str:
+    """Never what it printed: that may be a secret."""
+    if isinstance(error, subprocess.CalledProcessError):
+        return f"it ended with {error.returncode}"
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"no answer in {_EXEC_S:g} s"
+    return _why(error) if isinstance(error, OSError) else "its answer is no ExecCredential"
+
+
+def _why(error: Exception) -> str:
+    return reason(error) if isinstance(error, OSError) else "it is no text"

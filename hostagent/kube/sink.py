@@ -1,0 +1,102 @@
+"""When the node's status is written, and what then: nothing where nothing changed, everything at a heartbeat, and never too often."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from hostagent.kube.nodestatus import body
+from hostagent.kube.pacing import Bucket, next_heartbeat, pause
+from hostagent.report.nodewords import NodeWords
+
+Draw = Callable[[], float]
+
+
+class Reply(NamedTuple):
+    """What came of one write: ``uid`` and ``labels`` of the node where it succeeded, else ``problem``, a sentence, and what the server asks
+    to wait for, in seconds.
+    """
+
+    uid: str
+    labels: dict[str, str]
+    problem: str = ""
+    retry_after_s: float = 0.0
+
+
+class Pace(NamedTuple):
+    """``draw``: of 0 to 1, by chance."""
+
+    prefix: str
+    heartbeat_s: float
+    draw: Draw
+
+
+class Client(Protocol):
+    """A connection to an API server."""
+
+    def patch_node_status(self, name: str, body: dict[str, Any]) -> Reply:
+        """Write, and hear of the node. Never raises."""
+
+
+class Sink:
+    """One node. Its clocks are given: `now` is of the monotonic clock, `wall` seconds since the epoch."""
+
+    def __init__(self, client: Client, node: str, pace: Pace, now: float) -> None:
+        self._client, self._node = client, node
+        self._prefix, self._heartbeat_s, self._draw = pace
+        self._bucket = Bucket(now)
+        self._wanted: NodeWords | None = None
+        self._written: NodeWords | None = None
+        self._is_first = False
+        self._failures, self._not_before = 0, now
+        self._heartbeat_at = 0.0
+        self.problem = ""  # of the last try
+        self.written_at = 0.0  # seconds since the epoch; 0 never
+        self.uid = ""
+
+    def offer(self, words: NodeWords, *, is_first: bool = False) -> None:
+        """The newest words. `is_first`: of a start, of which labels are written only where the node has none."""
+        self._wanted, self._is_first = words, is_first
+
+    def due(self, now: float, wall: float) -> float:
+        """Seconds until `write` has something to do; infinite where nothing was offered yet."""
+        if self._wanted is None:
+            return float("inf")
+        heartbeat_s = 0.0 if self._differs else self._heartbeat_at - wall
+        return max(heartbeat_s, self._not_before - now, self._bucket.ready_at(now) - now, 0.0)
+
+    def write(self, now: float, wall: float) -> Reply:
+        """One try, with what is newest."""
+        assert self._wanted is not None
+        words, is_first = self._wanted, self._is_first
+        self._bucket.take(now)
+        reply = self._client.patch_node_status(self._node, body(words, self._prefix, wall, labels=not is_first))
+        if reply.problem:
+            self._failures += 1
+            self._not_before = now + pause(self._failures, self._draw(), is_waiting=self._turns, asked_s=reply.retry_after_s)
+        else:
+            self._take(reply, words, wall, is_first=is_first)
+        self.problem = reply.problem
+        return reply
+
+    def _take(self, reply: Reply, words: NodeWords, wall: float, *, is_first: bool) -> None:
+        """Everything was written, so that a node made anew under its old name has everything, too."""
+        self._failures = 0
+        self._written = words
+        if is_first:  # what the node has stays until the first pass
+            labels = {} if f"{self._prefix}/ready" in reply.labels else words.labels
+            self._wanted, self._is_first, self._written = replace(words, labels=labels), False, replace(words, labels={})
+        self.uid, self.written_at = reply.uid, wall
+        self._heartbeat_at = next_heartbeat(self._node, wall, self._heartbeat_s, self._draw())
+
+    @property
+    def _differs(self) -> bool:
+        return self._written is None or self._wanted != self._written
+
+    @property
+    def _turns(self) -> bool:
+        """Whether a status waits to be told, not words alone."""
+        return self._wanted is not None and (self._written is None or _statuses(self._wanted) != _statuses(self._written))
+
+
+def _statuses(words: NodeWords) -> Any:
+    return [(one.type, one.status) for one in words.conditions], words.removed

@@ -1,0 +1,34 @@
+"""What hostagent says of its node: conditions, labels and annotations, names without our prefix."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from hostagent.facts.frozen import frozen
+
+#: The six, without our prefix, in the order in which they are told.
+ConditionType = Literal["Ready", "MultiNodeReady", "DriverReady", "ToolkitReady", "TopologyReady", "FabricReady"]
+Status = Literal["True", "False", "Unknown"]
+
+
+@frozen
+class Condition:
+    """One condition of the node. ``changed_at``: when its status became what it is, seconds since the epoch."""
+
+    type: ConditionType
+    status: Status
+    reason: str
+    message: str
+    changed_at: float
+
+
+@frozen
+class NodeWords:
+    """Everything that hostagent says of its node, names without our prefix. A value None is a name to be removed.
+
+    ``conditions`` has those that apply, ``removed`` names the others.
+    """
+
+    conditions: tuple[Condition, ...]
+    removed: tuple[ConditionType, ...]
+    labels: Mapping[str, str | None]
+    annotations: Mapping[str, str | None]

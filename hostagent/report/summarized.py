@@ -1,0 +1,260 @@
+"""A report as its summary: at most 4 KiB of JSON, for an annotation of the node and for files.
+
+What does not fit is left out from the end: the settings of NCCL, the NUMA nodes, the inputs of the class, the last reasons.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hostagent.errors import HostagentError
+from hostagent.facts.cpulist import parse_cpulist
+from hostagent.facts.unread import NOT_APPLICABLE, Unread
+from hostagent.report import Report, Verdicts
+from hostagent.report.gpulabels import product_label
+from hostagent.report.summary import SCHEMA_VERSION, Advisories, Coverage, Fabric, Gpus, Kubelet, Nccl, Numa, Reason, Summary
+from hostagent.report.told import NOTHING, groups
+from hostagent.typed import plain
+from hostagent.visible import visible
+
+#: Bytes of the whole, as compact JSON.
+LONGEST = 4096
+_REASONS, _TEXT, _NAME, _NUMA = 8, 200, 100, 64
+_GIB = 1024**3
+_SHORTENED = "not-recorded"
+_LINK_LAYERS = ("InfiniBand", "Ethernet")
+
+
+def summary(report: Report, verdict: "Verdicts | None" = None) -> dict[str, Any]:
+    """As data. `verdict`: what is told of this host, where that is not yet what this report found."""
+    told = verdict or report.verdict
+    facts, node = report.facts, _nccl_node(report)
+    found = Summary(
+        schema_version=SCHEMA_VERSION,
+        node=_short(report.host.node_name or report.host.hostname, _NAME),
+        boot_id=_short(report.boot_id, _NAME),
+        observed_at=report.observed_at,
+        valid_until=report.valid_until,
+        verdict={"single_node": told.single_node, "multi_node": told.multi_node},
+        headline=_short(report.headline, _TEXT),
+        action=report.action,
+        security=Advisories(report.security.advisories, report.security.unknown),
+        coverage=_coverage(facts),
+        reasons=_reasons(report),
+        gpus=_gpus(facts.get("gpus")),
+        driver=_text(facts.get("driver"), "loaded"),
+        cuda=_text(facts.get("driver"), "cuda"),
+        toolkit=_text(facts.get("toolkit"), "version"),
+        fabric=_fabric(node, facts.get("gpus")),
+        nccl=_nccl(node),
+        kubelet=_kubelet(facts),
+    )
+    return _fitted(_bare(plain(found)))
+
+
+def compact(document: Mapping[str, Any]) -> str:
+    """As an annotation has it."""
+    return json.dumps(document, separators=(",", ":"), sort_keys=True)
+
+
+def _fitted(document: dict[str, Any]) -> dict[str, Any]:
+    cuts: tuple[Callable[[], Any], ...] = (
+        lambda: document["nccl"].update(env={"unread": _SHORTENED}),
+        lambda: isinstance(document["kubelet"].get("numa"), list) and document["kubelet"].update(numa={"unread": _SHORTENED}),
+        lambda: document["fabric"].update(inputs={"unread": _SHORTENED}),
+        *(lambda: document["reasons"] and document["reasons"].pop() for _ in range(_REASONS)),
+    )
+    for cut in cuts:
+        if len(compact(document).encode()) <= LONGEST:
+            break
+        cut()
+    return document
+
+
+def _bare(value: Any) -> Any:
+    """What was not read says why, and nothing more."""
+    if isinstance(value, dict):
+        return {"unread": value["unread"]} if value.keys() == {"unread", "detail"} else {key: _bare(one) for key, one in value.items()}
+    return [_bare(one) for one in value] if isinstance(value, list) else value
+
+
+def _short(text: str, most: int) -> str:
+    return visible(text[:most]).encode()[:most].decode("utf-8", "ignore")
+
+
+def _unread(value: Any, missing: str = "the report does not say it") -> Unread:
+    """What stands in a report in the place of a value."""
+    if isinstance(value, Mapping) and "unread" in value:
+        return Unread(value["unread"], str(value.get("detail", "")))
+    return Unread("not-recorded", missing)
+
+
+def _text(part: Any, name: str) -> "str | Unread":
+    value = part.get(name) if isinstance(part, Mapping) and "unread" not in part else part
+    return _short(value, _NAME) if isinstance(value, str) else _unread(value)
+
+
+def _reasons(report: Report) -> tuple[Reason, ...]:
+    counting = [group.cause for group in groups(report) if group.rank < NOTHING][:_REASONS]
+    return tuple(
+        Reason(
+            id=_short(told.finding.id, _NAME),
+            code=_short(told.finding.code, _NAME),
+            severity=told.finding.severity,
+            subject=_short(",".join(told.subjects), _NAME),
+            action=told.finding.action,
+        )
+        for told in counting
+    )
+
+
+def _coverage(facts: Mapping[str, Any]) -> Coverage:
+    """By what nobody may ask here: each GPU lacks what NVML alone says, each port what verbs alone say."""
+    gpus, fabric = facts.get("gpus"), facts.get("fabric")
+    ports = fabric.get("rdma") if isinstance(fabric, Mapping) and "unread" not in fabric else fabric
+    ours = [one for one in ports if one.get("link_layer") in _LINK_LAYERS] if isinstance(ports, list) else ports
+    lacks_nvml = _lacks(gpus, "memory_bytes", "compute_capability")
+    lacks_rdma = _lacks(ours, "active_mtu")
+    if lacks_nvml:
+        return "host-only" if lacks_rdma else "no-nvml"
+    return "no-rdma" if lacks_rdma else "full"
+
+
+def _lacks(rows: Any, *names: str) -> bool:
+    """Where there is none, nothing is lacking."""
+    if not isinstance(rows, list):
+        return _unread(rows).why != "absent"
+    values = [row.get(name) for row in rows for name in names]
+    return bool(values) and all(isinstance(value, Mapping) and value.get("unread") != "absent" for value in values)
+
+
+def _gpus(rows: Any) -> "Gpus | Unread":
+    if not isinstance(rows, list):
+        return _unread(rows)
+
+    def alike(of: Callable[[Mapping[str, Any]], Any]) -> Any:
+        values = [of(row) for row in rows]
+        unread = next((_unread(value) for value in values if isinstance(value, Mapping)), None)
+        if unread is not None or not values:
+            return Unread("absent", "there is no GPU") if unread is None else unread
+        return values[0] if len(set(values)) == 1 else None
+
+    memory, capability = alike(_memory), alike(lambda row: row.get("compute_capability", {}))
+    mig = alike(lambda row: _mig(row.get("mig")))
+    names = [row.get("name", {}) for row in rows]
+    product = alike(lambda row: row.get("name", {}))
+    if product is None:
+        product = ",".join(sorted({product_label(str(name)) for name in names}))
+    mixed = Unread("not-supported", "the GPUs differ")
+    return Gpus(
+        count=len(rows),
+        product=_short(product_label(product) if "," not in product else product, _NAME) if isinstance(product, str) else product,
+        memory_gib=mixed if memory is None else memory,
+        compute_capability=mixed if capability is None else capability,
+        mig=mixed if mig is None else mig,
+    )
+
+
+def _memory(row: Mapping[str, Any]) -> Any:
+    value = row.get("memory_bytes", {})
+    return round(value / _GIB) if isinstance(value, int) else value
+
+
+def _mig(value: Any) -> Any:
+    return value.get("current", {}) if isinstance(value, Mapping) and "unread" not in value else value if value is not None else {}
+
+
+def _nccl_node(report: Report) -> Any:
+    """The node that NCCL's settings are made of; why there is none."""
+    from hostagent.nccl.node import parse_node
+
+    try:
+        return parse_node(plain(report))
+    except HostagentError as error:
+        return Unread("error", error.message)
+
+
+def _fabric(node: Any, gpus: Any) -> Fabric:
+    from hostagent.nccl.fabricclass import fabric_class, inputs
+
+    rows = gpus if isinstance(gpus, list) else []
+    domains = {row["nvlink_domain"] if isinstance(row.get("nvlink_domain"), str) else "" for row in rows}
+    first = next((row.get("nvlink_domain") for row in rows if not isinstance(row.get("nvlink_domain"), str)), None)
+    one = domains.pop() if len(domains) == 1 else ""
+    domain: str | Unread = _short(one, _NAME) if one else _unread(first if rows else gpus, "the GPUs are of several domains")
+    if isinstance(node, Unread):
+        return Fabric(inputs=node, domain=domain, class_=node)
+    found = inputs(node)
+    return Fabric(
+        inputs={name: _short(value, _NAME) if isinstance(value, str) else value for name, value in found.items()},
+        domain=domain,
+        class_=fabric_class(found),
+    )
+
+
+def _nccl(node: Any) -> Nccl:
+    from hostagent.nccl.environment import derive
+    from hostagent.nccl.fabricclass import inputs
+
+    if isinstance(node, Unread):
+        return Nccl(node, node)
+    version = inputs(node)["nccl"]
+    if isinstance(version, str) and version == "none":
+        version = Unread("absent", "no libnccl on this host")
+    found = derive([node])
+    if not found.emitted:
+        return Nccl(version, Unread("error", found.refusals[0].message if found.refusals else "refused"))
+    own = [one for of_node in found.by_node for one in of_node.variables]
+    return Nccl(version, {one.name: one.value for one in (*found.variables, *own)})
+
+
+def _kubelet(facts: Mapping[str, Any]) -> "Kubelet | Unread":
+    part = facts.get("kubelet")
+    if not isinstance(part, Mapping) or "unread" in part:
+        return _unread(part)
+    state, settings = part.get("state"), part.get("config")
+    if state == "absent":
+        return Unread("absent", "no kubelet on this host")
+    return Kubelet(
+        policy=_text(settings, "topologyManagerPolicy"),
+        scope=_text(settings, "topologyManagerScope"),
+        cpu_manager=_text(settings, "cpuManagerPolicy"),
+        memory_manager=_text(settings, "memoryManagerPolicy"),
+        numa=_numa(facts, settings),
+    )
+
+
+def _numa(facts: Mapping[str, Any], settings: Any) -> "tuple[Numa, ...] | Unread":
+    topology = facts.get("topology")
+    nodes = topology.get("numa_nodes") if isinstance(topology, Mapping) and "unread" not in topology else topology
+    if not isinstance(nodes, list):
+        return _unread(nodes)
+    kept = _cpus(settings.get("reservedSystemCPUs", "") if isinstance(settings, Mapping) else "")
+    return tuple(
+        Numa(_gpus_at(facts.get("gpus"), node["id"]), _free(_cpus(node.get("cpus")), kept), _gib(node.get("memory_bytes")))
+        for node in nodes[:_NUMA]
+    )
+
+
+def _gpus_at(rows: Any, numa: Any) -> "int | Unread":
+    if not isinstance(rows, list):
+        return _unread(rows)
+    places = [row.get("numa_node") for row in rows]
+    unread = next((_unread(place) for place in places if not isinstance(place, int)), None)
+    if unread is not None and unread.why not in NOT_APPLICABLE:
+        return unread
+    return [place == numa for place in places].count(True)
+
+
+def _cpus(text: Any) -> "frozenset[int] | Unread":
+    return frozenset(parse_cpulist(text)) if isinstance(text, str) else _unread(text)
+
+
+def _free(cpus: "frozenset[int] | Unread", kept: "frozenset[int] | Unread") -> "int | Unread":
+    if isinstance(cpus, Unread):
+        return cpus
+    return kept if isinstance(kept, Unread) else len(cpus - kept)
+
+
+def _gib(value: Any) -> "int | Unread":
+    return value // _GIB if isinstance(value, int) else _unread(value)

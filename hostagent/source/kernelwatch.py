@@ -1,0 +1,116 @@
+"""The kernel log, followed from one pass to the next: who keeps it open hears each record once, and need not ask journalctl again."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable
+from typing import Any
+
+from hostagent.facts.unread import Unread
+from hostagent.source.base import Answer
+from hostagent.source.kernellog import KMSG, KMSG_NUMBERS, MESSAGE, Record, is_kept, parse_kmsg, parse_syslog, system_call, thinned
+from hostagent.source.paths import Root
+
+#: Seconds between two looks by the system call, which nothing announces.
+LOOK_S = 2.0
+_READ = 65536
+
+
+class KernelWatch:
+    """From its start on. Where neither the device nor the system call is given to this process it hears nothing: `is_open` says so."""
+
+    def __init__(self, root: Root) -> None:
+        self._descriptor = -1
+        self._rest = b""
+        self._is_made = False
+        self._system_call = False
+        self._looked_at = 0.0
+        self._newest = -1.0  # seconds since the boot
+        self._answer: dict[str, Any] | None = None
+        self._heard: list[Record] = []
+        self._is_torn = False
+        try:
+            self._descriptor = root.open_device(KMSG, *KMSG_NUMBERS, os.O_RDONLY | os.O_NONBLOCK)
+            self._is_made = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+            os.lseek(self._descriptor, 0, os.SEEK_END)
+        except OSError:
+            self._system_call = root.path == "/" and not isinstance(system_call(), Unread)
+
+    @property
+    def is_open(self) -> bool:
+        return self._descriptor >= 0 or self._system_call
+
+    @property
+    def descriptor(self) -> int:
+        """What becomes readable with a new record; -1 where nothing does, and `look` has to be called now and then."""
+        return -1 if self._is_made else self._descriptor
+
+    def look(self, now: float) -> bool:
+        """Hear what is new; whether any of it is a record that a reader takes. `now`: monotonic seconds."""
+        if self._descriptor >= 0:
+            records = list(self._read())
+        elif self._system_call and now - self._looked_at >= LOOK_S:
+            self._looked_at = now
+            records = list(self._called())
+        else:
+            return False
+        kept = [Record(one.seconds, one.message[:MESSAGE]) for one in records if is_kept(one.message)]
+        self._heard += kept
+        return bool(kept)
+
+    def passed(self, answer: Any) -> None:
+        """What a pass was answered: the log up to then, on which this one builds."""
+        if isinstance(answer, dict) and self._answer is None:
+            self._answer = answer
+
+    def answer(self) -> Answer:
+        """All of it, as a pass would be answered; None until a pass was."""
+        if self._answer is None or not self.is_open:
+            return None
+        lines = [Record(*one) for one in self._answer["lines"]]
+        known = {(one.seconds, one.message) for one in lines}
+        more = [one for one in self._heard if (one.seconds, one.message) not in known]
+        self._heard = []
+        whole = thinned([*lines, *more])
+        self._answer = {**self._answer, "lines": [list(one) for one in whole], "complete": self._answer["complete"] and not self._is_torn}
+        return self._answer
+
+    def _read(self) -> Iterable[Record]:
+        """One read(2) of the device gives one record; EPIPE means that some were overwritten."""
+        chunks = [self._rest]
+        if self._is_made and os.fstat(self._descriptor).st_size < os.lseek(self._descriptor, 0, os.SEEK_CUR):
+            os.lseek(self._descriptor, 0, os.SEEK_SET)  # it was written anew
+            chunks = []
+        while True:
+            try:
+                chunk = os.read(self._descriptor, _READ)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno != errno.EPIPE:
+                    break
+                self._is_torn = True
+                continue
+            if not chunk:
+                break
+            chunks.append(chunk)
+        whole, line_feed, self._rest = b"".join(chunks).rpartition(b"\n")
+        return parse_kmsg(whole + line_feed)
+
+    def _called(self) -> Iterable[Record]:
+        """Of the whole ring, what is newer than the newest record that was there before."""
+        text = system_call()
+        if isinstance(text, Unread):
+            return
+        try:
+            records = list(parse_syslog(text))
+        except ValueError:
+            return
+        before, self._newest = self._newest, max((one.seconds for one in records), default=self._newest)
+        if before >= 0:
+            yield from (one for one in records if one.seconds > before)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

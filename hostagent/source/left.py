@@ -1,0 +1,23 @@
+"""What a pass leaves behind: children that hang in the kernel, where not even SIGKILL ends them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from hostagent.facts.unread import Unread
+from hostagent.source.answerfile import Question
+
+
+class Left(NamedTuple):
+    """Children that earlier passes left behind in the kernel: process ids, by the question that hangs and by lane."""
+
+    questions: "Mapping[Question, int]" = MappingProxyType({})
+    lanes: Mapping[str, int] = MappingProxyType({})
+
+    @property
+    def answers(self) -> dict[Question, Unread]:
+        """To the questions that are not asked meanwhile."""
+        return {
+            asked: Unread("timeout", f"{' '.join(asked)}: not asked, process {pid} of an earlier pass hangs in it")
+            for asked, pid in self.questions.items()
+        }

@@ -1,0 +1,35 @@
+"""What the kernel says when a device comes, goes or changes (udev(7), the kernel's own events: udev's are not heard in containers)."""
+
+from typing import Any
+
+#: What a reader of ours looks at.
+_SUBSYSTEMS = frozenset({"pci", "net", "infiniband"})
+_MOST = 4096
+
+
+class Uevents:
+    """From its start on. Where there is no libudev, or no right to listen, `problem` says so, and nothing is heard."""
+
+    def __init__(self) -> None:
+        self.descriptor = -1
+        self.problem = ""
+        self._monitor: Any = None
+        try:
+            import pyudev
+
+            self._monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source="kernel")
+            self._monitor.start()
+            self.descriptor = self._monitor.fileno()
+        except Exception as error:  # pyudev raises what libudev and ctypes make of it
+            self._monitor = None
+            self.problem = f"devices that come and go are not heard of: {type(error).__name__}: {error}"
+
+    def look(self) -> bool:
+        """Whether one of them is of a kind that is read."""
+        found = False
+        for _ in range(_MOST if self._monitor else 0):
+            device = self._monitor.poll(timeout=0)
+            if device is None:
+                break
+            found = found or device.subsystem in _SUBSYSTEMS
+        return found

@@ -1,0 +1,148 @@
+"""``docs/daemon.md``: made of what real commands print and of names in the code by ``python -m tests.docs``; a test holds it."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from hostagent.catalogue import OURS, load
+from hostagent.cli.daemon import command
+from hostagent.daemon import statedir
+from hostagent.daemon.conditions import TYPES
+from hostagent.daemon.labels import labels
+from hostagent.daemon.told import first
+from hostagent.report import daemonlock
+from hostagent.report.summary import Coverage
+from tests.readme import ROOT, output
+
+PAGE = "docs/daemon.md"
+_TEXT = Path(__file__).with_name("daemon_page.md")
+#: The same host, before one of its GPUs falls off the bus and after.
+HEALTHY, SICK = "tests/hosts/hgx-h100-ubuntu2404", "tests/hosts/hgx-h100-gpu-off-the-bus"
+_WHOLE = {
+    "Ready": "every check that counts for jobs on this node alone",
+    "MultiNodeReady": "every check, those of jobs on several nodes too",
+}
+_LABELS = {
+    "ready": "`true`, `false`, `unknown`: the condition `Ready`",
+    "multi-node-ready": "the same of `MultiNodeReady`",
+    "gpu-count": "how many GPUs the host has",
+    "gpu-product": "what they are, as GPU feature discovery spells it",
+    "compute-capability": "theirs, such as `9.0`",
+    "driver-branch": "the first number of the driver's version",
+    "fabric-class": "equal on nodes that one job may use together: 12 hexadecimal digits",
+    "coverage": "what nobody could look at here",
+    "valid-until": "with `--label-valid-until`: the half hour after the end of the verdict's time, in seconds since 1970",
+}
+_FILES = {
+    statedir.STATE: "what is told (`verdict`, `conditions`) and what the last pass found (`measured`); `hostagent status` and `npd` read it",
+    statedir.SUMMARY: "the summary",
+    statedir.REPORT: "the report of the last pass; it quotes logs",
+    statedir.TOLD: "what is told of each condition, and since when",
+    statedir.HISTORY: "faults, lost links and loads of the driver in this boot",
+    daemonlock.NAME: "held by the daemon at work",
+    statedir.CLEARED: "what an administrator cleared; it is always in `/run/hostagent` of the judged host",
+}
+_DAEMON_METRICS = {
+    "hostagent_passes_total{trigger}": "Passes since the daemon began, by what made them begin.",
+    "hostagent_pass_duration_seconds": "How long the last pass took.",
+    "hostagent_deliveries_total{sink,result}": "Writes to Kubernetes and to files of others, also those that failed.",
+    "hostagent_delivery_last_success_timestamp_seconds{sink}": "When one succeeded last.",
+    "hostagent_condition_transitions_total{condition}": "Changes of the status of each condition that were told.",
+    "process_*": "Memory, descriptors, time of CPU and start, as Prometheus' client libraries name them.",
+}  # fmt: skip
+_HELP = re.compile(r"^# HELP (\S+) (.*)$", re.MULTILINE)
+
+
+@cache
+def page() -> str:
+    """The page as it should be today."""
+    text = _TEXT.read_text(encoding="utf-8")
+    for name, part in _parts().items():
+        text = text.replace(f"{{{{{name}}}}}", part)
+    return text
+
+
+def _parts() -> dict[str, str]:
+    return {
+        "BEFORE": _told(HEALTHY),
+        "AFTER": _told(SICK),
+        "STATUS": _status(),
+        "CONDITIONS": _rows((name, judged) for name, judged in _conditions()),
+        "LABELS": _rows((name, _LABELS[name]) for name in _label_names()),
+        "FLAGS": _flags(),
+        "FILES": _files(),
+        "METRICS": _metrics(),
+        "COVERAGE": ", ".join(f"`{word}`" for word in get_args(Coverage)),
+    }
+
+
+def _rows(pairs: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"| `{name}` | {text} |" for name, text in pairs)
+
+
+def _told(host: str) -> str:
+    shown = f"hostagent daemon --once --dry-run --node-name gpu-7 --from {host}"
+    return f"$ {shown}\n{output(shown).partition('PATCH ')[0].rstrip()}"
+
+
+def _status() -> str:
+    """Of a state directory that the daemon has just written; the clock and the boot are those of the machine that makes the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder, statedir.STATE)
+        _called("daemon", "--once", "--kubernetes", "off", "--listen", "", "--state-dir", folder, "--from", SICK)
+        said = _called("status", "--state-file", str(state))
+    lines = [line for line in said.splitlines() if not line.startswith("STALE")]
+    now = [re.sub(r"checked .* ago (.*) another .*", r"checked 4 s ago \1 another 15 min", line) for line in lines]
+    return "\n".join(["$ hostagent status", *now])
+
+
+def _called(*words: str) -> str:
+    search = {name: value for name, value in os.environ.items() if name == "PYTHONPATH"}
+    done = subprocess.run([sys.executable, "-m", "hostagent", *words], capture_output=True, text=True, check=False, cwd=ROOT, env=search)
+    if done.stderr:
+        raise SystemExit(f"Error: 'hostagent {' '.join(words)}' said:\n{done.stderr}")
+    return done.stdout
+
+
+def _conditions() -> "list[tuple[str, str]]":
+    families: dict[str, dict[str, None]] = {}
+    for one in load([OURS]):
+        families.setdefault(one.family.condition, {})[one.id.partition(".")[0]] = None
+    return [(kind, _WHOLE.get(kind) or ", ".join(f"`{name}.*`" for name in families[kind])) for kind in TYPES]
+
+
+def _label_names() -> "list[str]":
+    return list(labels({"valid_until": 0.0}, first("", 0.0), valid_until=True))
+
+
+def _flags() -> str:
+    rows = []
+    for one in command.params:
+        if isinstance(one, click.Option) and "--help" not in one.opts:
+            metavar = "" if one.is_flag else f" {one.metavar or '|'.join(getattr(one.type, 'choices', ()))}"
+            default = "" if one.is_flag or one.default in (None, "") else f"`{_plain(one.default)}`"
+            text = (one.help or "").replace("|", "\\|")
+            rows.append(f"| `{one.opts[0]}{metavar}` | {default} | {text} |".replace("auto|on|off", "auto\\|on\\|off"))
+    return "\n".join(rows)
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _files() -> str:
+    modes = {**statedir.MODES, daemonlock.NAME: 0o600, statedir.CLEARED: 0o644}
+    return "\n".join(f"| `{name}` | {mode:04o} | {_FILES[name]} |" for name, mode in modes.items())
+
+
+def _metrics() -> str:
+    of_report = _HELP.findall(output(f"hostagent check --format prometheus --from {HEALTHY}"))
+    return _rows((*of_report, *_DAEMON_METRICS.items()))

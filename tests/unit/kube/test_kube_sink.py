@@ -1,0 +1,139 @@
+"""When the node is written, by clocks and a server that are given: nothing without a change, no storm, and no transition lost."""
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostagent.kube.pacing import Bucket, next_heartbeat
+from hostagent.kube.sink import Pace, Reply, Sink
+from hostagent.report.nodewords import Condition, NodeWords
+
+PREFIX = "hostagent.dev"
+PACE = Pace(PREFIX, 300.0, lambda: 0.5)
+DAY = 1_700_000_000.0
+
+
+def words(status="True", reason="Ready", labels=None):
+    return NodeWords(
+        (Condition("Ready", status, reason, "m", DAY),), (), {"ready": "true"} if labels is None else labels, {"summary": "{}"}
+    )
+
+
+class Server:
+    """Answers as it is told, and keeps what was written. A node that is `labelled` has our label already."""
+
+    def __init__(self, *problems, labelled=False):
+        self.problems, self.labels, self.bodies = list(problems), {f"{PREFIX}/ready": "true"} if labelled else {}, []
+
+    def patch_node_status(self, name, body):
+        problem = self.problems.pop(0) if self.problems else ""
+        if problem:
+            return Reply("", {}, problem, 60.0 if "429" in problem else 0.0)
+        self.bodies.append(body)
+        self.labels |= body["metadata"].get("labels", {})
+        return Reply("uid", dict(self.labels))
+
+    @property
+    def status(self):
+        return self.bodies[-1]["status"]["conditions"][0]["status"]
+
+
+def run(sink, until, now=0.0):
+    """Let time pass: the moments at which it wrote."""
+    moments = []
+    while now <= until:
+        left = sink.due(now, DAY + now)
+        if left > 0:
+            now += min(left, until + 1 - now) or 0.001
+            continue
+        sink.write(now, DAY + now)
+        moments.append(now)
+    return moments
+
+
+def sink_of(server):
+    return Sink(server, "n1", PACE, 0.0)
+
+
+def test_nothing_is_written_before_there_is_something_to_say():
+    assert run(sink_of(server := Server()), 1000) == []
+    assert server.bodies == []
+
+
+def test_one_change_is_one_write_and_then_only_heartbeats_come():
+    sink = sink_of(server := Server())
+    sink.offer(words())
+    moments = run(sink, 3000)
+    assert moments[0] == 0
+    apart = [after - before for before, after in itertools.pairwise(moments[1:])]
+    assert 8 <= len(moments) <= 12
+    assert all(180 <= one <= 420 for one in apart)
+    assert all(body["metadata"]["annotations"][f"{PREFIX}/heartbeat"] for body in server.bodies)
+
+
+def test_the_same_words_again_are_no_change():
+    sink = sink_of(server := Server())
+    sink.offer(words())
+    run(sink, 1)
+    sink.offer(words())
+    assert run(sink, 30, 2.0) == []
+    assert len(server.bodies) == 1
+
+
+def test_before_the_first_pass_a_label_that_is_there_stays():
+    for labelled, wanted in ((True, 1), (False, 2)):
+        sink = sink_of(server := Server(labelled=labelled))
+        sink.offer(words("Unknown", "FirstPass", {"ready": "unknown"}), is_first=True)
+        assert len(run(sink, 20)) == wanted
+        assert server.labels[f"{PREFIX}/ready"] == ("true" if labelled else "unknown")
+        assert "labels" not in server.bodies[0]["metadata"]
+
+
+def test_three_writes_at_once_and_one_more_every_ten_seconds():
+    bucket, moments, now = Bucket(0.0), [], 0.0
+    for _ in range(6):
+        now = bucket.ready_at(now)
+        bucket.take(now)
+        moments.append(now)
+    assert moments == [0, 0, 0, 10, 20, 30]
+
+
+def test_what_the_server_asks_to_wait_for_is_waited_for():
+    sink = sink_of(server := Server("the API server answers 429"))
+    sink.offer(words())
+    assert run(sink, 100) == [0, 60]
+    assert server.status == "True"
+
+
+def test_a_newer_word_wins_while_one_waits():
+    sink = sink_of(server := Server("down"))
+    sink.offer(words("False", "GpuXid"))
+    run(sink, 0)
+    sink.offer(words("True"))
+    run(sink, 100, 0.1)
+    assert [body["status"]["conditions"][0]["status"] for body in server.bodies] == ["True"]
+
+
+def test_the_phase_of_the_heartbeat_is_the_nodes_own():
+    at = {name: next_heartbeat(name, DAY, 300.0, 0.5) for name in ("a", "b", "c", "d")}
+    assert len({round(one % 300) for one in at.values()}) > 1
+    assert all(0 < one - DAY <= 360 for one in at.values())
+
+
+@given(
+    st.lists(st.sampled_from(["", "503", "429", "timeout"]), max_size=40),
+    st.lists(st.sampled_from(["True", "False", "Unknown"]), min_size=1, max_size=20),
+)
+def test_no_transition_is_lost_and_there_is_no_storm(answers, statuses):
+    """Whatever the server answers and whatever is told meanwhile: in the end it has the last word, and few tries were made."""
+    sink = sink_of(server := Server(*answers))
+    tries, now = [], 0.0
+    for status in statuses:
+        sink.offer(words(status, status))
+        tries += run(sink, now + 2.0, now)
+        now += 2.01
+    tries += run(sink, now + 15_000, now)
+    assert server.status == statuses[-1]
+    for place, moment in enumerate(tries):
+        assert sum(moment <= other < moment + 60 for other in tries[place:]) <= 9
