@@ -164,7 +164,7 @@ def test_a_library_that_floods_the_pipe_is_heard_no_longer_than_its_call(tree, h
     with running(tree, f"flood {how}") as worker:
         began = time.monotonic()
         assert worker.ask(*NAME).why == ("timeout" if how == "drip" else "error")
-        assert time.monotonic() - began < CALL_S + 0.5
+        assert time.monotonic() - began < CALL_S + 2
         assert isinstance(worker.ask("read", "/proc/driver/nvidia/version"), bytes), "what came before is kept"
         assert worker.ask("nvml", "driver_version") == stub_nvml.VERSION
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024, "KiB"

@@ -242,4 +242,4 @@ def test_hostagent_check_leaves_no_journalctl(number, tmp_path):
     check.send_signal(number)
     assert check.wait(10) != 0
     assert until(lambda: not running("sleep", name))
-    assert time.monotonic() - before < 3
+    assert time.monotonic() - before < 8

@@ -114,7 +114,7 @@ def test_no_file_system_of_a_user_is_looked_into(on_a_host):
         mounted = fuse.Mounted(place)
         started = time.monotonic()
         host.ask(none)
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 10
         mounted.close()
 
     def none():

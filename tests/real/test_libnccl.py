@@ -72,6 +72,8 @@ def test_the_bootstrap_takes_the_interface_that_we_say(judged, capsys):
         kinds[choice.why] += 1
         if choice.is_known and not agrees(choice, addresses, answer["log"]):
             found.append((version, case, addresses, choice, answer["log"]))
+            with capsys.disabled():
+                sys.stdout.write(f"\n{version} {case} {choice} {addresses}\n{answer['log'][-3000:]}\n")
     count = sum(kinds.values())
     with capsys.disabled():
         told = f"{len(LIBRARIES)} versions x {count // len(LIBRARIES)} cases, seed {SEED}, {dict(kinds)}, {len(found)} differences"

@@ -120,7 +120,7 @@ def test_a_card_that_does_not_tell_its_speed_costs_what_is_asked_of_cards_and_no
     assert isinstance(addresses, list)
     assert settings["port_range"] == "32768 60999"
     assert (speed.why, "speed" in speed.detail) == ("timeout", True)
-    assert time.monotonic() - started < CALL_S + 2
+    assert time.monotonic() - started < CALL_S + 15
 
 
 def test_two_workers_at_a_time_wait_for_each_other():

@@ -627,7 +627,7 @@ def test_a_slow_check_costs_its_own_judgement():
         ("b.slow", "unknown", "unread-timeout"),
         ("c.last", "pass", ""),
     ]
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 4
 
 
 @pytest.mark.alone
@@ -642,7 +642,7 @@ def test_slow_checks_take_no_more_than_all_have():
     with time_limit(0.3):
         told = evaluate(checks, HostFacts({Clock: Clock(0.0)}), PROFILE, started + 0.8)
     assert {one.code for one in told} == {"unread-timeout"}
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 4
 
 
 def test_a_collection_that_can_only_excuse_is_taken_unread():
