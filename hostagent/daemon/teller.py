@@ -118,9 +118,12 @@ def access_of(settings: Settings) -> "Access | None":
 def _client(settings: Settings) -> Any:
     from hostagent import __version__
     from hostagent.kube.client import PatchClient
+    from hostagent.kube.config import kubeconfig
 
     access = access_of(settings)
-    return PatchClient(access, f"hostagent/{__version__}") if access else None
+    if access is None:
+        return None
+    return PatchClient(lambda: kubeconfig(settings.kubeconfig) if settings.kubeconfig else access, f"hostagent/{__version__}")
 
 
 def _kubernetes(board: Board, settings: Settings, client: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hostagent.errors import HostagentError
-from hostagent.kube.config import Access, Identity, identity
+from hostagent.kube.config import Access, Exec, Identity, identity
 from hostagent.kube.sink import Reply
 from hostagent.visible import visible
 
@@ -25,10 +25,12 @@ _SHOWN = 200
 class PatchClient:
     """By `requests`, which is imported with the first request."""
 
-    def __init__(self, access: Access, agent: str) -> None:
-        """`agent`: who we say we are, in the header and as the manager of our fields."""
+    def __init__(self, access: Callable[[], Access], agent: str) -> None:
+        """`access` is read for each request, because what is in it rotates; it raises ``HostagentError``. `agent`: who we say we are, in the
+        header and as the manager of our fields.
+        """
         self._access, self._agent = access, agent
-        self._identity: Identity | None = None
+        self._given: tuple[Exec, Identity] | None = None  # by a program, which is not asked for each request
         self._stuck: threading.Thread | None = None
 
     def patch_node_status(self, name: str, body: dict[str, Any]) -> Reply:
@@ -44,26 +46,33 @@ class PatchClient:
 
     def _patched(self, name: str, body: dict[str, Any]) -> Reply:
         try:
-            if self._identity is None or not self._access.program:
-                self._identity = identity(self._access)
-            return self._requested(name, json.dumps(body).encode(), self._identity)
+            access = self._access()
+            return self._requested(name, json.dumps(body).encode(), access, self._identity(access))
         except HostagentError as error:
             return Reply("", {}, error.message)
         except Exception as error:  # whatever a library raises, no transition is lost
-            return Reply("", {}, f"the API server was not reached: {type(error).__name__}: {visible(str(error)[:_SHOWN])}")
+            inner = _innermost(error)
+            return Reply("", {}, f"the API server was not reached: {visible(f'{type(inner).__name__}: {inner}'[:_SHOWN])}")
 
-    def _requested(self, name: str, data: bytes, who: Identity) -> Reply:
+    def _identity(self, access: Access) -> Identity:
+        if access.program is None:
+            return identity(access)
+        if self._given is None or self._given[0] != access.program or time.time() > self._given[1].expires_at - TIMEOUT_S:
+            self._given = access.program, identity(access)
+        return self._given[1]
+
+    def _requested(self, name: str, data: bytes, access: Access, who: Identity) -> Reply:
         import requests
 
         headers = {"Accept": _ACCEPT, "Content-Type": _TYPE, "User-Agent": self._agent}
         if who.token:
             headers["Authorization"] = f"Bearer {who.token}"
-        url = f"{self._access.server}/api/v1/nodes/{quote(name, safe='')}/status?fieldManager={quote(self._agent.partition('/')[0])}"
+        url = f"{access.server}/api/v1/nodes/{quote(name, safe='')}/status?fieldManager={quote(self._agent.partition('/')[0])}"
         ends = time.monotonic() + TIMEOUT_S
         with requests.Session() as session:
             session.trust_env = False  # no netrc: a header of its own would take the place of ours
             session.proxies.update(requests.utils.get_environ_proxies(url))
-            session.mount("https://", _adapter(self._access, who))
+            session.mount("https://", _adapter(access, who))
             with session.patch(url, data=data, headers=headers, timeout=TIMEOUT_S, stream=True, allow_redirects=False) as answer:
                 text = bytearray()
                 for piece in answer.iter_content(65536):
@@ -71,8 +80,15 @@ class PatchClient:
                     if len(text) > _MAX_BYTES or time.monotonic() > ends:
                         return Reply("", {}, "the answer of the API server is too long or too slow")
                 if answer.status_code == requests.codes.unauthorized:
-                    self._identity = None  # the program is asked again
+                    self._given = None  # the program is asked again
                 return _reply(answer.status_code, answer.headers.get("Retry-After", ""), bytes(text))
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What began it: each library packs the errors of the one below."""
+    inner = [getattr(error, "reason", None), error.__cause__, *error.args]
+    found = next((one for one in inner if isinstance(one, BaseException)), None)
+    return _innermost(found) if found else error
 
 
 def _adapter(access: Access, who: Identity) -> Any:
@@ -118,7 +134,8 @@ def _reply(code: int, retry_after: str, data: bytes) -> Reply:
         message = str(document.get("message") or "")
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         message = "its answer is no object of Kubernetes"
-    return Reply("", {}, f"the API server answers {code}: {visible(message[:_SHOWN])}".rstrip(": "), _seconds(retry_after))
+    problem = f"the API server answers {code}: {visible(message[:_SHOWN])}".rstrip(": ")
+    return Reply("", {}, problem, _seconds(retry_after), is_absent=code == 404)
 
 
 def _seconds(text: str) -> float:

@@ -7,9 +7,11 @@ As root, files that this process obeys are root's alone to write.
 
 import base64
 import json
+import math
 import os
 import subprocess
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -57,7 +59,7 @@ class Identity(NamedTuple):
 
     token: str
     cert_pem: str  # certificate and key
-    expires: str = ""
+    expires_at: float = math.inf  # seconds since the epoch, where a program says so
 
 
 def in_cluster(environment: Mapping[str, str], account: str = ACCOUNT) -> Access | None:
@@ -170,9 +172,18 @@ def _asked(program: Exec) -> Identity:
         status = json.loads(done.stdout)["status"]
         cert = status.get("clientCertificateData")
         pem = f"{cert}\n{status['clientKeyData']}\n" if cert else ""
-        return Identity(str(status.get("token") or ""), pem, str(status.get("expirationTimestamp") or ""))
+        return Identity(str(status.get("token") or ""), pem, _moment(status.get("expirationTimestamp")))
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise HostagentError(f"the program {program.argv[0]} of the kubeconfig gives no credential: {_failure(error)}", _NEXT) from error
+
+
+def _moment(text: Any) -> float:
+    """Of RFC 3339, as Kubernetes writes times.
+
+    >>> _moment("2025-11-24T16:00:00Z"), _moment(None)
+    (1764000000.0, inf)
+    """
+    return datetime.strptime(str(text), "%Y-%m-%dT%H:%M:%S%z").timestamp() if text else math.inf
 
 
 def _failure(error: Exception) -> str:

@@ -12,14 +12,15 @@ Draw = Callable[[], float]
 
 
 class Reply(NamedTuple):
-    """What came of one write: ``uid`` and ``labels`` of the node where it succeeded, else ``problem``, a sentence, and what the server asks
-    to wait for, in seconds.
+    """What came of one write: ``uid`` and ``labels`` of the node where it succeeded, else ``problem``, a sentence, what the server asks
+    to wait for, in seconds, and whether there is no such node.
     """
 
     uid: str
     labels: dict[str, str]
     problem: str = ""
     retry_after_s: float = 0.0
+    is_absent: bool = False
 
 
 class Pace(NamedTuple):
@@ -72,6 +73,8 @@ class Sink:
         reply = self._client.patch_node_status(self._node, body(words, self._prefix, wall, labels=not is_first))
         if reply.problem:
             self._failures += 1
+            if reply.is_absent:  # whoever comes under that name knows nothing of us: he is told soon
+                self._written = None
             self._not_before = now + pause(self._failures, self._draw(), is_waiting=self._turns, asked_s=reply.retry_after_s)
         else:
             self._take(reply, words, wall, is_first=is_first)

@@ -1,0 +1,343 @@
+"""One request to an API server: who we say we are, what its answers mean, and what it may not do to us. The server is a small one of ours, over TLS."""
+
+import base64
+import contextlib
+import http.server
+import json
+import os
+import ssl
+import subprocess
+import threading
+import time
+
+import pytest
+
+from hostagent.errors import HostagentError
+from hostagent.kube import client as client_module
+from hostagent.kube.client import PatchClient
+from hostagent.kube.config import in_cluster, kubeconfig
+from tests.real.conftest import need_real
+
+NODE = {"metadata": {"uid": "u-1", "labels": {"a": "b"}}}
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    """A server's certificate and a client's, each its own authority."""
+    folder, openssl = tmp_path_factory.mktemp("keys"), need_real("openssl", "apt-get install openssl")
+    for name in ("server", "client"):
+        asked = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"]
+        subprocess.run(
+            [openssl, "req", *asked, "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt"], check=True, capture_output=True
+        )
+    return folder
+
+
+class Api:
+    """Answers each request with the next of `answers` (code, headers, body), the last for ever, and keeps what was asked."""
+
+    def __init__(self, keys, *answers):
+        self.answers, self.asked, api = list(answers), [], self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_PATCH(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                peer = self.connection.getpeercert()
+                api.asked.append((self.path, dict(self.headers), json.loads(body), dict(one[0] for one in peer["subject"]) if peer else {}))
+                code, headers, given = api.answers.pop(0) if len(api.answers) > 1 else api.answers[0]
+                self.send_response(code)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                if callable(given):
+                    self.end_headers()
+                    given(self.wfile)
+                    return
+                data = given if isinstance(given, bytes) else json.dumps(given).encode()
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_PATCH
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.handle_error = lambda *_: None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(keys / "server.crt", keys / "server.key")
+        context.load_verify_locations(keys / "client.crt")
+        context.verify_mode = ssl.CERT_OPTIONAL
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.url = f"https://127.0.0.1:{self.server.server_port}"
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+def config(folder, api, user, **cluster):
+    """A kubeconfig for that user."""
+    path = folder / "kubeconfig"
+    document = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": api.url, "certificate-authority": str(folder / "ca.crt"), **cluster}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    path.write_text(json.dumps(document))
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path, keys):
+    (tmp_path / "ca.crt").write_bytes((keys / "server.crt").read_bytes())
+    return tmp_path
+
+
+def client_of(path):
+    return PatchClient(lambda: kubeconfig(str(path)), "hostagent/1.2")
+
+
+def patched(path):
+    return client_of(path).patch_node_status("n 1/x", {"status": {}})
+
+
+def program(folder, text):
+    path = folder / "credential"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o700)
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./credential", "env": [{"name": "WHO", "value": "us"}]}}
+
+
+def credential(token, expires=""):
+    status = {"token": token, **({"expirationTimestamp": expires} if expires else {})}
+    return json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status})
+
+
+def test_one_patch_of_the_nodes_own_status(folder, keys):
+    with Api(keys, (200, {}, NODE)) as api:
+        reply = patched(config(folder, api, {"token": "hunter2"}))
+    assert (reply.uid, reply.labels, reply.problem) == ("u-1", {"a": "b"}, "")
+    ((path, headers, body, _),) = api.asked
+    assert path == "/api/v1/nodes/n%201%2Fx/status?fieldManager=hostagent"
+    assert headers["Authorization"] == "Bearer hunter2"
+    assert headers["Content-Type"] == "application/strategic-merge-patch+json"
+    assert headers["Accept"].startswith("application/json;as=PartialObjectMetadata")
+    assert headers["User-Agent"] == "hostagent/1.2"
+    assert body == {"status": {}}
+
+
+def test_a_token_is_read_again_for_each_request(folder, keys):
+    token = folder / "token"
+    with Api(keys, (200, {}, NODE)) as api:
+        client = client_of(path := config(folder, api, {"tokenFile": "token"}))
+        for value in ("first", "second"):
+            token.write_text(f"{value}\n")
+            client.patch_node_status("n", {})
+        config(folder, api, {"token": "third"})
+        client.patch_node_status("n", {})
+        path.write_text("{")
+        assert "no kubeconfig" in client.patch_node_status("n", {}).problem or "cannot be used" in client.patch_node_status("n", {}).problem
+    assert [headers["Authorization"] for _, headers, *_ in api.asked] == ["Bearer first", "Bearer second", "Bearer third"]
+
+
+def test_a_client_certificate_from_files_or_from_the_text(folder, keys):
+    files = {"client-certificate": str(keys / "client.crt"), "client-key": str(keys / "client.key")}
+    data = {f"{name}-data": base64.b64encode((keys / place.rpartition("/")[2]).read_bytes()).decode() for name, place in files.items()}
+    with Api(keys, (200, {}, NODE)) as api:
+        ca = base64.b64encode((keys / "server.crt").read_bytes()).decode()
+        for user, cluster in ((files, {}), (data, {"certificate-authority": "", "certificate-authority-data": ca})):
+            assert patched(config(folder, api, user, **cluster)).problem == ""
+    assert [name["commonName"] for *_, name in api.asked] == ["client", "client"]
+
+
+def test_a_program_gives_the_token_until_that_expires_or_is_refused(folder, keys):
+    def stamp(seconds):
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+
+    answers = [(200, {}, NODE), (200, {}, NODE), (401, {}, {}), (200, {}, NODE)]
+    with Api(keys, *answers) as api:
+        path = config(
+            folder, api, program(folder, f"echo \"$WHO $KUBERNETES_EXEC_INFO\" >> {folder}/asked; echo '{credential('t1', stamp(3600))}'")
+        )
+        client = client_of(path)
+        replies = [client.patch_node_status("n", {}) for _ in range(4)]
+        assert (folder / "asked").read_text().count("us {") == 2, "once at first, once after 401"
+        assert replies[2].problem == "the API server answers 401"
+        config(folder, api, program(folder, f"echo x >> {folder}/again; echo '{credential('t2', stamp(5))}'"))
+        client = client_of(path)
+        for _ in range(3):
+            client.patch_node_status("n", {})
+        assert (folder / "again").read_text() == "x\n" * 3, "what is about to expire is no longer used"
+    assert {headers["Authorization"] for _, headers, *_ in api.asked} == {"Bearer t1", "Bearer t2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("echo hunter2; exit 3", "it ended with 3"), ("echo hunter2", "no ExecCredential"), ("echo '{\"status\": []}'", "no ExecCredential")],
+)
+def test_a_program_that_gives_nothing_is_said_without_what_it_printed(folder, keys, text, said):
+    with Api(keys, (200, {}, NODE)) as api:
+        problem = patched(config(folder, api, program(folder, text))).problem
+    assert said in problem
+    assert "hunter2" not in problem
+    assert api.asked == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="owners are root's to give: run 'sudo make test'")
+@pytest.mark.parametrize("what", ["kubeconfig", "token", "credential"])
+def test_what_others_may_write_is_not_obeyed(folder, keys, what):
+    (folder / "token").write_text("hunter2")
+    user = program(folder, f"echo '{credential('t')}'") if what == "credential" else {"tokenFile": "token"}
+    with Api(keys, (200, {}, NODE)) as api:
+        path = config(folder, api, user)
+        assert patched(path).problem == ""
+        (folder / what).chmod(0o722)
+        problem = patched(path).problem
+        (folder / what).chmod(0o700)
+        os.chown(folder / what, 1000, 1000)
+        assert problem
+        assert patched(path).problem
+    assert len(api.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "headers", "body", "said", "asked_s"),
+    [
+        (403, {}, {"message": "nodes is forbidden"}, "the API server answers 403: nodes is forbidden", 0),
+        (429, {"Retry-After": "17"}, {"message": "busy"}, "the API server answers 429: busy", 17),
+        (503, {"Retry-After": "9999999"}, b"<html>", "the API server answers 503: its answer is no object of Kubernetes", 3600),
+        (200, {}, b"[]", "the API server answers 200: its answer is no object of Kubernetes", 0),
+        (200, {}, {"metadata": {}}, "the API server answers 200: its answer is no object of Kubernetes", 0),
+        (302, {"Location": "https://other.example/"}, {}, "the API server answers 302", 0),
+        (500, {}, {"message": "\x1b[2J" + "x" * 9000}, "the API server answers 500: ", 0),
+        (500, {}, b"[" * 100_000, "the API server answers 500: its answer is no object of Kubernetes", 0),
+    ],
+)
+def test_what_is_no_success_is_one_short_sentence(folder, keys, code, headers, body, said, asked_s):
+    with Api(keys, (code, headers, body)) as api:
+        reply = patched(config(folder, api, {"token": "hunter2"}))
+    assert reply.problem.startswith(said)
+    assert len(reply.problem) < 300
+    assert "\x1b" not in reply.problem
+    assert (reply.retry_after_s, reply.uid, reply.is_absent) == (asked_s, "", False)
+    assert len(api.asked) == 1, "no redirect is followed"
+
+
+def test_a_node_that_is_not_there_is_told_apart(folder, keys):
+    with Api(keys, (404, {}, {"message": 'nodes "n" not found'})) as api:
+        assert patched(config(folder, api, {"token": "t"})).is_absent
+
+
+def test_a_server_of_another_authority_gets_no_token(folder, keys):
+    with Api(keys, (200, {}, NODE)) as api:
+        path = config(folder, api, {"token": "hunter2"})
+        (folder / "ca.crt").write_bytes((keys / "client.crt").read_bytes())
+        problem = patched(path).problem
+        (folder / "ca.crt").write_text("none")
+        assert "cannot be used" in patched(path).problem
+    assert "certificate verify failed: self-signed certificate" in problem
+    assert api.asked == []
+
+
+def test_another_name_than_the_certificates_is_refused_and_may_be_given(folder, keys):
+    with Api(keys, (200, {}, NODE)) as api:
+        api.url = api.url.replace("127.0.0.1", "localhost")
+        assert "certificate is not valid for 'localhost'" in patched(config(folder, api, {"token": "t"})).problem
+        assert patched(config(folder, api, {"token": "t"}, **{"tls-server-name": "127.0.0.1"})).problem == ""
+
+
+@pytest.mark.parametrize("how", ["drip", "silence", "flood"])
+def test_an_answer_that_does_not_end_is_left_in_time(folder, keys, monkeypatch, how):
+    """And while it is still on its way, nothing is begun beside it."""
+    monkeypatch.setattr(client_module, "TIMEOUT_S", 0.6)
+    over = threading.Event()
+
+    def give(stream):
+        with contextlib.suppress(OSError):
+            while not over.is_set():
+                stream.write({"drip": b" ", "silence": b"", "flood": b" " * 1_000_000}[how])
+                stream.flush()
+                over.wait(0 if how == "flood" else 0.05)
+
+    with Api(keys, (200, {}, give)) as api:
+        client = client_of(config(folder, api, {"token": "t"}))
+        first = client.patch_node_status("n", {}).problem
+        second = client.patch_node_status("n", {}).problem
+        over.set()
+        client._stuck.join(10)
+        assert not client._stuck.is_alive()
+    assert "API server" in first
+    assert "API server" in second
+
+
+def test_a_server_that_is_away_is_said(folder, keys):
+    with Api(keys, (200, {}, NODE)) as api:
+        path = config(folder, api, {"token": "hunter2"})
+    problem = patched(path).problem
+    assert problem == "the API server was not reached: ConnectionRefusedError: [Errno 111] Connection refused"
+
+
+def test_a_netrc_is_not_read(folder, keys, monkeypatch):
+    (folder / "netrc").write_text("machine 127.0.0.1 login a password b\n")
+    (folder / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(folder / "netrc"))
+    with Api(keys, (200, {}, NODE)) as api:
+        patched(config(folder, api, {"token": "ours"}))
+    assert api.asked[0][1]["Authorization"] == "Bearer ours"
+
+
+def test_a_pods_own_service_account(folder, keys):
+    (folder / "token").write_text("pod")
+    with Api(keys, (200, {}, NODE)) as api:
+        environment = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": api.url.rpartition(":")[2]}
+        access = in_cluster(environment, str(folder))
+        reply = PatchClient(lambda: access, "hostagent/1").patch_node_status("n", {})
+    assert reply.problem == ""
+    assert api.asked[0][1]["Authorization"] == "Bearer pod"
+    assert in_cluster({"KUBERNETES_SERVICE_HOST": "::1", "KUBERNETES_SERVICE_PORT": "1"}, str(folder)).server == "https://[::1]:1"
+    assert in_cluster({}, str(folder)) is None
+    assert in_cluster(environment, "/nowhere") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda one: one.pop("current-context"), "no kubeconfig"),
+        (lambda one: one["clusters"].clear(), "no kubeconfig"),
+        (lambda one: one["clusters"][0]["cluster"].update({"insecure-skip-tls-verify": True}), "insecure-skip-tls-verify"),
+        (lambda one: one["clusters"][0]["cluster"].update({"server": "http://x"}), "wanted https"),
+        (lambda one: one["users"][0]["user"].update({"exec": {"apiVersion": "v9", "command": "x"}}), "found exec of 'v9'"),
+        (lambda one: one["users"][0]["user"].update({"client-certificate-data": "%%"}), "no kubeconfig"),
+        (lambda one: one.update({"users": 7}), "no kubeconfig"),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_used_is_said(folder, keys, change, said):
+    with Api(keys, (200, {}, NODE)) as api:
+        path = config(folder, api, {"token": "hunter2"})
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(HostagentError) as raised:
+        kubeconfig(str(path))
+    assert said in raised.value.message
+    assert "hunter2" not in raised.value.message
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "\0", "a: &a [*a]", "- 7"])
+def test_what_is_no_kubeconfig_at_all_is_said(tmp_path, text):
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
+    path.chmod(0o600)
+    with pytest.raises(HostagentError, match="kubeconfig"):
+        kubeconfig(str(path))
+    with pytest.raises(HostagentError, match="cannot be used"):
+        kubeconfig(str(tmp_path / "none"))
