@@ -26,8 +26,8 @@ class PatchClient:
     """By `requests`, which is imported with the first request."""
 
     def __init__(self, access: Callable[[], Access], agent: str) -> None:
-        """`access` is read for each request, because what is in it rotates; it raises ``HostagentError``. `agent`: who we say we are, in the
-        header and as the manager of our fields.
+        """`access` is read for each request, because what is in it rotates; it raises ``HostagentError``. `agent`: who we say we are, in
+        the header and as the manager of our fields.
         """
         self._access, self._agent = access, agent
         self._given: tuple[Exec, Identity] | None = None  # by a program, which is not asked for each request

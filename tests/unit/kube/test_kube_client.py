@@ -57,8 +57,6 @@ class Api:
                 self.end_headers()
                 self.wfile.write(data)
 
-            do_GET = do_PATCH
-
             def log_message(self, *_):
                 pass
 
@@ -210,20 +208,20 @@ def test_what_others_may_write_is_not_obeyed(folder, keys, what):
 
 
 @pytest.mark.parametrize(
-    ("code", "headers", "body", "said", "asked_s"),
+    ("answer", "said", "asked_s"),
     [
-        (403, {}, {"message": "nodes is forbidden"}, "the API server answers 403: nodes is forbidden", 0),
-        (429, {"Retry-After": "17"}, {"message": "busy"}, "the API server answers 429: busy", 17),
-        (503, {"Retry-After": "9999999"}, b"<html>", "the API server answers 503: its answer is no object of Kubernetes", 3600),
-        (200, {}, b"[]", "the API server answers 200: its answer is no object of Kubernetes", 0),
-        (200, {}, {"metadata": {}}, "the API server answers 200: its answer is no object of Kubernetes", 0),
-        (302, {"Location": "https://other.example/"}, {}, "the API server answers 302", 0),
-        (500, {}, {"message": "\x1b[2J" + "x" * 9000}, "the API server answers 500: ", 0),
-        (500, {}, b"[" * 100_000, "the API server answers 500: its answer is no object of Kubernetes", 0),
+        ((403, {}, {"message": "nodes is forbidden"}), "the API server answers 403: nodes is forbidden", 0),
+        ((429, {"Retry-After": "17"}, {"message": "busy"}), "the API server answers 429: busy", 17),
+        ((503, {"Retry-After": "9999999"}, b"<html>"), "the API server answers 503: its answer is no object of Kubernetes", 3600),
+        ((200, {}, b"[]"), "the API server answers 200: its answer is no object of Kubernetes", 0),
+        ((200, {}, {"metadata": {}}), "the API server answers 200: its answer is no object of Kubernetes", 0),
+        ((302, {"Location": "https://other.example/"}, {}), "the API server answers 302", 0),
+        ((500, {}, {"message": "\x1b[2J" + "x" * 9000}), "the API server answers 500: ", 0),
+        ((500, {}, b"[" * 100_000), "the API server answers 500: its answer is no object of Kubernetes", 0),
     ],
 )
-def test_what_is_no_success_is_one_short_sentence(folder, keys, code, headers, body, said, asked_s):
-    with Api(keys, (code, headers, body)) as api:
+def test_what_is_no_success_is_one_short_sentence(folder, keys, answer, said, asked_s):
+    with Api(keys, answer) as api:
         reply = patched(config(folder, api, {"token": "hunter2"}))
     assert reply.problem.startswith(said)
     assert len(reply.problem) < 300
