@@ -89,7 +89,7 @@ class Page:
             one = self._board.deliveries().get("kubernetes")
             written_at = one.succeeded_at if one else 0.0
             is_written = time.time() - written_at <= 3 * settings.heartbeat_s
-            yield "kubernetes", is_written, "" if is_written else (one.problem if one and one.problem else "nothing was written yet")
+            yield "kubernetes", is_written, one.problem if one and (one.problem or is_written) else "nothing was written yet"
 
     def _summary(self, authorization: str) -> Answer:
         if self._is_loopback:

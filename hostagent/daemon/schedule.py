@@ -1,27 +1,33 @@
 """When the next pass is due: pure, by a monotonic clock that is given."""
 
+from dataclasses import replace
+
 from hostagent.daemon.saying import Trigger
 from hostagent.facts.frozen import frozen
 
-#: Seconds from an event to its pass, so that events in a row share one; and between the ends of two passes and the next one at least.
+#: Seconds from an event to its pass, so that events in a row share one; and from the beginning of a pass to that of the next one at least.
 GATHER_S, APART_S = 0.5, 2.0
+#: Seconds by which it may be more: passes that keep time with a host that flips would always meet it in the same state.
+_LOOSE_S = 1.0
 #: The part of an interval by which it is longer or shorter: hosts of a fleet drift apart.
 JITTER = 0.1
 
 
 @frozen
 class Schedule:
-    """Monotonic seconds: when the last pass began, when the interval ends, when to look again, and the first event since with its time."""
+    """Monotonic seconds: when the interval ends, when the next pass may begin, when to look again, and the first event since the last
+    pass, with its time.
+    """
 
-    began: float
     interval_ends: float
+    next_from: float
     confirm_at: float | None = None
     event: Trigger | None = None
     event_at: float = 0.0
 
     def heard(self, event: Trigger, now: float) -> "Schedule":
         """An event; the first one since the last pass names it."""
-        return self if self.event else Schedule(self.began, self.interval_ends, self.confirm_at, event, now)
+        return self if self.event else replace(self, event=event, event_at=now)
 
     @property
     def due(self) -> tuple[float, Trigger]:
@@ -30,11 +36,11 @@ class Schedule:
         if self.confirm_at is not None:
             waiting.append((self.confirm_at, "confirm"))
         if self.event:
-            waiting.append((max(self.event_at + GATHER_S, self.began + APART_S), self.event))
+            waiting.append((max(self.event_at + GATHER_S, self.next_from), self.event))
         return min(waiting, key=lambda one: one[0])
 
 
 def after_pass(began: float, ended: float, interval_s: float, draw: float, confirm_s: float | None = None) -> Schedule:
     """Once a pass has ended. `draw`: of 0 to 1, by chance."""
     interval_ends = max(began + interval_s * (1 + JITTER * (2 * draw - 1)), ended + APART_S)
-    return Schedule(began, interval_ends, None if confirm_s is None else ended + confirm_s)
+    return Schedule(interval_ends, began + APART_S + _LOOSE_S * draw, None if confirm_s is None else ended + confirm_s)
