@@ -68,7 +68,12 @@ def policy_of(prepared: Prepared) -> Policy:
     """What reading needs of the profile."""
     profile = prepared.loaded.profile
     configz = profile.kubelet.configz
-    return Policy(profile.nvml == "optional", (configz.address, configz.ca, configz.token_file))
+    return Policy(
+        nvml_optional=profile.nvml == "optional",
+        configz=(configz.address, configz.ca, configz.token_file),
+        verbs_optional=profile.verbs == "optional",
+        pci_optional=profile.pci_configuration == "optional",
+    )
 
 
 def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name: str = "") -> Report:

@@ -30,7 +30,7 @@ from hostagent.vocabulary import Severity
 _SHARE_S = 0.2
 #: What answers a question that had no answer, by why it had none.
 _AGAIN = {
-    "denied": (Step("rerun", "Run 'hostagent check' as root."),),
+    "denied": (Step("rerun", "Run 'hostagent check' as root on the host."),),
     "timeout": (Step("rerun", "Run 'hostagent check' again when the host is less busy, or with a longer --deadline."),),
     "not-recorded": (Step("rerun", "Record the host again with this release of hostagent."),),
 }

@@ -151,6 +151,8 @@ class Profile:
     toolkit: ToolkitPolicy
     install: InstallPolicy
     nvml: Literal["required", "optional"]
+    verbs: Literal["required", "optional"]
+    pci_configuration: Literal["required", "optional"]
     gpus: GpuPolicy
     runtime: RuntimePolicy
     rdma: RdmaPolicy

@@ -467,15 +467,37 @@ def test_a_long_answer_takes_time_by_its_length_alone(monkeypatch):
 # Policy is no part of what is read.
 
 
-def test_a_host_and_its_snapshot_get_one_verdict_where_the_profile_makes_nvml_optional():
-    loaded = profile.load(site_file="", overlay={"nvml": "optional"})
+#: What a process without rights is refused, by the key of the profile that makes it optional.
+REFUSED = {
+    "nvml": ("nvml ", "4 Insufficient Permissions (nvmlInit)"),
+    "verbs": (("rdma verbs ", "rdma library"), "/dev/infiniband/uverbs0: operation not permitted"),
+    "pci_configuration": (
+        "pci_controls ",
+        "/sys/bus/pci/devices/0000:16:01.0/config: what stands beyond its first 64 bytes takes CAP_SYS_ADMIN",
+    ),
+}
+
+
+#: Checks that have another way to know: the persistence daemon runs.
+HELD_OTHERWISE = {"nvml": {"gpu.persistence"}, "verbs": set(), "pci_configuration": set()}
+
+
+@pytest.mark.parametrize("key", REFUSED)
+def test_a_host_and_its_snapshot_get_one_verdict_where_the_profile_makes_a_question_optional(key):
+    loaded = profile.load(site_file="", overlay={key: "optional"})
     recorded = dict(tape.load(str(H100)).answers)
-    refused = {"unread": "denied", "detail": "4 Insufficient Permissions (nvmlInit)"}
-    answers = {question: refused if question.startswith("nvml ") else answer for question, answer in recorded.items()}
+    begins, detail = REFUSED[key]
+    answers = {
+        question: {"unread": "denied", "detail": detail} if question.startswith(begins) else answer for question, answer in recorded.items()
+    }
     report = judged(replay(**answers), loaded)
     assert [one.id for one in report.findings if one.outcome == "unknown"] == []
     required = judged(replay(**answers), profile.load(site_file=""))
     assert [one.id for one in required.findings if one.outcome == "unknown"] != []
+    usual = judged(replay(**recorded), loaded)
+    unread = {one.id for one in required.findings if one.outcome == "unknown"}
+    assert unread & {one.id for one in report.findings if one.outcome == "pass"} <= HELD_OTHERWISE[key], "what was not read passes nowhere"
+    assert unread <= {one.id for one in usual.findings}
 
 
 # Lanes.

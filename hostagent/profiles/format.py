@@ -14,7 +14,7 @@ from hostagent.profiles.rdma import impossible_ports
 from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError, build, dotted
 
 #: The profile format. A key that is added makes the next minor; what an older agent would read wrongly, the next major.
-SCHEMA_VERSION, SCHEMA_MINOR = 1, 4
+SCHEMA_VERSION, SCHEMA_MINOR = 1, 5
 OURS = f"{SCHEMA_VERSION}.{SCHEMA_MINOR}"
 #: What ``schema_version`` may say as text: our major, any minor.
 VERSION_PATTERN = rf"{SCHEMA_VERSION}\.(0|[1-9][0-9]{{0,8}})"

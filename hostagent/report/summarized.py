@@ -110,14 +110,21 @@ def _reasons(report: Report) -> tuple[Reason, ...]:
 
 def _coverage(facts: Mapping[str, Any]) -> Coverage:
     """By what nobody may ask here: each GPU lacks what NVML alone says, each port what verbs alone say."""
-    gpus, fabric = facts.get("gpus"), facts.get("fabric")
-    ports = fabric.get("rdma") if isinstance(fabric, Mapping) and "unread" not in fabric else fabric
-    ours = [one for one in ports if one.get("link_layer") in _LINK_LAYERS] if isinstance(ports, list) else ports
-    lacks_nvml = _lacks(gpus, "memory_bytes", "compute_capability")
-    lacks_rdma = _lacks(ours, "active_mtu")
+    lacks_nvml = _lacks(facts.get("gpus"), "memory_bytes", "compute_capability")
+    lacks_rdma = _lacks_verbs(facts.get("fabric"))
     if lacks_nvml:
         return "host-only" if lacks_rdma else "no-nvml"
     return "no-rdma" if lacks_rdma else "full"
+
+
+def _lacks_verbs(fabric: Any) -> bool:
+    """Of RoCE ports the kernel's formula says the MTU, too: then DMA-BUF, which is known with the library alone, tells."""
+    ports = fabric.get("rdma") if isinstance(fabric, Mapping) and "unread" not in fabric else fabric
+    if not isinstance(ports, list):
+        return _lacks(ports)
+    ours = [one for one in ports if one.get("link_layer") in _LINK_LAYERS]
+    is_asked = any(one.get("active_mtu_from") == "verbs" for one in ours) or fabric["gdr"]["dmabuf"] is True
+    return bool(ours) and not is_asked
 
 
 def _lacks(rows: Any, *names: str) -> bool:

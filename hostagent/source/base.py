@@ -12,7 +12,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source.answers import Completed, Disk, Elf, NcclFile, Stat, shaped, unexpected
 from hostagent.source.budget import Budget
 from hostagent.source.keep import Filtered, Keep, usable, within_limit
-from hostagent.source.policy import Policy
+from hostagent.source.policy import Policy, is_unavailable, not_asked
 from hostagent.vocabulary import Kind
 
 #: bytes for file contents; else what JSON can hold.
@@ -23,6 +23,8 @@ MIB = 1024 * KIB
 
 
 _LIMITED = frozenset({"read", "tail"})
+#: Questions to the RDMA lane that libibverbs answers; the others sysfs does.
+_OF_VERBS = frozenset({"verbs", "library"})
 #: Ten thousand years, in seconds: what a clock and a tape may say.
 MAX_TIME = 3e11
 #: What `Source.host` answers that is no text.
@@ -190,7 +192,7 @@ class Source:
 
     def os_release(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
         """os-release by the distro library: its keys in lower case."""
-        return self._object("os_release", keep)
+        return self._object("os_release", keep=keep)
 
     def processes(self, *, keep: Keep | None = None) -> "list[dict[str, Any]] | Unread":
         """Daemons that matter here: pid, name, argv, started_at, unit. None as the unit leaves open whose process it is."""
@@ -217,7 +219,7 @@ class Source:
         """What the kernel said in this boot, see `hostagent.knowledge.kernellog`: lines, ``[seconds since the boot, message]`` or
         on old tapes the message alone, oldest first; complete (bool).
         """
-        return self._object("kernel_log", keep)
+        return self._object("kernel_log", keep=keep)
 
     def adjtimex(self) -> "int | Unread":
         """Status word of the kernel clock; bit 0x40 is STA_UNSYNC."""
@@ -231,19 +233,21 @@ class Source:
 
     def state_file(self, path: str) -> "dict[str, Any] | Unread":
         """A state file of the kubelet without the pods and containers in it, see `hostagent.source.statefile`."""
-        answer = self._ask("state_file", path)
-        return answer if isinstance(answer, dict | Unread) else unexpected("state_file", path, answer)
+        return self._object("state_file", path)
 
     def podresources(self) -> "dict[str, Any] | Unread":
         """Devices by the kubelet itself, as rows of resource, ids and NUMA nodes: ``devices`` to give away, ``allocated`` ones."""
-        answer = self._ask("podresources", "list")
-        return answer if isinstance(answer, dict | Unread) else unexpected("podresources", "list", answer)
+        return self._object("podresources", "list")
 
     def rdma(self, *question: str) -> "Answer | Unread":
         """An answer of the RDMA lane, see `hostagent.source.lanes.rdma`: ``devices``; ``device NAME``; ``port NAME NUMBER``;
-        ``verbs NAME NUMBER``; ``library``. Values are sysfs' words, or ``{"unread": [why, detail]}``.
+        ``verbs NAME NUMBER``; ``library``. Values are sysfs' words, or ``{"unread": [why, detail]}``. Where the profile makes verbs
+        optional, what libibverbs says is not-supported for want of the library or of a right.
         """
-        return self._ask("rdma", *question)
+        answer = self._ask("rdma", *question)
+        if question[0] in _OF_VERBS and is_unavailable(answer) and self._policy().verbs_optional:
+            return not_asked("verbs are", answer)
+        return answer
 
     def network(self, *question: str) -> "Answer | Unread":
         """An answer of the network lane (`hostagent.source.lanes.network`): ``devices``; ``device NAME``; ``addresses``; ``dcb NAME``."""
@@ -256,21 +260,21 @@ class Source:
 
     def environment(self, *, keep: Keep | None = None) -> "dict[str, Any] | Unread":
         """The environment of a job as --env-file gave it, see `hostagent.source.environment`: {} where none was given."""
-        answer = self._ask("environment", keep=keep)
-        return answer if isinstance(answer, dict | Unread) else unexpected("environment", "", answer)
+        return self._object("environment", keep=keep)
 
     def pci_controls(self, *addresses: str) -> "dict[str, Any] | Unread":
-        """By address: ``acs``, ``control`` (device control word), ``fatal`` of PCI functions; one question for all of them."""
-        answer = self._ask("pci_controls", *addresses)
-        return answer if isinstance(answer, dict | Unread) else unexpected("pci_controls", "", answer)
+        """By address: ``acs``, ``control`` (device control word), ``fatal`` of PCI functions; one question for all of them. Not-supported
+        where the profile makes them optional and a right is wanting.
+        """
+        answer = self._object("pci_controls", *addresses)
+        if is_unavailable(answer) and self._policy().pci_optional:
+            return not_asked("the configuration space of PCI is", answer)
+        return answer
 
     def configz(self) -> "dict[str, Any] | Unread | None":
         """Fields of the running kubelet's own configuration; None where the profile lets nobody be asked."""
         where = self._policy().configz
-        if not where[0]:
-            return None
-        answer = self._ask("configz", *where)
-        return answer if isinstance(answer, dict | Unread) else unexpected("configz", where[0], answer)
+        return self._object("configz", *where) if where[0] else None
 
     def nvml(self, call: str, *arguments: str) -> "Answer | Unread":
         """An NVML answer, already JSON; see `hostagent.source.lanes.nvml`. An NVML error is an ``Unread`` whose detail starts
@@ -280,21 +284,17 @@ class Source:
         answer = self._ask("nvml", call, *arguments)
         started = self._ask("nvml", "init") if isinstance(answer, Unread) else None
         if isinstance(started, Unread):
-            if _is_unavailable(answer) and _is_unavailable(started) and self._policy().nvml_optional:
-                return Unread("not-supported", f"NVML is optional in this profile: {started.detail}", started.question)
+            if is_unavailable(answer) and is_unavailable(started) and self._policy().nvml_optional:
+                return not_asked("NVML is", started)
             return started
         return answer
 
-    def _object(self, method: str, keep: Keep | None = None) -> "dict[str, Any] | Unread":
-        answer = self._ask(method, keep=keep)
-        return answer if isinstance(answer, dict | Unread) else unexpected(method, "", answer)
+    def _object(self, method: str, *arguments: str, keep: Keep | None = None) -> "dict[str, Any] | Unread":
+        answer = self._ask(method, *arguments, keep=keep)
+        return answer if isinstance(answer, dict | Unread) else unexpected(method, arguments[0] if arguments else "", answer)
 
     def _objects(self, method: str, keep: Keep | None) -> "list[dict[str, Any]] | Unread":
         answer = self._ask(method, keep=keep)
         if isinstance(answer, list) and all(isinstance(row, dict) for row in answer):
             return answer
         return answer if isinstance(answer, Unread) else unexpected(method, "", answer)
-
-
-def _is_unavailable(answer: "Answer | Unread") -> bool:
-    return isinstance(answer, Unread) and answer.why in ("absent", "denied")

@@ -8,7 +8,18 @@ from typing import Any
 
 from hostagent.facts.unread import Unread
 from hostagent.source.base import Answer
-from hostagent.source.kernellog import KMSG, KMSG_NUMBERS, MESSAGE, Record, is_kept, parse_kmsg, parse_syslog, system_call, thinned
+from hostagent.source.kernellog import (
+    KMSG,
+    KMSG_NUMBERS,
+    MESSAGE,
+    Record,
+    is_kept,
+    may_hide_one,
+    parse_kmsg,
+    parse_syslog,
+    system_call,
+    thinned,
+)
 from hostagent.source.paths import Root
 
 #: Seconds between two looks by the system call, which nothing announces.
@@ -25,7 +36,7 @@ class KernelWatch:
         self._is_made = False
         self._system_call = False
         self._looked_at = 0.0
-        self._newest = -1.0  # seconds since the boot
+        self._last: bytes | None = None  # the last line of the last look, by the system call
         self._answer: dict[str, Any] | None = None
         self._heard: list[Record] = []
         self._is_torn = False
@@ -34,7 +45,7 @@ class KernelWatch:
             self._is_made = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
             os.lseek(self._descriptor, 0, os.SEEK_END)
         except OSError:
-            self._system_call = root.path == "/" and not isinstance(system_call(), Unread)
+            self._system_call = not root.simulated and not isinstance(system_call(), Unread)
 
     @property
     def is_open(self) -> bool:
@@ -98,17 +109,23 @@ class KernelWatch:
         return parse_kmsg(whole + line_feed)
 
     def _called(self) -> Iterable[Record]:
-        """Of the whole ring, what is newer than the newest record that was there before."""
+        """Of the ring, what stands behind the last line of the look before. Where that line is gone, so may be others."""
         text = system_call()
         if isinstance(text, Unread):
+            self._is_torn = True
             return
+        before, self._last = self._last, text[text.rstrip(b"\n").rfind(b"\n") + 1 :]
+        if before is None:
+            return
+        place = text.rfind(before) if before else 0
+        self._is_torn |= place < 0
         try:
-            records = list(parse_syslog(text))
+            records = list(parse_syslog(text[place + len(before) :] if place >= 0 else text))
         except ValueError:
+            self._is_torn = True
             return
-        before, self._newest = self._newest, max((one.seconds for one in records), default=self._newest)
-        if before >= 0:
-            yield from (one for one in records if one.seconds > before)
+        self._is_torn |= may_hide_one(records)
+        yield from records
 
     def close(self) -> None:
         if self._descriptor >= 0:

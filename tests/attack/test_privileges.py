@@ -16,6 +16,7 @@ APART = "network kinds"
 #: How a pod is started, what it is told to judge, and the questions that then have no answer.
 PODS = {
     "the host's / and no right": (pod.HOST, HOST_ROOT, {"kernel_log", APART}),
+    "the host's / and the right to read the kernel log": ((*pod.HOST, "--cap-add", "SYSLOG"), HOST_ROOT, {APART}),
     "the host's / and its processes": ((*pod.HOST, "--pid", "host"), HOST_ROOT, {"kernel_log", APART}),
     "privileged, the host's / and its processes": ((*pod.HOST, "--pid", "host", "--privileged"), HOST_ROOT, {APART}),
     "nothing of the host": ((), (), {"kernel_log"}),

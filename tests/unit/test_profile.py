@@ -77,6 +77,8 @@ fragments = st.fixed_dictionaries(
             {}, optional={"kind": st.sampled_from(["docker", "crio"]), "default_runtime": st.text("ab", max_size=2)}
         ),
         "nvml": st.sampled_from(["required", "optional"]),
+        "verbs": st.sampled_from(["required", "optional"]),
+        "pci_configuration": st.sampled_from(["required", "optional"]),
     },
 )
 

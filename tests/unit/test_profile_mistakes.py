@@ -179,7 +179,7 @@ def told(path, site=""):
         ),
         ("name: a\nname: b\n", "b.yaml:2: cannot read this YAML: found the key 'name' twice"),
         ("a: &x 1\nb: *x\n", "b.yaml:2: cannot read this YAML: found an alias, wanted plain values"),
-        ("schema_version: 7\nnew: 1\n", 'b.yaml:1: schema_version is 7, wanted 1 or a text such as "1.4"'),
+        ("schema_version: 7\nnew: 1\n", 'b.yaml:1: schema_version is 7, wanted 1 or a text such as "1.5"'),
     ],
 )
 def test_a_mistake_names_file_line_and_key_and_how_to_write_it(write, tmp_path, text, sentence):

@@ -47,7 +47,10 @@ def links(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform, driver: Dri
     if any(not isinstance(gpu.bound_to, Unread) and gpu.bound_to == "vfio-pci" for gpu in found.gpus):
         skip("virtual machines use GPUs of this board")
     here = sets(found, platform) or found.board.whole
-    down = [one for one in (_links(gpu, max(row.links for row in here)) for gpu in found.gpus) if one and one.up < one.wanted]
+    known = [one for one in (_links(gpu, max(row.links for row in here)) for gpu in found.gpus) if one]
+    for gpu in () if known else found.gpus:
+        _ = _has_mig(gpu) or need(gpu.nvlinks)  # nobody may ask about any GPU
+    down = [one for one in known if one.up < one.wanted]
     if down and (option := _switched_off(driver)):
         skip(f"the driver's option {option} switches links off")
     if len(down) == len(found.gpus) and len({(one.up, one.wanted) for one in down}) == 1:
@@ -59,9 +62,13 @@ def links(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform, driver: Dri
 def _links(gpu: Gpu, most: int) -> "_Links | None":
     """None for a GPU with MIG, and for one that NVML does not list, which `gpu.count_agrees` reports."""
     is_lacking = isinstance(gpu.nvlinks, Unread) and gpu.nvlinks.why in NOT_APPLICABLE
-    if is_lacking or (isinstance(gpu.mig, Mig) and gpu.mig.current):
+    if is_lacking or _has_mig(gpu):
         return None
     return _Links(gpu.pci, sum(need(link.active) for link in need(gpu.nvlinks)), min(most, LINKS_OF.get(need(gpu.device_id), 1)))
+
+
+def _has_mig(gpu: Gpu) -> bool:
+    return isinstance(gpu.mig, Mig) and bool(gpu.mig.current)
 
 
 def _switched_off(driver: Driver) -> str:

@@ -60,7 +60,7 @@ def acs(
         )
         yield fail(text, code="redirects", found=len(found), wanted=0, evidence=found, remedy=steps)
     for word in words.values():
-        if isinstance(word, Unread) and word.why not in NOT_APPLICABLE:
+        if isinstance(word, Unread) and (word.why not in NOT_APPLICABLE or not known):
             need(word)
 
 
