@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Tests that fork a copy of their runner, apart from the thirty thousand that make a runner large: each copy costs by its size.
+FORKING := tests/attack tests/real tests/source tests/unit/install tests/test_events_cli.py tests/test_hosts.py tests/test_image.py \
+	tests/test_must_hold.py tests/test_reading.py tests/test_side_effects.py
 .DEFAULT_GOAL := help
 .PHONY: help check test test-pythons test-matrix fuzz attack lint bench docs schemas hosts golden recipe look lock clean
 
@@ -14,7 +17,10 @@ check: $(VENV)/.installed  ## install into .venv and judge this machine; succeed
 test: $(VENV)/.tests  ## install everything the tests need, run all of them and the linters
 	bash tests/real/install.sh
 	$(MAKE) --no-print-directory lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	@status=0; \
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(FORKING) || status=$$?; \
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(FORKING:%=--ignore=%) || status=$$?; \
+	exit $$status
 
 test-pythons:  ## run the tests on every Python from 3.10 to 3.14 that PATH or pyenv has, and name the missing
 	bash tests/pythons.sh

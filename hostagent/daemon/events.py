@@ -38,7 +38,7 @@ class Events:
         self._files = Watched()
         self._carried = Carried(place.host_root.rstrip("/"))
         self._schedule = Schedule(time.monotonic(), time.monotonic())
-        self._began = time.monotonic()
+        self._began, self._began_at = time.monotonic(), time.time()
 
     @property
     def problem(self) -> str:
@@ -46,7 +46,7 @@ class Events:
 
     def known(self) -> Mapping[tuple[str, ...], Any]:
         """As `hostagent.daemon.loop.Wake`. It is asked for just before a pass: what is heard from now on is that pass' own."""
-        self._began = time.monotonic()
+        self._began, self._began_at = time.monotonic(), time.time()
         self._hear(self._began)
         log = self._log.answer() if self._log else None
         return {**self._carried.answers(), **({_LOG: log} if log is not None else {})}
@@ -56,7 +56,7 @@ class Events:
             self._log.passed(done.answers.get(_LOG))
         self._carried.keep(done.answers)
         own = (*(one for one in files if one.startswith("/")), *((self._place.snapshot,) if self._place.snapshot else ()))
-        self._files.watch(self._root, _paths(done.answers) if not self._place.snapshot else (), own)
+        self._files.watch(self._root, _paths(done.answers) if not self._place.snapshot else (), own, self._began_at)
         self._schedule = after_pass(self._began, time.monotonic(), self._interval_s, random.random())  # noqa: S311
 
     def skipped(self) -> None:

@@ -1,6 +1,7 @@
 """Files that a pass has read, looked at once a second: by stat(2) alone, never by a read."""
 
 import contextlib
+import math
 import os
 from collections.abc import Iterable
 
@@ -13,6 +14,9 @@ _MOUNTS = "/proc/self/mountinfo"
 #: More paths than any host's configuration has.
 _MOST = 4096
 
+#: By so much the times of files may lag behind the clock.
+_TICK_S = 0.02
+
 Mark = tuple[int, ...]
 
 
@@ -22,14 +26,15 @@ class Watched:
     def __init__(self) -> None:
         self._marks: dict[str, Mark] = {}
 
-    def watch(self, root: Root, paths: Iterable[str], own: Iterable[str] = ()) -> None:
+    def watch(self, root: Root, paths: Iterable[str], own: Iterable[str] = (), since: float = math.inf) -> None:
         """`paths` of the host at `root`, and `own` of this process. What changed between two calls is not lost: a path that is watched
-        already keeps its mark.
+        already keeps its mark, and a new one that changed after `since`, seconds since the epoch, when somebody began to read, counts as
+        changed.
         """
         hanging = _hanging()
         real = {_place(root, path) for path in paths} | {os.path.join(root.path.rstrip("/") + "/", path.lstrip("/")) for path in paths}
         wanted = sorted(one for one in (*real, *own) if not _is_below(one, hanging))[:_MOST]
-        self._marks = {path: self._marks.get(path) or _mark(path) for path in wanted}
+        self._marks = {path: self._marks.get(path) or _of_reader(_mark(path), since - _TICK_S) for path in wanted}
 
     def look(self) -> bool:
         """Whether one changed since the last look."""
@@ -40,6 +45,11 @@ class Watched:
 
     def __len__(self) -> int:
         return len(self._marks)
+
+
+def _of_reader(mark: Mark, since: float) -> Mark:
+    """As whoever began to read at that time may have seen it: another one where it changed later."""
+    return (-1,) if len(mark) > 1 and mark[-1] / 1e9 > since else mark
 
 
 def _mark(path: str) -> Mark:
