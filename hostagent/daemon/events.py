@@ -9,7 +9,7 @@ from typing import Any
 from hostagent.daemon.carried import Carried
 from hostagent.daemon.passes import Pass
 from hostagent.daemon.saying import Trigger
-from hostagent.daemon.schedule import Schedule, after_pass
+from hostagent.daemon.schedule import Done, Schedule, after_pass
 from hostagent.evidence import Evidence
 from hostagent.facts.unread import Unread
 from hostagent.source.kernelwatch import KernelWatch
@@ -23,6 +23,7 @@ _LOG = ("kernel_log",)
 #: Where configuration is, and the daemon's own word from outside; CDI directories are those that a pass read.
 _BELOW = ("/etc/", "/var/lib/kubelet/", "/var/run/cdi", "/run/cdi")
 _WORDS = "/run/hostagent/cleared.json"
+_BY_TIME = frozenset({"interval", "confirm"})
 _OF_FILES = frozenset({"read", "tail", "list", "stat", "readlink", "realpath", "state_file"})
 
 
@@ -39,6 +40,7 @@ class Events:
         self._carried = Carried(place.host_root.rstrip("/"))
         self._schedule = Schedule(time.monotonic(), time.monotonic())
         self._began, self._began_at = time.monotonic(), time.time()
+        self._in_a_row = 0
 
     @property
     def problem(self) -> str:
@@ -57,17 +59,20 @@ class Events:
         self._carried.keep(done.answers)
         own = (*(one for one in files if one.startswith("/")), *((self._place.snapshot,) if self._place.snapshot else ()))
         self._files.watch(self._root, _paths(done.answers) if not self._place.snapshot else (), own, self._began_at)
-        self._schedule = after_pass(self._began, time.monotonic(), self._interval_s, random.random())  # noqa: S311
+        self._schedule = self._after_pass()
 
     def skipped(self) -> None:
-        self._schedule = after_pass(self._began, time.monotonic(), self._interval_s, random.random())  # noqa: S311
+        self._schedule = self._after_pass()
         if self._place.snapshot:
             self._files.watch(self._root, (), (self._place.snapshot,))
+
+    def _after_pass(self, confirm_s: "float | None" = None) -> Schedule:
+        return after_pass(Done(self._began, time.monotonic(), self._in_a_row), self._interval_s, random.random(), confirm_s)  # noqa: S311
 
     def wait(self, confirm_s: "float | None", tick: Callable[[], None]) -> Trigger:
         """Until a pass is due."""
         if confirm_s is not None:
-            self._schedule = after_pass(self._began, time.monotonic(), self._interval_s, random.random(), confirm_s)  # noqa: S311
+            self._schedule = self._after_pass(confirm_s)
         poll = select.poll()
         for descriptor in (self._log.descriptor if self._log else -1, self._devices.descriptor if self._devices else -1):
             if descriptor >= 0:
@@ -81,6 +86,7 @@ class Events:
                 look_at = now + _LOOK_S
             due, trigger = self._schedule.due
             if now >= due:
+                self._in_a_row = 0 if trigger in _BY_TIME else self._in_a_row + 1
                 return trigger
             if poll.poll(max(0.0, min(due, look_at) - now) * 1000):
                 self._hear_announced(time.monotonic())
