@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.real.conftest import need_module, need_real
+from tests.real.dockerrun import client, machine
 from tests.real.installing import Host, changed
 from tests.real.installroots import clone, place, tree
 from tests.real.liveroot import Live
@@ -141,7 +142,15 @@ def test_what_is_refused_says_why_and_what_to_do_and_changes_nothing(host, varia
     assert (host.root.packages(), tree(host.root.path, "etc")) == (packages, etc)
 
 
-def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back(host):
+def listed(text, place):
+    """The runtimes that a real client lists of a real dockerd that started over this daemon.json."""
+    with machine(place) as elsewhere:
+        elsewhere.start(text)
+        return elsewhere.runtimes()
+
+
+def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back(host, tmp_path):
+    client()
     host.sh("mkdir /root/bank")
     code, out, err = setup(host, "--write-shim", "/root/bank")
     assert code == 0, err
@@ -157,7 +166,7 @@ def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back
     assert "MISSING" not in out
     assert scene(out, err) == kept("setup-install")
     assert "ann" in host.sh("getent group docker")
-    assert '"nvidia"' in host.sh("cat /etc/docker/daemon.json")
+    assert listed(host.sh("cat /etc/docker/daemon.json"), tmp_path)["nvidia"] == {"path": "nvidia-container-runtime"}
     assert host.sh("ls /run/hostagent/state.json 2>/dev/null || true") == ""
     installed = host.state()
     code, out, err = script("--install", "--yes")

@@ -218,6 +218,12 @@ def test_dockers_merged_configuration_counts():
         assert "the host counts" in found.warnings[0]
 
 
+def test_why_the_client_has_no_answer_is_said_whatever_the_host_says():
+    silent = replace(INFO_NO, problem="it reached no daemon")
+    for host in (engine("nvidia"), engine("runc"), engine("nvidia", running=False, socket_listening=False)):
+        assert docker(facts((host,)), silent).warnings == ("Docker: docker (/usr/bin/docker) gave no answer: it reached no daemon",)
+
+
 def test_docker_that_does_not_run_is_unreachable_but_where_its_socket_starts_it():
     assert not docker(facts((engine("nvidia", running=False, socket_listening=False),)), None).configured
     assert not docker(facts((engine("nvidia", running=False, socket_listening=NOT_SAID),)), None).configured
