@@ -44,6 +44,8 @@ def tool(folder, name, text):
         (("-yy",), 2, "Unknown argument: -yy"),
         (("--yes=1",), 2, "Unknown argument: --yes=1"),
         (("--check",), 2, "Unknown argument: --check"),
+        (("--backend=docker",), 2, "Unknown argument: --backend=docker"),
+        (("--min-cuda-version=13.0", "--check-only"), 2, "Unknown argument: --min-cuda-version=13.0"),
         (("--bogus", "-h"), 2, "Unknown argument: --bogus"),
         (("--a\nb",), 2, "Unknown argument: --a\\nb"),
         (("--backend", "slurm"), 2, "Unsupported backend: slurm"),
@@ -74,6 +76,10 @@ def test_help_is_0_where_it_stands_before_a_mistake(arguments):
     done = run(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(USAGE)
+
+
+def test_flags_that_the_script_does_not_have_take_their_value_as_those_of_other_commands_do():
+    assert run("--backend", "k8s", f"--from={READY}", "--profile=default").returncode == 0
 
 
 def test_two_things_to_do_are_one_too_many():
