@@ -166,7 +166,7 @@ def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back
     assert "MISSING" not in out
     assert scene(out, err) == kept("setup-install")
     assert "ann" in host.sh("getent group docker")
-    assert listed(host.sh("cat /etc/docker/daemon.json"), tmp_path)["nvidia"] == {"path": "nvidia-container-runtime"}
+    assert listed(host.sh("cat /etc/docker/daemon.json"), tmp_path)["nvidia"] == {"path": "/usr/bin/nvidia-container-runtime"}
     assert host.sh("ls /run/hostagent/state.json 2>/dev/null || true") == ""
     installed = host.state()
     code, out, err = script("--install", "--yes")
