@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.children import running, until
+from tests.cpu import least
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
 HOSTS = Path(__file__).parent / "hosts"
 READY = str(HOSTS / "tao-kubernetes")
 USAGE = "Usage: hostagent setup [--backend docker|local-docker|kubernetes|k8s]"
+#: Nothing of this machine is changed by a look that is not by its own profile.
+STATELESS = ("--profile", "default")
 FOUND = ("GPU 0: NVIDIA H100", "595.58.03")
 
 
@@ -134,6 +137,12 @@ def test_tools_that_hang_cost_five_seconds_in_all_and_none_is_left(tmp_path):
     assert "OK" not in done.stdout
     assert "no end in 5 s" in done.stdout
     assert until(lambda: not running("sleep", "994"))
+
+
+def test_a_look_costs_at_most_half_more_than_a_check_tools_aside(tmp_path):
+    environment = {"PATH": str(tmp_path), "PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode")}
+    best = least({"check": (HOSTAGENT, "check", *STATELESS), "setup": (HOSTAGENT, "setup", "--check-only", *STATELESS)}, environment)
+    assert best["setup"] <= 1.5 * best["check"]
 
 
 def test_a_models_file_counts_and_a_flag_wins_over_it(tmp_path):

@@ -236,6 +236,7 @@ def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back
     done = called(host, sys.executable, "-m", "hostagent", "rollback", "--yes")
     assert done[0] == 0, done
     assert done[1].rstrip() == kept("setup-rollback")
+    assert host.sh("ls /run/docker.pid 2>/dev/null || true") == ""
     after = host.state()
     assert {
         key: changed(before[key], after[key]) if isinstance(before[key], dict) else after[key]
