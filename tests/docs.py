@@ -3,9 +3,12 @@
 import os
 import re
 import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from hostagent.catalogue import OURS, load
 from hostagent.catalogue_pages import render_index, render_page
+from hostagent.check import Check
 from tests import daemon_page, fabric_page, install_page, nccl_page, requirements, tao_page, topology_page, words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -24,24 +27,31 @@ Made by `make docs` from the checks themselves; edit those, not this page. Each 
 """
 
 
-def pages() -> dict[str, str]:
-    """Path below the checkout and content of every generated file."""
+def pages() -> dict[str, Callable[[], str]]:
+    """Path below the checkout of every generated file, and what makes it: some run commands, which nobody waits for who only wants the names."""
     checks = load([OURS])
-    index = _INTRODUCTION.format(count=len(checks)) + "\n" + render_index(checks, "docs")
     return {
-        INDEX: index,
-        requirements.PAGE: requirements.page(),
-        words.PAGE: words.page(),
-        daemon_page.PAGE: daemon_page.page(),
-        fabric_page.PAGE: fabric_page.page(),
-        install_page.PAGE: install_page.page(),
-        nccl_page.PAGE: nccl_page.page(),
-        tao_page.PAGE: tao_page.page(),
-        topology_page.PAGE: topology_page.page(),
-        topology_page.PICTURE: topology_page.picture(),
-        CONTRIBUTING: _with_files(),
-        **{f"{FOLDER}/{one.id}.md": _shown(render_page(one, folds=True)) for one in checks},
+        INDEX: partial(_index, checks),
+        requirements.PAGE: requirements.page,
+        words.PAGE: words.page,
+        daemon_page.PAGE: daemon_page.page,
+        fabric_page.PAGE: fabric_page.page,
+        install_page.PAGE: install_page.page,
+        nccl_page.PAGE: nccl_page.page,
+        tao_page.PAGE: tao_page.page,
+        topology_page.PAGE: topology_page.page,
+        topology_page.PICTURE: topology_page.picture,
+        CONTRIBUTING: _with_files,
+        **{f"{FOLDER}/{one.id}.md": partial(_page_of, one) for one in checks},
     }
+
+
+def _index(checks: Sequence[Check]) -> str:
+    return _INTRODUCTION.format(count=len(checks)) + "\n" + render_index(checks, "docs")
+
+
+def _page_of(check: Check) -> str:
+    return _shown(render_page(check, folds=True))
 
 
 def _with_files() -> str:
@@ -61,10 +71,10 @@ def _shown(page: str) -> str:
 
 
 def main() -> None:
-    wanted = pages()
     folder = os.path.join(ROOT, FOLDER)
     if not os.path.isdir(os.path.join(ROOT, "checks", OURS)):
         sys.exit(f"Error: found no checkout at {ROOT}, wanted one. Run 'make docs' in a clone.")
+    wanted = {path: made() for path, made in pages().items()}
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(folder):
         if f"{FOLDER}/{name}" not in wanted:

@@ -152,6 +152,7 @@ CASES: dict[str, Case] = {
     "no nvcc": of_cuda(None, cuda("none")),
     "an older nvcc": of_cuda("release 12.8, V12.8.93", cuda("12.8")),
     "nvcc of one field": of_cuda("release 13, V13", "OK: CUDA Toolkit 13 >= 13.0", 0),
+    "nvcc of three fields": of_cuda("release 13.0.2, V13.0.2", "OK: CUDA Toolkit 13.0.2 >= 13.0", 0),
     "nvcc fails": of_cuda("exit 1", cuda("none")),
     "nvcc prints rubbish": of_cuda("nvcc: command line error", cuda("none")),
     "nvcc prints nothing": of_cuda("", cuda("none")),

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.children import running, until
+from tests.cpu import least
 
 HOSTAGENT = str(Path(sys.executable).with_name("hostagent"))
 HOSTS = Path(__file__).parent / "hosts"
 READY = str(HOSTS / "tao-kubernetes")
 USAGE = "Usage: hostagent setup [--backend docker|local-docker|kubernetes|k8s]"
+#: Nothing of this machine is changed by a look that is not by its own profile.
+STATELESS = ("--profile", "default")
 FOUND = ("GPU 0: NVIDIA H100", "595.58.03")
 
 
@@ -44,6 +47,8 @@ def tool(folder, name, text):
         (("-yy",), 2, "Unknown argument: -yy"),
         (("--yes=1",), 2, "Unknown argument: --yes=1"),
         (("--check",), 2, "Unknown argument: --check"),
+        (("--backend=docker",), 2, "Unknown argument: --backend=docker"),
+        (("--min-cuda-version=13.0", "--check-only"), 2, "Unknown argument: --min-cuda-version=13.0"),
         (("--bogus", "-h"), 2, "Unknown argument: --bogus"),
         (("--a\nb",), 2, "Unknown argument: --a\\nb"),
         (("--backend", "slurm"), 2, "Unsupported backend: slurm"),
@@ -74,6 +79,10 @@ def test_help_is_0_where_it_stands_before_a_mistake(arguments):
     done = run(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(USAGE)
+
+
+def test_flags_that_the_script_does_not_have_take_their_value_as_those_of_other_commands_do():
+    assert run("--backend", "k8s", f"--from={READY}", "--profile=default").returncode == 0
 
 
 def test_two_things_to_do_are_one_too_many():
@@ -128,6 +137,12 @@ def test_tools_that_hang_cost_five_seconds_in_all_and_none_is_left(tmp_path):
     assert "OK" not in done.stdout
     assert "no end in 5 s" in done.stdout
     assert until(lambda: not running("sleep", "994"))
+
+
+def test_a_look_costs_at_most_half_more_than_a_check_tools_aside(tmp_path):
+    environment = {"PATH": str(tmp_path), "PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode")}
+    best = least({"check": (HOSTAGENT, "check", *STATELESS), "setup": (HOSTAGENT, "setup", "--check-only", *STATELESS)}, environment)
+    assert best["setup"] <= 1.5 * best["check"]
 
 
 def test_a_models_file_counts_and_a_flag_wins_over_it(tmp_path):

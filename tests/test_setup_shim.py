@@ -43,6 +43,27 @@ def test_a_managed_node_may_skip_it(bank):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+#: As TAO's skills name a place, and that of the bank: by a variable of two, else it is where they are started.
+CHOSEN = {
+    "${TAO_SKILL_BANK_PATH:-${TAO_SKILL_BANK_ROOT:-$PWD}}/skills/platform": ("TAO_SKILL_BANK_PATH", "TAO_SKILL_BANK_ROOT", "PWD"),
+    "${TAO_SKILL_BANK_ROOT:-$PWD}/platform": ("TAO_SKILL_BANK_ROOT", "PWD"),
+    "./skills": ("PWD",),
+}
+
+
+@pytest.mark.parametrize(("place", "name"), [(place, name) for place, names in CHOSEN.items() for name in names])
+def test_a_skill_finds_it_however_the_bank_is_named(place, name, bank):
+    script = f"{place}/tao-setup-nvidia-gpu-host/scripts/{NAME}"
+    lines = (
+        f'bash "{script}" --backend kubernetes --check-only --from "{HOST}" || {{ echo "MISSING: not ready"; exit 1; }}; echo "It goes on."'
+    )
+    where, known = (bank, {}) if name == "PWD" else ("/", {name: bank})
+    done = subprocess.run(["/bin/bash", "-c", lines], capture_output=True, text=True, check=False, cwd=where, env=known)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert OK["kubernetes"] in done.stdout.splitlines()
+    assert done.stdout.endswith("It goes on.\n")
+
+
 def test_the_variables_of_the_callers_arrive(bank):
     done = preflight(bank, "docker", TAO_MIN_DRIVER_VERSION="595")
     assert done.returncode == 1

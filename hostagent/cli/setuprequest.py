@@ -7,11 +7,13 @@ from typing import IO, Any
 import click
 
 from hostagent.cli.options import STANDARD, one_standard_input
-from hostagent.setup.request import MISSING, Flags, Request, RequestError, request_of
+from hostagent.setup.request import FLAGS, MISSING, Flags, Request, RequestError, request_of
 from hostagent.smallfile import read_small, read_standard_input, reason
 from hostagent.visible import visible
 
 _HELP = ("-h", "--help")
+#: The script's own: it reads their value from the next word alone, and "--backend=docker" is nothing that it knows.
+_APART = ("--backend", *FLAGS)
 _USAGE = (
     "[--backend docker|local-docker|kubernetes|k8s]",
     "[--check-only|--install] [--yes]",
@@ -62,7 +64,7 @@ def _until_help(params: Sequence[click.Parameter], args: Sequence[str]) -> list[
         read += 1
         if word in _HELP:
             return words[:read]
-        if equals and name.startswith("--") and takes.get(name):
+        if equals and name.startswith("--") and name not in _APART and takes.get(name):
             continue
         if word not in takes:
             raise RequestError(f"Unknown argument: {word}")

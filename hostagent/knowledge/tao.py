@@ -21,6 +21,8 @@ EXACT = Versions("580", "13.0", "1.19.0-1")
 MINIMUMS = Versions("580", "13.0", "1.19.0")
 #: Where the CUDA toolkit of a release is.
 CUDA_PATH = "/usr/local/cuda-{}"
+#: And its package, in the script's words: "13-0".
+CUDA_PACKAGE = "cuda-toolkit-{}"
 #: The variables of the script that set a lower bound, in the order of `Versions`.
 MINIMUM_VARIABLES = ("TAO_MIN_DRIVER_VERSION", "TAO_MIN_CUDA_VERSION", "TAO_MIN_CONTAINER_TOOLKIT_VERSION")
 #: And those that only 7.0 has.

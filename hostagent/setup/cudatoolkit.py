@@ -15,7 +15,7 @@ _DEFAULT = "/usr/local/cuda"
 
 
 def cuda_toolkit(request: Request, facts: HostFacts, tool: "Answered | None") -> Found:
-    told = versions.release(versions.lowest(map(versions.read, tool.versions))) if tool else ""
+    told = versions.lowest(map(versions.read, tool.versions)) if tool else ""
     for place in _places(request):
         one = _at(facts, place)
         is_asked = tool is not None and _is_below(tool.path, place, one)
@@ -35,7 +35,7 @@ def _by_host(request: Request, one: CudaToolkit, tool: "Answered | None", told: 
     satisfied = _satisfies(request, whole)
     shown = short if _satisfies(request, short) == satisfied else whole
     warnings = failed(_PART, tool)
-    if tool and told and not versions.same(told, short):
+    if tool and told and not versions.same(versions.release(told), short):
         warnings = (differs(_PART, f"{short} at {one.path}", tool, told),)
     return Found(satisfied, shown, (), warnings)
 

@@ -30,7 +30,7 @@ def docker(facts: HostFacts, tool: "Answered | None") -> Docker:
     if tool is not None and told is not None and told != host:
         wrong = f"found {'' if host else 'no '}runtime {_NAME} in the configuration, {says(tool)} says {'one' if told else 'none'}"
         return Docker(is_there, host, (), (f"{_PART}: {wrong}; the host counts",))
-    return Docker(is_there, host, (), failed(_PART, tool) if host else ())
+    return Docker(is_there, host, (), failed(_PART, tool))
 
 
 def _runtime(facts: HostFacts) -> "Runtime | None":

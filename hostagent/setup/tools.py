@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
-from hostagent.facts.version import compare_upstream, upstream
+from hostagent.facts.version import upstream
 from hostagent.setup.request import Request
 from hostagent.setup.told import Answered, Tools
 
@@ -18,6 +18,8 @@ _DRIVER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _TOOLKIT, _RUNTIME, _RESOURCE = "nvidia-container-toolkit", "nvidia", "nvidia.com/gpu"
 #: Digits of a number of GPUs.
 _MAX_DIGITS = 9
+#: Characters of what a tool says of its failure.
+_MAX_COMPLAINT = 160
 #: What dpkg-query(1) and rpm(8) exit with where there is no such package.
 _NO_PACKAGE = 1
 _SAID_NOTHING = "it printed no version"
@@ -153,11 +155,14 @@ def _spoken(text: str) -> str:
 
 
 def _docker(said: Said) -> Answered:
+    """A client that reaches no daemon prints null, and may call that a success (26 does, 28 does not)."""
     problem = _problem(said)
     try:
         runtimes = {} if problem else json.loads(_output(said))
     except (ValueError, RecursionError):
         runtimes, problem = {}, "it printed no list of runtimes"
+    if runtimes is None:
+        problem = f"it reached no daemon{_complaint(said)}"
     names = runtimes if isinstance(runtimes, dict) else {}
     return Answered("docker", said.path, (_RUNTIME,) if _RUNTIME in names else (), problem)
 
@@ -213,16 +218,11 @@ def _problem(said: Said) -> str:
     if isinstance(said.answer, Unread):
         return said.answer.detail
     code = said.answer["exit_code"]
-    return f"it failed with exit code {code}" if code else ""
+    return f"it failed with exit code {code}{_complaint(said)}" if code else ""
 
 
-def lowest(versions: Iterable[str]) -> str:
-    """Of upstream versions; "" of none.
-
-    >>> lowest(["580.178.04", "580.95.05"]), lowest([])
-    ('580.95.05', '')
-    """
-    found = ""
-    for one in versions:
-        found = one if not found or compare_upstream(one, found) < 0 else found
-    return found
+def _complaint(said: Said) -> str:
+    """What the tool itself says of its failure: programs end with that."""
+    lines = [] if isinstance(said.answer, Unread) else str(said.answer["stderr"]).split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f": {last if len(last) <= _MAX_COMPLAINT else f'{last[:_MAX_COMPLAINT]}…'}" if last else ""

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Leaves containerd 1.6 and 1.7 and dockerd 26 (Debian's packages, unpacked, not installed) and containerd 2.x (built from its
-# Go module) as CACHE/containerd-{1.6,1.7,2.1,2.3}/containerd and CACHE/docker-26/dockerd;
-# and a client of the CRI, ours, as CACHE/cri/cri. Run again it does nothing.
+# Go module) as CACHE/containerd-{1.6,1.7,2.1,2.3}/containerd, and CACHE/docker-26/dockerd with its client docker; the runc that
+# dockerd starts with as CACHE/runc-1.1/runc; and a client of the CRI, ours, as CACHE/cri/cri. Run again it does nothing.
 set -euo pipefail
 cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hostagent-tests
@@ -61,6 +61,8 @@ pinned() {
 from_debian containerd-1.6 bookworm containerd usr/bin/containerd usr/bin/containerd-shim-runc-v2 # which serves 1.7 and 2.1, too
 from_debian containerd-1.7 trixie containerd usr/bin/containerd
 from_debian docker-26 trixie docker.io usr/sbin/dockerd
+from_debian docker-26 trixie docker-cli usr/bin/docker
+from_debian runc-1.1 bookworm runc usr/sbin/runc
 for line in 2.1:go/containerd 2.3:go/containerd-2.3; do
   version=$(pinned "${line#*:}")
   from_go "${line%%:*}" "${line#*:}" "$module/version" "${version#v}" "$module/cmd/containerd"
@@ -77,4 +79,4 @@ if [ "$(cat "$cache/cri/key" 2>/dev/null)" != "$key" ]; then
   echo "$key" >"$cache/cri/key"
 fi
 for version in 1.6 1.7 2.1 2.3; do "$cache/containerd-$version/containerd" --version; done
-"$cache/docker-26/dockerd" --version
+for program in docker-26/dockerd docker-26/docker runc-1.1/runc; do "$cache/$program" --version; done

@@ -2,12 +2,16 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
+from hostagent.knowledge.platforms import OPERATOR_TOOLKIT
 from tests.real.conftest import need_module, need_real
+from tests.real.dockerrun import client, machine
 from tests.real.installing import Host, changed
 from tests.real.installroots import clone, place, tree
 from tests.real.liveroot import Live
@@ -46,13 +50,14 @@ READY = [
 ]
 
 
-@pytest.fixture(scope="module")
-def host():
+@contextmanager
+def up(*packages):
+    """A Debian root with a driver and a GPU that it serves, and these packages."""
     need_real("mmdebstrap", "sudo bash tests/real/install.sh")
     need_module("ansible_runner", "pip install -e '.[dev]'")
     with place() as where:
         root = clone("debian", where)
-        root.apt("install", f"linux-image-{os.uname().release}")
+        root.apt("install", f"linux-image-{os.uname().release}", *packages)
         root.run("useradd", "--create-home", "ann")
         made = Live(root, more=PROFILE)
         (root.path / "usr/bin/systemctl").write_text(_SYSTEMCTL)
@@ -67,6 +72,12 @@ def host():
             yield made
 
 
+@pytest.fixture(scope="module")
+def host():
+    with up() as made:
+        yield made
+
+
 def called(host, *argv, **more):
     done = subprocess.run(host.enter(*argv), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False, **more)
     return done.returncode, done.stdout, done.stderr
@@ -74,6 +85,15 @@ def called(host, *argv, **more):
 
 def setup(host, *words, variables=()):
     return called(host, "env", *variables, sys.executable, "-m", "hostagent", "setup", *words)
+
+
+@pytest.mark.parametrize("words", [(), ("--check-only", "--json"), ("--backend", "k8s"), ("--print-preflight",), ("--exact", "-y")])
+def test_a_look_changes_nothing(words, host):
+    before = tree(host.root.path)
+    code, out, err = setup(host, *words)
+    assert code in (0, 1)
+    assert ("OK: NVIDIA driver" in out, err) == ("--print-preflight" not in words, "")
+    assert changed(before, tree(host.root.path)) == []
 
 
 def test_nothing_is_touched_where_nobody_agrees(host):
@@ -141,7 +161,54 @@ def test_what_is_refused_says_why_and_what_to_do_and_changes_nothing(host, varia
     assert (host.root.packages(), tree(host.root.path, "etc")) == (packages, etc)
 
 
-def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back(host):
+def told(host, headline, step):
+    """What setup --install says to a host that must stay as it is; it does."""
+    before = tree(host.root.path)
+    code, out, err = setup(host, "--install", "--yes", variables=("SUDO_USER=ann",))
+    lines = out.splitlines()
+    assert (code, lines[0]) == (1, READY[0]), out + err
+    said = lines.index(f"MISSING: installation refused: {headline}")
+    assert lines[said + 1] == f"         {step}"
+    assert changed(before, tree(host.root.path)) == []
+    assert host.runs() == []
+    return out
+
+
+def test_a_part_of_another_owner_is_refused_and_the_host_stays_as_it_is(host):
+    """The GPU Operator's toolkit is where its pod puts it."""
+    theirs = host.root.path / OPERATOR_TOOLKIT.lstrip("/")
+    theirs.mkdir(parents=True)
+    try:
+        (theirs / "libnvidia-container.so.1").touch()
+        step = "Change spec.toolkit of the ClusterPolicy: the GPU Operator writes this configuration."
+        out = told(host, "The runtime of this host belongs to the GPU Operator", step)
+        assert "MISSING: installation refused: The toolkit of this host belongs to the GPU Operator" in out
+    finally:
+        shutil.rmtree(theirs.parent)
+
+
+def test_a_docker_that_a_restart_would_take_containers_from_is_refused_and_the_host_stays_as_it_is():
+    with up("docker.io") as serving:
+        shim = serving.root.path / "usr/bin/containerd-shim-runc-v2"
+        shim.write_text("#!/bin/sh\nexec <&- >&- 2>&-\nwhile :; do sleep 1000; done\n")
+        shim.chmod(0o755)
+        serving.sh("systemctl start docker; setsid containerd-shim-runc-v2 -namespace moby -id c1 & echo $! >/run/shim.pid")
+        daemon = serving.sh("cat /run/docker.pid")
+        step = 'Stop the containers, or set "live-restore": true in daemon.json and reload dockerd.'
+        out = told(serving, "A restart of docker would stop containers", step)
+        assert "MISSING: Docker NVIDIA runtime not configured or Docker unreachable" in out.splitlines()
+        assert serving.sh("kill -0 $(cat /run/docker.pid) $(cat /run/shim.pid); cat /run/docker.pid") == daemon
+
+
+def listed(text, place):
+    """The runtimes that a real client lists of a real dockerd that started over this daemon.json."""
+    with machine(place) as elsewhere:
+        elsewhere.start(text)
+        return elsewhere.runtimes()
+
+
+def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back(host, tmp_path):
+    client()
     host.sh("mkdir /root/bank")
     code, out, err = setup(host, "--write-shim", "/root/bank")
     assert code == 0, err
@@ -157,7 +224,7 @@ def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back
     assert "MISSING" not in out
     assert scene(out, err) == kept("setup-install")
     assert "ann" in host.sh("getent group docker")
-    assert '"nvidia"' in host.sh("cat /etc/docker/daemon.json")
+    assert listed(host.sh("cat /etc/docker/daemon.json"), tmp_path)["nvidia"] == {"path": "/usr/bin/nvidia-container-runtime"}
     assert host.sh("ls /run/hostagent/state.json 2>/dev/null || true") == ""
     installed = host.state()
     code, out, err = script("--install", "--yes")
@@ -169,6 +236,7 @@ def test_the_shim_installs_what_the_script_wants_once_and_rollback_takes_it_back
     done = called(host, sys.executable, "-m", "hostagent", "rollback", "--yes")
     assert done[0] == 0, done
     assert done[1].rstrip() == kept("setup-rollback")
+    assert host.sh("ls /run/docker.pid 2>/dev/null || true") == ""
     after = host.state()
     assert {
         key: changed(before[key], after[key]) if isinstance(before[key], dict) else after[key]

@@ -9,6 +9,8 @@ from hostagent.steps import Step
 
 SERVICE, SOCKET = "docker", "docker.socket"
 _UNIT = "docker.service"
+#: systemctl(1): a unit that has gone.
+_NOT_LOADED = 5
 
 
 def units_step(view: View, choice: DockerChoice) -> tuple[PlanStep, ...]:
@@ -55,10 +57,11 @@ def _doing(view: View, choice: DockerChoice) -> tuple[Operation, ...]:
 
 
 def _undo(view: View, choice: DockerChoice) -> Undo:
-    """The links are restored with the files; a service that did not run stops."""
-    if choice.wanted or view.kind == "image" or _runs(view):
+    """The links are restored with the files; what did not run stops, also where the scripts of its package stop nothing (policy-rc.d)."""
+    if view.kind == "image" or (not choice.wanted and _runs(view)):
         return Undo("units")
-    return Undo("run", "it did not run before", (Run(("systemctl", "stop", _UNIT), timeout_s=300),))
+    units = (_UNIT, SOCKET) if choice.wanted else (_UNIT,)
+    return Undo("run", "it did not run before", (Run(("systemctl", "stop", *units), codes=(0, _NOT_LOADED), timeout_s=300),))
 
 
 def _enabled_and_runs(view: View) -> bool:

@@ -136,6 +136,11 @@ def test_an_engine_that_is_off_is_turned_on_and_off_again(fields, words, undo):
     assert step.probe.done(host(engine=ENGINE))
 
 
+def test_an_engine_that_comes_is_stopped_by_the_rollback_whatever_its_package_stops():
+    undo = next(step for step in whole(host()).todo if step.id == "docker.units").undo
+    assert [(one.argv, one.codes) for one in undo.do] == [(("systemctl", "stop", "docker.service", "docker.socket"), (0, 5))]
+
+
 def test_a_socket_that_starts_it_is_as_good_as_a_service_that_is_enabled():
     view = host(engine=ENGINE, units=[{**UNITS[0], "enabled": False}, UNITS[1]])
     assert steps(view)["docker.units"].probe.done(view)

@@ -1,5 +1,7 @@
 """What ``setup --install`` says behind the script's lines, and where it does not install."""
 
+from dataclasses import replace
+
 import pytest
 
 from hostagent.cli.run import run
@@ -59,13 +61,30 @@ def test_every_end_of_an_installation_is_one_of_the_scripts_two():
     assert {concluded(Outcome(word, "why", notes=("Do this.",)))[0] for word in CODES} == {0, 1}
 
 
-@pytest.mark.parametrize(("generation", "said"), [("A", "  - NVIDIA driver branch 580"), ("B", "  - NVIDIA driver >= 580")])
-def test_other_families_are_told_what_to_install(generation, said):
+OF_EACH = {
+    "A": (
+        "  - NVIDIA driver branch 580 (open kernel module preferred)",
+        "  - CUDA Toolkit 13.0 (NVIDIA package: cuda-toolkit-13-0)",
+        "  - NVIDIA Container Toolkit 1.19.0",
+    ),
+    "B": (
+        "  - NVIDIA driver >= 580 (open kernel module preferred)",
+        "  - CUDA Toolkit >= 13.0 (NVIDIA package: cuda-toolkit-13-0)",
+        "  - NVIDIA Container Toolkit >= 1.19.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("generation", OF_EACH)
+def test_other_families_are_told_what_to_install(generation):
     asked = Request(generation, "docker", Minimums("580", "13.0", "1.19.0"), "/usr/local/cuda-13.0", {})
     lines = by_hand(asked, Distribution("arch", "pacman", "Arch Linux"))
     assert lines[:2] == ("ERROR: --install does not yet automate this distribution.", "       Detected: Arch Linux (family=arch)")
-    assert said in lines
-    assert "  - Docker engine (any flavor)" in lines
+    assert lines[6:10] == (*OF_EACH[generation], "  - Docker engine (any flavor)")
+    assert ("defaults. Rerun with the same --min-*-version flags after manual installation." in lines) == (generation == "B")
+    named = by_hand(replace(asked, variables={"NVIDIA_CUDA_PACKAGE": "cuda"}), Distribution("unknown", "", ""))
+    assert named[1] == "       Detected: unknown (family=unknown)"
+    assert "(NVIDIA package: cuda)" in named[7]
 
 
 def test_a_recorded_host_is_not_installed_to(tmp_path, capsys):

@@ -10,8 +10,8 @@ ABSENT = Said("", Unread("absent", "no program"))
 HUNG = Said("/bin/x", Unread("timeout", "/bin/x: no end in 5 s"))
 
 
-def said(stdout, code=0, path="/bin/x"):
-    return Said(path, {"exit_code": code, "stdout": stdout, "stderr": ""})
+def said(stdout, code=0, path="/bin/x", stderr=""):
+    return Said(path, {"exit_code": code, "stdout": stdout, "stderr": stderr})
 
 
 def tools(names=(), **answers):
@@ -132,6 +132,20 @@ def test_the_toolkits_own_program_says_its_version_on_the_first_line():
 )
 def test_docker_has_a_runtime_by_that_name(text, code, versions):
     assert tools(docker=said(text, code)).docker.versions == versions
+
+
+def test_a_client_without_a_daemon_has_no_answer_whatever_its_exit_code():
+    """That of 26 calls it a success."""
+    why = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
+    assert tools(docker=said("null\n", 0, stderr=f"WARNING: x\n{why}\n\n")).docker.problem == f"it reached no daemon: {why}"
+    assert tools(docker=said("null\n", 1, stderr=why)).docker.problem == f"it failed with exit code 1: {why}"
+    assert tools(docker=said("null\n")).docker.problem == "it reached no daemon"
+    assert tools(docker=said("{}")).docker.problem == ""
+
+
+def test_what_a_tool_says_of_its_failure_is_cut():
+    found = tools(ctk=said("", 1, stderr="x" * 1000)).toolkit[2].problem
+    assert found == f"it failed with exit code 1: {'x' * 160}…"
 
 
 @pytest.mark.parametrize(

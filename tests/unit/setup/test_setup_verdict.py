@@ -139,6 +139,16 @@ def test_a_compiler_that_says_another_release_is_told_and_does_not_count():
     assert "12.8" in found.warnings[0]
 
 
+def test_a_release_is_compared_as_the_compiler_says_it():
+    third = replace(NVCC, versions=("13.0.2",))
+    nothing = HostFacts({"Cuda": Cuda((), "")})
+    asked = replace(B, minimums=Minimums("580", "13.0.1", "1.19.0"))
+    assert cuda_toolkit(asked, nothing, third)[:2] == (True, "13.0.2")
+    assert cuda_toolkit(asked, nothing, NVCC)[:2] == (False, "13.0")
+    assert cuda_toolkit(A, nothing, third).satisfied
+    assert cuda_toolkit(B, facts(cuda()), third).warnings == ()
+
+
 def test_where_the_host_has_no_compiler_at_a_place_the_next_place_counts():
     default = Cuda((CudaToolkit("/usr/local/cuda-12.9", "12.9.1", nvcc=True, names=("/usr/local/cuda",)),), "/usr/local/cuda-12.9")
     assert cuda_toolkit(B, facts(default), None)[:2] == (False, "12.9")
@@ -216,6 +226,12 @@ def test_dockers_merged_configuration_counts():
         found = docker(facts((host,)), tool)
         assert found.configured is any(one.name == "nvidia" for one in host.handlers)
         assert "the host counts" in found.warnings[0]
+
+
+def test_why_the_client_has_no_answer_is_said_whatever_the_host_says():
+    silent = replace(INFO_NO, problem="it reached no daemon")
+    for host in (engine("nvidia"), engine("runc"), engine("nvidia", running=False, socket_listening=False)):
+        assert docker(facts((host,)), silent).warnings == ("Docker: docker (/usr/bin/docker) gave no answer: it reached no daemon",)
 
 
 def test_docker_that_does_not_run_is_unreachable_but_where_its_socket_starts_it():
