@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from hostagent.kube.config import Access
 
 _MAX_MESSAGE = 64 * 1024 * 1024
+#: Says a sentence on standard error.
+Complain = Callable[[str], None]
 #: Seconds after which a thread looks again though nothing woke it.
 _LOOK_S = 5.0
 
 
-def serve(line: socket.socket, settings: Settings, http: "socket.socket | None" = None) -> None:
+def serve(line: socket.socket, settings: Settings, complain: Complain, http: "socket.socket | None" = None) -> None:
     """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `http`: what HTTP is served on."""
     board = Board()
-    sinks = _sinks(settings)
+    sinks = _sinks(settings, complain)
     threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
     if http:
         from hostagent.daemon.http import Page, listen
@@ -80,11 +82,11 @@ def _exactly(line: socket.socket, size: int) -> bytes:
     return bytes(found)
 
 
-def _sinks(settings: Settings) -> list[Callable[[Board], None]]:
+def _sinks(settings: Settings, complain: Complain) -> list[Callable[[Board], None]]:
     sinks: list[Callable[[Board], None]] = []
     client = _client(settings)
     if client:
-        sinks.append(lambda board: _kubernetes(board, settings, client))
+        sinks.append(lambda board: _kubernetes(board, settings, client, complain))
     if settings.nfd_file:
         sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix)))
     if settings.textfile:
@@ -126,21 +128,26 @@ def _client(settings: Settings) -> Any:
     return PatchClient(lambda: kubeconfig(settings.kubeconfig) if settings.kubeconfig else access, f"hostagent/{__version__}")
 
 
-def _kubernetes(board: Board, settings: Settings, client: Any) -> None:
+def _kubernetes(board: Board, settings: Settings, client: Any, complain: Complain) -> None:
     from hostagent.kube.sink import Pace, Sink
 
     sink: Sink | None = None
     said: Saying | None = None
     words: NodeWords | None = None
     while True:
-        left_s = _LOOK_S if sink is None else min(sink.due(time.monotonic(), time.time()), _LOOK_S)
+        left_s = _LOOK_S if sink is None else min(sink.due(time.monotonic()), _LOOK_S)
         said, is_new, is_open = board.newest(said, left_s)
+        if not is_open and not settings.once:  # nothing is written at the end
+            return
         if is_new and said and said.words != words:
             words = said.words
             sink = sink or Sink(client, said.node, Pace(settings.prefix, settings.heartbeat_s, random.random), time.monotonic())
-            sink.offer(said.words, is_first=said.is_first)
-        if sink and sink.due(time.monotonic(), time.time()) <= 0:
-            reply = sink.write(time.monotonic(), time.time())
-            board.delivered("kubernetes", reply.problem, time.time())
-        if not is_open and not (settings.once and sink and not sink.written_at and not sink.problem):
+            sink.offer(words, is_first=not words.annotations)  # as long as no pass was told, whatever the loop has found meanwhile
+        if sink and sink.due(time.monotonic()) <= 0:
+            before = sink.problem
+            problem = sink.write(time.monotonic(), time.time()).problem
+            if problem not in ("", before):  # each once: who reads the log of a pod asks no probe
+                complain(f"Warning: Kubernetes is not told: {problem}")
+            board.delivered("kubernetes", problem, time.time())
+        if not is_open and not (sink and not sink.written_at and not sink.problem):
             return
