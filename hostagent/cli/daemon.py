@@ -123,9 +123,9 @@ def _run(settings: "Settings") -> int:
     if settings.dry_run:
         shown = Shown(settings, put)
         return _once(Loop(settings, lambda before: _load(settings, before), shown, complain), wake)
-    access_of(settings)  # a mistake in it is told now
+    access = access_of(settings)  # a mistake in it is told now
     http = opened(settings.listen) if settings.listen and not settings.once else None
-    teller = Teller(lambda line: serve(line, settings, complain, http), (2, *((http.fileno(),) if http else ())))
+    teller = Teller(lambda line: serve(line, settings, access, complain, http), (2, *((http.fileno(),) if http else ())))
     try:
         _alone(settings.state_dir, teller, once=settings.once)
         loop = Loop(settings, lambda before: _load(settings, before), teller, complain)

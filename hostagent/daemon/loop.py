@@ -39,6 +39,10 @@ class Wake(Protocol):
     def wait(self, confirm_s: float | None, tick: Callable[[], None]) -> Trigger:
         """Until a pass is due; `confirm_s`: the seconds after which the last one has to be confirmed."""
 
+    @property
+    def problem(self) -> str:
+        """What is not heard, and why; "" for nothing."""
+
     def known(self) -> Mapping[tuple[str, ...], object]:
         """Answers of programs and of the kernel log that the next pass need not ask for."""
 
@@ -74,6 +78,7 @@ class Loop:
     def begin(self) -> None:
         """Go on from what was told in this boot, or say that nobody has looked yet. Raises ``HostagentError``."""
         boot, hostname = self._go_on()
+        self._teller.tick(time.monotonic())  # probes are answered while the first pass hangs
         if self._told is None:
             now = time.time()
             self._told = first(boot, now)
@@ -110,7 +115,7 @@ class Loop:
     def one(self, trigger: Trigger, wake: Wake) -> Report:
         """One pass, judged, written, told."""
         settings, prepared = self._settings, self._loaded.prepared
-        self._warn(self._loaded.problem)
+        self._warn(self._loaded.problem, wake.problem)
         done = passes.run(settings.evidence, prepared, settings.node_name, Between(wake.known(), self._remember, self._stuck))
         now = time.time()
         found = measured(done.report, {one.id: one.family.condition for one in prepared.checks})

@@ -27,17 +27,21 @@ Complain = Callable[[str], None]
 _LOOK_S = 5.0
 
 
-def serve(line: socket.socket, settings: Settings, complain: Complain, http: "socket.socket | None" = None) -> None:
-    """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `http`: what HTTP is served on."""
+def serve(
+    line: socket.socket, settings: Settings, access: "Access | None", complain: Complain, http: "socket.socket | None" = None
+) -> None:
+    """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `access`: as `access_of` found it at the start:
+    a kubeconfig that cannot be used for a while costs no teller. `http`: what HTTP is served on.
+    """
     board = Board()
-    sinks = _sinks(settings, complain)
+    sinks = _sinks(settings, access, complain)
     threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
     if http:
         from hostagent.daemon.http import Page, listen
         from hostagent.daemon.listening import is_loopback
 
         board.tick(time.monotonic())
-        page = Page(settings, board, tells_kubernetes=access_of(settings) is not None, is_loopback=is_loopback(http))
+        page = Page(settings, board, tells_kubernetes=access is not None, is_loopback=is_loopback(http))
         listen(http, page, settings.tls_cert, settings.tls_key)
     for one in threads:
         one.start()
@@ -82,10 +86,10 @@ def _exactly(line: socket.socket, size: int) -> bytes:
     return bytes(found)
 
 
-def _sinks(settings: Settings, complain: Complain) -> list[Callable[[Board], None]]:
+def _sinks(settings: Settings, access: "Access | None", complain: Complain) -> list[Callable[[Board], None]]:
     sinks: list[Callable[[Board], None]] = []
-    client = _client(settings)
-    if client:
+    if access:
+        client = _client(settings, access)
         sinks.append(lambda board: _kubernetes(board, settings, client, complain))
     if settings.nfd_file:
         sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix)))
@@ -117,14 +121,11 @@ def access_of(settings: Settings) -> "Access | None":
     return access
 
 
-def _client(settings: Settings) -> Any:
+def _client(settings: Settings, access: "Access") -> Any:
     from hostagent import __version__
     from hostagent.kube.client import PatchClient
     from hostagent.kube.config import kubeconfig
 
-    access = access_of(settings)
-    if access is None:
-        return None
     return PatchClient(lambda: kubeconfig(settings.kubeconfig) if settings.kubeconfig else access, f"hostagent/{__version__}")
 
 

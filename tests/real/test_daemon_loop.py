@@ -84,7 +84,7 @@ def test_it_follows_a_recording_that_changes_and_a_second_one_waits(tmp_path):
         recording(tmp_path, BROKEN)
         eventually(lambda: ready(daemon)["status"] == "False", 20)
         assert abs(state(daemon)["observed_at"] - time.time()) < 60
-        assert daemon.get("/v1/summary").json()["verdict"]["single_node"] == "not_ready"
+        eventually(lambda: daemon.get("/v1/summary").json()["verdict"]["single_node"] == "not_ready", 20)  # it hears a moment later
         with Daemon(tmp_path, "--from", tape, "--kubernetes", "off") as second:
             eventually(lambda: second.answers("/livez"), 30)
             assert second.get("/readyz").status_code == 503
@@ -164,6 +164,21 @@ def test_a_driver_that_hangs_is_told_and_holds_up_nobody(tmp_path):
         assert daemon.answers("/livez")
         eventually(lambda: len(children(daemon)) == 1, 30)
         assert time.monotonic() - began < 150
+        assert daemon.end() == 0
+
+
+def test_probes_are_answered_while_the_first_pass_after_a_restart_hangs(tmp_path):
+    tree = tmp_path / "tree"
+    hosts.hgx_h100(tree)
+    table, options = tree / stub_nvml.TABLE, ("--host-root", tree, "--kubernetes", "off")
+    with Daemon(tmp_path, *options) as daemon:
+        eventually(lambda: daemon.answers("/readyz"), 60)
+        assert daemon.end() == 0
+    before = state(daemon)
+    table.write_text("Init * hang\nInit_v2 * hang\n" + table.read_text())
+    with Daemon(tmp_path, *options) as daemon:
+        eventually(lambda: daemon.answers("/livez"), 60)
+        assert state(daemon) == before, "no pass has ended yet"
         assert daemon.end() == 0
 
 
