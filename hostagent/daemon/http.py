@@ -5,7 +5,6 @@ Each connection has a thread, one request, and little time; of many the oldest i
 
 import contextlib
 import hmac
-import json
 import os
 import socket
 import ssl
@@ -22,6 +21,7 @@ from hostagent.daemon.metrics import metrics
 from hostagent.daemon.processes import used
 from hostagent.daemon.settings import Settings
 from hostagent.kube.config import obeyed
+from hostagent.report.summarized import compact
 from hostagent.smallfile import read_small, reason
 
 #: Connections at once, seconds that one may take, and seconds that one byte may take.
@@ -100,7 +100,7 @@ class Page:
         said = self._board.look()[0]
         if said is None or said.is_first:
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "no pass has ended yet\n")
-        text = said.report if name == "report" else json.dumps(said.summary, separators=(",", ":")) + "\n"
+        text = said.report if name == "report" else compact(said.summary) + "\n"
         return Answer(HTTPStatus.OK, text, _JSON)
 
     def _guarded(self, authorization: str, document: Callable[[], Answer]) -> Answer:

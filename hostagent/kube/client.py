@@ -40,6 +40,10 @@ class PatchClient:
         """Never raises, and is back soon after `TIMEOUT_S`: the connection to a server that sends a byte now and then is ended. What hangs
         before there is one (a name server, a program of the kubeconfig) is left, one at a time.
         """
+        began = time.monotonic()
+        return self._in_time(name, body)._replace(took_s=time.monotonic() - began)
+
+    def _in_time(self, name: str, body: dict[str, Any]) -> Reply:
         if self._stuck and self._stuck.is_alive():
             return Reply("", {}, "the API server is still looked for")
         answers: list[Reply] = []

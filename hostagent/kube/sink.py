@@ -13,7 +13,7 @@ Draw = Callable[[], float]
 
 class Reply(NamedTuple):
     """What came of one write: ``uid`` and ``labels`` of the node where it succeeded, else ``problem``, a sentence, what the server asks
-    to wait for, in seconds, and whether there is no such node.
+    to wait for, in seconds, and whether there is no such node; and how long the answer took.
     """
 
     uid: str
@@ -21,6 +21,7 @@ class Reply(NamedTuple):
     problem: str = ""
     retry_after_s: float = 0.0
     is_absent: bool = False
+    took_s: float = 0.0
 
 
 class Pace(NamedTuple):
@@ -73,7 +74,7 @@ class Sink:
         self._bucket.take(now)
         reply = self._client.patch_node_status(self._node, body(words, self._prefix, wall, labels=not is_first))
         if reply.problem:
-            self._fail(now, reply.retry_after_s)
+            self._fail(now + reply.took_s, reply.retry_after_s)
             if reply.is_absent:  # whoever comes under that name knows nothing of us: he is told soon
                 self._written = None
         else:

@@ -148,6 +148,14 @@ def test_a_reply_with_another_label_than_was_written_is_written_again_without_a_
     assert len(run(sink, 3601 + 3600, 3601.0)) <= 22
 
 
+def test_a_pause_begins_when_the_answer_came():
+    sink = sink_of(server := Server())
+    server.patch_node_status = lambda *_: Reply("", {}, "429", retry_after_s=4.0, took_s=9.0)
+    sink.offer(words())
+    sink.write(0.0, DAY)
+    assert sink.due(9.0) == 4.0
+
+
 def test_a_newer_word_wins_while_one_waits():
     sink = sink_of(server := Server("down"))
     sink.offer(words("False", "GpuXid"))
