@@ -111,7 +111,7 @@ def _is_made(host_root: str) -> bool:
 
 def _run(settings: "Settings") -> int:
     from hostagent.daemon.events import Events
-    from hostagent.daemon.listening import opened
+    from hostagent.daemon.listening import listening
     from hostagent.daemon.loop import Loop
     from hostagent.daemon.notify import Notify
     from hostagent.daemon.shown import Shown
@@ -124,8 +124,9 @@ def _run(settings: "Settings") -> int:
         shown = Shown(settings, put)
         return _once(Loop(settings, lambda before: _load(settings, before), shown, complain), wake)
     access = access_of(settings)  # a mistake in it is told now
-    http = opened(settings.listen) if settings.listen and not settings.once else None
-    teller = Teller(lambda line: serve(line, settings, access, complain, http), (2, *((http.fileno(),) if http else ())))
+    is_served = bool(settings.listen) and not settings.once
+    http = listening(settings.listen, settings.tls_cert, settings.tls_key) if is_served else None
+    teller = Teller(lambda line: serve(line, settings, access, complain, http), (2, *((http.line.fileno(),) if http else ())))
     try:
         _alone(settings.state_dir, teller, once=settings.once)
         loop = Loop(settings, lambda before: _load(settings, before), teller, complain)

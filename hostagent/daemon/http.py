@@ -14,7 +14,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from hostagent.daemon.board import Board
 from hostagent.daemon.metrics import metrics
@@ -22,7 +22,7 @@ from hostagent.daemon.processes import used
 from hostagent.daemon.settings import Settings
 from hostagent.kube.config import obeyed
 from hostagent.report.summarized import compact
-from hostagent.smallfile import read_small, reason
+from hostagent.smallfile import read_small, reason, refuse_others
 
 #: Connections at once, seconds that one may take, and seconds that one byte may take.
 _MOST, _LONGEST_S, _BYTE_S = 64, 15.0, 5.0
@@ -51,7 +51,7 @@ class Page:
         """To GET. `authorization`: the header, "" for none."""
         pages: dict[str, Callable[[], Answer]] = {
             "/livez": self._livez,
-            "/readyz": lambda: self._readyz(is_verbose="verbose" in query.split("&")),
+            "/readyz": lambda: self._readyz(is_verbose="verbose" in parse_qs(query, keep_blank_values=True)),
             "/metrics": lambda: Answer(HTTPStatus.OK, metrics(self._board.look()[0], self._board.deliveries(), used()), _METRICS),
             "/v1/report": lambda: self._guarded(authorization, lambda: self._document("report")),
             "/v1/summary": lambda: self._summary(authorization),
@@ -205,34 +205,39 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: a scrape is no event."""
 
 
-def listen(line: socket.socket, page: Page, cert: str = "", key: str = "") -> None:
-    """Serve on `line` from now on, in threads of their own. The certificate is read again when it changes."""
-    tls = _Certificates(cert, key)
-    server = _Server(line, page, tls.context if cert else lambda: None)
+def listen(line: socket.socket, page: Page, certificates: "Certificates | None") -> None:
+    """Serve on `line` from now on, in threads of their own; HTTPS where there are certificates."""
+    server = _Server(line, page, certificates.context if certificates else lambda: None)
     threading.Thread(target=lambda: server.serve_forever(poll_interval=0.5), daemon=True).start()
 
 
-class _Certificates:
-    """The certificate and its key, as they are now."""
+class Certificates:
+    """The certificate and its key, as they are now: read again when one of them changes."""
 
     def __init__(self, cert: str, key: str) -> None:
+        """Raises ``OSError`` where they cannot be used, or where somebody else may write them."""
         self._paths = (cert, key)
-        self._marks: Any = None
-        self._context: ssl.SSLContext | None = None
         self._guard = threading.Lock()
+        self._marks: Any = None
+        self._context = self._loaded()
 
     def context(self) -> ssl.SSLContext:
-        """Raises ``OSError`` where they cannot be used, and never were."""
+        """Where half of the pair is new, or one is away for a moment, the last that could be used."""
         with self._guard:
-            marks = [(found.st_ino, found.st_mtime_ns, found.st_size) for found in map(os.stat, self._paths)]
-            if self._context is None or marks != self._marks:
-                fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-                fresh.minimum_version = ssl.TLSVersion.TLSv1_2
-                try:
-                    fresh.load_cert_chain(*self._paths)
-                except OSError:  # half of the pair is new
-                    if self._context is None:
-                        raise
-                    return self._context
-                self._context, self._marks = fresh, marks
+            with contextlib.suppress(OSError):
+                if self._marks != self._seen():
+                    self._context = self._loaded()
             return self._context
+
+    def _seen(self) -> Any:
+        return [(found.st_ino, found.st_mtime_ns, found.st_size) for found in map(os.stat, self._paths)]
+
+    def _loaded(self) -> ssl.SSLContext:
+        marks = self._seen()
+        for path in self._paths:
+            refuse_others(path, obeyed())
+        fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        fresh.minimum_version = ssl.TLSVersion.TLSv1_2
+        fresh.load_cert_chain(*self._paths, password=b"")  # nobody is asked for one
+        self._marks = marks
+        return fresh

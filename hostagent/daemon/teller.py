@@ -18,6 +18,7 @@ from hostagent.errors import HostagentError
 from hostagent.report.nodewords import NodeWords
 
 if TYPE_CHECKING:
+    from hostagent.daemon.listening import Listening
     from hostagent.kube.config import Access
 
 _MAX_MESSAGE = 64 * 1024 * 1024
@@ -27,9 +28,7 @@ Complain = Callable[[str], None]
 _LOOK_S = 5.0
 
 
-def serve(
-    line: socket.socket, settings: Settings, access: "Access | None", complain: Complain, http: "socket.socket | None" = None
-) -> None:
+def serve(line: socket.socket, settings: Settings, access: "Access | None", complain: Complain, http: "Listening | None" = None) -> None:
     """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `access`: as `access_of` found it at the start:
     a kubeconfig that cannot be used for a while costs no teller. `http`: what HTTP is served on.
     """
@@ -41,8 +40,8 @@ def serve(
         from hostagent.daemon.listening import is_loopback
 
         board.tick(time.monotonic())
-        page = Page(settings, board, tells_kubernetes=access is not None, is_loopback=is_loopback(http))
-        listen(http, page, settings.tls_cert, settings.tls_key)
+        page = Page(settings, board, tells_kubernetes=access is not None, is_loopback=is_loopback(http.line))
+        listen(http.line, page, http.certificates)
     for one in threads:
         one.start()
     for message in _messages(line):

@@ -4,12 +4,14 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests import stub_nvml
 from tests.real.daemonrun import Daemon, eventually
@@ -147,6 +149,42 @@ def test_who_asks_slowly_holds_up_nobody(tmp_path):
         for one in slow:
             one.close()
         assert daemon.end() == 0
+
+
+def test_https_goes_on_while_the_certificate_is_replaced(tmp_path):
+    cert, key = tmp_path / "cert", tmp_path / "key"
+
+    def made(name):
+        asked = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"]
+        subprocess.run(["openssl", "req", *asked, "-keyout", key, "-out", cert], check=True, capture_output=True)
+
+    def shown(daemon):
+        return ssl.get_server_certificate(("127.0.0.1", daemon.port))
+
+    options = ("--from", recording(tmp_path, HEALTHY), "--kubernetes", "off", "--tls-cert", cert, "--tls-key", key)
+    with Daemon(tmp_path, *options) as daemon:
+        assert daemon.process.wait(60) == 2, "what cannot be used is told at the start"
+        assert f"{cert}" in daemon.said()
+    made("first")
+    with Daemon(tmp_path, *options) as daemon:
+        url = f"https://127.0.0.1:{daemon.port}"
+        eventually(lambda: is_up(daemon), 60)
+        assert requests.get(f"{url}/livez", verify=cert, timeout=10).ok
+        first = shown(daemon)
+        key.rename(tmp_path / "away")
+        assert shown(daemon) == first
+        made("second")
+        assert shown(daemon) != first
+        assert requests.get(f"{url}/v1/report", verify=cert, timeout=10).status_code == 403
+        assert daemon.end() == 0
+
+
+def is_up(daemon):
+    try:
+        ssl.get_server_certificate(("127.0.0.1", daemon.port))
+    except OSError:
+        return False
+    return True
 
 
 def test_a_driver_that_hangs_is_told_and_holds_up_nobody(tmp_path):
