@@ -26,13 +26,16 @@ def listening(address: str, cert: str, key: str) -> Listening:
     line = opened(address)
     if not cert:
         return Listening(line, None)
+    import ssl
+
     from hostagent.daemon.http import Certificates
 
     try:
         return Listening(line, Certificates(cert, key))
     except OSError as error:
         line.close()
-        raise HostagentError(f"{cert} and {key} cannot be used: {reason(error)}", "Give others with --tls-cert and --tls-key") from error
+        why = "found no certificate and its key in them" if isinstance(error, ssl.SSLError) else reason(error)
+        raise HostagentError(f"{cert} and {key} cannot be used: {why}", "Give others with --tls-cert and --tls-key") from error
 
 
 def opened(address: str) -> socket.socket:
