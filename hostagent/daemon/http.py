@@ -103,15 +103,22 @@ class Page:
         text = said.report if name == "report" else compact(said.summary) + "\n"
         return Answer(HTTPStatus.OK, text, _JSON)
 
-    def _guarded(self, authorization: str, document: Callable[[], Answer]) -> Answer:
-        if not self._settings.auth_token_file:
-            return Answer(HTTPStatus.FORBIDDEN, "found no --auth-token-file, wanted one: the report quotes logs\n")
+    def token(self) -> tuple[bytes, str]:
+        """What whoever asks for a guarded page has to name, as its file has it now, and why that cannot be used, "" where it can."""
         try:
             token = read_small(self._settings.auth_token_file, _TOKEN_BYTES, obeyed()).strip()
         except OSError as error:
-            return Answer(HTTPStatus.FORBIDDEN, f"the file of --auth-token-file cannot be used: {reason(error)}\n")
+            return b"", f"the file of --auth-token-file cannot be used: {reason(error)}"
+        return token, "" if token else "the file of --auth-token-file is empty"
+
+    def _guarded(self, authorization: str, document: Callable[[], Answer]) -> Answer:
+        if not self._settings.auth_token_file:
+            return Answer(HTTPStatus.FORBIDDEN, "found no --auth-token-file, wanted one: the report quotes logs\n")
+        token, problem = self.token()
+        if problem:
+            return Answer(HTTPStatus.FORBIDDEN, f"{problem}\n")
         given = authorization.encode("utf-8", "replace")
-        if not token or not hmac.compare_digest(given, b"Bearer " + token):
+        if not hmac.compare_digest(given, b"Bearer " + token):
             return Answer(HTTPStatus.UNAUTHORIZED, "found no such token, wanted 'Authorization: Bearer TOKEN'\n")
         return document()
 

@@ -42,6 +42,8 @@ def serve(line: socket.socket, settings: Settings, access: "Access | None", comp
         board.tick(time.monotonic())
         page = Page(settings, board, tells_kubernetes=access is not None, is_loopback=is_loopback(http.line))
         listen(http.line, page, http.certificates)
+        if settings.auth_token_file and (problem := page.token()[1]):
+            complain(f"Warning: nobody is given the report: {problem}")
     for one in threads:
         one.start()
     for message in _messages(line):
@@ -91,19 +93,24 @@ def _sinks(settings: Settings, access: "Access | None", complain: Complain) -> l
         client = _client(settings, access)
         sinks.append(lambda board: _kubernetes(board, settings, client, complain))
     if settings.nfd_file:
-        sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix)))
+        sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix), complain))
     if settings.textfile:
-        sinks.append(lambda board: _file(board, "textfile", settings.textfile, lambda said: said.metrics))
+        sinks.append(lambda board: _file(board, "textfile", settings.textfile, lambda said: said.metrics, complain))
     return sinks
 
 
-def _file(board: Board, sink: str, path: str, text_of: Callable[[Saying], str]) -> None:
+def _file(board: Board, sink: str, path: str, text_of: Callable[[Saying], str], complain: Complain) -> None:
     """Written after each pass: a file says by its age that somebody is at work."""
     said: Saying | None = None
+    before = ""
     while True:
         said, is_new, is_open = board.newest(said, _LOOK_S)
         if is_new and said and not said.is_first:
-            board.delivered(sink, written(path, text_of(said)), time.time())
+            problem = written(path, text_of(said))
+            if problem not in ("", before):
+                complain(f"Warning: {problem}")
+            before = problem
+            board.delivered(sink, problem, time.time())
         if not is_open:
             return
 

@@ -64,6 +64,25 @@ def test_one_pass_over_a_host_that_is_not(tmp_path):
     assert once(tmp_path, "--from", HOSTS / BROKEN / "tape.json").returncode == 1
 
 
+def test_a_file_of_others_that_cannot_be_written_is_said(tmp_path):
+    done = once(tmp_path, "--from", HOSTS / HEALTHY / "tape.json", "--textfile", tmp_path / "none" / "host.prom")
+    assert (done.returncode, done.stderr) == (0, f"Warning: {tmp_path}/none/host.prom is not written: no such file or directory\n")
+
+
+def test_what_is_wrong_with_outlets_is_said_once(tmp_path):
+    (tmp_path / "token").write_text(" \n")
+    options = ("--nfd-file", tmp_path / "none" / "nfd", "--auth-token-file", tmp_path / "token", "--kubernetes", "off", "--interval", 5)
+    with Daemon(tmp_path, "--from", recording(tmp_path, HEALTHY), *options) as daemon:
+        eventually(lambda: passes(daemon) >= 2 if daemon.answers("/readyz") else False, 60)
+        assert daemon.get("/v1/report").status_code == 403
+        said = (
+            "nobody is given the report: the file of --auth-token-file is empty",
+            f"{tmp_path}/none/nfd is not written: no such file or directory",
+        )
+        assert sorted(daemon.said().splitlines()) == sorted(f"Warning: {one}" for one in said)
+        assert daemon.end() == 0
+
+
 def test_a_simulation_needs_a_place_of_its_own():
     argv = [sys.executable, "-m", "hostagent", "daemon", "--from", str(HOSTS / HEALTHY / "tape.json"), "--once"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)

@@ -137,6 +137,17 @@ def test_the_unit_starts_reads_all_that_a_check_reads_and_stops(machine):
     assert machine.inside(f"{STATE}/state.json").exists()
 
 
+def test_a_second_daemon_waits_and_its_status_says_for_what(machine):
+    machine.unit("other.service", "[Service]\nExecStart=/usr/bin/hostagent daemon --kubernetes off --listen ''\n")
+    machine.run("systemctl", "start", "other")
+    eventually(machine.inside(f"{STATE}/state.json").exists, 60)
+    machine.run("systemctl", "start", "--no-block", "hostagent")
+    eventually(lambda: machine.shown("hostagent", "StatusText") == f"waiting: another daemon keeps {STATE}", 60)
+    assert machine.shown("hostagent", "ActiveState") == "activating"
+    machine.run("systemctl", "stop", "other")
+    eventually(lambda: machine.shown("hostagent", "ActiveState") == "active", 60)
+
+
 def test_options_that_take_reading_away_do_so(machine):
     only = f"--json --only {','.join({*TAKES.values()})}"
     for option in ("", *TAKES):
