@@ -46,6 +46,7 @@ IO_ALLOWED = {
     "hostagent/daemon/teller.py": "the socket to the loop",
     "hostagent/daemon/tellers.py": "the teller process and the socket to it",
     "hostagent/kube/client.py": "requests to the API server",
+    "hostagent/kube/connection.py": "TLS, and the end of a connection",
     "hostagent/kube/config.py": "a kubeconfig, its files and its program",
     "hostagent/deliver/file.py": "writes a rendered report",
     "hostagent/__main__.py": "ends this process, whatever happened",

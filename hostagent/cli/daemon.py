@@ -1,7 +1,5 @@
 """``hostagent daemon``."""
 
-import os
-import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +7,7 @@ import click
 
 from hostagent.cli import SETTINGS, examples
 from hostagent.cli.ending import Ended
-from hostagent.cli.options import evidence, prepared_for, profile_option
+from hostagent.cli.options import Seconds, evidence, prepared_for, profile_option
 from hostagent.cli.streams import complain, put
 from hostagent.errors import HostagentError
 from hostagent.smallfile import reason
@@ -17,12 +15,10 @@ from hostagent.smallfile import reason
 if TYPE_CHECKING:
     from hostagent.app import Prepared
     from hostagent.daemon.loop import Load, Loop, Wake
+    from hostagent.daemon.notify import Notify
     from hostagent.daemon.settings import Settings
     from hostagent.daemon.tellers import Teller
-    from hostagent.evidence import Evidence
 
-#: Kubernetes, "Labels and Selectors": a DNS subdomain.
-_PREFIX = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 _RUN = "/run/hostagent"
 _LISTEN = "127.0.0.1:9476"
 #: Seconds between two looks whether the other daemon of this state directory has ended; and that a teller gets to end.
@@ -40,78 +36,77 @@ _EXAMPLES = examples(
     "snapshot",
     default=None,
     type=click.Path(),
-    help="A recorded host, read again where it changes.",
+    help="A recorded host (a simulation), read again when it changes.",
     metavar="FILE",
 )
 @profile_option("Built-in profile, or a file. Default: the site file's, else 'default'.")
+@click.option("--deadline", default=30.0, show_default=True, type=Seconds(1, 300), help="Seconds for reading, per pass.", metavar="S")
+@click.option("--node-name", default="", help="What schedulers call this host. Default: $NODE_NAME, else the host name.", metavar="N")
+@click.option("--interval", default=60.0, show_default=True, type=Seconds(5, 3600), help="Seconds between passes.", metavar="S")
 @click.option(
-    "--deadline", default=30.0, show_default=True, type=click.FloatRange(1, 300), help="Seconds for reading, per pass.", metavar="S"
+    "--heartbeat", default=300.0, show_default=True, type=Seconds(30, 3600), help="Seconds between full writes to Kubernetes.", metavar="S"
 )
-@click.option("--node-name", default="", help="What schedulers call this host. Default: NODE_NAME, else the host name.", metavar="N")
-@click.option("--interval", default=60.0, show_default=True, type=click.FloatRange(5, 3600), help="Seconds between passes.", metavar="S")
-@click.option(
-    "--heartbeat", default=300.0, show_default=True, type=click.FloatRange(30, 3600), help="Seconds between full writes.", metavar="S"
-)
-@click.option("--state-dir", default="", type=click.Path(), help=f"Default: {_RUN} of the judged host.", metavar="DIR")
+@click.option("--state-dir", default="", type=click.Path(), help=f"Where its files are. Default: {_RUN} of the judged host.", metavar="DIR")
 @click.option("--listen", default=_LISTEN, show_default=True, help="Serve HTTP at this address; '' is off.", metavar="ADDRESS:PORT")
 @click.option("--tls-cert", default="", type=click.Path(), help="Serve HTTPS with this certificate.", metavar="FILE")
-@click.option("--tls-key", default="", type=click.Path(), help="Its key.", metavar="FILE")
-@click.option("--auth-token-file", default="", type=click.Path(), help="Who reads /v1/report names this token.", metavar="FILE")
+@click.option("--tls-key", default="", type=click.Path(), help="The key of that certificate.", metavar="FILE")
 @click.option(
-    "--kubernetes", type=click.Choice(["auto", "on", "off"]), default="auto", show_default=True, help="Tell the node's conditions."
+    "--auth-token-file", default="", type=click.Path(), help="Its token is what whoever reads /v1/report has to send.", metavar="FILE"
 )
-@click.option("--kubeconfig", default="", type=click.Path(), help="Whom to tell. Default: the pod's own service account.", metavar="FILE")
-@click.option("--prefix", default="hostagent.dev", show_default=True, help="Of conditions, labels and annotations.", metavar="DOMAIN")
+@click.option(
+    "--kubernetes",
+    type=click.Choice(["auto", "on", "off"]),
+    default="auto",
+    show_default=True,
+    help="Write the node's conditions. auto: in a pod, or with --kubeconfig.",
+)
+@click.option(
+    "--kubeconfig",
+    default="",
+    type=click.Path(),
+    help="The cluster to write to. Default: the pod's own, as its service account.",
+    metavar="FILE",
+)
+@click.option(
+    "--prefix",
+    default="hostagent.dev",
+    show_default=True,
+    help="What names of conditions, labels and annotations begin with.",
+    metavar="DOMAIN",
+)
 @click.option("--label-valid-until", is_flag=True, help="Also label until when the verdict holds, in half hours.")
-@click.option("--nfd-file", default="", type=click.Path(), help="Write the labels for node feature discovery.", metavar="FILE")
-@click.option("--textfile", default="", type=click.Path(), help="Write metrics for the node exporter.", metavar="FILE")
+@click.option(
+    "--nfd-file", default="", type=click.Path(), help="Write the labels into FILE too, for node feature discovery.", metavar="FILE"
+)
+@click.option(
+    "--textfile",
+    default="",
+    type=click.Path(),
+    help="Write metrics into FILE too, for the node exporter: its name ends with .prom.",
+    metavar="FILE",
+)
 @click.option("--once", is_flag=True, help="One pass, one delivery; exit as 'hostagent check'.")
-@click.option("--dry-run", is_flag=True, help="Print what would be told; write nothing.")
+@click.option("--dry-run", is_flag=True, help="One pass: print what would be told, and write nothing.")
 def command(host_root: str | None, snapshot: str | None, profile_name: str, deadline: float, **given: Any) -> int:
     """Watch a host, and tell what it is fit for.
 
     It judges the host again and again, and after each event; it keeps the state directory, serves HTTP, and tells Kubernetes the node's
-    conditions. SIGTERM ends it: exit 0. 2: usage, or hostagent could not run.
+    conditions. SIGTERM ends it: exit 0. With --once it exits as 'hostagent check'. 2: usage, or hostagent could not run.
     """
+    from hostagent.cli.daemonsettings import settings_of
+
     place = evidence(host_root=host_root, root=None, kernel="", snapshot=snapshot, deadline_s=deadline)
-    settings = _settings(place, profile_name, **given)
     try:
-        return _run(settings)
+        return _run(settings_of(place, profile_name, **given))
     except Ended:
         return 0
     except KeyboardInterrupt:
         return 0
 
 
-def _settings(
-    place: "Evidence", profile_name: str, *, node_name: str, state_dir: str, interval: float, heartbeat: float, **given: Any
-) -> "Settings":
-    from hostagent.daemon.settings import Settings
-
-    if (place.snapshot or _is_made(place.host_root)) and not state_dir and not given["dry_run"]:
-        raise click.UsageError(
-            "found no --state-dir, wanted one: this is no live host, and what is said of it must not look like this machine's"
-        )
-    if bool(given["tls_cert"]) != bool(given["tls_key"]):
-        raise click.UsageError("found one of --tls-cert and --tls-key, wanted both or none")
-    if not _PREFIX.fullmatch(given["prefix"]) or given["prefix"].endswith(("kubernetes.io", "k8s.io")):
-        raise click.UsageError(f"found --prefix {given['prefix']!r:.80}, wanted a domain of your own, such as hostagent.dev")
-    folder = os.path.abspath(state_dir or f"{place.host_root}{_RUN}")
-    name = node_name or os.environ.get("NODE_NAME", "")
-    paths = ("tls_cert", "tls_key", "auth_token_file", "kubeconfig", "nfd_file", "textfile")
-    absolute = {key: os.path.abspath(given[key]) if given[key] else "" for key in paths}
-    return Settings(place, profile_name, name, folder, interval_s=interval, heartbeat_s=heartbeat, **{**given, **absolute})
-
-
-def _is_made(host_root: str) -> bool:
-    from hostagent.source.paths import Root
-
-    return bool(host_root) and Root(host_root).simulated
-
-
 def _run(settings: "Settings") -> int:
     from hostagent.daemon.events import Events
-    from hostagent.daemon.listening import opened
+    from hostagent.daemon.listening import listening
     from hostagent.daemon.loop import Loop
     from hostagent.daemon.notify import Notify
     from hostagent.daemon.shown import Shown
@@ -123,11 +118,12 @@ def _run(settings: "Settings") -> int:
     if settings.dry_run:
         shown = Shown(settings, put)
         return _once(Loop(settings, lambda before: _load(settings, before), shown, complain), wake)
-    access_of(settings)  # a mistake in it is told now
-    http = opened(settings.listen) if settings.listen and not settings.once else None
-    teller = Teller(lambda line: serve(line, settings, http), (http.fileno(),) if http else ())
+    access = access_of(settings)  # a mistake in it is told now
+    is_served = bool(settings.listen) and not settings.once
+    http = listening(settings.listen, settings.tls_cert, settings.tls_key) if is_served else None
+    teller = Teller(lambda line: serve(line, settings, access, complain, http), (2, *((http.line.fileno(),) if http else ())))
     try:
-        _alone(settings.state_dir, teller, once=settings.once)
+        _alone(settings.state_dir, teller, notify, once=settings.once)
         loop = Loop(settings, lambda before: _load(settings, before), teller, complain)
         if settings.once:
             code = _once(loop, wake)
@@ -148,7 +144,7 @@ def _once(loop: "Loop", wake: "Wake") -> int:
     return 0 if Asked("single_node", "not-ready").succeeds(report) else 1
 
 
-def _alone(folder: str, teller: "Teller", *, once: bool) -> int:
+def _alone(folder: str, teller: "Teller", notify: "Notify", *, once: bool) -> int:
     """The lock of the state directory, waited for; a single pass waits for nobody. Raises ``HostagentError``."""
     from hostagent.report import daemonlock, state
 
@@ -159,6 +155,7 @@ def _alone(folder: str, teller: "Teller", *, once: bool) -> int:
             if once:
                 raise HostagentError(f"found another daemon at work in {folder}", "Stop it, or give another --state-dir")
             teller.tell(("waiting", why), time.monotonic())
+            notify.waiting(f"waiting: {why}")
             time.sleep(_WAIT_S)
     except OSError as error:
         raise HostagentError(

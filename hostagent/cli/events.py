@@ -63,7 +63,11 @@ def clear(subject: str, reason: str, dry_run: bool, host_root: str | None, deadl
     word = _word(events, subject, reason)
     ours, others = _split(events, word)
     if not ours and events.log_complete is True:
-        say(f"The kernel log has nothing to clear{f' of {subject}' if subject else ''}.", *_told_others(others))
+        say(
+            f"The kernel log has nothing to clear{f' of {subject}' if subject else ''}.",
+            *_told_others(others),
+            *_elsewhere(events, subject),
+        )
         return 0
     if not dry_run:
         add(Target(place), boot_id, word)
@@ -147,3 +151,13 @@ def _told_others(others: "list[str]") -> "Iterable[str]":
     if others:
         yield "Not cleared, because only a new board ends it:"
         yield from (f"  {one}" for one in others[:_MOST])
+
+
+def _elsewhere(events: "GpuEvents", subject: str) -> "Iterable[str]":
+    """Of which devices it does tell faults, for whoever mistyped an address."""
+    from hostagent.facts.unread import need
+
+    found = sorted({one.pci for one in (*need(events.xids), *need(events.sxids)) if one.pci} - {subject})
+    if subject and found:
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        yield f"It tells faults of {', '.join(found[:_MOST])}{more}."

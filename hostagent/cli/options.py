@@ -28,7 +28,11 @@ _MAX_WIDTH = 10_000
 _DIRECTORY = click.Path()  # looked at in a child: its disk may not answer
 
 
-class _Seconds(click.FloatRange):
+class Seconds(click.FloatRange):
+    """How long, between two bounds."""
+
+    name = "number of seconds"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         seconds = super().convert(value, param, ctx)
         if math.isnan(seconds):  # it is in no range and outside of none
@@ -40,7 +44,7 @@ class _Seconds(click.FloatRange):
 DEADLINE = click.option(
     "--deadline",
     "deadline_s",
-    type=_Seconds(min=0.1, max=3600),
+    type=Seconds(min=0.1, max=3600),
     default=30,
     show_default=True,
     help="Seconds for the whole run.",

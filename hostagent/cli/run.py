@@ -98,7 +98,8 @@ def _shown(error: click.ClickException) -> list[str]:
     error.show(shown)
     lines, message = shown.getvalue().rstrip("\n"), error.format_message()
     if lines.endswith(f"Error: {message}"):
-        return [*lines.removesuffix(f"Error: {message}").split("\n")[:-1], f"Error: {message}"]
+        said = message.replace("\n\t", " ")  # the words that click would list one a line
+        return [*lines.removesuffix(f"Error: {message}").split("\n")[:-1], f"Error: {said}"]
     return lines.split("\n")
 
 

@@ -5,7 +5,6 @@ Each connection has a thread, one request, and little time; of many the oldest i
 
 import contextlib
 import hmac
-import json
 import os
 import socket
 import ssl
@@ -15,14 +14,15 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from hostagent.daemon.board import Board
 from hostagent.daemon.metrics import metrics
 from hostagent.daemon.processes import used
 from hostagent.daemon.settings import Settings
 from hostagent.kube.config import obeyed
-from hostagent.smallfile import read_small, reason
+from hostagent.report.summarized import compact
+from hostagent.smallfile import read_small, reason, refuse_others
 
 #: Connections at once, seconds that one may take, and seconds that one byte may take.
 _MOST, _LONGEST_S, _BYTE_S = 64, 15.0, 5.0
@@ -51,7 +51,7 @@ class Page:
         """To GET. `authorization`: the header, "" for none."""
         pages: dict[str, Callable[[], Answer]] = {
             "/livez": self._livez,
-            "/readyz": lambda: self._readyz(is_verbose="verbose" in query.split("&")),
+            "/readyz": lambda: self._readyz(is_verbose="verbose" in parse_qs(query, keep_blank_values=True)),
             "/metrics": lambda: Answer(HTTPStatus.OK, metrics(self._board.look()[0], self._board.deliveries(), used()), _METRICS),
             "/v1/report": lambda: self._guarded(authorization, lambda: self._document("report")),
             "/v1/summary": lambda: self._summary(authorization),
@@ -100,18 +100,25 @@ class Page:
         said = self._board.look()[0]
         if said is None or said.is_first:
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "no pass has ended yet\n")
-        text = said.report if name == "report" else json.dumps(said.summary, separators=(",", ":")) + "\n"
+        text = said.report if name == "report" else compact(said.summary) + "\n"
         return Answer(HTTPStatus.OK, text, _JSON)
+
+    def token(self) -> tuple[bytes, str]:
+        """What whoever asks for a guarded page has to name, as its file has it now, and why that cannot be used, "" where it can."""
+        try:
+            token = read_small(self._settings.auth_token_file, _TOKEN_BYTES, obeyed()).strip()
+        except OSError as error:
+            return b"", f"the file of --auth-token-file cannot be used: {reason(error)}"
+        return token, "" if token else "the file of --auth-token-file is empty"
 
     def _guarded(self, authorization: str, document: Callable[[], Answer]) -> Answer:
         if not self._settings.auth_token_file:
             return Answer(HTTPStatus.FORBIDDEN, "found no --auth-token-file, wanted one: the report quotes logs\n")
-        try:
-            token = read_small(self._settings.auth_token_file, _TOKEN_BYTES, obeyed()).strip()
-        except OSError as error:
-            return Answer(HTTPStatus.FORBIDDEN, f"the file of --auth-token-file cannot be used: {reason(error)}\n")
+        token, problem = self.token()
+        if problem:
+            return Answer(HTTPStatus.FORBIDDEN, f"{problem}\n")
         given = authorization.encode("utf-8", "replace")
-        if not token or not hmac.compare_digest(given, b"Bearer " + token):
+        if not hmac.compare_digest(given, b"Bearer " + token):
             return Answer(HTTPStatus.UNAUTHORIZED, "found no such token, wanted 'Authorization: Bearer TOKEN'\n")
         return document()
 
@@ -205,34 +212,39 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: a scrape is no event."""
 
 
-def listen(line: socket.socket, page: Page, cert: str = "", key: str = "") -> None:
-    """Serve on `line` from now on, in threads of their own. The certificate is read again when it changes."""
-    tls = _Certificates(cert, key)
-    server = _Server(line, page, tls.context if cert else lambda: None)
+def listen(line: socket.socket, page: Page, certificates: "Certificates | None") -> None:
+    """Serve on `line` from now on, in threads of their own; HTTPS where there are certificates."""
+    server = _Server(line, page, certificates.context if certificates else lambda: None)
     threading.Thread(target=lambda: server.serve_forever(poll_interval=0.5), daemon=True).start()
 
 
-class _Certificates:
-    """The certificate and its key, as they are now."""
+class Certificates:
+    """The certificate and its key, as they are now: read again when one of them changes."""
 
     def __init__(self, cert: str, key: str) -> None:
+        """Raises ``OSError`` where they cannot be used, or where somebody else may write them."""
         self._paths = (cert, key)
-        self._marks: Any = None
-        self._context: ssl.SSLContext | None = None
         self._guard = threading.Lock()
+        self._marks: Any = None
+        self._context = self._loaded()
 
     def context(self) -> ssl.SSLContext:
-        """Raises ``OSError`` where they cannot be used, and never were."""
+        """Where half of the pair is new, or one is away for a moment, the last that could be used."""
         with self._guard:
-            marks = [(found.st_ino, found.st_mtime_ns, found.st_size) for found in map(os.stat, self._paths)]
-            if self._context is None or marks != self._marks:
-                fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-                fresh.minimum_version = ssl.TLSVersion.TLSv1_2
-                try:
-                    fresh.load_cert_chain(*self._paths)
-                except OSError:  # half of the pair is new
-                    if self._context is None:
-                        raise
-                    return self._context
-                self._context, self._marks = fresh, marks
+            with contextlib.suppress(OSError):
+                if self._marks != self._seen():
+                    self._context = self._loaded()
             return self._context
+
+    def _seen(self) -> Any:
+        return [(found.st_ino, found.st_mtime_ns, found.st_size) for found in map(os.stat, self._paths)]
+
+    def _loaded(self) -> ssl.SSLContext:
+        marks = self._seen()
+        for path in self._paths:
+            refuse_others(path, obeyed())
+        fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        fresh.minimum_version = ssl.TLSVersion.TLSv1_2
+        fresh.load_cert_chain(*self._paths, password=b"")  # nobody is asked for one
+        self._marks = marks
+        return fresh

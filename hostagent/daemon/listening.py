@@ -2,12 +2,40 @@
 
 import ipaddress
 import socket
+from typing import TYPE_CHECKING, NamedTuple
 
 from hostagent.errors import HostagentError
 from hostagent.smallfile import reason
 
+if TYPE_CHECKING:
+    from hostagent.daemon.http import Certificates
+
 _NEXT = "Give another one with --listen, or --listen '' for none"
 _BACKLOG = 64
+
+
+class Listening(NamedTuple):
+    """The socket, and what it shows who connects; None where it is no HTTPS."""
+
+    line: socket.socket
+    certificates: "Certificates | None"
+
+
+def listening(address: str, cert: str, key: str) -> Listening:
+    """Raises ``HostagentError``: a certificate that cannot be used is told now, not to who connects."""
+    line = opened(address)
+    if not cert:
+        return Listening(line, None)
+    import ssl
+
+    from hostagent.daemon.http import Certificates
+
+    try:
+        return Listening(line, Certificates(cert, key))
+    except OSError as error:
+        line.close()
+        why = "found no certificate and its key in them" if isinstance(error, ssl.SSLError) else reason(error)
+        raise HostagentError(f"{cert} and {key} cannot be used: {why}", "Give others with --tls-cert and --tls-key") from error
 
 
 def opened(address: str) -> socket.socket:

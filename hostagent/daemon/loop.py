@@ -17,8 +17,7 @@ from hostagent.daemon.stuck import Stuck
 from hostagent.daemon.told import CONFIRM_S, FIRST_PASS, State, advance, at_once, first
 from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
-from hostagent.report import Report, Verdicts
-from hostagent.report.summarized import summary
+from hostagent.report import Report
 
 Complain = Callable[[str], None]
 
@@ -38,6 +37,10 @@ class Wake(Protocol):
 
     def wait(self, confirm_s: float | None, tick: Callable[[], None]) -> Trigger:
         """Until a pass is due; `confirm_s`: the seconds after which the last one has to be confirmed."""
+
+    @property
+    def problem(self) -> str:
+        """What is not heard, and why; "" for nothing."""
 
     def known(self) -> Mapping[tuple[str, ...], object]:
         """Answers of programs and of the kernel log that the next pass need not ask for."""
@@ -66,6 +69,7 @@ class Loop:
         self._passes: Counter[str] = Counter()
         self._transitions: Counter[str] = Counter()
         self._told: State | None = None
+        self._shown: Report | None = None  # of the last pass that found what is told
         self._stuck = Stuck()
         self._earlier: State | None = None
         self._memory = history.FRESH
@@ -74,6 +78,7 @@ class Loop:
     def begin(self) -> None:
         """Go on from what was told in this boot, or say that nobody has looked yet. Raises ``HostagentError``."""
         boot, hostname = self._go_on()
+        self._teller.tick(time.monotonic())  # probes are answered while the first pass hangs
         if self._told is None:
             now = time.time()
             self._told = first(boot, now)
@@ -110,7 +115,7 @@ class Loop:
     def one(self, trigger: Trigger, wake: Wake) -> Report:
         """One pass, judged, written, told."""
         settings, prepared = self._settings, self._loaded.prepared
-        self._warn(self._loaded.problem)
+        self._warn(self._loaded.problem, wake.problem)
         done = passes.run(settings.evidence, prepared, settings.node_name, Between(wake.known(), self._remember, self._stuck))
         now = time.time()
         found = measured(done.report, {one.id: one.family.condition for one in prepared.checks})
@@ -126,8 +131,7 @@ class Loop:
 
     def _deliver(self, done: Pass, told: State, trigger: Trigger) -> None:
         report, settings = done.report, self._settings
-        single, multi = told.verdict("Ready") or "unknown", told.verdict("MultiNodeReady") or "unknown"
-        short = summary(report, Verdicts(single, multi))
+        short = said.summarized(report, told)
         text = said.report_text(report)
         files = None if settings.evidence.host_root else self._loaded.prepared.loaded.files
         texts = {**statedir.texts(report, told, files, short, text), statedir.HISTORY: history.dump(self._memory)}
@@ -135,7 +139,10 @@ class Loop:
             self._warn(*statedir.save(settings.state_dir, texts))
         run = said.Run(done.took_s, trigger, dict(self._passes), dict(self._transitions), self._loaded.problem)
         is_first = all(one.reason == FIRST_PASS for one in told.conditions)  # the next pass confirms what this one found
-        words = said.first_words(told) if is_first else said.words(told, short, until=settings.label_valid_until)
+        if told.verdicts == report.verdict or self._shown is None:  # else the host flips, and would say the same again and again
+            self._shown = report
+        shown = short if self._shown is report else {**said.summarized(self._shown, told), "valid_until": short["valid_until"]}
+        words = said.first_words(told) if is_first else said.words(told, shown, until=settings.label_valid_until)
         self._teller.tell(said.said(words, report, short, text, run), time.monotonic())
 
     def _remember(self, facts: HostFacts, now: float) -> HostFacts:

@@ -17,7 +17,7 @@ def _of_passes(said: Saying) -> Iterable[str]:
     passes = [({"trigger": trigger}, count) for trigger, count in sorted(said.passes.items())]
     turned = [({"condition": name}, count) for name, count in sorted(said.transitions.items())]
     yield family("passes_total", "Passes by what made them begin.", passes, "counter")
-    yield family("pass_duration_seconds", "How long the last pass took.", [({}, said.took_s)])
+    yield family("pass_duration_seconds", "How long the last pass took.", [] if said.is_first else [({}, said.took_s)])
     yield family("condition_transitions_total", "How often the status of a condition changed.", turned, "counter")
 
 

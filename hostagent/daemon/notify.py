@@ -4,6 +4,11 @@ import contextlib
 import os
 import socket
 
+from hostagent.visible import visible
+
+#: Characters of a status: systemctl shows it on one line.
+_LONGEST = 200
+
 
 class Notify:
     """``READY``, ``STATUS`` and ``WATCHDOG``, to the socket that the environment names."""
@@ -21,7 +26,11 @@ class Notify:
         """After each pass; the first one says that the start is done."""
         words = [] if self._is_ready else ["READY=1"]
         self._is_ready = True
-        self._send(*words, f"STATUS={status}", "WATCHDOG=1")
+        self._send(*words, _status(status), "WATCHDOG=1")
+
+    def waiting(self, why: str) -> None:
+        """Before the start is done: what it waits for."""
+        self._send(_status(why))
 
     def alive(self) -> None:
         self._send("WATCHDOG=1")
@@ -33,3 +42,8 @@ class Notify:
         if self._address:
             with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as line:
                 line.sendto("\n".join(words).encode(), self._address)
+
+
+def _status(text: str) -> str:
+    """One line: what a host says must not be an order of its own to systemd."""
+    return f"STATUS={visible(text)[:_LONGEST]}"

@@ -12,6 +12,7 @@ from hostagent.deadline import time_limit
 from hostagent.errors import OutOfTime
 from hostagent.report import Report, shortened
 from hostagent.report.nodewords import NodeWords
+from hostagent.report.summarized import summary
 from hostagent.sinks import render
 
 _RENDERING_S = 2.0
@@ -28,6 +29,11 @@ def report_text(report: Report) -> str:
 def metrics(report: Report) -> str:
     """As Prometheus reads it, of single judgements those alone that fail, warn or are unknown."""
     return render(replace(report, findings=tuple(one for one in report.findings if one.outcome in _WRONG)), "prometheus")
+
+
+def summarized(report: Report, told: State) -> dict[str, Any]:
+    """The summary of a pass, with what is told in place of what it found."""
+    return summary(report, told.verdicts, told.headline_beside(report.verdict))
 
 
 def words(told: State, summary: Mapping[str, Any], *, until: bool) -> NodeWords:

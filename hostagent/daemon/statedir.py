@@ -63,15 +63,9 @@ def texts(
 def document(report: Report, told: State, profile_files: Iterable[tuple[str, str]] | None) -> dict[str, Any]:
     """The state file: its verdict is the one that is told; what the last pass found is ``measured``."""
     found = state.document(report, profile_files)
-    single, multi = told.verdict("Ready") or "unknown", told.verdict("MultiNodeReady") or "unknown"
-    measured = found["verdict"]
-    verdict = {"single_node": single, "multi_node": multi}
-    is_other = (single, multi) != (measured["single_node"], measured["multi_node"])
-    message = next(
-        (one.message for one in told.conditions if one.type == ("Ready" if single != measured["single_node"] else "MultiNodeReady")), ""
-    )
-    instead = {"headline": message, "action": "none", "todo": []} if is_other else {}
-    return {**found, "verdict": verdict, **instead, "measured": measured, "conditions": plain(told.conditions)}
+    verdict, headline = plain(told.verdicts), told.headline_beside(report.verdict)
+    instead = {"headline": headline, "action": "none", "todo": []} if headline else {}
+    return {**found, "verdict": verdict, **instead, "measured": found["verdict"], "conditions": plain(told.conditions)}
 
 
 def told(folder: str, boot_id: str) -> Kept:

@@ -18,25 +18,32 @@ from hostagent.errors import HostagentError
 from hostagent.report.nodewords import NodeWords
 
 if TYPE_CHECKING:
+    from hostagent.daemon.listening import Listening
     from hostagent.kube.config import Access
 
 _MAX_MESSAGE = 64 * 1024 * 1024
+#: Says a sentence on standard error.
+Complain = Callable[[str], None]
 #: Seconds after which a thread looks again though nothing woke it.
 _LOOK_S = 5.0
 
 
-def serve(line: socket.socket, settings: Settings, http: "socket.socket | None" = None) -> None:
-    """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `http`: what HTTP is served on."""
+def serve(line: socket.socket, settings: Settings, access: "Access | None", complain: Complain, http: "Listening | None" = None) -> None:
+    """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `access`: as `access_of` found it at the start:
+    a kubeconfig that cannot be used for a while costs no teller. `http`: what HTTP is served on.
+    """
     board = Board()
-    sinks = _sinks(settings)
+    sinks = _sinks(settings, access, complain)
     threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
     if http:
         from hostagent.daemon.http import Page, listen
         from hostagent.daemon.listening import is_loopback
 
         board.tick(time.monotonic())
-        page = Page(settings, board, tells_kubernetes=access_of(settings) is not None, is_loopback=is_loopback(http))
-        listen(http, page, settings.tls_cert, settings.tls_key)
+        page = Page(settings, board, tells_kubernetes=access is not None, is_loopback=is_loopback(http.line))
+        listen(http.line, page, http.certificates)
+        if settings.auth_token_file and (problem := page.token()[1]):
+            complain(f"Warning: nobody is given the report: {problem}")
     for one in threads:
         one.start()
     for message in _messages(line):
@@ -80,25 +87,30 @@ def _exactly(line: socket.socket, size: int) -> bytes:
     return bytes(found)
 
 
-def _sinks(settings: Settings) -> list[Callable[[Board], None]]:
+def _sinks(settings: Settings, access: "Access | None", complain: Complain) -> list[Callable[[Board], None]]:
     sinks: list[Callable[[Board], None]] = []
-    client = _client(settings)
-    if client:
-        sinks.append(lambda board: _kubernetes(board, settings, client))
+    if access:
+        client = _client(settings, access)
+        sinks.append(lambda board: _kubernetes(board, settings, client, complain))
     if settings.nfd_file:
-        sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix)))
+        sinks.append(lambda board: _file(board, "nfd", settings.nfd_file, lambda said: features(said, settings.prefix), complain))
     if settings.textfile:
-        sinks.append(lambda board: _file(board, "textfile", settings.textfile, lambda said: said.metrics))
+        sinks.append(lambda board: _file(board, "textfile", settings.textfile, lambda said: said.metrics, complain))
     return sinks
 
 
-def _file(board: Board, sink: str, path: str, text_of: Callable[[Saying], str]) -> None:
+def _file(board: Board, sink: str, path: str, text_of: Callable[[Saying], str], complain: Complain) -> None:
     """Written after each pass: a file says by its age that somebody is at work."""
     said: Saying | None = None
+    before = ""
     while True:
         said, is_new, is_open = board.newest(said, _LOOK_S)
         if is_new and said and not said.is_first:
-            board.delivered(sink, written(path, text_of(said)), time.time())
+            problem = written(path, text_of(said))
+            if problem not in ("", before):
+                complain(f"Warning: {problem}")
+            before = problem
+            board.delivered(sink, problem, time.time())
         if not is_open:
             return
 
@@ -115,32 +127,34 @@ def access_of(settings: Settings) -> "Access | None":
     return access
 
 
-def _client(settings: Settings) -> Any:
+def _client(settings: Settings, access: "Access") -> Any:
     from hostagent import __version__
     from hostagent.kube.client import PatchClient
     from hostagent.kube.config import kubeconfig
 
-    access = access_of(settings)
-    if access is None:
-        return None
     return PatchClient(lambda: kubeconfig(settings.kubeconfig) if settings.kubeconfig else access, f"hostagent/{__version__}")
 
 
-def _kubernetes(board: Board, settings: Settings, client: Any) -> None:
+def _kubernetes(board: Board, settings: Settings, client: Any, complain: Complain) -> None:
     from hostagent.kube.sink import Pace, Sink
 
     sink: Sink | None = None
     said: Saying | None = None
     words: NodeWords | None = None
     while True:
-        left_s = _LOOK_S if sink is None else min(sink.due(time.monotonic(), time.time()), _LOOK_S)
+        left_s = _LOOK_S if sink is None else min(sink.due(time.monotonic()), _LOOK_S)
         said, is_new, is_open = board.newest(said, left_s)
+        if not is_open and not settings.once:  # nothing is written at the end
+            return
         if is_new and said and said.words != words:
             words = said.words
             sink = sink or Sink(client, said.node, Pace(settings.prefix, settings.heartbeat_s, random.random), time.monotonic())
-            sink.offer(said.words, is_first=said.is_first)
-        if sink and sink.due(time.monotonic(), time.time()) <= 0:
-            reply = sink.write(time.monotonic(), time.time())
-            board.delivered("kubernetes", reply.problem, time.time())
-        if not is_open and not (settings.once and sink and not sink.written_at and not sink.problem):
+            sink.offer(words, is_first=not words.annotations)  # as long as no pass was told, whatever the loop has found meanwhile
+        if sink and sink.due(time.monotonic()) <= 0:
+            before = sink.problem
+            problem = sink.write(time.monotonic(), time.time()).problem
+            if problem not in ("", before):  # each once: who reads the log of a pod asks no probe
+                complain(f"Warning: Kubernetes is not told: {problem}")
+            board.delivered("kubernetes", problem, time.time())
+        if not is_open and not (sink and not sink.written_at and not sink.problem):
             return

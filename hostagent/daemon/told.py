@@ -10,6 +10,7 @@ from typing import Literal
 
 from hostagent.daemon.conditions import LONGEST, TYPES, Measure, Measured, cut, status_of
 from hostagent.facts.frozen import frozen
+from hostagent.report import Verdicts
 from hostagent.report.nodewords import Condition, ConditionType
 
 #: Seconds after a pass whose finding has to be confirmed until the one that confirms it.
@@ -64,6 +65,17 @@ class State:
 
     def verdict(self, kind: ConditionType) -> Measure:
         return next((one.verdict for one in self.held if one.type == kind), "unknown")
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """Of the node as a whole."""
+        return Verdicts(self.verdict("Ready") or "unknown", self.verdict("MultiNodeReady") or "unknown")
+
+    def headline_beside(self, found: Verdicts) -> str:
+        """What happened, where one pass found something else than what is told; "" where that is what it found."""
+        told = self.verdicts
+        kind = "Ready" if told.single_node != found.single_node else "MultiNodeReady"
+        return "" if told == found else next(one.message for one in self.held if one.type == kind)
 
     @property
     def is_settled(self) -> bool:

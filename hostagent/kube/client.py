@@ -1,7 +1,6 @@
 """One kind of request: a strategic-merge patch of the status of one node. Nothing is read from the cluster but the answer to it."""
 
 import json
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -11,11 +10,15 @@ from urllib.parse import quote
 
 from hostagent.errors import HostagentError
 from hostagent.kube.config import Access, Exec, Identity, identity
+from hostagent.kube.connection import Line, adapter
 from hostagent.kube.sink import Reply
 from hostagent.visible import visible
 
-#: Seconds that one request may take in all.
+#: Seconds that one request may take in all; of which one address has so many to take the connection: the next one may answer.
 TIMEOUT_S = 10.0
+_CONNECT_S = 4.0
+#: Seconds that a request has to notice that its connection was ended.
+_END_S = 1.0
 _ACCEPT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _TYPE = "application/strategic-merge-patch+json"
 _MAX_BYTES = 4 * 1024 * 1024
@@ -34,25 +37,38 @@ class PatchClient:
         self._stuck: threading.Thread | None = None
 
     def patch_node_status(self, name: str, body: dict[str, Any]) -> Reply:
-        """Never raises, and is back after `TIMEOUT_S`: a server that sends a byte now and then is left. At most one is left at a time."""
+        """Never raises, and is back soon after `TIMEOUT_S`: the connection to a server that sends a byte now and then is ended. What hangs
+        before there is one (a name server, a program of the kubeconfig) is left, one at a time.
+        """
+        began = time.monotonic()
+        return self._in_time(name, body)._replace(took_s=time.monotonic() - began)
+
+    def _in_time(self, name: str, body: dict[str, Any]) -> Reply:
         if self._stuck and self._stuck.is_alive():
-            return Reply("", {}, "an answer of the API server does not end")
+            return Reply("", {}, "the API server is still looked for")
         answers: list[Reply] = []
-        call: Callable[[], None] = lambda: answers.append(self._patched(name, body))  # noqa: E731
+        line = Line(TIMEOUT_S)
+        call: Callable[[], None] = lambda: answers.append(self._patched(name, body, line))  # noqa: E731
         self._stuck = threading.Thread(target=call, daemon=True)
         self._stuck.start()
         self._stuck.join(TIMEOUT_S)
-        return answers[0] if answers else Reply("", {}, f"the API server did not answer in {TIMEOUT_S:g} s")
+        if answers:
+            return answers[0]
+        line.end()
+        self._stuck.join(_END_S)
+        return Reply("", {}, f"the API server did not answer in {TIMEOUT_S:g} s")
 
-    def _patched(self, name: str, body: dict[str, Any]) -> Reply:
+    def _patched(self, name: str, body: dict[str, Any], line: Line) -> Reply:
         try:
             access = self._access()
-            return self._requested(name, json.dumps(body).encode(), access, self._identity(access))
+            return self._requested(name, json.dumps(body).encode(), access, self._identity(access), line)
         except HostagentError as error:
             return Reply("", {}, error.message)
         except Exception as error:  # whatever a library raises, no transition is lost
             inner = _innermost(error)
             return Reply("", {}, f"the API server was not reached: {visible(f'{type(inner).__name__}: {inner}'[:_SHOWN])}")
+        finally:
+            line.forget()
 
     def _identity(self, access: Access) -> Identity:
         if access.program is None:
@@ -61,7 +77,7 @@ class PatchClient:
             self._given = access.program, identity(access)
         return self._given[1]
 
-    def _requested(self, name: str, data: bytes, access: Access, who: Identity) -> Reply:
+    def _requested(self, name: str, data: bytes, access: Access, who: Identity, line: Line) -> Reply:
         import requests
 
         headers = {"Accept": _ACCEPT, "Content-Type": _TYPE, "User-Agent": self._agent}
@@ -71,9 +87,10 @@ class PatchClient:
         ends = time.monotonic() + TIMEOUT_S
         with requests.Session() as session:
             session.trust_env = False  # no netrc: a header of its own would take the place of ours
-            session.proxies.update(requests.utils.get_environ_proxies(url))
-            session.mount("https://", _adapter(access, who))
-            with session.patch(url, data=data, headers=headers, timeout=TIMEOUT_S, stream=True, allow_redirects=False) as answer:
+            session.proxies.update({"https": access.proxy} if access.proxy else requests.utils.get_environ_proxies(url))
+            session.mount("https://", adapter(access, who, line))
+            times = (min(_CONNECT_S, TIMEOUT_S), TIMEOUT_S)
+            with session.patch(url, data=data, headers=headers, timeout=times, stream=True, allow_redirects=False) as answer:
                 text = bytearray()
                 for piece in answer.iter_content(65536):
                     text += piece
@@ -89,39 +106,6 @@ def _innermost(error: BaseException) -> BaseException:
     inner = [getattr(error, "reason", None), error.__cause__, *error.args]
     found = next((one for one in inner if isinstance(one, BaseException)), None)
     return _innermost(found) if found else error
-
-
-def _adapter(access: Access, who: Identity) -> Any:
-    """TLS with the cluster's authority alone, and our certificate, which no file has to hold."""
-    import ssl
-
-    from requests.adapters import HTTPAdapter
-
-    try:
-        context = ssl.create_default_context(cafile=access.ca or None, cadata=access.ca_data or None)
-        if who.cert_pem:
-            holder = os.memfd_create("certificate")
-            try:
-                os.write(holder, who.cert_pem.encode())
-                context.load_cert_chain(f"/proc/self/fd/{holder}")
-            finally:
-                os.close(holder)
-    except (OSError, ssl.SSLError) as error:
-        raise HostagentError(f"the certificates for {access.server} cannot be used: {visible(str(error)[:_SHOWN])}", "") from error
-
-    class _Adapter(HTTPAdapter):
-        def init_poolmanager(self, *args: Any, **named: Any) -> None:
-            named |= {
-                "ssl_context": context,
-                **({"server_hostname": access.server_name, "assert_hostname": access.server_name} if access.server_name else {}),
-            }
-            super().init_poolmanager(*args, **named)
-
-        def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
-            """By the context alone: requests would add its own list of authorities."""
-            conn.cert_reqs = "CERT_REQUIRED"
-
-    return _Adapter()
 
 
 def _reply(code: int, retry_after: str, data: bytes) -> Reply:

@@ -9,6 +9,7 @@ import base64
 import json
 import math
 import os
+import re
 import subprocess
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -19,11 +20,14 @@ from hostagent.errors import HostagentError
 from hostagent.facts.frozen import frozen
 from hostagent.smallfile import read_small, reason, refuse_others
 from hostagent.typed import ShapeError
+from hostagent.visible import visible
 from hostagent.yamlfile import parse_foreign_yaml
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _MAX_BYTES = 1024 * 1024
 _NEXT = "See 'hostagent daemon --help' about --kubeconfig and --kubernetes"
+#: Ways to show who we are that are not ours: a request without them would be somebody else's.
+_NOT_OURS = ("as", "as-groups", "as-uid", "as-user-extra", "auth-provider", "username", "password")
 _EXEC_S = 10.0
 _EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
@@ -39,7 +43,9 @@ class Exec:
 
 @frozen
 class Access:
-    """One API server, and what shows it who we are: at most one of token, token file, program; "" for none. PEM texts, or paths."""
+    """One API server, and what shows it who we are: token or token file, or a program; "" for none. PEM texts, or paths. Where there are
+    both the token file counts. ``proxy``: the URL of the one to it; "" for that of the environment.
+    """
 
     server: str
     ca: str  # a path
@@ -52,6 +58,7 @@ class Access:
     key: str
     key_data: str
     program: Exec | None
+    proxy: str = ""
 
 
 class Identity(NamedTuple):
@@ -95,6 +102,9 @@ def _parsed(document: Any, folder: str) -> Access:
     user = _named(document["users"], context["user"], "user")
     if cluster.get("insecure-skip-tls-verify"):
         raise ValueError("found insecure-skip-tls-verify, wanted the certificate of the cluster's authority")
+    foreign = next((key for key in _NOT_OURS if user.get(key)), "")
+    if foreign:
+        raise ValueError(f"found a user with {foreign}, wanted a token, tokenFile, client certificate or exec")
     server = str(cluster["server"])
     if urlsplit(server).scheme != "https":
         raise ValueError(f"found the server {server!r:.100}, wanted https")
@@ -116,7 +126,14 @@ def _parsed(document: Any, folder: str) -> Access:
         key=place("client-key", user),
         key_data=_decoded(user.get("client-key-data")),
         program=_program(program, folder) if program else None,
+        proxy=_proxy(str(cluster.get("proxy-url") or "")),
     )
+
+
+def _proxy(url: str) -> str:
+    if url and urlsplit(url).scheme not in ("http", "https"):
+        raise ValueError(f"found the proxy-url {visible(url)!r:.100}, wanted http or https")
+    return url
 
 
 def _named(rows: Any, name: str, key: str) -> Mapping[str, Any]:
@@ -140,7 +157,7 @@ def identity(access: Access) -> Identity:
     """Read anew: tokens and certificates rotate. Raises ``HostagentError``."""
     if access.program:
         return _asked(access.program)
-    token = access.token or _text(access.token_file).strip()
+    token = _text(access.token_file).strip() if access.token_file else access.token
     cert, key = access.cert_data or _text(access.cert), access.key_data or _text(access.key)
     return Identity(token, f"{cert}\n{key}\n" if cert else "")
 
@@ -180,10 +197,11 @@ def _asked(program: Exec) -> Identity:
 def _moment(text: Any) -> float:
     """Of RFC 3339, as Kubernetes writes times.
 
-    >>> _moment("2025-11-24T16:00:00Z"), _moment(None)
-    (1764000000.0, inf)
+    >>> _moment("2025-11-24T16:00:00Z"), _moment("2025-11-24T17:00:00.25+01:00"), _moment(None)
+    (1764000000.0, 1764000000.0, inf)
     """
-    return datetime.strptime(str(text), "%Y-%m-%dT%H:%M:%S%z").timestamp() if text else math.inf
+    whole = re.sub(r"\.[0-9]+", "", str(text))
+    return datetime.strptime(whole, "%Y-%m-%dT%H:%M:%S%z").timestamp() if text else math.inf
 
 
 def _failure(error: Exception) -> str:

@@ -13,7 +13,7 @@ Draw = Callable[[], float]
 
 class Reply(NamedTuple):
     """What came of one write: ``uid`` and ``labels`` of the node where it succeeded, else ``problem``, a sentence, what the server asks
-    to wait for, in seconds, and whether there is no such node.
+    to wait for, in seconds, and whether there is no such node; and how long the answer took.
     """
 
     uid: str
@@ -21,6 +21,7 @@ class Reply(NamedTuple):
     problem: str = ""
     retry_after_s: float = 0.0
     is_absent: bool = False
+    took_s: float = 0.0
 
 
 class Pace(NamedTuple):
@@ -48,8 +49,9 @@ class Sink:
         self._wanted: NodeWords | None = None
         self._written: NodeWords | None = None
         self._is_first = False
-        self._failures, self._not_before = 0, now
-        self._heartbeat_at = 0.0
+        self._is_other = False  # the node that answered last is another one, or says something else than was written
+        self._failures, self._failed_at, self._chance, self._asked_s = 0, now, 0.0, 0.0
+        self._heartbeat_at = now  # monotonic: a clock that is set back holds none up
         self.problem = ""  # of the last try
         self.written_at = 0.0  # seconds since the epoch; 0 never
         self.uid = ""
@@ -58,11 +60,11 @@ class Sink:
         """The newest words. `is_first`: of a start, of which labels are written only where the node has none."""
         self._wanted, self._is_first = words, is_first
 
-    def due(self, now: float, wall: float) -> float:
+    def due(self, now: float) -> float:
         """Seconds until `write` has something to do; infinite where nothing was offered yet."""
         if self._wanted is None:
             return float("inf")
-        heartbeat_s = 0.0 if self._differs else self._heartbeat_at - wall
+        heartbeat_s = 0.0 if self._differs else self._heartbeat_at - now
         return max(heartbeat_s, self._not_before - now, self._bucket.ready_at(now) - now, 0.0)
 
     def write(self, now: float, wall: float) -> Reply:
@@ -72,28 +74,44 @@ class Sink:
         self._bucket.take(now)
         reply = self._client.patch_node_status(self._node, body(words, self._prefix, wall, labels=not is_first))
         if reply.problem:
-            self._failures += 1
+            self._fail(now + reply.took_s, reply.retry_after_s)
             if reply.is_absent:  # whoever comes under that name knows nothing of us: he is told soon
                 self._written = None
-            self._not_before = now + pause(self._failures, self._draw(), is_waiting=self._turns, asked_s=reply.retry_after_s)
         else:
-            self._take(reply, words, wall, is_first=is_first)
+            self._take(reply, words, (now, wall), is_first=is_first)
         self.problem = reply.problem
         return reply
 
-    def _take(self, reply: Reply, words: NodeWords, wall: float, *, is_first: bool) -> None:
-        """Everything was written, so that a node made anew under its old name has everything, too."""
-        self._failures = 0
+    def _take(self, reply: Reply, words: NodeWords, at: tuple[float, float], *, is_first: bool) -> None:
+        """Everything was written. It is written again to a node that is another one than before, or that shows another label."""
+        now, wall = at
         self._written = words
         if is_first:  # what the node has stays until the first pass
-            labels = {} if f"{self._prefix}/ready" in reply.labels else words.labels
+            labels = {name: value for name, value in words.labels.items() if f"{self._prefix}/{name}" not in reply.labels}
             self._wanted, self._is_first, self._written = replace(words, labels=labels), False, replace(words, labels={})
+        ready = self._written.labels.get("ready")
+        self._is_other = self.uid not in ("", reply.uid) or bool(ready and reply.labels.get(f"{self._prefix}/ready") != ready)
+        if self._is_other:  # whatever changes our words may do so again: no more often than after failures
+            self._fail(now, 0.0)
+        else:
+            self._failures = 0
         self.uid, self.written_at = reply.uid, wall
-        self._heartbeat_at = next_heartbeat(self._node, wall, self._heartbeat_s, self._draw())
+        self._heartbeat_at = now + next_heartbeat(self._node, wall, self._heartbeat_s, self._draw()) - wall
+
+    def _fail(self, now: float, asked_s: float) -> None:
+        self._failures += 1
+        self._failed_at, self._chance, self._asked_s = now, self._draw(), asked_s
+
+    @property
+    def _not_before(self) -> float:
+        """A transition that comes later does not wait out the pause of what was less urgent."""
+        if not self._failures:
+            return self._failed_at
+        return self._failed_at + pause(self._failures, self._chance, is_waiting=self._turns, asked_s=self._asked_s)
 
     @property
     def _differs(self) -> bool:
-        return self._written is None or self._wanted != self._written
+        return self._is_other or self._written is None or self._wanted != self._written
 
     @property
     def _turns(self) -> bool:

@@ -19,14 +19,14 @@ from hostagent.visible import visible
 
 #: Bytes of the whole, as compact JSON.
 LONGEST = 4096
-_REASONS, _TEXT, _NAME, _NUMA = 8, 200, 100, 64
+_REASONS, _TEXT, _NAME, _INPUT, _NUMA = 8, 200, 100, 400, 64
 _GIB = 1024**3
 _SHORTENED = "not-recorded"
 _LINK_LAYERS = ("InfiniBand", "Ethernet")
 
 
-def summary(report: Report, verdict: "Verdicts | None" = None) -> dict[str, Any]:
-    """As data. `verdict`: what is told of this host, where that is not yet what this report found."""
+def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "") -> dict[str, Any]:
+    """As data. `verdict` and `headline`: what is told of this host, where that is not what this report found."""
     told = verdict or report.verdict
     facts, node = report.facts, _nccl_node(report)
     found = Summary(
@@ -36,8 +36,8 @@ def summary(report: Report, verdict: "Verdicts | None" = None) -> dict[str, Any]
         observed_at=report.observed_at,
         valid_until=report.valid_until,
         verdict={"single_node": told.single_node, "multi_node": told.multi_node},
-        headline=_short(report.headline, _TEXT),
-        action=report.action,
+        headline=_short(headline or report.headline, _TEXT),
+        action="none" if headline else report.action,
         security=Advisories(report.security.advisories, report.security.unknown),
         coverage=_coverage(facts),
         reasons=_reasons(report),
@@ -53,8 +53,8 @@ def summary(report: Report, verdict: "Verdicts | None" = None) -> dict[str, Any]
 
 
 def compact(document: Mapping[str, Any]) -> str:
-    """As an annotation has it."""
-    return json.dumps(document, separators=(",", ":"), sort_keys=True)
+    """As an annotation has it. Letters are letters: an escape of six bytes would make a long name too long."""
+    return json.dumps(document, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 
 
 def _fitted(document: dict[str, Any]) -> dict[str, Any]:
@@ -72,10 +72,12 @@ def _fitted(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bare(value: Any) -> Any:
-    """What was not read says why, and nothing more."""
+    """What was not read says why, and nothing more; no text has what does not print."""
     if isinstance(value, dict):
         return {"unread": value["unread"]} if value.keys() == {"unread", "detail"} else {key: _bare(one) for key, one in value.items()}
-    return [_bare(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_bare(one) for one in value]
+    return visible(value) if isinstance(value, str) else value
 
 
 def _short(text: str, most: int) -> str:
@@ -147,6 +149,7 @@ def _gpus(rows: Any) -> "Gpus | Unread":
         return values[0] if len(set(values)) == 1 else None
 
     memory, capability = alike(_memory), alike(lambda row: row.get("compute_capability", {}))
+    capability = _short(capability, _NAME) if isinstance(capability, str) else capability
     mig = alike(lambda row: _mig(row.get("mig")))
     names = [row.get("name", {}) for row in rows]
     product = alike(lambda row: row.get("name", {}))
@@ -193,7 +196,7 @@ def _fabric(node: Any, gpus: Any) -> Fabric:
         return Fabric(inputs=node, domain=domain, class_=node)
     found = inputs(node)
     return Fabric(
-        inputs={name: _short(value, _NAME) if isinstance(value, str) else value for name, value in found.items()},
+        inputs={name: _short(value, _INPUT) if isinstance(value, str) else value for name, value in found.items()},
         domain=domain,
         class_=fabric_class(found),
     )

@@ -1,5 +1,6 @@
 """The kernel log, followed from one pass to the next: who keeps it open hears each record once, and need not ask journalctl again."""
 
+import contextlib
 import errno
 import os
 import stat
@@ -25,12 +26,15 @@ from hostagent.source.paths import Root
 #: Seconds between two looks by the system call, which nothing announces.
 LOOK_S = 2.0
 _READ = 65536
+#: More records than one pass takes.
+_MOST = 4096
 
 
 class KernelWatch:
     """From its start on. Where neither the device nor the system call is given to this process it hears nothing: `is_open` says so."""
 
     def __init__(self, root: Root) -> None:
+        self._root = root
         self._descriptor = -1
         self._rest = b""
         self._is_made = False
@@ -59,6 +63,8 @@ class KernelWatch:
     def look(self, now: float) -> bool:
         """Hear what is new; whether any of it is a record that a reader takes. `now`: monotonic seconds."""
         if self._descriptor >= 0:
+            if self._is_made:
+                self._follow()
             records = list(self._read())
         elif self._system_call and now - self._looked_at >= LOOK_S:
             self._looked_at = now
@@ -66,7 +72,7 @@ class KernelWatch:
         else:
             return False
         kept = [Record(one.seconds, one.message[:MESSAGE]) for one in records if is_kept(one.message)]
-        self._heard += kept
+        self._heard = [*self._heard, *kept][-_MOST:]  # where no pass asks for the log nobody empties it
         return bool(kept)
 
     def passed(self, answer: Any) -> None:
@@ -85,6 +91,16 @@ class KernelWatch:
         whole = thinned([*lines, *more])
         self._answer = {**self._answer, "lines": [list(one) for one in whole], "complete": self._answer["complete"] and not self._is_torn}
         return self._answer
+
+    def _follow(self) -> None:
+        """A tree's own log may be another file under the same name by now."""
+        with contextlib.suppress(OSError):
+            fresh = self._root.open_device(KMSG, *KMSG_NUMBERS, os.O_RDONLY | os.O_NONBLOCK)
+            if os.path.samestat(os.fstat(fresh), os.fstat(self._descriptor)):
+                os.close(fresh)
+            else:
+                os.close(self._descriptor)
+                self._descriptor, self._rest = fresh, b""
 
     def _read(self) -> Iterable[Record]:
         """One read(2) of the device gives one record; EPIPE means that some were overwritten."""

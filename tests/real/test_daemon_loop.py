@@ -4,12 +4,14 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests import stub_nvml
 from tests.real.daemonrun import Daemon, eventually
@@ -62,6 +64,25 @@ def test_one_pass_over_a_host_that_is_not(tmp_path):
     assert once(tmp_path, "--from", HOSTS / BROKEN / "tape.json").returncode == 1
 
 
+def test_a_file_of_others_that_cannot_be_written_is_said(tmp_path):
+    done = once(tmp_path, "--from", HOSTS / HEALTHY / "tape.json", "--textfile", tmp_path / "none" / "host.prom")
+    assert (done.returncode, done.stderr) == (0, f"Warning: {tmp_path}/none/host.prom is not written: no such file or directory\n")
+
+
+def test_what_is_wrong_with_outlets_is_said_once(tmp_path):
+    (tmp_path / "token").write_text(" \n")
+    options = ("--nfd-file", tmp_path / "none" / "nfd", "--auth-token-file", tmp_path / "token", "--kubernetes", "off", "--interval", 5)
+    with Daemon(tmp_path, "--from", recording(tmp_path, HEALTHY), *options) as daemon:
+        eventually(lambda: passes(daemon) >= 2 if daemon.answers("/readyz") else False, 60)
+        assert daemon.get("/v1/report").status_code == 403
+        said = (
+            "nobody is given the report: the file of --auth-token-file is empty",
+            f"{tmp_path}/none/nfd is not written: no such file or directory",
+        )
+        assert sorted(daemon.said().splitlines()) == sorted(f"Warning: {one}" for one in said)
+        assert daemon.end() == 0
+
+
 def test_a_simulation_needs_a_place_of_its_own():
     argv = [sys.executable, "-m", "hostagent", "daemon", "--from", str(HOSTS / HEALTHY / "tape.json"), "--once"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -84,7 +105,7 @@ def test_it_follows_a_recording_that_changes_and_a_second_one_waits(tmp_path):
         recording(tmp_path, BROKEN)
         eventually(lambda: ready(daemon)["status"] == "False", 20)
         assert abs(state(daemon)["observed_at"] - time.time()) < 60
-        assert daemon.get("/v1/summary").json()["verdict"]["single_node"] == "not_ready"
+        eventually(lambda: daemon.get("/v1/summary").json()["verdict"]["single_node"] == "not_ready", 20)  # it hears a moment later
         with Daemon(tmp_path, "--from", tape, "--kubernetes", "off") as second:
             eventually(lambda: second.answers("/livez"), 30)
             assert second.get("/readyz").status_code == 503
@@ -149,6 +170,42 @@ def test_who_asks_slowly_holds_up_nobody(tmp_path):
         assert daemon.end() == 0
 
 
+def test_https_goes_on_while_the_certificate_is_replaced(tmp_path):
+    cert, key = tmp_path / "cert", tmp_path / "key"
+
+    def made(name):
+        asked = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"]
+        subprocess.run(["openssl", "req", *asked, "-keyout", key, "-out", cert], check=True, capture_output=True)
+
+    def shown(daemon):
+        return ssl.get_server_certificate(("127.0.0.1", daemon.port))
+
+    options = ("--from", recording(tmp_path, HEALTHY), "--kubernetes", "off", "--tls-cert", cert, "--tls-key", key)
+    with Daemon(tmp_path, *options) as daemon:
+        assert daemon.process.wait(60) == 2, "what cannot be used is told at the start"
+        assert f"{cert}" in daemon.said()
+    made("first")
+    with Daemon(tmp_path, *options) as daemon:
+        url = f"https://127.0.0.1:{daemon.port}"
+        eventually(lambda: is_up(daemon), 60)
+        assert requests.get(f"{url}/livez", verify=cert, timeout=10).ok
+        first = shown(daemon)
+        key.rename(tmp_path / "away")
+        assert shown(daemon) == first
+        made("second")
+        assert shown(daemon) != first
+        assert requests.get(f"{url}/v1/report", verify=cert, timeout=10).status_code == 403
+        assert daemon.end() == 0
+
+
+def is_up(daemon):
+    try:
+        ssl.get_server_certificate(("127.0.0.1", daemon.port))
+    except OSError:
+        return False
+    return True
+
+
 def test_a_driver_that_hangs_is_told_and_holds_up_nobody(tmp_path):
     """A library that never answers in one call: the pass says so, the probes answer, and no worker is left."""
     tree = tmp_path / "tree"
@@ -164,6 +221,21 @@ def test_a_driver_that_hangs_is_told_and_holds_up_nobody(tmp_path):
         assert daemon.answers("/livez")
         eventually(lambda: len(children(daemon)) == 1, 30)
         assert time.monotonic() - began < 150
+        assert daemon.end() == 0
+
+
+def test_probes_are_answered_while_the_first_pass_after_a_restart_hangs(tmp_path):
+    tree = tmp_path / "tree"
+    hosts.hgx_h100(tree)
+    table, options = tree / stub_nvml.TABLE, ("--host-root", tree, "--kubernetes", "off")
+    with Daemon(tmp_path, *options) as daemon:
+        eventually(lambda: daemon.answers("/readyz"), 60)
+        assert daemon.end() == 0
+    before = state(daemon)
+    table.write_text("Init * hang\nInit_v2 * hang\n" + table.read_text())
+    with Daemon(tmp_path, *options) as daemon:
+        eventually(lambda: daemon.answers("/livez"), 60)
+        assert state(daemon) == before, "no pass has ended yet"
         assert daemon.end() == 0
 
 

@@ -1,13 +1,22 @@
 """What other programs say of our formats: promtool of the metrics, xmllint of JUnit, Chromium of nothing here (``make look``)."""
 
+import json
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from hostagent.daemon.board import Board
+from hostagent.daemon.metrics import metrics
+from hostagent.daemon.processes import used
+from hostagent.daemon.said import Run, first_said, first_words, said
+from hostagent.daemon.told import first
 from hostagent.report import HostIdentity
 from hostagent.sinks import render
 from tests import golden
 from tests.real.conftest import need_real
+from tests.real.daemonrun import Daemon, eventually, port
 from tests.unit.reports import HOSTILE, judgement, report
 
 #: What Jenkins' xUnit plug-in takes from a tool that writes JUnit's format: elements, and their attributes.
@@ -28,6 +37,7 @@ _JUNIT = """
 <!ELEMENT system-out (#PCDATA)>
 <!ELEMENT system-err (#PCDATA)>
 """
+TAPE = Path(__file__).parents[1] / "hosts/hgx-h100-gpu-off-the-bus/tape.json"
 _OUTCOMES = ("fail", "warn", "unknown", "skip", "off", "pass")
 _TEXTS = dict.fromkeys(("subject", "message", "found", "wanted", "headline", "code"), HOSTILE) | {"evidence": (HOSTILE, "]]>", "<![CDATA[")}
 REPORTS = {name: golden.report(name) for name in golden.NAMED} | {
@@ -36,12 +46,66 @@ REPORTS = {name: golden.report(name) for name in golden.NAMED} | {
 }
 
 
+def promtool(metrics):
+    """What it says against them."""
+    program = need_real("promtool", "bash tests/real/install_promtool.sh")
+    done = subprocess.run([program, "check", "metrics"], input=metrics.encode(), capture_output=True, check=False, timeout=60)
+    return done.returncode, (done.stdout + done.stderr).decode()
+
+
 @pytest.mark.parametrize("name", REPORTS)
 def test_promtool_finds_nothing_to_say_about_the_metrics(name):
-    promtool = need_real("promtool", "bash tests/real/install_promtool.sh")
-    metrics = render(REPORTS[name], "prometheus").encode()
-    done = subprocess.run([promtool, "check", "metrics"], input=metrics, capture_output=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout + done.stderr) == (0, b"")
+    assert promtool(render(REPORTS[name], "prometheus")) == (0, "")
+
+
+#: By sink, how often it was tried: with success, without.
+DELIVERIES = {
+    "none": {},
+    "well": {"kubernetes": (3, 0), "nfd": (9, 0), "textfile": (9, 0)},
+    "failing": {"kubernetes": (0, 4), "nfd": (0, 9), "textfile": (0, 9)},
+    "both": {"kubernetes": (3, 1), "nfd": (8, 1), "textfile": (7, 2)},
+}
+
+
+@pytest.mark.parametrize("deliveries", DELIVERIES)
+def test_promtool_finds_nothing_to_say_about_what_the_daemon_adds(deliveries):
+    board = Board()
+    for sink, (succeeded, failed) in DELIVERIES[deliveries].items():
+        for problem in [*[""] * succeeded, *["no route\n" + HOSTILE] * failed]:
+            board.delivered(sink, problem, 1764000000.25)
+    told = first("boot", 1764000000.0)
+    after = Run(0.75, "kernel-log", {"start": 1, "kernel-log": 2}, {"Ready": 3, "FabricReady": 1})
+    sayings = [None, first_said("n", told, 1764000000.0)]
+    sayings += [said(first_words(told), one, {}, "", after) for one in REPORTS.values()]
+    for one in sayings:
+        text = metrics(one, board.deliveries(), used())
+        assert promtool(text) == (0, "")
+        assert ("hostagent_pass_duration_seconds 0.75\n" in text) == (one is not None and not one.is_first)
+        rows = [line for line in text.splitlines() if line.startswith("hostagent_deliveries_total{")]
+        assert len(rows) == sum(count > 0 for pair in DELIVERIES[deliveries].values() for count in pair)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a daemon's state is root's: run 'sudo make test'")
+def test_promtool_finds_nothing_to_say_about_a_daemon_whose_deliveries_fail_or_succeed(tmp_path):
+    closed = {"clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{port()}"}}]}
+    user = {"users": [{"name": "u", "user": {"token": "t"}}], "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}]}
+    (tmp_path / "kubeconfig").write_text(json.dumps({**closed, **user, "current-context": "x"}))
+    (tmp_path / "kubeconfig").chmod(0o600)
+    options = ("--from", TAPE, "--nfd-file", tmp_path / "none/nfd", "--textfile", tmp_path / "host.prom")
+    with Daemon(tmp_path, *options, "--kubeconfig", tmp_path / "kubeconfig") as daemon:
+
+        def results():
+            return {line.split()[0] for line in daemon.get("/metrics").text.splitlines() if line.startswith("hostagent_deliveries_total{")}
+
+        eventually(lambda: daemon.answers("/livez"))
+        with Daemon(tmp_path, "--from", TAPE, "--kubernetes", "off") as second:  # it waits: no pass yet
+            eventually(lambda: second.answers("/livez"))
+            assert promtool(second.get("/metrics").text) == (0, "")
+        wanted = {("nfd", "error"), ("textfile", "success"), ("kubernetes", "error")}
+        names = {f'hostagent_deliveries_total{{sink="{sink}",result="{result}"}}' for sink, result in wanted}
+        eventually(lambda: names <= results())
+        assert promtool(daemon.get("/metrics").text) == (0, "")
+        assert promtool((tmp_path / "host.prom").read_text()) == (0, "")
 
 
 @pytest.mark.parametrize("name", REPORTS)

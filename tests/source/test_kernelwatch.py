@@ -125,3 +125,38 @@ def test_a_made_tree_never_hears_of_this_machine(ring, tmp_path):
 
 def test_a_record_names_its_time_and_text():
     assert list(kernellog.parse_syslog(XID.format(at=9, code=79).encode())) == [Record(9.0, MESSAGE.format(code=79))]
+
+
+LINE = "6,{number},{number}000000,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1\n"
+
+
+def test_a_trees_own_log_is_followed_through_whatever_is_done_to_its_file(tmp_path):
+    log = tmp_path / "dev/kmsg"
+    log.parent.mkdir()
+    log.write_text(LINE.format(number=1))
+    watch = KernelWatch(Root(str(tmp_path)))
+    watch.passed({"lines": [], "complete": True, "oldest": None})
+    assert not watch.look(1.0)
+    (tmp_path / "new").write_text(log.read_text() + LINE.format(number=2))
+    (tmp_path / "new").rename(log)
+    assert watch.look(2.0), "another file under its name"
+    with log.open("a") as stream:
+        stream.write("6,3,3000000,-;usb 1-1: new device\n")
+    assert not watch.look(3.0), "nobody reads that"
+    log.write_text(LINE.format(number=4))
+    assert watch.look(4.0), "written anew"
+    assert [at for at, _ in watch.answer()["lines"]] == [1.0, 2.0, 4.0]
+    watch.close()
+
+
+def test_where_no_pass_asks_for_the_log_it_is_not_kept_for_ever(tmp_path):
+    log = tmp_path / "dev/kmsg"
+    log.parent.mkdir()
+    log.touch()
+    watch = KernelWatch(Root(str(tmp_path)))
+    for _ in range(3):
+        with log.open("a") as stream:
+            stream.writelines(LINE.format(number=number) for number in range(3000))
+        assert watch.look(1.0)
+    assert len(watch._heard) < 5000
+    watch.close()

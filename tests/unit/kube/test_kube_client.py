@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import json
 import os
+import socket
 import ssl
 import subprocess
 import threading
@@ -34,7 +35,9 @@ def keys(tmp_path_factory):
 
 
 class Api:
-    """Answers each request with the next of `answers` (code, headers, body), the last for ever, and keeps what was asked."""
+    """Answers each request with the next of `answers` (code, headers, body), the last for ever, and keeps what was asked. Headers that are
+    None do not end.
+    """
 
     def __init__(self, keys, *answers):
         self.answers, self.asked, api = list(answers), [], self
@@ -46,10 +49,10 @@ class Api:
                 api.asked.append((self.path, dict(self.headers), json.loads(body), dict(one[0] for one in peer["subject"]) if peer else {}))
                 code, headers, given = api.answers.pop(0) if len(api.answers) > 1 else api.answers[0]
                 self.send_response(code)
-                for name, value in headers.items():
+                for name, value in (headers or {}).items():
                     self.send_header(name, value)
                 if callable(given):
-                    self.end_headers()
+                    self.end_headers() if headers is not None else self.flush_headers()
                     given(self.wfile)
                     return
                 data = given if isinstance(given, bytes) else json.dumps(given).encode()
@@ -191,7 +194,7 @@ def test_a_program_that_gives_nothing_is_said_without_what_it_printed(folder, ke
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="owners are root's to give: run 'sudo make test'")
-@pytest.mark.parametrize("what", ["kubeconfig", "token", "credential"])
+@pytest.mark.parametrize("what", ["kubeconfig", "token", "credential", "ca.crt"])
 def test_what_others_may_write_is_not_obeyed(folder, keys, what):
     (folder / "token").write_text("hunter2")
     user = program(folder, f"echo '{credential('t')}'") if what == "credential" else {"tokenFile": "token"}
@@ -277,6 +280,86 @@ def test_an_answer_that_does_not_end_is_left_in_time(folder, keys, monkeypatch, 
     assert "API server" in second
 
 
+@pytest.mark.parametrize("how", ["body", "headers"])
+def test_after_an_answer_that_does_not_end_the_next_request_is_made(folder, keys, monkeypatch, how):
+    """A byte now and then is no timeout for any library: without an end from outside the first request would keep the others away for hours."""
+    monkeypatch.setattr(client_module, "TIMEOUT_S", 0.8)
+    over = threading.Event()
+
+    def give(stream):
+        with contextlib.suppress(OSError):
+            while not over.is_set():
+                stream.write(b" ")
+                stream.flush()
+                over.wait(0.05)
+
+    headers = {"Content-Length": "1000000"} if how == "body" else None
+    with Api(keys, (200, headers, give), (200, {}, NODE)) as api:
+        client = client_of(config(folder, api, {"token": "t"}))
+        assert "did not answer" in client.patch_node_status("n", {}).problem
+        over.set()
+        assert client.patch_node_status("n", {}).problem == ""
+
+
+class Proxy:
+    """Passes a connection on (CONNECT), and keeps to whom."""
+
+    def __init__(self):
+        self.asked, self.line = [], socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.line.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, head = self.line.accept()[0], b""
+                while not head.endswith(b"\r\n\r\n"):
+                    head += near.recv(1)
+                self.asked.append(head.split()[1].decode())
+                far = socket.create_connection(self.asked[-1].split(":"))
+                near.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._pass_on, args=(one, other), daemon=True).start()
+
+    @staticmethod
+    def _pass_on(one, other):
+        with contextlib.suppress(OSError):
+            while data := one.recv(65536):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("how", ["kubeconfig", "environment"])
+def test_a_proxy_sees_neither_token_nor_another_authority(folder, keys, monkeypatch, how):
+    proxy = Proxy()
+    with contextlib.closing(proxy.line), Api(keys, (200, {}, NODE)) as api:
+        if how == "environment":
+            monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        files = {"client-certificate": str(keys / "client.crt"), "client-key": str(keys / "client.key")}
+        path = config(folder, api, files, **({"proxy-url": proxy.url} if how == "kubeconfig" else {}))
+        assert patched(path).problem == ""
+        (folder / "ca.crt").write_bytes((keys / "client.crt").read_bytes())
+        assert "certificate verify failed" in patched(path).problem
+    assert proxy.asked == [api.url.removeprefix("https://")] * 2
+    assert [name["commonName"] for *_, name in api.asked] == ["client"]
+
+
+def test_the_file_of_a_token_counts_more_than_a_token(folder, keys):
+    (folder / "token").write_text("new")
+    with Api(keys, (200, {}, NODE)) as api:
+        patched(config(folder, api, {"token": "old", "tokenFile": "token"}))
+    assert api.asked[0][1]["Authorization"] == "Bearer new"
+
+
+def test_a_key_with_a_passphrase_asks_nobody(folder, keys):
+    made = ["openssl", "rsa", "-aes256", "-passout", "pass:x", "-in", keys / "client.key", "-out", folder / "locked.key"]
+    subprocess.run(made, check=True, capture_output=True)
+    with Api(keys, (200, {}, NODE)) as api:
+        user = {"client-certificate": str(keys / "client.crt"), "client-key": "locked.key"}
+        (folder / "locked.key").chmod(0o600)
+        assert "cannot be used" in patched(config(folder, api, user)).problem
+
+
 def test_a_server_that_is_away_is_said(folder, keys):
     with Api(keys, (200, {}, NODE)) as api:
         path = config(folder, api, {"token": "hunter2"})
@@ -316,6 +399,9 @@ def test_a_pods_own_service_account(folder, keys):
         (lambda one: one["users"][0]["user"].update({"exec": {"apiVersion": "v9", "command": "x"}}), "found exec of 'v9'"),
         (lambda one: one["users"][0]["user"].update({"client-certificate-data": "%%"}), "no kubeconfig"),
         (lambda one: one.update({"users": 7}), "no kubeconfig"),
+        (lambda one: one["users"][0]["user"].update({"as": "system:admin"}), "a user with as, wanted"),
+        (lambda one: one["users"][0]["user"].update({"auth-provider": {"name": "gcp"}}), "a user with auth-provider, wanted"),
+        (lambda one: one["clusters"][0]["cluster"].update({"proxy-url": "socks5://x"}), "wanted http or https"),
     ],
 )
 def test_a_kubeconfig_that_cannot_be_used_is_said(folder, keys, change, said):

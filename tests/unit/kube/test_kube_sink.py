@@ -25,6 +25,7 @@ class Server:
 
     def __init__(self, *problems, labelled=False):
         self.problems, self.labels, self.bodies = list(problems), {f"{PREFIX}/ready": "true"} if labelled else {}, []
+        self.uid, self.overrides = "uid", {}
 
     def patch_node_status(self, name, body):
         problem = self.problems.pop(0) if self.problems else ""
@@ -32,7 +33,7 @@ class Server:
             return Reply("", {}, problem, 60.0 if "429" in problem else 0.0)
         self.bodies.append(body)
         self.labels |= body["metadata"].get("labels", {})
-        return Reply("uid", dict(self.labels))
+        return Reply(self.uid, {**self.labels, **self.overrides})
 
     @property
     def status(self):
@@ -43,7 +44,7 @@ def run(sink, until, now=0.0):
     """Let time pass: the moments at which it wrote."""
     moments = []
     while now <= until:
-        left = sink.due(now, DAY + now)
+        left = sink.due(now)
         if left > 0:
             now += min(left, until + 1 - now) or 0.001
             continue
@@ -104,6 +105,55 @@ def test_what_the_server_asks_to_wait_for_is_waited_for():
     sink.offer(words())
     assert run(sink, 100) == [0, 60]
     assert server.status == "True"
+
+
+def test_a_transition_does_not_wait_out_the_long_pause_of_a_heartbeat():
+    sink = sink_of(server := Server(*[""], *["down"] * 12))
+    sink.offer(words())
+    tries = run(sink, 2000)
+    server.problems = ["down"]
+    now = tries[-1] + 0.1
+    assert sink.due(now) > 30
+    sink.offer(words("False", "GpuXid"))
+    assert sink.due(now) <= 30
+
+
+def test_a_clock_that_is_set_back_holds_up_no_heartbeat():
+    sink = sink_of(server := Server())
+    sink.offer(words())
+    sink.write(0.0, DAY)
+    sink.write(sink.due(0.0), DAY - 86_400)
+    assert sink.due(400.0) <= 420
+    assert len(server.bodies) == 2
+
+
+def test_another_node_under_the_same_name_hears_everything_once_more():
+    sink = sink_of(server := Server())
+    sink.offer(words())
+    run(sink, 1)
+    server.uid = "another"
+    sink.offer(words("False", "GpuXid"))
+    assert len(run(sink, 60, 2.0)) == 2
+    assert server.bodies[1]["metadata"]["labels"] == server.bodies[2]["metadata"]["labels"] == {f"{PREFIX}/ready": "true"}
+    assert server.bodies[1]["status"]["conditions"][0]["status"] == server.bodies[2]["status"]["conditions"][0]["status"] == "False"
+
+
+def test_a_reply_with_another_label_than_was_written_is_written_again_without_a_storm():
+    sink = sink_of(server := Server())
+    server.overrides = {f"{PREFIX}/ready": "false"}
+    sink.offer(words())
+    assert 2 <= len(run(sink, 60)) <= 9
+    assert 8 <= len(run(sink, 3600, 61.0)) <= 60, "whoever changes it does so each time"
+    server.overrides = {}
+    assert len(run(sink, 3601 + 3600, 3601.0)) <= 22
+
+
+def test_a_pause_begins_when_the_answer_came():
+    sink = sink_of(server := Server())
+    server.patch_node_status = lambda *_: Reply("", {}, "429", retry_after_s=4.0, took_s=9.0)
+    sink.offer(words())
+    sink.write(0.0, DAY)
+    assert sink.due(9.0) == 4.0
 
 
 def test_a_newer_word_wins_while_one_waits():

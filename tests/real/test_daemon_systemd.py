@@ -1,0 +1,181 @@
+"""The shipped unit under a real systemd: it starts, is watched, goes on, stops; and its sandbox keeps the daemon from reading nothing."""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import stub_nvml
+from tests.real import installroots, rpms
+from tests.real.conftest import need_real
+from tests.real.daemonrun import eventually
+from tests.real.machine import Machine
+
+UNIT = Path(__file__).parents[2] / "daemonset/systemd/hostagent.service"
+STATE = "/run/hostagent"
+#: What `hostagent check` says in the machine, in no sandbox.
+OUTSIDE = """[Service]
+Type=oneshot
+ExecStart=/usr/bin/hostagent check --json
+StandardOutput=truncate:/run/outside.json
+StandardError=journal
+SuccessExitStatus=1
+"""
+#: What the page says that each option takes away, as a check that then is unknown.
+TAKES = {
+    "ProtectClock=yes": "host.clock_synchronised",
+    "ProtectKernelLogs=yes": "gpu.xid_log_complete",
+    "PrivateDevices=yes": "driver.nvml_initialises",
+    "DeviceAllow=/dev/null r": "driver.nvml_initialises",
+}
+#: Only the daemon has a history.
+OF_HISTORY = {"driver.reloads", "rdma.link_flapping"}
+pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="boots a machine: run 'sudo make test'")]
+
+
+@pytest.fixture
+def machine():
+    """A Debian whose packages are rpm's, with a driver and eight GPUs."""
+    need_real("mmdebstrap", installroots.HOW)
+    with installroots.place() as where:
+        root, made = where / "root", where / "made"
+        subprocess.run(["cp", "-a", "--reflink=auto", installroots.base() / "base", root], check=True)
+        made.mkdir()
+        gpus = stub_nvml.install(made, 8)
+        shutil.copytree(made / "usr", root / "usr", symlinks=True, dirs_exist_ok=True)
+        packages_of_rpm(root, where / "rpm")
+        found = Machine(root, ((made, "/opt/made"), (made / "sys/module", "/sys/module")))
+        found.unit("hostagent.service", UNIT.read_text())
+        found.unit("outside.service", OUTSIDE)
+        with found.up():
+            found.run("mount", "--bind", "/opt/made/sys/bus/pci", "/sys/bus/pci")
+            for name, major, minor in (("kmsg", 1, 11), ("nvidiactl", 195, 255), *((f"nvidia{at}", 195, at) for at in range(len(gpus)))):
+                found.run("mknod", "--mode=0666", f"/dev/{name}", "c", str(major), str(minor))
+            yield found
+
+
+def packages_of_rpm(root, place):
+    """rpm with its libraries and a database in the place of dpkg's."""
+    script = Path(__file__).with_name("install_rpm_root.sh")
+    other = Path(need_real(f"rpm-root-{hashlib.sha256(script.read_bytes()).hexdigest()[:16]}", installroots.HOW))
+    rpms.install(place)
+    shutil.copytree(place / "var/lib/rpm", root / "var/lib/rpm")
+    (root / "var/lib/dpkg/status").write_text("")
+    needed = subprocess.run(["chroot", other, "ldd", "/usr/bin/rpm"], capture_output=True, text=True, check=True).stdout
+    libraries = [line.split()[2] for line in needed.splitlines() if "=> /" in line]
+    for one in ("/usr/bin/rpm", "/usr/lib/rpm", "/etc/rpm", *libraries):
+        target = root / one.lstrip("/")
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["cp", "-a", "--dereference", other / one.lstrip("/"), target], check=True)
+
+
+def state(machine):
+    return json.loads(machine.inside(f"{STATE}/state.json").read_text())
+
+
+def settled(machine):
+    """Since when which condition is told, but for those that the next pass confirms."""
+    return {one["type"]: (one["status"], one["changed_at"]) for one in state(machine)["conditions"] if one["reason"] != "FirstPass"}
+
+
+def judged(report):
+    return {(one["id"], one["subject"]): (one["outcome"], one["code"]) for one in report["findings"] if one["id"] not in OF_HISTORY}
+
+
+def processes(machine):
+    """The loop, and the teller, once no pass is on."""
+    group = machine.inside("/sys/fs/cgroup/system.slice/hostagent.service/cgroup.procs")
+    eventually(lambda: len(group.read_text().split()) == 2)
+    loop = machine.process(int(machine.shown("hostagent", "MainPID")))
+    return loop, *loop.children()
+
+
+def holds(process):
+    """What it has open, and the libraries that it has loaded."""
+    found = {line.split()[-1] for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines()}
+    for one in Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.add(os.readlink(one))
+    return found
+
+
+def test_the_unit_starts_reads_all_that_a_check_reads_and_stops(machine):
+    done = machine.run("systemd-analyze", "verify", "/etc/systemd/system/hostagent.service")
+    assert done.stdout + done.stderr == ""
+    machine.run("systemctl", "enable", "--now", "hostagent")
+    assert machine.shown("hostagent", "ActiveState") == "active"
+    assert f'Status: "{machine.shown("hostagent", "StatusText")}"' in machine.run("systemctl", "status", "hostagent").stdout
+    assert machine.shown("hostagent", "StatusText").split(":")[0].replace(" ", "_") == state(machine)["measured"]["single_node"]
+    assert "daemon" not in machine.run("hostagent", "status", check=False).stderr
+    word = state(machine)["verdict"]["single_node"].replace("_", " ").upper()
+    assert machine.run("hostagent", "status", check=False).stdout.startswith(word)
+    assert machine.run("hostagent", "npd", "driver", check=False).returncode in (0, 1, 2)
+
+    machine.run("systemctl", "start", "outside")
+    inside, outside = (json.loads(machine.inside(path).read_text()) for path in (f"{STATE}/report.json", "/run/outside.json"))
+    assert judged(inside) == judged(outside)
+    assert inside["verdict"] == outside["verdict"]
+    assert inside["cages"] == outside["cages"]
+    assert inside["cages"]["nvidia"]["system_calls"], "the library of the driver was asked, in its cage"
+    assert judged(inside)["gpu.xid_log_complete", ""][0] == "pass", "the kernel log was read"
+    assert judged(inside)["nvswitch.unused_packages", ""][0] == "warn", "rpm was asked"
+    assert machine.shown("hostagent", "DeviceAllow") == "", "a rule on one device closes all others"
+
+    for one in processes(machine):
+        assert [path for path in holds(one) if path.startswith(("/dev/nvidia", "/dev/infiniband")) or "libnvidia" in path] == []
+    machine.run("flock", "--nonblock", f"{STATE}/nvidia.lock", "true")
+
+    machine.run("systemctl", "stop", "hostagent")
+    assert [machine.shown("hostagent", name) for name in ("Result", "ExecMainCode", "ExecMainStatus")] == ["success", "1", "0"]
+    assert machine.inside(f"{STATE}/state.json").exists()
+
+
+def test_a_second_daemon_waits_and_its_status_says_for_what(machine):
+    machine.unit("other.service", "[Service]\nExecStart=/usr/bin/hostagent daemon --kubernetes off --listen ''\n")
+    machine.run("systemctl", "start", "other")
+    eventually(machine.inside(f"{STATE}/state.json").exists, 60)
+    machine.run("systemctl", "start", "--no-block", "hostagent")
+    eventually(lambda: machine.shown("hostagent", "StatusText") == f"waiting: another daemon keeps {STATE}", 60)
+    assert machine.shown("hostagent", "ActiveState") == "activating"
+    machine.run("systemctl", "stop", "other")
+    eventually(lambda: machine.shown("hostagent", "ActiveState") == "active", 60)
+
+
+def test_options_that_take_reading_away_do_so(machine):
+    only = f"--json --only {','.join({*TAKES.values()})}"
+    for option in ("", *TAKES):
+        machine.unit("outside.service", OUTSIDE.replace("--json", only) + f"{option}\n")
+        machine.run("systemctl", "daemon-reload")
+        machine.run("systemctl", "start", "outside")
+        found = json.loads(machine.inside("/run/outside.json").read_text())["findings"]
+        assert {one["id"] for one in found if one["outcome"] == "unknown"} == ({TAKES[option]} if option else set()), option
+
+
+def test_a_daemon_that_is_killed_or_hangs_is_started_again_and_goes_on(machine):
+    machine.run("systemctl", "start", "hostagent")
+    told, observed = settled(machine), state(machine)["observed_at"]
+    assert "Ready" in told
+    machine.unit("hostagent.service.d/watchdog.conf", "[Service]\nWatchdogSec=5\n")
+    machine.run("systemctl", "daemon-reload")
+    machine.process(int(machine.shown("hostagent", "MainPID"))).kill()
+    observed = goes_on(machine, told, observed, 1)
+    machine.process(int(machine.shown("hostagent", "MainPID"))).send_signal(signal.SIGSTOP)
+    goes_on(machine, told, observed, 2)
+    assert "Watchdog timeout (limit 5s)!" in machine.run("journalctl", "--unit", "hostagent", "--no-pager").stdout
+
+
+def goes_on(machine, told, observed, restarts):
+    """Started again so often, it says what it said, since when it said it, and has looked again."""
+    eventually(lambda: machine.shown("hostagent", "NRestarts") == str(restarts), 60)
+    eventually(lambda: machine.shown("hostagent", "ActiveState") == "active", 60)
+    assert told.items() <= settled(machine).items()
+    assert len(processes(machine)) == 2, "the teller of the one before is gone"
+    assert state(machine)["observed_at"] > observed
+    return state(machine)["observed_at"]

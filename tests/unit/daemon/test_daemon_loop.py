@@ -1,0 +1,127 @@
+"""The loop, pass by pass, over a recording that changes: what it gives the teller."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hostagent.cli.options import prepared_for
+from hostagent.daemon.loop import Load, Loop
+from hostagent.daemon.settings import Settings
+from hostagent.evidence import Evidence
+
+HOSTS = Path(__file__).parents[2] / "hosts"
+HEALTHY, BROKEN = "hgx-h100-roce", "hgx-h100-links-down"
+
+
+class Teller:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.sayings, self.ticks = [], 0
+
+    def tell(self, what, now):
+        self.sayings.append(what)
+
+    def tick(self, now):
+        self.ticks += 1
+
+    @property
+    def words(self):
+        return self.sayings[-1].words
+
+    @property
+    def ready(self):
+        return next(one for one in self.words.conditions if one.type == "Ready")
+
+
+class Wake:
+    """Hears nothing."""
+
+    problem = ""
+
+    def known(self):
+        return {}
+
+    def passed(self, done, files):
+        pass
+
+
+class Host:
+    """A loop over a recording in `folder`."""
+
+    def __init__(self, folder):
+        self.tape, self.teller, self.problems = folder / "host.json", Teller(), []
+        self.settings = Settings(Evidence(snapshot=str(self.tape)), "", "n1", str(folder / "state"))
+        self.is_now(HEALTHY)
+        self.begin()
+
+    def begin(self):
+        load = lambda before: Load(before or prepared_for(self.settings.evidence, ""), "")  # noqa: E731
+        self.loop = Loop(self.settings, load, self.teller, self.problems.append)
+        self.loop.begin()
+
+    def is_now(self, name):
+        shutil.copy(HOSTS / name / "tape.json", self.tape)
+
+    def look(self, *names):
+        for name in names:
+            self.is_now(name)
+            self.loop.one("configuration", Wake())
+
+
+@pytest.fixture
+def host(tmp_path):
+    return Host(tmp_path)
+
+
+def test_before_the_first_pass_it_says_that_nobody_has_looked(host):
+    (said,) = host.teller.sayings
+    assert said.is_first
+    assert {(one.status, one.reason) for one in said.words.conditions} == {("Unknown", "FirstPass")}
+    assert (len(said.words.conditions), dict(said.words.annotations)) == (6, {})
+
+
+def test_a_start_in_the_same_boot_says_nothing_before_its_first_pass(host):
+    host.look(HEALTHY, HEALTHY)
+    before, count = host.teller.words, len(host.teller.sayings)
+    host.begin()
+    assert len(host.teller.sayings) == count
+    assert host.teller.ticks >= 1, "the probes are served meanwhile"
+    host.look(HEALTHY)
+    assert host.teller.words == before
+
+
+def test_twenty_starts_with_the_same_verdict_are_no_transition(host):
+    host.look(BROKEN)
+    since = [(one.type, one.changed_at) for one in host.teller.words.conditions if one.reason != "FirstPass"]
+    for _ in range(20):
+        host.begin()
+        host.look(BROKEN)
+        now = {one.type: one.changed_at for one in host.teller.words.conditions}
+        assert [(name, now[name]) for name, _ in since] == since
+
+
+def test_a_host_that_goes_on_flipping_has_the_same_words(host):
+    host.look(HEALTHY, HEALTHY, *[BROKEN, HEALTHY] * 4, BROKEN)
+    assert (host.teller.ready.status, host.teller.ready.reason) == ("False", "Flapping")
+    words = []
+    for name in [HEALTHY, BROKEN] * 3:
+        host.look(name)
+        words.append(host.teller.words)
+        assert host.teller.sayings[-1].summary["verdict"]["single_node"] == "not_ready"
+        assert host.teller.sayings[-1].summary["headline"] != ""
+    assert all(one == words[0] for one in words), "labels and summary, too: else each flip is a write"
+    assert '"single_node":"not_ready"' in words[0].annotations["summary"]
+
+
+def test_what_one_pass_could_not_confirm_changes_no_label(host):
+    host.look(HEALTHY, HEALTHY)
+    before = host.teller.words
+    host.look("hgx-h100-userland-upgraded")
+    assert host.teller.ready.status == "False"
+    assert host.teller.words.labels["compute-capability"] is None
+    host.look(HEALTHY)
+    assert host.teller.words.labels["compute-capability"] is None, "told with the verdict, when the next pass finds it, too"
+    host.look(HEALTHY)
+    assert host.teller.words.labels == before.labels
