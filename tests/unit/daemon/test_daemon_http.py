@@ -11,6 +11,7 @@ from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.evidence import Evidence
 from hostagent.report.nodewords import NodeWords
+from hostagent.report.summarized import compact
 
 WORDS = NodeWords((), (), {}, {})
 SAID = Saying("n", WORDS, {"node": "é"}, "{}", "", 1.0, 0.1, "start", {}, {})
@@ -62,4 +63,4 @@ def test_old_passes_a_turn_that_is_another_daemons_and_a_silent_loop(board):
 
 
 def test_the_summary_is_the_one_of_the_files(board):
-    assert page(board).answer("/v1/summary", "", "").text == '{"node":"é"}\n'
+    assert page(board).answer("/v1/summary", "", "").text == f"{compact(SAID.summary)}\n"
