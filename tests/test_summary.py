@@ -65,7 +65,7 @@ def larger(report, text):
     return replace(report, facts=facts, findings=findings, headline=text, boot_id=text, host=replace(report.host, node_name=text))
 
 
-@pytest.mark.parametrize("text", ["x" * 400, "é€😀" * 80, '\\"' * 200, HOSTILE * 20])
+@pytest.mark.parametrize("text", ["x" * 400, "é€😀" * 80, "😀" * 200, '\\"' * 200, HOSTILE * 20])
 def test_no_host_makes_it_too_long(text):
     found = summary(larger(golden.report(LARGE), text))
     assert size(found) <= LONGEST

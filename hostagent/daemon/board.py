@@ -8,15 +8,18 @@ from hostagent.daemon.saying import Saying
 
 
 class Delivery(NamedTuple):
-    """One sink: tries by result, when it last succeeded (seconds since the epoch, 0 never), and why the last try failed."""
+    """One sink: tries by result, when it last succeeded (seconds since the epoch, 0 never), why the last try failed, and the monotonic
+    seconds of that success: a clock that is set makes none older.
+    """
 
     counts: "dict[str, int]"
     succeeded_at: float
     problem: str
+    succeeded_by: float = 0.0
 
 
 class Board:
-    """Times are monotonic seconds but for those of deliveries."""
+    """Times are monotonic seconds where no other clock is named."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -25,7 +28,7 @@ class Board:
         self._waiting = ""
         self._is_open = True
         self._counts: Counter[tuple[str, str]] = Counter()
-        self._last: dict[str, tuple[float, str]] = {}
+        self._last: dict[str, tuple[float, str, float]] = {}
 
     def say(self, said: Saying, now: float) -> None:
         with self._changed:
@@ -56,11 +59,12 @@ class Board:
                 self._changed.wait(max(0.0, within_s))
             return self._said, self._said is not known, self._is_open
 
-    def delivered(self, sink: str, problem: str, wall: float) -> None:
+    def delivered(self, sink: str, problem: str, wall: float, now: float) -> None:
+        """`wall`: seconds since the epoch."""
         with self._changed:
             self._counts[sink, "error" if problem else "success"] += 1
-            before = self._last.get(sink, (0.0, ""))
-            self._last[sink] = (before[0] if problem else wall, problem)
+            wall_before, _, before = self._last.get(sink, (0.0, "", 0.0))
+            self._last[sink] = (wall_before, problem, before) if problem else (wall, "", now)
 
     def deliveries(self) -> dict[str, Delivery]:
         with self._changed:

@@ -87,9 +87,10 @@ class Page:
             yield "profile", True, said.profile_problem
         if self._tells_kubernetes:
             one = self._board.deliveries().get("kubernetes")
-            written_at = one.succeeded_at if one else 0.0
-            is_written = time.time() - written_at <= 3 * settings.heartbeat_s
-            yield "kubernetes", is_written, one.problem if one and (one.problem or is_written) else "nothing was written yet"
+            silent_s = time.monotonic() - one.succeeded_by if one and one.succeeded_at else 0.0
+            is_written = bool(one and one.succeeded_at) and silent_s <= 3 * settings.heartbeat_s
+            late = "" if is_written else f"the last write was {silent_s:.0f} s ago" if silent_s else "nothing was written yet"
+            yield "kubernetes", is_written, (one.problem if one else "") or late
 
     def _summary(self, authorization: str) -> Answer:
         if self._is_loopback:

@@ -110,7 +110,7 @@ def _file(board: Board, sink: str, path: str, text_of: Callable[[Saying], str], 
             if problem not in ("", before):
                 complain(f"Warning: {problem}")
             before = problem
-            board.delivered(sink, problem, time.time())
+            board.delivered(sink, problem, time.time(), time.monotonic())
         if not is_open:
             return
 
@@ -155,6 +155,6 @@ def _kubernetes(board: Board, settings: Settings, client: Any, complain: Complai
             problem = sink.write(time.monotonic(), time.time()).problem
             if problem not in ("", before):  # each once: who reads the log of a pod asks no probe
                 complain(f"Warning: Kubernetes is not told: {problem}")
-            board.delivered("kubernetes", problem, time.time())
+            board.delivered("kubernetes", problem, time.time(), time.monotonic())
         if not is_open and not (sink and not sink.written_at and not sink.problem):
             return

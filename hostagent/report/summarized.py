@@ -20,6 +20,8 @@ from hostagent.visible import visible
 #: Bytes of the whole, as compact JSON.
 LONGEST = 4096
 _REASONS, _TEXT, _NAME, _INPUT, _NUMA = 8, 200, 100, 400, 64
+#: Letters of a text, where nothing else made it short enough.
+_NARROW = 20
 _GIB = 1024**3
 _SHORTENED = "not-recorded"
 _LINK_LAYERS = ("InfiniBand", "Ethernet")
@@ -53,8 +55,8 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
 
 
 def compact(document: Mapping[str, Any]) -> str:
-    """As an annotation has it. Letters are letters: an escape of six bytes would make a long name too long."""
-    return json.dumps(document, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    """As an annotation has it, in ASCII: whatever it goes through."""
+    return json.dumps(document, separators=(",", ":"), sort_keys=True)
 
 
 def _fitted(document: dict[str, Any]) -> dict[str, Any]:
@@ -63,12 +65,20 @@ def _fitted(document: dict[str, Any]) -> dict[str, Any]:
         lambda: isinstance(document["kubelet"].get("numa"), list) and document["kubelet"].update(numa={"unread": _SHORTENED}),
         lambda: document["fabric"].update(inputs={"unread": _SHORTENED}),
         *(lambda: document["reasons"] and document["reasons"].pop() for _ in range(_REASONS)),
+        lambda: document.update(_narrow(document)),
     )
     for cut in cuts:
         if len(compact(document).encode()) <= LONGEST:
             break
         cut()
     return document
+
+
+def _narrow(value: Any) -> Any:
+    """A letter may be twelve bytes of JSON."""
+    if isinstance(value, dict):
+        return {key: _narrow(one) for key, one in value.items()}
+    return value[:_NARROW] if isinstance(value, str) else value
 
 
 def _bare(value: Any) -> Any:

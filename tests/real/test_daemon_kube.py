@@ -236,7 +236,7 @@ def a_token_that_is_taken_away_and_given_anew(scene, running):
     good["users"][0]["user"]["token"] = scene.cluster.token(scene.node)
     (scene.folder / "kubeconfig").write_text(json.dumps(good))
     eventually(lambda: scene.status == "False", 45)
-    assert "401" not in running.get("/readyz?verbose").text
+    eventually(lambda: "401" not in running.get("/readyz?verbose").text, 20)
     assert "expired" not in running.said()
 
 

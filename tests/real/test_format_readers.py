@@ -72,7 +72,7 @@ def test_promtool_finds_nothing_to_say_about_what_the_daemon_adds(deliveries):
     board = Board()
     for sink, (succeeded, failed) in DELIVERIES[deliveries].items():
         for problem in [*[""] * succeeded, *["no route\n" + HOSTILE] * failed]:
-            board.delivered(sink, problem, 1764000000.25)
+            board.delivered(sink, problem, 1764000000.25, 1.0)
     told = first("boot", 1764000000.0)
     after = Run(0.75, "kernel-log", {"start": 1, "kernel-log": 2}, {"Ready": 3, "FabricReady": 1})
     sayings = [None, first_said("n", told, 1764000000.0)]
