@@ -16,7 +16,7 @@ from hostagent.smallfile import reason
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
-    from hostagent.daemon.loop import Load, Loop, Wake
+    from hostagent.daemon.loop import Listener, Load, Loop, Wake
     from hostagent.daemon.settings import Settings
     from hostagent.daemon.tellers import Teller
     from hostagent.evidence import Evidence
@@ -110,35 +110,51 @@ def _is_made(host_root: str) -> bool:
 
 
 def _run(settings: "Settings") -> int:
-    from hostagent.daemon.events import Events
     from hostagent.daemon.listening import opened
-    from hostagent.daemon.loop import Loop
-    from hostagent.daemon.notify import Notify
-    from hostagent.daemon.shown import Shown
     from hostagent.daemon.teller import access_of, serve
     from hostagent.daemon.tellers import Teller
 
-    notify = Notify.of_environment()
-    wake = Events(settings.evidence, settings.interval_s)
     if settings.dry_run:
-        shown = Shown(settings, put)
-        return _once(Loop(settings, lambda before: _load(settings, before), shown, complain), wake)
+        from hostagent.daemon.shown import Shown
+
+        loop, wake = _loop(settings, Shown(settings, put))
+        return _once(loop, wake)
     access_of(settings)  # a mistake in it is told now
     http = opened(settings.listen) if settings.listen and not settings.once else None
     teller = Teller(lambda line: serve(line, settings, http), (http.fileno(),) if http else ())
     try:
         _alone(settings.state_dir, teller, once=settings.once)
-        loop = Loop(settings, lambda before: _load(settings, before), teller, complain)
+        teller.look(time.monotonic())  # before all that the loop alone needs is loaded: each process would have its copy
+        loop, wake = _loop(settings, teller)
         if settings.once:
             code = _once(loop, wake)
             teller.drain()
             return code
+        _forever(loop, wake)
+    finally:
+        teller.close(_ONCE_S if settings.once else _CLOSE_S)
+    return 0
+
+
+def _loop(settings: "Settings", told: "Listener") -> "tuple[Loop, Wake]":
+    """Raises ``HostagentError``."""
+    from hostagent.daemon.events import Events
+    from hostagent.daemon.loop import Loop
+
+    wake = Events(settings.evidence, settings.interval_s)
+    return Loop(settings, lambda before: _load(settings, before), told, complain), wake
+
+
+def _forever(loop: "Loop", wake: "Wake") -> None:
+    """Until a signal raises."""
+    from hostagent.daemon.notify import Notify
+
+    notify = Notify.of_environment()
+    try:
         loop.begin()
         loop.forever(wake, notify)
     finally:
         notify.stopping()
-        teller.close(_ONCE_S if settings.once else _CLOSE_S)
-    return 0
 
 
 def _once(loop: "Loop", wake: "Wake") -> int:

@@ -16,6 +16,7 @@ from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.errors import HostagentError
 from hostagent.report.nodewords import NodeWords
+from hostagent.source import memory
 
 if TYPE_CHECKING:
     from hostagent.kube.config import Access
@@ -27,6 +28,7 @@ _LOOK_S = 5.0
 
 def serve(line: socket.socket, settings: Settings, http: "socket.socket | None" = None) -> None:
     """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `http`: what HTTP is served on."""
+    memory.share()
     board = Board()
     sinks = _sinks(settings)
     threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
@@ -41,6 +43,8 @@ def serve(line: socket.socket, settings: Settings, http: "socket.socket | None" 
         one.start()
     for message in _messages(line):
         _take(board, message)
+        if isinstance(message, Saying):
+            memory.trim()
     board.close()
     if settings.once:  # one delivery: each sink has had its turn
         for one in threads:
