@@ -41,9 +41,11 @@ lint: $(VENV)/.tests  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(VENV)/.tests  ## measure time, memory and processes against a peer and a floor
+bench: $(VENV)/.tests  ## measure time, memory and processes against peers and a floor; the daemon for half an hour, and how fast it tells (root)
 	$(BIN)/python tests/bench/run.py
 	$(BIN)/python tests/bench/second_run.py
+	$(BIN)/python tests/bench/daemon_latency.py
+	$(BIN)/python tests/bench/daemon_soak.py
 
 docs: $(VENV)/.tests  ## write what is made from other files: built-in profiles as JSON, pages of checks and recorded hosts, output in README
 	$(BIN)/python -m tests.profiles

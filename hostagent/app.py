@@ -25,6 +25,7 @@ from hostagent.report.facts import report_facts
 from hostagent.report.times import iso
 from hostagent.report.told import with_headline
 from hostagent.source.policy import Policy
+from hostagent.steady import Steady
 
 #: Seconds for judging, beside the deadline of the reading.
 JUDGING_S = 1.5
@@ -76,10 +77,10 @@ def policy_of(prepared: Prepared) -> Policy:
     )
 
 
-def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name: str = "") -> Report:
-    """The report on what was read. What is not judged after ``JUDGING_S`` is unknown."""
+def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name: str = "", steady: Steady | None = None) -> Report:
+    """The report on what was read. What is not judged after ``JUDGING_S`` is unknown. `steady`: of passes before this one."""
     started, facts, loaded = time.perf_counter(), collected.facts, prepared.loaded
-    judgements = _judged(prepared.checks, facts, loaded)
+    judgements = _judged(prepared.checks, facts, loaded, steady)
     took_ms = {**collected.timings_ms, "catalogue": prepared.took_ms, "evaluate": _ms_since(started), "total": _ms_since(reading.started)}
     observed_at = _known(facts, Identity, "now", reading.recorded_at)
     expires = observed_at + loaded.profile.report.valid_for_s
@@ -111,8 +112,8 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name:
     return with_headline(whole)
 
 
-def _judged(checks: tuple[Check, ...], facts: HostFacts, loaded: Loaded) -> tuple[Judgement, ...]:
-    judged = partial(evaluate, checks, facts, loaded.profile, time.monotonic() + JUDGING_S, origins=loaded.origins)
+def _judged(checks: tuple[Check, ...], facts: HostFacts, loaded: Loaded, steady: Steady | None) -> tuple[Judgement, ...]:
+    judged = partial(evaluate, checks, facts, loaded.profile, time.monotonic() + JUDGING_S, origins=loaded.origins, steady=steady)
     for seconds in (FIRST_LOOK_S, JUDGING_S):
         with contextlib.suppress(OutOfTime), time_limit(seconds):
             return judged()

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +22,7 @@ from hostagent.judgements import WHOLE_HOST, Subject, device, from_finding, judg
 from hostagent.knowledge.platforms import NOWHERE, OWNERS, owners_way, repairs_itself
 from hostagent.profile import CheckPolicy, Profile
 from hostagent.report import Judgement, subject_order
+from hostagent.steady import Steady
 from hostagent.steps import Step
 from hostagent.typed import ShapeError
 from hostagent.vocabulary import Severity
@@ -46,12 +48,13 @@ def evaluate(
     clock: Callable[[], float] = time.monotonic,
     *,
     origins: Mapping[str, str] = _NO_ORIGINS,
+    steady: Steady | None = None,
 ) -> tuple[Judgement, ...]:
     """Every check over every subject, ordered by id, then subject.
 
     What is not judged when `clock` reaches `ends`, or when something raises ``OutOfTime``, is unknown: the whole check, once.
     An ``OutOfTime`` before `ends` is for a check that takes more than its share: it costs that one alone.
-    `origins` is the profile's: the layer that set each dotted path.
+    `origins` is the profile's: the layer that set each dotted path. `steady` knows what passes before this one said.
     """
     ordered = sorted(checks, key=lambda one: one.id)
     judged: dict[str, tuple[Judgement, ...]] = {}
@@ -61,7 +64,9 @@ def evaluate(
             for one in ordered:
                 if one.id not in judged:
                     under_way, began, worked = one.id, clock(), time.thread_time()
-                    judged[one.id] = tuple(_judge(one, facts, profile, origins, is_late=began >= ends or one.id in slow))
+                    is_late = began >= ends or one.id in slow
+                    judge = partial(_judged, one, facts, profile, origins, is_late=is_late)
+                    judged[one.id] = steady.judged(one, facts, profile, judge) if steady and not is_late else judge()
             return with_causes(ordered, proved(ordered, judged), facts.parents())
         except OutOfTime:
             if not math.isfinite(ends) or clock() >= ends:
@@ -69,6 +74,10 @@ def evaluate(
             elif clock() >= began + _SHARE_S:  # else it began a moment ago, and begins again
                 has_worked = under_way in waited or time.thread_time() >= worked + _SHARE_S
                 (slow if has_worked else waited).add(under_way)
+
+
+def _judged(one: Check, *what: Any, **how: Any) -> tuple[Judgement, ...]:
+    return tuple(_judge(one, *what, **how))
 
 
 def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], *, is_late: bool) -> Iterator[Judgement]:

@@ -86,14 +86,14 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question
     root, kind = _place(evidence)
     deadline = within(evidence.deadline_s)
 
-    def workers() -> Sequence[Worker | Hung]:
+    def workers(hung: "Mapping[str, int]") -> Sequence[Worker | Hung]:
         if kind == "image":
             return ()
         wanted = [LANES[name] for name in lanes(kinds or READERS)]
         if kind == "live":  # another root may be on a disk that hangs: there each worker looks for itself
             files = Files(Root())
             wanted = [lane for lane in wanted if lane.idle(files) is None]
-        stuck = left.lanes
+        stuck = {**left.lanes, **hung}
         return [Hung(lane, stuck[lane.name]) if lane.name in stuck else Worker(lane, root, deadline.ends) for lane in wanted]
 
     def backend(started: Sequence[Worker | Hung]) -> LiveBackend:

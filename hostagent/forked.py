@@ -1,9 +1,8 @@
 """A pass in a child that the parent can abandon: at the deadline, or when one question hangs.
 
-The child announces each question before it asks it, so that the parent can name the one it hangs in. It sends::
+The child announces each question before it asks it (`hostagent.source.underway`), so that the parent can name the one it hangs in.
+It sends::
 
-    ("ask", QUESTION, BEGAN, CPU_S)  a question goes to the backend now: a tuple of method and arguments; on the monotonic
-                                     clock, and the processor time of the child
     ("fact", PICKLED)                (type name, value, milliseconds)
     ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.source.cage`
     ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: what is there is not what was wanted
@@ -17,7 +16,6 @@ with marshal and pickle: nobody but this program, with the same rights, writes t
 
 import contextlib
 import marshal
-import math
 import os
 import sys
 import time
@@ -35,27 +33,23 @@ from hostagent.reading import Collected, Told
 from hostagent.source.answerfile import AnswerFile, Question
 from hostagent.source.base import Answer, Backend, Source
 from hostagent.source.child import Child, Send
-from hostagent.source.lanes import LANES
 from hostagent.source.left import Left
-from hostagent.source.live import PROGRAM_TIMEOUT_S
 from hostagent.source.mounts import mount_below
+from hostagent.source.patience import allowed_s
 from hostagent.source.policy import NO_POLICY, Policy
 from hostagent.source.policypipe import PolicyPipe
+from hostagent.source.underway import NOTHING, Asked, UnderWay
 from hostagent.source.worker import Hung, Worker
 from hostagent.vocabulary import Kind
 
 #: Seconds after its deadline that the child gets for what it has read and not sent yet.
 _GRACE_S = 0.2
 
-#: Seconds that the host gets for one question that the kernel answers: a healthy one takes less than a millisecond.
-_QUESTION_S = 2.0
-#: And for one that a program answers, which has a deadline of its own; starting it reads files.
-_PROGRAM_S = 4.0 + PROGRAM_TIMEOUT_S
 #: What the child does first: the root may be on a disk that does not answer.
 _ENTER = "enter"
 #: The part of its time for which a child that works, and does not hang, uses the processor: a host may have 50,000 processes.
 _BUSY = 0.5
-#: Seconds between two looks at a child that works.
+#: Seconds between two looks at a child: it does not say when it begins a question.
 _LOOK_S = 0.25
 #: Children that are replaced in one pass. Each may have left a process in the kernel.
 _MAX_REPLACED = 3
@@ -84,9 +78,9 @@ class Forked:
         place: Place,
         kinds: Iterable[str],
         deadline: Deadline,
-        workers: "Callable[[], Sequence[Worker | Hung]]" = tuple,
+        workers: "Callable[[Mapping[str, int]], Sequence[Worker | Hung]]" = lambda _: (),
     ) -> None:
-        """`backend` is made in the child, over the workers that `workers` makes and the parent starts and ends."""
+        """`backend` is made in the child, over what `workers` makes, who is told of lanes in which a worker of this pass hangs already."""
         self._root, self._kind, known, before = place
         self.started = time.perf_counter()
         self._make_backend = backend
@@ -105,8 +99,8 @@ class Forked:
         self._most_replaced = max(0, _MAX_REPLACED - len(before.questions))
         self.left = Left({}, {})
         self._word = (-1, -1)  # a pipe to the child, for what only the profile knows
-        self._asked: Question = ()
-        self._began, self._began_cpu_s = 0.0, 0.0
+        self._under_way: UnderWay | None = None
+        self._seen = (0.0, 0.0, 0.0)  # a question, by when it began: when it was seen first, and the processor time of the child then
         self._replaced = 0
         self._facts: list[bytes] = []
         self._problem: Unread | None = None
@@ -134,12 +128,14 @@ class Forked:
 
     def _begin(self, policy: Callable[[], Policy]) -> None:
         assert self._kept is not None
-        self._workers = self._make_workers()
+        self._unshare()
+        self._workers = self._make_workers(self.left.lanes)
         for one in self._workers:  # the workers first: they read while everything else is collected
             one.start()
-        self._asked, self._child = (), Child()
+        self._child = Child()
         needed = (self._word[0], self._kept.descriptor, *(one.pipe for one in self._workers if one.pid))
         try:
+            self._under_way = UnderWay()
             self._child.start(lambda send: self._read(send, policy), needed)
         except OSError as error:
             self._problem = Unread("error", f"the reading process cannot start: {error}")
@@ -149,6 +145,7 @@ class Forked:
     def close(self) -> None:
         """Kill the child, wherever it is, and the workers."""
         self._end()
+        self._unshare()
         if self._kept:
             self._kept.close()
         for descriptor in self._word:
@@ -179,12 +176,16 @@ class Forked:
         self._workers = ()
         return left
 
+    def _unshare(self) -> None:
+        """A worker that is forked from here on has not the memory in which the child is believed."""
+        if self._under_way:
+            self._under_way.close()
+        self._under_way = None
+
     def _receive(self, policy: Callable[[], Policy]) -> None:
         """All that comes until the child is done, dead or late."""
         while self._problem is None and self._refused is None:
-            late_s = self._deadline.left_s + _GRACE_S
-            hung_s = self._question_ends() - time.monotonic()
-            messages = self._child.receive(min(late_s, hung_s))
+            messages = self._child.receive(min(self._deadline.left_s + _GRACE_S, _LOOK_S))
             if messages is None:
                 self._stop("error", "the reading process ended")
             for message in messages or ():
@@ -197,31 +198,37 @@ class Forked:
                 continue
             if self._deadline.left_s < -_GRACE_S:
                 self._stop("timeout", f"the deadline of {self._deadline.seconds:g} s for the whole run has passed")
-            elif time.monotonic() >= self._question_ends():
-                self._replace(policy)
+            elif hangs := self._hangs():
+                self._replace(hangs, policy)
 
-    def _question_ends(self) -> float:
-        """When the question under way has to be answered, on the monotonic clock."""
+    def _hangs(self) -> Question:
+        """The question under way, where it has taken all its time, and not because the child computes or waits for a processor, which a
+        container may get little of. () where it has not.
+        """
+        asked, began = self._asked
         now = time.monotonic()
-        if not self._asked:
-            return self._deadline.ends + 1
-        ends = self._began + _allowed_s(self._asked)
-        return now + _LOOK_S if now >= ends and self._works(now) else ends
+        if began != self._seen[0]:
+            self._seen = (began, now, self._child.cpu_s)
+        _, seen, cpu_s = self._seen
+        if not asked or now < max(began + allowed_s(asked), seen + _LOOK_S):
+            return ()
+        works = self._child.cpu_s - cpu_s > _BUSY * (now - seen) or self._child.state == "R"
+        return () if works else asked
 
-    def _works(self, now: float) -> bool:
-        """Whether the child computes, or waits for a processor, which a container may get little of: then it does not hang."""
-        used_s = self._child.cpu_s - self._began_cpu_s
-        return used_s > _BUSY * (now - self._began) or self._child.state == "R"
+    @property
+    def _asked(self) -> Asked:
+        """The question under way."""
+        return self._under_way.look() if self._under_way else NOTHING
 
-    def _replace(self, policy: Callable[[], Policy]) -> None:
+    def _replace(self, asked: Question, policy: Callable[[], Policy]) -> None:
         """Leave the child that hangs, and start another that has all the answers and a timeout for that one."""
         assert self._kept is not None
-        asked, left = self._asked, self._end()
+        left = self._end()
         if asked[0] == _ENTER:
             self._refused = HostagentError(f"{self._root} does not answer", "Look at its mount: 'findmnt', and 'dmesg' for its disk")
             return
         where = f", and process {left} hangs in it and cannot be killed" if left else ""
-        late = Unread("timeout", f"{' '.join(asked)}: no answer in {_allowed_s(asked):g} s{where}")
+        late = Unread("timeout", f"{' '.join(asked)}: no answer in {allowed_s(asked):g} s{where}")
         if left:
             self.left = Left({**self.left.questions, asked: left}, self.left.lanes)
         if self._replaced >= self._most_replaced:
@@ -235,17 +242,16 @@ class Forked:
         self._begin(policy)
 
     def _stop(self, why: Why, how: str) -> None:
-        if self._asked[:1] == (_ENTER,):
-            self._asked = ()
-        question = " ".join(self._asked)
+        asked, *_ = self._asked
+        if asked[:1] == (_ENTER,):
+            asked = ()
+        question = " ".join(asked)
         self._problem = Unread(why, f"{how} in '{question}'" if question else f"{how} before the first question", question)
-        if self._asked:
-            self._last[self._asked] = self._problem
+        if asked:
+            self._last[asked] = self._problem
 
     def _hear(self, event: str, *rest: Any) -> None:
-        if event == "ask":
-            self._asked, self._began, self._began_cpu_s = rest
-        elif event == "imported":
+        if event == "imported":
             self.imported = tuple(*rest)
         elif event == "cage":
             self.cages.update([rest])
@@ -268,7 +274,8 @@ class Forked:
             send(marshal.dumps(event))
 
         def ask(asked: Question) -> None:
-            tell("ask", asked, time.monotonic(), time.process_time())
+            assert self._under_way is not None
+            self._under_way.say(asked, time.monotonic())
 
         try:
             assert self._kept is not None
@@ -289,11 +296,3 @@ class Forked:
             tell("crash", pickle.dumps(crashed, protocol=5))
         tell("imported", sorted(sys.modules.keys() - before))
         tell("done")
-
-
-def _allowed_s(asked: Question) -> float:
-    """Seconds that a question may take before the child that asks it is left. What has a deadline of its own has that."""
-    method, path = asked[0], asked[1] if len(asked) > 1 else ""
-    if any(lane.has(method, path) for lane in LANES.values()):
-        return math.inf
-    return _PROGRAM_S if method in ("run", "kernel_log") else _QUESTION_S

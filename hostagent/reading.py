@@ -97,5 +97,5 @@ class Told:
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         asked = (method, *arguments)
         self._before(asked)
-        place = next((one for one in self._hung if arguments and below(arguments[0], one)), "")
+        place = next((one for one in self._hung if arguments and below(arguments[0], one)), "") if self._hung else ""
         return Unread("timeout", f"{arguments[0]}: not asked, the file system at {place} hangs") if place else self._backend.ask(*asked)

@@ -20,6 +20,7 @@ Unknown = Callable[[tuple[Any, ...]], None]  # where a key stands that no field 
 #: Nobody reads more of them at once: after so many nothing more is looked at.
 MAX_MISTAKES = 100
 _MAX_KEY = 80
+_SIMPLE = frozenset({str, int, float, bool, type(None)})  # what JSON holds as it is: a report has ten thousand of them
 
 
 class Mistake(NamedTuple):
@@ -242,14 +243,14 @@ def plain(value: Any) -> Any:
     """The reverse of `build`: what JSON can hold. An ``Unread`` is ``{"unread": why, "detail": …}``, never null."""
     if isinstance(value, str | int | float):
         return value
+    if isinstance(value, tuple | list):
+        return [one if type(one) in _SIMPLE else plain(one) for one in value]
     if isinstance(value, Unread):
         return {"unread": value.why, "detail": value.detail}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {key: plain(getattr(value, name)) for key, name in _names(type(value))}
+    if is_dataclass(kind := type(value)):
+        return {key: one if type(one := getattr(value, name)) in _SIMPLE else plain(one) for key, name in _names(kind)}
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
+        return {str(key): one if type(one) in _SIMPLE else plain(one) for key, one in value.items()}
     return value
 
 

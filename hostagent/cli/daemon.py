@@ -14,7 +14,7 @@ from hostagent.smallfile import reason
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
-    from hostagent.daemon.loop import Load, Loop, Wake
+    from hostagent.daemon.loop import Listener, Load, Loop, Wake
     from hostagent.daemon.notify import Notify
     from hostagent.daemon.settings import Settings
     from hostagent.daemon.tellers import Teller
@@ -105,26 +105,25 @@ def command(host_root: str | None, snapshot: str | None, profile_name: str, dead
 
 
 def _run(settings: "Settings") -> int:
-    from hostagent.daemon.events import Events
     from hostagent.daemon.listening import listening
-    from hostagent.daemon.loop import Loop
     from hostagent.daemon.notify import Notify
-    from hostagent.daemon.shown import Shown
     from hostagent.daemon.teller import access_of, serve
     from hostagent.daemon.tellers import Teller
 
-    notify = Notify.of_environment()
-    wake = Events(settings.evidence, settings.interval_s)
     if settings.dry_run:
-        shown = Shown(settings, put)
-        return _once(Loop(settings, lambda before: _load(settings, before), shown, complain), wake)
+        from hostagent.daemon.shown import Shown
+
+        loop, wake = _loop(settings, Shown(settings, put))
+        return _once(loop, wake)
+    notify = Notify.of_environment()
     access = access_of(settings)  # a mistake in it is told now
     is_served = bool(settings.listen) and not settings.once
     http = listening(settings.listen, settings.tls_cert, settings.tls_key) if is_served else None
     teller = Teller(lambda line: serve(line, settings, access, complain, http), (2, *((http.line.fileno(),) if http else ())))
     try:
         _alone(settings.state_dir, teller, notify, once=settings.once)
-        loop = Loop(settings, lambda before: _load(settings, before), teller, complain)
+        teller.look(time.monotonic())  # before all that the loop alone needs is loaded: each process would have its copy
+        loop, wake = _loop(settings, teller)
         if settings.once:
             code = _once(loop, wake)
             teller.drain()
@@ -135,6 +134,15 @@ def _run(settings: "Settings") -> int:
         notify.stopping()
         teller.close(_ONCE_S if settings.once else _CLOSE_S)
     return 0
+
+
+def _loop(settings: "Settings", told: "Listener") -> "tuple[Loop, Wake]":
+    """Raises ``HostagentError``."""
+    from hostagent.daemon.events import Events
+    from hostagent.daemon.loop import Loop
+
+    wake = Events(settings.evidence, settings.interval_s)
+    return Loop(settings, lambda before: _load(settings, before), told, complain), wake
 
 
 def _once(loop: "Loop", wake: "Wake") -> int:

@@ -24,8 +24,8 @@ from hostagent.kube.config import obeyed
 from hostagent.report.summarized import compact
 from hostagent.smallfile import read_small, reason, refuse_others
 
-#: Connections at once, seconds that one may take, and seconds that one byte may take.
-_MOST, _LONGEST_S, _BYTE_S = 64, 15.0, 5.0
+#: Connections at once, seconds that one may take, and seconds that one byte may take; seconds between two looks at who takes too long.
+_MOST, _LONGEST_S, _BYTE_S, _LOOK_S = 64, 15.0, 5.0, 5.0
 _TOKEN_BYTES = 4096
 #: Seconds beyond a pass' own deadline after which a loop that is not heard does not live.
 _SLACK_S = 30.0
@@ -216,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
 def listen(line: socket.socket, page: Page, certificates: "Certificates | None") -> None:
     """Serve on `line` from now on, in threads of their own; HTTPS where there are certificates."""
     server = _Server(line, page, certificates.context if certificates else lambda: None)
-    threading.Thread(target=lambda: server.serve_forever(poll_interval=0.5), daemon=True).start()
+    threading.Thread(target=lambda: server.serve_forever(poll_interval=_LOOK_S), daemon=True).start()
 
 
 class Certificates:

@@ -18,6 +18,7 @@ from hostagent.daemon.told import CONFIRM_S, FIRST_PASS, State, advance, at_once
 from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.report import Report
+from hostagent.steady import Steady
 
 Complain = Callable[[str], None]
 
@@ -70,7 +71,7 @@ class Loop:
         self._transitions: Counter[str] = Counter()
         self._told: State | None = None
         self._shown: Report | None = None  # of the last pass that found what is told
-        self._stuck = Stuck()
+        self._stuck, self._steady = Stuck(), Steady()
         self._earlier: State | None = None
         self._memory = history.FRESH
         self._said: frozenset[str] = frozenset()
@@ -116,7 +117,7 @@ class Loop:
         """One pass, judged, written, told."""
         settings, prepared = self._settings, self._loaded.prepared
         self._warn(self._loaded.problem, wake.problem)
-        done = passes.run(settings.evidence, prepared, settings.node_name, Between(wake.known(), self._remember, self._stuck))
+        done = passes.run(settings.evidence, prepared, settings.node_name, Between(wake.known(), self._remember, self._stuck, self._steady))
         now = time.time()
         found = measured(done.report, {one.id: one.family.condition for one in prepared.checks})
         boot = done.report.boot_id  # a simulation changes it, and one that was not read is none: neither makes what was told forgotten

@@ -9,14 +9,19 @@ from typing import Any, NamedTuple
 
 from hostagent.app import Prepared, judge, policy_of
 from hostagent.daemon.stuck import Stuck
+from hostagent.deadline import within
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import Unread
+from hostagent.reading import InProcess
 from hostagent.report import Report
 from hostagent.report.times import iso
+from hostagent.source import memory
 from hostagent.source.answerfile import Question
 from hostagent.source.left import Left
+from hostagent.steady import Steady
+from hostagent.vocabulary import Kind
 
 #: Facts of one pass, and now: the facts with what is remembered.
 Remember = Callable[[HostFacts, float], HostFacts]
@@ -24,10 +29,14 @@ Remember = Callable[[HostFacts, float], HostFacts]
 
 #: What workers import. None of it is a library of a driver: those are loaded by a worker, and go with it.
 _OF_WORKERS = (
-    *(f"hostagent.source.{name}" for name in ("cage", "locks", "confinement", "landlock", "seccomp", "rights", "settle")),
-    *(f"hostagent.source.lanes.{name}" for name in ("nvml", "nvmlgate", "networkread", "rdmasysfs")),
+    *(f"hostagent.source.{name}" for name in ("cage", "locks", "confinement", "landlock", "seccomp", "rights", "settle", "protowire")),
+    *(f"hostagent.source.lanes.{name}" for name in ("nvml", "nvmlgate", "networkread", "podresourcescall", "rdmasysfs")),
     "pynvml",
 )
+
+
+#: Seconds for reading again what was answered once: it takes a tenth of one.
+_REHEARSAL_S = 2.0
 
 
 class Pass(NamedTuple):
@@ -39,11 +48,12 @@ class Pass(NamedTuple):
 
 
 class Between(NamedTuple):
-    """What one pass has from those before: answers by question, what is remembered, and what hangs still."""
+    """What one pass has from those before: answers by question, what is remembered, what hangs still, and what has not changed."""
 
     known: Mapping[Question, Any]
     remember: Remember
     stuck: Stuck
+    steady: Steady
 
 
 def run(place: Evidence, prepared: Prepared, node_name: str, between: Between) -> Pass:
@@ -51,10 +61,13 @@ def run(place: Evidence, prepared: Prepared, node_name: str, between: Between) -
     with open_host(place, prepared.kinds, between.known, between.stuck.left()) as reading:
         collected = reading.collect(policy_of(prepared))
         now = time.time()
-        facts = between.remember(collected.facts, now)
-        report = judge(collected._replace(facts=facts), reading, prepared, node_name)
+        facts = between.steady.facts(between.remember(collected.facts, now))
+        report = judge(collected._replace(facts=facts), reading, prepared, node_name, between.steady)
         answers = {} if place.snapshot else reading.answers
-        preload(getattr(reading, "imported", ()))
+        if imported := getattr(reading, "imported", ()):
+            preload(imported)
+            rehearse(answers, facts.kind, prepared)
+            memory.settle()
     between.stuck.add(getattr(reading, "left", Left()))
     took_s = time.perf_counter() - reading.started
     return Pass(_of_now(report, now) if place.snapshot else report, answers, took_s)
@@ -62,9 +75,26 @@ def run(place: Evidence, prepared: Prepared, node_name: str, between: Between) -
 
 def preload(modules: Iterable[str]) -> None:
     """What a child of a pass imported: the next ones have it from here, and need not."""
-    for name in (*modules, *_OF_WORKERS) if modules else ():
+    for name in (*modules, *_OF_WORKERS):
         with contextlib.suppress(Exception):  # it was there a moment ago
             importlib.import_module(name)
+
+
+def rehearse(answers: Mapping[Question, Any], kind: Kind, prepared: Prepared) -> None:
+    """Read what was answered once more, in this process and from memory: what code makes when it first runs, such as compiled patterns,
+    each child then has.
+    """
+    InProcess(_Answered(answers, kind), prepared.kinds, deadline=within(_REHEARSAL_S)).collect(policy_of(prepared))
+
+
+class _Answered(NamedTuple):
+    """A backend that asks nobody."""
+
+    answers: Mapping[Question, Any]
+    kind: Kind
+
+    def ask(self, *asked: str) -> Any:
+        return self.answers.get(asked, Unread("not-recorded", "not asked before"))
 
 
 def who(place: Evidence) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.errors import HostagentError
 from hostagent.report.nodewords import NodeWords
+from hostagent.source import memory
 
 if TYPE_CHECKING:
     from hostagent.daemon.listening import Listening
@@ -32,6 +33,7 @@ def serve(line: socket.socket, settings: Settings, access: "Access | None", comp
     """Until the loop closes the line, which takes what `hostagent.daemon.tellers` sends. `access`: as `access_of` found it at the start:
     a kubeconfig that cannot be used for a while costs no teller. `http`: what HTTP is served on.
     """
+    memory.share()
     board = Board()
     sinks = _sinks(settings, access, complain)
     threads = [threading.Thread(target=run, args=(board,), daemon=True) for run in sinks]
@@ -48,6 +50,8 @@ def serve(line: socket.socket, settings: Settings, access: "Access | None", comp
         one.start()
     for message in _messages(line):
         _take(board, message)
+        if isinstance(message, Saying):
+            memory.trim()
     board.close()
     if settings.once:  # one delivery: each sink has had its turn
         for one in threads:

@@ -4,6 +4,7 @@ What crosses the socket is four bytes of length and a pickle, from the loop to t
 """
 
 import contextlib
+import gc
 import os
 import pickle
 import signal
@@ -16,6 +17,8 @@ from hostagent.source.settle import settle
 
 #: Seconds before the first new teller in the place of a dead one, and at most.
 _FIRST_S, _LONGEST_S = 1.0, 60.0
+#: Seconds between two words that the loop is alive: whoever asks for it waits half a minute before they take it for dead.
+_TICK_S = 5.0
 #: A teller that lived so long is no reason to wait longer for the next one.
 _LIVED_S = 120.0
 
@@ -33,6 +36,7 @@ class Teller:
         self._is_waiting = False  # the newest has not begun to go out
         self._rest = memoryview(b"")  # of what is going out now
         self._pause_s, self._again_at, self._began = _FIRST_S, 0.0, 0.0
+        self._ticked_at = -_TICK_S
 
     def tell(self, what: Any, now: float) -> None:
         """Give this, and forget what the teller has not taken yet. `now`: monotonic seconds."""
@@ -41,9 +45,10 @@ class Teller:
         self.look(now)
 
     def tick(self, now: float) -> None:
-        """Say that the loop is alive, where nothing else is on its way."""
+        """Say now and then that the loop is alive, where nothing else is on its way."""
         self.look(now)
-        if self._line and not self._rest and not self._is_waiting:
+        if self._line and not self._rest and not self._is_waiting and now - self._ticked_at >= _TICK_S:
+            self._ticked_at = now
             data = pickle.dumps(("tick",), protocol=5)
             self._rest = memoryview(len(data).to_bytes(4, "little") + data)
             self._flush()
@@ -73,6 +78,7 @@ class Teller:
 
     def _start(self, now: float) -> None:
         refuse_threads()
+        gc.freeze()  # what both have stays one memory: neither looks through it for garbage, which writes to each object
         try:
             ours, theirs = socket.socketpair()
             parent = os.getpid()

@@ -17,6 +17,8 @@ _SCHEMA_VERSION = 2
 _NEEDED = ("fabric", "nccl")
 _NEXT = "Make it with 'hostagent check --format json -o FILE' of this release, on each node"
 _LONGEST_NAME = 100
+#: Outcomes of findings that say nothing of a node.
+PASSED = frozenset({"pass", "skip", "off"})
 _NOT_THERE = Unread("not-recorded", "the report does not say it")
 
 
@@ -256,7 +258,7 @@ def _told(findings: Any) -> Any:
     """Without what passed or did not apply, which is most of them."""
     if not isinstance(findings, list):
         return findings
-    return [one for one in findings if not (isinstance(one, Mapping) and one.get("outcome") in ("pass", "skip", "off"))]
+    return [one for one in findings if not (isinstance(one, Mapping) and one.get("outcome") in PASSED)]
 
 
 def _leave(path: tuple[Any, ...]) -> None:

@@ -5,6 +5,7 @@ What does not fit is left out from the end: the settings of NCCL, the NUMA nodes
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hostagent.errors import HostagentError
@@ -186,10 +187,11 @@ def _mig(value: Any) -> Any:
 
 def _nccl_node(report: Report) -> Any:
     """The node that NCCL's settings are made of; why there is none."""
-    from hostagent.nccl.node import parse_node
+    from hostagent.nccl.node import PASSED, parse_node
 
+    told = tuple(one for one in report.findings if one.outcome not in PASSED)  # no more is read of them there
     try:
-        return parse_node(plain(report))
+        return parse_node(plain(replace(report, findings=told)))
     except HostagentError as error:
         return Unread("error", error.message)
 

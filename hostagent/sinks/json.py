@@ -1,11 +1,15 @@
 """A report, the map of a host, a plan, what a log says or a job is given, as JSON: one document that validates against its schema."""
 
+import contextlib
 import json
 import math
 from typing import TYPE_CHECKING, Any
 
 from hostagent.report import Report
 from hostagent.typed import plain
+
+#: What the text of half a surrogate pair contains; that of a whole pair, too.
+_HALVES = "\\ud"
 
 if TYPE_CHECKING:
     from hostagent.nccl.environment import Environment
@@ -14,9 +18,15 @@ if TYPE_CHECKING:
     from hostagent.topology.document import Document
 
 
-def render_json(report: "Report | Document | Explanation | Environment | PlanDocument | dict[str, Any]") -> str:
-    """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema."""
-    return json.dumps(_lawful(plain(report)), indent=2, allow_nan=False) + "\n"
+def render_json(report: "Report | Document | Explanation | Environment | PlanDocument | dict[str, Any]", indent: int | None = 2) -> str:
+    """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema. Without `indent` it is one line."""
+    data = plain(report)
+    separators = (",", ":") if indent is None else None
+    with contextlib.suppress(ValueError):  # NaN, infinity
+        text = json.dumps(data, indent=indent, separators=separators, allow_nan=False)
+        if _HALVES not in text:
+            return f"{text}\n"
+    return json.dumps(_lawful(data), indent=indent, separators=separators, allow_nan=False) + "\n"
 
 
 def _lawful(value: Any) -> Any:

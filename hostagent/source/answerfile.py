@@ -6,6 +6,7 @@ these answers and asks no question twice.
 
 import contextlib
 import marshal
+import mmap
 import os
 from collections.abc import Mapping
 
@@ -31,15 +32,21 @@ class AnswerFile:
             os.write(self.descriptor, len(record).to_bytes(4, "little") + record)
 
     def read(self) -> "Mapping[Question, Answer | Unread]":
-        """Every whole answer; what was cut short when its writer was killed is removed."""
+        """Every whole answer; what was cut short when its writer was killed is removed. They are read one by one: all of them a second
+        time would be a second time their memory.
+        """
         size = os.fstat(self.descriptor).st_size
+        if not size:
+            return {}
         answers: dict[Question, Answer | Unread] = {}
         start = 0
-        # one by one: all of them a second time would be a second time their memory
-        while start + 4 <= size and (end := start + 4 + int.from_bytes(os.pread(self.descriptor, 4, start), "little")) <= size:
-            asked, answer = marshal.loads(os.pread(self.descriptor, end - start - 4, start + 4))  # noqa: S302  by this program alone
-            answers[asked] = Unread(*answer[0]) if isinstance(answer, tuple) else answer
-            start = end
+        with mmap.mmap(
+            self.descriptor, size, prot=mmap.PROT_READ
+        ) as data:  # one by one: all of them a second time would be their memory again
+            while start + 4 <= size and (end := start + 4 + int.from_bytes(data[start : start + 4], "little")) <= size:
+                asked, answer = marshal.loads(data[start + 4 : end])  # noqa: S302  by this program alone
+                answers[asked] = Unread(*answer[0]) if isinstance(answer, tuple) else answer
+                start = end
         if start < size:
             with contextlib.suppress(OSError):
                 os.ftruncate(self.descriptor, start)

@@ -5,6 +5,8 @@ that it is told to keep, runs none of the caller's code, and ends when the paren
 """
 
 import contextlib
+import functools
+import gc
 import os
 import select
 import signal
@@ -53,7 +55,7 @@ class Child:
         with contextlib.suppress(OSError):  # pipe-user-pages-soft is used up: a small pipe works too
             _set_pipe_size(theirs)
         # A signal that meets the child before it has settled would run the caller's handlers there.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, every_signal())
         parent = os.getpid()
         try:
             self.pid = os.fork()
@@ -150,6 +152,12 @@ def _reap(*pids: int) -> None:
         _left_behind.remove(pid)
 
 
+@functools.cache
+def every_signal() -> frozenset[int]:
+    """Asked for once: to make the set costs as much as the rest of a start."""
+    return frozenset(signal.valid_signals())
+
+
 def refuse_threads() -> None:
     """Raises ``RuntimeError`` where this process has more than one thread.
 
@@ -178,6 +186,7 @@ def _live(run: Callable[[Send], None], pipe: int, parent: int, keep: Iterable[in
         from hostagent.source.settle import settle
 
         settle(parent, (pipe, *keep))
+        gc.disable()  # looking through all objects of the parent would make a copy of each; what little is left behind goes with the child
 
         def send(message: bytes) -> None:
             data = len(message).to_bytes(4, "little") + message

@@ -49,7 +49,22 @@ class Files:
         self._root = root
 
     def read(self, path: str, limit: str = str(MIB)) -> Answer:
-        return self._open_and(path, lambda descriptor, size: _whole(descriptor, path, int(limit), size))
+        """As `_open_and` does it, without its detours: of a thousand questions eight hundred are this one."""
+        try:
+            place = self._root.open(_real_name(path), os.O_PATH)
+            try:
+                found = os.fstat(place)
+                if not stat.S_ISREG(found.st_mode):
+                    return _no_file(path, found)
+                descriptor = self._root.reopen(place, path)
+                try:
+                    return _whole(descriptor, path, int(limit), found.st_size)
+                finally:
+                    os.close(descriptor)
+            finally:
+                os.close(place)
+        except (OSError, ValueError) as error:
+            return unread(error, path)
 
     def tail(self, path: str, limit: str = str(256 * KIB)) -> Answer:
         return self._open_and(path, lambda descriptor, size: _last(descriptor, int(limit), size))
@@ -126,12 +141,16 @@ class Files:
     def _reopen_and(self, place: int, path: str, ask: "Callable[[int, int], Answer]") -> Answer:
         found = os.fstat(place)
         if not stat.S_ISREG(found.st_mode):
-            return Unread("error", f"{path} is a {_kind(found)}, wanted a file")
+            return _no_file(path, found)
         descriptor = self._root.reopen(place, path)
         try:
             return ask(descriptor, found.st_size)
         finally:
             os.close(descriptor)
+
+
+def _no_file(path: str, found: os.stat_result) -> Unread:
+    return Unread("error", f"{path} is a {_kind(found)}, wanted a file")
 
 
 def _names(opened: int, path: str) -> Answer:
@@ -207,12 +226,13 @@ def _whole(descriptor: int, path: str, limit: int, size: int) -> Answer:
 
 
 def _first(descriptor: int, limit: int) -> bytes:
-    chunks: list[bytes] = []
-    left = limit
+    first = os.read(descriptor, min(limit, MIB))
+    chunks = [first]
+    left = limit - len(first)
     while left > 0 and (chunk := os.read(descriptor, min(left, MIB))):
         chunks.append(chunk)
         left -= len(chunk)
-    return b"".join(chunks)
+    return b"".join(chunks) if len(chunks) > 1 else first
 
 
 def _last(descriptor: int, limit: int, size: int) -> Answer:

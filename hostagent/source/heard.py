@@ -41,7 +41,7 @@ class Heard:
         if values > _MAX_VALUES:
             raise RefusedError(f"a message of {values} values, wanted at most {_MAX_VALUES}")
         try:
-            event, *rest = json.loads(message, parse_int=_number(int), parse_float=_number(float), parse_constant=_refuse)
+            event, *rest = _JSON.decode(message.decode())
             return event, *(shaped(one) for shaped, one in zip(_SHAPES[event], rest, strict=True))
         except RecursionError as error:
             raise RefusedError("a message that is too deep") from error
@@ -97,6 +97,8 @@ def _refuse(_: str) -> NoReturn:
     raise ValueError("no number")
 
 
+#: Made once: that costs as much as a message.
+_JSON = json.JSONDecoder(parse_int=_number(int), parse_float=_number(float), parse_constant=_refuse)
 _SHAPES: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "begin": (_question, _text, _moment, _moment),
     "answer": (_question, _answer, _moment),

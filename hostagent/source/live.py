@@ -12,7 +12,7 @@ from hostagent.smallfile import reason
 from hostagent.source.base import Answer
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Lane, below
-from hostagent.source.lanes import LANES
+from hostagent.source.lanes import lane_of
 from hostagent.source.paths import Root
 from hostagent.source.worker import Hung, Worker
 from hostagent.vocabulary import Kind
@@ -76,7 +76,7 @@ class LiveBackend:
         path = arguments[0] if arguments else ""
         if self._kind == "image" and (method in _RUNNING_ONLY or any(below(path, one) for one in _RUNTIME_ONLY)):
             return Unread("not-running", f"{path or method}: an image has no running kernel")
-        lane = next((lane for lane in LANES.values() if lane.has(method, path)), None)
+        lane = lane_of(method, path)
         if lane:
             return self._in_lane(lane, method, *arguments)
         if method not in _OF_FILES:

@@ -23,17 +23,20 @@ class _How(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
+_HOW_BYTES = ctypes.sizeof(_How)
+
+
 def openat2_in_root(root: int, path: bytes, flags: int) -> int:
     """open(2) as a process would that had changed its root to the directory `root`. Raises ``OSError``."""
-    how = _how(flags)
-    descriptor = _libc.syscall(_OPENAT2, root, path, ctypes.addressof(how), ctypes.sizeof(_How))
-    return int(descriptor) if descriptor >= 0 else _refused()
+    descriptor: int = _libc.syscall(_OPENAT2, root, path, _how(flags)[1], _HOW_BYTES)
+    return descriptor if descriptor >= 0 else _refused()
 
 
 @lru_cache(maxsize=64)
-def _how(flags: int) -> _How:
-    """Made once: that costs as much as the call."""
-    return _How(flags, 0, _RESOLVE_IN_ROOT)
+def _how(flags: int) -> tuple[_How, int]:
+    """With its address. Made once: that costs as much as the call."""
+    how = _How(flags, 0, _RESOLVE_IN_ROOT)
+    return how, ctypes.addressof(how)
 
 
 def kind_of_file_system(descriptor: int) -> int:

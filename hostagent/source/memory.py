@@ -1,0 +1,33 @@
+"""What the two processes of the daemon do so that they stay small."""
+
+import ctypes
+import gc
+
+#: mallopt(3): memory that all threads share, instead of some for each.
+_M_ARENA_MAX = -8
+
+
+def settle() -> None:
+    """All that is here now stays. It is not looked through for garbage again and again: that takes time in each pass, and who writes to
+    an object has a copy of its page in each process. What is free goes back to the system.
+    """
+    gc.collect()
+    gc.freeze()
+    _call("malloc_trim", 0)
+
+
+def share() -> None:
+    """For a process with threads: what one of them gave back, another takes."""
+    _call("mallopt", _M_ARENA_MAX, 1)
+
+
+def trim() -> None:
+    """What is free goes back to the system: a report is large for a moment."""
+    _call("malloc_trim", 0)
+
+
+def _call(name: str, *arguments: int) -> None:
+    """Of glibc; another C library has no such function, and needs none."""
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function:
+        function(*arguments)

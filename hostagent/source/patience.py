@@ -1,0 +1,20 @@
+"""How long the process that asks a host is waited for, by the question that is under way."""
+
+import math
+
+from hostagent.source.answerfile import Question
+from hostagent.source.lanes import lane_of
+from hostagent.source.live import PROGRAM_TIMEOUT_S
+
+#: Seconds that the host gets for one question that the kernel answers: a healthy one takes less than a millisecond.
+_QUESTION_S = 2.0
+#: And for one that a program answers, which has a deadline of its own; starting it reads files.
+_PROGRAM_S = 4.0 + PROGRAM_TIMEOUT_S
+
+
+def allowed_s(asked: Question) -> float:
+    """Seconds that a question may take before the child that asks it is left. What has a deadline of its own has that."""
+    method, path = asked[0], asked[1] if len(asked) > 1 else ""
+    if lane_of(method, path):
+        return math.inf
+    return _PROGRAM_S if method in ("run", "kernel_log") else _QUESTION_S

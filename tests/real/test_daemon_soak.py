@@ -1,0 +1,101 @@
+"""A hundred passes over the simulated 8-GPU host: no program is executed, and memory and descriptors stay as after the tenth."""
+
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.real.daemonrun import port
+from tests.real.executions import Executions
+from tests.real.footprint import of_daemon
+from tests.trees import hosts
+
+pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="the kernel tells root alone what is executed: run 'sudo make test'")]
+PASSES, SETTLED = 100, 10
+PSS_MIB, CPU_PERCENT = 56, 0.5
+#: The loop and its teller as they are, but for the time between two passes: the loop waits for a word instead.
+LOOP = """
+import sys, time
+from hostagent.cli.daemon import _load
+from hostagent.daemon.events import Events
+from hostagent.daemon.loop import Loop
+from hostagent.daemon.notify import Notify
+from hostagent.daemon.settings import Settings
+from hostagent.daemon.teller import serve
+from hostagent.daemon.tellers import Teller
+from hostagent.daemon.listening import opened
+from hostagent.evidence import Evidence
+
+class OnWord(Events):
+    def wait(self, confirm_s, tick):
+        print("passed", flush=True)
+        if not sys.stdin.readline().strip():
+            raise SystemExit
+        tick()
+        self._hear(time.monotonic())
+        return "interval"
+
+place = Evidence(host_root=sys.argv[1])
+settings = Settings(place, "", "n", sys.argv[2], listen=sys.argv[3], kubernetes="off", textfile=sys.argv[2] + "/hostagent.prom")
+http = opened(settings.listen)
+teller = Teller(lambda line: serve(line, settings, http), (http.fileno(),))
+try:
+    teller.look(time.monotonic())
+    loop = Loop(settings, lambda before: _load(settings, before), teller, print)
+    loop.begin()
+    loop.forever(OnWord(place, 60), Notify(""))
+finally:
+    teller.close(5)
+"""
+
+
+class Soak:
+    """The daemon's two processes, pass by pass."""
+
+    def __init__(self, folder: Path) -> None:
+        tree, state = folder / "tree", folder / "state"
+        hosts.hgx_h100(tree)
+        argv = [sys.executable, "-c", LOOP, tree, state, f"127.0.0.1:{port()}"]
+        root = Path(__file__).parents[2]
+        self.process = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
+        self.passed()
+
+    def passed(self) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "passed\n"
+
+    def one(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("again\n")
+        self.process.stdin.flush()
+        self.passed()
+
+    def end(self) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(20)
+
+
+def test_a_hundred_passes_execute_nothing_and_leave_nothing(tmp_path):
+    soak = Soak(tmp_path)
+    for _ in range(SETTLED):
+        soak.one()
+    found = [of_daemon(soak.process.pid)]
+    with Executions(soak.process.pid) as executed:
+        for _ in range(PASSES - SETTLED):
+            soak.one()
+            found.append(of_daemon(soak.process.pid))
+    assert soak.end() == 0
+    pss = [one.pss_kib / 1024 for one in found]
+    share = 100 * (found[-1].cpu_s - found[0].cpu_s) / len(found[1:]) / 60
+    assert (executed.programs, executed.problem) == ([], "")
+    assert executed.forks >= PASSES - SETTLED, "each pass forks"
+    early, late = ([one.descriptors for one in some] for some in (found[:20], found[-20:]))
+    assert min(early) == min(late), "but for what the teller writes at that moment"
+    assert statistics.median(pss) <= PSS_MIB
+    assert share <= CPU_PERCENT, f"found {share:.3f} % of a core for a pass a minute"
+    grown = statistics.median(pss[-20:]) - statistics.median(pss[:20])
+    assert grown < 1, f"found {grown:.2f} MiB more after {PASSES} passes"

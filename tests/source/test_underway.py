@@ -1,0 +1,43 @@
+"""The question under way, in memory that a child and its parent share."""
+
+import os
+
+import pytest
+
+from hostagent.source.underway import NOTHING, UnderWay
+
+
+@pytest.fixture
+def under_way():
+    shared = UnderWay()
+    yield shared
+    shared.close()
+
+
+def test_nothing_was_said(under_way):
+    assert under_way.look() == NOTHING
+
+
+@pytest.mark.alone
+def test_what_a_child_says_its_parent_sees(under_way):
+    pid = os.fork()
+    if not pid:
+        under_way.say(("read", "/etc/hostname"), 1.0)
+        under_way.say(("read", "/etc/\udcff\ufffd", "9"), 2.0)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert under_way.look() == (("read", "/etc/\udcff\ufffd", "9"), 2.0)
+
+
+def test_what_is_half_written_is_not_believed(under_way):
+    under_way.say(("read", "/etc/hostname"), 1.0)
+    assert under_way.look() == (("read", "/etc/hostname"), 1.0)
+    whole = under_way._shared[:]
+    under_way.say(("list", "/etc/somewhere/else"), 2.0)
+    under_way._shared[20:40] = whole[20:40]
+    assert under_way.look() == (("read", "/etc/hostname"), 1.0)
+
+
+def test_a_question_that_is_longer_than_the_memory_is_not_told(under_way):
+    under_way.say(("read", "/" + "x" * 10**6), 3.0)
+    assert under_way.look() == ((), 3.0)
