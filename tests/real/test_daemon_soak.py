@@ -26,7 +26,7 @@ from hostagent.daemon.notify import Notify
 from hostagent.daemon.settings import Settings
 from hostagent.daemon.teller import serve
 from hostagent.daemon.tellers import Teller
-from hostagent.daemon.listening import opened
+from hostagent.daemon.listening import listening
 from hostagent.evidence import Evidence
 
 class OnWord(Events):
@@ -40,8 +40,8 @@ class OnWord(Events):
 
 place = Evidence(host_root=sys.argv[1])
 settings = Settings(place, "", "n", sys.argv[2], listen=sys.argv[3], kubernetes="off", textfile=sys.argv[2] + "/hostagent.prom")
-http = opened(settings.listen)
-teller = Teller(lambda line: serve(line, settings, http), (http.fileno(),))
+http = listening(settings.listen, "", "")
+teller = Teller(lambda line: serve(line, settings, None, print, http), (http.line.fileno(),))
 try:
     teller.look(time.monotonic())
     loop = Loop(settings, lambda before: _load(settings, before), teller, print)
