@@ -29,7 +29,7 @@ class Watched:
         hanging = _hanging()
         real = {_place(root, path) for path in paths} | {os.path.join(root.path.rstrip("/") + "/", path.lstrip("/")) for path in paths}
         wanted = sorted(one for one in (*real, *own) if not _is_below(one, hanging))[:_MOST]
-        self._marks = {path: self._marks.get(path) or _mark(path) for path in wanted}
+        self._marks = {path: self._marks[path] if path in self._marks else _mark(path) for path in wanted}
 
     def look(self) -> bool:
         """Whether one changed since the last look."""
@@ -43,6 +43,8 @@ class Watched:
 
 
 def _mark(path: str) -> Mark:
+    if not os.access(path, os.F_OK):  # half of all are not there, and an exception costs more than the look
+        return ()
     try:
         found = os.stat(path)
     except OSError as error:
