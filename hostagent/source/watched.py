@@ -34,7 +34,7 @@ class Watched:
         hanging = _hanging()
         real = {_place(root, path) for path in paths} | {os.path.join(root.path.rstrip("/") + "/", path.lstrip("/")) for path in paths}
         wanted = sorted(one for one in (*real, *own) if not _is_below(one, hanging))[:_MOST]
-        self._marks = {path: self._marks.get(path) or _of_reader(_mark(path), since - _TICK_S) for path in wanted}
+        self._marks = {path: self._marks[path] if path in self._marks else _of_reader(_mark(path), since - _TICK_S) for path in wanted}
 
     def look(self) -> bool:
         """Whether one changed since the last look."""
@@ -53,6 +53,8 @@ def _of_reader(mark: Mark, since: float) -> Mark:
 
 
 def _mark(path: str) -> Mark:
+    if not os.access(path, os.F_OK):  # half of all are not there, and an exception costs more than the look
+        return ()
     try:
         found = os.stat(path)
     except OSError as error:
