@@ -13,7 +13,8 @@ from hostagent.cli import cli
 from hostagent.facts.unread import Unread
 from hostagent.nccl.fabricclass import INPUTS, fabric_class
 from hostagent.report import Verdicts
-from hostagent.report.summarized import LONGEST, compact, summary
+from hostagent.report.nodewords import compact
+from hostagent.report.summarized import LONGEST, summary
 from hostagent.report.summary import summary_schema
 from hostagent.report.told import groups
 from tests import golden

@@ -21,7 +21,7 @@ from hostagent.daemon.metrics import metrics
 from hostagent.daemon.processes import used
 from hostagent.daemon.settings import Settings
 from hostagent.kube.config import obeyed
-from hostagent.report.summarized import compact
+from hostagent.report.nodewords import compact
 from hostagent.smallfile import read_small, reason, refuse_others
 
 #: Connections at once, seconds that one may take, and seconds that one byte may take; seconds between two looks at who takes too long.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostagent.daemon.told import State
-from hostagent.report.summarized import compact
+from hostagent.report.nodewords import compact
 
 #: Kubernetes, "Labels and Selectors": at most 63 characters, which begin and end with a letter or a digit.
 _VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")

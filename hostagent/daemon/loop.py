@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from hostagent.app import Prepared
 from hostagent.daemon import history, passes, said, statedir
@@ -70,7 +70,7 @@ class Loop:
         self._passes: Counter[str] = Counter()
         self._transitions: Counter[str] = Counter()
         self._told: State | None = None
-        self._shown: Report | None = None  # of the last pass that found what is told
+        self._shown: dict[str, Any] = {}  # the summary of the last pass that found what is told
         self._stuck, self._steady = Stuck(), Steady()
         self._earlier: State | None = None
         self._memory = history.FRESH
@@ -140,9 +140,9 @@ class Loop:
             self._warn(*statedir.save(settings.state_dir, texts))
         run = said.Run(done.took_s, trigger, dict(self._passes), dict(self._transitions), self._loaded.problem)
         is_first = all(one.reason == FIRST_PASS for one in told.conditions)  # the next pass confirms what this one found
-        if told.verdicts == report.verdict or self._shown is None:  # else the host flips, and would say the same again and again
-            self._shown = report
-        shown = short if self._shown is report else {**said.summarized(self._shown, told), "valid_until": short["valid_until"]}
+        if told.verdicts == report.verdict or not self._shown:  # else the host flips, and would say the same again and again
+            self._shown = short
+        shown = short if self._shown is short else {**said.beside(self._shown, told), "valid_until": short["valid_until"]}
         words = said.first_words(told) if is_first else said.words(told, shown, until=settings.label_valid_until)
         self._teller.tell(said.said(words, report, short, text, run), time.monotonic())
 

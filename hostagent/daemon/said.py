@@ -10,8 +10,9 @@ from hostagent.daemon.saying import Saying, Trigger
 from hostagent.daemon.told import State
 from hostagent.deadline import time_limit
 from hostagent.errors import OutOfTime
-from hostagent.report import Report, shortened
+from hostagent.report import Report, Verdicts, shortened
 from hostagent.report.nodewords import NodeWords
+from hostagent.report.summarized import beside as summary_beside
 from hostagent.report.summarized import summary
 from hostagent.sinks import render
 from hostagent.sinks.json import render_json
@@ -35,6 +36,11 @@ def metrics(report: Report) -> str:
 def summarized(report: Report, told: State) -> dict[str, Any]:
     """The summary of a pass, with what is told in place of what it found."""
     return summary(report, told.verdicts, told.headline_beside(report.verdict))
+
+
+def beside(earlier: Mapping[str, Any], told: State) -> dict[str, Any]:
+    """The same of an earlier pass, by its summary."""
+    return summary_beside(earlier, told.verdicts, told.headline_beside(Verdicts(**earlier["verdict"])))
 
 
 def words(told: State, summary: Mapping[str, Any], *, until: bool) -> NodeWords:

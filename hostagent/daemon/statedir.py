@@ -12,7 +12,7 @@ from hostagent.daemon.conditions import TYPES
 from hostagent.daemon.told import State
 from hostagent.deliver.file import deliver
 from hostagent.report import Report, state
-from hostagent.report.summarized import compact
+from hostagent.report.nodewords import compact
 from hostagent.smallfile import read_small, reason
 from hostagent.typed import ShapeError, build, plain
 from hostagent.visible import visible

@@ -1,7 +1,8 @@
 """What hostagent says of its node: conditions, labels and annotations, names without our prefix."""
 
+import json
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from hostagent.facts.frozen import frozen
 
@@ -32,3 +33,8 @@ class NodeWords:
     removed: tuple[ConditionType, ...]
     labels: Mapping[str, str | None]
     annotations: Mapping[str, str | None]
+
+
+def compact(summary: Mapping[str, Any]) -> str:
+    """The summary as an annotation has it, in ASCII: whatever it goes through."""
+    return json.dumps(summary, separators=(",", ":"), sort_keys=True)

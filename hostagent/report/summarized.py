@@ -3,7 +3,7 @@
 What does not fit is left out from the end: the settings of NCCL, the NUMA nodes, the inputs of the class, the last reasons.
 """
 
-import json
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,6 +13,7 @@ from hostagent.facts.cpulist import parse_cpulist
 from hostagent.facts.unread import NOT_APPLICABLE, Unread
 from hostagent.report import Report, Verdicts
 from hostagent.report.gpulabels import product_label
+from hostagent.report.nodewords import compact
 from hostagent.report.summary import SCHEMA_VERSION, Advisories, Coverage, Fabric, Gpus, Kubelet, Nccl, Numa, Reason, Summary
 from hostagent.report.told import NOTHING, groups
 from hostagent.typed import plain
@@ -55,9 +56,10 @@ def summary(report: Report, verdict: "Verdicts | None" = None, headline: str = "
     return _fitted(_bare(plain(found)))
 
 
-def compact(document: Mapping[str, Any]) -> str:
-    """As an annotation has it, in ASCII: whatever it goes through."""
-    return json.dumps(document, separators=(",", ":"), sort_keys=True)
+def beside(document: Mapping[str, Any], verdict: Verdicts, headline: str) -> dict[str, Any]:
+    """The summary of an earlier pass, with what is told now in the place of what that found."""
+    told = {"verdict": plain(verdict), **({"headline": _short(headline, _TEXT), "action": "none"} if headline else {})}
+    return _fitted({**copy.deepcopy(dict(document)), **told})
 
 
 def _fitted(document: dict[str, Any]) -> dict[str, Any]:

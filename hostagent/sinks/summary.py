@@ -1,7 +1,8 @@
 """The summary as one line of JSON."""
 
 from hostagent.report import Report
-from hostagent.report.summarized import compact, summary
+from hostagent.report.nodewords import compact
+from hostagent.report.summarized import summary
 
 
 def render_summary(report: Report) -> str:

@@ -10,8 +10,7 @@ from hostagent.daemon.http import Page
 from hostagent.daemon.saying import Saying
 from hostagent.daemon.settings import Settings
 from hostagent.evidence import Evidence
-from hostagent.report.nodewords import NodeWords
-from hostagent.report.summarized import compact
+from hostagent.report.nodewords import NodeWords, compact
 
 WORDS = NodeWords((), (), {}, {})
 SAID = Saying("n", WORDS, {"node": "é"}, "{}", "", 1.0, 0.1, "start", {}, {})
