@@ -34,11 +34,15 @@ class Run:
         self.path = path
 
     def note(self, event: str, **what: Any) -> None:
-        """One line of the journal. Raises ``OSError``."""
+        """One line of the journal, behind a piece of one that found no space. Raises ``OSError``."""
         line = json.dumps({"event": event, "at": round(time.time(), 3), **what}) + "\n"
-        descriptor = os.open(f"{self.path}/journal.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(f"{self.path}/journal.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.write(descriptor, line.encode())
+            size = os.fstat(descriptor).st_size
+            is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            rest = memoryview((f"\n{line}" if is_cut else line).encode())
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
