@@ -13,6 +13,7 @@ from hostagent.facts.unread import Unread, UnreadError
 from hostagent.install import hooks, player, restoring, rooms, runs, state
 from hostagent.install.jobs import Job, places, programs_of, refuse_untrusted, written_paths
 from hostagent.install.keys import key_bytes
+from hostagent.install.leftovers import clear_half_written
 from hostagent.install.lock import FOLDER, Busy, Lock, take
 from hostagent.install.outcome import Outcome, Person, RefusedError
 from hostagent.install.packagelock import wait_until_free
@@ -145,6 +146,7 @@ class Performance:
             known = state.from_json(run.load("before.json")["files"])
             new = {path: entry for path, entry in state.files_of(self.target, paths, tree=False).items() if path not in known}
             state.keep(self.target, {**state.unchanged(self.target, known), **new}, run)
+            clear_half_written(self.target, run)
             before = run.load("before.json")
             run.save("before.json", {**before, "files": {**before["files"], **state.as_json(new)}})
             retain(self.target, run, plan, required=self.wishes.rollback)

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 import pytest
 
 from hostagent.evidence import Evidence
-from hostagent.install import restoring, retained, runs, state
+from hostagent.install import leftovers, restoring, retained, runs, state
+from hostagent.install.jobs import Job
 from hostagent.install.target import Target
+from hostagent.plan.model import PlanStep, Probe, Undo, Write
 from tests.real.stubdebs import Deb, write
 
 TEXT = "a line of a file that is longer than the room that is left\n" * 500
@@ -69,6 +71,32 @@ def test_a_line_that_found_no_space_costs_no_line_after_it(run):
         run.note("part", part="driver", steps=[])
     run.note("end", outcome="failed", message="")
     assert [one["event"] for one in run.journal()] == ["begin", "end"]
+
+
+def test_what_ansible_was_filling_when_it_was_killed_goes_and_nothing_else(target, run):
+    run.add_plan({"steps": [{"state": "to-do", "do": [{"write": {"path": "/etc/apt/sources.list.d/a.sources"}}]}]})
+    half, others = (
+        ("tmpa1_b2c3d", ".ansible_tmpa1b2c3d4a.sources"),
+        ("tmpa1b2c3d", "tmpa1b2c3d45", "a.sources", "tmpA1b2c3d4", "tmplinked_"),
+    )
+    place = f"{target.path}/etc/apt/sources.list.d"
+    os.makedirs(f"{place}/tmpfolder_1")
+    os.symlink("a.sources", f"{place}/tmplinked__")
+    for name in (*half, *others):
+        with open(f"{place}/{name}", "w", encoding="utf-8") as stream:
+            stream.write("x")
+    leftovers.clear_half_written(target, run)
+    assert sorted(os.listdir(place)) == sorted((*others, "tmpfolder_1", "tmplinked__"))
+    with open(f"{place}/{half[0]}", "w", encoding="utf-8"), open(f"{run.path}/plan.json", "w", encoding="utf-8"):
+        leftovers.clear_half_written(target, run)
+    assert half[0] in os.listdir(place)
+
+
+def test_a_file_of_a_step_is_laid_with_the_mode_that_it_gets(target, tmp_path):
+    step = PlanStep("a.b", "driver", "file", "", "", Probe("", lambda _: True), (Write("/etc/x", "x", 0o640),), Undo("restore"), ())
+    job = Job((step,), {}, {"/etc/x": f"{target.path}/etc/x"})
+    ((what,),) = (one["do"][0].values() for one in job.laid(target, str(tmp_path))["steps"])
+    assert os.stat(what["source"]).st_mode & 0o777 == 0o640
 
 
 def test_a_piece_of_a_package_is_no_package(tmp_path):
