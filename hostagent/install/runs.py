@@ -142,11 +142,11 @@ def to_undo(target: Target) -> "Run | None":
 def begun(target: Target) -> Iterator[Run]:
     """A new run, under its number once the block has filled it: one that was killed meanwhile leaves nothing that counts."""
     place, last = f"{folder(target)}/runs", newest(target)
-    os.makedirs(place, mode=0o700, exist_ok=True)
-    shutil.rmtree(f"{place}/{_NEW}", ignore_errors=True)
-    os.mkdir(f"{place}/{_NEW}", 0o700)
     run = Run(last.number + 1 if last else 1, f"{place}/{_NEW}")
     try:
+        os.makedirs(place, mode=0o700, exist_ok=True)
+        shutil.rmtree(run.path, ignore_errors=True)
+        os.mkdir(run.path, 0o700)
         yield run
         run.note("begin", tool=__version__)
         os.rename(run.path, f"{place}/{run.number}")
