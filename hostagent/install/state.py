@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.installation import Installation
 from hostagent.facts.unread import Unread, need
-from hostagent.install.runs import Run
+from hostagent.install.runs import Run, named
 from hostagent.install.target import Target
 from hostagent.source.base import MIB
 
@@ -114,7 +114,7 @@ def keep(target: Target, files: Files, run: Run) -> tuple[str, ...]:
             continue
         total += size
         new = f"{folder}/{_NEW}"
-        with open(place, "rb") as source, open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        with named(new), open(place, "rb") as source, open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
             stream.write(source.read())
         os.rename(new, copy)  # whole under its name: where a run ends in the middle, the next takes no piece for the file
     return tuple(large)

@@ -137,7 +137,7 @@ class Rollback:
         if kept:
             return Outcome("failed", f"changed since run {run.number}, and left as it is: {', '.join(kept[:10])}", notes=self._next())
         notes = tuple(f"{path} was changed since, and is left as it is" for path in undone.kept_files[:10])
-        return Outcome("done", run=run.number, notes=(*notes, *self._next()))
+        return Outcome("done", "is taken back", run.number, (*notes, *self._next()))
 
 
 def decided(target: Target, run: runs.Run, view: View) -> Undone:
