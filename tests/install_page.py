@@ -35,7 +35,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "cloud-init-running": ("cloud-init is still setting up the host", "`cloud-init status --wait`"),
     "no-gpu": ("a live host has no NVIDIA GPU, and the profile requires one", "set `gpus.required: false`, or have the GPU looked at"),
     "passthrough": ("all GPUs are on vfio-pci, for virtual machines", "nothing: they need no driver on this host"),
-    "unread": ("a fact that the plan needs could not be read", "run it as root; record a snapshot again"),
+    "unread": ("a fact that the plan needs could not be read", "run it as root; correct what it names; record a snapshot again"),
     "install-empty": ("the profile says what is accepted and not what to install (`driver.install`, `toolkit.install`)", "name a version or a branch"),
     "kernel-unknown": ("an image has no kernel below /lib/modules", "`--kernel RELEASE`"),
     "flavour-unknown": ("a GPU's PCI id is not known, and nothing serves the GPU now", "set `driver.flavour`"),

@@ -3,6 +3,7 @@
 import shlex
 import textwrap
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -54,8 +55,8 @@ def command(yes: bool, dry_run: bool, listed: bool, host_root: str | None, root:
 
     again = shlex.join(("hostagent", "rollback", *(("--root", root) if root else ("--host-root", host_root) if host_root else ())))
     progress = Progress()
-    agrees = asking("Take this back?", yes=yes)
-    rollback = Rollback(target, lambda: _look(place), _LOCK_S, _show, agrees, progress.begin, dry_run, progress.end, again)
+    agrees, show = asking("Take this back?", yes=yes), partial(_show, dry_run=dry_run)
+    rollback = Rollback(target, lambda: _look(place), _LOCK_S, show, agrees, progress.begin, dry_run, progress.end, again)
     return conclude(ended(rollback.perform, lambda: rollback.began))
 
 
@@ -78,9 +79,9 @@ def _lines(run: "Run", following: int) -> Iterator[str]:
     yield from textwrap.wrap(what, width, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def _show(undone: "Undone") -> None:
+def _show(undone: "Undone", *, dry_run: bool) -> None:
     packages = undone.packages
-    say(f"Run {undone.run.number} is taken back:")
+    say(f"Run {undone.run.number} {'would be' if dry_run else 'is'} taken back:")
     rows = [
         *(f"  {key} back to {version}" for key, version in packages.back),
         *(f"  {key} removed" for key in packages.removed),

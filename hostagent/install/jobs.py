@@ -1,5 +1,6 @@
 """Steps as the playbook takes them: with the places of files for this process, and the words that lead a program into the target."""
 
+import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,7 @@ from hostagent.plan.model import Key, Operation, PlanStep, Remove, Run, Write, p
 
 #: What Jinja would take for its own.
 _TEMPLATE = re.compile(r"\{[{%#]")
+_KEY_MODE = 0o644
 _UNLOADING = re.compile(r"(?:^|/)(?:rmmod|modprobe)$")
 
 
@@ -38,10 +40,10 @@ class Job:
                 where = {"where_at": target.path.rstrip("/") + one.where} if one.where else {}
                 what |= {"enter": target.enter(one.timeout_s), **where}
             case Key():
-                what |= {"at": self.places[one.path], "source": _laid(place, self.keys[one.path])}
+                what |= {"at": self.places[one.path], "source": _laid(place, self.keys[one.path], _KEY_MODE)}
             case Write():
                 del what["content"]
-                what |= {"at": self.places[one.path], "source": _laid(place, one.content.encode())}
+                what |= {"at": self.places[one.path], "source": _laid(place, one.content.encode(), one.mode)}
             case Remove():
                 what |= {"at": self.places[one.path]}
         return {kind: what}
@@ -53,10 +55,12 @@ class Job:
         return any(_UNLOADING.search(argv[0]) and (argv[0].endswith("rmmod") or "-r" in argv or "--remove" in argv) for argv in runs)
 
 
-def _laid(place: str, data: bytes) -> str:
+def _laid(place: str, data: bytes, mode: int) -> str:
+    """With the mode that the file gets: the copy takes its name with it, so that a kill in between leaves none that others cannot read."""
     descriptor, path = tempfile.mkstemp(dir=place)
     with open(descriptor, "wb") as stream:
         stream.write(data)
+        os.fchmod(descriptor, mode)
     return path
 
 

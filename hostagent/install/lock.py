@@ -86,12 +86,18 @@ def _make(place: str, path: str, made: list[str]) -> None:
     while not os.path.isdir(above):
         missing.append(above)
         above = os.path.dirname(above)
-    for one in reversed(missing):
-        os.mkdir(one, 0o700 if one == place else 0o755)
-        made.insert(0, one)
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, _CAREFUL | os.O_CREAT | os.O_EXCL, 0o600))
-        made.insert(0, path)
+    try:
+        for one in reversed(missing):
+            os.mkdir(one, 0o700 if one == place else 0o755)
+            made.insert(0, one)
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, _CAREFUL | os.O_CREAT | os.O_EXCL, 0o600))
+            made.insert(0, path)
+    except OSError:  # no space left: a half of it stays nowhere
+        for one in made:
+            with contextlib.suppress(OSError):
+                os.rmdir(one)
+        raise
 
 
 def _locked(descriptor: int, ends: float) -> bool:

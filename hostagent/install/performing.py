@@ -1,5 +1,6 @@
 """One run: the plan is made, shown, agreed to, carried out part by part, and proved by a new pass after each."""
 
+import errno
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,8 @@ from hostagent.facts.unread import Unread, UnreadError
 from hostagent.install import hooks, player, restoring, rooms, runs, state
 from hostagent.install.jobs import Job, places, programs_of, refuse_untrusted, written_paths
 from hostagent.install.keys import key_bytes
-from hostagent.install.lock import Busy, Lock, take
+from hostagent.install.leftovers import clear_half_written
+from hostagent.install.lock import FOLDER, Busy, Lock, take
 from hostagent.install.outcome import Outcome, Person, RefusedError
 from hostagent.install.packagelock import wait_until_free
 from hostagent.install.retained import retain
@@ -27,6 +29,9 @@ from hostagent.typed import plain
 
 #: Their end is that of the packages that they serve: their exit code is judged, not their probe.
 _MEANS = ("refresh", "download")
+#: What the system says where nothing can be written down: a run that has changed nothing by then is refused.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_FREE = "Free space there: package caches, old kernels, container images, the journal."
 
 
 class Looks(NamedTuple):
@@ -67,6 +72,10 @@ class Performance:
             if self.began:
                 raise
             return Outcome("refused", error.message, notes=(error.next_step,))
+        except OSError as error:
+            if self.began or error.errno not in _NO_ROOM:
+                raise
+            return Outcome("refused", f"found {FOLDER}: {error.strerror}, wanted it to keep what a rollback needs", notes=(_FREE,))
 
     def _perform(self) -> Outcome:
         if self.wishes.dry_run:
@@ -136,7 +145,8 @@ class Performance:
         if run is not None:
             known = state.from_json(run.load("before.json")["files"])
             new = {path: entry for path, entry in state.files_of(self.target, paths, tree=False).items() if path not in known}
-            state.keep(self.target, new, run)
+            state.keep(self.target, {**state.unchanged(self.target, known), **new}, run)
+            clear_half_written(self.target, run)
             before = run.load("before.json")
             run.save("before.json", {**before, "files": {**before["files"], **state.as_json(new)}})
             retain(self.target, run, plan, required=self.wishes.rollback)

@@ -16,6 +16,8 @@ from hostagent.plan.offers import NOT_ASKED
 from hostagent.plan.repositories import laid
 
 _ARCHIVES = "/var/cache/apt/archives"
+#: Of a package as a file: how it begins, the bytes of a member's head and where its size is in it, the members that each has.
+_MAGIC, _HEAD, _SIZE_AT, _SIZE_LONG, _MEMBERS = b"!<arch>\n", 60, 48, 10, 3
 
 
 def retain(target: Target, run: Run, plan: Plan, *, required: bool) -> None:
@@ -36,9 +38,26 @@ def retain(target: Target, run: Run, plan: Plan, *, required: bool) -> None:
 
 
 def file_of(folder: str, name: str, version: str) -> str:
-    """The name of the kept file; "" where there is none. A package manager writes a colon as %3a."""
+    """The name of the kept file; "" where there is none, or a piece of it. A package manager writes a colon as %3a."""
     start = f"{name.partition(':')[0]}_{quote(version, safe='+~.-').lower() if ':' in version else version}_"
-    return next((one for one in sorted(os.listdir(folder)) if one.startswith(start) and one.endswith(".deb")), "")
+    named = (one for one in sorted(os.listdir(folder)) if one.startswith(start) and one.endswith(".deb"))
+    return next((one for one in named if _is_whole(f"{folder}/{one}")), "")
+
+
+def _is_whole(path: str) -> bool:
+    """Whether all members of the archive of ar(1) are there that a package has (deb(5)): who copied it may have been killed."""
+    members, at = 0, len(_MAGIC)
+    with open(path, "rb") as stream:
+        whole = os.fstat(stream.fileno()).st_size
+        if stream.read(at) != _MAGIC:
+            return False
+        while at < whole:
+            stream.seek(at + _SIZE_AT)
+            size = stream.read(_SIZE_LONG).strip()
+            if not size.isdigit():
+                return False
+            members, at = members + 1, at + _HEAD + int(size) + int(size) % 2
+    return members >= _MEMBERS and at - whole in (0, 1)  # the last one may have no padding
 
 
 def _from_cache(target: Target, folder: str, name: str, version: str) -> bool:

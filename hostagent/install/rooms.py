@@ -15,8 +15,8 @@ from hostagent.source import mounting
 from hostagent.source.base import MIB
 from hostagent.source.namespaces import own_mounts
 
-#: On the machine that runs hostagent.
-_PRIVATE_PLACE = "/run/hostagent"
+#: On the machine that runs hostagent, and for this alone: who takes away a directory takes along what others have mounted there.
+_PRIVATE_PLACE = "/run/hostagent-install"
 _POLICY_PATH = "/usr/sbin/policy-rc.d"
 _POLICY = "#!/bin/sh\n# Made by hostagent while it installs: no service starts in an image.\nexit 101\n"
 #: Of /proc, what is this machine's: a package that sets kernel parameters must not set them here.

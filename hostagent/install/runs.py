@@ -26,6 +26,17 @@ from hostagent.install.target import Target
 _NEW = ".new"
 
 
+@contextlib.contextmanager
+def named(path: str) -> Iterator[None]:
+    """A write that finds no space raises ``OSError`` without the file's name; a person has to hear it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, path) from error
+
+
 class Run:
     """One of them, at `path` of this process."""
 
@@ -34,12 +45,18 @@ class Run:
         self.path = path
 
     def note(self, event: str, **what: Any) -> None:
-        """One line of the journal. Raises ``OSError``."""
+        """One line of the journal, behind a piece of one that found no space. Raises ``OSError``."""
         line = json.dumps({"event": event, "at": round(time.time(), 3), **what}) + "\n"
-        descriptor = os.open(f"{self.path}/journal.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = f"{self.path}/journal.jsonl"
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.write(descriptor, line.encode())
-            os.fsync(descriptor)
+            size = os.fstat(descriptor).st_size
+            is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            rest = memoryview((f"\n{line}" if is_cut else line).encode())
+            with named(path):
+                while rest:
+                    rest = rest[os.write(descriptor, rest) :]
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
@@ -81,7 +98,8 @@ class Run:
         """The same, whole or not at all, 0600."""
         from hostagent.deliver.file import deliver
 
-        deliver(json.dumps(value, indent=1) + "\n", f"{self.path}/{name}", mode=0o600)
+        with named(f"{self.path}/{name}"):
+            deliver(json.dumps(value, indent=1) + "\n", f"{self.path}/{name}", mode=0o600)
 
     def forget(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -138,11 +156,11 @@ def to_undo(target: Target) -> "Run | None":
 def begun(target: Target) -> Iterator[Run]:
     """A new run, under its number once the block has filled it: one that was killed meanwhile leaves nothing that counts."""
     place, last = f"{folder(target)}/runs", newest(target)
-    os.makedirs(place, mode=0o700, exist_ok=True)
-    shutil.rmtree(f"{place}/{_NEW}", ignore_errors=True)
-    os.mkdir(f"{place}/{_NEW}", 0o700)
     run = Run(last.number + 1 if last else 1, f"{place}/{_NEW}")
     try:
+        os.makedirs(place, mode=0o700, exist_ok=True)
+        shutil.rmtree(run.path, ignore_errors=True)
+        os.mkdir(run.path, 0o700)
         yield run
         run.note("begin", tool=__version__)
         os.rename(run.path, f"{place}/{run.number}")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hostagent.facts.installation import Installation
 from hostagent.facts.unread import Unread, need
-from hostagent.install.runs import Run
+from hostagent.install.runs import Run, named
 from hostagent.install.target import Target
 from hostagent.source.base import MIB
 
@@ -22,6 +22,8 @@ _OTHERS = (
 )
 #: Bytes of a file that is kept, and of all.
 _MAX_BYTES, _MAX_ALL_BYTES = 16 * MIB, 512 * MIB
+#: A copy that is being made.
+_NEW = "new"
 Packages = dict[str, dict[str, Any]]
 
 
@@ -111,9 +113,17 @@ def keep(target: Target, files: Files, run: Run) -> tuple[str, ...]:
             large.append(path)
             continue
         total += size
-        with open(place, "rb") as source, open(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        new = f"{folder}/{_NEW}"
+        with named(new), open(place, "rb") as source, open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
             stream.write(source.read())
+        os.rename(new, copy)  # whole under its name: where a run ends in the middle, the next takes no piece for the file
     return tuple(large)
+
+
+def unchanged(target: Target, before: Files) -> Files:
+    """What is as it was: the copies of a run that was killed while it ended may be gone, and are made again."""
+    now = files_of(target, before)
+    return {path: entry for path, entry in before.items() if entry.same(now.get(path, Entry("none")))}
 
 
 def drop_copies(run: Run, needed: Iterable[str]) -> None:

@@ -13,6 +13,7 @@ from hostagent.facts.unread import UnreadError
 from hostagent.install import player, restoring, rooms, runs, state
 from hostagent.install.inverse import Inverse, argv, inverse, marks
 from hostagent.install.jobs import refuse_untrusted
+from hostagent.install.leftovers import clear_half_written, todo, written
 from hostagent.install.lock import FOLDER, Busy, Lock, take
 from hostagent.install.outcome import Outcome, RefusedError
 from hostagent.install.retained import file_of
@@ -99,6 +100,7 @@ class Rollback:
         state.keep(self.target, state.files_of(self.target, paths), run)  # the transaction may change them, too
         run.save("undo.json", {"packages": undone.packages.kept, "files": undone.kept_files})
         run.note("undo")
+        clear_half_written(self.target, run)
         worker = Worker(self.target, run, lock)
         work = _Work(self.target, undone, old_files, paths, self.lock_timeout_s)
         done = worker.carry_out(work.packages, self._hear)
@@ -135,7 +137,7 @@ class Rollback:
         if kept:
             return Outcome("failed", f"changed since run {run.number}, and left as it is: {', '.join(kept[:10])}", notes=self._next())
         notes = tuple(f"{path} was changed since, and is left as it is" for path in undone.kept_files[:10])
-        return Outcome("done", run=run.number, notes=(*notes, *self._next()))
+        return Outcome("done", "is taken back", run.number, (*notes, *self._next()))
 
 
 def decided(target: Target, run: runs.Run, view: View) -> Undone:
@@ -166,7 +168,7 @@ def decided(target: Target, run: runs.Run, view: View) -> Undone:
         )
     _refuse_missing(run, packages)
     plans = run.plans()
-    own = _written(plans)
+    own = written(plans)
     return Undone(run, packages, files.back, files.kept, tuple(path for path in files.kept if path in own), _programs(plans))
 
 
@@ -179,17 +181,9 @@ def _refuse_missing(run: runs.Run, packages: Inverse) -> None:
         )
 
 
-def _todo(plans: Iterable[Mapping[str, Any]]) -> "list[Mapping[str, Any]]":
-    return [step for plan in plans for step in plan["steps"] if step["state"] == "to-do"]
-
-
-def _written(plans: Iterable[Mapping[str, Any]]) -> set[str]:
-    return {what["path"] for step in _todo(plans) for one in step["do"] for what in one.values() if "path" in what}
-
-
 def _programs(plans: Iterable[Mapping[str, Any]]) -> tuple[Program, ...]:
     """What the steps of all plans say, newest first, each once."""
-    undo = [step["undo"] for step in reversed(_todo(plans)) if step["undo"]["kind"] == "run"]
+    undo = [step["undo"] for step in reversed(todo(plans)) if step["undo"]["kind"] == "run"]
     runs_ = (one["run"] for what in undo for one in what["do"] if "run" in one)
     return tuple(dict.fromkeys(Program(tuple(one["argv"]), tuple(one["codes"])) for one in runs_))
 

@@ -24,6 +24,7 @@ class Host:
 
     def __init__(self, root: Root, install: str = "", more: str = "") -> None:
         self.root = root
+        self.seen = root.path  # its files as it sees them, where mounts are over some
         self.profile = root.profile(root.path.parent, more, install)
 
     def command(self, name: str, *words: str) -> list[str]:

@@ -102,7 +102,10 @@ def test_a_plan_is_carried_out_once_and_taken_back(root):
 
 def test_no_password_of_a_proxy_stays(root):
     install(root)
-    assert subprocess.run(["grep", "-rlI", SECRET, root.path, "/run/hostagent"], capture_output=True, text=True, check=False).stdout == ""
+    assert (
+        subprocess.run(["grep", "-rlI", SECRET, root.path, "/run/hostagent-install"], capture_output=True, text=True, check=False).stdout
+        == ""
+    )
 
 
 def test_what_a_killed_run_left_under_way_is_waited_for_and_what_it_did_is_not_done_again(root):

@@ -285,7 +285,7 @@ def test_a_password_is_nowhere_on_disk_in_what_is_said_or_on_the_process_list(in
         path.partition("://")[2].partition("/")[0].rpartition("@")[2] for path, word in installed.asked if word
     }
     assert with_secret(installed.host.root.path, *installed.planted) == []
-    assert with_secret("/run/hostagent") == []
+    assert with_secret("/run/hostagent-install") == []
     said = "".join(one.stdout + one.stderr for one in (installed.plan, installed.dry, installed.done))
     assert [word for word in SECRETS if word in said] == []
     assert installed.watch.looks > 50

@@ -32,10 +32,15 @@ def has_module(view: View, release: str, version: str, flavour: str) -> bool:
     if isinstance(one, Unread) and one.why in NOT_APPLICABLE:
         return False
     found = need(one)
-    if not need(found.nvidia_path):
+    if not need(found.nvidia_path) or is_damaged(found):
         return False
     fits = _is_taken(found) and (not flavour or need(found.nvidia_flavour) == flavour)
     return fits and (not version or need(upstream(need(found.nvidia_version))) == version)
+
+
+def is_damaged(one: InstalledKernel) -> bool:
+    """Whether the file is no module: a disk that was full, or a kill, left a piece of it. No kernel takes it, a new one has to come."""
+    return isinstance(one.nvidia_version, Unread) and one.nvidia_version.why == "error" and not isinstance(one.nvidia_path, Unread)
 
 
 def _is_taken(one: InstalledKernel) -> bool:

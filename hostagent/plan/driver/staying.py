@@ -6,7 +6,7 @@ from hostagent.knowledge.packages import driver_part
 from hostagent.knowledge.pci import Flavour
 from hostagent.plan.driver.flavours import can_stay
 from hostagent.plan.driver.installed import Have, versions_of
-from hostagent.plan.driver.kernels import has_module, installed_kernel
+from hostagent.plan.driver.kernels import has_module, installed_kernel, is_damaged
 from hostagent.plan.driver.named import fitting_rows
 from hostagent.plan.driver.probes import libraries_there
 from hostagent.plan.driver.situation import Situation
@@ -63,7 +63,7 @@ def _native(state: Situation) -> list[Have]:
 
 def _flavour(state: Situation, release: str) -> str:
     one = installed_kernel(state.given.view, release)
-    if one is None or (isinstance(one.nvidia_flavour, Unread) and one.nvidia_flavour.why in NOT_APPLICABLE):
+    if one is None or is_damaged(one) or (isinstance(one.nvidia_flavour, Unread) and one.nvidia_flavour.why in NOT_APPLICABLE):
         return ""
     return need(one.nvidia_flavour)
 

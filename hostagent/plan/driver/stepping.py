@@ -12,7 +12,7 @@ from hostagent.plan.driver import probes
 from hostagent.plan.driver.announced import held_before, needed_space, planned, transactions, whole_set, why_packages
 from hostagent.plan.driver.flavours import leaves_out_a_screen
 from hostagent.plan.driver.holding import hold_step
-from hostagent.plan.driver.kernels import has_headers
+from hostagent.plan.driver.kernels import has_headers, installed_kernel, is_damaged
 from hostagent.plan.driver.loaded import has_uvm, is_for_screens, may_load, must_exchange, reboots, wants_coherent_mode
 from hostagent.plan.driver.loading import load_step
 from hostagent.plan.driver.starting import units_step
@@ -204,8 +204,20 @@ def _building(making: Making) -> Iterator[Run]:
             yield Run(making.commands.hold(held))
     if choice.delivery == "dkms":
         for release in choice.kernels:
+            yield from _forgetting(view, choice, release)
             yield Run(("dkms", "autoinstall", "-k", release), codes=(), where=_DKMS)  # it fails for modules of others, too
     yield from _indexing(making)
+
+
+def _forgetting(view: View, choice: DriverChoice, release: str) -> Iterator[Run]:
+    """A module that is damaged DKMS takes for built, and builds it no more: for this kernel it has to begin again."""
+    one = installed_kernel(view, release)
+    if one is None or not is_damaged(one) or isinstance(view.driver, Unread) or isinstance(view.driver.dkms, Unread):
+        return
+    for build in (build for build in view.driver.dkms if build.version == choice.version):
+        what = ("-m", build.module, "-v", build.version)
+        yield Run(("dkms", "remove", *what, "-k", release), codes=(), where=_DKMS)
+        yield Run(("dkms", "add", *what), codes=(), where=_DKMS)  # with its last build it forgets the source, too
 
 
 def _indexing(making: Making) -> Iterator[Run]:

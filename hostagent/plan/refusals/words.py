@@ -21,13 +21,14 @@ def profile_step(text: str) -> Step:
 def unread(fact: Unread, what: str) -> Refusal:
     """`what` was not read, and a plan needs it: "could not read" is never "fine"."""
     why = f"{fact.why} ({fact.detail})" if fact.detail else fact.why
-    is_old = fact.why == "not-recorded"
-    step = (
-        Step("rerun", "Record the host again: this snapshot was made for checks alone.", "hostagent snapshot save host.json")
-        if is_old
-        else Step("rerun", "Run it as root, so that it reads the whole host.", "sudo hostagent plan")
-    )
-    return refusal("unread", f"{_upper(what)} could not be read", f"{what}: {why}", "to read it", step)
+    return refusal("unread", f"{_upper(what)} could not be read", f"{what}: {why}", "to read it", _TO_READ.get(fact.why, _MEND))
+
+
+_MEND = Step("rerun", "Correct what the reason names, then run it again.")
+_TO_READ = {
+    "not-recorded": Step("rerun", "Record the host again: this snapshot was made for checks alone.", "hostagent snapshot save host.json"),
+    "denied": Step("rerun", "Run it as root, so that it reads the whole host.", "sudo hostagent plan"),
+}
 
 
 def is_gone(value: object) -> bool:

@@ -1,13 +1,18 @@
 """How a run ends: 1 whatever goes wrong after the first change, a bug of hostagent's own included; before it, nothing is said to be done."""
 
 import errno
+import os
 
 import pytest
 
 from hostagent.cli.changing import conclude, told
 from hostagent.cli.ending import Ended
 from hostagent.errors import HostagentError
+from hostagent.evidence import Evidence
 from hostagent.install.outcome import CODES, Outcome
+from hostagent.install.performing import Looks, Performance, Wishes
+from hostagent.install.target import Target
+from hostagent.profile import load
 
 WRONG = [
     HostagentError("found that", "Do this"),
@@ -38,3 +43,24 @@ def test_each_word_has_the_exit_code_that_is_published():
     published = {"done": 0, "nothing": 0, "reboot": 3, "refused": 4, "declined": 4, "failed": 1, "busy": 5}
     assert published == CODES
     assert {word: conclude(Outcome(word, "A sentence.")) for word in published} == published
+
+
+@pytest.mark.parametrize(
+    ("number", "word"), [(errno.ENOSPC, "refused"), (errno.EDQUOT, "refused"), (errno.EROFS, "refused"), (errno.EIO, "")]
+)
+def test_where_nothing_can_be_kept_the_run_is_refused_and_any_other_fault_is_raised(number, word, tmp_path):
+    looks = Looks(failing(OSError(number, os.strerror(number))), lambda: None)
+    performance = Performance(
+        Target(Evidence(root=str(tmp_path))), looks, Wishes(load("default", site_file="").profile.install, dry_run=True), None
+    )
+    if not word:
+        with pytest.raises(OSError, match=os.strerror(number)):
+            performance.perform()
+        return
+    outcome = performance.perform()
+    assert (outcome.word, outcome.code, outcome.run) == (word, 4, 0)
+    assert f"found /var/lib/hostagent: {os.strerror(number)}, wanted" in outcome.message
+    assert outcome.notes[0].startswith("Free space there")
+    performance.began = True
+    with pytest.raises(OSError, match=os.strerror(number)):
+        performance.perform()

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from hostagent.facts.driver import DkmsBuild
+from hostagent.facts.unread import Unread
 from hostagent.plan.driver import choose, driver_steps
 from hostagent.plan.model import Asked, Run
 from tests.plan_driver import (
@@ -239,6 +241,25 @@ def test_a_module_that_was_not_built_is_built_again():
     assert "driver.modules" in todo
     again = next(one.argv for made in stepped.steps if made.id == "driver.modules" for one in made.do if "--reinstall" in one.argv)
     assert again[-1] == "nvidia-dkms-580-open=580.142-1ubuntu1"
+
+
+def test_a_module_that_is_damaged_is_built_once_more_though_dkms_takes_it_for_built():
+    """As a disk that was full leaves it: the file is there, and nothing in it."""
+    view, nothing = installed_580(loaded=False), Unread("error", "no 64-bit little-endian ELF file: it starts with ''")
+    inside = ("nvidia_version", "nvidia_license", "nvidia_vermagic", "nvidia_srcversion", "nvidia_signer")
+    (one,) = (replace(one, **dict.fromkeys(inside, nothing)) for one in view.kernel.installed)
+    built = DkmsBuild("nvidia", "580.142", (one.release,), failed=False, failed_kernel="", error="", log="")
+    view = replace(view, kernel=replace(view.kernel, installed=(one,)), driver=replace(view.driver, dkms=(built,)))
+    rows = [*ubuntu_cuda("580", "580.142"), *NOBLE]
+    choice, chosen, stepped = resolved(given(view, rows), rows)
+    assert (ids(chosen), choice.version, choice.wanted) == ([], "580.142", True)
+    todo = {one.id: [run.argv for run in one.do if isinstance(run, Run)] for one in stepped.steps if not one.probe.done(view)}
+    what = ("-m", "nvidia", "-v", "580.142")
+    assert todo["driver.modules"][:3] == [
+        ("dkms", "remove", *what, "-k", one.release),
+        ("dkms", "add", *what),
+        ("dkms", "autoinstall", "-k", one.release),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,15 @@ def test_a_fact_that_was_not_read_refuses(field):
     assert all("denied (Permission denied)" in one.message for one in found)
 
 
+@pytest.mark.parametrize(
+    ("why", "first"),
+    [("denied", "Run it as root"), ("error", "Correct what the reason names"), ("timeout", "Correct"), ("not-recorded", "Record")],
+)
+def test_who_is_root_already_is_not_told_to_become_root(why, first):
+    found = before(replace(made_view(), machine=Unread(why, "what was said")))
+    assert {one.remedy[0].text.startswith(first) for one in found} == {True}
+
+
 def test_a_snapshot_that_was_made_for_checks_says_so():
     found = before(replace(made_view(), installation=Unread("not-recorded", "")))
     assert "Record the host again" in found[0].remedy[0].text

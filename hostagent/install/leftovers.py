@@ -1,0 +1,39 @@
+"""What a program of a run that was killed left half done, which no other run would ever look at."""
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hostagent.install.runs import Run
+from hostagent.install.target import StrayLinkError, Target
+
+#: Ansible fills a file of this name beside the one that it is for (tempfile.mkstemp), and gives it that one's name.
+_HALF_WRITTEN = re.compile(r"tmp[a-z0-9_]{8}|\.ansible_tmp[a-z0-9_]{8}.*")
+
+
+def todo(plans: Iterable[Mapping[str, Any]]) -> "list[Mapping[str, Any]]":
+    """The steps of a run's plans that were to do."""
+    return [step for plan in plans for step in plan["steps"] if step["state"] == "to-do"]
+
+
+def written(plans: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The files of these steps."""
+    return {what["path"] for step in todo(plans) for one in step["do"] for what in one.values() if "path" in what}
+
+
+def clear_half_written(target: Target, run: Run) -> None:
+    """Beside the files of its plans, what is younger than the run. Nothing of it may be at work any more."""
+    began, folders = 0.0, set[str]()
+    with contextlib.suppress(StopIteration, ValueError, KeyError, TypeError, AttributeError):  # a run that somebody damaged
+        began = next(float(one["at"]) for one in run.journal() if one.get("event") == "begin")
+        folders = {os.path.dirname(path) for path in written(run.plans())}
+    for folder in sorted(folders):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, StrayLinkError):
+            place = target.directory(folder)
+            for name in filter(_HALF_WRITTEN.fullmatch, os.listdir(place)):
+                found = os.lstat(f"{place}/{name}")
+                if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_ctime >= began:
+                    os.unlink(f"{place}/{name}")
