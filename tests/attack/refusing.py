@@ -19,7 +19,7 @@ NUMBERS = {
         "mremap": 25, "munmap": 11, "nanosleep": 35, "openat2": 437, "pipe": 22, "pipe2": 293, "poll": 7, "ppoll": 271, "prctl": 157,
         "pread64": 17, "prlimit64": 302, "readlink": 89, "readlinkat": 267, "rename": 82, "renameat": 264, "renameat2": 316,
         "rt_sigaction": 13, "rt_sigprocmask": 14, "sched_getaffinity": 204, "select": 23, "set_robust_list": 273, "setitimer": 38,
-        "setrlimit": 160, "sigaltstack": 131, "socket": 41, "stat": 4, "statfs": 137, "statx": 332, "sysinfo": 99, "umask": 95, "uname": 63,
+        "setrlimit": 160, "sigaltstack": 131, "socket": 41, "stat": 4, "statfs": 137, "statx": 332, "sysinfo": 99, "syslog": 103, "umask": 95, "uname": 63,
         "unlink": 87, "unlinkat": 263, "vfork": 58, "wait4": 61, "writev": 20,
     },
     "aarch64": {
@@ -29,7 +29,7 @@ NUMBERS = {
         "lseek": 62, "madvise": 233, "mremap": 216, "munmap": 215, "nanosleep": 101, "openat2": 437, "pipe2": 59, "ppoll": 73,
         "prctl": 167, "pread64": 67, "prlimit64": 261, "readlinkat": 78, "renameat": 38, "renameat2": 276, "rt_sigaction": 134,
         "rt_sigprocmask": 135, "sched_getaffinity": 123, "set_robust_list": 99, "setitimer": 103, "setrlimit": 164, "sigaltstack": 132,
-        "socket": 198, "statfs": 43, "statx": 291, "sysinfo": 179, "umask": 166, "uname": 160, "unlinkat": 35, "wait4": 260, "writev": 66,
+        "socket": 198, "statfs": 43, "statx": 291, "sysinfo": 179, "syslog": 116, "umask": 166, "uname": 160, "unlinkat": 35, "wait4": 260, "writev": 66,
     },
 }[os.uname().machine]  # fmt: skip
 

@@ -28,6 +28,7 @@ pytestmark = [
     pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="namespaces, and users to be, need root: run the tests as root"),
 ]
+ROOT = Path(__file__).parents[2]
 IMPORTED = (copies, pickle, rpmcopy, settle, shutil)  # by the time a test becomes an ordinary user
 SYS_ADMIN = 21
 #: A program whose children have left its group and its session, and whose parent has died.
@@ -236,7 +237,8 @@ def test_hostagent_check_leaves_no_journalctl(number, tmp_path):
     root.mkdir()
     spaces.mount("/", str(root), "", rpmdb.MS_BIND | rpmdb.MS_REC)
     argv = [sys.executable, "-m", "hostagent", "check", "--deadline", "60", "--host-root", str(root)]
-    check = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    refusing = [sys.executable, "-m", "tests.attack.refusing", "syslog"]
+    check = subprocess.Popen([*refusing, *argv], stdout=subprocess.DEVNULL, cwd=ROOT)
     assert until(lambda: len(running("sleep", name)) == 4, 20)
     before = time.monotonic()
     check.send_signal(number)
