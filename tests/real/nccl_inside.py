@@ -84,6 +84,27 @@ def answer(library, case, network, output):
     os._exit(0)
 
 
+def heard(library, case, network):
+    """At INFO each version says something: where nothing was heard, on a machine that others keep busy, it is asked again."""
+    for _ in range(3):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            try:
+                answer(library, case, network, writing)
+            except BaseException as error:
+                os.write(writing, json.dumps({"log": f"{error!r}", "env": [], "result": -1}).encode())
+            os._exit(1)
+        os.close(writing)
+        with open(reading, encoding="utf-8") as file:
+            found = json.loads(file.read())
+        os.waitpid(child, 0)
+        if found["log"] or case["env"].get("NCCL_DEBUG") != "INFO":
+            break
+    return found
+
+
 def serve(path, requests, answers):
     """One library's process: a line with a network and cases in, a line with answers out."""
     library = ctypes.CDLL(path)
@@ -94,19 +115,7 @@ def serve(path, requests, answers):
             for place, text in case["files"].items():
                 with open(place, "wb") as file:
                     file.write(text.encode("latin-1"))
-            reading, writing = os.pipe()
-            child = os.fork()
-            if child == 0:
-                os.close(reading)
-                try:
-                    answer(library, case, asked["network"], writing)
-                except BaseException as error:
-                    os.write(writing, json.dumps({"log": f"{error!r}", "env": [], "result": -1}).encode())
-                os._exit(1)
-            os.close(writing)
-            with open(reading, encoding="utf-8") as file:
-                told.append(json.loads(file.read()))
-            os.waitpid(child, 0)
+            told.append(heard(library, case, asked["network"]))
             for place in case["files"]:
                 os.remove(place)
         answers.write(json.dumps(told) + "\n")
