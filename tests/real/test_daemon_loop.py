@@ -84,7 +84,7 @@ def test_it_follows_a_recording_that_changes_and_a_second_one_waits(tmp_path):
         recording(tmp_path, BROKEN)
         eventually(lambda: ready(daemon)["status"] == "False", 20)
         assert abs(state(daemon)["observed_at"] - time.time()) < 60
-        assert daemon.get("/v1/summary").json()["verdict"]["single_node"] == "not_ready"
+        eventually(lambda: daemon.get("/v1/summary").json()["verdict"]["single_node"] == "not_ready", 20)
         with Daemon(tmp_path, "--from", tape, "--kubernetes", "off") as second:
             eventually(lambda: second.answers("/livez"), 30)
             assert second.get("/readyz").status_code == 503
