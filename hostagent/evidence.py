@@ -1,18 +1,21 @@
-"""Where a command reads a host, and the pass over it. Light: a live pass should start before all else."""
+"""Where a command reads a host, and the pass over it. Light: a live pass should start before all else, and the teller of the daemon, which
+reads nothing, has none of what reading needs.
+"""
 
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hostagent.collect import READERS, lanes
 from hostagent.deadline import time_limit, within
 from hostagent.errors import HostagentError, OutOfTime
-from hostagent.forked import Forked, Place
-from hostagent.reading import InProcess, Reading
-from hostagent.source.answerfile import Question
 from hostagent.source.left import Left
 from hostagent.vocabulary import Kind
+
+if TYPE_CHECKING:
+    from hostagent.reading import Reading
+    from hostagent.source.answerfile import Question
+    from hostagent.source.worker import Hung, Worker
 
 NOTHING_LEFT = Left()
 
@@ -41,7 +44,7 @@ class Evidence(NamedTuple):
 @contextlib.contextmanager
 def open_host(
     evidence: Evidence, kinds: Iterable[str] = (), known: "Mapping[Question, Any] | None" = None, left: Left = NOTHING_LEFT
-) -> Iterator[Reading]:
+) -> "Iterator[Reading]":
     """One pass over the host of `evidence`, under way when this returns; on leaving, whatever still reads is ended.
 
     `kinds` are names of fact types (all when none is named): only what they need is read and started. `known`: answers that are there
@@ -57,10 +60,11 @@ def open_host(
         yield reading
 
 
-def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> Reading:
+def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> "Reading":
     """Loading counts: somebody else's snapshot may have millions of answers."""
     from dataclasses import replace
 
+    from hostagent.reading import InProcess
     from hostagent.source import tape
 
     deadline = within(evidence.deadline_s)
@@ -76,7 +80,9 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> Reading:
 
 
 @contextlib.contextmanager
-def _forked(evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question, Any]", left: Left) -> Iterator[Reading]:
+def _forked(evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question, Any]", left: Left) -> "Iterator[Reading]":
+    from hostagent.collect import READERS, lanes
+    from hostagent.forked import Forked, Place
     from hostagent.source.files import Files
     from hostagent.source.lanes import LANES
     from hostagent.source.live import LiveBackend, refuse_wrong_root
@@ -86,7 +92,7 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question
     root, kind = _place(evidence)
     deadline = within(evidence.deadline_s)
 
-    def workers(hung: "Mapping[str, int]") -> Sequence[Worker | Hung]:
+    def workers(hung: "Mapping[str, int]") -> "Sequence[Worker | Hung]":
         if kind == "image":
             return ()
         wanted = [LANES[name] for name in lanes(kinds or READERS)]
@@ -96,7 +102,7 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question
         stuck = {**left.lanes, **hung}
         return [Hung(lane, stuck[lane.name]) if lane.name in stuck else Worker(lane, root, deadline.ends) for lane in wanted]
 
-    def backend(started: Sequence[Worker | Hung]) -> LiveBackend:
+    def backend(started: "Sequence[Worker | Hung]") -> LiveBackend:
         if kind != "live":
             refuse_wrong_root(root, kind, evidence.kernel, evidence.host_has)
         return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)

@@ -1,10 +1,10 @@
 """What has to be equal on all nodes of one job, and one short word for it: nodes with the same word take the same settings of NCCL."""
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, need
+from hostagent.hashes import hexdigest
 from hostagent.nccl import bootstrap
 from hostagent.nccl.agreement import PLUGINS, ROWS, in_words, rails
 from hostagent.nccl.node import Node
@@ -74,4 +74,4 @@ def fabric_class(found: Mapping[str, "str | Unread"]) -> "str | Unread":
         if isinstance(value, Unread):
             return Unread(value.why, f"{name}: {value.detail}", value.question)
     text = json.dumps(found, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return hexdigest("sha256", text.encode())[:_DIGITS]

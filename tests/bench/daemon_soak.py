@@ -1,13 +1,15 @@
 """Measures the daemon at rest beside Debian's prometheus-node-exporter: half an hour over the simulated 8-GPU host, a pass and a scrape a
 minute each. Prints one table, asserts nothing; root. ``make bench`` runs it, ``--minutes`` makes it shorter.
 
-PSS and descriptors are those of both processes between two passes; processor time includes all that the loop started; programs are what
-the kernel's proc connector says that any of them executed after the tenth pass.
+PSS and descriptors are those of both processes between two passes; what files others map, too, is a part of it that depends on those, so
+that growth is that of the rest. Processor time includes all that the loop started; programs are what the kernel's proc connector says that
+any of them executed after the tenth pass. Devices that come and go on this machine begin passes, too: their number is in the table.
 """
 
 import argparse
 import contextlib
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -30,6 +32,7 @@ from tests.real.footprint import Footprint, of_daemon, of_process  # noqa: E402
 PEER = "prometheus-node-exporter"
 PSS_MIB, CPU_PERCENT = 56, 0.25
 NODE = "soak"
+_PASSES = re.compile(r"^hostagent_passes_total\{.*?\} (.*)$", re.MULTILINE)
 
 
 class Row:
@@ -38,11 +41,14 @@ class Row:
     def __init__(self, name: str, pid: int, look: "Callable[[], Footprint]", scrape: str) -> None:
         self.name, self.pid, self._look, self._scrape = name, pid, look, scrape
         self.seen: list[tuple[float, Footprint]] = []
+        self.passes: list[int] = []
         self.programs: list[str] = []
 
     def look(self) -> None:
+        text = ""
         with contextlib.suppress(requests.RequestException):
-            requests.get(self._scrape, timeout=10)
+            text = requests.get(self._scrape, timeout=10).text
+        self.passes.append(sum(int(float(count)) for count in _PASSES.findall(text)))
         self.seen.append((time.monotonic(), self._look()))
 
     @property
@@ -52,9 +58,10 @@ class Row:
         (began, first), (ended, last) = rows[0], rows[-1]
         share = 100 * (last.cpu_s - first.cpu_s) / (ended - began)
         pss = [one.pss_kib / 1024 for _, one in rows]
-        trend = statistics.linear_regression([at / 3600 for at, _ in rows], pss).slope
+        growth = statistics.linear_regression([at / 3600 for at, _ in rows], [one.own_kib / 1024 for _, one in rows]).slope
+        passes = str(self.passes[-1] - self.passes[-len(rows)]) if self.passes[-1] else ""
         return (
-            f"{self.name:<42} {statistics.median(pss):>8.1f} {max(pss):>8.1f} {trend:>+10.2f} {share:>8.3f} "
+            f"{self.name:<36} {statistics.median(pss):>8.1f} {max(pss):>8.1f} {growth:>+10.2f} {share:>8.3f} {passes:>7} "
             f"{f'{first.descriptors} to {last.descriptors}':>12} {len(self.programs):>9}"
         )
 
@@ -117,16 +124,27 @@ def measured(folder: Path, options: argparse.Namespace) -> "tuple[list[Row], str
 
 def watch(rows: "list[Row]", options: argparse.Namespace) -> None:
     began, passes = time.monotonic(), int(options.minutes * 60 / options.interval)
-    heard: list[Executions] = []
     with contextlib.ExitStack() as held:
         for number in range(passes + 1):
             time.sleep(max(0.0, began + number * options.interval - time.monotonic()))
             for row in rows:
                 row.look()
             if number == min(10, passes // 3):
-                heard = [held.enter_context(Executions(row.pid)) for row in rows]
-    for row, one in zip(rows, heard, strict=True):
-        row.programs = [*one.programs, *([f"(not all were heard: {one.problem})"] if one.problem else [])]
+                for row in rows:
+                    held.enter_context(listening(row))
+
+
+@contextlib.contextmanager
+def listening(row: Row) -> "Iterator[None]":
+    try:
+        executions = Executions(row.pid)
+    except OSError as error:
+        row.programs = [f"(nobody tells: {error})"]
+        yield
+        return
+    with executions:
+        yield
+    row.programs = [*executions.programs, *([f"(not all were heard: {executions.problem})"] if executions.problem else [])]
 
 
 def main() -> None:
@@ -141,7 +159,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         rows, lacks = measured(Path(directory), options)
     print(f"{options.minutes:g} minutes, a pass and a scrape each {options.interval:g} s\n")
-    print(f"{'program':<42} {'PSS MiB':>8} {'at most':>8} {'MiB/hour':>10} {'CPU %':>8} {'descriptors':>12} {'programs':>9}")
+    print(f"{'':<36} {'PSS MiB':>8} {'at most':>8} {'MiB/hour':>10} {'CPU %':>8} {'passes':>7} {'descriptors':>12} {'programs':>9}")
     for row in rows:
         print(row.words)
     for row in rows:

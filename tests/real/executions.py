@@ -10,7 +10,7 @@ import struct
 import threading
 
 _NETLINK_CONNECTOR, _CN_IDX_PROC, _CN_VAL_PROC, _LISTEN = 11, 1, 1, 1
-_FORK, _EXEC = 1, 2
+_FORK, _EXEC, _EXIT = 1, 2, 0x80000000
 _HEADERS = 16 + 20  # nlmsghdr, cn_msg
 _EVENT = struct.Struct("=IIQIIII")  # what, processor, time; of a fork the parent's and the child's ids, of an exec the process' own
 _BUFFER = 64 * 1024 * 1024
@@ -52,12 +52,14 @@ class Executions:
                 return
 
     def _hear(self, data: bytes) -> None:
-        what, _, _, first, first_group, _, child_group = _EVENT.unpack_from(data, _HEADERS)
+        what, _, _, first, first_group, _, child_group = _EVENT.unpack_from(data.ljust(_HEADERS + _EVENT.size, b"\0"), _HEADERS)
         if what == _FORK and first_group in self._watched:
             self._watched.add(child_group)
             self.forks += 1
         elif what == _EXEC and first_group in self._watched:
             self.programs.append(_command(first))
+        elif what == _EXIT and first == first_group:  # its number will be another's
+            self._watched.discard(first)
 
 
 def _below(pid: int) -> set[int]:

@@ -9,9 +9,10 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Footprint(NamedTuple):
-    """PSS in KiB, processor time in seconds since the start, open descriptors."""
+    """PSS in KiB, and what of it is no file's, which others may map, too; processor time in seconds since the start; open descriptors."""
 
     pss_kib: int
+    own_kib: int
     cpu_s: float
     descriptors: int
 
@@ -25,7 +26,7 @@ def of_process(pid: int) -> Footprint:
     """With the processor time of its children that were waited for."""
     rows = dict(line.split()[:2] for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
     ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[11:15]
-    return Footprint(int(rows["Pss:"]), sum(map(int, ticks)) * _TICK_S, len(os.listdir(f"/proc/{pid}/fd")))
+    return Footprint(int(rows["Pss:"]), int(rows["Pss_Anon:"]), sum(map(int, ticks)) * _TICK_S, len(os.listdir(f"/proc/{pid}/fd")))
 
 
 def of_daemon(loop: int, within_s: float = 20.0) -> Footprint:
