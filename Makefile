@@ -18,7 +18,7 @@ test: $(VENV)/.tests  ## install everything the tests need, run all of them and 
 	bash tests/real/install.sh
 	$(MAKE) --no-print-directory lint
 	@status=0; \
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(FORKING) || status=$$?; \
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(FORKING) || status=$$?; \
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(FORKING:%=--ignore=%) || status=$$?; \
 	exit $$status
 
