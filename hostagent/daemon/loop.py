@@ -19,6 +19,7 @@ from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.report import Report, Verdicts
 from hostagent.report.summarized import summary
+from hostagent.source import memory
 from hostagent.steady import Steady
 
 Complain = Callable[[str], None]
@@ -138,6 +139,7 @@ class Loop:
         is_first = all(one.reason == FIRST_PASS for one in told.conditions)  # the next pass confirms what this one found
         words = said.first_words(told) if is_first else said.words(told, short, until=settings.label_valid_until)
         self._teller.tell(said.said(words, report, short, text, run), time.monotonic())
+        memory.trim()
 
     def _remember(self, facts: HostFacts, now: float) -> HostFacts:
         self._memory = history.advance(self._memory, facts, now)
