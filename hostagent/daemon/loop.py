@@ -18,6 +18,7 @@ from hostagent.daemon.told import CONFIRM_S, FIRST_PASS, State, advance, at_once
 from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.report import Report
+from hostagent.source import memory
 from hostagent.steady import Steady
 
 Complain = Callable[[str], None]
@@ -145,6 +146,7 @@ class Loop:
         shown = short if self._shown is short else {**said.beside(self._shown, told), "valid_until": short["valid_until"]}
         words = said.first_words(told) if is_first else said.words(told, shown, until=settings.label_valid_until)
         self._teller.tell(said.said(words, report, short, text, run), time.monotonic())
+        memory.trim()
 
     def _remember(self, facts: HostFacts, now: float) -> HostFacts:
         self._memory = history.advance(self._memory, facts, now)
