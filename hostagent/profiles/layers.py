@@ -46,7 +46,7 @@ class Reader(NamedTuple):
                 f"profile {seen[0]!r} extends more than {_MAX_PARENTS} others in a row, wanted fewer", "Merge some of them"
             )
         layer = self._file(name) if is_path(name) else _built_in(name)
-        parent = str(layer.data.get("extends", "default" if name != "default" else ""))
+        parent = str(layer.data.get("extends") or ("default" if name != "default" else ""))
         if parent:
             yield from self.chain(beside(name, parent) if is_path(name) else parent, (*seen, name))
         yield layer._replace(data={"name": layer.label, **layer.data})

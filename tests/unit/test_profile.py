@@ -406,3 +406,10 @@ def test_a_shape_that_a_profile_may_declare_is_one_that_the_model_reads(shape):
     loaded = load("default", site_file=NO_SITE, overlay={"pods": {"some": plain(shape)}})
     (container,) = parse_shape(loaded.profile.pods["some"].text).containers
     assert container.kind == "app"
+
+
+def test_an_empty_extends_is_the_default_as_no_word_is(tmp_path):
+    for number, text in enumerate(("extends: ''\n", "")):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(f"schema_version: 1\n{text}gpus: {{count: 8}}\n")
+        assert load(str(path), site_file="").profile.driver == load("default", site_file="").profile.driver
