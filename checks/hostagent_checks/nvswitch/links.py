@@ -48,8 +48,10 @@ def links(fabric: Fabric, gpus: tuple[Gpu, ...], platform: Platform, driver: Dri
         skip("virtual machines use GPUs of this board")
     here = sets(found, platform) or found.board.whole
     known = [one for one in (_links(gpu, max(row.links for row in here)) for gpu in found.gpus) if one]
-    for gpu in () if known else found.gpus:
-        _ = _has_mig(gpu) or need(gpu.nvlinks)  # nobody may ask about any GPU
+    if not known:  # nobody may ask about any GPU, or each has MIG
+        for gpu in found.gpus:
+            if not _has_mig(gpu):
+                need(gpu.nvlinks)
     down = [one for one in known if one.up < one.wanted]
     if down and (option := _switched_off(driver)):
         skip(f"the driver's option {option} switches links off")
