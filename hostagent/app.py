@@ -11,7 +11,7 @@ from hostagent.check import Check
 from hostagent.collect import HEAD, READERS
 from hostagent.deadline import time_limit
 from hostagent.errors import OutOfTime
-from hostagent.evaluate import evaluate
+from hostagent.evaluate import Judged, concluded, judge_each
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
@@ -20,14 +20,14 @@ from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 from hostagent.profile import Loaded
 from hostagent.reading import Collected, Reading
-from hostagent.report import SCHEMA_VERSION, HostIdentity, Judgement, ProfileIdentity, Report, Tool, coverage, security, verdicts
+from hostagent.report import SCHEMA_VERSION, HostIdentity, ProfileIdentity, Report, Tool, coverage, security, verdicts
 from hostagent.report.facts import report_facts
 from hostagent.report.times import iso
 from hostagent.report.told import with_headline
 from hostagent.source.policy import Policy
 from hostagent.steady import Steady
 
-#: Seconds for judging, beside the deadline of the reading.
+#: Seconds of a processor for judging, and seconds for it once the deadline has passed: before it a machine may be as busy as it likes.
 JUDGING_S = 1.5
 #: And after which a check that is under way for long is left, looked at again and again until then.
 FIRST_LOOK_S = 0.5
@@ -78,9 +78,10 @@ def policy_of(prepared: Prepared) -> Policy:
 
 
 def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name: str = "", steady: Steady | None = None) -> Report:
-    """The report on what was read. What is not judged after ``JUDGING_S`` is unknown. `steady`: of passes before this one."""
+    """The report on what was read. What is not judged in ``JUDGING_S`` is unknown. `steady`: of passes before this one."""
     started, facts, loaded = time.perf_counter(), collected.facts, prepared.loaded
-    judgements = _judged(prepared.checks, facts, loaded, steady)
+    judged = _judged(prepared.checks, facts, loaded, steady, max(reading.deadline.left_s, 0) + JUDGING_S)
+    judgements = concluded(prepared.checks, judged, facts)
     took_ms = {**collected.timings_ms, "catalogue": prepared.took_ms, "evaluate": _ms_since(started), "total": _ms_since(reading.started)}
     observed_at = _known(facts, Identity, "now", reading.recorded_at)
     expires = observed_at + loaded.profile.report.valid_for_s
@@ -112,9 +113,10 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name:
     return with_headline(whole)
 
 
-def _judged(checks: tuple[Check, ...], facts: HostFacts, loaded: Loaded, steady: Steady | None) -> tuple[Judgement, ...]:
-    judged = partial(evaluate, checks, facts, loaded.profile, time.monotonic() + JUDGING_S, origins=loaded.origins, steady=steady)
-    for seconds in (FIRST_LOOK_S, JUDGING_S):
+def _judged(checks: tuple[Check, ...], facts: HostFacts, loaded: Loaded, steady: Steady | None, within_s: float) -> Judged:
+    ends = time.monotonic() + within_s
+    judged = partial(judge_each, checks, facts, loaded.profile, ends, work_s=JUDGING_S, origins=loaded.origins, steady=steady)
+    for seconds in (FIRST_LOOK_S, within_s):
         with contextlib.suppress(OutOfTime), time_limit(seconds):
             return judged()
     return judged()  # the limit was met after the last check and before it was lifted: past its end every check is unknown

@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -27,9 +28,10 @@ from hostagent.steps import Step
 from hostagent.typed import ShapeError
 from hostagent.vocabulary import Severity
 
-#: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second. One that
-#: waited instead of working, because the machine is busy, is begun again once.
+#: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second.
 _SHARE_S = 0.2
+#: And how often one is begun that waited instead of working, because the machine is busy.
+_MOST_BEGUN = 5
 #: What answers a question that had no answer, by why it had none.
 _AGAIN = {
     "denied": (Step("rerun", "Run 'hostagent check' as root on the host."),),
@@ -38,42 +40,61 @@ _AGAIN = {
 }
 _NO_POLICY = CheckPolicy()
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
+#: By the id of the check.
+Judged = Mapping[str, tuple[Judgement, ...]]
 
 
-def evaluate(
+def evaluate(checks: Iterable[Check], facts: HostFacts, profile: Profile, *how: Any, **more: Any) -> tuple[Judgement, ...]:
+    """Every check over every subject, ordered by id, then subject. `how` and `more`: those of `judge_each`."""
+    checks = tuple(checks)
+    return concluded(checks, judge_each(checks, facts, profile, *how, **more), facts)
+
+
+def concluded(checks: Iterable[Check], judged: Judged, facts: HostFacts) -> tuple[Judgement, ...]:
+    """All judgements, with what one check proves of another, and with their causes. It takes some milliseconds, and no limit holds for it:
+    an ``OutOfTime`` here would cost all that was judged.
+    """
+    ordered = sorted(checks, key=lambda one: one.id)
+    return with_causes(ordered, proved(ordered, judged), facts.parents())
+
+
+def judge_each(
     checks: Iterable[Check],
     facts: HostFacts,
     profile: Profile,
     ends: float = math.inf,
     clock: Callable[[], float] = time.monotonic,
     *,
+    work_s: float = math.inf,
     origins: Mapping[str, str] = _NO_ORIGINS,
     steady: Steady | None = None,
-) -> tuple[Judgement, ...]:
-    """Every check over every subject, ordered by id, then subject.
+) -> Judged:
+    """What each check says of its subjects.
 
-    What is not judged when `clock` reaches `ends`, or when something raises ``OutOfTime``, is unknown: the whole check, once.
-    An ``OutOfTime`` before `ends` is for a check that takes more than its share: it costs that one alone.
+    What is not judged when `clock` reaches `ends`, after `work_s` seconds of this processor, or when something raises ``OutOfTime``, is
+    unknown: the whole check, once. An ``OutOfTime`` before is for a check that takes more than its share: it costs that one alone.
     `origins` is the profile's: the layer that set each dotted path. `steady` knows what passes before this one said.
     """
     ordered = sorted(checks, key=lambda one: one.id)
     judged: dict[str, tuple[Judgement, ...]] = {}
-    slow, waited, under_way, began, worked = set[str](), set[str](), "", 0.0, 0.0
-    while True:
+    slow, begun, under_way, began, worked = set[str](), Counter[str](), "", 0.0, 0.0
+    work_ends = time.thread_time() + work_s
+    while len(judged) < len(ordered):
         try:
             for one in ordered:
                 if one.id not in judged:
                     under_way, began, worked = one.id, clock(), time.thread_time()
-                    is_late = began >= ends or one.id in slow
+                    is_late = began >= ends or worked >= work_ends or one.id in slow
                     judge = partial(_judged, one, facts, profile, origins, is_late=is_late)
                     judged[one.id] = steady.judged(one, facts, profile, judge) if steady and not is_late else judge()
-            return with_causes(ordered, proved(ordered, judged), facts.parents())
         except OutOfTime:
             if not math.isfinite(ends) or clock() >= ends:
                 ends = -math.inf
             elif clock() >= began + _SHARE_S:  # else it began a moment ago, and begins again
-                has_worked = under_way in waited or time.thread_time() >= worked + _SHARE_S
-                (slow if has_worked else waited).add(under_way)
+                begun[under_way] += 1
+                if begun[under_way] == _MOST_BEGUN or time.thread_time() >= worked + _SHARE_S:
+                    slow.add(under_way)
+    return judged
 
 
 def _judged(one: Check, *what: Any, **how: Any) -> tuple[Judgement, ...]:
@@ -217,7 +238,7 @@ def _by_axis(one: Check, profile: Profile) -> Severity:
     return one.severity
 
 
-def proved(checks: Iterable[Check], judged: Mapping[str, tuple[Judgement, ...]]) -> tuple[Judgement, ...]:
+def proved(checks: Iterable[Check], judged: Judged) -> tuple[Judgement, ...]:
     """All judgements, given by check, in the order of `checks`.
 
     A critical unknown counts in no verdict where every proof of its check passed, about the same device or the host.
@@ -225,7 +246,7 @@ def proved(checks: Iterable[Check], judged: Mapping[str, tuple[Judgement, ...]])
     return tuple(judgement for one in checks for judgement in _proved(one, judged))
 
 
-def _proved(one: Check, judged: Mapping[str, tuple[Judgement, ...]]) -> Iterator[Judgement]:
+def _proved(one: Check, judged: Judged) -> Iterator[Judgement]:
     for each in judged[one.id]:
         is_open = one.proved_by and (each.outcome, each.severity) == ("unknown", "critical") and each.code != "crashed"
         if is_open and all(_passed(judged.get(proof, ()), each) for proof in one.proved_by):

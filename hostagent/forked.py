@@ -86,7 +86,7 @@ class Forked:
         self._make_backend = backend
         self._make_workers = workers
         self._kinds = with_needs(tuple(kinds) or READERS)
-        self._deadline = deadline
+        self.deadline = deadline
         self._workers: Sequence[Worker | Hung] = ()
         self._child = Child()
         self._kept: AnswerFile | None = None
@@ -124,7 +124,7 @@ class Forked:
         except OSError as error:
             self._problem = Unread("error", f"the reading process cannot start: {error}")
             return
-        self._begin(PolicyPipe(self._word[0], self._deadline))
+        self._begin(PolicyPipe(self._word[0], self.deadline))
 
     def _begin(self, policy: Callable[[], Policy]) -> None:
         assert self._kept is not None
@@ -185,7 +185,7 @@ class Forked:
     def _receive(self, policy: Callable[[], Policy]) -> None:
         """All that comes until the child is done, dead or late."""
         while self._problem is None and self._refused is None:
-            messages = self._child.receive(min(self._deadline.left_s + _GRACE_S, _LOOK_S))
+            messages = self._child.receive(min(self.deadline.left_s + _GRACE_S, _LOOK_S))
             if messages is None:
                 self._stop("error", "the reading process ended")
             for message in messages or ():
@@ -196,8 +196,8 @@ class Forked:
                 self._hear(event, *rest)
             if messages or self._problem is not None:
                 continue
-            if self._deadline.left_s < -_GRACE_S:
-                self._stop("timeout", f"the deadline of {self._deadline.seconds:g} s for the whole run has passed")
+            if self.deadline.left_s < -_GRACE_S:
+                self._stop("timeout", f"the deadline of {self.deadline.seconds:g} s for the whole run has passed")
             elif hangs := self._hangs():
                 self._replace(hangs, policy)
 

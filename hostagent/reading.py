@@ -34,6 +34,8 @@ class Reading(Protocol):
     recorded_at: float
     #: By lane, the cage in which its library was asked; complete after `collect`.
     cages: dict[str, Any]
+    #: Of the whole run.
+    deadline: Deadline
 
     @property
     def answers(self) -> "Mapping[Question, Answer | Unread]":
@@ -58,7 +60,7 @@ class InProcess:
         """`kinds`: names of the fact types to read, all when there is none. `recorded_at`: now, unless said."""
         self._backend = backend
         self._kinds = tuple(kinds)
-        self._deadline = deadline or within(30)
+        self.deadline = deadline or within(30)
         self.started = time.perf_counter()
         self.replayed = replayed
         self.recorded_at = recorded_at or time.time()
@@ -69,7 +71,7 @@ class InProcess:
         source = Source(self._backend, policy=lambda: policy, heard=self.answers.__setitem__)
         read: list[Collected] = []
         try:
-            with time_limit(self._deadline.left_s, self._deadline.seconds):
+            with time_limit(self.deadline.left_s, self.deadline.seconds):
                 read.append(Collected(*collect(source, self._kinds)))
         except OutOfTime as error:  # before the first reader began, or after the last one
             late = Unread("timeout", str(error))

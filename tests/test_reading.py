@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hostagent import profile, reading
+from hostagent import evaluate, profile, reading
 from hostagent.app import HEAD, Prepared, judge, prepare
 from hostagent.check import check
 from hostagent.cli.check import rendered
@@ -574,6 +574,24 @@ class Broken:
 
     def load(self):
         return broken
+
+
+# A machine too busy to judge soon is judged all the same.
+
+
+def test_who_waits_for_a_processor_judges_as_one_who_does_not(monkeypatch):
+    """Each check waits as long as on a machine on which a hundred others want its processor, and the conclusion a second."""
+    calm = judged(replay(), profile.load(site_file=""))
+    judging, concluding = evaluate._judged, evaluate.with_causes
+
+    def waits(call, seconds):
+        return lambda *what, **how: (time.sleep(seconds), call(*what, **how))[1]
+
+    monkeypatch.setattr(evaluate, "_judged", waits(judging, 0.012))
+    monkeypatch.setattr(evaluate, "with_causes", waits(concluding, 1))
+    started = time.monotonic()
+    assert judged(replay(), profile.load(site_file="")).findings == calm.findings
+    assert time.monotonic() - started > 2.5, "it did wait"
 
 
 # A report comes out.
