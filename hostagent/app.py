@@ -82,6 +82,8 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name:
     started, facts, loaded = time.perf_counter(), collected.facts, prepared.loaded
     judged = _judged(prepared.checks, facts, loaded, steady, max(reading.deadline.left_s, 0) + JUDGING_S)
     judgements = concluded(prepared.checks, judged, facts)
+    tell = partial(report_facts, hcas=loaded.profile.rdma.hcas)
+    told = steady.made(facts, loaded.profile, tell) if steady else tell(facts)
     took_ms = {**collected.timings_ms, "catalogue": prepared.took_ms, "evaluate": _ms_since(started), "total": _ms_since(reading.started)}
     observed_at = _known(facts, Identity, "now", reading.recorded_at)
     expires = observed_at + loaded.profile.report.valid_for_s
@@ -106,7 +108,7 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name:
         reading_order=catalogue.reading_order(prepared.checks),
         coverage=coverage(judgements),
         security=security(judgements, loaded.profile.security),
-        facts=report_facts(facts, loaded.profile.rdma.hcas),
+        facts=told,
         cages=reading.cages,
         timings_ms=took_ms,
     )

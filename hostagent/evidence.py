@@ -13,6 +13,7 @@ from hostagent.source.left import Left
 from hostagent.vocabulary import Kind
 
 if TYPE_CHECKING:
+    from hostagent.facts.hostfacts import Earlier
     from hostagent.reading import Reading
     from hostagent.source.answerfile import Question
     from hostagent.source.worker import Hung, Worker
@@ -43,24 +44,29 @@ class Evidence(NamedTuple):
 
 @contextlib.contextmanager
 def open_host(
-    evidence: Evidence, kinds: Iterable[str] = (), known: "Mapping[Question, Any] | None" = None, left: Left = NOTHING_LEFT
+    evidence: Evidence,
+    kinds: Iterable[str] = (),
+    known: "Mapping[Question, Any] | None" = None,
+    left: Left = NOTHING_LEFT,
+    earlier: "Mapping[str, Earlier] | None" = None,
 ) -> "Iterator[Reading]":
     """One pass over the host of `evidence`, under way when this returns; on leaving, whatever still reads is ended.
 
     `kinds` are names of fact types (all when none is named): only what they need is read and started. `known`: answers that are there
-    already, by question; nobody is asked these. `left`: what earlier passes left behind.
+    already, by question; nobody is asked these. `left`: what earlier passes left behind. `earlier`: facts of the pass before, {} at the
+    first of several.
     Raises ``HostagentError`` for a file of another kind, as its pass does for a directory of another kind; ``RuntimeError`` in a
     process with threads.
     """
     kinds = tuple(kinds)
     if evidence.snapshot:
-        yield _replay(evidence, kinds)
+        yield _replay(evidence, kinds, earlier)
         return
-    with _forked(evidence, kinds, {**evidence.known, **(known or {})}, left) as reading:
+    with _forked(evidence, kinds, {**evidence.known, **(known or {})}, left, earlier) as reading:
         yield reading
 
 
-def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> "Reading":
+def _replay(evidence: Evidence, kinds: tuple[str, ...], earlier: "Mapping[str, Earlier] | None") -> "Reading":
     """Loading counts: somebody else's snapshot may have millions of answers."""
     from dataclasses import replace
 
@@ -76,11 +82,15 @@ def _replay(evidence: Evidence, kinds: tuple[str, ...]) -> "Reading":
     answers = {**recorded.answers, **{tape.question(*asked): tape.encode(answer) for asked, answer in evidence.known.items()}}
     lacks = ": give 'snapshot save' the same --env-file" if evidence.known else ""
     backend = tape.ReplayBackend(replace(recorded, answers=answers), lacks)
-    return InProcess(backend, kinds, deadline=deadline, replayed=True, recorded_at=recorded.recorded_at)
+    reading = InProcess(backend, kinds, deadline=deadline, replayed=True, recorded_at=recorded.recorded_at)
+    reading.before = earlier
+    return reading
 
 
 @contextlib.contextmanager
-def _forked(evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question, Any]", left: Left) -> "Iterator[Reading]":
+def _forked(
+    evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question, Any]", left: Left, earlier: "Mapping[str, Earlier] | None"
+) -> "Iterator[Reading]":
     from hostagent.collect import READERS, lanes
     from hostagent.forked import Forked, Place
     from hostagent.source.files import Files
@@ -107,7 +117,7 @@ def _forked(evidence: Evidence, kinds: tuple[str, ...], known: "Mapping[Question
             refuse_wrong_root(root, kind, evidence.kernel, evidence.host_has)
         return LiveBackend(root, kind, workers=started, deadline=deadline, kernel=evidence.kernel)
 
-    reading = Forked(backend, Place(root, kind, known, left), kinds, deadline, workers)
+    reading = Forked(backend, Place(root, kind, known, left, earlier), kinds, deadline, workers)
     try:
         reading.start()
         yield reading

@@ -3,7 +3,7 @@
 The child announces each question before it asks it (`hostagent.source.underway`), so that the parent can name the one it hangs in.
 It sends::
 
-    ("fact", PICKLED)                (type name, value, milliseconds)
+    ("fact", PICKLED)                a `hostagent.collect.Fact`; without its value where the parent has that from an earlier pass
     ("cage", LANE, CAGE)             in which a lane's library was asked, see `hostagent.source.cage`
     ("refused", MESSAGE, NEXT_STEP)  a ``HostagentError``: what is there is not what was wanted
     ("crash", PICKLED)               an ``Unread`` with the traceback
@@ -23,13 +23,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from hostagent.collect import READERS, collect, with_needs
+from hostagent.collect import READERS, Fact, collect, with_needs
 from hostagent.crash import crash_lines, crash_text
 from hostagent.deadline import Deadline
 from hostagent.errors import HostagentError
-from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.facts.unread import Unread, Why
-from hostagent.reading import Collected, Told
+from hostagent.reading import Collected, Told, earlier
 from hostagent.source.answerfile import AnswerFile, Question
 from hostagent.source.base import Answer, Backend, Source
 from hostagent.source.child import Child, Send
@@ -62,6 +62,7 @@ class Place(NamedTuple):
     kind: Kind
     known: "Mapping[Question, Answer | Unread]" = MappingProxyType({})
     left: Left = Left()
+    earlier: "Mapping[str, Earlier] | None" = None  # facts of the pass before, None where none comes after
 
 
 class Forked:
@@ -81,7 +82,7 @@ class Forked:
         workers: "Callable[[Mapping[str, int]], Sequence[Worker | Hung]]" = lambda _: (),
     ) -> None:
         """`backend` is made in the child, over what `workers` makes, who is told of lanes in which a worker of this pass hangs already."""
-        self._root, self._kind, known, before = place
+        self._root, self._kind, known, before, self._earlier = place
         self.started = time.perf_counter()
         self._make_backend = backend
         self._make_workers = workers
@@ -90,10 +91,7 @@ class Forked:
         self._workers: Sequence[Worker | Hung] = ()
         self._child = Child()
         self._kept: AnswerFile | None = None
-        self._known = {
-            **known,
-            **before.answers,
-        }  # what the child begins with
+        self._known = {**known, **before.answers}  # what the child begins with
         #: Mount points where a question hung: nothing there is asked any more.
         self._hung = [found for one in before.questions for path in one[1:2] if (found := mount_below(self._root, path))]
         self._most_replaced = max(0, _MAX_REPLACED - len(before.questions))
@@ -164,9 +162,10 @@ class Forked:
             raise self._refused
         import pickle
 
-        rows = [pickle.loads(one) for one in self._facts]  # noqa: S301  by our own child
-        values = dict.fromkeys(self._kinds, self._problem) | {name: value for name, value, _ in rows}
-        return Collected(HostFacts(values, self._kind), {name: took_ms for name, _, took_ms in rows})
+        before, rows = self._earlier or {}, [Fact(*pickle.loads(one)) for one in self._facts]  # noqa: S301  by our own child
+        facts = [one if one.is_new else one._replace(**before[one.name]._asdict()) for one in rows]
+        values = dict.fromkeys(self._kinds, self._problem) | {one.name: one.value for one in facts}
+        return Collected(HostFacts(values, self._kind), {one.name: one.took_ms for one in facts}, earlier(facts))
 
     def _end(self) -> int:
         """The process id of a child that hangs in the kernel, where not even SIGKILL ends it; else 0."""
@@ -273,6 +272,9 @@ class Forked:
         def tell(*event: Any) -> None:
             send(marshal.dumps(event))
 
+        def told(fact: Fact) -> None:
+            tell("fact", pickle.dumps(tuple(fact if fact.is_new else fact._replace(value=None, asked=b"")), protocol=5))
+
         def ask(asked: Question) -> None:
             assert self._under_way is not None
             self._under_way.say(asked, time.monotonic())
@@ -283,7 +285,7 @@ class Forked:
             backend = self._make_backend(self._workers)
             ask(())
             source = Source(Told(backend, ask, self._hung), policy=policy, answers=self._known, heard=self._kept.add)
-            collect(source, self._kinds, told=lambda *fact: tell("fact", pickle.dumps(fact, protocol=5)))
+            collect(source, self._kinds, told=told, earlier=self._earlier)
             for one in self._workers:
                 if one.cage:
                     tell("cage", one.lane.name, one.cage)

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from hostagent.collect import READERS, collect, with_needs
+from hostagent.collect import READERS, Fact, collect, with_needs
 from hostagent.deadline import Deadline, time_limit, within
 from hostagent.errors import OutOfTime
-from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.facts.unread import Unread
 from hostagent.source.answerfile import Question
 from hostagent.source.base import Answer, Backend, Source
@@ -17,10 +18,16 @@ from hostagent.vocabulary import Kind
 
 
 class Collected(NamedTuple):
-    """What one pass has read: facts, and milliseconds by fact type."""
+    """What one pass has read: facts, and milliseconds by fact type; and for the next one, what each was read from."""
 
     facts: HostFacts
     timings_ms: Mapping[str, float]
+    earlier: Mapping[str, Earlier] = MappingProxyType({})
+
+
+def earlier(facts: Iterable[Fact]) -> Mapping[str, Earlier]:
+    """What the next pass may take them for."""
+    return {one.name: Earlier(one.value, one.asked) for one in facts if one.asked}
 
 
 class Reading(Protocol):
@@ -60,6 +67,8 @@ class InProcess:
         """`kinds`: names of the fact types to read, all when there is none. `recorded_at`: now, unless said."""
         self._backend = backend
         self._kinds = tuple(kinds)
+        #: Facts of the pass before, None where none comes after.
+        self.before: Mapping[str, Earlier] | None = None
         self.deadline = deadline or within(30)
         self.started = time.perf_counter()
         self.replayed = replayed
@@ -70,9 +79,10 @@ class InProcess:
     def collect(self, policy: Policy = NO_POLICY) -> Collected:
         source = Source(self._backend, policy=lambda: policy, heard=self.answers.__setitem__)
         read: list[Collected] = []
+        facts: list[Fact] = []
         try:
             with time_limit(self.deadline.left_s, self.deadline.seconds):
-                read.append(Collected(*collect(source, self._kinds)))
+                read.append(Collected(*collect(source, self._kinds, told=facts.append, earlier=self.before), earlier(facts)))
         except OutOfTime as error:  # before the first reader began, or after the last one
             late = Unread("timeout", str(error))
             read.append(Collected(HostFacts(dict.fromkeys(with_needs(self._kinds or READERS), late), source.kind), {}))

@@ -11,7 +11,7 @@ from hostagent.facts.cdi import Cdi
 from hostagent.facts.cuda import Cuda
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.host import Identity, Machine, Services
+from hostagent.facts.host import Identity, Machine, Services, Storage
 from hostagent.facts.installation import Installation
 from hostagent.facts.kernel import Kernel
 from hostagent.facts.nvswitch import Fabric
@@ -81,6 +81,7 @@ def made_view(name: str = "ubuntu2404", gpus: "list[str] | None" = None, arch: s
     """
     id_, version, pretty, manager, kernel, of_kernel = DISTRIBUTIONS[name]
     kernel = kernel.replace("x86_64", arch) if manager == "rpm" else kernel.replace("amd64", "arm64") if arch == "aarch64" else kernel
+    disk = {"path": "/", "holds": ["/", "/usr", "/var", "/boot"], "free_bytes": 200 * 2**30, "free_inodes": 10**7}
     base: dict[str, Any] = {
         "identity": {"hostname": "node1", "boot_id": "b", "now": NOW, "kernel": kernel, "simulated": False},
         "os": {"id": id_, "version_id": version, "pretty_name": pretty, "arch": arch, "selinux": "disabled", "selinux_container_devices": _ABSENT},
@@ -89,6 +90,7 @@ def made_view(name: str = "ubuntu2404", gpus: "list[str] | None" = None, arch: s
         "installation": _installation(of_kernel, arch, "dracut" if manager == "rpm" else "update-initramfs"),
         "kernel": _kernel(kernel),
         "services": {"units": [_unit(one) for one in _UNITS]},
+        "storage": {"filesystems": [disk], "shm_bytes": 2**36},
         "machine": _machine(),
         "driver": _driver(),
         "gpus": [_gpu(number, GPUS[board]) for number, board in enumerate(["H100"] * 2 if gpus is None else gpus)],
@@ -108,7 +110,7 @@ def viewed(facts: Mapping[str, Any], kind: Any = "live") -> View:
     """A view of plain facts by field name; what is not named of one is not-recorded."""
     kinds: dict[str, Any] = {
         "identity": Identity, "os": Os, "platform": Platform, "packages": Packages, "installation": Installation, "kernel": Kernel,
-        "services": Services, "machine": Machine, "driver": Driver, "fabric": Fabric, "toolkit": Toolkit, "launchers": Launchers, "cdi": Cdi,
+        "services": Services, "storage": Storage, "machine": Machine, "driver": Driver, "fabric": Fabric, "toolkit": Toolkit, "launchers": Launchers, "cdi": Cdi,
         "cuda": Cuda, "accounts": Accounts,
     }  # fmt: skip
     made = {
@@ -203,9 +205,8 @@ def _unit(name: str) -> dict[str, Any]:
 
 
 def _machine() -> dict[str, Any]:
-    disk = {"path": "/", "holds": ["/", "/usr", "/var", "/boot"], "free_bytes": 200 * 2**30, "free_inodes": 10**7}
     return {
-        "filesystems": [disk], "memlock_bytes": -1, "memlock_origin": "", "shm_bytes": 2**36, "clock_synchronised": True, "time_daemon": "chronyd",
+        "memlock_bytes": -1, "memlock_origin": "", "clock_synchronised": True, "time_daemon": "chronyd",
         "reboot_required": False, "reboot_reasons": [], "package_lock_holder": "", "cloud_init_running": False, "processes": [],
         "listening_sockets": [], "unseen_sockets": [],
     }  # fmt: skip

@@ -1,7 +1,6 @@
 """Hostile evidence: whatever a host answers, the run ends with a report, and garbage never makes anything pass."""
 
 import contextlib
-import copy
 import inspect
 import json
 import os
@@ -32,6 +31,7 @@ from hostagent.source import Source, tape
 from hostagent.steps import Step
 from hostagent.visible import visible
 from tests.cpu import within
+from tests.damage import JUNK, mutated, with_another_value
 from tests.judged import judged
 from tests.parsers import PARSERS, PIECES
 from tests.test_redacted_judgement import HGX, RAIL, rails
@@ -103,56 +103,8 @@ def test_a_snapshot_of_any_bytes_is_loaded_or_refused_in_a_sentence(data):
         os.close(descriptor)
 
 
-JUNK = [
-    {"text": ""}, {"text": "\0\0"}, {"base64": "//79AAH//w=="}, {"json": None}, {"json": True}, {"json": -1}, {"json": []}, {"json": {}}, {"json": [1]},
-    {"json": [{}]}, {"json": {"lines": 3}}, {"json": "NaN"}, {"json": 1e308}, {"text": "[" * 5000}, {"text": "{" * 5000}, {"text": "a: " * 3000},
-    {"text": "=" * 20000}, {"nonsense": 1}, 7, None, {"unread": "error", "detail": "x"}, {"unread": "timeout", "detail": "x"}, {"unread": "made-up", "detail": ""},
-]  # fmt: skip
-
-
-def _mutated(encoded, rng):
-    """The answer truncated, doubled, with a byte turned, or of another kind altogether."""
-    kind = rng.randrange(5)
-    if isinstance(encoded, dict) and isinstance(encoded.get("text"), str) and encoded["text"] and kind < 4:
-        text = encoded["text"]
-        at = rng.randrange(len(text))
-        return {"text": [text[:at], text + text, text[:at] + rng.choice("\0\n=\"'[{]}:,~") + text[at + 1 :], text[at:]][kind]}
-    if isinstance(encoded, dict) and isinstance(encoded.get("json"), dict) and encoded["json"] and kind < 3:
-        changed = dict(encoded["json"])
-        key = rng.choice(sorted(changed))
-        if kind == 0:
-            del changed[key]
-        else:
-            changed[key] = rng.choice([None, -1, "x", [], {}, 1e300, "9" * 300])
-        return {"json": changed}
-    if isinstance(encoded, dict) and isinstance(encoded.get("json"), list | dict) and kind < 4:
-        return {"json": _with_another_value(encoded["json"], rng)}
-    return rng.choice(JUNK)
-
-
-#: What stands in answers that this program's own workers make, and what does not.
-ODD = (
-    None, True, -1, 0, 10**12, 1e308, "", "x", "9" * 300, "0x", "\0", "fe80::1", ":".join(["0000"] * 8), [], [[]], [None], {}, {"unread": ["denied", "x"]}, {"unread": ["made-up", "x"]},
-    {"unread": "denied"}, {"unread": []}, {"unread": [3, {}]}, [["a", "b"]], [[0, "0xffff"]], [[0, "x", None, []]],
-)  # fmt: skip
-
-
-def _with_another_value(value, rng):
-    """One value, however deep it stands, is another one, or is gone."""
-    if not isinstance(value, list | dict) or not value or rng.random() < 0.1:
-        return rng.choice(ODD)
-    keys = sorted(value) if isinstance(value, dict) else range(len(value))
-    chosen = rng.choice(keys)
-    changed = copy.copy(value)
-    if rng.random() < 0.1:
-        del changed[chosen]
-    else:
-        changed[chosen] = _with_another_value(value[chosen], rng)
-    return changed
-
-
-def _refuse_crashes(name, value, _):
-    assert not (isinstance(value, Unread) and "crashed" in value.detail), f"{name}: {value!r}"
+def _refuse_crashes(fact):
+    assert not (isinstance(fact.value, Unread) and "crashed" in fact.value.detail), fact
 
 
 def _judge(answers, host):
@@ -172,7 +124,7 @@ def test_a_host_whose_answers_are_damaged_still_gets_a_report(host):
     questions = sorted(answers)
     for _ in range(150 if os.environ.get("ATTACK") else 10):
         chosen = rng.sample(questions, k=min(len(questions), rng.choice([1, 2, 5, 40])))
-        _judge({**answers, **{question: _mutated(answers[question], rng) for question in chosen}}, host)
+        _judge({**answers, **{question: mutated(answers[question], rng) for question in chosen}}, host)
 
 
 def test_answers_about_cards_that_are_damaged_still_give_a_report():
@@ -181,7 +133,7 @@ def test_answers_about_cards_that_are_damaged_still_give_a_report():
     answers = {**tape.load(str(HGX)).answers, **rails([{**RAIL, "mac": bytes([2, 0, 0, 0, 0, at])} for at in range(3)])}
     asked = sorted(question for question in answers if question.startswith(("rdma ", "network ", "pci_controls ")))
     for _ in range(600 if os.environ.get("ATTACK") else 60):
-        damaged = {question: {"json": _with_another_value(answers[question]["json"], rng)} for question in rng.sample(asked, k=rng.choice([1, 2, 9]))
+        damaged = {question: {"json": with_another_value(answers[question]["json"], rng)} for question in rng.sample(asked, k=rng.choice([1, 2, 9]))
                    if "json" in answers[question]}  # fmt: skip
         _judge({**answers, **damaged}, HGX)
 

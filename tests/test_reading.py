@@ -117,7 +117,7 @@ def forked(answers, deadline_s, kinds=("Identity", "Os", "Machine"), **options):
 def test_a_question_that_never_ends_costs_the_deadline_and_is_named(never):
     reading = forked({"processes": never}, 0.5)
     started = time.monotonic()
-    facts, _ = reading.collect()
+    facts = reading.collect().facts
     assert time.monotonic() - started < 8
     assert facts.of(Identity).hostname == "n1", "what came before the deadline is kept"
     late = facts.of(Machine)
@@ -140,7 +140,7 @@ def test_a_question_that_hangs_costs_its_own_answer_and_no_other_is_asked_twice(
     answers = {name: lambda name=name, answer=answer: once(name, answer) for name, answer in {"processes": hang, "sockets": []}.items()}
     started = time.monotonic()
     reading = forked({**answers, "host": lambda: once("host", {"hostname": "n1"})}, 30)
-    facts, timings = reading.collect()
+    facts, timings, _ = reading.collect()
     assert time.monotonic() - started < 5
     machine = facts.of(Machine)
     assert machine.processes == Unread("timeout", "processes: no answer in 2 s")
@@ -156,7 +156,7 @@ def test_a_question_that_hangs_costs_its_own_answer_and_no_other_is_asked_twice(
 def test_the_fourth_question_that_hangs_ends_the_reading():
     started = time.monotonic()
     reading = forked({"statvfs": hang}, 30)
-    facts, _ = reading.collect()
+    facts = reading.collect().facts
     reading.close()
     assert time.monotonic() - started < 12
     assert facts.of(Machine) == Unread("timeout", "the fourth question that hangs: statvfs /boot: no answer in 2 s")
@@ -166,7 +166,7 @@ def test_the_fourth_question_that_hangs_ends_the_reading():
 @pytest.mark.alone
 def test_a_question_that_computes_is_not_one_that_hangs():
     reading = forked({"processes": lambda: spin(3) or []}, 30)
-    facts, _ = reading.collect()
+    facts = reading.collect().facts
     reading.close()
     assert facts.of(Machine).processes == ()
 
@@ -185,7 +185,7 @@ def test_what_a_killed_writer_left_half_written_is_no_answer():
 @pytest.mark.alone
 def test_a_reading_process_that_dies_costs_what_it_had_not_read_and_names_the_question():
     reading = forked({"processes": lambda: os.kill(os.getpid(), signal.SIGKILL)}, 5)
-    facts, _ = reading.collect()
+    facts = reading.collect().facts
     reading.close()
     assert facts.of(Identity).hostname == "n1"
     assert facts.of(Machine) == Unread("error", "the reading process ended in 'processes'")
@@ -195,7 +195,7 @@ def test_a_reading_process_that_dies_costs_what_it_had_not_read_and_names_the_qu
 def test_a_reading_process_that_dies_before_it_asks_names_no_question():
     reading = Forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), Place("/", "live"), ("Identity",), within(5))
     reading.start()
-    facts, _ = reading.collect()
+    facts = reading.collect().facts
     reading.close()
     assert facts.of(Identity) == Unread("error", "the reading process ended before the first question")
 
@@ -207,7 +207,7 @@ def test_a_bug_of_the_reading_process_costs_what_it_had_not_read_and_leaves_its_
 
     reading = Forked(build, Place("/", "live"), HEAD, within(5))
     reading.start()
-    facts, _ = reading.collect()
+    facts = reading.collect().facts
     reading.close()
     crashed = facts.of(Identity)
     assert crashed == Unread("error", "the reading process crashed: LookupError: no such host")
@@ -238,11 +238,11 @@ def test_a_recording_that_ends_early_holds_the_question_that_hung():
 def test_what_the_child_answers_is_what_the_host_answered():
     answers = {"read": b"\xff\x00", "list": ["a", "b"], "statvfs": Unread("denied", "no")}
     reading = forked(answers, 5, kinds=())
-    facts, timings = reading.collect()
+    facts, timings, _ = reading.collect()
     heard = reading.answers
     reading.close()
     direct = InProcess(Answering(answers))
-    expected, _ = direct.collect()
+    expected = direct.collect().facts
     assert heard == direct.answers
     assert [repr(facts.of(kind)) for kind in (Identity, Os, Kernel, Machine)] == [
         repr(expected.of(kind)) for kind in (Identity, Os, Kernel, Machine)
@@ -264,7 +264,7 @@ def test_a_program_that_the_host_is_asked_for_ends_with_the_pass():
 @pytest.mark.parametrize("never", [hang, forever])
 def test_a_replay_that_computes_ends_at_its_deadline(never):
     started = time.monotonic()
-    facts, _ = InProcess(Answering({"processes": never}), deadline=within(0.3)).collect()
+    facts, *_ = InProcess(Answering({"processes": never}), deadline=within(0.3)).collect()
     assert time.monotonic() - started < 8
     assert facts.of(Identity).hostname == "n1"
     assert facts.of(Machine) == Unread("timeout", "0.3 s have passed, the last question was 'processes'")
@@ -289,19 +289,19 @@ def test_loading_a_snapshot_counts_against_its_deadline(tmp_path):
         open_host(Evidence(snapshot=str(tmp_path / "tape.json"), deadline_s=0.1)).__enter__()
     with open_host(Evidence(snapshot=str(H100), deadline_s=0.4)) as reading:
         time.sleep(0.4)
-        facts, _ = reading.collect()
+        facts = reading.collect().facts
     assert facts.of(Gpu).detail.startswith("0.4 s have passed")
 
 
 def test_a_deadline_that_is_over_before_the_first_reader_costs_facts_and_no_more(monkeypatch):
     """The alarm comes where no reader is under way: on the way in, on the way out."""
 
-    def late(*_):
+    def late(*_, **__):
         raise OutOfTime("0.4 s have passed")
 
-    for reached in (late, lambda source, kinds: (collect(source, kinds), late())):
+    for reached in (late, lambda source, kinds, **more: (collect(source, kinds, **more), late())):
         monkeypatch.setattr(reading, "collect", reached)
-        facts, _ = InProcess(tape.ReplayBackend(tape.load(str(H100))), ("Gpu",)).collect()
+        facts, *_ = InProcess(tape.ReplayBackend(tape.load(str(H100))), ("Gpu",)).collect()
         assert facts.of(Gpu).why == "timeout"
 
 

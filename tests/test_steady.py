@@ -1,21 +1,31 @@
 """What is not judged again says what it would say: over all recorded hosts, one after the other, as if each were the next pass of one daemon."""
 
-import time
+import random
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
-from hostagent.app import prepare
+from hostagent.app import examine, judge, policy_of, prepare
 from hostagent.check import check, fail
 from hostagent.collect import collect
+from hostagent.daemon.conditions import measured
+from hostagent.daemon.documents import Documents
+from hostagent.daemon.told import at_once
 from hostagent.evaluate import evaluate
 from hostagent.facts.frozen import frozen
-from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.host import Identity
+from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 from hostagent.profile import load
+from hostagent.reading import InProcess
+from hostagent.report.summarized import summary
+from hostagent.sinks.json import render_json
 from hostagent.source import Source, tape
 from hostagent.steady import Steady
+from tests.damage import mutated
 
 HOSTS = sorted(path.parent for path in (Path(__file__).parent / "hosts").glob("*/tape.json"))
 LOADED = load("default", site_file="/nonexistent")
@@ -29,17 +39,100 @@ class Clock:
     offset: "float | Unread"
 
 
-def facts_of(host):
-    return collect(Source(tape.ReplayBackend(tape.load(str(host / "tape.json")))))[0]
+class Passes:
+    """One daemon, whose host is another one at each pass."""
+
+    def __init__(self):
+        self.prepared, self.steady, self.documents, self.told = prepare(LOADED), Steady(), Documents(), None
+
+    def one(self, recorded, answers=None):
+        """The report of this pass, and of a program that begins with it; and what each of them asked."""
+        backend = tape.ReplayBackend(recorded if answers is None else replace(recorded, answers=answers))
+        reading, fresh = (InProcess(backend, self.prepared.kinds, replayed=True, recorded_at=recorded.recorded_at) for _ in range(2))
+        reading.before = self.steady.earlier(LOADED.profile)
+        collected = reading.collect(policy_of(self.prepared))
+        self.steady.keep(LOADED.profile, collected.earlier)
+        report = judge(collected, reading, self.prepared, steady=self.steady)
+        return report, examine(fresh, self.prepared), reading.answers, fresh.answers
+
+    def hold(self, *what):
+        """The pass says what a program without a memory says, having asked what that asks."""
+        report, fresh, asked, wanted = self.one(*what)
+        report = replace(report, timings_ms=fresh.timings_ms)
+        assert report == fresh
+        assert asked.keys() == wanted.keys()
+        told = at_once("b", measured(fresh, {one.id: one.family.condition for one in self.prepared.checks}), 0)
+        assert self.documents.report(report) == render_json(fresh, None)
+        assert self.documents.summary(report, told) == summary(fresh, told.verdicts, told.headline_beside(fresh.verdict))
 
 
 def test_each_recorded_host_is_judged_as_by_a_daemon_that_saw_all_the_others_before():
-    checks, steady = prepare(LOADED).checks, Steady()
+    passes = Passes()
     for host in HOSTS[::3]:
-        facts = facts_of(host)
-        fresh = evaluate(checks, facts, LOADED.profile)
         for _ in range(2):
-            assert evaluate(checks, steady.facts(facts), LOADED.profile, steady=steady) == fresh, host.name
+            passes.hold(tape.load(str(host / "tape.json")))
+
+
+@pytest.mark.parametrize("host", HOSTS[1::6], ids=lambda path: path.name)
+def test_whatever_answers_another_thing_is_read_and_judged_anew(host):
+    """From pass to pass another few answers are damaged, or are what they were again."""
+    recorded, rng, passes = tape.load(str(host / "tape.json")), random.Random(host.name), Passes()
+    questions = sorted(recorded.answers)
+    for _ in range(6):
+        chosen = rng.sample(questions, k=min(len(questions), rng.choice([0, 1, 2, 5])))
+        passes.hold(recorded, {**recorded.answers, **{one: mutated(recorded.answers[one], rng) for one in chosen}})
+
+
+def test_only_who_has_the_clock_is_read_anew_when_nothing_but_time_passes():
+    for folder in HOSTS[::6]:
+        recorded, read = tape.load(str(folder / "tape.json")), []
+        host = tape.question("host")
+        answers = {**recorded.answers, host: {"json": {**recorded.answers[host]["json"], "now": 2e9}}}
+        earlier, facts = {}, []
+        for backend in (tape.ReplayBackend(recorded), tape.ReplayBackend(replace(recorded, answers=answers))):
+            facts.append(collect(Source(backend), told=read.append, earlier=earlier)[0])
+            earlier = {one.name: Earlier(one.value, one.asked) for one in read if one.asked}
+            unread = {one.name for one in read if isinstance(one.value, Unread)}
+            read, was = [], read
+        assert {one.name for one in was if one.is_new} - unread == {"Identity"}
+        assert facts[1].of(Identity).now == 2e9
+
+
+def test_a_reader_that_crashed_or_could_not_read_is_tried_again_on_the_same_answers():
+    tries = []
+
+    def breaks(source, known):
+        tries.append(source.text("/proc/version"))
+        raise MemoryError
+
+    reader, earlier = {"Clock": Breaking(breaks)}, {}
+    for _ in range(2):
+        rows = []
+        collect(Source(Nothing()), ["Clock"], reader, rows.append, earlier)
+        earlier = {one.name: Earlier(one.value, one.asked) for one in rows if one.asked}
+    assert len(tries) == 2
+    assert "crashed" in rows[0].value.detail
+
+
+class Breaking(NamedTuple):
+    """A reader."""
+
+    function: Any
+    needs: tuple[str, ...] = ()
+    lanes: tuple[str, ...] = ()
+    has_clock: bool = False
+
+    def load(self):
+        return self.function
+
+
+class Nothing:
+    """A host that has nothing."""
+
+    kind = "live"
+
+    def ask(self, *asked):
+        return Unread("absent", " ".join(asked))
 
 
 @pytest.fixture
@@ -52,10 +145,11 @@ def counted():
             yield fail("clock is off", code="off")
 
     base = {"title": "It holds", "severity": "critical", "since": "0.1", "remedy": "Mend it.", "references": ("A manual",)}
-    one, steady = check(**base)(offset), Steady()
+    one, steady, unread, known = check(**base)(offset), Steady(), Unread("error", "not read"), {}
 
     def judge(value, profile=LOADED.profile):
-        facts = steady.facts(HostFacts({Clock: Clock(value), Platform: Unread("error", "not read")}))
+        fact = known.setdefault(repr(value), Clock(value))
+        facts = HostFacts({Clock: fact, Platform: unread})
         return evaluate([one], facts, profile, steady=steady)[0].outcome
 
     return judge, calls
@@ -79,11 +173,3 @@ def test_what_it_found_fault_with_or_could_not_read_is_judged_each_time(counted)
     assert [judge(2.0), judge(2.0)] == ["fail", "fail"]
     assert calls == [2.0, 2.0]
     assert [judge(Unread("error", "e")), judge(Unread("error", "e"))] == ["unknown", "unknown"]
-
-
-def test_a_fact_that_is_equal_is_the_earlier_one():
-    steady = Steady()
-    first = steady.facts(HostFacts({Clock: Clock(Unread("timeout", "t"))}))
-    again = steady.facts(HostFacts({Clock: Clock(Unread("timeout", "t"))}))
-    assert again.of(Clock) is first.of(Clock)
-    assert steady.facts(HostFacts({Clock: Clock(time.time())})).of(Clock) is not first.of(Clock)

@@ -5,16 +5,31 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from hostagent.collect import again
 from hostagent.crash import crash_lines, crash_text
 from hostagent.errors import OutOfTime
-from hostagent.facts.hostfacts import HostFacts
+from hostagent.facts.hostfacts import Earlier, HostFacts
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.source import Source
 
 #: ``known(Packages)`` inside a reader is the packages as already read, or read now.
 Known = Callable[[type], Any]
-#: Hears of each fact as soon as it is read: type name, value, milliseconds.
-Told = Callable[[str, Any, float], None]
+
+
+class Fact(NamedTuple):
+    """As it has been read. ``asked``: what it was read from, as `hostagent.collect.again` has it; b"" where no other pass is to know.
+    ``is_new``: it is not the fact of an earlier pass.
+    """
+
+    name: str
+    value: Any
+    asked: bytes
+    took_ms: float
+    is_new: bool
+
+
+#: Hears of each fact as soon as it is read.
+Told = Callable[[Fact], None]
 
 
 class Reader(NamedTuple):
@@ -23,6 +38,7 @@ class Reader(NamedTuple):
     place: str
     needs: tuple[str, ...] = ()  # what it asks `known` for
     lanes: tuple[str, ...] = ()  # the lanes that its questions go to, see `hostagent.source.lanes`
+    has_clock: bool = False  # the time of its pass is in it: no pass has that of another
 
     def load(self) -> Callable[[Source, Known], Any]:
         module, _, function = self.place.rpartition(".")
@@ -33,12 +49,13 @@ class Reader(NamedTuple):
 _NVIDIA, _RDMA = ("nvidia",), ("rdma",)
 #: In reading order: what waits for a worker comes last.
 READERS: Mapping[str, Reader] = {
-    "Identity": Reader("host.identity.read_identity"),
+    "Identity": Reader("host.identity.read_identity", has_clock=True),
     "Os": Reader("os.release.read_os"),
     "Platform": Reader("os.platform.read_platform", ("Os",)),
     "Packages": Reader("packages.packages.read_packages"),
     "Kernel": Reader("kernel.kernel.read_kernel", ("Packages",)),
     "Services": Reader("host.services.read_services"),
+    "Storage": Reader("host.storage.read_storage"),
     "Machine": Reader("host.machine.read_machine", ("Platform", "Services")),
     "Topology": Reader("topology.topology.read_topology"),
     "Nic": Reader("topology.nics.read_nics"),
@@ -97,40 +114,72 @@ def lanes(kinds: Iterable[str], readers: Mapping[str, Reader] = ALL_READERS) -> 
 
 
 def collect(
-    source: Source, kinds: Iterable[str] = (), readers: Mapping[str, Reader] = ALL_READERS, told: Told = lambda *_: None
+    source: Source,
+    kinds: Iterable[str] = (),
+    readers: Mapping[str, Reader] = ALL_READERS,
+    told: Told = lambda _: None,
+    earlier: "Mapping[str, Earlier] | None" = None,
 ) -> "tuple[HostFacts, dict[str, float]]":
     """The facts of the named types (all that `readers` read for a check when none is named) and of those they are read from; and
-    milliseconds by type. When the time is up (``OutOfTime``), what has not been read by then is a timeout.
+    milliseconds by type. When the time is up (``OutOfTime``), what has not been read by then is a timeout. `earlier`: facts of another
+    pass of this program, and None where there is no other pass.
     """
-    values: dict[str, Any] = {}
-    timings_ms: dict[str, float] = {}
-
-    def known(kind: "type | str") -> Any:
-        name = kind if isinstance(kind, str) else kind.__name__
-        if name not in values:
-            values[name] = Unread("error", f"{name} is read from itself")
-            started = time.perf_counter()
-            before = source.turn(name)
-            try:
-                values[name] = _guarded(readers[name], name, source, known)
-                if source.over is not None:  # what was not asked may be anything
-                    values[name] = source.over
-            except OutOfTime as error:
-                values[name] = Unread("timeout", f"{error}, the last question was '{source.question}'", source.question)
-                raise
-            source.turn(before)
-            timings_ms[name] = round((time.perf_counter() - started) * 1000, 3)
-            told(name, values[name], timings_ms[name])
-        return values[name]
-
     wanted = with_needs(tuple(kinds) or readers.keys() - CHANGE_READERS.keys(), readers)
+    collecting = _Collecting(source, readers, told, earlier)
     try:
         for name in wanted:
-            known(name)
+            collecting.known(name)
     except OutOfTime as error:
         late = Unread("timeout", f"{error}, the last question was '{source.question}'", source.question)
-        values = dict.fromkeys(wanted, late) | values
-    return HostFacts(values, source.kind), timings_ms
+        return HostFacts(dict.fromkeys(wanted, late) | collecting.values, source.kind), collecting.timings_ms
+    return HostFacts(collecting.values, source.kind), collecting.timings_ms
+
+
+class _Collecting:
+    """The facts of one pass as they come."""
+
+    def __init__(self, source: Source, readers: Mapping[str, Reader], told: Told, earlier: "Mapping[str, Earlier] | None") -> None:
+        self.values: dict[str, Any] = {}
+        self.timings_ms: dict[str, float] = {}
+        self._source, self._readers, self._told, self._earlier = source, readers, told, earlier
+        self._new: set[str] = set()
+
+    def known(self, kind: "type | str") -> Any:
+        """The fact, read where it has not been."""
+        name = kind if isinstance(kind, str) else kind.__name__
+        if name not in self.values:
+            self.values[name] = Unread("error", f"{name} is read from itself")
+            started = time.perf_counter()
+            before = self._source.budget.turn(name)
+            try:
+                self.values[name] = self._read(name)
+            except OutOfTime as error:
+                question = self._source.question
+                self.values[name] = Unread("timeout", f"{error}, the last question was '{question}'", question)
+                raise
+            asked = self._asked(name)
+            self._source.budget.turn(before)
+            self.timings_ms[name] = round((time.perf_counter() - started) * 1000, 3)
+            self._told(Fact(name, self.values[name], asked, self.timings_ms[name], name in self._new))
+        return self.values[name]
+
+    def _read(self, name: str) -> Any:
+        reader, before = self._readers[name], (self._earlier or {}).get(name)
+        if before and not reader.has_clock:
+            for need in reader.needs:
+                self.known(need)
+            if self._new.isdisjoint(reader.needs) and again.is_as_it_was(self._source, before):
+                return before.value
+        self._new.add(name)
+        value = _guarded(reader, name, self._source, self.known)
+        over = self._source.budget.share.over
+        return value if over is None else over  # what was not asked may be anything
+
+    def _asked(self, name: str) -> bytes:
+        """What could not be read is read anew each time."""
+        if self._earlier is None or isinstance(self.values[name], Unread):
+            return b""
+        return again.asked(self._source) if name in self._new else self._earlier[name].asked
 
 
 def _guarded(reader: Reader, name: str, source: Source, known: Known) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from hostagent.app import Prepared
 from hostagent.daemon import history, passes, said, statedir
 from hostagent.daemon.conditions import measured
+from hostagent.daemon.documents import Documents
 from hostagent.daemon.notify import Notify
 from hostagent.daemon.passes import Between, Pass
 from hostagent.daemon.saying import Saying, Trigger
@@ -72,7 +73,7 @@ class Loop:
         self._transitions: Counter[str] = Counter()
         self._told: State | None = None
         self._shown: dict[str, Any] = {}  # the summary of the last pass that found what is told
-        self._stuck, self._steady = Stuck(), Steady()
+        self._stuck, self._steady, self._documents = Stuck(), Steady(), Documents()
         self._earlier: State | None = None
         self._memory = history.FRESH
         self._said: frozenset[str] = frozenset()
@@ -133,8 +134,7 @@ class Loop:
 
     def _deliver(self, done: Pass, told: State, trigger: Trigger) -> None:
         report, settings = done.report, self._settings
-        short = said.summarized(report, told)
-        text = said.report_text(report)
+        short, text = self._documents.summary(report, told), self._documents.report(report)
         files = None if settings.evidence.host_root else self._loaded.prepared.loaded.files
         texts = {**statedir.texts(report, told, files, short, text), statedir.HISTORY: history.dump(self._memory)}
         if not settings.dry_run:

@@ -58,11 +58,13 @@ class Between(NamedTuple):
 
 def run(place: Evidence, prepared: Prepared, node_name: str, between: Between) -> Pass:
     """Read, remember, judge. Raises ``HostagentError`` where there is no such host."""
-    with open_host(place, prepared.kinds, between.known, between.stuck.left()) as reading:
+    profile, steady = prepared.loaded.profile, between.steady
+    with open_host(place, prepared.kinds, between.known, between.stuck.left(), steady.earlier(profile)) as reading:
         collected = reading.collect(policy_of(prepared))
+        steady.keep(profile, collected.earlier)
         now = time.time()
-        facts = between.steady.facts(between.remember(collected.facts, now))
-        report = judge(collected._replace(facts=facts), reading, prepared, node_name, between.steady)
+        facts = between.remember(collected.facts, now)
+        report = judge(collected._replace(facts=facts), reading, prepared, node_name, steady)
         answers = {} if place.snapshot else reading.answers
         if imported := getattr(reading, "imported", ()):
             preload(imported)

@@ -1,6 +1,5 @@
 """What one pass gives the teller to say."""
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -8,24 +7,12 @@ from typing import Any, NamedTuple
 from hostagent.daemon.labels import annotations, first_labels, labels
 from hostagent.daemon.saying import Saying, Trigger
 from hostagent.daemon.told import State
-from hostagent.deadline import time_limit
-from hostagent.errors import OutOfTime
-from hostagent.report import Report, Verdicts, shortened
+from hostagent.report import Report, Verdicts
 from hostagent.report.nodewords import NodeWords
 from hostagent.report.summarized import beside as summary_beside
-from hostagent.report.summarized import summary
 from hostagent.sinks import render
-from hostagent.sinks.json import render_json
 
-_RENDERING_S = 2.0
 _WRONG = ("fail", "warn", "unknown")
-
-
-def report_text(report: Report) -> str:
-    """As JSON of one line: with line breaks it costs five times as much; a report that takes too long to write is shortened."""
-    with contextlib.suppress(OutOfTime), time_limit(_RENDERING_S):
-        return render_json(report, None)
-    return render_json(shortened(report), None)
 
 
 def metrics(report: Report) -> str:
@@ -33,13 +20,8 @@ def metrics(report: Report) -> str:
     return render(replace(report, findings=tuple(one for one in report.findings if one.outcome in _WRONG)), "prometheus")
 
 
-def summarized(report: Report, told: State) -> dict[str, Any]:
-    """The summary of a pass, with what is told in place of what it found."""
-    return summary(report, told.verdicts, told.headline_beside(report.verdict))
-
-
 def beside(earlier: Mapping[str, Any], told: State) -> dict[str, Any]:
-    """The same of an earlier pass, by its summary."""
+    """The summary of an earlier pass, with what is told in place of what it found."""
     return summary_beside(earlier, told.verdicts, told.headline_beside(Verdicts(**earlier["verdict"])))
 
 
@@ -59,7 +41,7 @@ class Run(NamedTuple):
 
 
 def said(of_node: NodeWords, report: Report, summary: Mapping[str, Any], text: str, run: Run) -> Saying:
-    """After a pass. `text` is the report as `report_text` writes it."""
+    """After a pass. `text` is the report as JSON."""
     return Saying(report.host.node_name, of_node, summary, text, metrics(report), report.observed_at, **run._asdict())
 
 

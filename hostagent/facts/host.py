@@ -26,6 +26,14 @@ class Filesystem:
 
 
 @frozen
+class Storage:
+    """The room that there is: what of a host changes all the time, and so apart from the rest."""
+
+    filesystems: tuple[Filesystem, ...] | Unread
+    shm_bytes: int | Unread  # size of /dev/shm
+
+
+@frozen
 class Unit:
     """One systemd unit as the files and the process list show it; nothing is asked of systemd over D-Bus."""
 
@@ -68,10 +76,8 @@ class Process:
 class Machine:
     """What a job or an installation needs from the host around the GPU."""
 
-    filesystems: tuple[Filesystem, ...] | Unread
     memlock_bytes: int | Unread  # RLIMIT_MEMLOCK a runtime's containers inherit; -1 is unlimited
     memlock_origin: str | Unread  # the process or the setting that says so
-    shm_bytes: int | Unread  # size of /dev/shm
     clock_synchronised: bool | Unread  # adjtimex: STA_UNSYNC not set
     time_daemon: str | Unread  # name of the running time daemon, "" for none
     reboot_required: bool | Unread  # the distribution's own mark; not-supported where it leaves none (RHEL family)

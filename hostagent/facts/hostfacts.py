@@ -1,7 +1,7 @@
 """HostFacts: every fact of one host, by type."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
 from hostagent.vocabulary import Kind
@@ -16,6 +16,13 @@ def parent_of(one: object) -> str:
     """The key of the subject that this one is a part of (an RDMA port's card), "" where it has none or that is unread."""
     parent = getattr(one, getattr(type(one), "__parent__", ""), "")
     return "" if isinstance(parent, Unread) else str(parent)
+
+
+class Earlier(NamedTuple):
+    """A fact of an earlier pass, and what it was read from, as `hostagent.collect.again` writes it."""
+
+    value: Any
+    asked: bytes
 
 
 class HostFacts:
@@ -34,6 +41,10 @@ class HostFacts:
     def of(self, kind: type) -> Any:
         """The fact, the tuple of subjects, or why there is none."""
         return self._values.get(kind.__name__, Unread("not-recorded", f"{kind.__name__}: not asked for"))
+
+    def named(self, name: str) -> Any:
+        """The same by the type's name, None where it was not asked for."""
+        return self._values.get(name)
 
     def replaced(self, kind: type, value: Any) -> "HostFacts":
         """The same with another value of one type."""
@@ -58,3 +69,25 @@ class HostFacts:
             parts = ((one, parent) for value in tuples for one in value if (parent := parent_of(one)))
             self._parents = {str(getattr(one, subject_key(type(one)))): parent for one, parent in parts}
         return self._parents
+
+
+class Noted(HostFacts):
+    """Facts of which is known who was asked for, by the type's name: `seen`."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self, facts: HostFacts) -> None:
+        super().__init__(facts._values, facts.kind)  # noqa: SLF001  of its own class
+        self.seen: dict[str, Any] = {}
+
+    def of(self, kind: type) -> Any:
+        self.seen[kind.__name__] = self.named(kind.__name__)
+        return super().of(kind)
+
+    def subject(self, key: str) -> Any:
+        self.seen.update(self._values)
+        return super().subject(key)
+
+    def parents(self) -> Mapping[str, str]:
+        self.seen.update(self._values)
+        return super().parents()

@@ -7,7 +7,7 @@ from hostagent.facts.cdi import Cdi
 from hostagent.facts.cuda import Cuda
 from hostagent.facts.driver import Driver
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.host import Identity, Machine, Services
+from hostagent.facts.host import Identity, Machine, Services, Storage
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.installation import Installation
 from hostagent.facts.kernel import Kernel
@@ -22,7 +22,7 @@ from hostagent.vocabulary import Kind
 
 #: Names of the fact types that a plan reads.
 KINDS = (
-    *("Identity", "Os", "Platform", "Packages", "Installation", "Kernel", "Services", "Machine", "Driver", "Gpu", "Fabric"),
+    *("Identity", "Os", "Platform", "Packages", "Installation", "Kernel", "Services", "Storage", "Machine", "Driver", "Gpu", "Fabric"),
     *("Toolkit", "Runtime", "Launchers", "Cdi", "Cuda", "Accounts"),
 )
 
@@ -37,6 +37,7 @@ class View:
     installation: "Installation | Unread"
     kernel: "Kernel | Unread"
     services: "Services | Unread"
+    storage: "Storage | Unread"
     machine: "Machine | Unread"
     driver: "Driver | Unread"
     gpus: "tuple[Gpu, ...] | Unread"
@@ -50,5 +51,5 @@ class View:
 
 
 def view(facts: HostFacts) -> View:
-    kinds = (Identity, Os, Platform, Packages, Installation, Kernel, Services, Machine, Driver, Gpu, Fabric)
+    kinds = (Identity, Os, Platform, Packages, Installation, Kernel, Services, Storage, Machine, Driver, Gpu, Fabric)
     return View(facts.kind, *(facts.of(kind) for kind in (*kinds, Toolkit, Runtime, Launchers, Cdi, Cuda, Accounts)))

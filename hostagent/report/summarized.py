@@ -62,6 +62,11 @@ def beside(document: Mapping[str, Any], verdict: Verdicts, headline: str) -> dic
     return _fitted({**copy.deepcopy(dict(document)), **told})
 
 
+def of_now(document: Mapping[str, Any], report: Report) -> dict[str, Any]:
+    """The summary of an earlier report that said the same, with the times of this one."""
+    return _fitted({**copy.deepcopy(dict(document)), "observed_at": report.observed_at, "valid_until": report.valid_until})
+
+
 def _fitted(document: dict[str, Any]) -> dict[str, Any]:
     cuts: tuple[Callable[[], Any], ...] = (
         lambda: document["nccl"].update(env={"unread": _SHORTENED}),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hostagent.topology.document import Document
 
 
-def render_json(report: "Report | Document | Explanation | Environment | PlanDocument | dict[str, Any]", indent: int | None = 2) -> str:
+def render_json(report: "Report | Document | Explanation | Environment | PlanDocument | Any", indent: int | None = 2) -> str:
     """ASCII, so that no terminal and no locale can spoil it; keys in the order of the schema. Without `indent` it is one line."""
     data = plain(report)
     separators = (",", ":") if indent is None else None

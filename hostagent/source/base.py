@@ -63,7 +63,8 @@ class Source:
         self._answers: dict[tuple[str, ...], Answer | Unread] = {}
         self._heard = heard
         self._early = answers
-        self._budget = Budget()
+        #: Whose turn it is to ask, and what they asked.
+        self.budget = Budget()
         #: By question, what its readers use of the answer: a snapshot keeps that.
         self.keeps: dict[tuple[str, ...], list[Keep]] = {}
         #: The question asked last, as a tape writes it: what is under way when the time is up.
@@ -78,9 +79,10 @@ class Source:
         """`keep` is for questions whose answers hold more than is read; a filtered answer is given to whom it holds enough for."""
         if keep is not None:
             self.keeps.setdefault(question, []).append(keep)
+        self.budget.share.asked.append(question)
         if question not in self._answers:
-            if self._budget.share.over is not None:
-                return self._budget.share.over
+            if self.budget.share.over is not None:
+                return self.budget.share.over
             self.question = " ".join(question)
             self._answers[question] = self._answered(question)
         answer = self._answers[question]
@@ -90,22 +92,18 @@ class Source:
 
     def _answered(self, question: tuple[str, ...]) -> "Answer | Unread":
         if question in self._early:
-            return self._budget.charged(question, self._early[question])
+            return self.budget.charged(question, self._early[question])
         answer = self._backend.ask(*question)
         if question[0] in _LIMITED:
             answer = within_limit(answer, int(question[2]) if len(question) > 2 else MIB, question[1])
-        answer = self._budget.charged(question, answer)
+        answer = self.budget.charged(question, answer)
         self._heard(question, answer)
         return answer
 
-    def turn(self, whose: str) -> str:
-        """What is asked from now on is asked for this fact, see `hostagent.source.budget`. Whose turn it was before."""
-        return self._budget.turn(whose)
-
-    @property
-    def over(self) -> "Unread | None":
-        """Why the fact whose turn it is gets no more answers, and is unread."""
-        return self._budget.share.over
+    def answer(self, question: tuple[str, ...]) -> "Answer | Unread":
+        """As it came, to a question as it was asked: what `hostagent.collect.again` compares."""
+        self._ask(*question)
+        return self._answers.get(question, self.budget.share.over)
 
     def read(self, path: str, limit: int = MIB, *, keep: Keep | None = None) -> "bytes | Unread":
         """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut. `keep`: what of it is used."""

@@ -26,6 +26,7 @@ _OVER = "that one fact may read of a host"
 class _Share:
     def __init__(self) -> None:
         self.small = self.large = self.questions = 0
+        self.asked: list[tuple[str, ...]] = []  # again too, in its order
         self.over: Unread | None = None
 
 
@@ -36,7 +37,7 @@ class Budget:
         self._spent = 0
         self._shares: dict[str, _Share] = {}
         self._whose = ""
-        #: Of the fact whose turn it is; `over` says why it gets no more answers.
+        #: Of the fact whose turn it is; `over` says why it gets no more answers, and is unread.
         self.share = self._shares.setdefault("", _Share())
 
     def turn(self, whose: str) -> str:

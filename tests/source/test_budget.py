@@ -95,7 +95,7 @@ def test_all_facts_together_have_a_limit_too():
     heard = {}
     source = Source(Generous({"read": b"x" * 8 * MIB}), heard=heard.__setitem__)
     for fact in range(6):
-        source.turn(f"Fact{fact}")
+        source.budget.turn(f"Fact{fact}")
         for number in range(8):
             source.read(f"/{fact}/{number}", 64 * MIB)
     assert MOST_BYTES - 8 * MIB < sum(map(weight, heard.values())) < MOST_BYTES + MIB
@@ -103,12 +103,12 @@ def test_all_facts_together_have_a_limit_too():
 
 def test_a_fact_inside_another_has_its_own_share():
     source = Source(Generous({"read": b"x" * MIB, "stat": Unread("absent", "")}))
-    source.turn("Outer")
-    before = source.turn("Inner")
-    while source.over is None:
+    source.budget.turn("Outer")
+    before = source.budget.turn("Inner")
+    while source.budget.share.over is None:
         source.read(f"/{id(source)}{weight(source.question)}{len(source._answers)}")
-    assert source.turn(before) == "Inner"
-    assert source.over is None
+    assert source.budget.turn(before) == "Inner"
+    assert source.budget.share.over is None
     assert source.exists("/x") is False
 
 
@@ -117,7 +117,7 @@ def test_a_question_that_was_answered_costs_nothing():
     source = Source(backend)
     for _ in range(100):
         assert source.read("/x") == b"x" * MIB
-    assert (backend.asked, source.over) == (1, None)
+    assert (backend.asked, source.budget.share.over) == (1, None)
 
 
 @pytest.mark.parametrize("filtered", [False, True])
@@ -131,7 +131,7 @@ def test_a_file_on_a_tape_has_no_more_than_on_a_host(limit, size, is_read, filte
     source = Source(ReplayBackend(Tape(1, "test", 0.0, "live", False, {asked: encode(answer)})))
     found = source.read("/x", limit, keep=keep)
     assert isinstance(found, bytes) if is_read else found.why == "error"
-    assert source.over is None, "a file that is too long costs no other"
+    assert source.budget.share.over is None, "a file that is too long costs no other"
 
 
 def test_what_is_weighed():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hostagent.check import Findings, Step, check, fail, need, skip
 from hostagent.derived.packaging import program_of
 from hostagent.derived.words import size
-from hostagent.facts.host import Machine
+from hostagent.facts.host import Storage
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
@@ -32,8 +32,8 @@ class Params(NamedTuple):
     references=("initramfs-tools(7)", "dracut(8)"),
     confirm=("df -h /boot",),
 )
-def boot_space(machine: Machine, packages: Packages | Unread, os: Os | Unread, params: Params) -> Findings:
-    holding = [one for one in need(machine.filesystems) if "/boot" in one.holds]
+def boot_space(storage: Storage, packages: Packages | Unread, os: Os | Unread, params: Params) -> Findings:
+    holding = [one for one in need(storage.filesystems) if "/boot" in one.holds]
     if not holding:
         skip("this host has no /boot")
     for one in holding:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.derived.packaging import program_of
 from hostagent.derived.words import size
-from hostagent.facts.host import Machine
+from hostagent.facts.host import Storage
 from hostagent.facts.os import Os
 from hostagent.facts.packages import Packages
 from hostagent.facts.unread import Unread
@@ -32,9 +32,9 @@ class Params(NamedTuple):
     references=("statvfs(3)", "NVIDIA Driver Installation Guide, pre-installation actions"),
     confirm=("df -h / /usr /var",),
 )
-def disk_space(machine: Machine, packages: Packages | Unread, os: Os | Unread, params: Params) -> Findings:
+def disk_space(storage: Storage, packages: Packages | Unread, os: Os | Unread, params: Params) -> Findings:
     wanted = params.min_free_bytes
-    for one in need(machine.filesystems):
+    for one in need(storage.filesystems):
         if any(place in one.holds for place in _PLACES) and need(one.free_bytes) < wanted:
             found, least = f"{size(need(one.free_bytes))} free", f">= {size(wanted)}"
             program = program_of(packages, os)

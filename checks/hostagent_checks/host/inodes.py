@@ -6,7 +6,7 @@ Kernel headers and container layers are many small files. Filesystems that make 
 from typing import NamedTuple
 
 from hostagent.check import Findings, Step, check, fail, need, shell, skip
-from hostagent.facts.host import Filesystem, Machine
+from hostagent.facts.host import Filesystem, Storage
 from hostagent.facts.unread import Unread
 
 
@@ -29,8 +29,8 @@ class Params(NamedTuple):
     references=("statvfs(3)",),
     confirm=("df -i",),
 )
-def inodes(machine: Machine, params: Params) -> Findings:
-    filesystems = need(machine.filesystems)
+def inodes(storage: Storage, params: Params) -> Findings:
+    filesystems = need(storage.filesystems)
     counted = [one for one in filesystems if not _uncounted(one)]
     if not counted:
         skip("no filesystem here counts inodes")

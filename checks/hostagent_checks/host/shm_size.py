@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hostagent.check import Findings, Step, check, fail, need
 from hostagent.derived.words import size
 from hostagent.facts.gpu import Gpu
-from hostagent.facts.host import Machine
+from hostagent.facts.host import Storage
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 
@@ -39,8 +39,8 @@ class Params(NamedTuple):
     references=("NCCL documentation, troubleshooting: shared memory", "shm_overview(7)"),
     confirm=("df -h /dev/shm",),
 )
-def shm_size(machine: Machine, platform: Platform | Unread, gpus: tuple[Gpu, ...] | Unread, params: Params) -> Findings:
-    total = need(machine.shm_bytes)
+def shm_size(storage: Storage, platform: Platform | Unread, gpus: tuple[Gpu, ...] | Unread, params: Params) -> Findings:
+    total = need(storage.shm_bytes)
     if total < params.min_bytes:
         found, wanted = size(total), f">= {size(params.min_bytes)}"
         text = f"shared memory (/dev/shm) has {found}"

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hostagent.collect.cdi.spec import KEEP, CdiError, parse_spec
-from hostagent.collect.host.machine import parse_filesystem_type
 from hostagent.collect.host.services import UnitTree
+from hostagent.collect.host.storage import parse_filesystem_type
 from hostagent.collect.host.unitfile import parse_unit
 from hostagent.collect.values import Allowance, stops_at_unread
 from hostagent.facts.cdi import Cdi, CdiSpec

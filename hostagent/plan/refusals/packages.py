@@ -184,7 +184,7 @@ def of_space(given: Given, portion: Portion) -> Iterator[Refusal]:
     if not needed:
         return
     by_filesystem: dict[str, int] = {}
-    filesystems = need(need(given.view.machine).filesystems)
+    filesystems = need(need(given.view.storage).filesystems)
     for path, count in needed.items():
         where = next((one for one in filesystems if path in one.holds), None) or next(
             (one for one in filesystems if "/" in one.holds), None

@@ -13,6 +13,7 @@ import pytest
 
 from hostagent.daemon import said, statedir
 from hostagent.daemon.conditions import measured
+from hostagent.daemon.documents import Documents
 from hostagent.daemon.told import advance, at_once, first
 from hostagent.report import Verdicts, daemonlock, state
 from hostagent.report.summarized import summary
@@ -30,7 +31,7 @@ def fresh(*judgements):
 
 
 def kept(folder, found, told, profile_files=()):
-    texts = statedir.texts(found, told, profile_files, summary(found), said.report_text(found))
+    texts = statedir.texts(found, told, profile_files, summary(found), Documents().report(found))
     return statedir.save(str(folder), {**texts, statedir.HISTORY: "{}"})
 
 
@@ -212,7 +213,7 @@ def test_what_is_told_of_a_pass_is_data():
     assert (words.labels["ready"], words.labels["multi-node-ready"]) == ("false", "false")
     assert 0 <= int(words.labels["valid-until"]) - found.valid_until < 1800
     assert "observed_at" not in json.loads(words.annotations["summary"])
-    saying = said.said(words, found, document, said.report_text(found), said.Run(0.1, "start", {"start": 1}, {"Ready": 1}))
+    saying = said.said(words, found, document, Documents().report(found), said.Run(0.1, "start", {"start": 1}, {"Ready": 1}))
     assert (saying.trigger, saying.observed_at, json.loads(saying.report)["boot_id"]) == ("start", found.observed_at, BOOT_ID)
     assert 'check="gpu.a"' in saying.metrics
     assert 'check="rdma.a"' not in saying.metrics

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.collect.host.machine import parse_filesystem_type, read_machine
+from hostagent.collect.host.machine import read_machine
 from hostagent.collect.host.memlock import parse_limits, parse_memlock
+from hostagent.collect.host.storage import parse_filesystem_type, read_storage
 from hostagent.facts.host import Services, Unit
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
@@ -40,26 +41,30 @@ def read(files, units=(), kind="live", virtual=""):
     return read_machine(host({**LIVE, **files}, kind), known.__getitem__)
 
 
+def filesystems(files):
+    return read_storage(host({**LIVE, **files}), KNOWN.__getitem__).filesystems
+
+
 def process(name, pid=7):
     return {"pid": pid, "name": name, "argv": [name], "started_at": 1.0}
 
 
 def test_directories_of_one_filesystem_are_one():
-    found = read({"statvfs /": disk(1), "statvfs /usr": disk(1), "statvfs /var": disk(2), "statvfs /boot": disk(3)}).filesystems
+    found = filesystems({"statvfs /": disk(1), "statvfs /usr": disk(1), "statvfs /var": disk(2), "statvfs /boot": disk(3)})
     assert [one.holds for one in found] == [("/", "/usr"), ("/var",), ("/boot",)]
 
 
 def test_a_directory_that_is_not_there_is_left_out_and_one_that_hangs_is_not():
-    found = read({"statvfs /": disk(1), "statvfs /var": Unread("timeout", "statvfs")}).filesystems
+    found = filesystems({"statvfs /": disk(1), "statvfs /var": Unread("timeout", "statvfs")})
     assert [(one.path, one.free_bytes) for one in found] == [("/", 50), ("/var", Unread("timeout", "statvfs"))]
 
 
 def test_zero_free_inodes_means_full_only_where_inodes_are_counted():
     mounts = "/dev/a / ext4 rw 0 0\n/dev/b /var btrfs rw 0 0\n"
-    found = read({"statvfs /": disk(1, 0), "statvfs /var": disk(2, 0), "/proc/1/mounts": mounts}).filesystems
+    found = filesystems({"statvfs /": disk(1, 0), "statvfs /var": disk(2, 0), "/proc/1/mounts": mounts})
     assert found[0].free_inodes == 0
     assert found[1].free_inodes == Unread("not-supported", "btrfs does not count inodes")
-    assert read({"statvfs /": disk(1, 0)}).filesystems[0].free_inodes.why == "error"
+    assert filesystems({"statvfs /": disk(1, 0)})[0].free_inodes.why == "error"
 
 
 def test_the_running_runtime_says_what_its_containers_may_lock():

@@ -141,7 +141,7 @@ def test_a_snapshot_that_was_made_for_checks_says_so():
 
 
 def test_nothing_to_do_is_not_refused():
-    view = made_view(machine={"filesystems": [{"path": "/", "holds": ["/"], "free_bytes": 1, "free_inodes": 1}]})
+    view = made_view(storage={"filesystems": [{"path": "/", "holds": ["/"], "free_bytes": 1, "free_inodes": 1}]})
     assert refused_after(given(view), CHOSEN, Portion(steps=(step(done=True),), space=(("/usr", 10**9),))) == ()
 
 
@@ -207,7 +207,7 @@ def test_what_the_repositories_say(code):
 
 def test_a_full_disk_is_refused_by_the_transactions_own_figures():
     small = [{"path": "/", "holds": ["/", "/usr", "/var", "/boot"], "free_bytes": 10**9, "free_inodes": 10**6}]
-    view = made_view(machine={"filesystems": small})
+    view = made_view(storage={"filesystems": small})
     big = Offers(asked=True, transactions={APT: Transaction(download_bytes=4 * 10**8, disk_bytes=9 * 10**8)})
     assert ids(after(view, offers=big)) == ["plan.space"]
     assert after(view, offers=Offers(asked=True, transactions={APT: Transaction(download_bytes=10**8, disk_bytes=2 * 10**8)})) == ()
@@ -221,7 +221,7 @@ def test_what_two_transactions_share_needs_its_room_once():
         first: Transaction(download_bytes=10**8, disk_bytes=10**8),
         second: Transaction(download_bytes=3 * 10**8, disk_bytes=4 * 10**8),
     }
-    view = made_view(machine={"filesystems": small})
+    view = made_view(storage={"filesystems": small})
     space = (("/usr", 4 * 10**8), ("/var", 3 * 10**8))
     assert after(view, offers=Offers(asked=True, transactions=answers), space=space) == ()
 
@@ -229,7 +229,7 @@ def test_what_two_transactions_share_needs_its_room_once():
 def test_two_filesystems_are_judged_apart():
     disks = [{"path": "/", "holds": ["/", "/usr", "/var"], "free_bytes": 10**10, "free_inodes": 10**6},
              {"path": "/boot", "holds": ["/boot"], "free_bytes": 10**8, "free_inodes": 10**6}]  # fmt: skip
-    assert ids(after(made_view(machine={"filesystems": disks}), space=(("/boot", 3 * 10**8), ("/usr", 2 * 10**9)))) == ["plan.space"]
+    assert ids(after(made_view(storage={"filesystems": disks}), space=(("/boot", 3 * 10**8), ("/usr", 2 * 10**9)))) == ["plan.space"]
 
 
 LOADED = {"loaded": True, "loaded_version": "570.172.08", "flavour": "open", "refcount": 3, "loaded_srcversion": "A"}

@@ -1,0 +1,58 @@
+"""The report and the summary of each pass. What is as it was in the pass before is not written anew: most of a host does not change."""
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from hostagent.daemon.told import State
+from hostagent.deadline import time_limit
+from hostagent.errors import OutOfTime
+from hostagent.report import Judgement, Report, shortened
+from hostagent.report.summarized import of_now, summary
+from hostagent.sinks.json import render_json
+
+_RENDERING_S = 2.0
+
+
+class Documents:
+    """From one pass to the next."""
+
+    def __init__(self) -> None:
+        self._findings: dict[tuple[str, str, str], tuple[Judgement, str]] = {}
+        self._facts: tuple[Any, str] = (None, "")
+        self._summary: tuple[Any, Any, dict[str, Any]] = ((), None, {})
+
+    def report(self, report: Report) -> str:
+        """As JSON of one line: with line breaks it costs five times as much; a report that takes too long to write is shortened."""
+        with contextlib.suppress(OutOfTime), time_limit(_RENDERING_S):
+            return "{" + ",".join(f'"{one.name}":{self._text(one.name, getattr(report, one.name))}' for one in fields(report)) + "}\n"
+        return render_json(shortened(report), None)
+
+    def summary(self, report: Report, told: State) -> dict[str, Any]:
+        """With what is told in place of what the pass found."""
+        instead = (told.verdicts, told.headline_beside(report.verdict))
+        key = (instead, report.verdict, report.host, report.boot_id, report.security, report.findings)
+        before, facts, document = self._summary
+        is_same = facts is report.facts and before == key
+        self._summary = (key, report.facts, of_now(document, report) if is_same else summary(report, *instead))
+        return self._summary[2]
+
+    def _text(self, name: str, value: Any) -> str:
+        if name == "facts":
+            if value is not self._facts[0]:
+                self._facts = (value, _line(value))
+            return self._facts[1]
+        return f"[{','.join(self._each(value))}]" if name == "findings" else _line(value)
+
+    def _each(self, findings: Iterable[Judgement]) -> Iterable[str]:
+        before, self._findings = self._findings, {}
+        for one in findings:
+            key = (one.id, one.subject, one.code)
+            was, text = before.get(key, (None, ""))
+            self._findings[key] = (one, text if was == one else _line(one))
+            yield self._findings[key][1]
+
+
+def _line(value: Any) -> str:
+    return render_json(value, None).rstrip("\n")
