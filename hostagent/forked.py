@@ -112,7 +112,7 @@ class Forked:
     @property
     def answers(self) -> "Mapping[Question, Answer | Unread]":
         """Read when they are asked for: most runs have no use for them here."""
-        return {**self._known, **self._last, **(self._kept.read() if self._kept else {})}
+        return {**self._last, **(self._kept.read() if self._kept else {}), **self._known}
 
     def start(self) -> None:
         """Start the workers, then fork."""
@@ -235,9 +235,7 @@ class Forked:
             return
         self._replaced += 1
         self._hung += filter(None, (mount_below(self._root, path) for path in asked[1:2]))
-        self._kept.read()
-        self._kept.add(asked, late)
-        self._known = {**self._known, **self._kept.read()}
+        self._known = {**self._known, **self._kept.read(), asked: late}
         self._begin(policy)
 
     def _stop(self, why: Why, how: str) -> None:
@@ -275,16 +273,14 @@ class Forked:
         def told(fact: Fact) -> None:
             tell("fact", pickle.dumps(tuple(fact if fact.is_new else fact._replace(value=None, asked=b"")), protocol=5))
 
-        def ask(asked: Question) -> None:
-            assert self._under_way is not None
-            self._under_way.say(asked, time.monotonic())
-
         try:
             assert self._kept is not None
-            ask((_ENTER, self._root))
+            assert self._under_way is not None
+            say = self._under_way.say
+            say((_ENTER, self._root))
             backend = self._make_backend(self._workers)
-            ask(())
-            source = Source(Told(backend, ask, self._hung), policy=policy, answers=self._known, heard=self._kept.add)
+            say(())
+            source = Source(Told(backend, say, self._hung), policy=policy, answers=self._known, heard=self._kept.add)
             collect(source, self._kinds, told=told, earlier=self._earlier)
             for one in self._workers:
                 if one.cage:

@@ -106,8 +106,8 @@ class Told:
     def kind(self) -> Kind:
         return self._backend.kind
 
-    def ask(self, method: str, *arguments: str) -> "Answer | Unread":
-        asked = (method, *arguments)
+    def ask(self, *asked: str) -> "Answer | Unread":
         self._before(asked)
-        place = next((one for one in self._hung if arguments and below(arguments[0], one)), "") if self._hung else ""
-        return Unread("timeout", f"{arguments[0]}: not asked, the file system at {place} hangs") if place else self._backend.ask(*asked)
+        if self._hung and (place := next((one for one in self._hung if below("".join(asked[1:2]), one)), "")):
+            return Unread("timeout", f"{asked[1]}: not asked, the file system at {place} hangs")
+        return self._backend.ask(*asked)

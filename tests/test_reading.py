@@ -30,7 +30,6 @@ from hostagent.reading import Collected, InProcess
 from hostagent.schemas import published
 from hostagent.sinks import FORMATS
 from hostagent.source import Source, child, tape
-from hostagent.source.answerfile import AnswerFile
 from hostagent.source.base import MIB
 from hostagent.source.lane import CALL_S, Lane
 from hostagent.source.lanes import LANES
@@ -169,17 +168,6 @@ def test_a_question_that_computes_is_not_one_that_hangs():
     facts = reading.collect().facts
     reading.close()
     assert facts.of(Machine).processes == ()
-
-
-@pytest.mark.alone
-def test_what_a_killed_writer_left_half_written_is_no_answer():
-    kept = AnswerFile()
-    kept.add(("read", "/a"), b"x")
-    os.write(kept.descriptor, b"\xff\0\0\0half")
-    assert kept.read() == {("read", "/a"): b"x"}
-    kept.add(("read", "/b"), Unread("denied", "no"))
-    assert kept.read() == {("read", "/a"): b"x", ("read", "/b"): Unread("denied", "no")}
-    kept.close()
 
 
 @pytest.mark.alone

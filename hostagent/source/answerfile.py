@@ -1,7 +1,9 @@
-"""What a host has answered in this pass, in a file in memory that a child and its parent share.
+"""What a host has answered in this pass, in memory that a child and its parent share.
 
 The child only appends: it never waits for a parent that is busy. When it has to be replaced, its successor begins with
 these answers and asks no question twice.
+
+An answer is four bytes of length and what marshal makes of it, the length written last: where there is none, there is no more.
 """
 
 import contextlib
@@ -16,41 +18,56 @@ from hostagent.source.base import Answer
 #: A question as it is asked: method and arguments.
 Question = tuple[str, ...]
 
+_HEAD = 4
+#: It grows by these and a quarter of itself.
+_BYTES = 64 * 1024
+
 
 class AnswerFile:
-    """Made before the fork; both ends write at its end, one after the other."""
+    """Made before the fork. Only a child maps it to write: a worker, forked from the same process, must not have that memory."""
 
     def __init__(self) -> None:
         """Raises ``OSError``: no descriptors, no memory."""
         self.descriptor = os.memfd_create("hostagent-answers")
+        self._end = self._room = 0
+        self._shared: mmap.mmap | None = None
 
     def add(self, asked: Question, answer: "Answer | Unread") -> None:
-        """Where nothing can be added (a limit on the size of files), a successor asks again."""
-        portable = ((answer.why, answer.detail),) if isinstance(answer, Unread) else answer
-        record = marshal.dumps((asked, portable))
+        """In the child. Where nothing can be added (no memory, a limit on the size of files), a successor asks again."""
+        record = marshal.dumps((asked, ((answer.why, answer.detail),) if isinstance(answer, Unread) else answer))
+        begin, end = self._end + _HEAD, self._end + _HEAD + len(record)
+        if end + _HEAD > self._room:
+            self._grow(end + _HEAD)
+        if self._shared is not None and end + _HEAD <= self._room:
+            self._shared[begin:end] = record
+            self._shared[self._end : begin] = len(record).to_bytes(_HEAD, "little")
+            self._end = end
+
+    def _grow(self, size: int) -> None:
+        """The memory is taken now: to write where there is none left would end the child."""
         with contextlib.suppress(OSError):
-            os.write(self.descriptor, len(record).to_bytes(4, "little") + record)
+            if self._shared is None:
+                os.ftruncate(self.descriptor, self._end)  # what a writer that was killed left half written
+                self._room = self._end
+            room = max(size, self._room + self._room // 4) + _BYTES
+            os.posix_fallocate(self.descriptor, self._room, room - self._room)
+            self._shared = mmap.mmap(self.descriptor, room, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
+            self._room = room
 
     def read(self) -> "Mapping[Question, Answer | Unread]":
-        """Every whole answer; what was cut short when its writer was killed is removed. They are read one by one: all of them a second
-        time would be a second time their memory.
+        """Every whole answer, read one by one: all of them a second time would be a second time their memory. A child that is forked
+        after this writes behind them.
         """
-        size = os.fstat(self.descriptor).st_size
-        if not size:
-            return {}
         answers: dict[Question, Answer | Unread] = {}
-        start = 0
-        with mmap.mmap(
-            self.descriptor, size, prot=mmap.PROT_READ
-        ) as data:  # one by one: all of them a second time would be their memory again
-            while start + 4 <= size and (end := start + 4 + int.from_bytes(data[start : start + 4], "little")) <= size:
-                asked, answer = marshal.loads(data[start + 4 : end])  # noqa: S302  by this program alone
+        start, size = 0, os.fstat(self.descriptor).st_size
+        if not size:
+            return answers
+        with mmap.mmap(self.descriptor, size, prot=mmap.PROT_READ) as data:
+            while length := int.from_bytes(data[start : start + _HEAD], "little"):
+                start += _HEAD + length
+                asked, answer = marshal.loads(data[start - length : start])  # noqa: S302  by this program alone
                 answers[asked] = Unread(*answer[0]) if isinstance(answer, tuple) else answer
-                start = end
-        if start < size:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self.descriptor, start)
-                os.lseek(self.descriptor, start, os.SEEK_SET)
+        self._end = start
         return answers
 
     def close(self) -> None:

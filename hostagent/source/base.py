@@ -15,13 +15,12 @@ from hostagent.source.keep import Filtered, Keep, usable, within_limit
 from hostagent.source.policy import Policy, is_unavailable, not_asked
 from hostagent.vocabulary import Kind
 
-#: bytes for file contents; else what JSON can hold.
-Answer = Any
+Answer = Any  # bytes for file contents; else what JSON can hold
 
 KIB = 1024
 MIB = 1024 * KIB
 
-
+_UNASKED: Answer = object()  # in the place of an answer
 _LIMITED = frozenset({"read", "tail"})
 #: Questions to the RDMA lane that libibverbs answers; the others sysfs does.
 _OF_VERBS = frozenset({"verbs", "library"})
@@ -80,15 +79,16 @@ class Source:
         if keep is not None:
             self.keeps.setdefault(question, []).append(keep)
         self.budget.share.asked.append(question)
-        if question not in self._answers:
+        answer = self._answers.get(question, _UNASKED)
+        if answer is _UNASKED:
             if self.budget.share.over is not None:
                 return self.budget.share.over
             self.question = " ".join(question)
-            self._answers[question] = self._answered(question)
-        answer = self._answers[question]
-        if isinstance(answer, Unread) and not answer.question:
-            answer = self._answers[question] = Unread(answer.why, answer.detail, " ".join(question))
-        return usable(answer, keep, " ".join(question)) if isinstance(answer, Filtered) else answer
+            answer = self._answered(question)
+            if isinstance(answer, Unread) and not answer.question:
+                answer = Unread(answer.why, answer.detail, self.question)
+            self._answers[question] = answer
+        return usable(answer, keep, " ".join(question)) if type(answer) is Filtered else answer
 
     def _answered(self, question: tuple[str, ...]) -> "Answer | Unread":
         if question in self._early:
@@ -107,15 +107,15 @@ class Source:
 
     def read(self, path: str, limit: int = MIB, *, keep: Keep | None = None) -> "bytes | Unread":
         """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut. `keep`: what of it is used."""
-        answer = self._ask("read", path, *([] if limit == MIB else [str(limit)]), keep=keep)
-        return answer if isinstance(answer, bytes | Unread) else unexpected("read", path, answer)
+        answer = self._ask("read", path, keep=keep) if limit == MIB else self._ask("read", path, str(limit), keep=keep)
+        return answer if isinstance(answer, (bytes, Unread)) else unexpected("read", path, answer)
 
     def text(self, path: str, limit: int = MIB, *, keep: Keep | None = None, absent: "str | None" = None) -> "str | Unread":
         """`read`, decoded: UTF-8, with undecodable bytes kept visible as U+FFFD. `absent` stands for a file that is not there."""
         answer = self.read(path, limit, keep=keep)
-        if isinstance(answer, Unread):
-            return absent if absent is not None and answer.why == "absent" else answer
-        return answer.decode("utf-8", "replace")
+        if isinstance(answer, bytes):
+            return answer.decode("utf-8", "replace")
+        return absent if absent is not None and answer.why == "absent" else answer
 
     def tail(self, path: str, limit: int = 256 * KIB, *, keep: Keep | None = None) -> "str | Unread":
         """The last `limit` bytes of a regular file of any size, from the first whole line."""

@@ -37,12 +37,15 @@ class Heard:
         self._messages += 1
         if self._bytes > _MAX_BYTES or self._messages > _MAX_MESSAGES:
             raise RefusedError(f"{self._messages} messages of {self._bytes} bytes, wanted at most {_MAX_MESSAGES} of {_MAX_BYTES}")
-        values = sum(map(message.count, (b",", b"[", b"{")))
+        values = sum(map(message.count, (b",", b"[", b"{"))) if len(message) > _MAX_VALUES else 0
         if values > _MAX_VALUES:
             raise RefusedError(f"a message of {values} values, wanted at most {_MAX_VALUES}")
         try:
-            event, *rest = _JSON.decode(message.decode())
-            return event, *(shaped(one) for shaped, one in zip(_SHAPES[event], rest, strict=True))
+            text = message.decode()
+            said, end = _JSON.raw_decode(text)
+            if end != len(text):
+                _refuse(text)
+            return tuple([shaped(one) for shaped, one in zip(_SHAPES[said[0]], said, strict=True)])  # no generator: of hundreds, that costs
         except RecursionError as error:
             raise RefusedError("a message that is too deep") from error
         except (ValueError, TypeError, KeyError) as error:
@@ -100,7 +103,7 @@ def _refuse(_: str) -> NoReturn:
 #: Made once: that costs as much as a message.
 _JSON = json.JSONDecoder(parse_int=_number(int), parse_float=_number(float), parse_constant=_refuse)
 _SHAPES: dict[str, tuple[Callable[[Any], Any], ...]] = {
-    "begin": (_question, _text, _moment, _moment),
-    "answer": (_question, _answer, _moment),
-    "done": (_question, _answer),
+    "begin": (str, _question, _text, _moment, _moment),
+    "answer": (str, _question, _answer, _moment),
+    "done": (str, _question, _answer),
 }

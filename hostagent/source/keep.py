@@ -66,7 +66,7 @@ def merged(keeps: Iterable[Keep]) -> "Keep | None":
 
 def within_limit(answer: Any, limit: int, path: str) -> Any:
     """A file of a tape has no more bytes than it may have on a host."""
-    data = answer.answer if isinstance(answer, Filtered) else answer
-    if not isinstance(data, bytes) or len(data) <= limit:
+    data = answer.answer if type(answer) is Filtered else answer
+    if type(data) is not bytes or len(data) <= limit:
         return answer
     return Unread("error", f"{path} has {len(data)} bytes, wanted at most {limit}")

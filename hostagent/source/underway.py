@@ -5,13 +5,18 @@ A host is asked some thousand questions in a tenth of a second; a message each w
 
 import marshal
 import mmap
+import struct
+import time
 import zlib
+from collections.abc import Callable
 
 from hostagent.source.answerfile import Question
 
 #: Of one page only what is written to is memory. A question that is longer is not told.
 _BYTES = 256 * 1024
-_HEAD = 8
+#: Length and checksum.
+_HEAD = struct.Struct("<II")
+_MOST = _BYTES - _HEAD.size
 #: A parent that looks while the child writes looks again so often.
 _LOOKS = 100
 
@@ -25,27 +30,29 @@ class UnderWay:
     the parent believes what is said here. Raises ``OSError`` where there is no memory.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._shared = mmap.mmap(-1, _BYTES)
         self._last = NOTHING
         self._head = b""
 
-    def say(self, asked: Question, now: float) -> None:
-        """In the child."""
+    def say(self, asked: Question) -> None:
+        """In the child: this question begins now."""
+        now = self._clock()
         data = marshal.dumps((asked, now))
-        if len(data) > _BYTES - _HEAD:
+        if len(data) > _MOST:
             data = marshal.dumps(((), now))
-        self._shared[: _HEAD + len(data)] = b"%b%b%b" % (len(data).to_bytes(4, "little"), zlib.crc32(data).to_bytes(4, "little"), data)
+        self._shared[: _HEAD.size + len(data)] = _HEAD.pack(len(data), zlib.crc32(data)) + data
 
     def look(self) -> Asked:
         """In the parent: what was said last. The checksum tells what is half written."""
         for _ in range(_LOOKS):
-            head = self._shared[:_HEAD]
-            if head == self._head or head == bytes(_HEAD):
+            head = self._shared[: _HEAD.size]
+            if head == self._head or head == bytes(_HEAD.size):
                 break
-            size = int.from_bytes(head[:4], "little")
-            data = self._shared[_HEAD : _HEAD + size]
-            if size <= _BYTES - _HEAD and zlib.crc32(data).to_bytes(4, "little") == head[4:]:
+            size, checksum = _HEAD.unpack(head)
+            data = self._shared[_HEAD.size : _HEAD.size + size]
+            if size <= _MOST and zlib.crc32(data) == checksum:
                 self._head, self._last = head, marshal.loads(data)  # noqa: S302  by our own child
                 break
         return self._last

@@ -1,5 +1,6 @@
 """The question under way, in memory that a child and its parent share."""
 
+import itertools
 import os
 
 import pytest
@@ -9,7 +10,7 @@ from hostagent.source.underway import NOTHING, UnderWay
 
 @pytest.fixture
 def under_way():
-    shared = UnderWay()
+    shared = UnderWay(itertools.count(1.0).__next__)
     yield shared
     shared.close()
 
@@ -22,22 +23,22 @@ def test_nothing_was_said(under_way):
 def test_what_a_child_says_its_parent_sees(under_way):
     pid = os.fork()
     if not pid:
-        under_way.say(("read", "/etc/hostname"), 1.0)
-        under_way.say(("read", "/etc/\udcff\ufffd", "9"), 2.0)
+        under_way.say(("read", "/etc/hostname"))
+        under_way.say(("read", "/etc/\udcff\ufffd", "9"))
         os._exit(0)
     os.waitpid(pid, 0)
     assert under_way.look() == (("read", "/etc/\udcff\ufffd", "9"), 2.0)
 
 
 def test_what_is_half_written_is_not_believed(under_way):
-    under_way.say(("read", "/etc/hostname"), 1.0)
+    under_way.say(("read", "/etc/hostname"))
     assert under_way.look() == (("read", "/etc/hostname"), 1.0)
     whole = under_way._shared[:]
-    under_way.say(("list", "/etc/somewhere/else"), 2.0)
+    under_way.say(("list", "/etc/somewhere/else"))
     under_way._shared[20:40] = whole[20:40]
     assert under_way.look() == (("read", "/etc/hostname"), 1.0)
 
 
 def test_a_question_that_is_longer_than_the_memory_is_not_told(under_way):
-    under_way.say(("read", "/" + "x" * 10**6), 3.0)
-    assert under_way.look() == ((), 3.0)
+    under_way.say(("read", "/" + "x" * 10**6))
+    assert under_way.look() == ((), 1.0)
