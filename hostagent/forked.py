@@ -20,6 +20,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -265,7 +266,7 @@ class Forked:
         """In the child."""
         import pickle
 
-        before = set(sys.modules)
+        before = len(sys.modules)  # to take each name would make a copy of the memory in which it is
 
         def tell(*event: Any) -> None:
             send(marshal.dumps(event))
@@ -292,5 +293,5 @@ class Forked:
         except Exception as error:  # outside every reader: a bug of ours, which costs all that was not read yet
             crashed = Unread("error", f"the reading process crashed: {crash_text(error)}", evidence=crash_lines(error))
             tell("crash", pickle.dumps(crashed, protocol=5))
-        tell("imported", sorted(sys.modules.keys() - before))
+        tell("imported", sorted(islice(reversed(sys.modules), len(sys.modules) - before)))
         tell("done")
