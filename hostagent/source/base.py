@@ -78,17 +78,23 @@ class Source:
         """`keep` is for questions whose answers hold more than is read; a filtered answer is given to whom it holds enough for."""
         if keep is not None:
             self.keeps.setdefault(question, []).append(keep)
-        self.budget.share.asked.append(question)
+        answer = self.answer(question)
+        return usable(answer, keep, " ".join(question)) if type(answer) is Filtered else answer
+
+    def answer(self, question: tuple[str, ...]) -> "Answer | Unread":
+        """As it came, to a question as it was asked: what `hostagent.collect.again` compares."""
+        share = self.budget.share
+        share.asked.append(question)
         answer = self._answers.get(question, _UNASKED)
         if answer is _UNASKED:
-            if self.budget.share.over is not None:
-                return self.budget.share.over
+            if share.over is not None:
+                return share.over
             self.question = " ".join(question)
             answer = self._answered(question)
             if isinstance(answer, Unread) and not answer.question:
                 answer = Unread(answer.why, answer.detail, self.question)
             self._answers[question] = answer
-        return usable(answer, keep, " ".join(question)) if type(answer) is Filtered else answer
+        return answer
 
     def _answered(self, question: tuple[str, ...]) -> "Answer | Unread":
         if question in self._early:
@@ -99,11 +105,6 @@ class Source:
         answer = self.budget.charged(question, answer)
         self._heard(question, answer)
         return answer
-
-    def answer(self, question: tuple[str, ...]) -> "Answer | Unread":
-        """As it came, to a question as it was asked: what `hostagent.collect.again` compares."""
-        self._ask(*question)
-        return self._answers.get(question, self.budget.share.over)
 
     def read(self, path: str, limit: int = MIB, *, keep: Keep | None = None) -> "bytes | Unread":
         """The whole of a regular file; larger than `limit` bytes is an error, never a silent cut. `keep`: what of it is used."""

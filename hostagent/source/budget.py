@@ -3,7 +3,7 @@
 Each fact has a share of its own, so that a directory that somebody fills costs the fact that reads it.
 """
 
-from typing import cast
+from collections.abc import Iterable
 
 from hostagent.facts.unread import Unread
 from hostagent.source.keep import Filtered
@@ -72,22 +72,22 @@ class Budget:
 
 def weight(answer: object) -> int:
     """Bytes that it takes in memory, about. Asked of every answer, so it calls itself for what is nested alone."""
-    kind = type(answer)
-    if kind is bytes or kind is str:
-        return _VALUE_BYTES + len(cast("bytes | str", answer))
-    if kind is Filtered:
-        return weight(cast("Filtered", answer).answer)
-    if kind is not list and kind is not dict:
-        return _NUMBER_BYTES
-    values = cast("list[object] | dict[str, object]", answer)
+    if isinstance(answer, (bytes, str)):
+        return _VALUE_BYTES + len(answer)
+    if isinstance(answer, Filtered):
+        return weight(answer.answer)
     size = _VALUE_BYTES
-    if isinstance(values, dict):
-        size += sum(map(len, values))
-        values = list(values.values())
+    values: Iterable[object]
+    if isinstance(answer, dict):
+        size += sum(map(len, answer))
+        values = answer.values()
+    elif isinstance(answer, list):
+        values = answer
+    else:
+        return _NUMBER_BYTES
     for value in values:
-        inner = type(value)
-        if inner is str:
-            size += _VALUE_BYTES + len(cast("str", value))
+        if isinstance(value, str):
+            size += _VALUE_BYTES + len(value)
         else:
-            size += weight(value) if inner is list or inner is dict else _NUMBER_BYTES
+            size += weight(value) if isinstance(value, (list, dict)) else _NUMBER_BYTES
     return size
