@@ -67,7 +67,7 @@ def _text(text: Any) -> str:
 
 
 def _moment(seconds: Any) -> float:
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
         raise TypeError
     return float(seconds)
 

@@ -63,25 +63,22 @@ class LiveBackend:
 
     def ask(self, method: str, *arguments: str) -> "Answer | Unread":
         """Never raises: what a host, or a library that reads it, does wrong is a value, and stands on the tape."""
+        path = arguments[0] if arguments else ""
         try:
-            return self._ask(method, *arguments)
+            if self._deadline.left_s < 0:
+                return Unread("timeout", f"the deadline of {self._deadline.seconds:g} s for the whole run has passed")
+            if self._kind == "image" and (method in _RUNNING_ONLY or any(below(path, one) for one in _RUNTIME_ONLY)):
+                return Unread("not-running", f"{path or method}: an image has no running kernel")
+            lane = lane_of(method, path)
+            if lane:
+                return self._in_lane(lane, method, *arguments)
+            if method not in _OF_FILES:
+                return getattr(self, f"_{method}")(*arguments)
+            answer = getattr(self._files, method)(*arguments)
         except OSError as error:
             return unread(error, arguments[0] if arguments else method)
         except Exception as error:
             return Unread("error", f"{method}: {type(error).__name__}: {error}")
-
-    def _ask(self, method: str, *arguments: str) -> "Answer | Unread":
-        if self._deadline.left_s < 0:
-            return Unread("timeout", f"the deadline of {self._deadline.seconds:g} s for the whole run has passed")
-        path = arguments[0] if arguments else ""
-        if self._kind == "image" and (method in _RUNNING_ONLY or any(below(path, one) for one in _RUNTIME_ONLY)):
-            return Unread("not-running", f"{path or method}: an image has no running kernel")
-        lane = lane_of(method, path)
-        if lane:
-            return self._in_lane(lane, method, *arguments)
-        if method not in _OF_FILES:
-            return getattr(self, f"_{method}")(*arguments)
-        answer = getattr(self._files, method)(*arguments)
         if path in _NEVER_ABSENT and isinstance(answer, Unread) and answer.why == "absent":
             return Unread("error", f"{path} is not there: the host's /proc, /sys and /dev are not all mounted here")
         return answer

@@ -15,9 +15,10 @@ _NO_HELP = (errno.ENOSYS, errno.EPERM, errno.EXDEV, errno.EAGAIN)
 
 def by_kernel(root: int, path: str, flags: int) -> int:
     """A descriptor of `path`, as the kernel looks it up inside the directory `root`; by parts where it does not. Raises ``OSError``."""
+    name, flags = os.fsencode(path), flags | os.O_CLOEXEC
     for _ in range(_TRIES):
         try:
-            return openat2_in_root(root, os.fsencode(path), flags | os.O_CLOEXEC)
+            return openat2_in_root(root, name, flags)
         except OSError as error:
             if error.errno not in _NO_HELP:
                 raise
