@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hostagent.daemon.settings import Settings
     from hostagent.daemon.tellers import Teller
 
-_RUN = "/run/hostagent"
+RUN = "/run/hostagent"
 _LISTEN = "127.0.0.1:9476"
 #: Seconds between two looks whether the other daemon of this state directory has ended; and that a teller gets to end.
 _WAIT_S, _CLOSE_S, _ONCE_S = 1.0, 0.5, 15.0
@@ -46,7 +46,7 @@ _EXAMPLES = examples(
 @click.option(
     "--heartbeat", default=300.0, show_default=True, type=Seconds(30, 3600), help="Seconds between full writes to Kubernetes.", metavar="S"
 )
-@click.option("--state-dir", default="", type=click.Path(), help=f"Where its files are. Default: {_RUN} of the judged host.", metavar="DIR")
+@click.option("--state-dir", default="", type=click.Path(), help=f"Where its files are. Default: {RUN} of the judged host.", metavar="DIR")
 @click.option("--listen", default=_LISTEN, show_default=True, help="Serve HTTP at this address; '' is off.", metavar="ADDRESS:PORT")
 @click.option("--tls-cert", default="", type=click.Path(), help="Serve HTTPS with this certificate.", metavar="FILE")
 @click.option("--tls-key", default="", type=click.Path(), help="The key of that certificate.", metavar="FILE")

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
+from hostagent.cli.daemon import RUN
 from hostagent.daemon.settings import Settings
 from hostagent.errors import HostagentError
 from hostagent.evidence import Evidence
 from hostagent.source.paths import Root
 
-_RUN = "/run/hostagent"
 #: Kubernetes, "Labels and Selectors": a DNS subdomain.
 _PREFIX = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 #: What Kubernetes, which knows no capitals, and Slurm, which does, may call a host.
@@ -36,7 +36,7 @@ def settings_of(
         whose = "--node-name" if node_name else "NODE_NAME"
         raise click.UsageError(f"found {whose} {name!r:.80}, wanted the name of a node: letters, digits, '-', '.' and '_'")
     _refuse_unread(given["nfd_file"], given["textfile"])
-    folder = os.path.abspath(state_dir or f"{place.host_root}{_RUN}")
+    folder = os.path.abspath(state_dir or f"{place.host_root}{RUN}")
     absolute = {key: os.path.abspath(given[key]) if given[key] else "" for key in _PATHS}
     return Settings(place, profile_name, name, folder, interval_s=interval, heartbeat_s=heartbeat, **{**given, **absolute})
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hostagent.daemon.labels import annotations, first_labels, labels
-from hostagent.daemon.saying import Saying, Trigger
+from hostagent.daemon.saying import Saying, Trigger, packed
 from hostagent.daemon.told import State
 from hostagent.report import Report, Verdicts
 from hostagent.report.nodewords import NodeWords
@@ -42,7 +42,7 @@ class Run(NamedTuple):
 
 def said(of_node: NodeWords, report: Report, summary: Mapping[str, Any], text: str, run: Run) -> Saying:
     """After a pass. `text` is the report as JSON."""
-    return Saying(report.host.node_name, of_node, summary, text, metrics(report), report.observed_at, **run._asdict())
+    return Saying(report.host.node_name, of_node, summary, packed(text), metrics(report), report.observed_at, **run._asdict())
 
 
 def first_words(told: State) -> NodeWords:
@@ -52,7 +52,7 @@ def first_words(told: State) -> NodeWords:
 
 def first_said(node: str, told: State, now: float) -> Saying:
     """Before the first pass of a boot of which nothing has been told yet."""
-    return Saying(node, first_words(told), {}, "", "", now, 0.0, "start", {}, {}, is_first=True)
+    return Saying(node, first_words(told), {}, b"", "", now, 0.0, "start", {}, {}, is_first=True)
 
 
 def transitions(before: State, after: State) -> tuple[str, ...]:

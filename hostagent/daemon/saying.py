@@ -1,5 +1,6 @@
 """What the loop gives the teller: data alone, so that it goes through a socket."""
 
+import zlib
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ class Saying:
     node: str  # what schedulers call it
     words: NodeWords
     summary: Mapping[str, Any]
-    report: str  # JSON
+    packed_report: bytes  # by `packed`
     metrics: str  # Prometheus text of this report, single judgements only where they fail, warn or are unknown
     observed_at: float
     took_s: float
@@ -26,3 +27,13 @@ class Saying:
     transitions: Mapping[str, int]  # by condition, since the loop began
     profile_problem: str = ""  # why the profile in force is an older one
     is_first: bool = False
+
+    @property
+    def report(self) -> str:
+        """JSON; "" for none."""
+        return zlib.decompress(self.packed_report).decode() if self.packed_report else ""
+
+
+def packed(report: str) -> bytes:
+    """A tenth of it: both processes keep it, and nobody may ever ask for it."""
+    return zlib.compress(report.encode(), 1) if report else b""

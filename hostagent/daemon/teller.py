@@ -76,10 +76,12 @@ def _messages(line: socket.socket) -> Any:
         data = _exactly(line, size)
         if len(data) < size:
             return
-        yield pickle.loads(data)  # noqa: S301  by the loop, over a socket that nobody else has
+        message = pickle.loads(data)  # noqa: S301  by the loop, over a socket that nobody else has
+        del data  # until the next one comes it would be kept beside what is in it
+        yield message
 
 
-def _exactly(line: socket.socket, size: int) -> bytes:
+def _exactly(line: socket.socket, size: int) -> bytearray:
     found = bytearray()
     while len(found) < size:
         piece = b""
@@ -88,7 +90,7 @@ def _exactly(line: socket.socket, size: int) -> bytes:
         if not piece:
             break
         found += piece
-    return bytes(found)
+    return found
 
 
 def _sinks(settings: Settings, access: "Access | None", complain: Complain) -> list[Callable[[Board], None]]:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from hostagent.errors import HostagentError
 from hostagent.kube.config import Access, Exec, Identity, identity
 from hostagent.kube.connection import Line, adapter
+from hostagent.kube.requesting import imported
 from hostagent.kube.sink import Reply
 from hostagent.visible import visible
 
@@ -78,8 +79,7 @@ class PatchClient:
         return self._given[1]
 
     def _requested(self, name: str, data: bytes, access: Access, who: Identity, line: Line) -> Reply:
-        import requests
-
+        requests = imported()
         headers = {"Accept": _ACCEPT, "Content-Type": _TYPE, "User-Agent": self._agent}
         if who.token:
             headers["Authorization"] = f"Bearer {who.token}"

@@ -1,9 +1,19 @@
 """How often the API server is written to: pure, by a monotonic clock and by chances that are given."""
 
+from typing import NamedTuple
+
 from hostagent.hashes import hexdigest
 
-#: Writes at once, and seconds until one more is allowed.
-_BURST, _REFILL_S = 3, 10.0
+
+class Rate(NamedTuple):
+    """Writes at once, and seconds until one more is allowed."""
+
+    burst: int
+    refill_s: float
+
+
+#: Of all; and of those in which no status turns: a host that has now one of two faults and now the other is said to have one of them.
+ALL, TEXTS = Rate(3, 10.0), Rate(2, 60.0)
 #: Seconds: the first pause after a failure is at most that, later ones at most these; the shorter one while a transition waits.
 _FIRST_S, _LONGEST_S, _WAITING_S = 1.0, 300.0, 30.0
 #: The part of a heartbeat's time by which it comes earlier or later.
@@ -11,17 +21,17 @@ _JITTER = 0.2
 
 
 class Bucket:
-    """At most `_BURST` writes at once and one more every `_REFILL_S`. A try that failed is one."""
+    """A try that failed is a write."""
 
-    def __init__(self, now: float) -> None:
-        self._full_at = now  # when it is full again
+    def __init__(self, now: float, rate: Rate) -> None:
+        self._full_at, self._rate = now, rate  # when it is full again
 
     def ready_at(self, now: float) -> float:
         """When the next write is allowed, not before now."""
-        return max(now, self._full_at - (_BURST - 1) * _REFILL_S)
+        return max(now, self._full_at - (self._rate.burst - 1) * self._rate.refill_s)
 
     def take(self, now: float) -> None:
-        self._full_at = max(now, self._full_at) + _REFILL_S
+        self._full_at = max(now, self._full_at) + self._rate.refill_s
 
 
 def pause(failures: int, draw: float, *, is_waiting: bool, asked_s: float = 0.0) -> float:

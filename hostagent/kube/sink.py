@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from hostagent.kube.nodestatus import body
-from hostagent.kube.pacing import Bucket, next_heartbeat, pause
+from hostagent.kube.pacing import ALL, TEXTS, Bucket, next_heartbeat, pause
 from hostagent.report.nodewords import NodeWords
 
 Draw = Callable[[], float]
@@ -45,7 +45,7 @@ class Sink:
     def __init__(self, client: Client, node: str, pace: Pace, now: float) -> None:
         self._client, self._node = client, node
         self._prefix, self._heartbeat_s, self._draw = pace
-        self._bucket = Bucket(now)
+        self._bucket, self._texts = Bucket(now, ALL), Bucket(now, TEXTS)
         self._wanted: NodeWords | None = None
         self._written: NodeWords | None = None
         self._is_first = False
@@ -64,14 +64,18 @@ class Sink:
         """Seconds until `write` has something to do; infinite where nothing was offered yet."""
         if self._wanted is None:
             return float("inf")
-        heartbeat_s = 0.0 if self._differs else self._heartbeat_at - now
-        return max(heartbeat_s, self._not_before - now, self._bucket.ready_at(now) - now, 0.0)
+        wanted_at = now if self._differs else self._heartbeat_at
+        if self._is_text:
+            wanted_at = min(self._texts.ready_at(now), self._heartbeat_at)
+        return max(wanted_at - now, self._not_before - now, self._bucket.ready_at(now) - now, 0.0)
 
     def write(self, now: float, wall: float) -> Reply:
         """One try, with what is newest."""
         assert self._wanted is not None
         words, is_first = self._wanted, self._is_first
         self._bucket.take(now)
+        if self._is_text:
+            self._texts.take(now)
         reply = self._client.patch_node_status(self._node, body(words, self._prefix, wall, labels=not is_first))
         if reply.problem:
             self._fail(now + reply.took_s, reply.retry_after_s)
@@ -112,6 +116,11 @@ class Sink:
     @property
     def _differs(self) -> bool:
         return self._is_other or self._written is None or self._wanted != self._written
+
+    @property
+    def _is_text(self) -> bool:
+        """Whether words wait to be told, and no status."""
+        return self._differs and not self._is_other and not self._turns
 
     @property
     def _turns(self) -> bool:

@@ -3,8 +3,10 @@
 import ctypes
 import gc
 
-#: mallopt(3): memory that all threads share, instead of some for each.
-_M_ARENA_MAX = -8
+#: mallopt(3): memory that all threads share, instead of some for each; how much may be free at its end; from which size on a piece is
+#: the system's own, and goes back to it at once. As long as nobody sets the latter two, they grow with what was once given back.
+_M_ARENA_MAX, _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -8, -1, -3
+_FREE_BYTES = 64 * 1024
 
 
 def settle() -> None:
@@ -19,6 +21,8 @@ def settle() -> None:
 def share() -> None:
     """For a process with threads: what one of them gave back, another takes."""
     _call("mallopt", _M_ARENA_MAX, 1)
+    _call("mallopt", _M_TRIM_THRESHOLD, _FREE_BYTES)
+    _call("mallopt", _M_MMAP_THRESHOLD, _FREE_BYTES)
 
 
 def trim() -> None:

@@ -7,13 +7,13 @@ import pytest
 
 from hostagent.daemon.board import Board
 from hostagent.daemon.http import Page
-from hostagent.daemon.saying import Saying
+from hostagent.daemon.saying import Saying, packed
 from hostagent.daemon.settings import Settings
 from hostagent.evidence import Evidence
 from hostagent.report.nodewords import NodeWords, compact
 
 WORDS = NodeWords((), (), {}, {})
-SAID = Saying("n", WORDS, {"node": "é"}, "{}", "", 1.0, 0.1, "start", {}, {})
+SAID = Saying("n", WORDS, {"node": "é"}, packed("{}"), "", 1.0, 0.1, "start", {}, {})
 HOUR_S = 3600.0
 
 

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.kube.pacing import Bucket, next_heartbeat
+from hostagent.kube.pacing import ALL, Bucket, next_heartbeat
 from hostagent.kube.sink import Pace, Reply, Sink
 from hostagent.report.nodewords import Condition, NodeWords
 
@@ -73,6 +73,19 @@ def test_one_change_is_one_write_and_then_only_heartbeats_come():
     assert all(body["metadata"]["annotations"][f"{PREFIX}/heartbeat"] for body in server.bodies)
 
 
+def test_words_that_change_again_and_again_without_a_status_are_few_and_a_status_does_not_wait_for_them():
+    """A host with now one of two faults and now the other, for half an hour; then it is mended."""
+    sink, moments = sink_of(server := Server()), []
+    for now in range(0, 1800, 5):
+        sink.offer(words("False", ("GpuXid", "GpuLost")[now // 5 % 2]))
+        moments += run(sink, now + 4.9, now)
+    assert moments[:3] == [0, 5, 10]
+    assert len(moments) <= 3 + 1800 / 60
+    sink.offer(words("True"))
+    assert run(sink, 1800 + 10, 1800)[0] < 1810
+    assert server.status == "True"
+
+
 def test_the_same_words_again_are_no_change():
     sink = sink_of(server := Server())
     sink.offer(words())
@@ -92,7 +105,7 @@ def test_before_the_first_pass_a_label_that_is_there_stays():
 
 
 def test_three_writes_at_once_and_one_more_every_ten_seconds():
-    bucket, moments, now = Bucket(0.0), [], 0.0
+    bucket, moments, now = Bucket(0.0, ALL), [], 0.0
     for _ in range(6):
         now = bucket.ready_at(now)
         bucket.take(now)

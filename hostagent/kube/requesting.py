@@ -1,0 +1,36 @@
+"""`requests`, without what it imports and no request to an API server uses: that is a third of what it costs a process that stays."""
+
+import contextlib
+import importlib
+import sys
+import types
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+#: `requests` and urllib3 do without it. It guesses the encoding of a text; or it unpacks answers that come packed so where it is there.
+_OPTIONAL = ("chardet", "charset_normalizer", "brotli", "brotlicffi", "backports.zstd")
+#: `requests` imports it for its name, and once more where a host has a name that is not ASCII: then it comes whole.
+_LATER = ("idna",)
+
+
+def imported() -> Any:
+    """The module. Whoever imports one of the others in another thread meanwhile does not find it; afterwards it is found."""
+    if "requests" not in sys.modules:
+        with contextlib.suppress(ImportError), _without():  # a release that insists on one of them
+            return importlib.import_module("requests")
+    return importlib.import_module("requests")
+
+
+@contextlib.contextmanager
+def _without() -> "Iterator[None]":
+    stand_ins: dict[str, Any] = {**dict.fromkeys(_OPTIONAL), **{name: types.ModuleType(name) for name in _LATER}}
+    hidden = {name: one for name, one in stand_ins.items() if name not in sys.modules}
+    sys.modules.update(hidden)  # None: there is no such module
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of `requests`, that it guesses no encoding
+            yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
