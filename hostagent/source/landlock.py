@@ -15,11 +15,12 @@ _WRITE_FILE, _READ_FILE, _READ_DIR, _IOCTL_DEV = 1 << 1, 1 << 2, 1 << 3, 1 << 15
 _FILE_RIGHTS = ((1, 1 << 13), (2, 1 << 14), (3, 1 << 15), (5, 1 << 16))
 _TCP = 0b11  # bind, connect: version 4
 _SCOPES = 0b11  # abstract unix sockets, signals: version 6
+_libc = ctypes.CDLL(None)
 
 
 def version() -> int:
     """Of the kernel's interface; 0 where there is none."""
-    return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
+    return max(0, int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
 
 
 def confine(reads: Iterable[str], devices: Iterable[str], lists: Iterable[str]) -> int:
@@ -32,10 +33,9 @@ def confine(reads: Iterable[str], devices: Iterable[str], lists: Iterable[str]) 
     handled = max((bits - 1 for since, bits in _FILE_RIGHTS if since <= found), default=0)
     if not handled:
         return 0
-    libc = ctypes.CDLL(None)
     attributes = struct.pack("QQQ", handled, _TCP if found >= 4 else 0, _SCOPES if found >= 6 else 0)
     size = 8 if found < 4 else 16 if found < 6 else 24
-    ruleset = libc.syscall(_CREATE_RULESET, ctypes.c_char_p(attributes), ctypes.c_size_t(size), 0)
+    ruleset = _libc.syscall(_CREATE_RULESET, ctypes.c_char_p(attributes), ctypes.c_size_t(size), 0)
     if ruleset < 0:
         return 0
     try:
@@ -45,19 +45,19 @@ def confine(reads: Iterable[str], devices: Iterable[str], lists: Iterable[str]) 
             (lists, _READ_DIR),
         ):
             for path in paths:
-                _allow(libc, ruleset, path, rights & handled)
-        return found if libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0 else 0
+                _allow(ruleset, path, rights & handled)
+        return found if _libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0 else 0
     finally:
         os.close(ruleset)
 
 
-def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
+def _allow(ruleset: int, path: str, rights: int) -> None:
     """What is not there, or cannot be seen, needs no rule."""
     with contextlib.suppress(OSError):
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
             if not stat.S_ISDIR(os.fstat(place).st_mode):
                 rights &= ~_READ_DIR
-            libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.c_char_p(struct.pack("=Qi", rights, place)), 0)
+            _libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.c_char_p(struct.pack("=Qi", rights, place)), 0)
         finally:
             os.close(place)

@@ -21,8 +21,8 @@ _MAX_CAPABILITIES = 64
 _NUMBERS: Mapping[str, int] = {"dac_override": 1, "dac_read_search": 2, "sys_admin": 21}
 #: A user and a group that nobody is: below 65536, so that a user namespace has them, and not nobody's, as whom others run.
 NOBODY_ELSE = 65533
-#: Looked up once: each child of a daemon calls it.
-_prctl = ctypes.CDLL(None).prctl
+#: Made once: each child of a daemon takes it.
+_libc = ctypes.CDLL(None)
 
 
 class Kept(NamedTuple):
@@ -35,14 +35,14 @@ class Kept(NamedTuple):
 
 def die_with(parent: int) -> None:
     """Ask the kernel to end this process when `parent` ends; and end it now if that happened before."""
-    _prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() not in (parent, 0):  # 0: its parent has no number in its namespace
         os._exit(1)
 
 
 def forbid_new_privileges() -> bool:
     """No program that this process runs gets a right that it has not: setuid(2) bits and file capabilities count for nothing."""
-    return bool(_prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+    return bool(_libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
 
 
 def renounce(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[str]) -> "Kept | Unread":
@@ -53,7 +53,7 @@ def renounce(capabilities: Iterable[str], nodes: Iterable[str], files: Iterable[
     are taken. A node that a group may open makes the process a member of it; one that is root's alone takes the right to override
     modes.
     """
-    libc, parent = ctypes.CDLL(None), os.getppid()
+    libc, parent = _libc, os.getppid()
     kept = [*capabilities]
     is_alone = True
     for number in {*range(_MAX_CAPABILITIES)}.difference(_NUMBERS.values()):

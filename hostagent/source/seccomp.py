@@ -39,6 +39,8 @@ _FCNTL = (8, 10, 15, 1024)
 #: btrfs), sockets. All of NVIDIA's have other ones: F, c, d, m, o, or none.
 _IOCTL_FAMILY, _IOCTL = 0xFF00, (0x1200, 0x5400, 0x5800, 0x6600, 0x8900, 0x9400, 0xF500)
 
+_libc = ctypes.CDLL(None)
+
 Instruction = tuple[int, int, int, int]  # code, jumps if true and if false, value
 
 
@@ -66,7 +68,7 @@ def refuse(*, sockets: bool) -> bool:
     code = b"".join(struct.pack("HBBI", *row) for row in program(machine, os.getpid(), sockets=sockets))
     kept = ctypes.create_string_buffer(code, len(code))
     head = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(kept))
-    return bool(ctypes.CDLL(None).prctl(_SET_SECCOMP, _MODE_FILTER, ctypes.c_char_p(head), 0, 0) == 0)
+    return bool(_libc.prctl(_SET_SECCOMP, _MODE_FILTER, ctypes.c_char_p(head), 0, 0) == 0)
 
 
 def program(machine: str, pid: int, *, sockets: bool) -> list[Instruction]:
