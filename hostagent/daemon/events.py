@@ -82,7 +82,7 @@ class Events:
             now = time.monotonic()
             if now >= look_at:
                 tick()
-                self._hear(now)
+                self._look(now)
                 look_at = now + _LOOK_S
             due, trigger = self._schedule.due
             if now >= due:
@@ -93,6 +93,12 @@ class Events:
 
     def _hear(self, now: float) -> None:
         self._hear_announced(now)
+        self._look(now)
+
+    def _look(self, now: float) -> None:
+        """At what nothing announces."""
+        if self._log and self._log.descriptor < 0 and self._log.look(now):
+            self._schedule = self._schedule.heard("kernel-log", now)
         if self._files.look():
             self._carried.configuration_changed()
             self._schedule = self._schedule.heard("configuration", now)

@@ -63,8 +63,8 @@ class KernelWatch:
     def look(self, now: float) -> bool:
         """Hear what is new; whether any of it is a record that a reader takes. `now`: monotonic seconds."""
         if self._descriptor >= 0:
-            if self._is_made:
-                self._follow()
+            if self._is_made and not self._is_longer:
+                return False
             records = list(self._read())
         elif self._system_call and now - self._looked_at >= LOOK_S:
             self._looked_at = now
@@ -92,15 +92,20 @@ class KernelWatch:
         self._answer = {**self._answer, "lines": [list(one) for one in whole], "complete": self._answer["complete"] and not self._is_torn}
         return self._answer
 
-    def _follow(self) -> None:
-        """A tree's own log may be another file under the same name by now."""
+    @property
+    def _is_longer(self) -> bool:
+        """A tree's own log may be another file under the same name by now; else its length tells."""
         with contextlib.suppress(OSError):
+            found, ours = os.stat(self._root.path + KMSG, follow_symlinks=False), os.fstat(self._descriptor)
+            if os.path.samestat(found, ours):
+                return found.st_size != os.lseek(self._descriptor, 0, os.SEEK_CUR)
             fresh = self._root.open_device(KMSG, *KMSG_NUMBERS, os.O_RDONLY | os.O_NONBLOCK)
             if os.path.samestat(os.fstat(fresh), os.fstat(self._descriptor)):
                 os.close(fresh)
             else:
                 os.close(self._descriptor)
                 self._descriptor, self._rest = fresh, b""
+        return True
 
     def _read(self) -> Iterable[Record]:
         """One read(2) of the device gives one record; EPIPE means that some were overwritten."""

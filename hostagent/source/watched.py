@@ -38,9 +38,11 @@ class Watched:
 
     def look(self) -> bool:
         """Whether one changed since the last look."""
-        now = {path: _mark(path) for path in self._marks}
-        changed = now != self._marks
-        self._marks = now
+        changed = False
+        for path, before in self._marks.items():
+            mark = _mark(path, is_there=bool(before))
+            if mark != before:
+                self._marks[path], changed = mark, True
         return changed
 
     def __len__(self) -> int:
@@ -52,11 +54,14 @@ def _of_reader(mark: Mark, since: float) -> Mark:
     return (-1,) if len(mark) > 1 and mark[-1] / 1e9 > since else mark
 
 
-def _mark(path: str) -> Mark:
-    if not os.access(path, os.F_OK):  # half of all are not there, and an exception costs more than the look
+def _mark(path: str, *, is_there: bool = False) -> Mark:
+    """`is_there`: it was at the last look."""
+    if not is_there and not os.access(path, os.F_OK):  # half of all are not there, and an exception costs more than the look
         return ()
     try:
         found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
     except OSError as error:
         return (error.errno or 0,)
     return (found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
