@@ -80,10 +80,12 @@ def policy_of(prepared: Prepared) -> Policy:
 def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name: str = "", steady: Steady | None = None) -> Report:
     """The report on what was read. What is not judged in ``JUDGING_S`` is unknown. `steady`: of passes before this one."""
     started, facts, loaded = time.perf_counter(), collected.facts, prepared.loaded
+    if steady:
+        steady.begin(facts)
     judged = _judged(prepared.checks, facts, loaded, steady, max(reading.deadline.left_s, 0) + JUDGING_S)
     judgements = concluded(prepared.checks, judged, facts)
     tell = partial(report_facts, hcas=loaded.profile.rdma.hcas)
-    told = steady.made(facts, loaded.profile, tell) if steady else tell(facts)
+    told = steady.told(loaded.profile, tell) if steady else tell(facts)
     took_ms = {**collected.timings_ms, "catalogue": prepared.took_ms, "evaluate": _ms_since(started), "total": _ms_since(reading.started)}
     observed_at = _known(facts, Identity, "now", reading.recorded_at)
     expires = observed_at + loaded.profile.report.valid_for_s

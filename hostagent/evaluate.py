@@ -86,7 +86,7 @@ def judge_each(
                     under_way, began, worked = one.id, clock(), time.thread_time()
                     is_late = began >= ends or worked >= work_ends or one.id in slow
                     judge = partial(_judged, one, facts, profile, origins, is_late=is_late)
-                    judged[one.id] = steady.judged(one, facts, profile, judge) if steady and not is_late else judge()
+                    judged[one.id] = steady.judged(one, profile, judge) if steady and not is_late else judge()
         except OutOfTime:
             if not math.isfinite(ends) or clock() >= ends:
                 ends = -math.inf

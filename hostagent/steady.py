@@ -17,19 +17,11 @@ from hostagent.report import Judgement
 _QUIET = frozenset({"pass", "skip", "off"})
 
 
-class _Judged(NamedTuple):
-    """Of one check: by whose profile, on what, and what came of it."""
-
-    profile: Profile
-    facts: tuple[Any, ...]
-    judgements: tuple[Judgement, ...]
-
-
 class _Made(NamedTuple):
-    """What was made of facts by a profile, and of which, by the names of their types."""
+    """What came of facts by a profile, and the names of the types of those facts."""
 
     profile: Profile
-    facts: Mapping[str, Any]
+    kinds: frozenset[str]
     value: Any
 
 
@@ -39,8 +31,9 @@ class Steady:
     def __init__(self) -> None:
         self._profile: Profile | None = None
         self._earlier: Mapping[str, Earlier] = {}
-        self._judged: dict[str, _Judged] = {}
-        self._made: _Made | None = None
+        self._facts = HostFacts({})
+        self._judged: dict[str, _Made] = {}
+        self._told: _Made | None = None
 
     def earlier(self, profile: Profile) -> Mapping[str, Earlier]:
         """The facts of the pass before, where it read by this profile, too: what may be asked is the profile's word."""
@@ -50,26 +43,30 @@ class Steady:
         """The facts of this pass."""
         self._profile, self._earlier = profile, earlier
 
-    def judged(self, one: Check, facts: HostFacts, profile: Profile, judge: Callable[[], tuple[Judgement, ...]]) -> tuple[Judgement, ...]:
+    def begin(self, facts: HostFacts) -> None:
+        """With a pass that found these: what followed from others is forgotten."""
+        changed = facts.changed(self._facts)
+        self._facts = facts
+        self._judged = {name: one for name, one in self._judged.items() if changed.isdisjoint(one.kinds)}
+        if self._told and not changed.isdisjoint(self._told.kinds):
+            self._told = None
+
+    def judged(self, one: Check, profile: Profile, judge: Callable[[], tuple[Judgement, ...]]) -> tuple[Judgement, ...]:
         """What `judge` says of this check, or said of the very same facts."""
-        seen = tuple(facts.of(kind) for kind in (*one.inputs.kinds, Platform))
         before = self._judged.get(one.id)
-        if before and before.profile is profile and all(was is now for was, now in zip(before.facts, seen, strict=True)):
-            return before.judgements
+        if before and before.profile is profile:
+            judged: tuple[Judgement, ...] = before.value
+            return judged
         judgements = judge()
-        if before and before.judgements == judgements:
-            judgements = before.judgements
         if all(each.outcome in _QUIET for each in judgements):
-            self._judged[one.id] = _Judged(profile, seen, judgements)
-        else:
-            self._judged.pop(one.id, None)
+            kinds = frozenset(kind.__name__ for kind in (*one.inputs.kinds, Platform))
+            self._judged[one.id] = _Made(profile, kinds, judgements)
         return judgements
 
-    def made(self, facts: HostFacts, profile: Profile, make: Callable[[HostFacts], Any]) -> Any:
-        """What `make`, by this profile always the same, makes of facts: made anew where one that it asked for has changed."""
-        before = self._made
-        if before is None or before.profile is not profile or any(facts.named(name) is not one for name, one in before.facts.items()):
-            noted = Noted(facts)
-            value = make(noted)
-            self._made = before = _Made(profile, noted.seen, value)
-        return before.value
+    def told(self, profile: Profile, tell: Callable[[HostFacts], Any]) -> Any:
+        """What `tell`, by this profile always the same, makes of the facts."""
+        if self._told is None or self._told.profile is not profile:
+            noted = Noted(self._facts)
+            value = tell(noted)
+            self._told = _Made(profile, frozenset(noted.seen), value)
+        return self._told.value

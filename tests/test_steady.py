@@ -150,6 +150,7 @@ def counted():
     def judge(value, profile=LOADED.profile):
         fact = known.setdefault(repr(value), Clock(value))
         facts = HostFacts({Clock: fact, Platform: unread})
+        steady.begin(facts)
         return evaluate([one], facts, profile, steady=steady)[0].outcome
 
     return judge, calls

@@ -40,11 +40,13 @@ class HostFacts:
 
     def of(self, kind: type) -> Any:
         """The fact, the tuple of subjects, or why there is none."""
-        return self._values.get(kind.__name__, Unread("not-recorded", f"{kind.__name__}: not asked for"))
+        name = kind.__name__
+        return self._values[name] if name in self._values else Unread("not-recorded", f"{name}: not asked for")
 
-    def named(self, name: str) -> Any:
-        """The same by the type's name, None where it was not asked for."""
-        return self._values.get(name)
+    def changed(self, before: "HostFacts") -> frozenset[str]:
+        """The names of the types whose fact is another object."""
+        was = before._values  # noqa: SLF001  of its own class
+        return frozenset(name for name in self._values.keys() | was if self._values.get(name) is not was.get(name))
 
     def replaced(self, kind: type, value: Any) -> "HostFacts":
         """The same with another value of one type."""
@@ -78,10 +80,10 @@ class Noted(HostFacts):
 
     def __init__(self, facts: HostFacts) -> None:
         super().__init__(facts._values, facts.kind)  # noqa: SLF001  of its own class
-        self.seen: dict[str, Any] = {}
+        self.seen: set[str] = set()
 
     def of(self, kind: type) -> Any:
-        self.seen[kind.__name__] = self.named(kind.__name__)
+        self.seen.add(kind.__name__)
         return super().of(kind)
 
     def subject(self, key: str) -> Any:

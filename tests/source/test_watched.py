@@ -1,6 +1,9 @@
 """Files that a pass has read, looked at by stat: whatever way they change."""
 
+import contextlib
 import os
+import random
+import shutil
 import time
 
 import pytest
@@ -88,3 +91,43 @@ def test_a_link_of_a_host_that_is_mounted_elsewhere_is_followed_inside_it(folder
     files.watch(Root(str(folder)), ["/etc/link"])
     (folder / "etc/real").write_text("bb")
     assert files.look()
+
+
+def turned(folder, rng):
+    """Something of a small tree is made, changed, moved, linked or removed."""
+    place, other = (folder.joinpath(*rng.choices("abc", k=rng.choice((1, 1, 2, 3)))) for _ in range(2))
+    with contextlib.suppress(OSError):
+        match rng.randrange(6):
+            case 0:
+                place.mkdir(parents=True)
+            case 1:
+                place.write_text(str(rng.random()))
+            case 2:
+                place.symlink_to(other)
+            case 3:
+                place.rename(other)
+            case 4:
+                place.unlink()
+            case _:
+                shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_change_is_lost_whether_or_not_a_path_was_there(tmp_path, seed):
+    """Beside somebody who asks for each path each time."""
+    rng, files = random.Random(seed), Watched()
+    paths = [str(tmp_path.joinpath(*names)) for names in ("a", "b", "ab", "bc", "abc", "cab", "cc", "bcc")]
+    for _ in range(8):
+        turned(tmp_path, rng)
+    files.watch(Root("/"), paths)
+    for _ in range(60):
+        places = [*paths, *(os.path.realpath(path) for path in paths)]
+        before = [watched._mark(path) for path in places]
+        for _ in range(rng.choice((0, 1, 1, 3))):
+            turned(tmp_path, rng)
+        after = [watched._mark(path) for path in places]
+        found = files.look()
+        assert found or before[: len(paths)] == after[: len(paths)]
+        assert not files.look()
+        if rng.random() < 0.2:
+            files.watch(Root("/"), paths)
