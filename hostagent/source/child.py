@@ -27,8 +27,7 @@ _PAUSE_S = 0.02
 #: Seconds that the kernel gets to end a thread which was joined.
 _JOINED_S = 0.1
 
-#: Sends one message, or several at once.
-Send = Callable[..., None]
+Send = Callable[[bytes], None]
 
 
 #: Of this process: killed children that the kernel has not let die yet.
@@ -44,7 +43,7 @@ class Child:
         self._buffer = bytearray()  # grows in place: a long message is not copied with every piece of it
 
     def start(self, run: Callable[[Send], None], keep: Iterable[int] = ()) -> None:
-        """Fork; the child calls `run` with a function that sends messages, and ends. `keep`: descriptors it needs.
+        """Fork; the child calls `run` with a function that sends one message, and ends. `keep`: descriptors it needs.
 
         Fork early, from a thread that lives as long as the child: the child dies with that thread. Raises ``OSError`` on a
         host that is out of processes or descriptors, ``RuntimeError`` in a process with more than one thread: only the
@@ -189,8 +188,8 @@ def _live(run: Callable[[Send], None], pipe: int, parent: int, keep: Iterable[in
         settle(parent, (pipe, *keep))
         gc.disable()  # looking through all objects of the parent would make a copy of each; what little is left behind goes with the child
 
-        def send(*messages: bytes) -> None:
-            data = b"".join(len(one).to_bytes(4, "little") + one for one in messages)
+        def send(message: bytes) -> None:
+            data = len(message).to_bytes(4, "little") + message
             while data:
                 data = data[os.write(pipe, data) :]
 

@@ -233,13 +233,12 @@ class _Telling:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._held: list[bytes] = []  # an answer, which goes with what is announced next, at once: each message of its own wakes the parent
 
     def ask(self, question: tuple[str, ...], label: str, call: Callable[[], Any], allowed_s: float = CALL_S) -> Any:
         """What `call` answers. An empty `question` announces a call whose answer the parent does not need."""
         self._tell("begin", question, label, time.monotonic(), min(allowed_s, _DAY_S))
         answer = call()
-        self._held.append(_written("answer", question, _encoded(answer if question else None), time.monotonic()))
+        self._tell("answer", question, _encoded(answer if question else None), time.monotonic())
         return answer
 
     def done(self, *methods: str, rest: "Answer | Unread" = None) -> None:
@@ -247,12 +246,7 @@ class _Telling:
         self._tell("done", methods, _encoded(rest))
 
     def _tell(self, *event: Any) -> None:
-        self._send(*self._held, _written(*event))
-        self._held.clear()
-
-
-def _written(*event: Any) -> bytes:
-    return json.dumps(event).encode()
+        self._send(json.dumps(event).encode())
 
 
 def _encoded(answer: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import has_hidden_switches
-from hostagent.source.attributes import Attributes
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Ask
 from hostagent.source.lanes import rdmaverbs
@@ -24,7 +23,6 @@ _NVIDIA = "0x10de"
 _BRIDGE, _MARK, _VPD_BYTES = "0x1021", b"SW_MNG", 64 * 1024
 #: Of a device that is listed, of a table, and bytes of one attribute: sysfs has at most a page.
 _MAX_DEVICES, _MAX_SLOTS, _PAGE = 4096, 65536, 4096
-_NO_SLOT = Unread("absent", "no slot")
 _EMPTY_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 _DEVICE_WORDS = ("node_type", "fw_ver", "board_id", "hca_type", "node_guid")
 _PORT_WORDS = ("state", "phys_state", "rate", "link_layer", "lid", "sm_lid")
@@ -169,17 +167,20 @@ class Reader:
 
     def _slots(self, directory: str, empty: str) -> "list[tuple[int, str]] | Unread":
         """By index, without those that are empty: EINVAL is the kernel's word for that on some, a text of zeros on others."""
+        found: list[tuple[int, str]] = []
         names = self._files.list(directory)
         if isinstance(names, Unread):
             return names
-        try:
-            with Attributes(self._root, directory) as slots:
-                words = [(index, slots.word(index, absent="", invalid=_NO_SLOT)) for index in _sorted(names)[:_MAX_SLOTS]]
-        except (OSError, ValueError) as error:
-            return unread(error, directory)
-        if lost := next((word for _, word in words if isinstance(word, Unread) and word is not _NO_SLOT), None):
-            return lost
-        return [(int(index), word) for index, word in words if isinstance(word, str) and word and word != empty]
+        for index in _sorted(names)[:_MAX_SLOTS]:
+            try:
+                text = self._text(f"{directory}/{index}")
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.ENOENT):
+                    return unread(error, f"{directory}/{index}")
+            else:
+                if text and text != empty:
+                    found.append((int(index), text))
+        return found
 
     def _numbers(self, directory: str) -> Value:
         names = self._files.list(directory)
@@ -209,7 +210,7 @@ class Reader:
             return absent if absent is not None and found.why == "absent" else _plain(found)
 
     def _text(self, path: str) -> str:
-        """Raises ``OSError``, ``ValueError``. No more is done for each than looking what it is."""
+        """Raises ``OSError``, ``ValueError``. A table has hundreds of slots: no more is done for each than looking what it is."""
         if "\ufffd" in path:
             raise ValueError("a name that is not UTF-8")
         place = self._root.open(path, os.O_PATH)
