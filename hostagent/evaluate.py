@@ -79,14 +79,13 @@ def judge_each(
     judged: dict[str, tuple[Judgement, ...]] = {}
     slow, begun, under_way, began, worked = set[str](), Counter[str](), "", 0.0, 0.0
     work_ends = time.thread_time() + work_s
-    while len(judged) < len(ordered):
+    while left := [one for one in ordered if one.id not in judged]:
         try:
-            for one in ordered:
-                if one.id not in judged:
-                    under_way, began, worked = one.id, clock(), time.thread_time()
-                    is_late = began >= ends or worked >= work_ends or one.id in slow
-                    judge = partial(_judged, one, facts, profile, origins, is_late=is_late)
-                    judged[one.id] = steady.judged(one, profile, judge) if steady and not is_late else judge()
+            for one in left:
+                under_way, began, worked = one.id, clock(), time.thread_time()
+                is_late = began >= ends or worked >= work_ends or one.id in slow
+                judge = partial(_judged, one, facts, profile, origins, is_late=is_late)
+                judged[one.id] = steady.judged(one, profile, judge) if steady and not is_late else judge()
         except OutOfTime:
             if not math.isfinite(ends) or clock() >= ends:
                 ends = -math.inf

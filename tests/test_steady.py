@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from hostagent import reading
 from hostagent.app import examine, judge, policy_of, prepare
 from hostagent.check import check, fail
 from hostagent.collect import collect
@@ -16,7 +17,7 @@ from hostagent.daemon.told import at_once
 from hostagent.evaluate import evaluate
 from hostagent.facts.frozen import frozen
 from hostagent.facts.host import Identity
-from hostagent.facts.hostfacts import Earlier, HostFacts
+from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import Unread
 from hostagent.profile import load
@@ -43,17 +44,17 @@ class Passes:
     """One daemon, whose host is another one at each pass."""
 
     def __init__(self):
-        self.prepared, self.steady, self.documents, self.told = prepare(LOADED), Steady(), Documents(), None
+        self.prepared, self.steady, self.documents = prepare(LOADED), Steady(), Documents()
 
     def one(self, recorded, answers=None):
         """The report of this pass, and of a program that begins with it; and what each of them asked."""
         backend = tape.ReplayBackend(recorded if answers is None else replace(recorded, answers=answers))
-        reading, fresh = (InProcess(backend, self.prepared.kinds, replayed=True, recorded_at=recorded.recorded_at) for _ in range(2))
-        reading.before = self.steady.earlier(LOADED.profile)
-        collected = reading.collect(policy_of(self.prepared))
+        own, fresh = (InProcess(backend, self.prepared.kinds, replayed=True, recorded_at=recorded.recorded_at) for _ in range(2))
+        own.before = self.steady.earlier(LOADED.profile)
+        collected = own.collect(policy_of(self.prepared))
         self.steady.keep(LOADED.profile, collected.earlier)
-        report = judge(collected, reading, self.prepared, steady=self.steady)
-        return report, examine(fresh, self.prepared), reading.answers, fresh.answers
+        report = judge(collected, own, self.prepared, steady=self.steady)
+        return report, examine(fresh, self.prepared), own.answers, fresh.answers
 
     def hold(self, *what):
         """The pass says what a program without a memory says, having asked what that asks."""
@@ -91,7 +92,7 @@ def test_only_who_has_the_clock_is_read_anew_when_nothing_but_time_passes():
         earlier, facts = {}, []
         for backend in (tape.ReplayBackend(recorded), tape.ReplayBackend(replace(recorded, answers=answers))):
             facts.append(collect(Source(backend), told=read.append, earlier=earlier)[0])
-            earlier = {one.name: Earlier(one.value, one.asked) for one in read if one.asked}
+            earlier = reading.earlier(read)
             unread = {one.name for one in read if isinstance(one.value, Unread)}
             read, was = [], read
         assert {one.name for one in was if one.is_new} - unread == {"Identity"}
@@ -109,7 +110,7 @@ def test_a_reader_that_crashed_or_could_not_read_is_tried_again_on_the_same_answ
     for _ in range(2):
         rows = []
         collect(Source(Nothing()), ["Clock"], reader, rows.append, earlier)
-        earlier = {one.name: Earlier(one.value, one.asked) for one in rows if one.asked}
+        earlier = reading.earlier(rows)
     assert len(tries) == 2
     assert "crashed" in rows[0].value.detail
 

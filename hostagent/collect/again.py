@@ -56,4 +56,4 @@ def _portable(answer: "Answer | Unread") -> Any:
         return answer.why, answer.detail
     if isinstance(answer, Filtered):
         return _portable(answer.answer), answer.kept
-    return answer if isinstance(answer, bytes) else marshal.dumps(answer, _VERSION)
+    return answer if isinstance(answer, bytes) else (marshal.dumps(answer, _VERSION),)

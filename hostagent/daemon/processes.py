@@ -1,6 +1,7 @@
 """What the two processes of the daemon use."""
 
 import contextlib
+import functools
 import os
 import resource
 
@@ -15,26 +16,30 @@ def used() -> dict[str, float]:
     found: dict[str, float] = {"max_fds": float(resource.getrlimit(resource.RLIMIT_NOFILE)[0])}
     for pid in (os.getppid(), os.getpid()):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            one = _used(pid)
-            found.setdefault("start_time_seconds", one.pop("start_time_seconds"))
-            found |= {name: found.get(name, 0.0) + value for name, value in one.items()}
+            used, began_s = _used(pid)
+            found |= {name: found.get(name, 0.0) + value for name, value in used.items()}
+            if "start_time_seconds" not in found and (boot := _boot_time()):
+                found["start_time_seconds"] = boot + began_s
     return found
 
 
-def _used(pid: int) -> dict[str, float]:
-    """Source: proc_pid_stat(5): utime, stime, cutime and cstime are fields 14 to 17, starttime, vsize and rss 22 to 24."""
+def _used(pid: int) -> tuple[dict[str, float], float]:
+    """And when it began, in seconds since the boot. Source: proc_pid_stat(5): utime, stime, cutime and cstime are fields 14 to 17,
+    starttime, vsize and rss 22 to 24.
+    """
     fields = read_small(f"/proc/{pid}/stat", _LIMIT).rpartition(b") ")[2].split()  # from the third on: a name may have blanks
     began, size, pages = map(int, fields[19:22])
-    return {
+    used = {
         "cpu_seconds_total": sum(map(int, fields[11:15])) / _TICKS,
         "resident_memory_bytes": float(pages * _PAGE),
         "virtual_memory_bytes": float(size),
         "open_fds": float(len(os.listdir(f"/proc/{pid}/fd"))),
-        "start_time_seconds": _boot_time() + began / _TICKS,
     }
+    return used, began / _TICKS
 
 
+@functools.cache
 def _boot_time() -> float:
-    """Seconds since the epoch; 0 where the kernel does not say."""
+    """Seconds since the epoch; 0 where the kernel does not say. Asked once: of a large machine the file is long, and slow to read."""
     lines = read_small("/proc/stat", _LIMIT).splitlines()
     return next((float(line.split()[1]) for line in lines if line.startswith(b"btime ")), 0.0)

@@ -1,6 +1,6 @@
 """HostFacts: every fact of one host, by type."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
@@ -51,10 +51,6 @@ class HostFacts:
     def replaced(self, kind: type, value: Any) -> "HostFacts":
         """The same with another value of one type."""
         return HostFacts({**self._values, kind.__name__: value}, self.kind)
-
-    def mapped(self, of: Callable[[str, Any], Any]) -> "HostFacts":
-        """The same with what `of` makes of each, by the type's name."""
-        return HostFacts({name: of(name, value) for name, value in self._values.items()}, self.kind)
 
     def subject(self, key: str) -> Any:
         """The fact about the subject of that key, None where there is none."""

@@ -63,7 +63,7 @@ class KernelWatch:
     def look(self, now: float) -> bool:
         """Hear what is new; whether any of it is a record that a reader takes. `now`: monotonic seconds."""
         if self._descriptor >= 0:
-            if self._is_made and not self._is_longer:
+            if self._is_made and not self._follow():
                 return False
             records = list(self._read())
         elif self._system_call and now - self._looked_at >= LOOK_S:
@@ -92,9 +92,8 @@ class KernelWatch:
         self._answer = {**self._answer, "lines": [list(one) for one in whole], "complete": self._answer["complete"] and not self._is_torn}
         return self._answer
 
-    @property
-    def _is_longer(self) -> bool:
-        """A tree's own log may be another file under the same name by now; else its length tells."""
+    def _follow(self) -> bool:
+        """Whether a tree's own log may have more: it is longer, or another file has its name by now, which is followed from here on."""
         with contextlib.suppress(OSError):
             found, ours = os.stat(self._root.path + KMSG, follow_symlinks=False), os.fstat(self._descriptor)
             if os.path.samestat(found, ours):

@@ -319,6 +319,10 @@ def test_a_check_that_waited_for_a_busy_machine_is_begun_five_times():
     assert len(tries) == 10, "a five times, b again until it is through"
 
 
+def test_two_checks_of_one_name_are_judged_to_an_end():
+    assert [one.outcome for one in evaluate([CLOCK, CLOCK], HostFacts({Clock: Clock(0.0)}), PROFILE)] == ["pass", "pass"]
+
+
 def test_who_works_too_long_ends_what_comes_after(monkeypatch):
     """The processor's time counts, also where no wall clock has an end."""
     times = iter(range(100))
