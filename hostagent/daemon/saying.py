@@ -35,5 +35,5 @@ class Saying:
 
 
 def packed(report: str) -> bytes:
-    """A tenth of it: both processes keep it, and nobody may ever ask for it."""
+    """A tenth of its size: both processes keep it from pass to pass, and it is seldom asked for."""
     return zlib.compress(report.encode(), 1) if report else b""

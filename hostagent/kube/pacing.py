@@ -12,7 +12,7 @@ class Rate(NamedTuple):
     refill_s: float
 
 
-#: Of all; and of those in which no status turns: a host that has now one of two faults and now the other is said to have one of them.
+#: Of all writes; and of those in which no status turns, as of a host that has now one of two faults and now the other.
 ALL, TEXTS = Rate(3, 10.0), Rate(3, 60.0)
 #: Seconds: the first pause after a failure is at most that, later ones at most these; the shorter one while a transition waits.
 _FIRST_S, _LONGEST_S, _WAITING_S = 1.0, 300.0, 30.0

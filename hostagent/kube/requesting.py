@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-#: `requests` and urllib3 do without it. It guesses the encoding of a text; or it unpacks answers that come packed so where it is there.
+#: `requests` and urllib3 work without these: they guess the encoding of a text, or unpack answers that are compressed in a rarer way.
 _OPTIONAL = ("chardet", "charset_normalizer", "brotli", "brotlicffi", "backports.zstd")
 #: `requests` imports it for its name, and once more where a host has a name that is not ASCII: then it comes whole.
 _LATER = ("idna",)
