@@ -30,8 +30,9 @@ from hostagent.vocabulary import Severity
 
 #: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second.
 _SHARE_S = 0.2
-#: And how often one is begun that waited instead of working, because the machine is busy.
-_MOST_BEGUN = 5
+#: And how often one is begun that waited instead of working, because the machine is busy, or that worked: perhaps the collector of
+#: garbage did, for a large program that hostagent is part of.
+_MOST_WAITED, _MOST_WORKED = 5, 2
 #: What answers a question that had no answer, by why it had none.
 _AGAIN = {
     "denied": (Step("rerun", "Run 'hostagent check' as root on the host."),),
@@ -77,7 +78,7 @@ def judge_each(
     """
     ordered = sorted(checks, key=lambda one: one.id)
     judged: dict[str, tuple[Judgement, ...]] = {}
-    slow, begun, under_way, began, worked = set[str](), Counter[str](), "", 0.0, 0.0
+    slow, waits, works, under_way, began, worked = set[str](), Counter[str](), Counter[str](), "", 0.0, 0.0
     work_ends = time.thread_time() + work_s
     while left := [one for one in ordered if one.id not in judged]:
         try:
@@ -90,8 +91,8 @@ def judge_each(
             if not math.isfinite(ends) or clock() >= ends:
                 ends = -math.inf
             elif clock() >= began + _SHARE_S:  # else it began a moment ago, and begins again
-                begun[under_way] += 1
-                if begun[under_way] == _MOST_BEGUN or time.thread_time() >= worked + _SHARE_S:
+                (works if time.thread_time() >= worked + _SHARE_S else waits)[under_way] += 1
+                if works[under_way] == _MOST_WORKED or waits[under_way] == _MOST_WAITED:
                     slow.add(under_way)
     return judged
 

@@ -582,6 +582,21 @@ def test_who_waits_for_a_processor_judges_as_one_who_does_not(monkeypatch):
     assert time.monotonic() - started > 2.5, "it did wait"
 
 
+def test_a_check_during_which_something_else_works_once_is_judged(monkeypatch):
+    """As Python's collector of garbage does in a program with a large heap: for long, and then not again."""
+    calm = judged(replay(), profile.load(site_file=""))
+    judging, works = evaluate._judged, iter([0.8])
+
+    def judge_it(one, *what, **how):
+        if one.id == "runtime.present":
+            spin(next(works, 0))
+        return judging(one, *what, **how)
+
+    monkeypatch.setattr(evaluate, "_judged", judge_it)
+    assert judged(replay(), profile.load(site_file="")).findings == calm.findings
+    assert next(works, None) is None, "it did work"
+
+
 # A report comes out.
 
 
