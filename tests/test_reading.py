@@ -380,8 +380,8 @@ def test_the_workers_of_a_run_are_those_that_its_checks_need():
     loaded = profile.load(site_file="")
     assert lanes(prepare(loaded, ["host.hostname"]).kinds) == ()
     assert lanes(prepare(loaded, ["gpu.present"]).kinds) == ("nvidia",)
-    assert lanes(prepare(loaded, ["kubelet.config_accepted"]).kinds) == ("podresources",)
-    assert lanes(prepare(loaded).kinds) == ("podresources", "nvidia", "rdma", "network")
+    assert lanes(prepare(loaded, ["kubelet.config_accepted"]).kinds) == ()
+    assert lanes(prepare(loaded).kinds) == ("nvidia", "rdma", "network")
 
 
 def test_every_reader_declares_what_it_is_read_from_and_which_lanes_it_asks():

@@ -72,7 +72,7 @@ and few CPUs of its own is rejected because its CPUs fit one node and its GPUs d
 Sockets, NUMA nodes, bridges, GPUs and NICs come from sysfs alone; NVLinks from NVML where it answers. Which devices the kubelet has, and which are
 taken, is asked in this order:
 
-1. podresources, the kubelet's own interface, where the extra `hostagent[podresources]` is installed: it alone knows each device's NUMA nodes;
+1. podresources, the kubelet's own interface: it alone knows each device's NUMA nodes;
 2. the device plug-ins' checkpoint, a file of the kubelet;
 3. neither: every NVIDIA GPU on PCI is taken as registered and free, but those on vfio-pci and display cards.
 

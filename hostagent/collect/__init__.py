@@ -63,7 +63,7 @@ READERS: Mapping[str, Reader] = {
     "Runtime": Reader("runtime.runtime.read_runtimes", ("Machine", "Packages", "Services")),
     "Launchers": Reader("runtime.launchers.read_launchers", ("Machine", "Runtime", "Services")),
     "Cdi": Reader("cdi.cdi.read_cdi", ("Runtime", "Services")),
-    "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology"), ("podresources",)),
+    "Kubelet": Reader("kubelet.kubelet.read_kubelet", ("Machine", "Packages", "Platform", "Services", "Topology")),
     "Fabric": Reader("nvswitch.fabric.read_fabric", (), (*_NVIDIA, *_RDMA)),
     "GpuEvents": Reader("gpu.events.read_events"),
     "History": Reader("host.history.read_history"),

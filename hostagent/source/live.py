@@ -169,6 +169,11 @@ class LiveBackend:
 
         return enrolled(self._files, paths)
 
+    def _podresources(self, *_: str) -> Answer:
+        from hostagent.source.podresources import ask
+
+        return ask(self._root)
+
     def _configz(self, address: str, ca: str, token_file: str) -> Answer:
         from hostagent.source.configz import ask
 

@@ -1,20 +1,25 @@
 """Runs one kubelet with stub devices in namespaces of its own and gives it static pods one after the other. Started by tests, never imported.
 
 argv: a directory with case.json: kubelet, runtime, machine, files (as `kubelet_inside` has them), devices, pods, seconds. It writes
-result.json: one [phase, reason] a pod, ["exit", ""] from where the kubelet ended.
+result.json: ``pods``, one [phase, reason] a pod, ["exit", ""] from where the kubelet ended; ``devices``, what hostagent's own call of
+podresources says then, None where the kubelet ended.
 """
 
 import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from kubelet_inside import HOME, prepare, wait, write
+
+from hostagent.source import podresources
 
 PLUGINS = "/var/lib/kubelet/device-plugins"
 
@@ -51,6 +56,15 @@ def place(case, kubelet):
     return verdicts
 
 
+def devices(kubelet):
+    if kubelet.poll() is not None:
+        return None
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(f"/var/lib/kubelet/{podresources._SOCKET}")
+        found = podresources._told(connection, time.monotonic() + 30)
+    return found if isinstance(found, dict) else str(found)
+
+
 def run(case, folder, log):
     os.makedirs(f"{HOME}/pods")
     os.makedirs(PLUGINS)
@@ -62,7 +76,7 @@ def run(case, folder, log):
         environment = {"PATH": os.environ["PATH"], "HOME": "/root"}
         words = [case["kubelet"], "--config", f"{HOME}/config.json", "--hostname-override", "node"]
         processes.append(subprocess.Popen(words, stdout=log, stderr=log, cwd=f"{HOME}/empty", env=environment))
-        return place(case, processes[1])
+        return {"pods": place(case, processes[1]), "devices": devices(processes[1])}
     finally:
         for process in processes:
             with contextlib.suppress(ProcessLookupError):

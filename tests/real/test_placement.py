@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hostagent.collect.kubelet.given import devices_of
 from hostagent.facts.cpulist import format_cpulist
 from hostagent.facts.unread import Unread
 from hostagent.placement import place, pods_in
@@ -182,7 +183,7 @@ def configuration(case):
 
 
 def by_binary(case, folder):
-    """[phase, reason] of each pod, as the kubelet itself has it."""
+    """[phase, reason] of each pod as the kubelet itself has it, what podresources says, and the end of the log."""
     programs = {name: need_real(f"kubelet-1.35/{name}", HOW) for name in ("kubelet", "runtime")}
     pods = copy.deepcopy(case["pods"])
     for pod in pods:
@@ -202,7 +203,8 @@ def by_binary(case, folder):
     words = ["unshare", "--mount", "--net", "--propagation", "private", sys.executable, "-I", str(INSIDE), str(folder)]
     run = subprocess.run(words, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    return json.loads((folder / "result.json").read_text()), (folder / "log").read_text(errors="replace")[-3000:]
+    result = json.loads((folder / "result.json").read_text())
+    return result["pods"], result["devices"], (folder / "log").read_text(errors="replace")[-3000:]
 
 
 def as_static_pod(answer):
@@ -232,7 +234,27 @@ def test_the_kubelet_itself_answers_as_the_model(name, tmp_path):
         pytest.skip("mounts need root: run the tests as root")
     case = SAMPLE[name]
     wanted = [as_static_pod(answer) for answer in by_model(case)]
-    found, log = by_binary(case, tmp_path)
+    found, devices, log = by_binary(case, tmp_path)
     shown = [["started" if phase in ("Pending", "Running") else phase, reason] for phase, reason in found]
     assert shown == wanted[: len(shown)], log
     assert len(shown) == len(wanted) or shown[-1][0] == "exit", log
+    assert (devices is None) == (["exit", ""] in shown), devices
+    if devices is not None:
+        _are_told(case, devices, [pod for pod, one in zip(case["pods"], shown, strict=False) if one[0] == "started"])
+
+
+def _are_told(case, told, started):
+    """By our own call of the kubelet's podresources: which devices it has, on which nodes, and how many are taken."""
+    found = devices_of(told)
+    assert not isinstance(found, Unread), found
+    known = {
+        (name, one["id"]): tuple(sorted(one["nodes"] or ())) for name, rows in case["devices"].items() for one in rows if one["healthy"]
+    }
+    assert {(one.resource, one.id): one.nodes for one in found if one.healthy} == known
+    taken = Counter(one.resource for one in found if one.allocated)
+    asked = Counter()
+    for pod in started:
+        asked.update(
+            {name: int(size) for one in pod["spec"]["containers"] for name, size in one["resources"]["limits"].items() if "/" in name}
+        )
+    assert taken >= asked

@@ -3,10 +3,9 @@
 from hostagent.source.lane import Lane
 from hostagent.source.lanes.network import NETWORK
 from hostagent.source.lanes.nvidia import NVIDIA
-from hostagent.source.lanes.podresources import PODRESOURCES
 from hostagent.source.lanes.rdma import RDMA
 
-LANES = {one.name: one for one in (NVIDIA, PODRESOURCES, RDMA, NETWORK)}
+LANES = {one.name: one for one in (NVIDIA, RDMA, NETWORK)}
 _BY_METHOD = {method: one for one in LANES.values() for method in one.methods}
 _DIRECTORIES = tuple(directory for one in LANES.values() for directory in one.directories)
 

@@ -1,4 +1,4 @@
-"""What a kubelet says of its devices by gRPC: GetAllocatableResources and List of podresources v1, in the worker of its lane.
+"""What a kubelet says of its devices by gRPC: GetAllocatableResources and List of podresources v1.
 
 Its answers name pods and containers; only resources, device ids, NUMA nodes and which devices are given away leave this module.
 Fields: k8s.io/kubelet, pkg/apis/podresources/v1/api.proto.
@@ -7,48 +7,43 @@ Fields: k8s.io/kubelet, pkg/apis/podresources/v1/api.proto.
 import os
 import socket
 import stat
-from contextlib import closing
-from functools import partial
+import time
 from typing import Any
 
-from hostagent.facts.unread import Unread
+from hostagent.facts.unread import Unread, Why
 from hostagent.knowledge import daemons
 from hostagent.knowledge.runtimes import KUBELET_ROOTS
 from hostagent.source.believed import believed
 from hostagent.source.files import Files, unread
-from hostagent.source.lane import CALL_S, LOAD_S, Ask
-from hostagent.source.lanes.podresources import LOADING
 from hostagent.source.paths import Root
 from hostagent.source.process import Host, Process
 from hostagent.source.protowire import parse_fields, signed
 
+#: Seconds for all of it: a healthy kubelet takes some milliseconds.
+PATIENCE_S = 1.0
 _SOCKET = "pod-resources/kubelet.sock"
-_QUESTION = ("podresources", "list")
-_SERVICE = "/v1.PodResourcesLister"
-_NOT_INSTALLED = Unread("not-supported", "grpcio is not installed: install hostagent[podresources]")
+_METHODS = ("/v1.PodResourcesLister/GetAllocatableResources", "/v1.PodResourcesLister/List")
 _MOST_BYTES = 4 * 1024 * 1024
 #: Bytes of /proc/<pid>/comm, and of what SO_PEERCRED answers: process, user and group.
 _COMM_BYTES, _CREDENTIALS = 64, 12
+#: Statuses of gRPC that say more than that something is wrong (grpc/status).
+_WHYS: "dict[int, Why]" = {4: "timeout", 12: "not-supported"}
 
 
-def answer_all(ask: Ask, root: Root) -> "Unread | None":
-    """Ask the one question. Returns why it could not be asked, if so."""
-    place: str | Unread = ask((), "looking for the socket of podresources", partial(_place, root))
-    if isinstance(place, Unread):
-        return place
-    grpc: Any = ask((), LOADING, _load, LOAD_S)
-    if isinstance(grpc, Unread):
-        return grpc
-    ask(_QUESTION, "podresources", partial(_asked, grpc, root, place))
-    return None
-
-
-def _load() -> Any:
+def ask(root: Root) -> "dict[str, Any] | Unread":
+    """``devices`` to give away and ``allocated`` ones, each a list of rows ``[resource, ids, NUMA nodes]``."""
+    path = _place(root)
+    if isinstance(path, Unread):
+        return path
+    folder, _, name = path.rpartition("/")
     try:
-        import grpc
-    except ImportError:
-        return _NOT_INSTALLED
-    return grpc
+        place = root.open(folder, os.O_PATH | os.O_DIRECTORY)
+    except OSError as error:
+        return unread(error, folder)
+    try:
+        return _asked(root, f"/proc/self/fd/{place}/{name}", path)  # below any root, and never longer than a socket's path may be
+    finally:
+        os.close(place)
 
 
 def _place(root: Root) -> "str | Unread":
@@ -71,33 +66,26 @@ def _place(root: Root) -> "str | Unread":
     return Unread("absent", "no kubelet has a socket of podresources")
 
 
-def _asked(grpc: Any, root: Root, path: str) -> "dict[str, Any] | Unread":
-    folder, _, name = path.rpartition("/")
-    try:
-        place = root.open(folder, os.O_PATH | os.O_DIRECTORY)
-    except OSError as error:
-        return unread(error, folder)
-    try:
-        address = f"/proc/self/fd/{place}/{name}"  # below any root, and never longer than a socket's path may be
-        stranger = _stranger(root, address, path)
-        return stranger if stranger is not None else _told(grpc, address)
-    finally:
-        os.close(place)
-
-
-def _stranger(root: Root, address: str, path: str) -> "Unread | None":
-    """Why who listens there is not believed to be a kubelet."""
-    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as probe:
-        probe.settimeout(CALL_S / 4)
+def _asked(root: Root, address: str, path: str) -> "dict[str, Any] | Unread":
+    """Of whoever listens at `path`, where that is a kubelet."""
+    ends = time.monotonic() + PATIENCE_S
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(PATIENCE_S)
         try:
-            probe.connect(address)
-        except TimeoutError:
-            return Unread("timeout", f"{path}: nobody accepts the connection")
+            connection.connect(address)
+            stranger = _stranger(root, connection, path)
+            return stranger if stranger is not None else _told(connection, ends)
+        except (TimeoutError, BlockingIOError):  # the latter: its queue of connections is full
+            return Unread("timeout", f"{path}: no answer in {PATIENCE_S:g} s")
         except ConnectionRefusedError:
             return Unread("absent", f"{path}: nobody listens")
         except OSError as error:
             return unread(error, path)
-        credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS)
+
+
+def _stranger(root: Root, connection: socket.socket, path: str) -> "Unread | None":
+    """Why who listens there is not believed to be a kubelet."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS)
     pid, uid = (int.from_bytes(credentials[at : at + 4], "little") for at in (0, 4))
     return None if uid == 0 and _is_kubelet(root, pid) else Unread("denied", f"{path}: process {pid} is not believed to be a kubelet")
 
@@ -115,22 +103,15 @@ def _is_kubelet(root: Root, pid: int) -> bool:
     return unit is not None and not isinstance(unit, Unread)
 
 
-def _told(grpc: Any, address: str) -> "dict[str, Any] | Unread":
-    """Two calls within the second of the question, one after the other on one connection."""
-    options = (("grpc.max_receive_message_length", _MOST_BYTES), ("grpc.enable_http_proxy", 0), ("grpc.enable_retries", 0))
+def _told(connection: socket.socket, ends: float) -> "dict[str, Any] | Unread":
+    """Raises ``OSError``."""
+    from hostagent.source.grpccall import GrpcError, call_each
+
     try:
-        with grpc.insecure_channel(f"unix:{address}", options=options) as channel:
-            answers = [
-                channel.unary_unary(f"{_SERVICE}/{name}", None, None)(b"", timeout=CALL_S / 3)
-                for name in ("GetAllocatableResources", "List")
-            ]
-        return {"devices": parse_allocatable(answers[0]), "allocated": parse_list(answers[1])}
-    except grpc.RpcError as error:
-        code = error.code() if hasattr(error, "code") else None
-        late = code == grpc.StatusCode.DEADLINE_EXCEEDED
-        unknown = code == grpc.StatusCode.UNIMPLEMENTED
-        why = "timeout" if late else "not-supported" if unknown else "error"
-        return Unread(why, f"podresources: {getattr(code, 'name', error)}"[:200])  # type: ignore[arg-type]
+        devices, allocated = call_each(connection, _METHODS, ends, _MOST_BYTES)
+        return {"devices": parse_allocatable(devices), "allocated": parse_list(allocated)}
+    except GrpcError as error:
+        return Unread(_WHYS.get(error.code, "error"), f"podresources: {error}"[:200])
     except ValueError as error:
         return Unread("error", f"podresources: {error}"[:200])
 
