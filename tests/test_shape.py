@@ -36,7 +36,6 @@ IO_ALLOWED = {
     "hostagent/report/state.py": "the state file",
     "hostagent/report/daemonlock.py": "the lock of a state directory",
     "hostagent/daemon/statedir.py": "who runs it",
-    "hostagent/daemon/carried.py": "marks of the files that an answer of a program depends on",
     "hostagent/daemon/events.py": "waits for what happens",
     "hostagent/daemon/http.py": "serves HTTP",
     "hostagent/daemon/listening.py": "the socket that HTTP is served on",

@@ -1,48 +1,53 @@
-"""What outlives a pass: answers of programs, each until what it was made from changes. In the steady state no program runs."""
+"""What outlives a pass: answers that a program gives, or that take the unpacking of a whole kernel module, each until the files that it was
+made from change. In the steady state no program runs.
+"""
 
-import os
-import shutil
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread
+from hostagent.source.watched import Mark, Places
 
 Question = tuple[str, ...]
-_RUN, _RPM, _SYSTEMCTL = "run", "rpm", "systemctl"
+_RUN, _MODULE = "run", "modinfo"
+_RPM, _SYSTEMCTL = "rpm", "systemctl"
 _DATABASES = ("rpmdb.sqlite", "rpmdb.sqlite-wal", "Packages.db", "Packages")
 
 
+class _Kept(NamedTuple):
+    answer: Any
+    marks: tuple[Mark, ...]  # of `_files`, as whoever answered may have seen them
+
+
 class Carried:
-    """Answers by question, each with the mark of the files that it depends on."""
+    """Answers by question, each with the marks of the files that it depends on."""
 
-    def __init__(self, prefix: str) -> None:
-        """`prefix`: where the host's ``/`` is, "" for this machine's own."""
-        self._prefix = prefix
-        self._kept: dict[Question, tuple[Any, Any]] = {}
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._kept: dict[Question, _Kept] = {}
 
-    def keep(self, answers: Mapping[Question, Any]) -> None:
-        """Of one pass; what it was not asked is forgotten."""
-        asked = {question: answer for question, answer in answers.items() if question[:1] == (_RUN,) and not isinstance(answer, Unread)}
-        self._kept = {question: (answer, self._mark(question)) for question, answer in asked.items()}
+    def keep(self, places: Places, answers: Mapping[Question, Any], since: float) -> None:
+        """Of one pass over the host at `places`; what it was not asked is forgotten. A file that changed after `since`, seconds since the
+        epoch, when it began, may not be what was read: its answer goes with the pass.
+        """
+        self._places = places
+        asked = {question: answer for question, answer in answers.items() if question[0] in (_RUN, _MODULE)}
+        self._kept = {
+            question: _Kept(answer, tuple(places.mark(path, since) for path in _files(question)))
+            for question, answer in asked.items()
+            if not isinstance(answer, Unread)
+        }
 
     def configuration_changed(self) -> None:
         """What systemd says of a unit depends on no file that could be looked at."""
         self._kept = {question: kept for question, kept in self._kept.items() if question[1] != _SYSTEMCTL}
 
     def answers(self) -> dict[Question, Any]:
-        return {question: answer for question, (answer, mark) in self._kept.items() if mark == self._mark(question)}
-
-    def _mark(self, question: Question) -> Any:
-        if question[1] == _RPM:
-            folder = f"{self._prefix}{question[3]}"
-            return tuple(_mark(os.path.join(folder, name)) for name in _DATABASES)
-        place = question[1] if question[1].startswith("/") else shutil.which(question[1]) or ""
-        return _mark(f"{self._prefix}{place}")
+        marks = self._places.mark
+        return {question: kept.answer for question, kept in self._kept.items() if kept.marks == tuple(map(marks, _files(question)))}
 
 
-def _mark(path: str) -> Any:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+def _files(question: Question) -> Iterable[str]:
+    if question[:2] == (_RUN, _RPM):
+        return [f"{question[3]}/{name}" for name in _DATABASES]
+    return question[1:2] if question[1].startswith("/") else ()

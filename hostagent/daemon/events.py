@@ -15,7 +15,7 @@ from hostagent.facts.unread import Unread
 from hostagent.source.kernelwatch import KernelWatch
 from hostagent.source.paths import Root
 from hostagent.source.uevents import Uevents
-from hostagent.source.watched import Watched
+from hostagent.source.watched import Places, Watched
 
 #: Seconds between two looks at what nothing announces.
 _LOOK_S = 1.0
@@ -37,7 +37,7 @@ class Events:
         self._log = KernelWatch(self._root) if is_live else None
         self._devices = Uevents() if is_live else None
         self._files = Watched()
-        self._carried = Carried(place.host_root.rstrip("/"))
+        self._carried = Carried(Places(self._root))
         self._schedule = Schedule(time.monotonic(), time.monotonic())
         self._began, self._began_at = time.monotonic(), time.time()
         self._in_a_row = 0
@@ -56,15 +56,16 @@ class Events:
     def passed(self, done: Pass, files: tuple[str, ...]) -> None:
         if self._log:
             self._log.passed(done.answers.get(_LOG))
-        self._carried.keep(done.answers)
+        places = Places(self._root)
+        self._carried.keep(places, done.answers, self._began_at)
         own = (*(one for one in files if one.startswith("/")), *((self._place.snapshot,) if self._place.snapshot else ()))
-        self._files.watch(self._root, _paths(done.answers) if not self._place.snapshot else (), own, self._began_at)
+        self._files.watch(places, _paths(done.answers) if not self._place.snapshot else (), own, self._began_at)
         self._schedule = self._after_pass()
 
     def skipped(self) -> None:
         self._schedule = self._after_pass()
         if self._place.snapshot:
-            self._files.watch(self._root, (), (self._place.snapshot,))
+            self._files.watch(Places(self._root), (), (self._place.snapshot,))
 
     def _after_pass(self, confirm_s: "float | None" = None) -> Schedule:
         return after_pass(Done(self._began, time.monotonic(), self._in_a_row), self._interval_s, random.random(), confirm_s)  # noqa: S311

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+import time
 from collections.abc import Iterable
 
 from hostagent.source.mounts import parse_mounts
@@ -26,14 +27,13 @@ class Watched:
     def __init__(self) -> None:
         self._marks: dict[str, Mark] = {}
 
-    def watch(self, root: Root, paths: Iterable[str], own: Iterable[str] = (), since: float = math.inf) -> None:
-        """`paths` of the host at `root`, and `own` of this process. What changed between two calls is not lost: a path that is watched
+    def watch(self, places: "Places", paths: Iterable[str], own: Iterable[str] = (), since: float = math.inf) -> None:
+        """`paths` of the host at `places`, and `own` of this process. What changed between two calls is not lost: a path that is watched
         already keeps its mark, and a new one that changed after `since`, seconds since the epoch, when somebody began to read, counts as
         changed.
         """
-        hanging = _hanging()
-        real = {_place(root, path) for path in paths} | {os.path.join(root.path.rstrip("/") + "/", path.lstrip("/")) for path in paths}
-        wanted = sorted(one for one in (*real, *own) if not _is_below(one, hanging))[:_MOST]
+        real = {place for path in paths for place in (places.real(path), places.named(path))}
+        wanted = sorted(one for one in (*real, *own) if not places.may_hang(one))[:_MOST]
         self._marks = {path: self._marks[path] if path in self._marks else _of_reader(_mark(path), since - _TICK_S) for path in wanted}
 
     def look(self) -> bool:
@@ -67,12 +67,31 @@ def _mark(path: str, *, is_there: bool = False) -> Mark:
     return (found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def _place(root: Root, path: str) -> str:
-    """Where it really is: a link with a full path leads elsewhere from outside of the root."""
-    prefix = root.path.rstrip("/")
-    with contextlib.suppress(OSError, ValueError):
-        return f"{prefix}{root.realpath(path)}"
-    return f"{prefix}{path}"
+class Places:
+    """Where files of the host at `root` are for this process, by the mounts of now."""
+
+    def __init__(self, root: Root) -> None:
+        self._root, self._hanging = root, _hanging()
+
+    def named(self, path: str) -> str:
+        return os.path.join(self._root.path.rstrip("/") + "/", path.lstrip("/"))
+
+    def real(self, path: str) -> str:
+        """Without links: one with a full path leads elsewhere from outside of the root."""
+        with contextlib.suppress(OSError, ValueError):
+            return self.named(self._root.realpath(path))
+        return self.named(path)
+
+    def may_hang(self, place: str) -> bool:
+        """Whether a look at `place` could take for ever."""
+        return any(place == point or place.startswith(point.rstrip("/") + "/") for point in self._hanging)
+
+    def mark(self, path: str, since: float = math.inf) -> Mark:
+        """What stat(2) says of the file, as whoever began to read at `since`, seconds since the epoch, may have seen it. One that may hang
+        has another mark each time.
+        """
+        place = self.real(path)
+        return (-1, time.monotonic_ns()) if self.may_hang(place) else _of_reader(_mark(place), since - _TICK_S)
 
 
 def _hanging() -> tuple[str, ...]:
@@ -82,7 +101,3 @@ def _hanging() -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(point for point, kind in mounts if kind in _MAY_HANG or kind.startswith("fuse."))
-
-
-def _is_below(path: str, points: tuple[str, ...]) -> bool:
-    return any(path == point or path.startswith(point.rstrip("/") + "/") for point in points)

@@ -10,7 +10,7 @@ import pytest
 
 from hostagent.source import watched
 from hostagent.source.paths import Root
-from hostagent.source.watched import Watched
+from hostagent.source.watched import Places, Watched
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_seen_once(folder, change):
     files = Watched()
-    files.watch(Root("/"), [str(folder), *(f"{folder}/{name}" for name in ("plain", "mapped", "absent"))], since=time.time() + 1)
+    files.watch(Places(Root("/")), [str(folder), *(f"{folder}/{name}" for name in ("plain", "mapped", "absent"))], since=time.time() + 1)
     assert not files.look()
     CHANGES[change](folder)
     assert files.look()
@@ -63,23 +63,23 @@ def test_what_changed_while_the_first_pass_read_it_counts_as_changed(folder):
     time.sleep(0.05)
     began = time.time()
     (folder / "plain").write_text("b")
-    files.watch(Root("/"), [path, str(folder / "mapped")], since=began)
+    files.watch(Places(Root("/")), [path, str(folder / "mapped")], since=began)
     assert files.look()
     assert not files.look()
 
 
 def test_what_changed_between_two_calls_is_not_lost(folder):
     files = Watched()
-    files.watch(Root("/"), [str(folder / "plain")])
+    files.watch(Places(Root("/")), [str(folder / "plain")])
     (folder / "plain").write_text("bb")
-    files.watch(Root("/"), [str(folder / "plain")])
+    files.watch(Places(Root("/")), [str(folder / "plain")])
     assert files.look()
 
 
 def test_what_may_hang_is_left_alone(folder, monkeypatch):
     monkeypatch.setattr(watched, "_hanging", lambda: (str(folder),))
     files = Watched()
-    files.watch(Root("/"), [str(folder / "plain"), f"{folder}-beside"])
+    files.watch(Places(Root("/")), [str(folder / "plain"), f"{folder}-beside"])
     assert len(files) == 1
 
 
@@ -88,7 +88,7 @@ def test_a_link_of_a_host_that_is_mounted_elsewhere_is_followed_inside_it(folder
     (folder / "etc/real").write_text("a")
     (folder / "etc/link").symlink_to("/etc/real")
     files = Watched()
-    files.watch(Root(str(folder)), ["/etc/link"])
+    files.watch(Places(Root(str(folder))), ["/etc/link"])
     (folder / "etc/real").write_text("bb")
     assert files.look()
 
@@ -119,7 +119,7 @@ def test_no_change_is_lost_whether_or_not_a_path_was_there(tmp_path, seed):
     paths = [str(tmp_path.joinpath(*names)) for names in ("a", "b", "ab", "bc", "abc", "cab", "cc", "bcc")]
     for _ in range(8):
         turned(tmp_path, rng)
-    files.watch(Root("/"), paths)
+    files.watch(Places(Root("/")), paths)
     for _ in range(60):
         places = [*paths, *(os.path.realpath(path) for path in paths)]
         before = [watched._mark(path) for path in places]
@@ -130,4 +130,4 @@ def test_no_change_is_lost_whether_or_not_a_path_was_there(tmp_path, seed):
         assert found or before[: len(paths)] == after[: len(paths)]
         assert not files.look()
         if rng.random() < 0.2:
-            files.watch(Root("/"), paths)
+            files.watch(Places(Root("/")), paths)
