@@ -4,6 +4,8 @@ Of a process that has but the name, its group and its ids are read, and nothing 
 its user likes, its root and its program may lie in a file system that does not answer.
 """
 
+import contextlib
+import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -50,7 +52,7 @@ def processes(root: Root) -> Answer:
     host = Host(root)
     try:
         need(host.first)
-        called = [Process(host, pid, name) for pid, name in _candidates(host.files) if not _is_nobodys(Process(host, pid, name))]
+        called = [Process(host, pid, name) for pid, name in _candidates(root, host.files) if not _is_nobodys(Process(host, pid, name))]
         rows = [row for one in called for row in _looked_at(one) if _name(host.files, one.pid) == one.name]
     except UnreadError as error:
         return error.unread
@@ -59,14 +61,35 @@ def processes(root: Root) -> Answer:
     return [row.told() for row in sorted(_chosen(rows), key=lambda row: row.pid)]
 
 
-def _candidates(files: Files) -> "Iterator[tuple[int, str]]":
+def _candidates(root: Root, files: Files) -> "Iterator[tuple[int, str]]":
     """Process ids and whole names, by name alone: of some thousand kernel threads no more is read."""
-    for entry in need(files.list("/proc")):
-        if not (entry.isascii() and entry.isdigit()):
-            continue
-        name = _name(files, entry)
-        if name:
-            yield int(entry), name
+    entries = [entry for entry in need(files.list("/proc")) if entry.isascii() and entry.isdigit()]
+    procfs = -1
+    with contextlib.suppress(OSError, ValueError):
+        procfs = -1 if root.simulated else root.open("/proc", os.O_PATH | os.O_DIRECTORY)
+    try:
+        for entry in entries:
+            comm = _comm(procfs, entry) if procfs >= 0 else b""
+            name = NAMES.get(comm[:-1].decode("utf-8", "replace"), "") if comm else _name(files, entry)
+            if name:
+                yield int(entry), name
+    finally:
+        if procfs >= 0:
+            os.close(procfs)
+
+
+def _comm(procfs: int, pid: str) -> bytes:
+    """Of a process as the kernel itself shows it, where nothing but a file can be: opened without a look. b"" where that fails."""
+    try:
+        opened = os.open(f"{pid}/comm", os.O_RDONLY | os.O_CLOEXEC, dir_fd=procfs)
+    except OSError:
+        return b""
+    try:
+        return os.read(opened, _COMM_BYTES)
+    except OSError:
+        return b""
+    finally:
+        os.close(opened)
 
 
 def _name(files: Files, pid: "int | str") -> str:

@@ -12,6 +12,7 @@ from hostagent import snapshot
 from hostagent.reading import InProcess
 from hostagent.source import processes as reading
 from hostagent.source import tape
+from hostagent.source.files import Files
 from hostagent.source.live import LiveBackend
 from hostagent.source.paths import Root
 from hostagent.source.process import Host, Process, parse_arguments
@@ -139,3 +140,25 @@ def test_a_check_sees_a_command_line_as_it_is_and_a_snapshot_keeps_where_the_con
     recorded = snapshot.record(InProcess(LiveBackend(root.path, "host-root")), b"k" * 32, redact=redact)
     assert [row["argv"] for row in recorded.answers["processes"]["json"]] == [["--config=/etc/c.toml"]]
     assert not any(secret in tape.dumps(recorded) for secret in ("K10", "eyJ"))
+
+
+def test_names_of_a_kernels_own_proc_are_those_that_a_careful_look_finds(monkeypatch):
+    """As they stand in a made tree, where each is looked at before it is opened."""
+    monkeypatch.setattr(reading, "NAMES", Everything())
+    root, files = Root("/"), Files(Root("/"))
+    own = sorted(name for name in os.listdir("/proc") if name.isdigit())
+    wanted = {int(pid): name for pid in own if (name := reading._name(files, pid))}
+    found = dict(reading._candidates(root, files))
+    assert found[os.getpid()]
+    assert {pid: found[pid] for pid in wanted.keys() & found.keys()} == {pid: wanted[pid] for pid in wanted.keys() & found.keys()}
+    assert len(wanted.keys() & found.keys()) > len(wanted) / 2  # some end between two looks
+    monkeypatch.setattr(reading.os, "read", mock.Mock(side_effect=ProcessLookupError))
+    monkeypatch.setattr(reading, "_name", lambda *_: "looked at")
+    assert set(dict(reading._candidates(root, files)).values()) == {"looked at"}
+
+
+class Everything(dict):
+    """Each name is one of the table's."""
+
+    def get(self, name, default=None):
+        return name
