@@ -47,15 +47,19 @@ class Attributes(contextlib.AbstractContextManager["Attributes"]):
     def word(self, name: str, *, absent: "str | None" = None, invalid: "Unread | None" = None) -> "str | Unread":
         """The text of an attribute without white space around it. `absent` and `invalid` stand for ENOENT and EINVAL."""
         try:
-            opened = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._descriptor)
-            try:
-                if not stat.S_ISREG(os.fstat(opened).st_mode):
-                    return Unread("error", f"{self.path}/{name} is no file")
-                return os.read(opened, _PAGE).decode("utf-8", "replace").strip()
-            finally:
-                os.close(opened)
+            return self.text(name)
         except (OSError, ValueError) as error:
             return self._why(error, name, absent, invalid)
+
+    def text(self, name: str) -> str:
+        """The same; raises ``OSError`` and ``ValueError``."""
+        opened = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._descriptor)
+        try:
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise OSError(errno.EIO, "no file")
+            return os.read(opened, _PAGE).decode("utf-8", "replace").strip()
+        finally:
+            os.close(opened)
 
     def link(self, name: str, *, absent: "str | None" = None) -> "str | Unread":
         """The text of a symbolic link."""

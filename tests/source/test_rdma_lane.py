@@ -17,6 +17,7 @@ import pytest
 from hostagent.evidence import Evidence, open_host
 from hostagent.facts.unread import Unread
 from hostagent.source import worker as worker_module
+from hostagent.source.attributes import Attributes
 from hostagent.source.lane import CALL_S
 from hostagent.source.lanes import rdmasysfs
 from hostagent.source.lanes.nvidia import NVIDIA
@@ -282,17 +283,20 @@ def test_a_subfunction_is_its_cards_and_software_is_nobodys(tree):
     }
 
 
-def text_with(faults):
-    """`Reader._text`, with an errno for what ends so: a made tree has no file that answers one."""
-    real = rdmasysfs.Reader._text
+def refuse(monkeypatch, faults):
+    """An errno for what ends so: a made tree has no file that answers one."""
 
-    def text(self, path):
-        number = next((number for end, number in faults.items() if path.endswith(end)), 0)
-        if number:
-            raise OSError(number, os.strerror(number))
-        return real(self, path)
+    def refusing(real, place):
+        def text(self, name):
+            number = next((number for end, number in faults.items() if place(self, name).endswith(end)), 0)
+            if number:
+                raise OSError(number, os.strerror(number))
+            return real(self, name)
 
-    return text
+        return text
+
+    monkeypatch.setattr(rdmasysfs.Reader, "_text", refusing(rdmasysfs.Reader._text, lambda _, path: path))
+    monkeypatch.setattr(Attributes, "text", refusing(Attributes.text, lambda table, name: f"{table.path}/{name}"))
 
 
 @pytest.mark.parametrize(
@@ -307,7 +311,7 @@ def text_with(faults):
 )
 def test_an_empty_slot_is_no_fault_and_every_other_errno_is_one(tree, monkeypatch, faults, gids):
     stub_verbs.install(tree, {"mlx5_0": 1})
-    monkeypatch.setattr(rdmasysfs.Reader, "_text", text_with(faults))
+    refuse(monkeypatch, faults)
     with running(tree) as worker:
         found = worker.ask("rdma", "port", "mlx5_0", "1")["gids"]
     assert ([one[0] for one in found] if isinstance(found, list) else found["unread"][0]) == gids
@@ -317,7 +321,7 @@ def test_an_empty_slot_is_no_fault_and_every_other_errno_is_one(tree, monkeypatc
 
 def test_an_errno_is_told_by_its_name(tree, monkeypatch):
     stub_verbs.install(tree, {"mlx5_0": 1})
-    monkeypatch.setattr(rdmasysfs.Reader, "_text", text_with({"/state": errno.EIO, "/rate": errno.EACCES}))
+    refuse(monkeypatch, {"/state": errno.EIO, "/rate": errno.EACCES})
     with running(tree) as worker:
         port = worker.ask("rdma", "port", "mlx5_0", "1")
     assert port["state"]["unread"] == ["error", "/sys/class/infiniband/mlx5_0/ports/1/state: input/output error"]

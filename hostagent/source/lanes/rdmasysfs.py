@@ -10,6 +10,7 @@ from typing import Any
 
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.fabric import has_hidden_switches
+from hostagent.source.attributes import Attributes
 from hostagent.source.files import Files, unread
 from hostagent.source.lane import Ask
 from hostagent.source.lanes import rdmaverbs
@@ -167,20 +168,14 @@ class Reader:
 
     def _slots(self, directory: str, empty: str) -> "list[tuple[int, str]] | Unread":
         """By index, without those that are empty: EINVAL is the kernel's word for that on some, a text of zeros on others."""
-        found: list[tuple[int, str]] = []
         names = self._files.list(directory)
         if isinstance(names, Unread):
             return names
-        for index in _sorted(names)[:_MAX_SLOTS]:
-            try:
-                text = self._text(f"{directory}/{index}")
-            except OSError as error:
-                if error.errno not in (errno.EINVAL, errno.ENOENT):
-                    return unread(error, f"{directory}/{index}")
-            else:
-                if text and text != empty:
-                    found.append((int(index), text))
-        return found
+        try:
+            with Attributes(self._root, directory) as table:
+                return _filled(table, _sorted(names)[:_MAX_SLOTS], empty)
+        except (OSError, ValueError) as error:
+            return unread(error, directory)
 
     def _numbers(self, directory: str) -> Value:
         names = self._files.list(directory)
@@ -210,7 +205,7 @@ class Reader:
             return absent if absent is not None and found.why == "absent" else _plain(found)
 
     def _text(self, path: str) -> str:
-        """Raises ``OSError``, ``ValueError``. A table has hundreds of slots: no more is done for each than looking what it is."""
+        """Raises ``OSError``, ``ValueError``. A host has hundreds of them: no more is done for each than looking what it is."""
         if "\ufffd" in path:
             raise ValueError("a name that is not UTF-8")
         place = self._root.open(path, os.O_PATH)
@@ -224,6 +219,20 @@ class Reader:
             return os.read(descriptor, _PAGE).decode("utf-8", "replace").strip()
         finally:
             os.close(descriptor)
+
+
+def _filled(table: Attributes, indexes: Iterable[str], empty: str) -> "list[tuple[int, str]] | Unread":
+    found: list[tuple[int, str]] = []
+    for index in indexes:
+        try:
+            text = table.text(index)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOENT):
+                return unread(error, f"{table.path}/{index}")
+        else:
+            if text and text != empty:
+                found.append((int(index), text))
+    return found
 
 
 def _sorted(names: Iterable[str]) -> list[str]:
