@@ -31,22 +31,19 @@ class Measured:
 
 def measured(report: Report, condition_of: Mapping[str, str]) -> tuple[Measured, ...]:
     """All six, in their order. `condition_of`: by check, the condition that its family declares."""
-    told = groups(report)
-    verdicts = {"Ready": report.verdict.single_node, "MultiNodeReady": report.verdict.multi_node}
-    return tuple(_measured(kind, report, told, condition_of, verdicts.get(kind)) for kind in TYPES)
+    told, verdicts = groups(report), {"Ready": report.verdict.single_node, "MultiNodeReady": report.verdict.multi_node}
+    own = {"Ready": [one for one in report.findings if one.scope == "node"], "MultiNodeReady": list(report.findings)}
+    for one in report.findings:
+        own.setdefault(condition_of.get(one.id, ""), []).append(one)
+    return tuple(_measured(kind, own.get(kind, []), told, verdicts.get(kind)) for kind in TYPES)
 
 
 def status_of(verdict: Verdict) -> Status:
     return "True" if verdict in PLACEABLE else "False" if verdict == "not_ready" else "Unknown"
 
 
-def _measured(
-    kind: ConditionType, report: Report, told: tuple[Group, ...], condition_of: Mapping[str, str], verdict: "Verdict | None"
-) -> Measured:
-    def is_of(one: Judgement) -> bool:
-        return (kind != "Ready" or one.scope == "node") if verdict else condition_of.get(one.id) == kind
-
-    own = [one for one in report.findings if is_of(one)]
+def _measured(kind: ConditionType, own: list[Judgement], told: tuple[Group, ...], verdict: "Verdict | None") -> Measured:
+    """By its own findings and all causes; `verdict` where the report has it already."""
     if verdict is None and not any(one.outcome not in ("skip", "off") and one.severity != "info" for one in own):
         return Measured(kind, "", "", "")
     found: Verdict = verdict or verdict_of(own)

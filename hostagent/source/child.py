@@ -29,6 +29,9 @@ _JOINED_S = 0.1
 
 Send = Callable[[bytes], None]
 
+#: As `signal` has them, and from Python 3.11 on without making an enumeration's member of each of sixty numbers.
+set_mask: "Callable[[int, Iterable[int]], Iterable[int]]" = getattr(signal.pthread_sigmask, "__wrapped__", signal.pthread_sigmask)
+handler_of: "Callable[[int], object]" = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
 
 #: Of this process: killed children that the kernel has not let die yet.
 _left_behind: list[int] = []
@@ -55,7 +58,7 @@ class Child:
         with contextlib.suppress(OSError):  # pipe-user-pages-soft is used up: a small pipe works too
             _set_pipe_size(theirs)
         # A signal that meets the child before it has settled would run the caller's handlers there.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, every_signal())
+        blocked = set_mask(signal.SIG_BLOCK, every_signal())
         parent = os.getpid()
         try:
             self.pid = os.fork()
@@ -66,7 +69,7 @@ class Child:
             raise
         finally:
             os.close(theirs)
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            set_mask(signal.SIG_SETMASK, blocked)
 
     def receive(self, timeout_s: float, longest: int = _MAX_MESSAGE) -> "list[bytes] | None":
         """The messages that came, waited for at most `timeout_s` for the first byte: ``[]`` when none is whole yet or the

@@ -13,6 +13,8 @@ from functools import cached_property
 
 from hostagent.source.walk import Walk
 
+#: What the kernel writes behind the name of what has none any more.
+_DELETED = " (deleted)"
 #: Opens a path below a directory: (descriptor of that directory, path, flags).
 LookUp = Callable[[int, str, int], int]
 
@@ -91,6 +93,24 @@ class Root:
         """`path` of the host with every link resolved; it must be there."""
         if self.path == "/":
             return os.path.realpath(path, strict=True)
+        return self._seen_by_kernel(path) or self._walked(path)
+
+    def _seen_by_kernel(self, path: str) -> str:
+        """What the kernel calls the place that it finds; "" where that is no name below this root: a part was moved or removed meanwhile,
+        there is no /proc, or this root has no name here.
+        """
+        place = self.open(path, os.O_PATH)
+        try:
+            name = os.readlink(f"/proc/self/fd/{place}")
+        except OSError:
+            return ""
+        finally:
+            os.close(place)
+        prefix = self.path.rstrip("/")
+        is_below = (name + "/").startswith(prefix + "/") and not name.endswith(_DELETED)
+        return (name[len(prefix) :] or "/") if is_below else ""
+
+    def _walked(self, path: str) -> str:
         with closing(Walk(self._kept("/"))) as walk:
             os.close(walk.open(path, os.O_PATH))
             return walk.place

@@ -6,7 +6,7 @@ import resource
 import signal
 from collections.abc import Iterable
 
-from hostagent.source.child import every_signal
+from hostagent.source.child import every_signal, handler_of, set_mask
 from hostagent.source.rights import die_with
 
 #: The usual hard limit of old is less; closing so many takes milliseconds.
@@ -20,10 +20,10 @@ def settle(parent: int, keep: Iterable[int]) -> None:
     keep = set(keep)
     signal.set_wakeup_fd(-1)
     usual = {signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM, *_FAULTS}
-    for number in usual.union(one for one in every_signal() if callable(signal.getsignal(one))):
+    for number in usual.union(one for one in every_signal() if callable(handler_of(one))):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends the child
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # blocked over the fork
+    set_mask(signal.SIG_SETMASK, ())  # blocked over the fork
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a library that crashes must not leave a core file
     die_with(parent)
     os.chdir("/")
