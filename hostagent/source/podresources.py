@@ -10,7 +10,7 @@ import stat
 import time
 from typing import Any
 
-from hostagent.facts.unread import Unread, Why
+from hostagent.facts.unread import Unread, UnreadError, Why
 from hostagent.knowledge import daemons
 from hostagent.knowledge.runtimes import KUBELET_ROOTS
 from hostagent.source.believed import believed
@@ -42,6 +42,8 @@ def ask(root: Root) -> "dict[str, Any] | Unread":
         return unread(error, folder)
     try:
         return _asked(root, f"/proc/self/fd/{place}/{name}", path)  # below any root, and never longer than a socket's path may be
+    except UnreadError as error:  # of who listens there
+        return error.unread
     finally:
         os.close(place)
 

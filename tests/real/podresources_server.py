@@ -1,6 +1,6 @@
-"""A podresources server of grpcio, on messages made from the kubelet's own proto: ``python podresources_server.py PROTO SOCKET_DIRECTORY``.
+"""A podresources server of grpcio, on messages made from the kubelet's own proto: ``python podresources_server.py PROTO SOCKET_DIRECTORY [MORE]``.
 
-Prints its process id once it listens. Two GPUs and a NIC are there; one GPU is a container's, one has no topology.
+Prints its process id once it listens. Two GPUs and a NIC are there; one GPU is a container's, one has no topology. MORE: so many GPUs more that can be given away.
 """
 
 import importlib
@@ -24,12 +24,15 @@ def made(proto):
         return importlib.import_module("api_pb2")
 
 
-def main(proto, folder):
+def main(proto, folder, more="0"):
     api = made(proto)
     on = lambda *nodes: api.TopologyInfo(nodes=[api.NUMANode(ID=node) for node in nodes])  # noqa: E731
     gpu = lambda *ids, nodes: api.ContainerDevices(resource_name="nvidia.com/gpu", device_ids=ids, topology=on(*nodes))  # noqa: E731
     free = api.ContainerDevices(resource_name="rdma/hca", device_ids=["mlx5_0"])
-    allocatable = api.AllocatableResourcesResponse(devices=[gpu("GPU-a", nodes=[0]), gpu("GPU-b", nodes=[1, 2]), free], cpu_ids=[0, 1, 300])
+    others = [gpu(f"GPU-more-{at}", nodes=[0]) for at in range(int(more))]
+    allocatable = api.AllocatableResourcesResponse(
+        devices=[gpu("GPU-a", nodes=[0]), gpu("GPU-b", nodes=[1, 2]), free, *others], cpu_ids=[0, 1, 300]
+    )
     container = api.ContainerResources(name="secret-name", devices=[gpu("GPU-b", nodes=[1, 2]), gpu("GPU-sick", nodes=[1])], cpu_ids=[5])
     pods = api.ListPodResourcesResponse(pod_resources=[api.PodResources(name="p", namespace="n", containers=[container])])
     answers = {"GetAllocatableResources": allocatable, "List": pods}

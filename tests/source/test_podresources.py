@@ -91,6 +91,13 @@ def test_a_real_server_tells_devices_and_their_nodes(tree):
     }
 
 
+def test_an_answer_that_is_longer_than_a_window_of_http_2_comes_whole(tree):
+    need_module("grpc_tools", _HOW)
+    with listening(tree, str(_SERVER), proto(), str(tree.at(_FOLDER)), "20000"):
+        answer = asked(tree)
+    assert len(answer["devices"]) == 3 + 20_000, answer
+
+
 def test_a_socket_that_hangs_costs_its_second(tree):
     with listening(tree, "-c", _SILENT, str(tree.at(_FOLDER))):
         started = time.monotonic()
