@@ -89,7 +89,8 @@ def test_the_wheel_says_what_it_needs(wheel):
         for line in re.findall(r"^Requires-Dist: (.*)$", metadata, re.MULTILINE)
         if "extra ==" not in line
     }
-    assert needed == set("click pyyaml nvidia-ml-py psutil distro pyudev requests tomlkit tomli h2 backports-zstd".split())
+    wanted = ("click", "pyyaml", "nvidia-ml-py", "psutil", "distro", "pyudev", "requests", "tomlkit", "tomli", "h2", "backports-zstd")
+    assert needed == set(wanted)
 
 
 def test_an_installed_wheel_says_its_version(fresh):
