@@ -54,9 +54,16 @@ class _Calls:
     def call(self, method: str) -> bytes:
         stream = self._http.get_next_available_stream_id()
         timeout_ms = max(1, int((self._ends - time.monotonic()) * 1000))
-        headers = {":method": "POST", ":scheme": "http", ":path": method, ":authority": "localhost", "te": "trailers"}
-        more = {"content-type": "application/grpc", "grpc-timeout": f"{timeout_ms}m"}
-        self._http.send_headers(stream, [*headers.items(), *more.items()])
+        headers = {
+            ":method": "POST",
+            ":scheme": "http",
+            ":path": method,
+            ":authority": "localhost",
+            "te": "trailers",
+            "content-type": "application/grpc",
+            "grpc-timeout": f"{timeout_ms}m",
+        }
+        self._http.send_headers(stream, [*headers.items()])
         self._http.send_data(stream, _NOTHING, end_stream=True)
         told: dict[bytes, bytes] = {}
         data = bytearray()

@@ -5,13 +5,13 @@ its user likes, its root and its program may lie in a file system that does not 
 """
 
 import contextlib
-import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
 from hostagent.facts.unread import Unread, UnreadError, need
 from hostagent.knowledge import daemons
+from hostagent.source.attributes import Attributes
 from hostagent.source.base import Answer
 from hostagent.source.believed import believed
 from hostagent.source.files import Files
@@ -64,32 +64,20 @@ def processes(root: Root) -> Answer:
 def _candidates(root: Root, files: Files) -> "Iterator[tuple[int, str]]":
     """Process ids and whole names, by name alone: of some thousand kernel threads no more is read."""
     entries = [entry for entry in need(files.list("/proc")) if entry.isascii() and entry.isdigit()]
-    procfs = -1
-    with contextlib.suppress(OSError, ValueError):
-        procfs = -1 if root.simulated else root.open("/proc", os.O_PATH | os.O_DIRECTORY)
-    try:
+    with contextlib.ExitStack() as held:
+        table = None if root.simulated else held.enter_context(Attributes(root, "/proc"))
         for entry in entries:
-            comm = _comm(procfs, entry) if procfs >= 0 else b""
-            name = NAMES.get(comm[:-1].decode("utf-8", "replace"), "") if comm else _name(files, entry)
+            name = _name_in(table, files, entry) if table else _name(files, entry)
             if name:
                 yield int(entry), name
-    finally:
-        if procfs >= 0:
-            os.close(procfs)
 
 
-def _comm(procfs: int, pid: str) -> bytes:
-    """Of a process as the kernel itself shows it, where nothing but a file can be: opened without a look. b"" where that fails."""
+def _name_in(table: Attributes, files: Files, pid: str) -> str:
+    """`_name`, where the kernel itself shows the process: nothing but a file can be there, so that it is opened without a look."""
     try:
-        opened = os.open(f"{pid}/comm", os.O_RDONLY | os.O_CLOEXEC, dir_fd=procfs)
+        return NAMES.get(table.text(f"{pid}/comm"), "")
     except OSError:
-        return b""
-    try:
-        return os.read(opened, _COMM_BYTES)
-    except OSError:
-        return b""
-    finally:
-        os.close(opened)
+        return _name(files, pid)
 
 
 def _name(files: Files, pid: "int | str") -> str:

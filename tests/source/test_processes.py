@@ -152,7 +152,7 @@ def test_names_of_a_kernels_own_proc_are_those_that_a_careful_look_finds(monkeyp
     assert found[os.getpid()]
     assert {pid: found[pid] for pid in wanted.keys() & found.keys()} == {pid: wanted[pid] for pid in wanted.keys() & found.keys()}
     assert len(wanted.keys() & found.keys()) > len(wanted) / 2  # some end between two looks
-    monkeypatch.setattr(reading.os, "read", mock.Mock(side_effect=ProcessLookupError))
+    monkeypatch.setattr(os, "read", mock.Mock(side_effect=ProcessLookupError))
     monkeypatch.setattr(reading, "_name", lambda *_: "looked at")
     assert set(dict(reading._candidates(root, files)).values()) == {"looked at"}
 
