@@ -30,8 +30,8 @@ from hostagent.vocabulary import Severity
 
 #: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second.
 _SHARE_S = 0.2
-#: And how often one is begun that waited instead of working, because the machine is busy, or that worked: perhaps the collector of
-#: garbage did, for a large program that hostagent is part of.
+#: How often a check that took more is begun: one that waited, because the machine is busy; and one that worked, or during which something
+#: else did, as Python's collector of garbage.
 _MOST_WAITED, _MOST_WORKED = 5, 2
 #: What answers a question that had no answer, by why it had none.
 _AGAIN = {

@@ -29,7 +29,7 @@ _JOINED_S = 0.1
 
 Send = Callable[[bytes], None]
 
-#: As `signal` has them, and from Python 3.11 on without making an enumeration's member of each of sixty numbers.
+#: The functions of `signal`, from Python 3.11 on without its enumeration: to make a member of it for each of sixty signals costs time.
 set_mask: "Callable[[int, Iterable[int]], Iterable[int]]" = getattr(signal.pthread_sigmask, "__wrapped__", signal.pthread_sigmask)
 handler_of: "Callable[[int], object]" = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
 

@@ -116,7 +116,7 @@ def _message(told: dict[bytes, bytes], data: bytes) -> bytes:
     status = told.get(b"grpc-status", b"").decode("latin-1")
     if status != "0":
         code = int(status) if status in _STATUSES else _UNKNOWN
-        raise GrpcError(code, told.get(b"grpc-message", b"").decode("latin-1") or f"grpc-status {status!r}"[:200])
+        raise GrpcError(code, told.get(b"grpc-message", b"").decode("latin-1") or f"found grpc-status {status!r}, wanted 0"[:200])
     if len(data) < _HEAD or data[0] or int.from_bytes(data[1:_HEAD], "big") != len(data) - _HEAD:
         raise GrpcError(_UNKNOWN, f"found {len(data)} bytes, wanted one message")
     return data[_HEAD:]
