@@ -2,11 +2,14 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Tests that fork a copy of their runner, apart from the thirty thousand that make a runner large: each copy costs by its size.
+# For the whole suite: tests that fork a copy of their runner, apart from those that make a runner large. Each copy costs by its size.
 FORKING := tests/attack tests/real tests/source tests/unit/install tests/test_events_cli.py tests/test_hosts.py tests/test_image.py \
 	tests/test_must_hold.py tests/test_reading.py tests/test_side_effects.py
+PYTEST = $(BIN)/python -m pytest --dist worksteal
+# Without compiled files each program that a test starts compiles a thousand modules.
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help check test test-pythons test-matrix fuzz attack lint bench docs schemas hosts golden recipe look lock clean
+.PHONY: help check test test-full real test-pythons test-matrix fuzz attack lint bench docs schemas hosts golden recipe look lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -14,13 +17,23 @@ help:  ## list the targets
 check: $(VENV)/.installed  ## install into .venv and judge this machine; succeeds whenever a verdict was reached
 	@$(BIN)/hostagent check; code=$$?; [ $$code -le 1 ] || exit $$code
 
-test: $(VENV)/.tests  ## install everything the tests need, run all of them and the linters
-	bash tests/real/install.sh
+test: $(VENV)/.tests real  ## install what the tests need, run the linters and, of each group in tests/groups.toml, this commit's slice; T=nccl: one topic
+ifdef T
+	TOPIC=$(T) $(PYTEST) -n 2
+else
 	$(MAKE) --no-print-directory lint
+	SAMPLE=all $(PYTEST) -n 3
+endif
+
+test-full: $(VENV)/.tests real lint  ## run every test and the linters: before a release
 	@status=0; \
-	$(BIN)/python -m pytest -n 3 --dist worksteal $(FORKING) || status=$$?; \
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(FORKING:%=--ignore=%) || status=$$?; \
+	$(PYTEST) -n 3 $(FORKING) || status=$$?; \
+	$(PYTEST) -n 2 $(FORKING:%=--ignore=%) || status=$$?; \
 	exit $$status
+
+real: $(VENV)/.tests
+	bash tests/real/install.sh
+	@$(BIN)/python -m compileall -q hostagent checks/hostagent_checks tests
 
 test-pythons:  ## run the tests on every Python from 3.10 to 3.14 that PATH or pyenv has, and name the missing
 	bash tests/pythons.sh

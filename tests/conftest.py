@@ -6,17 +6,13 @@ import random
 import signal
 import threading
 import time
-import zlib
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from tests import largepages
-from tests.alone import pytest_configure, pytest_runtest_protocol
-
-__all__ = ["pytest_configure", "pytest_runtest_protocol"]
+from tests import alone, costs, largepages, sampling
 
 #: Wall clocks say how busy a machine is, not whether a test is right: `tests.cpu.within` bounds what a parser may take.
 STEADY = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -36,12 +32,12 @@ for _number, _usual in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.
         signal.signal(_number, _usual)
 
 
-#: Of how many tests one runs, the same every time: what the gate does on Pythons after the first.
-SAMPLE = int(os.environ.get("SAMPLE", "1"))
+def pytest_configure(config):
+    for plugin in (alone, costs, sampling):
+        config.pluginmanager.register(plugin)
 
 
 def pytest_collection_modifyitems(items):
-    items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % SAMPLE == 0]
     if FUZZ_SEED:
         random.Random(FUZZ_SEED).shuffle(items)
 

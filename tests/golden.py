@@ -8,12 +8,8 @@ difference before you commit it, as you read code: this writes down today's word
 import functools
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-import yaml
-
-from hostagent import profile
 from hostagent.app import prepare
 from hostagent.cli.plan import planned_document
 from hostagent.cli.topology import FAMILIES, mapped, with_map
@@ -21,15 +17,13 @@ from hostagent.evidence import Evidence
 from hostagent.placement import parse_shape
 from hostagent.plan.model import Asked
 from hostagent.reading import InProcess
-from hostagent.report import Report
 from hostagent.sinks import render
 from hostagent.sinks.plan import render_plan
 from hostagent.sinks.topology import Format, render_topology
-from hostagent.source import tape
-from hostagent.source.tape import ReplayBackend, Tape
-from tests.judged import judged
+from hostagent.source.tape import ReplayBackend
+from tests.recorded import HOSTS, NAMES, profile_of, report_of, tape_of
 
-HOSTS, GOLDEN = Path(__file__).parent / "hosts", Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent / "golden"
 #: One of each kind of report: ready, degraded, unknown, not ready, with advisories, a rack, an image, a cloud, a guest.
 NAMED = (
     "hgx-h100-ubuntu2404", "hgx-h100-gpu-off-the-bus", "hgx-h100-userland-upgraded", "hgx-h100-next-kernel-without-module",
@@ -49,36 +43,14 @@ MAPPED: dict[str, tuple[str, ...]] = {
     "vm-flat-tree": (),
     "no-gpu-vm": (),
 }
-#: Of the run, not of the host: what it costs is another time each time.
-_TOOK_MS = 40.0
-
-
-def names() -> list[str]:
-    return sorted(path.parent.name for path in HOSTS.glob("*/tape.json"))
-
-
-def recorded(name: str) -> Tape:
-    return tape.load(str(HOSTS / name))
-
-
-def loaded(name: str) -> profile.Loaded:
-    """The profile that the host's expectation names."""
-    return profile.load(yaml.safe_load((HOSTS / name / "expect.yaml").read_text(encoding="utf-8"))["profile"], site_file="")
-
-
-@functools.cache
-def report(name: str) -> Report:
-    """As ``hostagent check --from tests/hosts/NAME`` makes it; the run took 0.04 s."""
-    made = judged(ReplayBackend(recorded(name)), loaded(name), replayed=True, recorded_at=recorded(name).recorded_at)
-    return replace(made, timings_ms={"total": _TOOK_MS})
 
 
 def files(name: str) -> dict[str, str]:
     """The files of a host below ``tests/golden``, and what they hold today."""
-    made = {f"{name}.txt": render(report(name), "text", width=100)}
+    made = {f"{name}.txt": render(report_of(name), "text", width=100)}
     if name in NAMED:
-        made |= {f"{name}.{width}.txt": render(report(name), "text", width=width) for width in _WIDTHS}
-        made[f"{name}.html"] = render(report(name), "html")
+        made |= {f"{name}.{width}.txt": render(report_of(name), "text", width=width) for width in _WIDTHS}
+        made[f"{name}.html"] = render(report_of(name), "html")
     for width in (80, 100) if name in MAPPED else ():
         made[f"{name}.topology{'' if width == 100 else f'.{width}'}.txt"] = recorded_map(name, "text", MAPPED[name], width=width)
     made[f"{name}.plan.txt"] = recorded_plan(name)
@@ -88,19 +60,19 @@ def files(name: str) -> dict[str, str]:
 @functools.cache
 def recorded_plan(name: str) -> str:
     """As ``hostagent plan --from tests/hosts/NAME`` prints it."""
-    return render_plan(planned_document(Evidence(snapshot=str(HOSTS / name)), loaded(name).profile.name, Asked())[1], "text", width=100)
+    return render_plan(planned_document(Evidence(snapshot=str(HOSTS / name)), profile_of(name).profile.name, Asked())[1], "text", width=100)
 
 
 def recorded_map(name: str, form: Format, pods: Sequence[str] = (), width: int = 100) -> str:
     """As ``hostagent topology --from tests/hosts/NAME --pod …`` prints it."""
-    prepared = with_map(prepare(loaded(name), FAMILIES))
-    reading = InProcess(ReplayBackend(recorded(name)), prepared.kinds, replayed=True, recorded_at=recorded(name).recorded_at)
+    prepared = with_map(prepare(profile_of(name), FAMILIES))
+    reading = InProcess(ReplayBackend(tape_of(name)), prepared.kinds, replayed=True, recorded_at=tape_of(name).recorded_at)
     return render_topology(mapped(reading, prepared, tuple(map(parse_shape, pods))), form, width=width)
 
 
 def main(wanted: list[str]) -> None:
     GOLDEN.mkdir(exist_ok=True)
-    made = {file: text for name in wanted or names() for file, text in files(name).items()}
+    made = {file: text for name in wanted or NAMES for file, text in files(name).items()}
     for file in GOLDEN.iterdir():
         if not wanted and file.name not in made:
             file.unlink()

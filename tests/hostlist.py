@@ -3,8 +3,7 @@
 import sys
 from pathlib import Path
 
-import yaml
-
+from tests.recorded import expectation_of
 from tests.trees.record import HOSTS, MACHINES, RECIPES, claimed
 
 PAGE = HOSTS / "README.md"
@@ -60,7 +59,7 @@ def _ordered() -> list[str]:
 
 
 def _row(name: str) -> str:
-    claim, expected = claimed(name), yaml.safe_load((HOSTS / name / "expect.yaml").read_text())
+    claim, expected = claimed(name), expectation_of(name)
     single, multi = (expected[f"{scope}_node"].replace("_", " ") for scope in ("single", "multi"))
     verdict = single if single == multi else f"{single}, many nodes: {multi}"
     first, twin = (f"`{text}`" if text else "" for text in (claim.first, claim.twin))

@@ -3,6 +3,7 @@
 #   bash tests/pythons.sh [--tests 'tests/unit hostagent'] [3.10 …]
 # Ends with 1 where a version fails or none is found.
 set -uo pipefail
+unset PYTHONDONTWRITEBYTECODE
 cd "$(dirname "$0")/.."
 pyenv_root=${PYENV_ROOT:-$(type -aP python3 python3.10 | sed -n 's|/shims/.*||p' | head -n 1)}
 pyenv_root=${pyenv_root:-$HOME/.pyenv}
@@ -29,6 +30,7 @@ run_suite() { # version, interpreter
   log=$(mktemp)
   "$venv/bin/python" -c '' 2>/dev/null || rm -rf "$venv"
   if make --no-print-directory VENV="$venv" PYTHON="$2" "$venv/.tests" >"$log" 2>&1; then
+    "$venv/bin/python" -m compileall -q hostagent checks/hostagent_checks tests
     "$venv/bin/python" -m pytest -n 2 --dist worksteal "${tests[@]}"
   else
     tail -n 20 "$log" >&2

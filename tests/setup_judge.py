@@ -20,7 +20,7 @@ from hostagent.setup.tools import Said, answered, asks
 from hostagent.setup.verdict import verdict
 from hostagent.source.callertools import Wanted, asked
 from hostagent.source.tape import ReplayBackend
-from tests import golden
+from tests import recorded
 from tests.setup_cases import CASES, READY, Case
 
 NODE = platform.node()
@@ -33,7 +33,7 @@ def host(name):
     """Facts and report of a recorded host."""
     prepared = prepare(profile.load("default"))
     prepared = prepared._replace(kinds=(*READERS, *KINDS))
-    tape = golden.recorded(name)
+    tape = recorded.tape_of(name)
     reading = InProcess(ReplayBackend(tape), prepared.kinds, replayed=True, recorded_at=tape.recorded_at)
     collected = reading.collect(policy_of(prepared))
     return collected.facts, judge(collected, reading, prepared)

@@ -17,8 +17,9 @@ from hostagent.report.told import groups, steps
 from hostagent.source.tape import ReplayBackend
 from hostagent.testing import run_case
 from tests.commands import NOT_LOOKED_AT, PACKAGES, WORDS, programs
+from tests.over import over
+from tests.recorded import NAMES, report_of, tape_of
 from tests.test_cases import CASES, CHECKS
-from tests.test_hosts import NAMES, _report, _tape
 
 ROOT = Path(__file__).parent.parent
 _FIRST_STEP_CHARS = 90
@@ -37,7 +38,7 @@ _SOURCES = [path for folder in ("checks/hostagent_checks", "hostagent/derived") 
 def _findings():
     """(where, judgement) of all that failed or warned."""
     for name in NAMES:
-        yield from ((f"host {name}", one) for one in _report(name).findings if one.outcome in ("fail", "warn"))
+        yield from ((f"host {name}", one) for one in report_of(name).findings if one.outcome in ("fail", "warn"))
     for case in CASES:
         yield from ((case.path.partition("cases/")[2], one) for one in run_case(case, CHECKS) if one.outcome in ("fail", "warn"))
 
@@ -132,7 +133,7 @@ def _unquoted(text):
                     yield part.lineno, ast.unparse(part.value)
 
 
-@pytest.mark.parametrize("path", _SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@over("path", _SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_shell_takes_each_text_of_the_host_for_one_word(path):
     """Who copies a command from a report runs no name of a file, a unit or a package."""
     assert list(_unquoted(path.read_text(encoding="utf-8"))) == []
@@ -178,7 +179,7 @@ def _help_of(program):
 @pytest.mark.parametrize("name", NAMES)
 def test_nobody_is_told_to_reboot_into_a_kernel_without_a_module(name):
     """Where the next kernel has none, giving it one comes before any reboot."""
-    report = _report(name)
+    report = report_of(name)
     lacking = [one for one in report.findings if one.id == "kernel.next_has_module" and one.outcome == "fail"]
     todo = steps(report)
     reboots = [place for place, step in enumerate(todo) if step.action in ("reboot", "power_cycle") and not step.if_back]
@@ -189,7 +190,7 @@ def test_nobody_is_told_to_reboot_into_a_kernel_without_a_module(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_no_two_remedies_of_a_report_contradict_each_other(name):
     """Nothing is held that is held or released, installed and removed, or upgraded while it only waits for a reboot."""
-    report = _report(name)
+    report = report_of(name)
     todo = steps(report)
     named = {verb: _names(todo, verb) for verb in ("hold", "unhold", "install", "remove")}
     assert named["hold"] & named["unhold"] == set()
@@ -220,7 +221,7 @@ def _held(name):
     from hostagent.facts.unread import Unread
     from hostagent.source import Source
 
-    packages = collect(Source(ReplayBackend(_tape(name))), ["Packages"])[0].of(Packages)
+    packages = collect(Source(ReplayBackend(tape_of(name))), ["Packages"])[0].of(Packages)
     installed = () if isinstance(packages, Unread) or isinstance(packages.installed, Unread) else packages.installed
     return {one.name for one in installed if one.held}
 
@@ -233,10 +234,10 @@ def test_a_virtual_machine_s_board_is_left_alone(name):
     from hostagent.facts.unread import Unread
     from hostagent.source import Source
 
-    platform = collect(Source(ReplayBackend(_tape(name))), ["Platform"])[0].of(Platform)
+    platform = collect(Source(ReplayBackend(tape_of(name))), ["Platform"])[0].of(Platform)
     if isinstance(platform, Unread) or isinstance(platform.virtual, Unread) or not platform.virtual:
         return
-    texts = [f"{step.text} {step.command}" for one in _report(name).findings for step in one.remedy]
+    texts = [f"{step.text} {step.command}" for one in report_of(name).findings for step in one.remedy]
     assert [text for text in texts if re.search(r"chassis|reseat|--gpu-reset|baseboard", text) and "machine below" not in text] == []
 
 

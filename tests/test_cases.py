@@ -11,6 +11,7 @@ from hostagent.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.lint import lint
 from hostagent.testing import cases, mismatch, run_case, without_one_field
+from tests.over import over
 
 DIRECTORY = os.path.join(os.path.dirname(__file__), "cases")
 CHECKS = {one.id: one for one in load([OURS])}
@@ -49,7 +50,7 @@ def test_a_case_that_does_not_apply_and_loses_a_field_does_not_pass(case):
             assert all(one.outcome != "pass" for one in after), f"{kind.__name__}{path}"
 
 
-@pytest.mark.parametrize("check_id", sorted(CHECKS))
+@over("check_id", sorted(CHECKS))
 def test_a_check_has_a_green_and_a_red_case(check_id):
     outcomes = {one["outcome"] for case in CASES if case.check_id == check_id for one in case.expect}
     folder = f"tests/cases/{check_id.replace('.', '/')}/"
@@ -59,7 +60,7 @@ def test_a_check_has_a_green_and_a_red_case(check_id):
     )
 
 
-@pytest.mark.parametrize("check_id", sorted(CHECKS))
+@over("check_id", sorted(CHECKS))
 def test_a_check_says_what_a_reader_needs(check_id):
     one = CHECKS[check_id]
     assert all((one.remedy, one.references, one.doc.strip(), one.title))

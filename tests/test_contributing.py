@@ -60,7 +60,7 @@ def test_the_three_steps_end_green_for_a_new_check(checkout):
     script = (
         steps.replace("make docs\n", docs.replace("\t", "")).replace("$(BIN)/", ".venv/bin/").replace(".venv/bin/python", sys.executable)
     )
-    here = {"PYTHONPATH": f"{checkout}:{checkout / 'checks'}", "PYTHONDONTWRITEBYTECODE": "1"}
+    here = {"PYTHONPATH": f"{checkout}:{checkout / 'checks'}"}
     run = ["bash", "-exc", f"git init -q .; {script}"]
     done = subprocess.run(run, cwd=checkout, env={**os.environ, **here}, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -5,16 +5,15 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 from hostagent.catalogue import OURS, load
 from tests import hostlist, requirements
 from tests.docs import FOLDER, ROOT, pages
+from tests.over import over
 
 PAGES = pages()
 
 
-@pytest.mark.parametrize("path", sorted(PAGES))
+@over("path", sorted(PAGES))
 def test_a_generated_page_has_not_drifted(path):
     assert os.path.exists(os.path.join(ROOT, path)), "run 'make docs' and commit the result"
     with open(os.path.join(ROOT, path), encoding="utf-8") as stream:
@@ -26,8 +25,8 @@ def test_the_page_of_recorded_hosts_has_not_drifted():
 
 
 def test_the_page_of_recorded_hosts_lists_each():
-    found = {path.parent.name for path in hostlist.HOSTS.glob("*/tape.json")}
-    assert {name for name in found if f"| `{name}` |" not in hostlist.page()} == set()
+    found, page = {path.parent.name for path in hostlist.HOSTS.glob("*/tape.json")}, hostlist.PAGE.read_text(encoding="utf-8")
+    assert {name for name in found if f"| `{name}` |" not in page} == set()
 
 
 def test_no_page_outlives_its_check():
@@ -38,7 +37,7 @@ def test_no_page_outlives_its_check():
 ROWS = [row for section in requirements.TITLES for row in requirements.requirements()[section]]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+@over("row", ROWS, ids=lambda row: row["id"])
 def test_each_check_and_case_of_a_requirement_exists_and_what_no_check_sees_is_said(row):
     assert set(row) <= {"id", "what", "checks", "hole", "note"}
     assert set(row.get("checks", {})) <= {one.id for one in load([OURS])}
@@ -48,7 +47,7 @@ def test_each_check_and_case_of_a_requirement_exists_and_what_no_check_sees_is_s
     assert "checks" in row or "hole" in row or row["note"].startswith("no check")
 
 
-@pytest.mark.parametrize("row", requirements.requirements()["installer"], ids=lambda row: row["id"])
+@over("row", requirements.requirements()["installer"], ids=lambda row: row["id"])
 def test_each_rule_of_the_installer_is_held_by_tests_that_are_there(row):
     assert set(row) <= {"id", "what", "tests", "note"}
     assert row["tests"]

@@ -12,10 +12,10 @@ from hostagent.cli import cli
 from hostagent.report.exitcode import Asked
 from hostagent.sinks import render
 from hostagent.source.tape import ReplayBackend
-from tests import golden
+from tests import recorded
 from tests.judged import judged
+from tests.over import over
 
-NAMES = golden.names()
 ASKED = tuple(map(Asked._make, product(("single_node", "multi_node"), ("not-ready", "degraded"))))
 SERIAL = re.compile(r"\b(?:GPU|MIG)-[0-9a-f]{8}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}\b")
 HOUR_S = 3600.0
@@ -37,9 +37,9 @@ def _broken(text):
     return [case.get("classname") for case in ET.fromstring(text).iter("testcase") if {"failure", "error"} & {one.tag for one in case}]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", recorded.PAIRED)
 def test_junit_is_red_exactly_where_the_exit_code_is(name):
-    report = golden.report(name)
+    report = recorded.report_of(name)
     for asked in ASKED:
         broken = _broken(render(report, "junit", asked=asked))
         assert bool(broken) != asked.succeeds(report), asked
@@ -60,7 +60,7 @@ def test_junit_of_the_command_line_is_red_exactly_where_it_exits_with_1(name, tm
             "--also",
             f"junit={other}",
             "--from",
-            str(golden.HOSTS / name),
+            str(recorded.HOSTS / name),
         ]
         done = CliRunner().invoke(cli, ["check", *options], standalone_mode=False)
         assert bool(_broken(done.stdout)) == bool(_broken(other.read_text())) == (done.return_value == 1)
@@ -113,10 +113,10 @@ def _more(value):
 AGAIN = "t4-xid-cleared"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != AGAIN])
+@pytest.mark.parametrize("name", [name for name in recorded.PAIRED if name != AGAIN])
 def test_the_line_of_the_next_run_is_the_same(name):
-    first = golden.report(name)
-    second = judged(ReplayBackend(_next_hour(golden.recorded(name))), golden.loaded(name), replayed=True)
+    first = recorded.report_of(name)
+    second = judged(ReplayBackend(_next_hour(recorded.tape_of(name))), recorded.profile_of(name), replayed=True)
     assert second.observed_at != first.observed_at
     if second.verdict == first.verdict:
         assert render(second, "line") == render(first, "line")
@@ -125,20 +125,20 @@ def test_the_line_of_the_next_run_is_the_same(name):
         pytest.fail(f"{first.verdict} is {second.verdict} an hour later")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", recorded.PAIRED)
 def test_line_and_metrics_carry_no_serial_number(name):
-    report = golden.report(name)
+    report = recorded.report_of(name)
     for form in ("line", "prometheus"):
         assert not SERIAL.search(render(report, form))
 
 
 def test_a_serial_number_is_known_when_it_is_seen():
-    assert SERIAL.search(render(golden.report("hgx-h100-ubuntu2404"), "json"))
+    assert SERIAL.search(render(recorded.report_of("hgx-h100-ubuntu2404"), "json"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", recorded.PAIRED)
 def test_the_line_is_ascii_and_one_of_at_most_200_characters(name):
-    line = render(golden.report(name), "line")
+    line = render(recorded.report_of(name), "line")
     assert line.endswith("\n")
     assert line.count("\n") == 1
     assert len(line) <= 201

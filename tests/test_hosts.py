@@ -8,10 +8,8 @@ import re
 import shutil
 import zlib
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import yaml
 from click.testing import CliRunner
 
 from hostagent import profile, snapshot
@@ -29,10 +27,11 @@ from hostagent.source import Source, tape
 from hostagent.source.tape import ReplayBackend
 from tests.firsts import first_cause, holds, told
 from tests.judged import judged
+from tests.over import over
+from tests.recorded import HOSTS, NAMES, PAIRED, expectation_of, pairs, profile_of, report_of, tape_of
 from tests.trees.record import KEY, RECIPES, claimed
 from tests.trees.staged import stage
 
-DIRECTORY = Path(__file__).parent / "hosts"
 #: What a person may have set who looks at a host: nothing of it is the host's.
 OURS_ALONE = {
     "NCCL_IB_DISABLE": "1",
@@ -41,7 +40,6 @@ OURS_ALONE = {
     "NCCL_CONF_FILE": "/etc/hosts",
     "FI_PROVIDER": "tcp",
 }
-NAMES = sorted(path.name for path in DIRECTORY.iterdir() if (path / "tape.json").exists())
 #: Judgements that each host was made for, whatever its expect.yaml says: (outcome, check, subject).
 MADE_FOR = {
     "hgx-h100-ubuntu2404": [("pass", "nccl.network", ""), ("pass", "nccl.interface", ""), ("pass", "nccl.versions", "")],
@@ -242,97 +240,81 @@ AGAIN = "run 'make hosts' (root, gcc), read the difference of each expect.yaml, 
 CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")
 
 
-@pytest.fixture(autouse=True)
-def _our_own_environment(monkeypatch):
-    """Whatever is set here, no host is judged otherwise."""
-    for name, value in OURS_ALONE.items():
-        monkeypatch.setenv(name, value)
+def test_what_is_set_in_our_own_environment_changes_no_judgement(monkeypatch):
+    for variable, value in OURS_ALONE.items():
+        monkeypatch.setenv(variable, value)
+    for name in PAIRED:
+        assert judged(ReplayBackend(tape_of(name)), profile_of(name)).findings == report_of(name).findings, name
 
 
-@functools.cache
-def _tape(name):
-    return tape.load(str(DIRECTORY / name))
-
-
-@functools.cache
-def _expected(name):
-    return yaml.safe_load((DIRECTORY / name / "expect.yaml").read_text())
-
-
-@functools.cache
-def _loaded(name):
-    return profile.load(_expected(name)["profile"], site_file="")
-
-
-@functools.cache
-def _report(name):
-    return judged(ReplayBackend(_tape(name)), _loaded(name))
+def test_the_paired_hosts_have_each_two_features_that_some_host_has_together():
+    assert pairs(NAMES) - pairs(PAIRED) == set()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_host_is_judged_as_expected(name):
-    claims = {key: value for key, value in _expected(name).items() if key in ("first", "never")}
-    assert {**snapshot.expectation(_report(name)), **claims} == _expected(name), AGAIN
+    claims = {key: value for key, value in expectation_of(name).items() if key in ("first", "never")}
+    assert {**snapshot.expectation(report_of(name)), **claims} == expectation_of(name), AGAIN
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_an_expectation_repeats_what_its_tree_claims(name):
     """A person says in the tree what comes first: the file shows it, and no recording can change it."""
     claim = claimed(name)
-    assert (_expected(name).get("first", ""), tuple(_expected(name).get("never", ()))) == (claim.first, claim.never), AGAIN
-    is_ready = (_expected(name)["single_node"], _expected(name)["multi_node"]) == ("ready", "ready")
+    assert (expectation_of(name).get("first", ""), tuple(expectation_of(name).get("never", ()))) == (claim.first, claim.never), AGAIN
+    is_ready = (expectation_of(name)["single_node"], expectation_of(name)["multi_node"]) == ("ready", "ready")
     assert is_ready == (not claim.first), "a host that is not ready claims its first cause in its tree, by @claims, and no other does"
     assert claim.twin in ("", *NAMES)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).first])
 def test_the_right_cause_comes_first(name):
-    assert _expected(name)["first"] in first_cause(_report(name))
+    assert expectation_of(name)["first"] in first_cause(report_of(name))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).never])
+@over("name", [name for name in NAMES if claimed(name).never])
 def test_no_remedy_says_what_the_owner_of_the_host_must_not_do(name):
-    findings = _report(name).findings
-    assert [(one.id, word) for one in findings for word in _expected(name)["never"] if holds(told(one.remedy), word)] == []
+    findings = report_of(name).findings
+    assert [(one.id, word) for one in findings for word in expectation_of(name)["never"] if holds(told(one.remedy), word)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if claimed(name).never])
+@over("name", [name for name in NAMES if claimed(name).never])
 def test_no_check_of_a_part_of_somebody_else_s_could_say_it_there(name):
     """Each check's own remedy, as it is told of a part that the host's administrator does not change."""
-    platform = collect(Source(ReplayBackend(_tape(name))), ["Platform"])[0].of(Platform)
+    platform = collect(Source(ReplayBackend(tape_of(name))), ["Platform"])[0].of(Platform)
     owned = [(one, platform.part(one.part)) for one in load([OURS]) if one.part]
     said = []
     for one, part in owned:
         own = told(one.remedy) if repairs_itself(platform.name, part.owner) else ""
         if part.owner != "host":
             said.append((one.id, " ".join((*owners_way(platform.name, part.owner, one.part), own))))
-    assert [(check, word) for check, text in said for word in _expected(name)["never"] if holds(text, word)] == []
+    assert [(check, word) for check, text in said for word in expectation_of(name)["never"] if holds(text, word)] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PAIRED)
 def test_the_command_line_ends_as_the_recorded_verdict_says(name):
     """As a person runs it on a laptop, once for each scope."""
-    wanted = {scope: 0 if _expected(name)[f"{scope}_node"] in PLACEABLE else 1 for scope in ("single", "multi")}
-    options = ["check", "--from", str(DIRECTORY / name), "--profile", _expected(name)["profile"], "--format", "json"]
+    wanted = {scope: 0 if expectation_of(name)[f"{scope}_node"] in PLACEABLE else 1 for scope in ("single", "multi")}
+    options = ["check", "--from", str(HOSTS / name), "--profile", expectation_of(name)["profile"], "--format", "json"]
     found = {scope: CliRunner().invoke(LazyGroup(), [*options, "--scope", scope], standalone_mode=False).return_value for scope in wanted}
     assert found == wanted
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) & set(RECIPES)))
+@over("name", sorted(set(NAMES) & set(RECIPES)))
 def test_only_the_recording_of_a_real_machine_may_lack_an_answer(name):
-    assert "not_recorded" not in _expected(name), AGAIN
+    assert "not_recorded" not in expectation_of(name), AGAIN
 
 
 def test_a_check_that_asks_what_a_tape_does_not_know_is_expected_as_not_recorded():
     """As a later version sees an old recording, which nobody edits: what is lost is its answer, not the tape's word for it."""
-    recorded = _tape("no-gpu-vm")
-    before = snapshot.expectation(judged(ReplayBackend(recorded), _loaded("no-gpu-vm")))
+    recorded = tape_of("no-gpu-vm")
+    before = snapshot.expectation(judged(ReplayBackend(recorded), profile_of("no-gpu-vm")))
     lacks = replace(recorded, answers={question: answer for question, answer in recorded.answers.items() if question != "adjtimex"})
-    after = snapshot.expectation(judged(ReplayBackend(lacks), _loaded("no-gpu-vm")))
+    after = snapshot.expectation(judged(ReplayBackend(lacks), profile_of("no-gpu-vm")))
     assert _more(after, before, "not_recorded") == ["host.clock_synchronised"]
     assert after["unknown"] == before["unknown"]
     denied = replace(recorded, answers={**recorded.answers, "adjtimex": tape.encode(Unread("denied", "adjtimex"))})
-    told = snapshot.expectation(judged(ReplayBackend(denied), _loaded("no-gpu-vm")))
+    told = snapshot.expectation(judged(ReplayBackend(denied), profile_of("no-gpu-vm")))
     assert _more(told, before, "unknown") == ["host.clock_synchronised"]
     assert told.get("not_recorded") == before.get("not_recorded")
 
@@ -343,7 +325,7 @@ def _more(after, before, outcome):
 
 
 def test_a_check_that_is_unknown_for_another_reason_too_is_not_put_down_to_the_recording():
-    recorded, loaded = _tape("hgx-h100-gpu-off-the-bus"), _loaded("hgx-h100-gpu-off-the-bus")
+    recorded, loaded = tape_of("hgx-h100-gpu-off-the-bus"), profile_of("hgx-h100-gpu-off-the-bus")
     lacks = {key: answer for key, answer in recorded.answers.items() if key != "nvml device 0 row_remap"}
     expected = snapshot.expectation(judged(ReplayBackend(replace(recorded, answers=lacks)), loaded))
     assert "gpu.row_remap" in expected["unknown"]
@@ -354,14 +336,14 @@ def test_every_recorded_host_says_what_it_stands_for():
     assert set(NAMES) == set(MADE_FOR)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_a_host_shows_the_defect_that_it_was_made_for(name):
-    found = {(one.outcome, one.id, one.subject) for one in _report(name).findings}
+    found = {(one.outcome, one.id, one.subject) for one in report_of(name).findings}
     assert set(MADE_FOR[name]) <= found, sorted(row for row in found if row[0] in ("fail", "warn", "unknown"))
 
 
 def test_the_healthy_host_is_ready_and_nothing_on_it_is_skipped_for_want_of_evidence():
-    report = _report("hgx-h100-ubuntu2404")
+    report = report_of("hgx-h100-ubuntu2404")
     said = {(one.id, one.severity) for one in report.findings if one.outcome in ("fail", "warn", "unknown")}
     assert said == {("kubelet.cpu_manager", "info")}, "most kubelets give no container CPUs of its own"
     assert (report.verdict.single_node, report.verdict.multi_node) == ("ready", "ready")
@@ -370,23 +352,23 @@ def test_the_healthy_host_is_ready_and_nothing_on_it_is_skipped_for_want_of_evid
 
 def test_a_node_of_a_rack_has_the_imex_that_a_profile_may_ask_for():
     asked = profile.load(site_file="", overlay={"imex": {"required": True}})
-    report = judged(ReplayBackend(_tape("gb200-nvl")), asked)
+    report = judged(ReplayBackend(tape_of("gb200-nvl")), asked)
     imex = {one.id: one.outcome for one in report.findings if one.id.startswith("nvswitch.imex")}
     assert set(imex.values()) == {"pass"}, imex
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) & set(RECIPES)))
+@over("name", sorted(set(NAMES) & set(RECIPES)))
 def test_a_tape_answers_every_question_and_holds_no_other(name):
     """Redaction must not touch what this program itself asks for; a new question of a collector wants a new recording."""
-    asked = Asked(_tape(name))
+    asked = Asked(tape_of(name))
     collect(Source(asked), ALL_READERS)
-    lacks, holds_beside = set(asked.questions) - set(_tape(name).answers), set(_tape(name).answers) - set(asked.questions)
+    lacks, holds_beside = set(asked.questions) - set(tape_of(name).answers), set(tape_of(name).answers) - set(asked.questions)
     assert (lacks, holds_beside) == (set(), set()), AGAIN
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tape_is_small(name):
-    assert (DIRECTORY / name / "tape.json").stat().st_size < 400 * 1024
+    assert (HOSTS / name / "tape.json").stat().st_size < 400 * 1024
 
 
 @CAN_BUILD
@@ -413,7 +395,7 @@ def assert_recorded(name, root):
     taped = judged(ReplayBackend(raw), loaded)
     assert live.findings == taped.findings
     assert live.verdict == taped.verdict
-    fresh, kept = redacted.answers, _tape(name).answers
+    fresh, kept = redacted.answers, tape_of(name).answers
     assert sorted(question for question in {**fresh, **kept} if fresh.get(question) != kept.get(question)) == [], AGAIN
 
 
@@ -518,7 +500,7 @@ def test_no_lost_answer_makes_a_host_look_better(name):
 
 def test_the_walk_loses_each_answer_that_is_recorded_somewhere():
     """Whatever it leaves out, it loses on some host."""
-    recorded = {_kind(question, answer) for name in NAMES for question, answer in _tape(name).answers.items()}
+    recorded = {_kind(question, answer) for name in NAMES for question, answer in tape_of(name).answers.items()}
     assert recorded == {kind for kinds in _shares().values() for kind in kinds}
 
 
@@ -553,7 +535,7 @@ def _kind(question, answer):
 def _is_twins(name, question):
     """Whether its twin has the same answer to this."""
     twin = claimed(name).twin
-    return bool(twin) and _tape(name).answers[question] == _tape(twin).answers.get(question)
+    return bool(twin) and tape_of(name).answers[question] == tape_of(twin).answers.get(question)
 
 
 def _is_drawn(name, kind):
@@ -565,7 +547,7 @@ def _shares():
     """By host the kinds of answers that are lost there: of the hosts where a kind is not a twin's, three, the same ones every time."""
     having = collections.defaultdict(set)
     for name in NAMES:
-        for question, answer in _tape(name).answers.items():
+        for question, answer in tape_of(name).answers.items():
             if not _is_twins(name, question):
                 having[_kind(question, answer)].add(name)
     shares = {name: set() for name in NAMES}
@@ -580,7 +562,7 @@ class Judged:
     """A recorded host with all its judgements, and what is wrong with them when one answer is lost."""
 
     def __init__(self, name):
-        self.recorded, self._profile = _tape(name), _loaded(name).profile
+        self.recorded, self._profile = tape_of(name), profile_of(name).profile
         self._checks = {one.id: one for one in load(self._profile.catalogues)}
         self._reading = Reading(self.recorded)
         self._inputs = {one.id: {kind.__name__ for kind in one.inputs.kinds} for one in self._checks.values()}

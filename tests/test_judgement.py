@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
+from tests.over import over
 
 ROOT = Path(__file__).parent.parent
 CHECKS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "checks/hostagent_checks").rglob("*.py"))
@@ -26,19 +26,19 @@ def gaps(path):
     return {ast.unparse(call.args[0]) for call in calls}
 
 
-@pytest.mark.parametrize("path", CHECKS)
+@over("path", CHECKS)
 def test_a_check_that_does_not_apply_says_so_with_skip_and_invents_no_gap(path):
     """What a check was given and cannot judge is an error, and unknown; no other gap is a check's to make."""
     assert gaps(path) <= {"'error'"}
 
 
-@pytest.mark.parametrize("path", FACTS)
+@over("path", FACTS)
 def test_a_fact_ends_no_check(path):
     """It returns what it knows, or the gap. Whether that makes a check unknown, or not apply, is the check's to say."""
     assert not {"need", "UnreadError", "skip"} & set(names(path))
 
 
-@pytest.mark.parametrize("path", SHARED)
+@over("path", SHARED)
 def test_what_stands_in_a_shared_module_is_used_twice(path):
     """What one check alone uses stands in that check."""
     family = [other for other in CHECKS if other.rpartition("/")[0] == path.rpartition("/")[0]]

@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hostagent import profile, snapshot
+from hostagent import snapshot
 from hostagent.collect import ALL_READERS, collect
 from hostagent.collect.driver.ldcache import parse_ldcache
 from hostagent.collect.host.unitfile import parse_unit
@@ -29,10 +28,11 @@ from hostagent.source import Source, tape
 from hostagent.source.keep import WHOLE, Filtered, Keep, merged
 from hostagent.source.tape import ReplayBackend
 from hostagent.testing import TreeBackend, host
+from tests import recorded
 from tests.judged import judged
+from tests.over import over
 from tests.trees.formats import linker_cache, public_key
 
-HOSTS = sorted(path.parent for path in (Path(__file__).parent / "hosts").glob("*/tape.json"))
 COLLECT = Path(__file__).parent.parent / "hostagent" / "collect"
 CORPUS = Path(__file__).parent / "real" / "containerd_corpus"
 #: Questions whose answers hold more than this program's own words and numbers.
@@ -50,9 +50,9 @@ def source_of(answers, kind="live"):
 # What is said.
 
 
-@pytest.mark.parametrize("path", HOSTS, ids=lambda path: path.name)
-def test_readers_say_what_they_use_of_every_answer(path):
-    source = Source(ReplayBackend(tape.load(str(path))))
+@over("name", recorded.NAMES)
+def test_readers_say_what_they_use_of_every_answer(name):
+    source = Source(ReplayBackend(recorded.tape_of(name)))
     collect(source, ALL_READERS)
     asked = {question for question in source._answers if question[0] in ASKED}
     said = {question: merged(source.keeps.get(question, ())) for question in asked}
@@ -70,7 +70,7 @@ def questions(tree):
             yield node
 
 
-@pytest.mark.parametrize("path", sorted(COLLECT.rglob("*.py")), ids=lambda path: str(path.relative_to(COLLECT)))
+@over("path", sorted(COLLECT.rglob("*.py")), ids=lambda path: str(path.relative_to(COLLECT)))
 def test_no_reader_asks_without_saying_what_it_uses(path):
     calls = questions(ast.parse(path.read_text()))
     assert [ast.unparse(call) for call in calls if "keep" not in {keyword.arg for keyword in call.keywords}] == []
@@ -91,19 +91,17 @@ def test_what_two_readers_take_for_two_things_is_left_out():
 # What is kept gives the same report.
 
 
-@pytest.mark.parametrize("path", HOSTS, ids=lambda path: path.name)
-def test_filtered_and_raw_give_one_report(path):
-    recorded = tape.load(str(path))
-    loaded = profile.load(yaml.safe_load((path / "expect.yaml").read_text())["profile"], site_file="")
-    left = snapshot.record(InProcess(ReplayBackend(recorded)), b"k" * 32, redact=False)
-    before, after = (judged(ReplayBackend(one), loaded) for one in (recorded, left))
+@pytest.mark.parametrize("name", recorded.PAIRED)
+def test_filtered_and_raw_give_one_report(name):
+    left = snapshot.record(InProcess(ReplayBackend(recorded.tape_of(name))), b"k" * 32, redact=False)
+    before, after = recorded.report_of(name), judged(ReplayBackend(left), recorded.profile_of(name))
     assert before.findings == after.findings
     assert before.verdict == after.verdict
     assert sum("kept" in answer for answer in left.answers.values()) > 9
 
 
 def test_a_filtered_tape_is_filtered_again_to_itself(tmp_path):
-    once = snapshot.record(InProcess(ReplayBackend(tape.load(str(HOSTS[0])))), b"k" * 32, redact=False)
+    once = snapshot.record(InProcess(ReplayBackend(recorded.tape_of(recorded.NAMES[0]))), b"k" * 32, redact=False)
     (tmp_path / "tape.json").write_text(tape.dumps(once))
     again = snapshot.record(InProcess(ReplayBackend(tape.load(str(tmp_path)))), b"k" * 32, redact=False)
     assert again.answers == once.answers
@@ -143,11 +141,11 @@ def test_a_list_of_names_that_is_none_is_an_error(kept):
 
 
 def test_every_kind_of_answer_may_be_a_part(tmp_path):
-    recorded = snapshot.record(
+    made = snapshot.record(
         InProcess(TreeBackend({"kernel_log": {"lines": [[1.0, "NVRM: x"], "NVRM: y", "z"], "complete": True}})), b"k" * 32
     )
-    assert recorded.answers["kernel_log"]["json"]["lines"] == [[1.0, "NVRM: x"], "NVRM: y"]
-    lost = {**recorded.answers, "kernel_log": {**recorded.answers["kernel_log"], "kept": ["messages", "other"]}}
+    assert made.answers["kernel_log"]["json"]["lines"] == [[1.0, "NVRM: x"], "NVRM: y"]
+    lost = {**made.answers, "kernel_log": {**made.answers["kernel_log"], "kept": ["messages", "other"]}}
     assert source_of(lost).kernel_log(keep=Keep("messages", ("NVRM",))).why == "not-recorded"
 
 

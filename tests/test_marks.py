@@ -14,7 +14,8 @@ from hostagent.knowledge.platforms import CONTAINER_FILE, IN_CONTAINERS, OPERATO
 from hostagent.knowledge.rdma import OPERATORS_MARK
 from hostagent.source.keep import Filtered
 from hostagent.source.tape import ReplayBackend
-from tests.test_hosts import NAMES, _loaded, _placeable, _tape, read_fact
+from tests.recorded import NAMES, profile_of, tape_of
+from tests.test_hosts import _placeable, read_fact
 
 #: Of every platform the thing in its place, and what else stands for somebody: the driver container, its toolkit, Google's, specifications.
 MARKS = sorted(
@@ -75,7 +76,7 @@ class Host:
     """The facts of a tape, what each was asked and made of, and the verdict."""
 
     def __init__(self, name):
-        self.recorded, self._profile = _tape(name), _loaded(name).profile
+        self.recorded, self._profile = tape_of(name), profile_of(name).profile
         self._checks = {one.id: one for one in load(self._profile.catalogues)}
         self._kinds = {one.id: {kind.__name__ for kind in one.inputs.kinds} | {"Platform"} for one in self._checks.values()}
         self._values, self._questions, self._made_of = {}, {}, {}

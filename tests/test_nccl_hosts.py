@@ -2,8 +2,6 @@
 
 from functools import cache
 
-import pytest
-
 from hostagent.catalogue import OURS, load
 from hostagent.collect import collect
 from hostagent.evaluate import evaluate
@@ -14,11 +12,12 @@ from hostagent.profile import load as profile
 from hostagent.source.base import Source
 from hostagent.source.tape import ReplayBackend
 from hostagent.testing import input_kinds
-from tests.test_hosts import NAMES, _expected, _tape
+from tests.over import over
+from tests.recorded import NAMES, expectation_of, tape_of
 
 FAMILY = [one for one in load([OURS]) if one.id.startswith("nccl.")]
 KINDS = tuple(dict.fromkeys(kind for one in FAMILY for kind in input_kinds(one) if kind is not Nccl))
-READY = [name for name in NAMES if _expected(name)["multi_node"] == "ready"]
+READY = [name for name in NAMES if expectation_of(name)["multi_node"] == "ready"]
 TOPOLOGY = "/opt/microsoft/ndv5-topo.xml"
 #: Checks of single settings: what they need of a host is there on one that is ready.
 SINGLE = {"debugging", "features", "gid_index", "gpu_paths", "gpudirect", "levels", "names", "nvlink_sharp", "partition_key", "relaxed_ordering",
@@ -45,7 +44,7 @@ PUBLISHED = {
 
 @cache
 def facts_of(name):
-    found, _ = collect(Source(ReplayBackend(_tape(name))), [kind.__name__ for kind in KINDS])
+    found, _ = collect(Source(ReplayBackend(tape_of(name))), [kind.__name__ for kind in KINDS])
     return {kind: found.of(kind) for kind in KINDS}
 
 
@@ -62,8 +61,8 @@ def test_there_are_hosts_to_look_at():
     assert len(READY) >= 20
 
 
-@pytest.mark.parametrize("what", PUBLISHED)
-@pytest.mark.parametrize("name", READY)
+@over("what", PUBLISHED)
+@over("name", READY)
 def test_published_settings_stop_no_job_of_a_ready_host(name, what):
     """Not even where jobs need RDMA."""
     strict = profile("default", site_file="", overlay={"rdma": {"required": "yes"}}).profile

@@ -18,6 +18,7 @@ from hostagent.plan.model import Asked, DockerAsked, Given, Renamed, Write
 from hostagent.plan.offers import NOT_ASKED
 from hostagent.schemas import published
 from hostagent.sinks.plan import render_plan
+from tests import recorded
 from tests.plan_archives import Archive, planned, todo
 from tests.plan_hosts import installed, made_view, package
 
@@ -131,6 +132,4 @@ def test_a_plan_says_the_same_each_time_and_its_document_is_valid(path):
 
 
 def _report():
-    from tests import golden
-
-    return golden.report("no-gpu-vm")
+    return recorded.report_of("no-gpu-vm")

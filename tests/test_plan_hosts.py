@@ -4,7 +4,6 @@ import functools
 import json
 
 import jsonschema
-import pytest
 
 from hostagent import app
 from hostagent.cli.plan import documented
@@ -15,9 +14,10 @@ from hostagent.reading import InProcess
 from hostagent.schemas import published
 from hostagent.sinks.plan import render_plan
 from hostagent.source.tape import ReplayBackend
-from tests import golden
+from tests import recorded
+from tests.over import over
 
-NAMES = golden.names()
+NAMES = recorded.NAMES
 VALIDATE = jsonschema.Draft202012Validator(published("plan"))
 FAMILIES = ("os", "kernel", "driver", "nvswitch", "toolkit", "runtime", "cdi")
 
@@ -25,15 +25,15 @@ FAMILIES = ("os", "kernel", "driver", "nvswitch", "toolkit", "runtime", "cdi")
 @functools.cache
 def judged(name):
     """The report and the plan of one pass."""
-    prepared = app.prepare(golden.loaded(name))
-    tape = golden.recorded(name)
+    prepared = app.prepare(recorded.profile_of(name))
+    tape = recorded.tape_of(name)
     reading = InProcess(ReplayBackend(tape), tuple(ALL_READERS), replayed=True, recorded_at=tape.recorded_at)
     collected = reading.collect(app.policy_of(prepared))
     report = app.judge(collected, reading, prepared)
-    return report, *documented(collected.facts, report, prepared.loaded, Asked(), Evidence(snapshot=str(golden.HOSTS / name)))
+    return report, *documented(collected.facts, report, prepared.loaded, Asked(), Evidence(snapshot=str(recorded.HOSTS / name)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_a_plan_is_valid_and_fits_a_page(name):
     _, plan, made = judged(name)
     VALIDATE.validate(json.loads(render_plan(made, "json")))
@@ -50,7 +50,7 @@ def test_a_plan_is_valid_and_fits_a_page(name):
     ] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_steps_have_ids_of_their_own_in_the_order_of_the_parts(name):
     _, plan, _ = judged(name)
     ids = [step.id for step in plan.steps]
@@ -63,7 +63,7 @@ def test_steps_have_ids_of_their_own_in_the_order_of_the_parts(name):
     assert sum(step.kind == "packages" for step in plan.todo) <= 3
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_a_step_is_done_only_where_a_check_that_it_claims_does_not_fail(name):
     """The probes and the checks look at one host: where a check fails that some steps make pass, one of these is to do."""
     report, plan, _ = judged(name)
@@ -75,7 +75,7 @@ def test_a_step_is_done_only_where_a_check_that_it_claims_does_not_fail(name):
     assert sorted((fails & claimed) - answered) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_a_host_where_all_is_well_is_left_alone_but_for_holds(name):
     report, plan, _ = judged(name)
     of_ours = [one for one in report.findings if one.id.partition(".")[0] in FAMILIES and one.axis == "fitness"]

@@ -2,20 +2,17 @@
 
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hostagent import profile
 from hostagent.snapshot.redact import Redactor, redacted
-from hostagent.source import tape
 from hostagent.source.tape import ReplayBackend
+from tests import recorded
 from tests.judged import judged
 
-HOSTS = sorted(path.parent for path in (Path(__file__).parent / "hosts").glob("*/tape.json"))
 KEY = b"another key, for what is redacted already looks like a host"
 FABRIC = ("rdma", "network")
 LOADED = profile.load(site_file="")
@@ -27,19 +24,17 @@ def told(report):
     return sorted(map(repr, rows)), report.verdict
 
 
-@pytest.mark.parametrize("path", HOSTS, ids=lambda path: path.name)
-def test_a_recorded_host_that_is_redacted_is_judged_the_same(path):
-    recorded = tape.load(str(path))
-    loaded = profile.load(yaml.safe_load((path / "expect.yaml").read_text())["profile"], site_file="")
-    other = replace(recorded, answers=redacted(recorded.answers, KEY))
-    assert other.answers != recorded.answers
-    assert told(judged(ReplayBackend(other), loaded)) == told(judged(ReplayBackend(recorded), loaded))
+@pytest.mark.parametrize("name", recorded.PAIRED)
+def test_a_recorded_host_that_is_redacted_is_judged_the_same(name):
+    before = recorded.tape_of(name)
+    other = replace(before, answers=redacted(before.answers, KEY))
+    assert other.answers != before.answers
+    assert told(judged(ReplayBackend(other), recorded.profile_of(name))) == told(recorded.report_of(name))
 
 
 # One host, of whose rails interfaces, addresses and GIDs are anything.
 
-HGX = Path(__file__).parent / "hosts" / "hgx-h100-ubuntu2404"
-BASE = tape.load(str(HGX))
+BASE = recorded.tape_of("hgx-h100-ubuntu2404")
 CARDS = ("0000:18:00.0", "0000:40:00.0", "0000:4f:00.0")
 SUBNETS = [IPv4Address(text) for text in ("10.1.0.0", "10.1.2.0", "10.1.3.0", "192.168.7.0", "169.254.1.0", "203.0.113.0")]
 SYSCTLS = {"arp_ignore": "0", "arp_announce": "0", "arp_filter": "0", "rp_filter": "0"}

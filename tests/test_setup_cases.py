@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from hostagent.cli import cli
 from hostagent.schemas import published
-from tests import golden
+from tests import recorded
 from tests.setup_cases import CASES, CUDA, DETECTED, DOCKER, DRIVER, HINT, NO_DOCKER, READY, TOOLKIT, cuda, driver, toolkit
 from tests.setup_judge import CLEAN, expected, laid, programs
 
@@ -63,7 +63,7 @@ def test_no_tool_of_this_machine_speaks_for_a_snapshot_or_another_root(tmp_path)
     environment = laid(CASES["ready"], tmp_path)
     (tmp_path / "root/etc").mkdir(parents=True)
     (tmp_path / "root/etc/os-release").write_text('ID=zorin\nID_LIKE="ubuntu debian"\nPRETTY_NAME="Zorin OS 17"\n')
-    for place in (("--from", str(golden.HOSTS / "no-gpu-vm")), ("--root", str(tmp_path / "root"))):
+    for place in (("--from", str(recorded.HOSTS / "no-gpu-vm")), ("--root", str(tmp_path / "root"))):
         done, _ = _run(*place, environment=environment)
         title = DETECTED if place[0] == "--from" else "INFO: detected Zorin OS 17 (family=debian, manager=apt-get)"
         assert done.stdout.splitlines()[:9] == [driver("none"), cuda("none"), toolkit("none"), *NO_DOCKER, title, *HINT]
@@ -129,20 +129,20 @@ RECORDED = {
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_recorded_host_is_judged_by_its_own_facts(name):
     args, lines, code = RECORDED[name]
-    done = CliRunner().invoke(cli, ["setup", "--from", str(golden.HOSTS / name), *args], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["setup", "--from", str(recorded.HOSTS / name), *args], standalone_mode=False)
     assert done.stdout.splitlines()[: len(lines)] == list(lines)
     assert done.return_value == code
 
 
 def test_what_hostagent_knows_beyond_the_script_stands_behind_its_lines():
-    done = CliRunner().invoke(cli, ["setup", "--from", str(golden.HOSTS / "hgx-h100-gpu-off-the-bus")], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["setup", "--from", str(recorded.HOSTS / "hgx-h100-gpu-off-the-bus")], standalone_mode=False)
     behind = done.stdout.split(HINT[1], 1)[1].splitlines()
     assert "WARN: GPU 4 (0000:9d:00.0) has fallen off the PCIe bus" in behind
 
 
 @pytest.mark.parametrize("name", ["tao-docker", "no-gpu-vm"])
 def test_the_document_is_the_report_and_one_object_more_in_its_schema(name):
-    place = str(golden.HOSTS / name)
+    place = str(recorded.HOSTS / name)
     done = CliRunner().invoke(cli, ["setup", "--from", place, "--json"], standalone_mode=False)
     told = json.loads(done.stdout)
     jsonschema.Draft202012Validator(published("report")).validate(told)
@@ -157,7 +157,7 @@ def test_the_document_is_the_report_and_one_object_more_in_its_schema(name):
 
 
 def test_the_preflight_is_told_what_the_host_has():
-    told = CliRunner().invoke(cli, ["setup", "--from", str(golden.HOSTS / "tao-kubernetes"), "--print-preflight"], standalone_mode=False)
+    told = CliRunner().invoke(cli, ["setup", "--from", str(recorded.HOSTS / "tao-kubernetes"), "--print-preflight"], standalone_mode=False)
     assert told.stdout.splitlines() == ["--gpu-arch sm_90", "--target-gpu-count 8", "--target-gpu-memory-gb 79.64"]
 
 

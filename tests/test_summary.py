@@ -17,10 +17,10 @@ from hostagent.report.nodewords import compact
 from hostagent.report.summarized import LONGEST, summary
 from hostagent.report.summary import summary_schema
 from hostagent.report.told import groups
-from tests import golden
+from tests import recorded
+from tests.over import over
 from tests.unit.reports import HOSTILE
 
-NAMES = golden.names()
 SHAPE = jsonschema.Draft202012Validator(summary_schema())
 LARGE = "hgx-h100-roce-one-subnet"
 
@@ -29,9 +29,9 @@ def size(document):
     return len(compact(document).encode())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", recorded.NAMES)
 def test_the_summary_of_a_host(name):
-    report = golden.report(name)
+    report = recorded.report_of(name)
     found = summary(report)
     assert list(SHAPE.iter_errors(found)) == []
     assert size(found) <= LONGEST
@@ -68,14 +68,14 @@ def larger(report, text):
 
 @pytest.mark.parametrize("text", ["x" * 400, "é€😀" * 80, "😀" * 200, '\\"' * 200, HOSTILE * 20])
 def test_no_host_makes_it_too_long(text):
-    found = summary(larger(golden.report(LARGE), text))
+    found = summary(larger(recorded.report_of(LARGE), text))
     assert size(found) <= LONGEST
     assert list(SHAPE.iter_errors(found)) == []
     assert json.loads(compact(found)) == found
 
 
 def test_what_is_told_instead_has_its_own_headline():
-    report = golden.report("hgx-h100-roce")
+    report = recorded.report_of("hgx-h100-roce")
     found = summary(report, Verdicts("not_ready", "not_ready"), "It changes again and again")
     assert found["verdict"] == {"single_node": "not_ready", "multi_node": "not_ready"}
     assert (found["headline"], found["action"]) == ("It changes again and again", "none")

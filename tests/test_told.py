@@ -1,23 +1,15 @@
 """What a reader is told of each recorded host: one cause where there is one, briefly, with nothing hidden."""
 
-import functools
 import random
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
-import yaml
-
-from hostagent import profile
 from hostagent.report.told import NOTHING, groups, steps
 from hostagent.sinks import render
-from hostagent.source import tape
-from hostagent.source.tape import ReplayBackend
 from hostagent.vocabulary import ACTIONS
-from tests.judged import judged
+from tests.over import over
+from tests.recorded import NAMES, expectation_of, report_of
 
-HOSTS = Path(__file__).parent / "hosts"
-EXPECTED = {path.parent.name: yaml.safe_load(path.read_text()) for path in sorted(HOSTS.glob("*/expect.yaml"))}
+EXPECTED = {name: expectation_of(name) for name in NAMES}
 READY = [name for name, one in EXPECTED.items() if (one["single_node"], one["multi_node"]) == ("ready", "ready")]
 OTHERS = sorted(set(EXPECTED) - set(READY))
 #: Lines of 100 columns. An eye takes in so many at once.
@@ -26,28 +18,23 @@ BROKEN_LINES, READY_LINES = 25, 5
 SEVERAL = {"no-gpu-vm", "debian12-image-without-kernel"}
 
 
-@functools.cache
-def report(name):
-    return judged(ReplayBackend(tape.load(str(HOSTS / name))), profile.load(EXPECTED[name]["profile"], site_file=""), replayed=True)
-
-
 def lines(name):
-    return render(report(name), "text", width=100).splitlines()
+    return render(report_of(name), "text", width=100).splitlines()
 
 
-@pytest.mark.parametrize("name", READY)
+@over("name", READY)
 def test_a_healthy_host_takes_few_lines(name):
     assert len(lines(name)) <= READY_LINES, "\n".join(lines(name))
 
 
-@pytest.mark.parametrize("name", [name for name in OTHERS if name not in SEVERAL])
+@over("name", [name for name in OTHERS if name not in SEVERAL])
 def test_a_broken_host_fits_on_a_screen(name):
     assert len(lines(name)) <= BROKEN_LINES, "\n".join(lines(name))
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@over("name", OTHERS)
 def test_the_first_line_and_the_fields_for_schedulers_tell_the_first_cause(name):
-    whole = report(name)
+    whole = report_of(name)
     first = next(group for group in groups(whole) if group.rank < NOTHING)
     assert first.cause.finding.id == EXPECTED[name]["causes"][0].split()[0]
     text = " ".join(lines(name))
@@ -56,18 +43,18 @@ def test_the_first_line_and_the_fields_for_schedulers_tell_the_first_cause(name)
     assert first.cause.subjects == () or any(device in whole.headline for device in first.cause.devices) or len(first.cause.devices) > 1
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@over("name", OTHERS)
 def test_folding_hides_no_failure(name):
-    whole = report(name)
+    whole = report_of(name)
     members = [told.finding.id for group in groups(whole) for told in group.members]
     assert {one.id for one in whole.findings if one.outcome in ("fail", "warn")} <= set(members)
     text = "\n".join(lines(name))
     assert [one.id for one in whole.findings if one.outcome in ("fail", "warn") and one.id not in text] == []
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@over("name", OTHERS)
 def test_steps_stand_in_the_order_in_which_they_are_done(name):
-    told = steps(report(name))
+    told = steps(report_of(name))
     now = [step.action for step in told if not step.if_back]
     assert now == sorted(now, key=ACTIONS.index)
     assert len(set(told)) == len(told)
@@ -75,9 +62,9 @@ def test_steps_stand_in_the_order_in_which_they_are_done(name):
     assert [step.if_back for step in told] == sorted(step.if_back for step in told)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@over("name", OTHERS)
 def test_the_order_of_findings_changes_nothing(name):
-    whole = report(name)
+    whole = report_of(name)
     shuffled = list(whole.findings)
     random.Random(name).shuffle(shuffled)
     assert render(replace(whole, findings=tuple(shuffled)), "text", width=100) == "\n".join(lines(name)) + "\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hostagent.catalogue import OURS, load
+from tests.over import over
 from tests.words import ROOT, closed_lists, meanings
 
 DATA = meanings()
@@ -37,7 +38,7 @@ def test_a_word_that_we_do_not_use_is_no_term_and_no_word_of_a_list():
     assert used & set(DATA["not"]) == set()
 
 
-@pytest.mark.parametrize("page", READ, ids=lambda page: page.name)
+@over("page", READ, ids=lambda page: page.name)
 def test_pages_use_the_words_of_the_vocabulary(page: Path):
     if page.name == "words.md":
         return

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from hostagent.catalogue import OURS, load
+from tests.over import over
 from tests.real.conftest import need_real
 
 CHECKS = load([OURS])
@@ -64,7 +65,7 @@ def programs(command):
         yield re.sub(r"\$\(.*?\)", "", piece).split()[0].rpartition("/")[2], piece.strip()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@over("command", COMMANDS)
 def test_a_command_of_a_page_is_a_command_that_shows_and_changes_nothing(command):
     parsed = subprocess.run(["bash", "-n", "-c", plain(command)], capture_output=True, text=True, check=False)
     assert (parsed.returncode, parsed.stderr) == (0, "")

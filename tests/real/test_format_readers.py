@@ -14,7 +14,7 @@ from hostagent.daemon.said import Run, first_said, first_words, said
 from hostagent.daemon.told import first
 from hostagent.report import HostIdentity
 from hostagent.sinks import render
-from tests import golden
+from tests import golden, recorded
 from tests.real.conftest import need_real
 from tests.real.daemonrun import Daemon, eventually, port
 from tests.unit.reports import HOSTILE, judgement, report
@@ -40,7 +40,7 @@ _JUNIT = """
 TAPE = Path(__file__).parents[1] / "hosts/hgx-h100-gpu-off-the-bus/tape.json"
 _OUTCOMES = ("fail", "warn", "unknown", "skip", "off", "pass")
 _TEXTS = dict.fromkeys(("subject", "message", "found", "wanted", "headline", "code"), HOSTILE) | {"evidence": (HOSTILE, "]]>", "<![CDATA[")}
-REPORTS = {name: golden.report(name) for name in golden.NAMED} | {
+REPORTS = {name: recorded.report_of(name) for name in golden.NAMED} | {
     "hostile": report(*(judgement(outcome=one, **_TEXTS) for one in _OUTCOMES), host=HostIdentity(*[HOSTILE * 1000] * 5)),
     "empty": report(),
 }

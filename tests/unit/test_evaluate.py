@@ -17,6 +17,7 @@ from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, UnreadError, Why
 from hostagent.profile import CheckPolicy, Profile, load
 from hostagent.steps import Step
+from tests.over import over
 
 PROFILE = load("default", site_file="/nonexistent").profile
 WHYS = get_args(Why)
@@ -159,8 +160,8 @@ USES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("why", WHYS)
-@pytest.mark.parametrize("use", USES)
+@over("why", WHYS)
+@over("use", USES)
 def test_a_check_that_forgets_need_does_not_pass_either(use, why):
     def careless(clock: Clock):
         if eval(use, {"value": clock.offset}) is use:

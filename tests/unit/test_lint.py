@@ -13,6 +13,7 @@ import hostagent.facts
 import hostagent.knowledge
 from hostagent import lint as module
 from hostagent.lint import ALLOWED_STDLIB, lint
+from tests.over import over
 
 CLASS = "def f(): pass\nclass M(type):\n    def __instancecheck__(cls, value): return True\n"
 #: Each leaves in `way` what leads anywhere: builtins, sys or os.
@@ -141,7 +142,7 @@ MODULES = [
 ]
 
 
-@pytest.mark.parametrize("name", [*MODULES, "hostagent.check", "hostagent.profile", *sorted(ALLOWED_STDLIB)])
+@over("name", [*MODULES, "hostagent.check", "hostagent.profile", *sorted(ALLOWED_STDLIB)])
 def test_no_name_that_may_be_imported_is_a_module_or_reads_a_file(name):
     """What a check gets by its imports is made of facts, tables and types."""
     imported = importlib.import_module(name)

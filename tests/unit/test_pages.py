@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,12 +13,13 @@ from hostagent.facts.host import Identity
 from hostagent.knowledge.documents import DOCUMENTS, MANUALS, REPOSITORIES
 from hostagent.knowledge.ladder import ENDS_JOBS
 from hostagent.links import parts
+from tests.over import over
 
 CHECKS = {one.id: one for one in load([OURS])}
 #: No document: a file of the host, which a reader opens there.
 FILES = {"/proc/driver/nvidia/params"}
 
-each = pytest.mark.parametrize("one", CHECKS.values(), ids=CHECKS)
+each = over("one", CHECKS.values(), CHECKS)
 
 
 @each

@@ -3,7 +3,6 @@
 import contextlib
 import json
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import jsonschema
@@ -36,8 +35,9 @@ from hostagent.report.facts import facts_schema, report_facts
 from hostagent.schemas import names, profile_body, published
 from hostagent.sinks import render
 from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, dumps
-from hostagent.source.tape import load as load_tape
 from tests.judged import judged
+from tests.over import over
+from tests.recorded import NAMES, PAIRED, report_of, tape_of
 
 KINDS = (Gpu, Driver, Packages, Kernel, Os, Platform, Toolkit, Runtime, Nic, Network, Rdma, RdmaPort)
 #: What checks run once for each of, a port that a check of the whole host finds something about, "" for the whole host, and a device that no
@@ -131,7 +131,7 @@ def test_facts_that_nobody_collected_say_so():
     assert {part["unread"] for part in (*told.values(), *topology.values(), *fabric.values(), *inner)} == {"not-recorded"}
 
 
-@pytest.mark.parametrize(("kind", "field"), [(kind.__name__, field) for kind in KINDS for field in unread_fields(kind)])
+@over(("kind", "field"), [(kind.__name__, field) for kind in KINDS for field in unread_fields(kind)])
 def test_any_unread_field_is_told_and_never_null(kind, field):
     told = report_facts(whole_host(**{kind: field}))
     FACTS.validate(told)
@@ -231,27 +231,25 @@ def test_the_profile_schema_has_an_old_key_as_deprecated_beside_the_new_one():
         assert jsonschema.Draft202012Validator(profile_body(())).is_valid(document) is False
 
 
-HOSTS = sorted(path.parent for path in Path(__file__).parent.parent.glob("hosts/*/tape.json"))
+@pytest.mark.parametrize("profile_name", ["its own", *built_in.names()])
+def test_the_reports_of_recorded_hosts_follow_the_published_schema(profile_name):
+    """Each of the paired hosts by its own profile, and each built-in profile with some of them."""
+    validator = jsonschema.Draft202012Validator(published("report"))
+    names = PAIRED if profile_name == "its own" else PAIRED[built_in.names().index(profile_name) :: len(built_in.names())]
+    for name in names:
+        other = profile.load("default" if profile_name == "its own" else profile_name, site_file="")
+        made = report_of(name) if profile_name == "its own" else judged(ReplayBackend(tape_of(name)), other, replayed=True)
+        assert_follows(json.loads(render(made, "json")), validator)
 
 
-def with_profiles():
-    """Each host with the profile that it is recorded for, and with another one, in turn."""
-    for number, host in enumerate(HOSTS):
-        own = yaml.safe_load((host / "expect.yaml").read_text(encoding="utf-8")).get("profile", "default")
-        for name in sorted({own, built_in.names()[number % len(built_in.names())]}):
-            yield pytest.param(host, name, id=f"{host.name}-{name}")
-
-
-@pytest.mark.parametrize(("host", "profile_name"), list(with_profiles()))
-def test_the_reports_of_recorded_hosts_follow_the_published_schema(host, profile_name):
-    recorded = load_tape(str(host))
-    document = json.loads(render(judged(ReplayBackend(recorded), profile.load(profile_name, site_file=""), replayed=True), "json"))
+def assert_follows(document, validator):
     assert {(one["subject"] == "") == (one["subject_kind"] == "") for one in document["findings"]} == {True}
     assert {one["subject_kind"] for one in document["findings"]} <= SUBJECTS
     assert sorted(document["reading_order"]) == sorted({one["id"] for one in document["findings"]})
-    jsonschema.Draft202012Validator(published("report")).validate(document)
+    validator.validate(document)
 
 
-@pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
-def test_recorded_hosts_follow_the_published_schema(host):
-    jsonschema.Draft202012Validator(published("snapshot")).validate(json.loads(dumps(load_tape(str(host)))))
+def test_recorded_hosts_follow_the_published_schema():
+    validator = jsonschema.Draft202012Validator(published("snapshot"))
+    for name in NAMES:
+        validator.validate(json.loads(dumps(tape_of(name))))

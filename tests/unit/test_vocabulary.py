@@ -3,9 +3,8 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 from hostagent.vocabulary import CONDITIONS, OUTCOMES, SCOPES, SEVERITIES, VERDICTS, Kind
+from tests.over import over
 
 ROOT = Path(__file__).parents[2] / "hostagent"
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if path.name != "vocabulary.py")
@@ -19,7 +18,7 @@ def collections(tree):
             yield node.lineno, {one.value for one in node.elts} - {""}
 
 
-@pytest.mark.parametrize("path", MODULES)
+@over("path", MODULES)
 def test_no_module_repeats_a_list_of_words(path):
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     assert [(line, words) for line, words in collections(tree) if words in LISTS] == []

@@ -10,13 +10,14 @@ from hostagent.collect.host.services import read_services
 from hostagent.knowledge import daemons, fabric
 from hostagent.source.processes import NAMES
 from hostagent.testing import host
+from tests.over import over
 
 ROOT = Path(hostagent.__file__).parent
 #: Words that name a kind, a place or a package too, and the names that a package manager's pid file may hold.
 OTHER_MEANING = {"containerd", "docker", "crio", "kubelet", "k3s", "k0s", "rke2", "microk8s", *daemons.processes("packages")}
 
 
-@pytest.mark.parametrize("path", sorted((*ROOT.glob("collect/**/*.py"), *ROOT.glob("source/**/*.py"))), ids=lambda path: path.stem)
+@over("path", sorted((*ROOT.glob("collect/**/*.py"), *ROOT.glob("source/**/*.py"))), ids=lambda path: path.stem)
 def test_no_reader_has_a_list_of_daemons_of_its_own(path):
     words = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     assert words & {*daemons.processes(), *daemons.units()} - OTHER_MEANING == set()

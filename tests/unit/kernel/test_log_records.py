@@ -9,6 +9,7 @@ from hostagent.collect.kernel.log import read_kernel_log
 from hostagent.knowledge.kernellog import KEPT, KEY_REFUSED
 from hostagent.source.kernellog import parse_journal, parse_kmsg, parse_syslog
 from hostagent.testing import host
+from tests.over import over
 
 XID = "NVRM: Xid (PCI:0000:9d:00): 79, pid=1, GPU has fallen off the bus."
 #: What drivers and the kernel print, as published logs have it.
@@ -57,8 +58,8 @@ def test_what_the_driver_and_the_kernel_say_is_kept(line):
     assert re.match(KEPT, line)
 
 
-@pytest.mark.parametrize("line", REAL)
-@pytest.mark.parametrize("saying", SAYINGS)
+@over("line", REAL)
+@over("saying", SAYINGS)
 def test_no_name_of_a_process_makes_a_record_that_begins_like_theirs(line, saying):
     for size in range(16):
         forged = line[:size] + saying.format(line[size:].replace("/", "|"), line.replace("/", "|"))
@@ -67,7 +68,7 @@ def test_no_name_of_a_process_makes_a_record_that_begins_like_theirs(line, sayin
         assert parse_events([forged]) == ((), (), (), ()), forged
 
 
-@pytest.mark.parametrize(
+@over(
     "text",
     [
         "Memory cgroup stats for /{}: anon 1",
@@ -82,7 +83,7 @@ def test_no_name_of_a_process_makes_a_record_that_begins_like_theirs(line, sayin
         "NVRM: Xid (PCI:0000:01:00): 13, pid=1, name=a\n{}",
     ],
 )
-@pytest.mark.parametrize("line", [one for one in REAL if not one.startswith("Linux")])
+@over("line", [one for one in REAL if not one.startswith("Linux")])
 def test_what_a_record_quotes_is_no_event(text, line):
     found = parse_events([text.format(line)])
     assert [one.code for one in found.xids] in ([], [13]), found

@@ -15,6 +15,7 @@ from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclvariables import variables
 from hostagent.profile import load as profile
 from hostagent.testing import cases, input_kinds
+from tests.over import over
 
 CHECKS = {one.id: one for one in load([OURS])}
 OURS_HERE = [name for name in CHECKS if name.startswith("nccl.")]
@@ -40,7 +41,7 @@ def made(pairs, version="2.28.9"):
     return replace(NOTHING, libraries=(NcclLibrary("/usr/lib/libnccl.so.2", "linker", version, "12.9"),), settings=rows)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "/".join(case.path.split("/")[-2:]))
+@over("case", CASES, ids=lambda case: "/".join(case.path.split("/")[-2:]))
 def test_a_host_without_nccl_skips_it(case):
     found = evaluate([CHECKS[case.check_id]], HostFacts({**case.facts, Nccl: NOTHING}), case.profile)
     assert {one.outcome for one in found} == {"skip"}

@@ -19,6 +19,7 @@ from hostagent.facts.topology import Nic
 from hostagent.facts.unread import Unread
 from hostagent.profile import load as load_profile
 from hostagent.testing import cases, run_case
+from tests.over import over
 
 NOT_NAMED = Unread("not-recorded", "not named")
 CHECKS = {one.id: one for one in load([OURS])}
@@ -152,7 +153,7 @@ def test_what_is_suggested_for_a_list_that_leads_to_lo_does_not_lead_there(names
     assert again.code != "loopback"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path.partition("nccl/")[2])
+@over("case", CASES, ids=lambda case: case.path.partition("nccl/")[2])
 def test_what_a_job_is_given_stops_nobody_who_does_not_ask_for_rdma(case):
     """Critical findings are of profiles that say rdma.required yes."""
     fails = [one for one in run_case(case, CHECKS) if (one.outcome, one.severity) == ("fail", "critical")]

@@ -1,12 +1,12 @@
 """The table of DESIGN.md: what the installer does about each check of the families that it serves."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
-import pytest
-
 from hostagent import catalogue
+from tests.over import over
 
 ROOT = Path(__file__).parents[3]
 FAMILIES = ("os", "kernel", "driver", "nvswitch", "toolkit", "runtime", "cdi")
@@ -15,6 +15,7 @@ TABLE = (ROOT / "DESIGN.md").read_text(encoding="utf-8").partition("### What the
 ROWS = ROW.findall(TABLE)
 
 
+@functools.cache
 def words_of(folder: str) -> str:
     """All text constants of the modules below."""
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / folder).rglob("*.py")]
@@ -27,7 +28,7 @@ def test_each_check_has_one_row():
     assert sorted(check for check, _, _ in ROWS) == wanted
 
 
-@pytest.mark.parametrize(("check", "told"), [(check, told) for check, told, kind in ROWS if kind != "not:"])
+@over(("check", "told"), [(check, told) for check, told, kind in ROWS if kind != "not:"])
 def test_what_a_row_names_is_in_the_code(check, told):
     """A step's id or a refusal's, as the modules of the plan write it."""
     for name in re.findall(r"\b(?:plan|driver|toolkit|runtime|repositories)\.[a-z-]+", told):

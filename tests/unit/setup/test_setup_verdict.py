@@ -27,7 +27,7 @@ from hostagent.setup.preflight import preflight
 from hostagent.setup.request import Minimums, Request
 from hostagent.setup.told import Answered, Tools
 from hostagent.setup.verdict import verdict
-from tests import golden
+from tests import recorded
 
 NOT_SAID = Unread("not-recorded", "the test does not say it")
 PATH = "/usr/local/cuda-13.0"
@@ -320,7 +320,7 @@ def finding(name, **values):
 
 
 def told_of(*findings):
-    report = golden.report("no-gpu-vm")
+    report = recorded.report_of("no-gpu-vm")
     return list(map(str, beyond(replace(report, findings=findings))))
 
 
@@ -351,7 +351,7 @@ def test_many_causes_end_in_a_number():
 
 def test_no_control_character_of_a_host_reaches_a_line():
     system = made(Os, id="ubuntu", version_id="24.04", pretty_name="Ubuntu\n\x1b[31mOK: NVIDIA driver 999 >= 580")
-    found = verdict(B, facts(system), Tools(), golden.report("no-gpu-vm"))
+    found = verdict(B, facts(system), Tools(), recorded.report_of("no-gpu-vm"))
     assert all(str(line).isprintable() for line in found.lines)
     assert not any(line.mark == "OK" for line in found.lines)
     assert found.exit == 1

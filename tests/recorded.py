@@ -1,0 +1,108 @@
+"""The recorded hosts of ``tests/hosts``: each is loaded and judged once in a worker of the tests."""
+
+import functools
+import itertools
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hostagent import profile
+from hostagent.report import Report
+from hostagent.source import tape
+from hostagent.source.tape import ReplayBackend, Tape
+from tests.judged import judged
+
+HOSTS = Path(__file__).parent / "hosts"
+NAMES = sorted(path.parent.name for path in HOSTS.glob("*/tape.json"))
+#: At least one host of each two features that some host has together: for claims that all formats and tapes share.
+PAIRED = (
+    "almalinux9-copied-module",
+    "almalinux9-weak-modules",
+    "amazon-linux-2023",
+    "bottlerocket",
+    "bottlerocket-ldconfig-failed",
+    "crio-worker-wrong-directory",
+    "debian12-alternative-gone",
+    "debian12-image-without-kernel",
+    "debian12-own-driver",
+    "debian12-runfile",
+    "eks-al2023-module-did-not-load",
+    "eks-by-flags",
+    "flatcar",
+    "flatcar-after-update",
+    "gke-cos-without-plugin",
+    "gke-ubuntu",
+    "gke-ubuntu-libraries-empty",
+    "hgx-h100-nccl-prefix",
+    "hgx-h100-roce-exclusive",
+    "hgx-h100-roce-one-subnet",
+    "hgx-h100-without-peermem",
+    "jetson-orin",
+    "kubeadm-single-numa-node",
+    "kubevirt-unexplained",
+    "no-gpu-vm",
+    "openshift-4.20",
+    "openshift-driver-pod-gone",
+    "p5-efa-without-libfabric",
+    "p5-vm-seven-gpus",
+    "podman-without-cdi",
+    "rhel9-bls-newest",
+    "rhel9-module-streams",
+    "sles15-kmp",
+    "sles15-next-entry",
+    "slurm-dead-docker",
+    "sriov-pod",
+    "talos",
+    "talos-without-toolkit",
+    "toolkit-root-left-behind",
+    "uvm-nodes-never",
+    "vm-flat-tree",
+    "workstation-nouveau-has-both",
+    "wsl2",
+    "wsl2-fault",
+)
+#: Of the run, not of the host: what it costs is another time each time.
+_TOOK_MS = 40.0
+
+
+@functools.cache
+def tape_of(name: str) -> Tape:
+    return tape.load(str(HOSTS / name))
+
+
+@functools.cache
+def expectation_of(name: str) -> dict[str, Any]:
+    return yaml.load((HOSTS / name / "expect.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
+@functools.cache
+def profile_of(name: str) -> profile.Loaded:
+    """The profile that the host's expectation names."""
+    return profile.load(expectation_of(name)["profile"], site_file="")
+
+
+@functools.cache
+def report_of(name: str) -> Report:
+    """As ``hostagent check --from tests/hosts/NAME`` makes it; the run took 0.04 s."""
+    made = judged(ReplayBackend(tape_of(name)), profile_of(name), replayed=True, recorded_at=tape_of(name).recorded_at)
+    return replace(made, timings_ms={"total": _TOOK_MS})
+
+
+def features(name: str) -> dict[str, str]:
+    """What a claim about reports may depend on: where the host runs, what starts its containers, and what is wrong with it."""
+    made = report_of(name)
+    rows = made.facts["runtimes"]
+    kinds = [one["kind"] for one in rows if one["state"] != "absent"] if isinstance(rows, list) else ["unread"]
+    return {
+        "platform": made.host.platform or made.host.os.partition(" ")[0],
+        "runtime": "+".join(sorted(kinds)),
+        "fault": expectation_of(name)["causes"][0].partition(".")[0] if expectation_of(name).get("causes") else "none",
+    }
+
+
+def pairs(names: Iterable[str]) -> set[Any]:
+    """Each two features that some host of these has together."""
+    return {pair for name in names for pair in itertools.combinations(sorted(features(name).items()), 2)}

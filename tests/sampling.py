@@ -1,0 +1,127 @@
+"""Which tests run: all of them, those of one topic, or of each group in ``groups.toml`` the slice of this commit.
+
+Set by the environment, because each worker of a run collects for itself:
+
+``SAMPLE``
+    ``all``: every test of no group, and a slice of each group. The name of a group: a slice of that one alone.
+``SAMPLE_BASE``
+    A revision, or ``auto``: a group gets three slices if a file below one of its ``paths`` differs from it.
+``TOPIC``
+    Only tests that have this word in their id, all of them.
+"""
+
+import os
+import subprocess
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # before Python 3.11
+    import tomli as tomllib
+
+ROOT = Path(__file__).parent.parent
+FILE = Path(__file__).with_name("groups.toml")
+SAMPLE, BASE, TOPIC = (os.environ.get(name, "") for name in ("SAMPLE", "SAMPLE_BASE", "TOPIC"))
+#: Slices of a group whose paths differ from the base.
+CHANGED_SLICES = 3
+
+
+class Group(NamedTuple):
+    """One table of ``groups.toml``."""
+
+    name: str
+    tests: tuple[str, ...]  # beginnings of the ids of its tests
+    paths: tuple[str, ...]  # beginnings of the files that its claims are about
+    one_in: int  # how many slices it has
+    without: tuple[str, ...] = ()  # beginnings of ids that are no part of it
+    alone: bool = False  # runs by its name only, and may share tests with other groups
+
+    def __contains__(self, test_id: object) -> bool:
+        return str(test_id).startswith(self.tests) and not (self.without and str(test_id).startswith(self.without))
+
+
+def groups(file: Path = FILE) -> dict[str, Group]:
+    """Every group by its name."""
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    rows = {
+        name: {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()} for name, table in tables.items()
+    }
+    return {name: Group(name, **row) for name, row in rows.items()}
+
+
+GROUPS = groups()
+
+
+def group_of(test_id: str) -> "Group | None":
+    """The group that a test is sampled in."""
+    return next((one for one in GROUPS.values() if not one.alone and test_id in one), None)
+
+
+def sliced(ids: list[str], group: Group, commit: int, slices: int) -> set[str]:
+    """Those of `ids` in the first `slices` slices of a commit: all slices are equally long, and consecutive commits take any of them."""
+    ordered = sorted(ids, key=lambda one: (zlib.crc32(one.encode()), one))
+    return {one for place, one in enumerate(ordered) if (place - commit) % group.one_in < slices}
+
+
+def chosen(ids: list[str], sample: str, commit: int, changed: "frozenset[str]" = frozenset()) -> set[str]:
+    """The ids that run. `changed`: names of the groups whose paths differ from the base."""
+    alone = GROUPS.get(sample)
+    ungrouped = set() if alone else {one for one in ids if group_of(one) is None}
+    wanted = [alone] if alone else [one for one in GROUPS.values() if not one.alone]
+    members = ([one for one in ids if (one in group if alone else group_of(one) is group)] for group in wanted)
+    return ungrouped.union(
+        *(sliced(each, group, commit, CHANGED_SLICES if group.name in changed else 1) for group, each in zip(wanted, members, strict=True))
+    )
+
+
+def _git(*arguments: str, root: Path = ROOT) -> str:
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def commit_number() -> int:
+    """From the hash of the checked-out commit; 0 without history."""
+    return int(_git("rev-parse", "HEAD")[:8] or "0", 16)
+
+
+def base_of_change(root: Path = ROOT) -> str:
+    """The parent of the first commit that the clone's origin lacks, else that of the newest commit."""
+    first = _git("rev-list", "--reverse", "origin/HEAD..HEAD", root=root).split("\n")[0]
+    return f"{first or 'HEAD'}~1"
+
+
+def changed_groups(base: str) -> "frozenset[str]":
+    """Names of the groups of which a file differs from `base`; none where that revision is not here."""
+    base = base_of_change() if base == "auto" else base
+    names = _git("diff", "--name-only", base, "--").splitlines() if base else []
+    return frozenset(one.name for one in GROUPS.values() if any(name.startswith(one.paths) for name in names))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if SAMPLE and SAMPLE != "all" and SAMPLE not in GROUPS:
+        raise pytest.UsageError(f"found SAMPLE={SAMPLE}, wanted all or one of {', '.join(GROUPS)}")
+    ids = [item.nodeid for item in items]
+    if SAMPLE:
+        full = {item.nodeid for item in items if item.get_closest_marker("full")}
+        keep = chosen(ids, SAMPLE, commit_number(), changed_groups(BASE)) - full
+        config.stash[LEFT_OUT] = left_out([one for one in ids if one in full or SAMPLE == "all" or one in GROUPS[SAMPLE]], keep)
+    else:
+        keep = {one for one in ids if TOPIC in one}
+    items[:] = [item for item in items if item.nodeid in keep]
+
+
+LEFT_OUT = pytest.StashKey[dict[str, tuple[int, int]]]()
+
+
+def left_out(ids: list[str], keep: set[str]) -> dict[str, tuple[int, int]]:
+    """By group: how many tests did not run, of how many."""
+    counted: dict[str, tuple[int, int]] = {}
+    for one in ids:
+        name = SAMPLE if SAMPLE in GROUPS else group.name if (group := group_of(one)) else "full"
+        missing, total = counted.get(name, (0, 0))
+        counted[name] = (missing + (one not in keep), total + 1)
+    return {name: (missing, total) for name, (missing, total) in counted.items() if missing}
