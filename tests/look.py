@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hostagent.sinks import render
-from tests.golden import MAPPED, NAMED, recorded_map, report
+from tests.golden import MAPPED, NAMED, recorded_map
+from tests.recorded import report_of
 
 #: What is looked at: window size, whether in the dark. A phone is 390 px wide; Chromium makes no narrower window than 500.
 DESKTOP, PHONE = (1200, 1600), (390, 2400)
@@ -22,7 +23,7 @@ def main(folder: Path, names: Sequence[str]) -> None:
         raise SystemExit("Error: found no Chromium. Install it: 'apt-get install chromium' (Debian).")
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        look_at(browser, folder, name, render(report(name), "html"))
+        look_at(browser, folder, name, render(report_of(name), "html"))
         if name in MAPPED:
             look_at(browser, folder, f"{name}.topology", recorded_map(name, "html", MAPPED[name]))
     print(f"{len(names)} hosts: {folder}/HOST.{{desktop,dark,open,phone}}.png and HOST.pdf")  # noqa: T201

@@ -16,10 +16,10 @@ from hostagent.knowledge.xids import CATALOGUE, meaning
 from hostagent.report.told import groups, steps
 from hostagent.source.tape import ReplayBackend
 from hostagent.testing import run_case
+from tests.checkcases import CASES, CHECKS
 from tests.commands import NOT_LOOKED_AT, PACKAGES, WORDS, programs
 from tests.over import over
 from tests.recorded import NAMES, report_of, tape_of
-from tests.test_cases import CASES, CHECKS
 
 ROOT = Path(__file__).parent.parent
 _FIRST_STEP_CHARS = 90

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.catalogue import OURS, load
+from hostagent.catalogue import OURS
 from hostagent.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.lint import lint
-from hostagent.testing import cases, mismatch, run_case, without_one_field
+from hostagent.testing import mismatch, run_case, without_one_field
+from tests.checkcases import CASES, CHECKS
 from tests.over import over
 
 DIRECTORY = os.path.join(os.path.dirname(__file__), "cases")
-CHECKS = {one.id: one for one in load([OURS])}
-CASES = list(cases(DIRECTORY, CHECKS))
 GREEN = [case for case in CASES if any(one["outcome"] == "pass" for one in case.expect)]
 #: They say that something cannot be judged, and nothing else.
 ONLY_UNKNOWN = {"os.platform"}

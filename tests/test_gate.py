@@ -1,11 +1,17 @@
-"""The gate says the same every time, and on the oldest Python too."""
+"""The gate says the same every time, takes its slices of each group, and runs on the oldest Python too."""
 
 import os
 import re
 import subprocess
 from pathlib import Path
 
-from hypothesis import settings
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import sampling
+from tests.over import over
+from tests.sampling import CHANGED_SLICES, GROUPS, Group, chosen, sliced
 
 ROOT = Path(__file__).parent.parent
 TESTS = [path for path in (ROOT / "tests").rglob("*.py") if path.name not in ("conftest.py", Path(__file__).name)]
@@ -34,4 +40,91 @@ def test_a_python_that_is_not_there_is_named_and_no_success():
 
 def test_the_gate_runs_on_the_floor():
     (floor,) = re.findall(r'requires-python = ">=(\S+)"', (ROOT / "pyproject.toml").read_text())
-    assert re.search(rf"^bash tests/pythons\.sh .* {re.escape(floor)}$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    gate = (ROOT / ".ci/run").read_text()
+    assert re.search(rf"^export SAMPLE={re.escape(floor)}$", gate, re.MULTILINE)
+    assert re.search(rf"^bash tests/pythons\.sh .* {re.escape(floor)}$", gate, re.MULTILINE)
+
+
+@given(st.integers(0, 60), st.integers(4, 20), st.integers(0, 2**32 - 1))
+def test_the_slices_of_as_many_commits_as_a_group_has_are_all_its_tests_and_each_once(count, one_in, commit):
+    ids, group = [f"tests/x.py::test_{number}" for number in range(count)], Group("x", ("tests/",), (), one_in)
+    parts = [sliced(ids, group, commit + number, 1) for number in range(one_in)]
+    assert sorted(one for part in parts for one in part) == sorted(ids)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert sliced(ids, group, commit, CHANGED_SLICES) == {
+        one for number in range(CHANGED_SLICES) for one in sliced(ids, group, commit + number, 1)
+    }
+
+
+@over("group", GROUPS.values())
+def test_no_group_is_whole_in_the_gate_not_even_one_that_a_change_touches(group):
+    assert group.one_in > CHANGED_SLICES
+
+
+@over("group", GROUPS.values())
+def test_a_group_names_tests_and_paths_that_are_there(group):
+    for name in (*group.tests, *group.without):
+        path, _, function = name.partition("::")
+        assert list(ROOT.glob(f"{path}*")), name
+        assert not function or f"def {function}" in (ROOT / path).read_text(encoding="utf-8"), name
+    assert [path for path in group.paths if not (ROOT / path).exists()] == []
+
+
+def test_no_test_is_in_two_groups():
+    shared = [(one.name, other.name, test) for one in GROUPS.values() for other in GROUPS.values() for test in one.tests if one is not other and not one.alone and not other.alone and test in other]  # fmt: skip
+    assert shared == []
+
+
+IDS = [
+    "tests/test_shape.py::test_law",
+    *(f"{test}::test_{number}" for group in GROUPS.values() for test in group.tests for number in range(40)),
+]
+
+
+def test_what_is_in_no_group_runs_each_time():
+    assert "tests/test_shape.py::test_law" in chosen(IDS, "all", 7)
+
+
+@over("name", [name for name, group in GROUPS.items() if not group.alone])
+def test_a_group_that_a_change_touches_runs_three_slices_and_the_others_one(name):
+    usual, changed = chosen(IDS, "all", 7), chosen(IDS, "all", 7, frozenset({name}))
+    assert usual < changed
+    assert {sampling.group_of(one).name for one in changed - usual} == {name}
+
+
+def test_the_run_of_one_group_has_its_tests_alone():
+    (alone,) = (group for group in GROUPS.values() if group.alone)
+    found = chosen([*IDS, *alone.tests], alone.name, 7)
+    assert found
+    assert [one for one in found if one not in alone] == []
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """Two commits that its origin has, and two that it lacks."""
+
+    def git(*arguments, at="origin"):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        done = subprocess.run(["git", *identity, *arguments], cwd=tmp_path / at, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def commit(at):
+        git("commit", "-q", "--allow-empty", "-m", "x", at=at)
+        return git("rev-parse", "HEAD", at=at)
+
+    (tmp_path / "origin").mkdir()
+    git("init", "-q", "-b", "main")
+    commits = [commit("origin"), commit("origin")]
+    git("clone", "-q", "origin", "clone", at=".")
+    return tmp_path / "clone", [*commits, commit("clone"), commit("clone")]
+
+
+def test_a_change_begins_where_its_origin_ends(clone):
+    path, commits = clone
+    assert sampling._git("rev-parse", sampling.base_of_change(path), root=path) == commits[1]
+    assert sampling._git("rev-parse", sampling.base_of_change(path.parent / "origin"), root=path.parent / "origin") == commits[0]
+
+
+def test_without_history_no_group_counts_as_changed(tmp_path):
+    assert sampling._git("diff", "--name-only", sampling.base_of_change(tmp_path), "--", root=tmp_path) == ""
+    assert sampling.changed_groups("no-such-revision") == frozenset()

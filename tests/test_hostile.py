@@ -34,10 +34,11 @@ from tests.cpu import within
 from tests.damage import JUNK, mutated, with_another_value
 from tests.judged import judged
 from tests.parsers import PARSERS, PIECES
-from tests.test_redacted_judgement import HGX, RAIL, rails
+from tests.test_redacted_judgement import RAIL, rails
 from tests.unit.reports import ATTRIBUTES, SAMPLE, TAGS, Tags, judgement
 from tests.unit.reports import report as a_report
 
+HGX = Path(__file__).parent / "hosts/hgx-h100-ubuntu2404"
 HOSTS = sorted(path.parent for path in Path(__file__).parent.glob("hosts/*/tape.json"))
 _IDENTITY = Identity("node-7", "8f2e", 1.0, "6.8", False)
 LOADED = profile.load("default", site_file="")

@@ -1,6 +1,7 @@
 """Nothing is read from a host for nobody: each field of a fact is used by a check, by the report or by another reader."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def fields(tree: ast.Module) -> Iterator[str]:
                     yield from () if row.target.id in keys else (f"{kind.name}.{row.target.id}",)
 
 
+@functools.cache
 def words(tree: ast.Module, *, by_name: bool) -> set[str]:
     """Attributes that are looked at; with `by_name` texts too, its own and its tables', for what hands names to ``getattr``. A constructor's keyword is neither."""
     found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}

@@ -55,26 +55,26 @@ def _all_off(gpus):
 
 
 MANY = {
-    "equal": _equal(GPUS),
-    "different": _all_different(GPUS),
-    "unread": _all_unread(GPUS),
-    "warnings": _all_different(GPUS, "warn"),
-    "checks": _all_checks(GPUS * CHECKS),
-    "off": _all_off(GPUS * CHECKS),
-    "passed": _equal(GPUS, "pass"),
+    "equal": lambda: _equal(GPUS),
+    "different": lambda: _all_different(GPUS),
+    "unread": lambda: _all_unread(GPUS),
+    "warnings": lambda: _all_different(GPUS, "warn"),
+    "checks": lambda: _all_checks(GPUS * CHECKS),
+    "off": lambda: _all_off(GPUS * CHECKS),
+    "passed": lambda: _equal(GPUS, "pass"),
 }
 
 
 @pytest.mark.parametrize("name", MANY)
 def test_the_text_of_many_findings_is_one_page(name):
-    text = render(report(*MANY[name]), "text")
+    text = render(report(*MANY[name]()), "text")
     assert len(text.splitlines()) <= LINES
     assert len(text) <= CHARS
 
 
 @pytest.mark.parametrize("name", ["equal", "different", "unread", "warnings"])
 def test_no_check_and_no_gpu_is_lost_where_many_are_one_line(name):
-    text, whole = render(report(*MANY[name]), "text"), render(report(*MANY[name]), "text", verbose=True)
+    text, whole = render(report(*MANY[name]()), "text"), render(report(*MANY[name]()), "text", verbose=True)
     assert f"{CHECKS} checks" in text
     assert {f"gpu.c{check}" for check in range(CHECKS)} <= set(re.findall(r"gpu\.c\d", whole))
     assert "512 GPUs" in text or "GPUs 0 to 511" in text or "more: -v lists all" in text
@@ -82,7 +82,7 @@ def test_no_check_and_no_gpu_is_lost_where_many_are_one_line(name):
 
 
 def test_equal_faults_are_one_cause_with_one_step():
-    text = render(report(*MANY["equal"]), "text")
+    text = render(report(*MANY["equal"]()), "text")
     assert text.startswith("NOT READY  GPUs 0 to 511 is broken.")
     assert "(8 causes, 8 checks)" in text
     assert text.count("Reset the GPU.") == 2  # the verdict line, and the one step
@@ -90,7 +90,7 @@ def test_equal_faults_are_one_cause_with_one_step():
 
 @pytest.mark.parametrize("name", MANY)
 def test_the_page_of_html_shows_little_and_folds_the_rest(name):
-    page = render(report(*MANY[name]), "html")
+    page = render(report(*MANY[name]()), "html")
     shown = re.sub(r"<[^>]*>", "", _without_folds(page.partition("<body>")[2]))
     assert len(shown) <= CHARS
 
@@ -106,7 +106,7 @@ def _without_folds(page):
 
 
 def test_html_tells_every_finding_in_a_fold():
-    page = render(report(*MANY["different"]), "html")
+    page = render(report(*MANY["different"]()), "html")
     assert all(f"broken {at} times" in page for at in range(GPUS))
 
 

@@ -15,7 +15,7 @@ from hostagent.reading import Collected, InProcess
 from hostagent.report import Report
 from hostagent.source.tape import ReplayBackend
 from hostagent.typed import plain
-from tests.golden import recorded
+from tests.recorded import tape_of
 
 #: InfiniBand, RoCE, a virtual machine with InfiniBand, EFA, bonds, and a host without RDMA.
 HOSTS = ("hgx-h100-ubuntu2404", "hgx-h100-roce", "azure-nd-h100-v5", "p5-efa", "hgx-h100-roce-vlan-on-bond", "cloud-vm-1500")
@@ -31,7 +31,7 @@ def prepared(*only):
 
 @functools.cache
 def collected(host):
-    reading = InProcess(ReplayBackend(recorded(host)), prepared().kinds, replayed=True)
+    reading = InProcess(ReplayBackend(tape_of(host)), prepared().kinds, replayed=True)
     return reading, reading.collect()
 
 

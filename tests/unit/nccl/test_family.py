@@ -1,25 +1,24 @@
 """What holds of every check on NCCL: on hosts without any, in images, and whatever their settings say."""
 
-import os
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostagent.catalogue import OURS, load
 from hostagent.evaluate import evaluate
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.nccl import Nccl, NcclLibrary, NcclSetting
 from hostagent.facts.unread import Unread
 from hostagent.knowledge.ncclvariables import variables
 from hostagent.profile import load as profile
-from hostagent.testing import cases, input_kinds
+from hostagent.testing import input_kinds
+from tests.checkcases import CASES as ALL_CASES
+from tests.checkcases import CHECKS
 from tests.over import over
 
-CHECKS = {one.id: one for one in load([OURS])}
 OURS_HERE = [name for name in CHECKS if name.startswith("nccl.")]
-CASES = [case for case in cases(os.path.join(os.path.dirname(__file__), "../../cases"), CHECKS) if case.check_id in OURS_HERE]
+CASES = [case for case in ALL_CASES if case.check_id in OURS_HERE]
 NAMES = sorted(variables())
 VALUES = st.one_of(
     st.text(max_size=12),

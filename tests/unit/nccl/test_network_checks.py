@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostagent.catalogue import OURS, load
 from hostagent.evaluate import evaluate
 from hostagent.facts.gpu import Gpu
 from hostagent.facts.hostfacts import HostFacts
@@ -18,12 +17,13 @@ from hostagent.facts.rdma import RdmaPort
 from hostagent.facts.topology import Nic
 from hostagent.facts.unread import Unread
 from hostagent.profile import load as load_profile
-from hostagent.testing import cases, run_case
+from hostagent.testing import run_case
+from tests.checkcases import CASES as ALL_CASES
+from tests.checkcases import CHECKS
 from tests.over import over
 
 NOT_NAMED = Unread("not-recorded", "not named")
-CHECKS = {one.id: one for one in load([OURS])}
-CASES = [case for case in cases("tests/cases", CHECKS) if case.check_id.startswith("nccl.")]
+CASES = [case for case in ALL_CASES if case.check_id.startswith("nccl.")]
 RAILS = tuple(f"mlx5_{number}" for number in (0, 1, 2, 10, 11))
 STORAGE = {"mlx5_3": "InfiniBand", "mlx5_4": "Ethernet", "mlx5_12": "InfiniBand"}
 
