@@ -378,9 +378,9 @@ def test_a_check_that_computes_for_ever_is_unknown_alone():
     prepared = Prepared(loaded, (immediate("a.first"), endless("b.endless"), immediate("c.late")), HEAD, False, 0)
     reading = InProcess(Answering({}), HEAD)
     collected = reading.collect()
-    started = time.monotonic()
+    started = time.process_time()
     report = judge(collected, reading, prepared)
-    assert time.monotonic() - started < 15
+    assert time.process_time() - started < COMPUTING_S + 1
     assert [(one.id, one.outcome, one.code) for one in report.findings] == [
         ("a.first", "pass", ""),
         ("b.endless", "unknown", "unread-timeout"),
