@@ -1,6 +1,5 @@
 """The pipeline on one screen: source, facts, checks, report."""
 
-import contextlib
 import time
 from collections.abc import Iterable
 from functools import partial
@@ -9,9 +8,7 @@ from typing import Any, NamedTuple
 from hostagent import __version__, catalogue
 from hostagent.check import Check
 from hostagent.collect import HEAD, READERS
-from hostagent.deadline import time_limit
-from hostagent.errors import OutOfTime
-from hostagent.evaluate import Judged, concluded, judge_each
+from hostagent.evaluate import concluded, judge_each
 from hostagent.facts.host import Identity
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.kernel import Kernel
@@ -26,11 +23,6 @@ from hostagent.report.times import iso
 from hostagent.report.told import with_headline
 from hostagent.source.policy import Policy
 from hostagent.steady import Steady
-
-#: Seconds of a processor for judging, and seconds for it once the deadline has passed: before it a machine may be as busy as it likes.
-JUDGING_S = 1.5
-#: And after which a check that is under way for long is left, looked at again and again until then.
-FIRST_LOOK_S = 0.5
 
 
 class Prepared(NamedTuple):
@@ -78,11 +70,11 @@ def policy_of(prepared: Prepared) -> Policy:
 
 
 def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name: str = "", steady: Steady | None = None) -> Report:
-    """The report on what was read. What is not judged in ``JUDGING_S`` is unknown. `steady`: of passes before this one."""
+    """The report on what was read. `steady`: of passes before this one."""
     started, facts, loaded = time.perf_counter(), collected.facts, prepared.loaded
     if steady:
         steady.begin(facts)
-    judged = _judged(prepared.checks, facts, loaded, steady, max(reading.deadline.left_s, 0) + JUDGING_S)
+    judged = judge_each(prepared.checks, facts, loaded.profile, origins=loaded.origins, steady=steady)
     judgements = concluded(prepared.checks, judged, facts)
     tell = partial(report_facts, hcas=loaded.profile.rdma.hcas)
     told = steady.told(loaded.profile, tell) if steady else tell(facts)
@@ -115,15 +107,6 @@ def judge(collected: Collected, reading: Reading, prepared: Prepared, node_name:
         timings_ms=took_ms,
     )
     return with_headline(whole)
-
-
-def _judged(checks: tuple[Check, ...], facts: HostFacts, loaded: Loaded, steady: Steady | None, within_s: float) -> Judged:
-    ends = time.monotonic() + within_s
-    judged = partial(judge_each, checks, facts, loaded.profile, ends, work_s=JUDGING_S, origins=loaded.origins, steady=steady)
-    for seconds in (FIRST_LOOK_S, within_s):
-        with contextlib.suppress(OutOfTime), time_limit(seconds):
-            return judged()
-    return judged()  # the limit was met after the last check and before it was lifted: past its end every check is unknown
 
 
 def _identity(facts: HostFacts, node_name: str) -> HostIdentity:

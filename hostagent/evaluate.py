@@ -1,10 +1,8 @@
 """Facts meet checks. ``skip`` and ``unknown`` are decided here and nowhere else."""
 
-import math
+import contextlib
 import os
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -13,6 +11,7 @@ from typing import Any
 from hostagent.causes import with_causes
 from hostagent.check import Check, NotApplicable
 from hostagent.crash import crash_lines, crash_text
+from hostagent.deadline import COMPUTING_S, processor_limit
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.facts.frozen import called_of, subject_kind
 from hostagent.facts.hostfacts import HostFacts, subject_key
@@ -28,11 +27,8 @@ from hostagent.steps import Step
 from hostagent.typed import ShapeError
 from hostagent.vocabulary import Severity
 
-#: Seconds that one check may take once all together have taken `app.FIRST_LOOK_S`: they take some hundredths of a second.
-_SHARE_S = 0.2
-#: How often a check that took more is begun: one that waited, because the machine is busy; and one that worked, or during which something
-#: else did, as Python's collector of garbage.
-_MOST_WAITED, _MOST_WORKED = 5, 2
+#: Seconds of processor time for all checks that are left, each time that a check was cut: so often, then the rest is not judged.
+_REST_S, _MOST_CUT = 1.0, 5
 #: What answers a question that had no answer, by why it had none.
 _AGAIN = {
     "denied": (Step("rerun", "Run 'hostagent check' as root on the host."),),
@@ -63,52 +59,56 @@ def judge_each(
     checks: Iterable[Check],
     facts: HostFacts,
     profile: Profile,
-    ends: float = math.inf,
-    clock: Callable[[], float] = time.monotonic,
     *,
-    work_s: float = math.inf,
+    within_s: float = COMPUTING_S,
     origins: Mapping[str, str] = _NO_ORIGINS,
     steady: Steady | None = None,
 ) -> Judged:
     """What each check says of its subjects.
 
-    What is not judged when `clock` reaches `ends`, after `work_s` seconds of this processor, or when something raises ``OutOfTime``, is
-    unknown: the whole check, once. An ``OutOfTime`` before is for a check that takes more than its share: it costs that one alone.
-    `origins` is the profile's: the layer that set each dotted path. `steady` knows what passes before this one said.
+    The check that is under way after `within_s` seconds of processor time is not judged, and the ones after it have a second more, five
+    times at most: so a check without an end costs itself alone. `origins` is the profile's: the layer that set each dotted path. `steady`
+    knows what passes before this one said.
     """
     ordered = sorted(checks, key=lambda one: one.id)
     judged: dict[str, tuple[Judgement, ...]] = {}
-    slow, waits, works, under_way, began, worked = set[str](), Counter[str](), Counter[str](), "", 0.0, 0.0
-    work_ends = time.thread_time() + work_s
-    while left := [one for one in ordered if one.id not in judged]:
-        try:
+    for seconds in (within_s, *[_REST_S] * _MOST_CUT):
+        left = [one for one in ordered if one.id not in judged]
+        under_way: Check | None = None
+        with contextlib.suppress(OutOfTime), processor_limit(seconds):
             for one in left:
-                under_way, began, worked = one.id, clock(), time.thread_time()
-                is_late = began >= ends or worked >= work_ends or one.id in slow
-                judge = partial(_judged, one, facts, profile, origins, is_late=is_late)
-                judged[one.id] = steady.judged(one, profile, judge) if steady and not is_late else judge()
-        except OutOfTime:
-            if not math.isfinite(ends) or clock() >= ends:
-                ends = -math.inf
-            elif clock() >= began + _SHARE_S:  # else it began a moment ago, and begins again
-                (works if time.thread_time() >= worked + _SHARE_S else waits)[under_way] += 1
-                if works[under_way] == _MOST_WORKED or waits[under_way] == _MOST_WAITED:
-                    slow.add(under_way)
-    return judged
+                under_way = one
+                judge = partial(_judged, one, facts, profile, origins)
+                judged[one.id] = steady.judged(one, profile, judge) if steady else judge()
+        if under_way and under_way.id not in judged:
+            judged[under_way.id] = (_not_judged(under_way, profile),)
+    return {**judged, **{one.id: (_not_judged(one, profile),) for one in ordered if one.id not in judged}}
 
 
-def _judged(one: Check, *what: Any, **how: Any) -> tuple[Judgement, ...]:
-    return tuple(_judge(one, *what, **how))
-
-
-def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str], *, is_late: bool) -> Iterator[Judgement]:
+def _not_judged(one: Check, profile: Profile) -> Judgement:
+    """For want of time, which says nothing about the host: it counts in a verdict only where the check is critical."""
     policy = profile.checks.get(one.id, _NO_POLICY)
     one = one._replace(severity=policy.severity or _by_axis(one, profile))
     if policy.off:
-        yield judgement(one, "off", WHOLE_HOST, code="off", message=f"turned off by the profile: {policy.off}")
-        return
-    if is_late:
-        yield judgement(one, "unknown", WHOLE_HOST, code="unread-timeout", message="not judged (timeout: the time for judging was up)")
+        return _off(one, policy)
+    if one.severity != "critical":
+        one = one._replace(severity="info")
+    return judgement(one, "unknown", WHOLE_HOST, code="unread-timeout", message="not judged (timeout: the time for judging was up)")
+
+
+def _off(one: Check, policy: CheckPolicy) -> Judgement:
+    return judgement(one, "off", WHOLE_HOST, code="off", message=f"turned off by the profile: {policy.off}")
+
+
+def _judged(one: Check, *what: Any) -> tuple[Judgement, ...]:
+    return tuple(_judge(one, *what))
+
+
+def _judge(one: Check, facts: HostFacts, profile: Profile, origins: Mapping[str, str]) -> Iterator[Judgement]:
+    policy = profile.checks.get(one.id, _NO_POLICY)
+    one = one._replace(severity=policy.severity or _by_axis(one, profile))
+    if policy.off:
+        yield _off(one, policy)
         return
     name, part = _part(one, facts, profile)
     if part and part.place == NOWHERE:

@@ -21,8 +21,9 @@ from hostagent.cli.options import (
     terminal_width,
     with_environment,
 )
-from hostagent.cli.outputs import RENDERING_S, deliver_all, one_form, output_options, outputs, within_time
+from hostagent.cli.outputs import deliver_all, one_form, output_options, outputs, within_time
 from hostagent.cli.streams import complain
+from hostagent.deadline import COMPUTING_S
 from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
 from hostagent.report import Report, shortened, state
@@ -162,7 +163,7 @@ def _examined(reading: Reading, prepared: "Prepared", place: Evidence) -> "tuple
     return app.examine(reading, prepared, node_name), prepared.loaded
 
 
-def rendered(report: Report, form: Format, within_s: float = RENDERING_S, **options: Any) -> str:
+def rendered(report: Report, form: Format, within_s: float = COMPUTING_S, **options: Any) -> str:
     """A report that takes too long to write is shortened: its verdict has to come out."""
     return within_time(lambda: render(report, form, **options), lambda: render(shortened(report), form, **options), within_s)
 

@@ -9,11 +9,9 @@ import click
 
 from hostagent.cli.options import STANDARD, Command, completed, write
 from hostagent.cli.streams import complain
-from hostagent.deadline import time_limit
+from hostagent.deadline import COMPUTING_S, processor_limit
 from hostagent.errors import OutOfTime, did_you_mean
 
-#: Seconds for writing the report, beside `hostagent.app.JUDGING_S` for judging: a run ends at most 3 s after its deadline.
-RENDERING_S = 0.8
 #: Seconds that a pipe or device gets at least to take the report.
 DELIVERING_S = 0.4
 Form = TypeVar("Form", bound=str)
@@ -71,11 +69,11 @@ def deliver_all(wanted: Sequence[tuple[Form, str]], rendered: Callable[[Form, st
         write(rendered(form, path), path, mode, ends=max(ends, time.monotonic() + DELIVERING_S))
 
 
-def within_time(whole: Callable[[], str], shortened: Callable[[], str], within_s: float = RENDERING_S) -> str:
+def within_time(whole: Callable[[], str], shortened: Callable[[], str], within_s: float = COMPUTING_S) -> str:
     """A report that takes too long to write is shortened: its answer has to come out."""
     try:
-        with time_limit(within_s):
+        with processor_limit(within_s):
             return whole()
     except OutOfTime:
-        complain(f"Warning: the report was not written in {within_s:g} s and is shortened.")
+        complain(f"Warning: the report was not written in {within_s:g} s of processor time and is shortened.")
         return shortened()

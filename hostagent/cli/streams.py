@@ -34,8 +34,9 @@ def open_streams() -> bool:
 
 
 def _patient(stream: io.TextIOWrapper, descriptor: int) -> io.TextIOWrapper:
+    """PYTHONUNBUFFERED takes the buffer away, and with it the rest of a write that a signal cuts short."""
     try:
-        if os.get_blocking(descriptor):
+        if os.get_blocking(descriptor) and isinstance(stream.buffer, io.BufferedIOBase):
             stream.reconfigure(errors="backslashreplace")  # no locale's encoding has every letter
             return stream
         raw = io.BufferedWriter(_Patient(descriptor, "w", closefd=False))
@@ -45,7 +46,7 @@ def _patient(stream: io.TextIOWrapper, descriptor: int) -> io.TextIOWrapper:
 
 
 class _Patient(io.FileIO):
-    """A descriptor that its owner made non-blocking: that is left as it is, and what it does not take now is waited for."""
+    """A descriptor whose state is left as it is: what it does not take now, because its owner made it non-blocking, is waited for."""
 
     def write(self, data: Any, /) -> int:
         rest = memoryview(data).cast("B")

@@ -1,6 +1,5 @@
 """``hostagent topology``."""
 
-import math
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,14 +23,12 @@ from hostagent.cli.pods import pods_of
 from hostagent.evidence import Evidence, open_host
 from hostagent.reading import Reading
 from hostagent.sinks.topology import FORMATS, Format, render_topology
-from hostagent.topology.document import PARTS, PLACING_S, Document, document
+from hostagent.topology.document import PARTS, Document, document
 
 if TYPE_CHECKING:
     from hostagent.app import Prepared
     from hostagent.placement.pods import Pod
 
-#: Seconds that placing may take at most, however long the run may.
-_MOST_S = 10.0
 #: The checks that run, and what the map needs whatever they read.
 FAMILIES = ("topology", "kubelet", "rdma", "network")
 _KINDS = ("Topology", "Gpu", "Nic", "Kubelet", "Platform", "RdmaPort", "Rdma", "Network")
@@ -82,7 +79,7 @@ def command(
     if [place.snapshot, profile_name, *asked].count(STANDARD) > 1:
         raise click.UsageError("found - for several of --from, --profile and --pod, wanted at most one of them from standard input")
     ends = time.monotonic() + place.deadline_s
-    found = _answered(place, profile_name, pods_of(asked), ends)
+    found = _answered(place, profile_name, pods_of(asked))
     width = terminal_width()
 
     def rendered(kind: Format, path: str) -> str:
@@ -93,10 +90,10 @@ def command(
     return 1 if asked and any(one.admitted is not True for one in found.placeable) else 0
 
 
-def _answered(place: Evidence, profile_name: str, pods: "tuple[Pod, ...]", ends: float) -> Document:
+def _answered(place: Evidence, profile_name: str, pods: "tuple[Pod, ...]") -> Document:
     prepared = with_map(prepared_for(place, profile_name, FAMILIES))
     with open_host(place, prepared.kinds) as reading:
-        return mapped(reading, prepared, pods, ends)
+        return mapped(reading, prepared, pods)
 
 
 def with_map(prepared: "Prepared") -> "Prepared":
@@ -104,14 +101,14 @@ def with_map(prepared: "Prepared") -> "Prepared":
     return prepared._replace(kinds=tuple(dict.fromkeys((*prepared.kinds, *_KINDS))))
 
 
-def mapped(reading: Reading, prepared: "Prepared", pods: "tuple[Pod, ...]", ends: float = math.inf) -> Document:
+def mapped(reading: Reading, prepared: "Prepared", pods: "tuple[Pod, ...]") -> Document:
     """One pass: read the host, judge it by the checks that are asked for, place the pods; those of the profile where there are none."""
     from hostagent import app
 
     collected = reading.collect(app.policy_of(prepared))
     report = app.judge(collected, reading, prepared)
     shapes = () if pods else tuple(one.text for one in prepared.loaded.profile.pods.values())
-    return document(collected.facts, report, pods, shapes, min(max(PLACING_S, ends - time.monotonic()), _MOST_S))
+    return document(collected.facts, report, pods, shapes)
 
 
 def _short(found: Document) -> Document:

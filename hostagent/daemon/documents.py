@@ -6,13 +6,11 @@ from dataclasses import fields
 from typing import Any
 
 from hostagent.daemon.told import State
-from hostagent.deadline import time_limit
+from hostagent.deadline import COMPUTING_S, processor_limit
 from hostagent.errors import OutOfTime
 from hostagent.report import Judgement, Report, shortened
 from hostagent.report.summarized import of_now, summary
 from hostagent.sinks.json import render_json
-
-_RENDERING_S = 2.0
 
 
 class Documents:
@@ -25,7 +23,7 @@ class Documents:
 
     def report(self, report: Report) -> str:
         """As JSON of one line: with line breaks it costs five times as much; a report that takes too long to write is shortened."""
-        with contextlib.suppress(OutOfTime), time_limit(_RENDERING_S):
+        with contextlib.suppress(OutOfTime), processor_limit(COMPUTING_S):
             return "{" + ",".join(f'"{one.name}":{self._text(one.name, getattr(report, one.name))}' for one in fields(report)) + "}\n"
         return render_json(shortened(report), None)
 

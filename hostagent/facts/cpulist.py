@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 
 #: Numbers from here on are refused: no kernel has so many CPUs, and a range has an end that anybody can write.
 LIMIT = 1 << 16
+_MOST_DIGITS = 6
 
-_NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
 _WORD = re.compile(r"[0-9a-fA-F]{1,8}", re.ASCII)
 _MASK_BITS = 32
 
@@ -20,15 +21,23 @@ def parse_cpulist(text: str) -> tuple[int, ...]:
     Traceback (most recent call last):
     ValueError: '3-1' is no range of CPUs
     """
-    mask = 0
     words = text.strip()
+    ranges: list[range] = []
+    next_is, is_in_order = 0, True
     for word in words.split(",") if words else ():
         first, dash, last = word.partition("-")
         low = _number(first, word)
         high = _number(last, word) if dash else low
         if high < low:
             raise ValueError(f"{word[:40]!r} is no range of CPUs")
-        mask |= (1 << high + 1) - (1 << low)
+        is_in_order = is_in_order and low >= next_is
+        next_is = high + 1
+        ranges.append(range(low, next_is))
+    if is_in_order:
+        return tuple(chain.from_iterable(ranges))
+    mask = 0
+    for one in ranges:
+        mask |= (1 << one.stop) - (1 << one.start)
     return _bits(mask)
 
 
@@ -43,9 +52,10 @@ def _bits(mask: int) -> tuple[int, ...]:
 
 
 def _number(digits: str, word: str) -> int:
-    if not _NUMBER.fullmatch(digits) or int(digits) >= LIMIT:
+    number = int(digits) if digits.isdecimal() and digits.isascii() and len(digits) <= _MOST_DIGITS else LIMIT
+    if number >= LIMIT:
         raise ValueError(f"{word[:40]!r} is no CPU or range of CPUs below {LIMIT}")
-    return int(digits)
+    return number
 
 
 def format_cpulist(numbers: Iterable[int]) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from hostagent.placement.answers import Fix, Placed
     from hostagent.placement.capacities import capacity
     from hostagent.placement.manifests import pods_in
-    from hostagent.placement.node import Node, emptied, node_of
+    from hostagent.placement.node import Node, admits_by_count, emptied, node_of
     from hostagent.placement.placing import place
     from hostagent.placement.pods import Container, Pod
     from hostagent.placement.reports import node_of_report
@@ -23,6 +23,7 @@ _HOMES = {
     "Node": "node",
     "Placed": "answers",
     "Pod": "pods",
+    "admits_by_count": "node",
     "capacity": "capacities",
     "emptied": "node",
     "node_of": "node",
@@ -38,6 +39,7 @@ __all__ = [
     "Node",
     "Placed",
     "Pod",
+    "admits_by_count",
     "capacity",
     "emptied",
     "node_of",

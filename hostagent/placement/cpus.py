@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import combinations
 from math import ceil, sqrt
+from operator import attrgetter
 from typing import NamedTuple
 
 from hostagent.placement.masks import BUDGET, TooManyError
@@ -36,9 +37,14 @@ class CpuTopology:
 
 
 def _groups(places: dict[int, Cpu], level: str) -> dict[int, frozenset[int]]:
-    groups: dict[int, set[int]] = {}
+    groups: dict[int, list[int]] = {}
+    number_of = attrgetter(level)
     for cpu, place in places.items():
-        groups.setdefault(getattr(place, level), set()).add(cpu)
+        number = number_of(place)
+        if number in groups:
+            groups[number].append(cpu)
+        else:
+            groups[number] = [cpu]
     return {number: frozenset(cpus) for number, cpus in groups.items()}
 
 

@@ -1,5 +1,6 @@
 """The managers of one kubelet in the state in which it is now."""
 
+from functools import lru_cache
 from math import ceil
 
 from hostagent.facts.cpulist import parse_cpulist
@@ -9,7 +10,7 @@ from hostagent.placement.cpus import Cpu, CpuTopology, take
 from hostagent.placement.devices import Pool
 from hostagent.placement.memory import MEMORY, Memory, NodeMemory
 from hostagent.placement.merge import Policy
-from hostagent.placement.node import Node
+from hostagent.placement.node import CpuSets, Node
 from hostagent.placement.quantity import shown_bytes
 from hostagent.placement.settings import Settings
 
@@ -69,10 +70,15 @@ def given_cpus(given: KubeletState | Unread) -> set[int]:
 
 def cpu_topology(node: Node) -> CpuTopology:
     """Raises ``UnreadError`` where sockets or cores are not known."""
-    sockets = {cpu: number for number, package in enumerate(need(node.packages)) for cpu in package}
-    cores = {cpu: min(core) for core in need(node.cores) for cpu in core}
-    places = {cpu: Cpu(one.id, sockets.get(cpu, 0), cores.get(cpu, cpu)) for one in node.numa for cpu in one.cpus}
-    return CpuTopology(places, len(need(node.packages)))
+    return _cpu_topology(need(node.packages), need(node.cores), tuple((one.id, one.cpus) for one in node.numa))
+
+
+@lru_cache(maxsize=1)  # a pod that is refused is tried again on the same machine for each change that may let it in
+def _cpu_topology(packages: CpuSets, cores: CpuSets, numa: tuple[tuple[int, tuple[int, ...]], ...]) -> CpuTopology:
+    sockets = {cpu: number for number, package in enumerate(packages) for cpu in package}
+    core_of = {cpu: min(core) for core in cores for cpu in core}
+    places = {cpu: Cpu(number, sockets.get(cpu, 0), core_of.get(cpu, cpu)) for number, cpus in numa for cpu in cpus}
+    return CpuTopology(places, len(packages))
 
 
 def memory_of(chosen: Settings, node: Node) -> Memory:

@@ -104,6 +104,26 @@ def _devices(
     return tuple(sorted(registered, key=_order)), source
 
 
+def admits_by_count(node: Node, gpus: int) -> bool:
+    """Whether this kubelet, as most do, aligns nothing, and has so many free and healthy GPUs (0: all that it has): then it admits a pod
+    that asks for them alone. False says nothing: `hostagent.placement.place` answers that, and its import takes some milliseconds.
+    """
+    config, devices = node.config, node.devices
+    if node.state != "accepted" or isinstance(config, Unread) or isinstance(devices, Unread):
+        return False
+    policies = (config.topology_manager_policy, config.cpu_manager_policy, config.memory_manager_policy)
+    others = (config.topology_manager_scope, config.reserved_system_cpus, config.kube_reserved, config.system_reserved)
+    eviction = config.eviction_hard
+    if any(isinstance(one, Unread) for one in (*policies, *others)) or isinstance(eviction, Unread) or policies != ("none", "none", "None"):
+        return False
+    if any(value.endswith("%") for _, value in eviction) and any(isinstance(one.memory_bytes, Unread) for one in node.numa):
+        return False
+    names = {one.resource for one in devices if is_gpu_resource(one.resource)}
+    resource = GPU_RESOURCE if GPU_RESOURCE in names or len(names) != 1 else names.pop()
+    found = [one.healthy is True and one.allocated is False for one in devices if one.resource == resource]
+    return 0 < (gpus or 1) <= len(found) and all(found)
+
+
 def is_gpu_resource(name: str) -> bool:
     return name.startswith((GPU_RESOURCE, "nvidia.com/mig-", "nvidia.com/pgpu"))
 

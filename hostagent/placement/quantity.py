@@ -1,38 +1,42 @@
 """Kubernetes quantities: ``200Gi``, ``1500m``, ``1e3``."""
 
 import re
-from decimal import Decimal
-from math import ceil
 from struct import pack, unpack
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,3})", re.ASCII)
-_SCALE = {
-    **{unit: Decimal(10) ** power for unit, power in zip(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), range(-9, 19, 3), strict=True)},
-    **{f"{unit}i": Decimal(2) ** power for unit, power in zip("KMGTPE", range(10, 70, 10), strict=True)},
-}
+_POWER_OF_10 = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_POWER_OF_2 = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _MOST = (1 << 63) - 1
 
 
-def parse_quantity(text: object) -> Decimal:
-    """As the API server reads it. Raises ``ValueError``.
+def parse_quantity(text: object) -> tuple[int, int]:
+    """As the API server reads it, as a fraction of two whole numbers. Raises ``ValueError``.
 
-    >>> parse_quantity("200Gi") == 200 * 2**30, parse_quantity("500m") == Decimal("0.5"), parse_quantity(4)
-    (True, True, Decimal('4'))
+    >>> parse_quantity("200Gi") == (200 * 2**30, 1), parse_quantity("500m"), parse_quantity("0.5"), parse_quantity(4)
+    (True, (500, 1000), (5, 10), (4, 1))
     """
     words = str(text) if isinstance(text, str | int | float) and not isinstance(text, bool) else ""
     found = _QUANTITY.fullmatch(words) if len(words) < 100 else None
     if found is None:
         raise ValueError(f"{str(text)[:40]!r} is no quantity such as 4, 500m or 200Gi")
-    number, unit = Decimal(found[1]), found[2]
-    exponent = int(unit[1:]) if unit[:1] in ("e", "E") and len(unit) > 1 and unit != "Ei" else 0
-    if exponent > 18:
+    before, _, after = found[1].partition(".")
+    unit, number = found[2], int(before + after)
+    if unit in _POWER_OF_2:
+        return number << _POWER_OF_2[unit], int(10 ** len(after))
+    power = _POWER_OF_10[unit] if unit in _POWER_OF_10 else int(unit[1:])
+    if unit not in _POWER_OF_10 and power > 18:
         raise ValueError(f"{words!r} is larger than any resource")
-    return number * (Decimal(10) ** exponent if exponent else _SCALE.get(unit, Decimal(1)))
+    return number * int(10 ** max(power, 0)), int(10 ** (len(after) + max(-power, 0)))
 
 
 def whole(text: object) -> int:
     """Bytes or pieces, rounded up. Raises ``ValueError`` for less than none and for more than 2^63-1."""
-    value = ceil(parse_quantity(text))
+    return _rounded_up(text, 1)
+
+
+def _rounded_up(text: object, times: int) -> int:
+    number, parts = parse_quantity(text)
+    value = -(-number * times // parts)
     if not 0 <= value <= _MOST:
         raise ValueError(f"{str(text)[:40]!r} is out of range")
     return value
@@ -61,16 +65,13 @@ def is_fraction(text: object) -> bool:
     >>> is_fraction("1.5Gi"), is_fraction("100m")
     (False, True)
     """
-    value = parse_quantity(text)
-    return value != value.to_integral_value()
+    number, parts = parse_quantity(text)
+    return number % parts != 0
 
 
 def milli(text: object) -> int:
     """Thousandths, rounded up: CPUs. Raises ``ValueError``."""
-    value = ceil(parse_quantity(text) * 1000)
-    if not 0 <= value <= _MOST:
-        raise ValueError(f"{str(text)[:40]!r} is out of range")
-    return value
+    return _rounded_up(text, 1000)
 
 
 def shown_bytes(size: int) -> str:

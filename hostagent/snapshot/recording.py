@@ -5,7 +5,7 @@ import hmac
 import time
 from collections.abc import Mapping
 
-from hostagent.deadline import Deadline, time_limit
+from hostagent.deadline import Deadline, processor_limit
 from hostagent.errors import HostagentError, OutOfTime
 from hostagent.facts.unread import Unread
 from hostagent.reading import Reading
@@ -17,24 +17,26 @@ from hostagent.source.base import Answer
 from hostagent.source.tape import RECORDED_BY, SCHEMA_VERSION, Tape, dumps, encode, question
 from hostagent.vocabulary import Kind
 
-#: Seconds for making a snapshot of a pass that took all its time.
+#: Seconds of processor time for making a snapshot of a pass that took all its time.
 _OWN_S = 2.5
 
 
 def save(reading: Reading, key: bytes, deadline: Deadline, *, redact: bool = True) -> "tuple[Tape, str]":
-    """The tape and its text, made in what the deadline leaves. Raises ``HostagentError`` where that is too little, or there is too much."""
+    """The tape and its text. Making them may take as much processor time as the deadline leaves, at least ``_OWN_S``. Raises
+    ``HostagentError`` where that is too little, or there is too much.
+    """
     kind = reading.collect().facts.kind
     seconds = max(_OWN_S, deadline.left_s)
-    ends = time.monotonic() + seconds
+    ends = time.process_time() + seconds
     try:
-        with time_limit(seconds):
+        with processor_limit(seconds):
             tape = _tape(reading.answers, kind, key, redact=redact)
             text = dumps(tape)
-        if time.monotonic() < ends:  # a reader may have taken the alarm for its own end
+        if time.process_time() < ends:  # a reader may have taken the alarm for its own end
             return tape, text
     except OutOfTime:
         pass
-    raise HostagentError(f"the snapshot was not made in {seconds:.1f} s, after reading", "Give it more with --deadline")
+    raise HostagentError(f"the snapshot was not made in {seconds:.1f} s of processor time, after reading", "Give it more with --deadline")
 
 
 def record(reading: Reading, key: bytes, *, redact: bool = True) -> Tape:

@@ -2,10 +2,11 @@
 checks found.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from hostagent.deadline import Deadline, time_limit, within
+from hostagent.deadline import COMPUTING_S, processor_limit
 from hostagent.errors import OutOfTime
 from hostagent.facts.frozen import frozen
 from hostagent.facts.gpu import Gpu
@@ -25,8 +26,6 @@ from hostagent.vocabulary import Kind, Outcome, Severity
 SCHEMA_VERSION = 1
 #: The names that the document shares with ``facts.topology``.
 PARTS = ("numa_nodes", "packages", "cores", "gpus", "nics", "distances", "rails", "capacity")
-#: Seconds for placing the pods, where the run's own time is up.
-PLACING_S = 0.6
 
 
 @frozen
@@ -94,11 +93,11 @@ class Document:
     findings: tuple[Found, ...]
 
 
-def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tuple[str, ...] = (), within_s: float = PLACING_S) -> Document:
+def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tuple[str, ...] = ()) -> Document:
     """The map of the host that `report` is about, and an answer for each of `pods`, placed one after the other, then for each of `shapes`,
-    placed by itself on the host as it would be without its pods. What is not placed after `within_s` seconds is unread.
+    placed by itself on the host as it would be without its pods. What is not placed in ``COMPUTING_S`` is unread.
     """
-    deadline = within(within_s)
+    ends = time.process_time() + COMPUTING_S
     told = report.facts.get("topology", {"unread": "not-recorded", "detail": "topology: not asked for"})
     missing = {"unread": "not-recorded", "detail": "topology: not told"}
     found = told if "unread" not in told else dict.fromkeys(PARTS, told)
@@ -107,7 +106,7 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tupl
         **head_of(report),
         **{name: found.get(name, missing) for name in PARTS},
         fabric=report.facts.get("fabric", {"unread": "not-recorded", "detail": "fabric: not asked for"}),
-        placeable=(*placeable(facts, tuple(pods), deadline), *of_profile(facts, shapes, deadline)),
+        placeable=(*placeable(facts, tuple(pods), ends), *of_profile(facts, shapes, ends)),
         findings=tuple(
             Found(one.id, one.outcome, one.severity, one.subject, one.device, one.headline)
             for one in report.findings
@@ -116,9 +115,9 @@ def document(facts: HostFacts, report: Report, pods: Iterable[Pod], shapes: tupl
     )
 
 
-def placeable(facts: HostFacts, pods: tuple[Pod, ...], deadline: Deadline, *, empty: bool = False) -> tuple[Placeable, ...]:
+def placeable(facts: HostFacts, pods: tuple[Pod, ...], ends: float, *, empty: bool = False) -> tuple[Placeable, ...]:
     """One answer a pod, in their order. What the model cannot do without, or has no time for, makes all of them unread. `empty`: as if
-    nothing of the host were given away.
+    nothing of the host were given away. `ends`: by the processor time of this process.
     """
     if not pods:
         return ()
@@ -126,7 +125,7 @@ def placeable(facts: HostFacts, pods: tuple[Pod, ...], deadline: Deadline, *, em
 
     kubelet = facts.of(Kubelet)
     try:
-        with time_limit(deadline.left_s, deadline.seconds):
+        with processor_limit(ends - time.process_time(), COMPUTING_S):
             node = node_of(facts.of(Topology), facts.of(Gpu), kubelet)
             placed = place(emptied(node) if empty else node, pods)
     except UnreadError as error:
@@ -136,13 +135,13 @@ def placeable(facts: HostFacts, pods: tuple[Pod, ...], deadline: Deadline, *, em
     return tuple(_answer(one, facts) for one in placed)
 
 
-def of_profile(facts: HostFacts, shapes: tuple[str, ...], deadline: Deadline) -> tuple[Placeable, ...]:
+def of_profile(facts: HostFacts, shapes: tuple[str, ...], ends: float) -> tuple[Placeable, ...]:
     """The profile's pods: each by itself, for no host has to hold all of them at a time."""
     if not shapes:
         return ()
     from hostagent.placement import parse_shape
 
-    return tuple(one for shape in shapes for one in placeable(facts, (parse_shape(shape),), deadline, empty=True))
+    return tuple(one for shape in shapes for one in placeable(facts, (parse_shape(shape),), ends, empty=True))
 
 
 def _answer(one: Placed, facts: HostFacts) -> Placeable:

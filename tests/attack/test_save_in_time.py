@@ -31,10 +31,10 @@ def test_a_host_is_saved_though_its_reading_took_all_the_time():
 @pytest.mark.alone
 def test_what_takes_too_long_is_left():
     words = [[1.0, "NVRM: Xid (PCI:0000:1b:00): 79, pid=1, " + "user@h.example a=b 10.0.0.1 0123456789abcdef " * 20]]
-    started = time.monotonic()
-    with pytest.raises(HostagentError, match=r"not made in \d\.\d s"):
+    started = time.process_time()
+    with pytest.raises(HostagentError, match=r"not made in 2\.5 s of processor time"):
         snapshot.save(reading({"kernel_log": {"lines": words * 12_000, "complete": True}}), KEY, within(-1))
-    assert time.monotonic() - started < _OWN_S + 2
+    assert time.process_time() - started < _OWN_S + 2
 
 
 def test_what_is_too_much_is_refused_before_it_is_redacted():

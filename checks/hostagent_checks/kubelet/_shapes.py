@@ -42,6 +42,10 @@ def empty_node(kubelet: Kubelet, topology: Topology, gpus: tuple[Gpu, ...]) -> "
 
 def refused(shape: PodPolicy, node: "Node", kubelet: Kubelet, name: str = "") -> Iterator[Finding]:
     """The finding about a shape that this host's kubelet refuses, with the smallest change that lets it in."""
+    from hostagent.placement import admits_by_count
+
+    if shape.text == f"gpus={shape.gpus}" and admits_by_count(node, shape.gpus):
+        return
     from hostagent.placement import parse_shape, place
 
     (placed,) = place(node, (parse_shape(shape.text),))

@@ -1,18 +1,28 @@
 """What a tape holds of a kubelet: raw, filtered and redacted give the same facts, and no secret of it gets there."""
 
 import json
+import math
 import re
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from hostagent import snapshot
+from hostagent.app import policy_of, prepare
 from hostagent.collect.kubelet.documents import decode_error
+from hostagent.evaluate import evaluate
 from hostagent.facts.kubelet import Kubelet
 from hostagent.facts.runtime import Launchers
+from hostagent.profile import load
 from hostagent.reading import InProcess
 from hostagent.snapshot.flagwords import flags, typed_words
 from hostagent.snapshot.kubelets import kubelet_document
 from hostagent.source.tape import ReplayBackend
+from hostagent.source.tape import load as load_tape
 from hostagent.testing import TreeBackend
 from tests.trees.record import KEY, RECIPES
 from tests.trees.staged import stage
@@ -107,3 +117,52 @@ def test_a_document_that_does_not_decode_is_its_error():
     assert kept.startswith(b"\0")
     assert decode_error(kept) == decode_error(b"a: [") != ""
     assert kubelet_document(kept, (), str) == kept
+
+
+# what the shapes of the profile cost
+
+
+TAPES = Path(__file__).parents[2] / "hosts"
+FULL_NODE = """
+import sys
+from hostagent import profile
+from hostagent.app import policy_of, prepare
+from hostagent.evaluate import evaluate
+from hostagent.profile import load
+from hostagent.reading import InProcess
+from hostagent.source import tape
+
+prepared = prepare(profile.load(site_file=""), ["kubelet.full_node"])
+backend = tape.ReplayBackend(tape.load(sys.argv[1]))
+facts = InProcess(backend, prepared.kinds).collect(policy_of(prepared)).facts
+(one,) = evaluate(prepared.checks, facts, prepared.loaded.profile)
+print(one.outcome, "hostagent.placement.model" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("host", "said"), [("hgx-h100-ubuntu2404", "pass False"), ("kubeadm-single-numa-node", "fail True")])
+def test_a_kubelet_that_aligns_nothing_is_judged_without_the_model(host, said):
+    """Whose import takes longer than all that it is asked."""
+    assert (
+        subprocess.run([sys.executable, "-c", FULL_NODE, TAPES / host], capture_output=True, text=True, check=True).stdout.strip() == said
+    )
+
+
+def least_s(call):
+    """Of this thread's processor time."""
+    least = math.inf
+    for _ in range(40):
+        started = time.thread_time()
+        call()
+        least = min(least, time.thread_time() - started)
+    return least
+
+
+def test_the_pod_of_all_gpus_costs_a_third_of_a_loop_of_a_hundred_thousand_steps():
+    """Which takes 5 ms where the whole check may take 2; of all recorded hosts these take longest."""
+    prepared = prepare(load(site_file=""), ["kubelet.full_node"])
+    floor = least_s(lambda: sum(one * one for one in range(100_000)))
+    for name in ("kubeadm-single-numa-node", "hgx-h100-ubuntu2404", "eks-by-flags", "p5-vm-seven-gpus"):
+        backend = ReplayBackend(load_tape(str(TAPES / name)))
+        facts = InProcess(backend, prepared.kinds).collect(policy_of(prepared)).facts
+        assert least_s(partial(evaluate, prepared.checks, facts, prepared.loaded.profile)) < 0.36 * floor, name

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hostagent.facts.kubelet import Device, KubeletState, MemoryBlock
 from hostagent.facts.unread import Unread
-from hostagent.placement import capacity, emptied, parse_shape, place, pods_in
+from hostagent.placement import admits_by_count, capacity, emptied, parse_shape, place, pods_in
 from hostagent.placement import masks as masks_module
 from hostagent.placement.masks import Hints, fewest, mask_of
 from hostagent.placement.merge import Best, Policy, _compromise, _compromise_of_many, merge
@@ -215,6 +215,9 @@ FIELDS = [
     "reserved_system_cpus", "memory_manager_policy", "reserved_memory", "kube_reserved", "system_reserved", "eviction_hard", "max_pods", "pods_per_core",
 ]  # fmt: skip
 
+#: What a kubelet that aligns nothing is not asked for.
+_NEVER_READ = ("topology_manager_policy_options", "cpu_manager_policy_options", "reserved_memory", "max_pods", "pods_per_core")
+
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_an_unknown_field_of_the_configuration_is_no_answer(field):
@@ -231,6 +234,45 @@ def test_an_unknown_device_is_no_answer(field):
     unknown = node._replace(devices=tuple(dataclasses.replace(one, **{field: Unread("timeout", "podresources")}) for one in node.devices))
     assert isinstance(answers(unknown, ["gpus=1"])[0].admitted, Unread)
     assert answers(unknown, ["cpus=1,memory=1Gi"])[0].admitted is True
+
+
+COUNTED = [
+    ({"topology_manager_policy": "best-effort"}, {}, False),
+    ({"topology_manager_policy": "restricted"}, {}, False),
+    ({"cpu_manager_policy": "static"}, {}, False),
+    ({"memory_manager_policy": "Static"}, {}, False),
+    ({}, {"healthy": False}, False),
+    ({}, {"allocated": True}, False),
+    *(({}, {field: Unread("timeout", "podresources")}, field == "nodes") for field in ("nodes", "healthy", "allocated")),
+    *(({field: Unread("denied", "open")}, {}, field in _NEVER_READ) for field in FIELDS),
+]
+
+
+@pytest.mark.parametrize(("fields", "device", "counts"), [({}, {}, True), *COUNTED])
+def test_what_a_kubelet_that_aligns_nothing_admits_by_count_the_model_admits(fields, device, counts):
+    node = even("none")
+    first, *others = node.devices
+    changed = node._replace(config=dataclasses.replace(node.config, **fields), devices=(dataclasses.replace(first, **device), *others))
+    for count, fit in ((0, True), (1, True), (8, True), (9, False)):
+        if admits_by_count(changed, count):
+            assert (counts, fit) == (True, True)
+            assert answers(changed, [f"gpus={count}"])[0].admitted is True
+        else:
+            assert not (counts and fit)
+
+
+def test_a_share_of_memory_that_was_not_read_is_not_counted_over():
+    node = even("none")
+    config = dataclasses.replace(node.config, eviction_hard=(("memory.available", "5%"),))
+    unread = node._replace(config=config, numa=tuple(one._replace(memory_bytes=Unread("denied")) for one in node.numa))
+    assert admits_by_count(node._replace(config=config), 0)
+    assert not admits_by_count(unread, 0)
+    assert isinstance(answers(unread, ["gpus=8"])[0].admitted, Unread)
+
+
+@pytest.mark.parametrize("state", ["rejected", "absent"])
+def test_a_kubelet_that_does_not_run_admits_nothing_by_count(state):
+    assert not admits_by_count(even("none")._replace(state=state), 0)
 
 
 def test_after_an_unknown_pod_nothing_is_known():
