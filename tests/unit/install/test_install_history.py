@@ -29,8 +29,9 @@ def listed(root, columns="60"):
 
 
 def remember(root, *events, did=("driver.packages", "driver.nouveau")):
-    with runs.begun(Target(Evidence(root=str(root)))) as run:
+    with runs.opened(Target(Evidence(root=str(root)))) as run:
         run.add_plan({"steps": STEPS, "packages": PACKAGES})
+        runs.begin(run)
     for step in did:
         run.note("operation", step=step, number=0, seconds=1.0, rc=0, ok=True)
     for event, what in events:
