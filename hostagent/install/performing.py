@@ -19,6 +19,7 @@ from hostagent.install.jobs import Job, places, programs_of, refuse_untrusted, w
 from hostagent.install.keys import key_bytes
 from hostagent.install.leftovers import clear_half_written
 from hostagent.install.lock import FOLDER, Busy, Lock, take
+from hostagent.install.ourselves import extra_step
 from hostagent.install.outcome import Outcome, Person, RefusedError
 from hostagent.install.packagelock import wait_until_free
 from hostagent.install.playbooks import playbooks_path
@@ -326,5 +327,5 @@ def refuse_without_ansible() -> None:
     if missing:
         raise HostagentError(
             f"found no Python module {' and no '.join(missing)}, wanted what carries out a plan",
-            "Install it: pip install 'hostagent[install]'",
+            extra_step("install"),
         )
