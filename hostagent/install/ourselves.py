@@ -50,6 +50,18 @@ def _paths() -> list[str]:
     return left if os.path.dirname(_package()) in left else []
 
 
+def refuse_without_ansible() -> None:
+    """Raises ``HostagentError`` where the extra is missing."""
+    import importlib.util
+
+    missing = [name for name in ("ansible", "ansible_runner") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise HostagentError(
+            f"found no Python module {' and no '.join(missing)}, wanted what carries out a plan",
+            extra_step("install"),
+        )
+
+
 def extra_step(extra: str) -> str:
     """What adds an extra to this installation: its own pip, from where it was installed. hostagent is on no package index."""
     source, prefix = _source(), os.path.abspath(sys.prefix)

@@ -12,23 +12,20 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.install import hooks, player, restoring, rooms, runs, state
 from hostagent.install.jobs import Job, places, programs_of, refuse_untrusted, written_paths
-from hostagent.install.keys import key_bytes
+from hostagent.install.keys import keys_of
 from hostagent.install.leftovers import clear_half_written
 from hostagent.install.lock import FOLDER, Busy, Lock, take
-from hostagent.install.ourselves import extra_step
 from hostagent.install.outcome import Outcome, Person, RefusedError
 from hostagent.install.packagelock import wait_until_free
 from hostagent.install.playbooks import playbooks_path
 from hostagent.install.retained import retain
 from hostagent.install.target import StrayLinkError, Target
-from hostagent.install.told import failure
-from hostagent.install.worker import Done, Speaker, Worker
+from hostagent.install.worker import Progress, Speaker, Worker
 from hostagent.plan.document import Document
-from hostagent.plan.model import Key, Part, Plan, PlanStep
+from hostagent.plan.model import Part, Plan, PlanStep
 from hostagent.plan.view import View
 from hostagent.profiles.install import InstallPolicy
 from hostagent.typed import plain
@@ -100,9 +97,9 @@ class Performance:
         if self.wishes.dry_run:
             return self._planned(self.looks.plan())
         with self._lock(make=False):
-            plan, document = self.looks.plan()
-            outcome = self._planned((plan, document))
-            self._close(plan, outcome)
+            made = self.looks.plan()
+            outcome = self._planned(made)
+            self._close(made[0], outcome)
         if outcome.word != "done":
             return outcome
         if not self.person.agrees():
@@ -110,11 +107,14 @@ class Performance:
         lock = held.enter_context(self._lock(make=True))
         assert lock is not None
         if lock.waited:  # another run ended meanwhile
-            plan, document = self.looks.plan()
-            outcome = self._planned((plan, document))
-            if outcome.word != "done":
-                return outcome
-        keys = _keys(plan.todo)
+            made = self.looks.plan()
+            outcome = self._planned(made)
+        return self._prepared(made, lock, held) if outcome.word == "done" else outcome
+
+    def _prepared(self, made: tuple[Plan, Document], lock: Lock, held: ExitStack) -> _Ready:
+        """Raises what refuses a plan that was agreed to."""
+        plan, document = made
+        keys = keys_of(plan.todo)
         places(plan.todo, self.target)
         self.target.enter(1)
         playbooks_path()
@@ -209,7 +209,7 @@ class Performance:
 
         old = state.files_of(self.target, written_paths(steps), tree=False)
         state.keep(self.target, old, self.run)
-        progress = _Progress(self.person, steps, self._done, of)
+        progress = Progress(self.person, steps, self._done, of)
         worker = Worker(self.target, self.run, lock)
         done = worker.carry_out(work, progress.hear, self._hold_lane if job.unloads else lambda: None)
         self._done += len(steps)
@@ -272,60 +272,3 @@ def _unproved(steps: tuple[PlanStep, ...], view: View) -> str:
         if step.kind not in _MEANS and not step.probe.done(view):
             return f"{step.id}: its programs told of no failure, but it is not done: wanted {step.probe.words}"
     return ""
-
-
-def _keys(steps: tuple[PlanStep, ...]) -> dict[str, bytes]:
-    """Fetched before anything is changed. Raises ``RefusedError``."""
-    found: dict[str, bytes] = {}
-    for one in (one for step in steps for one in step.do if isinstance(one, Key)):
-        data = key_bytes(one)
-        if not isinstance(data, bytes):
-            raise RefusedError(f"the key for {one.path}: {data.text}", "Name a keyring file in the profile's install.repositories")
-        found[one.path] = data
-    return found
-
-
-class _Progress:
-    """A worker's words, as steps of the whole run."""
-
-    def __init__(self, person: Person, steps: tuple[PlanStep, ...], before: int, of: int) -> None:
-        self._person, self._of = person, of
-        self._steps = {step.id: (before + number, step) for number, step in enumerate(steps, 1)}
-        self._now = ""
-        self._seconds = 0.0
-
-    def hear(self, told: Mapping[str, Any]) -> None:
-        if told["event"] == "start" and told["step"] != self._now:
-            self.finish()
-            self._now, self._seconds = str(told["step"]), 0.0
-            number, step = self._steps[self._now]
-            self._person.begin(number, self._of, step)
-        elif told["event"] in ("ok", "failed"):
-            self._seconds += float(told["seconds"])
-
-    def finish(self, problem: str = "") -> None:
-        if self._now:
-            self._person.end(self._steps[self._now][1], self._seconds, problem)
-        self._now = ""
-
-    def finished(self, done: Done) -> str:
-        """What went wrong, "" where nothing did."""
-        if done.status == "successful":
-            self.finish()
-            return ""
-        told = failure(done.failed) if done.failed else done.status
-        step = str((done.failed or {}).get("step") or self._now)
-        self.finish(told)
-        return ": ".join(filter(None, (step, told)))
-
-
-def refuse_without_ansible() -> None:
-    """Raises ``HostagentError`` where the extra is missing."""
-    import importlib.util
-
-    missing = [name for name in ("ansible", "ansible_runner") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise HostagentError(
-            f"found no Python module {' and no '.join(missing)}, wanted what carries out a plan",
-            extra_step("install"),
-        )

@@ -185,13 +185,13 @@ def raising(error):
 
 
 LATER = {
-    "the key": ("_keys", RefusedError("the key", "Name one")),
+    "the key": ("keys_of", RefusedError("the key", "Name one")),
     "a link that leads nowhere": ("places", StrayLinkError("a link", "Remove it")),
     "a link on the way to what is kept": ("retain", StrayLinkError("a link", "Remove it")),
     "the package manager's lock": ("wait_until_free", RefusedError("the lock", "Wait")),
     "no old package": ("retain", RefusedError("no package file", "Enable it")),
     "no room for a file": ("retain", OSError(errno.ENOSPC, "No space left on device")),
-    "a file system to read alone": ("_keys", OSError(errno.EROFS, "Read-only file system")),
+    "a file system to read alone": ("keys_of", OSError(errno.EROFS, "Read-only file system")),
 }
 
 
