@@ -25,6 +25,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the vendor replaces the whole system (GKE's Container-Optimized OS, Bottlerocket, Talos, Flatcar, WSL and others)",
         "what its owner does; the refusal names the way",
     ),
+    "manager": (
+        "this version makes plans for dnf, zypper and tdnf, and carries out none of them",
+        "do the steps of the plan with the host's own tools, then `hostagent check`",
+    ),
     "dgx-os": ("DGX OS brings driver and toolkit by its own packages", "upgrade it as its guide says"),
     "driver-owned": ("the driver belongs to the image, the provider or the GPU Operator", "ask the owner, or set `driver.owner`"),
     "toolkit-owned": ("the same, of the toolkit", "ask the owner, or set `toolkit.owner`"),

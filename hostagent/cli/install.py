@@ -63,7 +63,8 @@ def command(
     person = Person(form_of(form, as_json=as_json), output, colour, yes=yes)
     prepared = prepared_for(place, profile_name)
     from hostagent.install.looking import looks_at
-    from hostagent.install.performing import Performance, Wishes, refuse_without_ansible
+    from hostagent.install.ourselves import refuse_without_ansible
+    from hostagent.install.performing import Performance, Wishes
     from hostagent.install.target import Target
 
     if not dry_run:

@@ -63,7 +63,8 @@ def _again_as_root(request: Request) -> int:
 
 def _performance(request: Request, place: Evidence, seen: Seen, person: "_Person") -> "Performance":
     from hostagent.install.looking import looks_at
-    from hostagent.install.performing import Performance, Wishes, refuse_without_ansible
+    from hostagent.install.ourselves import refuse_without_ansible
+    from hostagent.install.performing import Performance, Wishes
     from hostagent.install.target import Target
     from hostagent.setup.wanted import wanted
 

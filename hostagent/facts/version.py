@@ -1,4 +1,7 @@
-"""Version orders and constraints. The orders are those of dpkg and rpm; tests hold them against both."""
+"""Version orders, and the readers of what a profile says of versions: constraints, and the version to install.
+
+The orders are those of dpkg and rpm; tests hold them against both.
+"""
 
 import re
 from itertools import zip_longest
@@ -9,11 +12,72 @@ from hostagent.facts.unread import Unread
 _EPOCH = re.compile(r"[0-9]+:")
 _PRE_RELEASE = r"[~.+-]?(rc|beta|alpha|dev)"
 _UPSTREAM = re.compile(rf"[0-9]+(?:\.[0-9]+)*(?:{_PRE_RELEASE}(?:[.0-9]*[0-9])?)?", re.IGNORECASE)
+_WISH = re.compile(rf"([0-9]+(?:\.[0-9]+)*(?:{_PRE_RELEASE}(?:[.0-9]*[0-9])?)?)(\.\*)?", re.IGNORECASE)
+#: A version of fewer fields is a branch: 580, 580.95, 1.19.
+_FIELDS = 3
 _TRAILING_ZEROS = re.compile(r"(?:\.0+)+(?=~|$)")
 
 
 class ConstraintError(ValueError):
     """A constraint that cannot be read; the message says what was found and wanted."""
+
+
+class WishError(ValueError):
+    """A version to install that cannot be read; the message says what was found and wanted."""
+
+
+class Wish(NamedTuple):
+    """The version to install, as a profile names it: each version that begins with `prefix`; "" names none."""
+
+    text: str  # as it is written
+    prefix: str
+    is_open: bool  # a branch: which of its versions is left to the repositories
+
+    @property
+    def branch(self) -> str:
+        """The first field."""
+        return branch(self.prefix)
+
+    @property
+    def constraint(self) -> str:
+        """The constraint that a version meets which the wish names.
+
+        >>> wish("580").constraint, wish("580.95.*").constraint, wish("1.19.0").constraint
+        ('580.*', '580.95.*', '==1.19.0')
+        """
+        return "" if not self.prefix else f"{self.prefix}.*" if self.is_open else f"=={self.prefix}"
+
+    def names(self, version: str) -> bool:
+        """Whether an upstream version is one that the wish names.
+
+        >>> wish("580.*").names("580.142"), wish("580").names("5800.1"), wish("580.95").names("580.95.05"), wish("").names("580.142")
+        (True, False, True, False)
+        """
+        if not self.prefix:
+            return False
+        return compare_upstream(version, self.prefix) == 0 or version.startswith(f"{self.prefix}.")
+
+    def allowed_by(self, constraint: str) -> bool:
+        """Whether some version that the wish names can meet a constraint.
+
+        >>> wish("580.*").allowed_by(">=580.126.09"), wish("58").allowed_by("580.*"), wish("1.19.0").allowed_by("<1.19")
+        (True, False, False)
+        """
+        parts = parse_constraints(constraint)
+        return all(_meets(self.prefix, one) or (one.operator != "<" and one.version.startswith(f"{self.prefix}.")) for one in parts)
+
+
+def wish(text: str) -> Wish:
+    """Raises ``WishError``.
+
+    >>> wish("580.*")[1:] == wish("580")[1:], wish("580.178.04").is_open
+    (True, False)
+    """
+    match = _WISH.fullmatch(text.strip())
+    if text and not match:
+        raise WishError(f'found {text!r:.60}, wanted a branch like "580.*" or "580", or a version like "580.126.20"')
+    prefix = _rc(match[1]) if match else ""
+    return Wish(text, prefix, bool(match and match[2]) or prefix.count(".") < _FIELDS - 1)
 
 
 class Constraint(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from hostagent.derived.words import counted
 from hostagent.install.runs import Run
+from hostagent.plan.document import version_of
 
 #: By a run's state.
 _ENDS = {"begun": "did not end", "undoing": "its rollback did not end", "undone": "taken back", "reboot": "done, a reboot was due"}
@@ -37,11 +38,11 @@ def remembered(run: Run) -> Remembered:
 def changed(plans: Iterable[Mapping[str, Any]], did: Iterable[str]) -> str:
     """By the plans of a run and the steps that it carried out.
 
-    >>> package = {"name": "a", "part": "driver", "from": None, "to": "580.1-1"}
+    >>> package = {"name": "libcuda1", "part": "driver", "from": None, "to": "580.142-1"}
     >>> step = {"id": "driver.packages", "part": "driver", "kind": "packages", "do": [{"run": {}}]}
     >>> written = {"id": "driver.nouveau", "part": "driver", "kind": "file", "do": [{"write": {"path": "/etc/a"}}]}
     >>> changed([{"packages": [package], "steps": [step, written]}], ["driver.packages", "driver.nouveau"])
-    'driver 580.1-1, 1 package, 1 file'
+    'driver 580.142-1, 1 package, 1 file'
     >>> changed([{"packages": [package], "steps": [step, written]}], [])
     'nothing'
     """
@@ -49,7 +50,11 @@ def changed(plans: Iterable[Mapping[str, Any]], did: Iterable[str]) -> str:
     steps = [step for plan in whole for step in plan["steps"] if step["id"] in found]
     parts = dict.fromkeys(str(step["part"]) for step in steps if step["kind"] == "packages")
     rows = {str(one["name"]): one for plan in whole for one in plan["packages"] if one["part"] in parts}
-    versions = [f"{part} {version}" for part in parts if (version := _most([one["to"] for one in rows.values() if one["part"] == part]))]
+    versions = [
+        f"{part} {version}"
+        for part in parts
+        if (version := version_of(part, ((name, one["to"]) for name, one in rows.items() if one["part"] == part)))
+    ]
     files = {what["path"] for step in steps for one in step["do"] for what in one.values() if "path" in what}
     units = [step for step in steps if step["kind"] in ("unit", "load", "restart")]
     said = (
@@ -59,8 +64,3 @@ def changed(plans: Iterable[Mapping[str, Any]], did: Iterable[str]) -> str:
         "services" if units else "",
     )
     return ", ".join(filter(None, said)) or ("marks and modules" if steps else "nothing")
-
-
-def _most(versions: "list[str | None]") -> str:
-    got = [one for one in versions if one]
-    return max(sorted(set(got)), key=got.count) if got else ""

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 
-from hostagent.install.outcome import RefusedError
 from hostagent.install.told import failure
 from hostagent.secret.names import without_secrets
 from hostagent.source.paths import Root
@@ -32,11 +31,9 @@ def problem_of(argv: tuple[str, ...]) -> str:
     return f"{argv[0]} exited {done.returncode}: {without_secrets(failure({'stdout': done.stdout, 'stderr': done.stderr}))}"
 
 
-def run_before(programs: tuple[tuple[str, ...], ...]) -> None:
-    """Raises ``RefusedError`` at the first that fails."""
-    for argv in programs:
-        if problem := problem_of(argv):
-            raise RefusedError(f"install.before: {problem}", "Fix that, or take it out of the profile's install.before")
+def run_before(programs: tuple[tuple[str, ...], ...]) -> str:
+    """Up to the first that fails; why that did, "" where none did."""
+    return next((f"install.before: {problem}" for argv in programs if (problem := problem_of(argv))), "")
 
 
 def run_after(programs: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:

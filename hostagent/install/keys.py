@@ -3,13 +3,15 @@
 import io
 import sys
 import tarfile
+from collections.abc import Iterable
 
 from hostagent.collect.installation.repositories import plain_url
 from hostagent.collect.packages.openpgp import dearmoured
 from hostagent.facts.unread import UnreadError, need
 from hostagent.hashes import hexdigest
 from hostagent.install.fetching import fetched
-from hostagent.plan.model import Key
+from hostagent.install.outcome import RefusedError
+from hostagent.plan.model import Key, PlanStep
 from hostagent.plan.offers import RefreshFault
 from hostagent.smallfile import read_small, reason
 
@@ -30,6 +32,17 @@ def key_bytes(key: Key) -> "bytes | RefreshFault":
         return RefreshFault("key", f"{key.source}: {reason(error)}")
     except (ValueError, tarfile.TarError, EOFError, ImportError) as error:
         return RefreshFault("key", f"{key.source or plain_url(key.url)}: {error}", plain_url(key.url))
+
+
+def keys_of(steps: Iterable[PlanStep]) -> dict[str, bytes]:
+    """All that the steps put in their places, by path: had before anything is changed. Raises ``RefusedError``."""
+    found: dict[str, bytes] = {}
+    for one in (one for step in steps for one in step.do if isinstance(one, Key)):
+        data = key_bytes(one)
+        if not isinstance(data, bytes):
+            raise RefusedError(f"the key for {one.path}: {data.text}", "Name a keyring file in the profile's install.repositories")
+        found[one.path] = data
+    return found
 
 
 def _of_file(key: Key) -> bytes:

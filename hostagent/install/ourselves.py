@@ -1,8 +1,11 @@
-"""The words that start this very hostagent from any directory, with any environment."""
+"""The hostagent that runs: the words that start it from any directory, with any environment, and the way in which it was installed."""
 
+import json
 import os
+import shlex
 import site
 import sys
+from typing import Any
 
 import hostagent
 from hostagent.errors import HostagentError
@@ -45,3 +48,60 @@ def _paths() -> list[str]:
         left.append(os.path.abspath(site.getusersitepackages()))
     left = [one for one in dict.fromkeys(left) if one in sys.path]
     return left if os.path.dirname(_package()) in left else []
+
+
+def refuse_without_ansible() -> None:
+    """Raises ``HostagentError`` where the extra is missing."""
+    import importlib.util
+
+    missing = [name for name in ("ansible", "ansible_runner") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise HostagentError(
+            f"found no Python module {' and no '.join(missing)}, wanted what carries out a plan",
+            extra_step("install"),
+        )
+
+
+def extra_step(extra: str) -> str:
+    """What adds an extra to this installation: its own pip, from where it was installed. hostagent is on no package index."""
+    source, prefix = _source(), os.path.abspath(sys.prefix)
+    if not source:
+        return f"Install the extra '{extra}' into {prefix} from the source hostagent was installed from"
+    *options, place = source
+    wanted = f"hostagent[{extra}] @ {place}" if "://" in place else f"{place}[{extra}]"
+    if os.path.exists(f"{prefix}/pipx_metadata.json"):
+        command = ["pipx", "install", "--force", *options, wanted]
+    elif os.path.exists(f"{prefix}/bin/pip"):
+        command = [f"{prefix}/bin/pip", "install", *options, wanted]
+    else:
+        return f"Install the extra '{extra}' into {prefix} from {place}"
+    return f"Install it: {shlex.join(command)}"
+
+
+def _source() -> list[str]:
+    """The last words of the pip that installed this copy; [] where they are not known, or their directory has gone (PEP 610)."""
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        found = distribution("hostagent")
+        said: dict[str, Any] = json.loads(found.read_text("direct_url.json") or "{}")
+        url, about, vcs = str(said.get("url", "")), said.get("dir_info") or {}, said.get("vcs_info") or {}
+        editable = bool(about.get("editable"))
+    except (PackageNotFoundError, OSError, ValueError, AttributeError):
+        return []
+    place = unquote(urlsplit(url).path) if url.startswith("file://") else ""
+    ours = place if editable else str(found.locate_file(""))
+    if not url or not os.path.samefile(_package(), _inside(ours)):
+        return []
+    if vcs:
+        return [f"{vcs.get('vcs')}+{url}@{vcs.get('commit_id')}"]
+    if place and not os.path.exists(place):
+        return []
+    return [*(["-e"] if editable else []), place or url]
+
+
+def _inside(directory: str) -> str:
+    """The package below a directory."""
+    found = os.path.join(directory, "hostagent")
+    return found if os.path.isdir(found) else os.sep  # which is no package

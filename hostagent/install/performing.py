@@ -1,28 +1,31 @@
-"""One run: the plan is made, shown, agreed to, carried out part by part, and proved by a new pass after each."""
+"""One run: the plan is made, shown, agreed to, carried out part by part, and proved by a new pass after each.
+
+It has two halves. All that can refuse a run is in the first, `Performance._ready`, whose errors are its refusals. The profile's own
+programs (``install.before``) and each change of the host are in the second, where nothing is refused any more.
+"""
 
 import errno
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hostagent.errors import HostagentError
 from hostagent.facts.unread import Unread, UnreadError
 from hostagent.install import hooks, player, restoring, rooms, runs, state
 from hostagent.install.jobs import Job, places, programs_of, refuse_untrusted, written_paths
-from hostagent.install.keys import key_bytes
+from hostagent.install.keys import keys_of
 from hostagent.install.leftovers import clear_half_written
 from hostagent.install.lock import FOLDER, Busy, Lock, take
 from hostagent.install.outcome import Outcome, Person, RefusedError
 from hostagent.install.packagelock import wait_until_free
+from hostagent.install.playbooks import playbooks_path
 from hostagent.install.retained import retain
 from hostagent.install.target import StrayLinkError, Target
-from hostagent.install.told import failure
-from hostagent.install.worker import Done, Speaker, Worker
+from hostagent.install.worker import Progress, Speaker, Worker
 from hostagent.plan.document import Document
-from hostagent.plan.model import Key, Part, Plan, PlanStep
+from hostagent.plan.model import Part, Plan, PlanStep
 from hostagent.plan.view import View
 from hostagent.profiles.install import InstallPolicy
 from hostagent.typed import plain
@@ -31,6 +34,7 @@ from hostagent.typed import plain
 _MEANS = ("refresh", "download")
 #: What the system says where nothing can be written down: a run that has changed nothing by then is refused.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_BEFORE = "before.json"
 _FREE = "Free space there: package caches, old kernels, container images, the journal."
 
 
@@ -48,6 +52,17 @@ class Wishes:
     dry_run: bool = False
 
 
+class _Ready(NamedTuple):
+    """What nothing refuses any more, with all that it takes to carry it out and to go back."""
+
+    plan: Plan
+    document: Document
+    lock: Lock
+    keys: Mapping[str, bytes]
+    run: runs.Run
+    continued: bool  # a run that did not end goes on
+
+
 @dataclass
 class Performance:
     """One `hostagent install`. `began`: whether something may have been changed, however this ends."""
@@ -62,40 +77,56 @@ class Performance:
 
     def perform(self) -> Outcome:
         """Raises ``HostagentError`` where nothing was changed and nothing can be."""
-        try:
-            return self._perform()
-        except Busy as error:
-            return Outcome("busy", f"{error}")
-        except RefusedError as error:
-            return Outcome("refused", error.message, notes=(error.remedy,))
-        except StrayLinkError as error:
-            if self.began:
-                raise
-            return Outcome("refused", error.message, notes=(error.next_step,))
-        except OSError as error:
-            if self.began or error.errno not in _NO_ROOM:
-                raise
-            return Outcome("refused", f"found {FOLDER}: {error.strerror}, wanted it to keep what a rollback needs", notes=(_FREE,))
+        with ExitStack() as held:
+            try:
+                ready = self._ready(held)
+            except Busy as error:
+                return Outcome("busy", f"{error}")
+            except RefusedError as error:
+                return Outcome("refused", error.message, notes=(error.remedy,))
+            except StrayLinkError as error:
+                return Outcome("refused", error.message, notes=(error.next_step,))
+            except OSError as error:
+                if self.began or error.errno not in _NO_ROOM:
+                    raise
+                return Outcome("refused", f"found {FOLDER}: {error.strerror}, wanted it to keep what a rollback needs", notes=(_FREE,))
+            return ready if isinstance(ready, Outcome) else self._carry_out(ready)
 
-    def _perform(self) -> Outcome:
+    def _ready(self, held: ExitStack) -> "_Ready | Outcome":
+        """All that can refuse a run. `held` keeps the lock, and a new run that does not begin goes with it."""
         if self.wishes.dry_run:
             return self._planned(self.looks.plan())
         with self._lock(make=False):
-            plan, document = self.looks.plan()
-            outcome = self._planned((plan, document))
-            self._close(plan, outcome)
+            made = self.looks.plan()
+            outcome = self._planned(made)
+            self._close(made[0], outcome)
         if outcome.word != "done":
             return outcome
         if not self.person.agrees():
             return Outcome("declined", "Nothing is changed.")
-        with self._lock(make=True) as lock:
-            assert lock is not None
-            if lock.waited:  # another run ended meanwhile
-                plan, document = self.looks.plan()
-                outcome = self._planned((plan, document))
-                if outcome.word != "done":
-                    return outcome
-            return self._carry_out(plan, document, lock)
+        lock = held.enter_context(self._lock(make=True))
+        assert lock is not None
+        if lock.waited:  # another run ended meanwhile
+            made = self.looks.plan()
+            outcome = self._planned(made)
+        return self._prepared(made, lock, held) if outcome.word == "done" else outcome
+
+    def _prepared(self, made: tuple[Plan, Document], lock: Lock, held: ExitStack) -> _Ready:
+        """Raises what refuses a plan that was agreed to."""
+        plan, document = made
+        keys = keys_of(plan.todo)
+        places(plan.todo, self.target)
+        self.target.enter(1)
+        playbooks_path()
+        refuse_untrusted(programs_of(plan.todo), self.target)
+        wait_until_free(self.target, self.wishes.policy.lock_timeout_s)
+        unended = runs.to_continue(self.target)
+        run = unended or held.enter_context(runs.opened(self.target))
+        before = self._state_before(run, plan, continued=unended is not None)
+        if unended is None or not self.wishes.policy.before:  # a refusal leaves a run that did not end as it is
+            run.save(_BEFORE, before)
+        retain(self.target, run, plan, required=self.wishes.rollback)
+        return _Ready(plan, document, lock, keys, run, unended is not None)
 
     @contextmanager
     def _lock(self, *, make: bool) -> "Iterator[Lock | None]":
@@ -127,40 +158,43 @@ class Performance:
             self.run, self.began = run, True
             self._remember(plan, "reboot" if outcome.word == "reboot" else "done", "")
 
-    def _carry_out(self, plan: Plan, document: Document, lock: Lock) -> Outcome:
-        todo, keys = plan.todo, _keys(plan.todo)
-        places(todo, self.target)
-        refuse_untrusted(programs_of(todo), self.target)
-        wait_until_free(self.target, self.wishes.policy.lock_timeout_s)
-        hooks.run_before(self.wishes.policy.before)
-        self.run = self._begin(plan, document)
+    def _carry_out(self, ready: _Ready) -> Outcome:
+        """The profile's own programs, then the parts of the plan. Whatever goes wrong behind those programs is a failed run."""
+        before = self.wishes.policy.before
+        if problem := hooks.run_before(before):
+            return Outcome("refused", problem, notes=("Fix that, or take it out of the profile's install.before",))
         self.began = True
-        problem = next(filter(None, (self._part(part, steps, keys, lock, len(todo)) for part, steps in _parts(todo))), "")
-        return self._end(plan, problem)
+        if before:  # what they changed is no change of this run
+            ready.run.save(_BEFORE, self._state_before(ready.run, ready.plan, continued=ready.continued))
+        self.run = self._begin(ready)
+        todo = ready.plan.todo
+        problem = next(filter(None, (self._part(part, steps, ready.keys, ready.lock, len(todo)) for part, steps in _parts(todo))), "")
+        return self._end(ready.plan, problem)
 
-    def _begin(self, plan: Plan, document: Document) -> runs.Run:
-        """The state before is on the disk, and what it takes to go back to it."""
+    def _state_before(self, run: runs.Run, plan: Plan, *, continued: bool) -> dict[str, Any]:
+        """Packages and files, and copies of these in the run: what it takes to go back."""
         paths = written_paths(plan.todo)
-        run = runs.to_continue(self.target)
-        if run is not None:
-            known = state.from_json(run.load("before.json")["files"])
-            new = {path: entry for path, entry in state.files_of(self.target, paths, tree=False).items() if path not in known}
-            state.keep(self.target, {**state.unchanged(self.target, known), **new}, run)
+        if not continued:
+            files = state.files_of(self.target, paths)
+            large = state.keep(self.target, files, run)
+            return {"packages": state.packages_of(plan.view.installation), "files": state.as_json(files), "without_copy": large}
+        before: dict[str, Any] = run.load(_BEFORE)
+        known = state.from_json(before["files"])
+        new = {path: entry for path, entry in state.files_of(self.target, paths, tree=False).items() if path not in known}
+        state.keep(self.target, {**state.unchanged(self.target, known), **new}, run)
+        return {**before, "files": {**before["files"], **state.as_json(new)}}
+
+    def _begin(self, ready: _Ready) -> runs.Run:
+        """From here on it is a run that has to be continued, or taken back."""
+        run = ready.run
+        if ready.continued:
             clear_half_written(self.target, run)
-            before = run.load("before.json")
-            run.save("before.json", {**before, "files": {**before["files"], **state.as_json(new)}})
-            retain(self.target, run, plan, required=self.wishes.rollback)
-            run.add_plan(plain(document))
+        run.add_plan(plain(ready.document))
+        if ready.continued:
             run.forget("undo.json")
             run.note("begin", continued=True)
-            return run
-        with runs.begun(self.target) as run:
-            files = state.files_of(self.target, paths)
-            packages = state.packages_of(plan.view.installation)
-            large = state.keep(self.target, files, run)
-            run.save("before.json", {"packages": packages, "files": state.as_json(files), "without_copy": large})
-            run.add_plan(plain(document))
-            retain(self.target, run, plan, required=self.wishes.rollback)
+        else:
+            runs.begin(run)
         return run
 
     def _part(self, part: Part, steps: tuple[PlanStep, ...], keys: Mapping[str, bytes], lock: Lock, of: int) -> str:
@@ -175,7 +209,7 @@ class Performance:
 
         old = state.files_of(self.target, written_paths(steps), tree=False)
         state.keep(self.target, old, self.run)
-        progress = _Progress(self.person, steps, self._done, of)
+        progress = Progress(self.person, steps, self._done, of)
         worker = Worker(self.target, self.run, lock)
         done = worker.carry_out(work, progress.hear, self._hold_lane if job.unloads else lambda: None)
         self._done += len(steps)
@@ -213,7 +247,7 @@ class Performance:
     def _remember(self, after: Plan, word: str, problem: str) -> None:
         """What the run left, so that a rollback knows what others changed since."""
         assert self.run is not None
-        before = state.from_json(self.run.load("before.json")["files"])
+        before = state.from_json(self.run.load(_BEFORE)["files"])
         files = state.files_of(self.target, [path for path in before if not path.startswith(f"{state.TREE}/")])
         packages = None
         try:
@@ -238,60 +272,3 @@ def _unproved(steps: tuple[PlanStep, ...], view: View) -> str:
         if step.kind not in _MEANS and not step.probe.done(view):
             return f"{step.id}: its programs told of no failure, but it is not done: wanted {step.probe.words}"
     return ""
-
-
-def _keys(steps: tuple[PlanStep, ...]) -> dict[str, bytes]:
-    """Fetched before anything is changed. Raises ``RefusedError``."""
-    found: dict[str, bytes] = {}
-    for one in (one for step in steps for one in step.do if isinstance(one, Key)):
-        data = key_bytes(one)
-        if not isinstance(data, bytes):
-            raise RefusedError(f"the key for {one.path}: {data.text}", "Name a keyring file in the profile's install.repositories")
-        found[one.path] = data
-    return found
-
-
-class _Progress:
-    """A worker's words, as steps of the whole run."""
-
-    def __init__(self, person: Person, steps: tuple[PlanStep, ...], before: int, of: int) -> None:
-        self._person, self._of = person, of
-        self._steps = {step.id: (before + number, step) for number, step in enumerate(steps, 1)}
-        self._now = ""
-        self._seconds = 0.0
-
-    def hear(self, told: Mapping[str, Any]) -> None:
-        if told["event"] == "start" and told["step"] != self._now:
-            self.finish()
-            self._now, self._seconds = str(told["step"]), 0.0
-            number, step = self._steps[self._now]
-            self._person.begin(number, self._of, step)
-        elif told["event"] in ("ok", "failed"):
-            self._seconds += float(told["seconds"])
-
-    def finish(self, problem: str = "") -> None:
-        if self._now:
-            self._person.end(self._steps[self._now][1], self._seconds, problem)
-        self._now = ""
-
-    def finished(self, done: Done) -> str:
-        """What went wrong, "" where nothing did."""
-        if done.status == "successful":
-            self.finish()
-            return ""
-        told = failure(done.failed) if done.failed else done.status
-        step = str((done.failed or {}).get("step") or self._now)
-        self.finish(told)
-        return ": ".join(filter(None, (step, told)))
-
-
-def refuse_without_ansible() -> None:
-    """Raises ``HostagentError`` where the extra is missing."""
-    import importlib.util
-
-    missing = [name for name in ("ansible", "ansible_runner") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise HostagentError(
-            f"found no Python module {' and no '.join(missing)}, wanted what carries out a plan",
-            "Install it: pip install 'hostagent[install]'",
-        )

@@ -13,6 +13,7 @@ from hostagent.install.runs import unfinished
 from hostagent.plan.making import make
 from hostagent.plan.model import Asked, Given, Plan
 from hostagent.plan.offers import NOT_ASKED, Offers
+from hostagent.plan.refusals.system import of_manager
 from hostagent.plan.repositories import laid
 from hostagent.plan.view import View, view
 from hostagent.profile import Loaded
@@ -27,7 +28,22 @@ def planned(facts: HostFacts, loaded: Loaded, asked: Asked, place: Evidence, tol
     asked = replace(asked, continued=before.steps, held=before.held)
     given = Given(view(facts), loaded.profile, asked, Offers(asked=True) if _answers(place, facts) else NOT_ASKED)
     plan = make(given)
-    if not given.offers.asked or not plan.questions:
+    if not given.offers.asked:
+        return plan
+    return _with_manager(_resolved(given, plan, loaded, place, told))
+
+
+def _with_manager(plan: Plan) -> Plan:
+    """Refused where this version does not carry it out: before any program of the profile's runs, and any file is written."""
+    if plan.refusals or not plan.todo:
+        return plan
+    refusals = tuple(of_manager(plan.view))
+    return replace(plan, refusals=refusals, resolved=plan.resolved and not refusals)
+
+
+def _resolved(given: Given, plan: Plan, loaded: Loaded, place: Evidence, told: Callable[[str], None]) -> Plan:
+    """`plan` with the answers to its questions."""
+    if not plan.questions:
         return plan
     host = _host(given.view, loaded, place)
     told(f"Asking {host.program or 'the package manager'} what the repositories have: a minute where one of them does not answer.")

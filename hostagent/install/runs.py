@@ -153,8 +153,8 @@ def to_undo(target: Target) -> "Run | None":
 
 
 @contextlib.contextmanager
-def begun(target: Target) -> Iterator[Run]:
-    """A new run, under its number once the block has filled it: one that was killed meanwhile leaves nothing that counts."""
+def opened(target: Target) -> Iterator[Run]:
+    """A new run, to be filled and then to `begin`. Of one that did not begin nothing stays; one that was killed meanwhile never counts."""
     place, last = f"{folder(target)}/runs", newest(target)
     run = Run(last.number + 1 if last else 1, f"{place}/{_NEW}")
     try:
@@ -162,14 +162,19 @@ def begun(target: Target) -> Iterator[Run]:
         shutil.rmtree(run.path, ignore_errors=True)
         os.mkdir(run.path, 0o700)
         yield run
-        run.note("begin", tool=__version__)
-        os.rename(run.path, f"{place}/{run.number}")
-        run.path = f"{place}/{run.number}"
-    except BaseException:
-        shutil.rmtree(f"{place}/{_NEW}", ignore_errors=True)
-        with contextlib.suppress(OSError):
-            os.rmdir(place)
-        raise
+    finally:
+        if run.path == f"{place}/{_NEW}":
+            shutil.rmtree(run.path, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                os.rmdir(place)
+
+
+def begin(run: Run) -> None:
+    """Give it its number: from here on it is one that has to be continued, or taken back."""
+    run.note("begin", tool=__version__)
+    path = f"{os.path.dirname(run.path)}/{run.number}"
+    os.rename(run.path, path)
+    run.path = path
 
 
 class Unfinished(NamedTuple):

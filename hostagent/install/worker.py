@@ -18,8 +18,11 @@ from hostagent.crash import crash_lines, crash_text
 from hostagent.facts.unread import Unread
 from hostagent.install import player, rooms
 from hostagent.install.lock import VARIABLE, Lock
+from hostagent.install.outcome import Person
 from hostagent.install.runs import Run
 from hostagent.install.target import Target
+from hostagent.install.told import failure
+from hostagent.plan.model import PlanStep
 from hostagent.source.child import refuse_threads
 from hostagent.source.namespaces import first_of_its_numbers
 
@@ -122,6 +125,40 @@ class Worker:
             speaker.log(told)
             return Done(crash_text(error), None, told)
         return Done(played.status, played.failed)
+
+
+class Progress:
+    """A worker's words, as steps of the whole run."""
+
+    def __init__(self, person: Person, steps: tuple[PlanStep, ...], before: int, of: int) -> None:
+        self._person, self._of = person, of
+        self._steps = {step.id: (before + number, step) for number, step in enumerate(steps, 1)}
+        self._now = ""
+        self._seconds = 0.0
+
+    def hear(self, told: Mapping[str, Any]) -> None:
+        if told["event"] == "start" and told["step"] != self._now:
+            self.finish()
+            self._now, self._seconds = str(told["step"]), 0.0
+            number, step = self._steps[self._now]
+            self._person.begin(number, self._of, step)
+        elif told["event"] in ("ok", "failed"):
+            self._seconds += float(told["seconds"])
+
+    def finish(self, problem: str = "") -> None:
+        if self._now:
+            self._person.end(self._steps[self._now][1], self._seconds, problem)
+        self._now = ""
+
+    def finished(self, done: Done) -> str:
+        """What went wrong, "" where nothing did."""
+        if done.status == "successful":
+            self.finish()
+            return ""
+        told = failure(done.failed) if done.failed else done.status
+        step = str((done.failed or {}).get("step") or self._now)
+        self.finish(told)
+        return ": ".join(filter(None, (step, told)))
 
 
 def _leave_streams() -> None:

@@ -32,6 +32,9 @@ MANAGERS = (
     Manager("rpm", (), "dnf install", "dnf reinstall", "dnf remove", "dnf versionlock add", "dnf versionlock delete", "-"),
 )
 
+#: Programs whose plans this version carries out; those of the others are made and shown.
+CARRIED_OUT = ("apt-get",)
+
 #: What rebuilds an initramfs: of one kernel, and of all, by package database.
 INITRAMFS = {
     "dpkg": ("update-initramfs -u -k {}", "update-initramfs -u -k all"),

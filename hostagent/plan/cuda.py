@@ -3,7 +3,7 @@
 import re
 
 from hostagent.facts.unread import Unread
-from hostagent.facts.version import compare_upstream, satisfies, upstream
+from hostagent.facts.version import satisfies, upstream, wish
 from hostagent.plan.answers import moved_by, named, space_of
 from hostagent.plan.cudafound import found_version, is_there, transaction
 from hostagent.plan.model import CudaChoice, Given, PlannedPackage, PlanStep, Portion, Probe, Refusal, Run, Undo
@@ -28,7 +28,8 @@ def choose_cuda(given: Given) -> tuple[CudaChoice, Portion]:
         return CudaChoice(False, found, (), policy.toolkit, paths), Portion()
     question = Question("candidates", (name,))
     if not given.offers.asked or not given.offers.has(question):
-        open_ = CudaChoice(True, policy.install, ((name, f"{policy.install}.*"),), policy.toolkit, paths)
+        written = wish(policy.install).prefix
+        open_ = CudaChoice(True, written, ((name, f"{written}.*"),), policy.toolkit, paths)
         return open_, Portion(questions=(question,))
     written = next((one.version for one in given.offers.candidates[name] if _fits(given, one.version)), "")
     if not written:
@@ -53,13 +54,13 @@ def cuda_steps(given: Given, choice: CudaChoice) -> Portion:
 
 def _name(given: Given) -> str:
     """The package of one minor version: a toolkit of another lies beside it."""
-    fields = given.profile.cuda.install.split(".")[:2]
+    fields = wish(given.profile.cuda.install).prefix.split(".")[:2]
     return given.asked.renamed.cuda or f"cuda-toolkit-{'-'.join(fields)}"
 
 
 def _paths(given: Given) -> tuple[str, ...]:
     """The folder of the version that is wanted, and of the one that a package is named for."""
-    minor = ".".join(given.profile.cuda.install.split(".")[:2])
+    minor = ".".join(wish(given.profile.cuda.install).prefix.split(".")[:2])
     said = _IN_NAME.search(given.asked.renamed.cuda)
     return tuple(dict.fromkeys((f"{_FOLDER}{minor}", *((f"{_FOLDER}{said[1]}.{said[2]}",) if said else ()))))
 
@@ -76,7 +77,7 @@ def _fits(given: Given, written: str) -> bool:
         return False
     if given.asked.renamed.cuda:
         return True
-    return compare_upstream(version, policy.install) == 0 or satisfies(version, f"{policy.install}.*")
+    return wish(policy.install).names(version)
 
 
 def _argv(given: Given, choice: CudaChoice) -> tuple[str, ...]:

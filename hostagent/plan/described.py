@@ -33,7 +33,7 @@ _OWN: Mapping[str, str] = {
     "steps.undo.do": "Its own operations, where it needs some.",
     "steps.checks": "The checks that it makes pass.",
     "steps.restarts": "The systemd units that it restarts.",
-    "packages": "The packages that change.",
+    "packages": "The packages that change, NVIDIA's first.",
     "packages.name": "Its name.",
     "packages.part": "What it is a part of.",
     "packages.from": "The version that is installed; null where it is not.",

@@ -1,11 +1,15 @@
 """The document of ``hostagent plan``: what is published, kept with a run, and carried out by ``playbooks/apply.yaml``."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hostagent.facts.frozen import frozen
 from hostagent.facts.unread import Unread
+from hostagent.facts.version import upstream
+from hostagent.knowledge.driverpackages import belongs
+from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
 from hostagent.plan.model import FileDiff, Part, Plan, PlannedPackage, PlanStep, Reboot, Refusal, Run, Undo, plain_operation
 from hostagent.plan.view import View
 from hostagent.report import HostIdentity, ProfileIdentity, Report, Security, Tool, head_of
@@ -22,6 +26,9 @@ _CHANGES: Mapping[str, UnitChange] = {
     "mask": "masked",
     "unmask": "unmasked",
 }
+#: Packages that are CUDA's and Docker's own: all else that comes with them has versions of its own.
+_CUDA = re.compile(r"cuda(?:-toolkit)?(?:-[0-9]+)*")
+_DOCKER = re.compile(r"docker|docker\.io|docker-ce|moby-engine")
 #: Programs that change a unit, by the last part of their path.
 _SYSTEMCTL = "systemctl"
 
@@ -152,7 +159,7 @@ def document(plan: Plan, report: Report) -> Document:
         resolved=plan.resolved,
         refusals=plan.refusals,
         steps=tuple(_step(step, is_todo=step in todo) for step in plan.steps),
-        packages=tuple(map(_package, plan.packages)),
+        packages=tuple(map(_package, sorted(plan.packages, key=lambda one: not _is_nvidias(one)))),
         files=plan.files,
         services=tuple(one for one in _changed(services, restarts) if one.change != "stopped" or _may_run(plan.view, one.unit)),
         restarts=restarts,
@@ -161,6 +168,35 @@ def document(plan: Plan, report: Report) -> Document:
         space=tuple(SpaceDocument(path, needed) for path, needed in plan.space),
         result=None,
     )
+
+
+def version_of(part: str, changes: "Iterable[tuple[str, str | None]]") -> str:
+    """What a part of a plan comes to, of its packages as (name, version): what most of its own get, "" where none of them comes.
+
+    >>> several = [("gcc-14", "14.2.0-19"), ("cpp-14", "14.2.0-19"), ("libcuda1", "590.48.01-1"), ("dkms", None)]
+    >>> version_of("driver", several), version_of("driver", several[:2])
+    ('590.48.01-1', '')
+    """
+    got = [version for name, version in changes if version and _is_own(part, name.partition(":")[0], version)]
+    return max(sorted(set(got)), key=got.count) if got else ""
+
+
+def _is_own(part: str, name: str, version: str) -> bool:
+    """Whether a package is what the part is about, and not what it needs."""
+    if part == "toolkit":
+        return name in TOOLKIT_PACKAGES
+    if part in ("cuda", "docker"):
+        return (_CUDA if part == "cuda" else _DOCKER).fullmatch(name) is not None
+    if version.endswith("*"):  # nobody was asked
+        return bool(driver_part(name))
+    plain = upstream(version)
+    return not isinstance(plain, Unread) and belongs(name, plain)
+
+
+def _is_nvidias(one: PlannedPackage) -> bool:
+    """A list that is cut has to show these."""
+    name, version = one.name.partition(":")[0], one.after or one.before or ""
+    return one.origin in ("cuda", "toolkit") or "nvidia" in name or any(_is_own(part, name, version) for part in ("driver", "toolkit"))
 
 
 def _step(step: PlanStep, *, is_todo: bool) -> StepDocument:

@@ -4,7 +4,7 @@ from hostagent.derived.toolkitneed import reached_without
 from hostagent.derived.upgrades import moves
 from hostagent.facts.packages import Package
 from hostagent.facts.unread import need
-from hostagent.facts.version import compare_deb, compare_upstream, satisfies, upstream
+from hostagent.facts.version import Wish, compare_deb, compare_upstream, satisfies, upstream, wish
 from hostagent.knowledge.packages import TOOLKIT_BASE, TOOLKIT_PACKAGES, driver_part
 from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.plan.answers import space_of
@@ -28,15 +28,30 @@ def choose_toolkit(given: Given) -> tuple[ToolkitChoice, Portion]:
         return ToolkitChoice(wanted=False), Portion()
     found = need(need(given.view.toolkit).packages)
     stays = _stays(given, found)
-    if stays:
-        packages = tuple((one.name, one.version) for one in found)
-        return ToolkitChoice(not _is_held(given), stays, packages), Portion()
+    if stays and not (found and _may_move(given, stays)):
+        return _kept(given, stays, found), Portion()
     target = _target(given, found)
-    if not target:
+    if not target.prefix:
         return ToolkitChoice(wanted=False), Portion(refusals=(_unnamed(found),))
     if not given.offers.asked or not given.offers.has(_CANDIDATES):
-        return ToolkitChoice(True, target, tuple((name, f"{target}-*") for name in _NAMES)), Portion(questions=(_CANDIDATES,))
-    return _resolved(given, target)
+        return _unresolved(target), Portion(questions=(_CANDIDATES,))
+    newest = _newest(given, target)
+    if stays and target.names(stays) and (not newest or compare_upstream(_version(newest), stays) <= 0):
+        return _kept(given, stays, found), Portion()
+    if not newest:
+        return ToolkitChoice(wanted=False), Portion(refusals=(_missing(given, target),))
+    return ToolkitChoice(True, _version(newest), tuple((name, newest) for name in _NAMES)), Portion()
+
+
+def _kept(given: Given, version: str, found: tuple[Package, ...]) -> ToolkitChoice:
+    """What is installed."""
+    return ToolkitChoice(not _is_held(given), version, tuple((one.name, one.version) for one in found))
+
+
+def _unresolved(target: Wish) -> ToolkitChoice:
+    """Before the repositories are asked."""
+    version, written = (f"{target.prefix}.*",) * 2 if target.is_open else (target.prefix, f"{target.prefix}-*")
+    return ToolkitChoice(True, version, tuple((name, written) for name in _NAMES))
 
 
 def is_hosts(given: Given) -> bool:
@@ -89,9 +104,15 @@ def _stays(given: Given, found: tuple[Package, ...]) -> str:
     base_alone = given.profile.runtime.access == "cdi" and TOOLKIT_BASE in there
     if (not base_alone and not there.issuperset(_NAMES)) or not has_programs(given.view):
         return ""
-    newest = given.profile.toolkit.install
-    is_older = given.asked.upgrade and bool(newest) and compare_upstream(version, newest) < 0
-    return "" if is_older else version
+    return version
+
+
+def _may_move(given: Given, version: str) -> bool:
+    """Whether ``--upgrade`` may find a newer one that the profile names."""
+    target = wish(given.profile.toolkit.install)
+    if not given.asked.upgrade or not target.prefix:
+        return False
+    return compare_upstream(version, target.prefix) < 0 or (target.is_open and target.names(version))
 
 
 def _unpackaged(given: Given) -> str:
@@ -101,33 +122,32 @@ def _unpackaged(given: Given) -> str:
     return version if version and satisfies(version, given.profile.toolkit.version) else ""
 
 
-def _target(given: Given, found: tuple[Package, ...]) -> str:
-    """The version to install: that of the packages that are there where only some of the four are, and the profile takes it."""
+def _target(given: Given, found: tuple[Package, ...]) -> Wish:
+    """What to install: the version of the packages that are there where only some of the four are, and the profile takes it."""
     versions = {need(one.upstream) for one in found}
     version = next(iter(versions), "")
-    newest = given.profile.toolkit.install
-    if len(versions) == 1 and satisfies(version, given.profile.toolkit.version) and not given.asked.upgrade:
-        return version
+    is_kept = len(versions) == 1 and satisfies(version, given.profile.toolkit.version) and not given.asked.upgrade
+    return wish(version if is_kept else given.profile.toolkit.install)
+
+
+def _newest(given: Given, target: Wish) -> str:
+    """The newest that all four packages have, as the package manager writes it; "" where there is none."""
+    offered = [{one.version for one in given.offers.candidates[name]} for name in _NAMES]
+    common = [one for one in set.intersection(*offered) if _is_meant(given, one, target)]
+    newest = next(iter(common), "")
+    for one in common:
+        newest = one if compare_deb(one, newest) > 0 else newest
     return newest
 
 
-def _resolved(given: Given, target: str) -> tuple[ToolkitChoice, Portion]:
-    """The newest revision of the version that all four packages have."""
-    offered = {name: {one.version for one in given.offers.candidates[name]} for name in _NAMES}
-    common = [one for one in set.intersection(*offered.values()) if _is_of(one, target)]
-    if not common:
-        return ToolkitChoice(wanted=False), Portion(refusals=(_missing(given, target),))
-    newest = common[0]
-    for one in common:
-        newest = one if compare_deb(one, newest) > 0 else newest
-    written = str(need(upstream(newest)))
-    return ToolkitChoice(True, written, tuple((name, newest) for name in _NAMES)), Portion()
+def _is_meant(given: Given, written: str, target: Wish) -> bool:
+    """Whether the profile names a package's version to be installed, and accepts it: 1.19.0-1 is 1.19.0, and of the branch 1.19."""
+    version = _version(written)
+    return target.names(version) and satisfies(version, given.profile.toolkit.version)
 
 
-def _is_of(version: str, target: str) -> bool:
-    """Whether a package's version is the one that is wanted: 1.19.0-1 is 1.19.0, and of the branch 1.19."""
-    written = str(need(upstream(version)))
-    return compare_upstream(written, target) == 0 or (target.count(".") < 2 and satisfies(written, f"{target}.*"))
+def _version(written: str) -> str:
+    return str(need(upstream(written)))
 
 
 def _is_resolved(choice: ToolkitChoice) -> bool:
@@ -230,17 +250,19 @@ def _unnamed(found: tuple[Package, ...]) -> Refusal:
     return refusal("toolkit-unnamed", "The profile names no toolkit to install", there, "a version in toolkit.install", step)
 
 
-def _missing(given: Given, target: str) -> Refusal:
+def _missing(given: Given, target: Wish) -> Refusal:
     """Of which packages, and what there is of those."""
     offered = {name: tuple(dict.fromkeys(one.version for one in given.offers.candidates[name])) for name in _NAMES}
-    lacking = [name for name in _NAMES if not any(_is_of(one, target) for one in offered[name])]
+    lacking = [name for name in _NAMES if not any(_is_meant(given, one, target) for one in offered[name])]
     which = ", ".join(lacking) if len(lacking) < len(_NAMES) else "the toolkit"
     found = ", ".join([*dict.fromkeys(one for name in lacking for one in offered[name])][:5]) or "none"
+    constraint = given.profile.toolkit.version
+    is_said = constraint in ("", target.constraint) or not target.is_open
     return refusal(
         "toolkit-missing",
         "The repositories do not offer the toolkit that the profile names",
         f"{found} of {which}" if lacking else "no revision that all four packages have",
-        target,
+        target.text if is_said else f"{target.text} that meets {constraint}",
         profile_step("Name a version that is offered in toolkit.install of the profile."),
         profile_step("Or name a repository that has it in install.repositories.toolkit.url of the profile."),
     )

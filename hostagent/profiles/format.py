@@ -7,11 +7,14 @@ Pure: mistakes and warnings are returned.
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hostagent.profiles.install import impossible_installs
 from hostagent.profiles.rdma import impossible_ports
 from hostagent.typed import MAX_MISTAKES, Mistake, ShapeError, build, dotted
+
+if TYPE_CHECKING:
+    from hostagent.facts.version import Wish
 
 #: The profile format. A key that is added makes the next minor; what an older agent would read wrongly, the next major.
 SCHEMA_VERSION, SCHEMA_MINOR = 1, 5
@@ -24,6 +27,7 @@ _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _CPUS = re.compile(r"[0-9]{1,9}m|[0-9]{1,9}(\.[0-9]{1,3})?")
 _MEMORY = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?([kMGT]|[KMGT]i)|[0-9]{1,18}")
 _CUDA = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){0,3}")
+_NO_CUDA = '"{}" is no version of CUDA, such as "13.0": packages are named by it'
 _SHAPE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _ADDRESS = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([1-9][0-9]{0,4})")
 _POLICY_KEYS = ("off", "severity", "params", "except")
@@ -231,28 +235,40 @@ def _is_address(text: str) -> bool:
 
 def _constraints(profile: Any) -> Iterator[Mistake]:
     """Versions that cannot be read, and a version to install that the same profile refuses."""
-    from hostagent.facts.version import ConstraintError, admits, parse_constraints, satisfies
+    from hostagent.facts.version import ConstraintError, parse_constraints
 
     wanted = {
         ("driver", "version"): (profile.driver.version, profile.driver.install),
         ("toolkit", "version"): (profile.toolkit.version, profile.toolkit.install),
         ("cuda", "toolkit"): (profile.cuda.toolkit, profile.cuda.install),
     }
-    if profile.cuda.install and not _CUDA.fullmatch(profile.cuda.install):
-        problem = f'"{profile.cuda.install:.60}" is no version of CUDA, such as "13.0": packages are named by it'
-        yield Mistake(("cuda", "install"), problem, profile.cuda.install)
-        wanted.pop(("cuda", "toolkit"))
     for path, (constraint, install) in wanted.items():
+        meant = _meant(path[0], install)
+        if isinstance(meant, Mistake):
+            yield meant
+            continue
         try:
             parse_constraints(constraint)
         except ConstraintError as error:
             yield Mistake(path, str(error), constraint)
             continue
-        # a branch alone, and a minor version of CUDA, leave open which of its versions
-        meets = satisfies if "." in install and path[0] != "cuda" else admits
-        if install and not meets(install, constraint):
+        if install and not meant.allowed_by(constraint):
             problem = f'"{constraint}" does not allow {path[0]}.install, which is "{install}": set {path[0]}.install as well ("" for none)'
             yield Mistake(path, problem, constraint)
+
+
+def _meant(part: str, install: str) -> "Wish | Mistake":
+    """The version that a profile installs of a part."""
+    from hostagent.facts.version import WishError, wish
+
+    path = (part, "install")
+    try:
+        found = wish(install)
+    except WishError as error:
+        return Mistake(path, _NO_CUDA.format(install[:60]) if part == "cuda" else str(error), install)
+    if part == "cuda" and install and not _CUDA.fullmatch(found.prefix):
+        return Mistake(path, _NO_CUDA.format(install[:60]), install)
+    return found
 
 
 def _is_plain(value: Any) -> bool:

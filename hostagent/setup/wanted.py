@@ -8,7 +8,7 @@ from hostagent.errors import HostagentError
 from hostagent.facts.hostfacts import HostFacts
 from hostagent.facts.runtime import Runtime
 from hostagent.facts.unread import Unread, UnreadError, need
-from hostagent.facts.version import admits, upstream
+from hostagent.facts.version import upstream, wish
 from hostagent.plan.model import Asked, DockerAsked, Renamed
 from hostagent.profile import CudaPolicy, DriverPolicy, Loaded, RuntimePolicy, ToolkitPolicy
 from hostagent.setup.distribution import distribution
@@ -18,8 +18,6 @@ from hostagent.setup.request import Names, Request
 LAYER = "hostagent setup"
 #: The layer that nobody chose: where a minimum says more, its constraints give way.
 _UNCHOSEN = "default"
-#: A full version of the Container Toolkit has three fields; one of fewer names all that begin so.
-_FIELDS = 3
 
 
 def wanted(loaded: Loaded, request: Request, facts: HostFacts) -> tuple[Loaded, Asked]:
@@ -47,7 +45,7 @@ def _driver(loaded: Loaded, request: Request) -> DriverPolicy:
     own = loaded.profile.driver
     minimum = _version(request.minimums.driver, "driver")
     asked = f"{minimum}.*" if request.generation == "A" else f">={minimum}"
-    install = own.install if own.install and admits(own.install, asked) else minimum.partition(".")[0]
+    install = own.install if own.install and wish(own.install).allowed_by(asked) else minimum.partition(".")[0]
     return replace(own, version=_both(loaded, "driver.version", own.version, asked, install), install=install)
 
 
@@ -56,16 +54,15 @@ def _cuda(loaded: Loaded, request: Request) -> CudaPolicy:
     own = loaded.profile.cuda
     minimum = _version(request.minimums.cuda, "CUDA toolkit")
     asked = f"{minimum}.*" if request.generation == "A" else f">={minimum}"
-    install = own.install if own.install and admits(own.install, asked) else ".".join(minimum.split(".")[:2])
+    install = own.install if own.install and wish(own.install).allowed_by(asked) else ".".join(minimum.split(".")[:2])
     return replace(own, toolkit=_both(loaded, "cuda.toolkit", own.toolkit, asked, install), install=install)
 
 
 def _toolkit(loaded: Loaded, request: Request) -> ToolkitPolicy:
     own = loaded.profile.toolkit
     minimum = _version(request.minimums.toolkit, "Container Toolkit")
-    exactly = f"=={minimum}" if minimum.count(".") >= _FIELDS - 1 else f"{minimum}.*"
-    asked = exactly if request.generation == "A" else f">={minimum}"
-    install = own.install if own.install and admits(own.install, asked) else minimum
+    asked = wish(minimum).constraint if request.generation == "A" else f">={minimum}"
+    install = own.install if own.install and wish(own.install).allowed_by(asked) else minimum
     return replace(own, required="always", version=_both(loaded, "toolkit.version", own.version, asked, install), install=install)
 
 
@@ -76,7 +73,7 @@ def _both(loaded: Loaded, path: str, own: str, asked: str, install: str) -> str:
     if not own or own == asked or loaded.value_origin(path) == _UNCHOSEN:
         return asked
     both = f"{own},{asked}"
-    return both if admits(install, both) else asked
+    return both if wish(install).allowed_by(both) else asked
 
 
 def _version(text: str, what: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from hostagent.derived.words import size
-from hostagent.plan.document import Document, PackageDocument
+from hostagent.plan.document import Document, PackageDocument, version_of
 from hostagent.plan.model import FileDiff, Refusal
 from hostagent.sinks import digest
 from hostagent.sinks.page import Page
@@ -85,12 +85,9 @@ def _beside(document: Document) -> tuple[str, ...]:
 
 
 def _versions(document: Document) -> str:
-    """``: driver to 580.178.04, toolkit to 1.19.0``: what most packages of a part get."""
-    said = []
-    for part in ("driver", "toolkit"):
-        got = [one.after for one in document.packages if one.part == part and one.after]
-        if got:
-            said.append(f"{part} to {digest.short_name(max(sorted(set(got)), key=got.count))}")
+    """``: driver to 580.178.04, toolkit to 1.19.0``."""
+    rows = {part: [(one.name, one.after) for one in document.packages if one.part == part] for part in ("driver", "toolkit")}
+    said = [f"{part} to {digest.short_name(version)}" for part, several in rows.items() if (version := version_of(part, several))]
     return f": {', '.join(said)}" if said else ""
 
 

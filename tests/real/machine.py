@@ -37,7 +37,8 @@ class Machine:
         own = ((_SOURCE, _INSIDE), (Path(sys.prefix), _PYTHONS), (Path(sys.base_prefix), sys.base_prefix))
         self._binds = (*own, *binds)
         self._first = 0
-        program = root / "usr/bin/hostagent"
+        program = root / "usr/local/bin/hostagent"
+        program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(_HOSTAGENT, encoding="utf-8")
         program.chmod(0o755)
 

@@ -22,7 +22,7 @@ STATE = "/run/hostagent"
 #: What `hostagent check` says in the machine, in no sandbox.
 OUTSIDE = """[Service]
 Type=oneshot
-ExecStart=/usr/bin/hostagent check --json
+ExecStart=/usr/local/bin/hostagent check --json
 StandardOutput=truncate:/run/outside.json
 StandardError=journal
 SuccessExitStatus=1
@@ -138,7 +138,7 @@ def test_the_unit_starts_reads_all_that_a_check_reads_and_stops(machine):
 
 
 def test_a_second_daemon_waits_and_its_status_says_for_what(machine):
-    machine.unit("other.service", "[Service]\nExecStart=/usr/bin/hostagent daemon --kubernetes off --listen ''\n")
+    machine.unit("other.service", "[Service]\nExecStart=/usr/local/bin/hostagent daemon --kubernetes off --listen ''\n")
     machine.run("systemctl", "start", "other")
     eventually(machine.inside(f"{STATE}/state.json").exists, 60)
     machine.run("systemctl", "start", "--no-block", "hostagent")

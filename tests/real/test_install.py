@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.real.conftest import CACHE, need_real
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"<!-- install: (\w+) -->\n```sh\n(.*?)```", README, re.DOTALL))
+UNIT = ROOT / "daemonset/systemd/hostagent.service"
 FIRST_RUN = re.search(r"<!-- output: (hostagent check --from \S+) -->", README)[1]
 
 
@@ -59,3 +61,83 @@ def test_the_lines_of_debian_install_it_and_the_first_run_works(suite, tmp_path)
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root / "src", capture_output=True, text=True, check=True).stdout
     assert f"({head[:12]})" in done.stdout
     assert "\nNOT READY  GPU 4 (0000:9d:00.0) has fallen off the PCIe bus." in done.stdout
+
+
+#: The first Python of PATH, in the place of the distribution's: ensurepip would unpack, in five seconds, the pip that is here already.
+_PYTHON = """#!/bin/sh
+case "$*" in "-m venv "*) ;; *) exec {python} "$@" ;; esac
+{python} "$@" --without-pip || exit
+printf '#!%s/bin/python\\nimport sys\\nfrom pip._internal.cli.main import main\\nsys.exit(main())\\n' "$3" >"$3/bin/pip"
+chmod 755 "$3/bin/pip"
+"""
+#: /opt and /usr/local/bin with room for what is installed, seen by this process and its children alone.
+_ROOM = """
+set -e
+mkdir {place}/opt {place}/old {place}/bin
+for one in /opt/*; do [ ! -d "$one" ] || {{ mkdir "{place}$one"; mount --rbind "$one" "{place}$one"; }}; done
+mount --rbind {place}/opt /opt
+mount --bind /usr/local/bin {place}/old
+for one in {place}/old/*; do [ ! -e "$one" ] || ln -s "$one" {place}/bin; done
+rm -f {place}/bin/hostagent
+mount --bind {place}/bin /usr/local/bin
+"""
+
+
+def _lines(block):
+    """Without those that take packages of the distribution, and under the one name of Python that a test has."""
+    lines = [line for line in block.splitlines() if not re.match(r"(apt-get|dnf) ", line)]
+    return re.sub(r"^python3[.\d]* ", "python3 ", "\n".join(lines), flags=re.MULTILINE)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run 'sudo make test'")
+def test_the_lines_install_what_the_unit_of_systemd_starts(tmp_path):
+    """README's own lines, without a network; then systemd judges the unit, and the copy says how to add its extra."""
+    judge, python = need_real("systemd-analyze", "apt-get install systemd"), getattr(sys, "_base_executable", sys.executable)
+    (tmp_path / "first").mkdir()
+    shim = tmp_path / "first/python3"
+    shim.write_text(_PYTHON.format(python=python))
+    shim.chmod(0o755)
+    packages, modules = tmp_path / "packages", Path(pytest.__file__).parents[1]
+    packages.mkdir()
+    for one in modules.iterdir():
+        if not re.match(r"(_*editable|hostagent|ansible|_pytest|pytest|mypy|ruff|__pycache__)|.*\.pth$", one.name):
+            (packages / one.name).symlink_to(one)
+    (started,) = re.findall(r"^ExecStart=(\S+)", UNIT.read_text(encoding="utf-8"), re.MULTILINE)
+    script = f"""{_ROOM.format(place=tmp_path)}
+cd {ROOT}
+{_lines(BLOCKS["debian"])}
+cd /
+echo "started $([ -x {started} ] && readlink -f {started})"
+{started} --version
+{judge} verify {UNIT} && echo verified
+mkdir -p {tmp_path}/image/etc
+echo ID=debian >{tmp_path}/image/etc/os-release
+{started} install --yes --root {tmp_path}/image || echo "exit $?"
+"""
+    settings = {
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",
+        "PIP_NO_COMPILE": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    environment = {
+        "PATH": f"{tmp_path}/first:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(packages),
+    }
+    run = ["unshare", "--mount", "--propagation", "private", "bash", "-c", script]
+    done = subprocess.run(run, env={**environment, **settings}, capture_output=True, text=True, check=False, timeout=300)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said[-3000:]
+    assert "started /opt/hostagent/bin/hostagent\n" in said
+    assert "\nverified\n" in said, said[-3000:]
+    assert f"Install it: /opt/hostagent/bin/pip install '{ROOT}[install]'" in said, said[-3000:]
+    assert "\nexit 2\n" in done.stdout
+
+
+def test_the_unit_starts_what_every_family_installs():
+    (started,) = re.findall(r"^ExecStart=(\S+)", UNIT.read_text(encoding="utf-8"), re.MULTILINE)
+    for block in BLOCKS.values():
+        (link,) = re.findall(r"^ln -sf \S+/bin/hostagent (\S+)$", block, re.MULTILINE)
+        assert link == started

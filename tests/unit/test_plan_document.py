@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reports import HOSTILE, report
 
 from hostagent.plan.described import DESCRIPTIONS
-from hostagent.plan.document import document
+from hostagent.plan.document import document, version_of
 from hostagent.plan.model import Key, PlannedPackage, Portion, Refusal, Remove, Run, Undo, Write
 from hostagent.schemas import published
 from hostagent.sinks.plan import render_plan
@@ -171,3 +171,54 @@ class TestPage:
         )
         assert all(char.isprintable() or char == "\n" for char in plain)
         VALIDATE.validate(json.loads(render_plan(one, "json")))
+
+
+#: A compiler as trixie brings it with DKMS: more packages of one version than the driver has.
+COMPILER = tuple(PlannedPackage(f"{name}-14", "driver", None, "14.2.0-19", "distribution") for name in (
+    "gcc", "g++", "cpp", "libgcc", "libstdc++", "libasan", "libubsan", "libtsan", "liblsan", "libhwasan", "libitm", "libquadmath"))  # fmt: skip
+MANY = tuple(PlannedPackage(f"libperl-{number}", "driver", None, f"{number}.0-1", "distribution") for number in range(40))
+NVIDIA = (
+    PlannedPackage("libcuda1:amd64", "driver", None, "590.48.01-1", "cuda"),
+    PlannedPackage("nvidia-kernel-open-dkms", "driver", None, "590.48.01-1", "cuda"),
+    PlannedPackage("nvidia-persistenced", "driver", "580.1-1", None, ""),
+    PlannedPackage("libnvidia-container1", "toolkit", None, "1.19.0-1", "toolkit"),
+    PlannedPackage("cuda-toolkit-13-0", "cuda", None, "13.0.2-1", "cuda"),
+)
+
+
+def test_the_headline_has_the_version_of_the_driver_whatever_comes_with_it():
+    several = (*COMPILER, *MANY, *NVIDIA)
+    found = told(driver_steps=Portion(steps=(step(),), packages=several))
+    page = render_plan(found, "text")
+    assert page.splitlines()[0] == "TO DO  1 step: driver to 590.48.01-1, toolkit to 1.19.0-1."
+    alone = render_plan(told(driver_steps=Portion(steps=(step(),), packages=COMPILER)), "text").splitlines()[0]
+    assert alone == "TO DO  1 step: Install driver.packages."  # headers and a compiler are no driver
+
+
+def test_the_packages_of_nvidia_come_first_and_are_never_cut_off():
+    several = (*COMPILER, *MANY, *NVIDIA)
+    found = told(driver_steps=Portion(steps=(step(),), packages=several))
+    assert [one.name for one in found.packages[: len(NVIDIA)]] == [one.name for one in NVIDIA]
+    assert [one.name for one in found.packages[len(NVIDIA) :]] == [one.name for one in (*COMPILER, *MANY)]
+    rows = render_plan(found, "text").partition("\nPACKAGES\n")[2].splitlines()
+    assert [row.split()[0] for row in rows[: len(NVIDIA)]] == [one.name for one in NVIDIA]
+    assert f"and {len(several) - 40} more" in "\n".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("part", "rows", "version"),
+    [
+        ("driver", [("gcc-14", "14.2.0-19"), ("cpp-14", "14.2.0-19"), ("nvidia-driver-cuda", "3:580.178.04-1.el9")], "3:580.178.04-1.el9"),
+        ("driver", [("linux-modules-nvidia-580-server-open-generic", "6.8.0-87.88"), ("nvidia-utils-580-server", "580.159.03-0ubuntu0.24.04.1")],
+         "580.159.03-0ubuntu0.24.04.1"),
+        ("driver", [("libnvidia-egl-wayland1", "1:1.1.13-1"), ("libnvidia-egl-gbm1", "1.1.1-1"), ("libcuda1", "590.48.01-1")], "590.48.01-1"),
+        ("driver", [("linux-headers-generic", "6.8.0-87.88"), ("nvidia-utils-580", "580.*")], "580.*"),
+        ("driver", [("dkms", "3.0.11-1"), ("linux-headers-amd64", "6.12.57-1")], ""),
+        ("driver", [("nvidia-utils-570", None)], ""),
+        ("toolkit", [("libfoo", "2"), ("libbar", "2"), ("nvidia-container-toolkit", "1.19.0-1")], "1.19.0-1"),
+        ("cuda", [("libcublas-13-0", "13.1.0.3-1"), ("libcufft-13-0", "13.1.0.3-1"), ("cuda-toolkit-13-0", "13.0.2-1")], "13.0.2-1"),
+        ("docker", [("containerd", "1.7.28"), ("runc", "1.7.28"), ("docker.io", "28.2.2-1")], "28.2.2-1"),
+    ],
+)  # fmt: skip
+def test_a_part_comes_to_the_version_of_its_own_packages(part, rows, version):
+    assert version_of(part, rows) == version

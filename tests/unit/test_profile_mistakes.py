@@ -177,6 +177,15 @@ def told(path, site=""):
             'driver:\n  version: "590.*"\n',
             'b.yaml:2: driver.version: "590.*" does not allow driver.install, which is "580": set driver.install as well ("" for none)',
         ),
+        (
+            'driver: {install: ">=580"}',
+            'b.yaml:1: driver.install: found \'>=580\', wanted a branch like "580.*" or "580", or a version like "580.126.20"',
+        ),
+        (
+            "toolkit: {version: '', install: latest}",
+            'b.yaml:1: toolkit.install: found \'latest\', wanted a branch like "580.*" or "580", or a version like "580.126.20"',
+        ),
+        ("cuda: {install: 13-0}", 'b.yaml:1: cuda.install: "13-0" is no version of CUDA, such as "13.0": packages are named by it'),
         ("name: a\nname: b\n", "b.yaml:2: cannot read this YAML: found the key 'name' twice"),
         ("a: &x 1\nb: *x\n", "b.yaml:2: cannot read this YAML: found an alias, wanted plain values"),
         ("schema_version: 7\nnew: 1\n", 'b.yaml:1: schema_version is 7, wanted 1 or a text such as "1.5"'),
@@ -268,6 +277,12 @@ def test_what_a_built_in_profile_installs_it_accepts(name):
         ('version: "<580", install: "580"', True),
         ('version: ">=590", install: "580"', True),
         ('version: "", install: "470"', False),
+        ('version: "580.*", install: "580.*"', False),
+        ('version: "590.*", install: "580.*"', True),
+        ('version: ">=580.95,<580.126", install: "580.*"', False),
+        ('version: "<580", install: "580.*"', True),
+        ('version: ">=580.95.05", install: "580.95"', False),
+        ('version: "580.*", install: "58"', True),
     ],
 )
 def test_a_version_to_install_must_be_one_that_is_accepted(write, driver, is_refused):

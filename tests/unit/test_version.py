@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hostagent.facts.unread import Unread
 from hostagent.facts.version import (
     ConstraintError,
+    WishError,
     admits,
     compare_deb,
     compare_rpm,
@@ -14,6 +15,7 @@ from hostagent.facts.version import (
     parse_constraints,
     satisfies,
     upstream,
+    wish,
 )
 
 
@@ -115,3 +117,34 @@ def test_any_text_has_a_place_in_each_order(left, right):
         assert compare(left, right) == -compare(right, left)
         assert compare(left, left) == 0
     assert isinstance(upstream(left), str | Unread)
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "others"),
+    [
+        ("580", ("580.95.05", "580.142"), ("5800.1", "58.1", "570.211.01")),
+        ("580.*", ("580.95.05", "580.142"), ("5800.1", "58.1", "570.211.01")),
+        ("580.95", ("580.95.05", "580.95"), ("580.950.1", "580.142")),
+        ("580.95.*", ("580.95.05", "580.95"), ("580.950.1", "580.142")),
+        ("580.142", ("580.142",), ("580.14", "580.142~rc.1")),
+        ("580.126.20", ("580.126.20",), ("580.126.09", "580.126")),
+        ("1.19", ("1.19.0", "1.19.1", "1.19"), ("1.190.0", "1.20.0", "1.19~rc.1")),
+        ("1.19.*", ("1.19.0", "1.19.1", "1.19"), ("1.190.0", "1.20.0")),
+        ("1.19.0", ("1.19.0", "1.19"), ("1.19.1", "1.19.0~rc.1")),
+        ("1.19.0-rc.1", ("1.19.0~rc.1",), ("1.19.0",)),
+        ("", (), ("580.142",)),
+    ],
+)
+def test_a_version_to_install_names_the_same_versions_for_profile_and_plan(text, named, others):
+    found = wish(text)
+    assert all(map(found.names, named))
+    assert not any(map(found.names, others))
+    assert all(found.allowed_by(f"=={version}") for version in named)
+    assert not text or not any(found.allowed_by(f"=={version}") for version in others if version.startswith("5"))
+    assert all(satisfies(version, found.constraint) for version in named)
+
+
+@pytest.mark.parametrize("text", [">=580", "580.126,<590", "latest", "580*", "580.**", "==580.142", " ", "580-", ".*"])
+def test_what_is_no_version_to_install_is_rejected_with_what_is_one(text):
+    with pytest.raises(WishError, match=r'found .*, wanted a branch like "580\.\*" or "580", or a version like'):
+        wish(text)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from hostagent.facts.unread import need
+from hostagent.facts.version import wish
 from hostagent.knowledge.driverpackages import PINNED, Row, meta_flavour, rows
 from hostagent.knowledge.platforms import HOSTS_OWN
 from hostagent.plan.driver import renamed
@@ -38,7 +39,7 @@ def chosen(given: Given) -> tuple[DriverChoice, Portion]:
     origin = _origin(given)
     if isinstance(origin, Refusal):
         return NOT_OURS, Portion(refusals=(origin,))
-    branch = given.profile.driver.install.partition(".")[0]
+    branch = wish(given.profile.driver.install).branch
     flavour = wanted_flavour(given, branch)
     if isinstance(flavour, Refusal):
         stays = staying(situation(given, origin, "open"))
@@ -217,6 +218,6 @@ def _origin(given: Given) -> "str | Refusal":
     if said := renamed.origin(given.asked.renamed):
         return said
     if policy.delivery == "precompiled":
-        ways = rows(host_of(given.view), "auto", "precompiled", given.profile.driver.install.partition(".")[0])
+        ways = rows(host_of(given.view), "auto", "precompiled", wish(given.profile.driver.install).branch)
         return ways[0].origin if ways else "cuda"
     return "cuda"

@@ -73,7 +73,7 @@ def no_version(state: Situation, ways: tuple[Row, ...], known: Offered) -> Refus
 
 
 def _missing(state: Situation, known: Offered) -> Refusal:
-    place, install = _PLACES[state.origin], state.install
+    place, wish = _PLACES[state.origin], state.wish
     newest = newest_first({one for one in known.versions if one.partition(".")[0].isdecimal() and len(one.partition(".")[0]) == 3})
     found = f"{place} with {several(newest, 4)}" if newest else f"{place} with no driver for this system"
     constraint = state.given.profile.driver.version
@@ -82,8 +82,8 @@ def _missing(state: Situation, known: Offered) -> Refusal:
         steps.append(
             profile_step("Or take NVIDIA's repository: 'install: {origin: cuda}', once no driver of the distribution is installed.")
         )
-    wanted = f"driver {install}" + (f" that meets {constraint}" if constraint not in ("", f"{install}.*") else "")
-    return refusal("version-missing", f"The repositories have no driver {install}", found, wanted, *steps)
+    wanted = f"driver {wish.text}" + (f" that meets {constraint}" if constraint not in ("", wish.constraint) else "")
+    return refusal("version-missing", f"The repositories have no driver {wish.text}", found, wanted, *steps)
 
 
 def _incomplete(state: Situation, ways: tuple[Row, ...], version: str, known: Offered) -> Refusal:

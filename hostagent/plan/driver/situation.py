@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hostagent.facts.unread import NOT_APPLICABLE, Unread, need
-from hostagent.facts.version import satisfies
+from hostagent.facts.version import Wish, satisfies, wish
 from hostagent.knowledge.driverpackages import Host
 from hostagent.knowledge.pci import Flavour
 from hostagent.plan.driver.installed import Have, driver_of, has_advisory, newest_first, packages_of
@@ -38,13 +38,13 @@ class Situation(NamedTuple):
         return frozenset(() if self.nvswitch else _FABRIC_PARTS) | frozenset(() if self.imex else ("IMEX",))
 
     @property
-    def install(self) -> str:
-        """A branch, or a version."""
-        return self.given.profile.driver.install
+    def wish(self) -> Wish:
+        """What the profile installs."""
+        return wish(self.given.profile.driver.install)
 
     @property
     def branch(self) -> str:
-        return self.install.partition(".")[0]
+        return self.wish.branch
 
     def meets(self, version: str) -> bool:
         """Whether an installed version may stay."""
@@ -53,8 +53,7 @@ class Situation(NamedTuple):
 
     def is_meant(self, version: str) -> bool:
         """Whether the profile names this version to be installed, and accepts it."""
-        is_named = version == self.install or version.startswith(f"{self.install}.")
-        return is_named and satisfies(version, self.given.profile.driver.version)
+        return self.wish.names(version) and satisfies(version, self.given.profile.driver.version)
 
 
 def host_of(view: View) -> Host:

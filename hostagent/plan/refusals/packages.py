@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hostagent.derived.words import size
 from hostagent.facts.packages import VersionLock, names
 from hostagent.facts.unread import Unread, need
-from hostagent.facts.version import admits, compare_upstream, upstream
+from hostagent.facts.version import admits, compare_upstream, upstream, wish
 from hostagent.knowledge.driver import floor
 from hostagent.knowledge.driverpackages import belongs
 from hostagent.knowledge.packages import TOOLKIT_PACKAGES, driver_part
@@ -110,7 +110,7 @@ def _forbids(lock: VersionLock, name: str, version: str) -> bool:
     if not lock.version or not names(lock.package.removeprefix("src:"), name):
         return False
     prefix = upstream(lock.version)
-    return not isinstance(prefix, Unread) and bool(prefix) and not admits(prefix, f"{version}.*" if version.count(".") == 0 else version)
+    return not isinstance(prefix, Unread) and bool(prefix) and not admits(prefix, wish(version).constraint)
 
 
 def of_transactions(given: Given, choices: Choices) -> Iterator[Refusal]:

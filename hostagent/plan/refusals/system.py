@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 
+from hostagent.derived.packaging import program_of
 from hostagent.facts.platform import Platform
 from hostagent.facts.unread import need
+from hostagent.knowledge.managers import CARRIED_OUT
 from hostagent.knowledge.os import ARCHITECTURES, DISTRIBUTIONS, repository, versions
 from hostagent.knowledge.platforms import OWNERS, OWNERS_WAY, owners_way
 from hostagent.plan.model import Asking, Given, Refusal
 from hostagent.plan.refusals.words import refusal
+from hostagent.plan.view import View
 from hostagent.steps import Step
 from hostagent.vocabulary import PartName
 
@@ -34,6 +37,16 @@ def of_system(given: Given) -> Iterator[Refusal]:
     elif not repository(distribution, need(os.version_id)):
         found, wanted = f"{distribution} {need(os.version_id)}", ", ".join(versions(distribution))
         yield refusal("distribution", "NVIDIA publishes no packages for this version of the distribution", found, wanted, move)
+
+
+def of_manager(view: View) -> Iterator[Refusal]:
+    """A plan is made for each package manager, and carried out with few of them: for who asks one, once the plan is whole."""
+    program = program_of(view.packages, view.os)
+    if program not in CARRIED_OUT:
+        step = Step("install", "Do the steps of this plan with the tools of this host, then judge it.", "hostagent check")
+        found, wanted = program or "a package manager that is not known", " or ".join(CARRIED_OUT)
+        headline = f"This version carries out no plan with {program or 'this package manager'}"
+        yield refusal("manager", headline, found, wanted, step, detail="other plans are made to be read, and not carried out")
 
 
 def _of_platform(platform: Platform) -> Iterator[Refusal]:

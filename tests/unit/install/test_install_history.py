@@ -15,7 +15,7 @@ STEPS = [
     {"id": "driver.packages", "part": "driver", "kind": "packages", "state": "to-do", "do": [{"run": {"argv": ["true"]}}]},
     {"id": "driver.nouveau", "part": "driver", "kind": "file", "state": "to-do", "do": [{"write": {"path": "/etc/a"}}]},
 ]
-PACKAGES = [{"name": f"p{number}", "part": "driver", "from": None, "to": "580.178.04-1"} for number in range(12)]
+PACKAGES = [{"name": f"libnvidia-p{number}", "part": "driver", "from": None, "to": "580.178.04-1"} for number in range(12)]
 
 
 @pytest.fixture
@@ -29,8 +29,9 @@ def listed(root, columns="60"):
 
 
 def remember(root, *events, did=("driver.packages", "driver.nouveau")):
-    with runs.begun(Target(Evidence(root=str(root)))) as run:
+    with runs.opened(Target(Evidence(root=str(root)))) as run:
         run.add_plan({"steps": STEPS, "packages": PACKAGES})
+        runs.begin(run)
     for step in did:
         run.note("operation", step=step, number=0, seconds=1.0, rc=0, ok=True)
     for event, what in events:
@@ -69,3 +70,12 @@ def test_the_newest_run_that_was_not_undone_is_next(root):
     assert runs.to_undo(target).number == 2
     second.note("undone", kept=[])
     assert runs.to_undo(target).number == 1
+
+
+def test_a_run_is_called_by_the_drivers_version_and_not_by_its_compilers():
+    from hostagent.install.history import changed
+
+    compiler = [{"name": f"gcc-{number}", "part": "driver", "from": None, "to": "14.2.0-19"} for number in range(20)]
+    driver = [{"name": name, "part": "driver", "from": None, "to": "590.48.01-1"} for name in ("libcuda1", "nvidia-kernel-open-dkms")]
+    assert changed([{"packages": compiler + driver, "steps": STEPS}], ["driver.packages"]) == "driver 590.48.01-1, 22 packages"
+    assert changed([{"packages": compiler, "steps": STEPS}], ["driver.packages"]) == "20 packages"

@@ -26,8 +26,8 @@ def target(tmp_path):
 
 @pytest.fixture
 def run(target):
-    with runs.begun(target) as made:
-        pass
+    with runs.opened(target) as made:
+        runs.begin(made)
     return made
 
 

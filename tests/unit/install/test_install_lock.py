@@ -62,9 +62,10 @@ def test_what_an_ended_run_left_at_work_is_waited_for_and_a_service_is_not(targe
 
 
 def test_the_state_of_a_run_is_what_its_journal_says_last(target):
-    with runs.begun(target) as run:
+    with runs.opened(target) as run:
         run.save("before.json", {"packages": {"a:amd64": {"name": "a", "held": True}, "b:amd64": {"name": "b", "held": False}}})
         run.save("plan.json", {"steps": [{"id": "driver.hold", "state": "to-do"}, {"id": "driver.load", "state": "done"}]})
+        runs.begin(run)
     assert (run.number, runs.newest(target).state) == (1, "begun")
     assert runs.unfinished(target.place) == (("driver.hold",), ("a",))
     for event, state in (
@@ -83,7 +84,7 @@ def test_the_state_of_a_run_is_what_its_journal_says_last(target):
 
 
 def test_a_run_that_was_not_prepared_to_its_end_never_was(target):
-    with pytest.raises(RuntimeError), runs.begun(target):
+    with pytest.raises(RuntimeError), runs.opened(target):
         raise RuntimeError
     assert runs.runs(target) == ()
     assert os.listdir(f"{target.path}/var/lib/hostagent") == []

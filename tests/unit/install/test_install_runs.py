@@ -20,9 +20,10 @@ def root(tmp_path):
 
 def test_a_run_counts_once_its_beginning_is_written(root):
     target = Target(Evidence(root=str(root)))
-    with runs.begun(target) as run:
+    with runs.opened(target) as run:
         assert runs.newest(target) is None
         run.save("before.json", {})
+        runs.begin(run)
     assert [one.number for one in runs.runs(target)] == [1]
     assert runs.to_continue(target).state == "begun"
 
@@ -37,7 +38,7 @@ def test_a_link_among_the_runs_of_a_root_is_refused_before_anything_is_written(w
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(outside)
     target = Target(Evidence(root=str(root)))
-    with pytest.raises(HostagentError, match="found a link"), runs.begun(target):
+    with pytest.raises(HostagentError, match="found a link"), runs.opened(target):
         pytest.fail("a run began")
     with pytest.raises(HostagentError, match="found a link"):
         runs.to_continue(target)
@@ -50,9 +51,10 @@ def test_a_rollback_runs_no_program_that_others_may_write(root):
     program.write_text("#!/bin/sh\n")
     program.chmod(0o777)
     target, view = Target(Evidence(root=str(root))), made_view("debian12")
-    with runs.begun(target) as run:
+    with runs.opened(target) as run:
         run.save("before.json", {"packages": state.packages_of(view.installation), "files": {}})
         run.add_plan({"steps": []})
+        runs.begin(run)
     (root / "var/lib/hostagent/lock").touch(mode=0o600)
     said = []
     rollback = Rollback(target, lambda: view, 5, said.append, lambda: True, said.append)

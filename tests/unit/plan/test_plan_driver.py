@@ -143,6 +143,9 @@ def test_no_such_branch_is_refused_with_what_there_is():
     _, chosen, _ = resolved(given(made_view("debian13"), rows), rows)
     assert ids(chosen) == ["plan.version-missing"]
     assert "595.71.05" in chosen.refusals[0].found
+    assert chosen.refusals[0].wanted == "driver 580"
+    _, starred, _ = resolved(given(made_view("debian13"), rows, driver={"install": "580.*"}), rows)
+    assert starred.refusals[0].wanted == "driver 580.*"
 
 
 def test_an_exact_version_is_that_version():

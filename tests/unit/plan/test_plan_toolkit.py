@@ -64,6 +64,26 @@ def test_upgrade_takes_what_the_profile_names_and_never_goes_back():
     assert not chosen(host("1.20.0"), asked=upgrade)[0].wanted
 
 
+@pytest.mark.parametrize("install", ["1.19", "1.19.*"])
+def test_a_branch_is_its_newest_version_and_upgrade_looks_for_one(install):
+    wanted = {"install": install}
+    upgrade = Asked(upgrade=True)
+    assert chosen(host(), toolkit=wanted)[0].version == "1.19.1"
+    assert not chosen(host("1.19.0"), toolkit=wanted)[0].wanted
+    assert chosen(host("1.19.0"), asked=upgrade, toolkit=wanted)[0].packages[0][1] == "1.19.1-1"
+    for version in ("1.19.1", "1.20.0"):  # the newest of the branch, and one beyond it
+        choice, portion = chosen(host(version), asked=upgrade, toolkit=wanted)
+        assert (choice.wanted, choice.version, portion.refusals) == (False, version, ())
+    gone = chosen(host("1.19.0"), offered("1.20.0-1"), upgrade, toolkit=wanted)  # the repository has left the branch behind
+    assert (gone[0].wanted, gone[1].refusals) == (False, ())
+
+
+def test_a_branch_that_has_no_accepted_version_is_refused_with_both_wishes():
+    choice, portion = chosen(host(), offered("1.20.0-1"), toolkit={"install": "1.*", "version": ">=1.19.0,<1.20"})
+    assert not choice.wanted
+    assert [one.message for one in portion.refusals] == ["found 1.20.0-1 of the toolkit, wanted 1.* that meets >=1.19.0,<1.20"]
+
+
 @pytest.mark.parametrize(
     ("view", "version"),
     [
@@ -191,3 +211,9 @@ def test_programs_that_are_gone_though_their_package_is_there_come_once_more(pro
     fetch = fetch_steps(made, Choices(DriverChoice(wanted=False), choice), "apt-get")
     assert [one.id for one in fetch if not one.probe.done(view)] == ["repositories.refresh", "repositories.download"]
     assert "--reinstall" in fetch[1].do[0].argv
+
+
+@pytest.mark.parametrize("install", ["1.19", "1.19.*"])
+def test_without_offers_a_branch_is_written_as_a_branch(install):
+    choice, _ = choose_toolkit(given(host(), overlay={"toolkit": {"install": install}}))
+    assert (choice.version, {version for _, version in choice.packages}) == ("1.19.*", {"1.19.*"})

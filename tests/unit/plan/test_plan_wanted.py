@@ -50,6 +50,7 @@ def made(tmp_path, text="", name="", facts=None, **asked):
         ("driver: {version: '>=580.126,<590'}", "580", ">=580.126,<590,>=580", "580"),  # somebody chose that
         ("driver: {version: '570.*', install: '570'}", "580", ">=580", "580"),  # both cannot be
         ("driver: {install: 580.126.20}", "580", ">=580", "580.126.20"),
+        ("driver: {install: '580.*'}", "580.126", ">=580.126", "580.*"),
         ("driver: {install: 580.126.20}", "580.159", ">=580.159", "580"),
         ("extends: any", "580", ">=580", "580"),
         ("extends: tao-7.0", "580", "580.*,>=580", "580"),
