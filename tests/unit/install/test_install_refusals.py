@@ -22,7 +22,7 @@ from hostagent.plan.document import document
 from hostagent.plan.model import Asked, Portion, Refusal, Run, Write
 from hostagent.profile import load
 from hostagent.steps import Step
-from tests import golden
+from tests import recorded
 from tests.install_page import REFUSALS
 from tests.plan_archives import Archive
 from tests.plan_fakes import made, step
@@ -56,7 +56,7 @@ class Host:
         hook = ("/bin/sh", "-c", f"echo ran >>{self.hooked}{'; exit 1' if fails else ''}")
         self.wishes = Wishes(replace(PROFILE.profile.install, before=(hook,), lock_timeout_s=0, **policy))
         self.before = written(self.root)
-        looks = Looks(lambda: (plan, document(plan, golden.report("no-gpu-vm"))), lambda: plan.view)
+        looks = Looks(lambda: (plan, document(plan, recorded.report_of("no-gpu-vm"))), lambda: plan.view)
         self.performance = Performance(Target(Evidence(root=str(self.root))), looks, self.wishes, Quiet())
 
     def refuses(self):
