@@ -108,7 +108,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if SAMPLE:
         full = {item.nodeid for item in items if item.get_closest_marker("full")}
         keep = chosen(ids, SAMPLE, commit_number(), changed_groups(BASE)) - full
-        config.stash[LEFT_OUT] = left_out([one for one in ids if one in full or SAMPLE == "all" or one in GROUPS[SAMPLE]], keep)
+        config.stash[LEFT_OUT] = left_out([one for one in ids if one in full or (one in GROUPS[SAMPLE] if SAMPLE in GROUPS else group_of(one))], keep)
     else:
         keep = {one for one in ids if TOPIC in one}
     items[:] = [item for item in items if item.nodeid in keep]
@@ -121,7 +121,7 @@ def left_out(ids: list[str], keep: set[str]) -> dict[str, tuple[int, int]]:
     """By group: how many tests did not run, of how many."""
     counted: dict[str, tuple[int, int]] = {}
     for one in ids:
-        name = SAMPLE if SAMPLE in GROUPS else group.name if (group := group_of(one)) else "full"
+        name = SAMPLE if SAMPLE in GROUPS else group.name if (group := group_of(one)) else "those marked full"
         missing, total = counted.get(name, (0, 0))
         counted[name] = (missing + (one not in keep), total + 1)
     return {name: (missing, total) for name, (missing, total) in counted.items() if missing}
