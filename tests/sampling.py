@@ -108,7 +108,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if SAMPLE:
         full = {item.nodeid for item in items if item.get_closest_marker("full")}
         keep = chosen(ids, SAMPLE, commit_number(), changed_groups(BASE)) - full
-        config.stash[LEFT_OUT] = left_out([one for one in ids if one in full or (one in GROUPS[SAMPLE] if SAMPLE in GROUPS else group_of(one))], keep)
+        config.stash[LEFT_OUT] = left_out(
+            [one for one in ids if one in full or (one in GROUPS[SAMPLE] if SAMPLE in GROUPS else group_of(one))], keep
+        )
     else:
         keep = {one for one in ids if TOPIC in one}
     items[:] = [item for item in items if item.nodeid in keep]
