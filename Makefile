@@ -22,7 +22,7 @@ ifdef T
 	TOPIC=$(T) $(PYTEST) -n 2
 else
 	$(MAKE) --no-print-directory lint
-	SAMPLE=all $(PYTEST) -n 3
+	SAMPLE=all $(PYTEST) -n 4
 endif
 
 test-full: $(VENV)/.tests real lint  ## run every test and the linters: before a release

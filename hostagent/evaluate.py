@@ -74,6 +74,8 @@ def judge_each(
     judged: dict[str, tuple[Judgement, ...]] = {}
     for seconds in (within_s, *[_REST_S] * _MOST_CUT):
         left = [one for one in ordered if one.id not in judged]
+        if not left:
+            break
         under_way: Check | None = None
         with contextlib.suppress(OutOfTime), processor_limit(seconds):
             for one in left:
