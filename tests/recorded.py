@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from hostagent import profile
@@ -63,6 +64,10 @@ PAIRED = (
     "workstation-nouveau-has-both",
     "wsl2",
     "wsl2-fault",
+)
+#: A test of each host: of the paired ones for every change, of all before a release.
+each_host = pytest.mark.parametrize(
+    "name", [*PAIRED, *(pytest.param(name, marks=pytest.mark.full) for name in NAMES if name not in PAIRED)]
 )
 #: Of the run, not of the host: what it costs is another time each time.
 _TOOK_MS = 40.0

@@ -10,6 +10,7 @@ Set by the environment, because each worker of a run collects for itself:
     Only tests that have this word in their id, all of them.
 """
 
+import functools
 import os
 import subprocess
 import zlib
@@ -38,7 +39,7 @@ class Group(NamedTuple):
     paths: tuple[str, ...]  # beginnings of the files that its claims are about
     one_in: int  # how many slices it has
     without: tuple[str, ...] = ()  # beginnings of ids that are no part of it
-    alone: bool = False  # runs by its name only, and may share tests with other groups
+    alone: bool = False  # runs by its name only, may share tests with other groups, and is cut by files
 
     def __contains__(self, test_id: object) -> bool:
         return str(test_id).startswith(self.tests) and not (self.without and str(test_id).startswith(self.without))
@@ -67,15 +68,25 @@ def sliced(ids: list[str], group: Group, commit: int, slices: int) -> set[str]:
     return {one for place, one in enumerate(ordered) if (place - commit) % group.one_in < slices}
 
 
-def chosen(ids: list[str], sample: str, commit: int, changed: "frozenset[str]" = frozenset()) -> set[str]:
-    """The ids that run. `changed`: names of the groups whose paths differ from the base."""
-    alone = GROUPS.get(sample)
-    ungrouped = set() if alone else {one for one in ids if group_of(one) is None}
-    wanted = [alone] if alone else [one for one in GROUPS.values() if not one.alone]
-    members = ([one for one in ids if (one in group if alone else group_of(one) is group)] for group in wanted)
+def chosen(ids: list[str], commit: int, changed: "frozenset[str]" = frozenset()) -> set[str]:
+    """The ids that run of all. `changed`: names of the groups whose paths differ from the base."""
+    members: dict[Group | None, list[str]] = {}
+    for one in ids:
+        members.setdefault(group_of(one), []).append(one)
+    ungrouped = set(members.pop(None, ()))
     return ungrouped.union(
-        *(sliced(each, group, commit, CHANGED_SLICES if group.name in changed else 1) for group, each in zip(wanted, members, strict=True))
+        *(sliced(each, group, commit, CHANGED_SLICES if group.name in changed else 1) for group, each in members.items() if group)
     )
+
+
+@functools.cache
+def files_alone(name: str) -> "tuple[frozenset[str], int]":
+    """The files that a run of one group alone collects, and how many the group has."""
+    group = GROUPS[name]
+    found = [path.relative_to(ROOT).as_posix() for folder in ("tests", "hostagent") for path in (ROOT / folder).rglob("*.py")]
+    files = [one for one in found if one in group]
+    slices = CHANGED_SLICES if name in changed_groups(BASE) else 1
+    return frozenset(sliced(files, group, commit_number(), slices)), len(files)
 
 
 def _git(*arguments: str, root: Path = ROOT) -> str:
@@ -101,19 +112,48 @@ def changed_groups(base: str) -> "frozenset[str]":
     return frozenset(one.name for one in GROUPS.values() if any(name.startswith(one.paths) for name in names))
 
 
+def pytest_ignore_collect(collection_path: Path) -> "bool | None":
+    if SAMPLE in GROUPS and collection_path.suffix == ".py":
+        return collection_path.relative_to(ROOT).as_posix() not in files_alone(SAMPLE)[0] or None
+    return None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if SAMPLE and SAMPLE != "all" and SAMPLE not in GROUPS:
         raise pytest.UsageError(f"found SAMPLE={SAMPLE}, wanted all or one of {', '.join(GROUPS)}")
     ids = [item.nodeid for item in items]
-    if SAMPLE:
-        full = {item.nodeid for item in items if item.get_closest_marker("full")}
-        keep = chosen(ids, SAMPLE, commit_number(), changed_groups(BASE)) - full
-        config.stash[LEFT_OUT] = left_out(
-            [one for one in ids if one in full or (one in GROUPS[SAMPLE] if SAMPLE in GROUPS else group_of(one))], keep
-        )
+    full = {item.nodeid for item in items if item.get_closest_marker("full")}
+    if SAMPLE in GROUPS:
+        keep = {one for one in ids if one in GROUPS[SAMPLE]} - full
+        files, total = files_alone(SAMPLE)
+        config.stash[LEFT_OUT] = {f"the files of {SAMPLE}": (total - len(files), total)}
+    elif SAMPLE:
+        keep = chosen(ids, commit_number(), changed_groups(BASE)) - full
+        config.stash[LEFT_OUT] = left_out([one for one in ids if one in full or group_of(one)], keep)
     else:
         keep = {one for one in ids if TOPIC in one}
-    items[:] = [item for item in items if item.nodeid in keep]
+    kept = [item for item in items if item.nodeid in keep]
+    items[:] = slow_first(kept, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) if SAMPLE == "all" else kept
+
+
+def slow_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """In the order in which `workers` take equal shares, with the groups' files at the beginnings of the shares: a test that waits a minute
+    must not be the last one.
+    """
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if group_of(item.nodeid):
+            files.setdefault(item.nodeid.split("::")[0], []).append(item)
+    shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for number, each in enumerate(files.values()):
+        shares[number % workers] += each
+    others = [item for item in items if not group_of(item.nodeid)]
+    size = -(-len(items) // workers)
+    for share in shares:
+        missing = max(size - len(share), 0)
+        share.extend(others[:missing])
+        others = others[missing:]
+    return [*(item for share in shares for item in share), *others]
 
 
 LEFT_OUT = pytest.StashKey[dict[str, tuple[int, int]]]()
@@ -123,7 +163,7 @@ def left_out(ids: list[str], keep: set[str]) -> dict[str, tuple[int, int]]:
     """By group: how many tests did not run, of how many."""
     counted: dict[str, tuple[int, int]] = {}
     for one in ids:
-        name = SAMPLE if SAMPLE in GROUPS else group.name if (group := group_of(one)) else "those marked full"
+        name = group.name if (group := group_of(one)) else "those marked full"
         missing, total = counted.get(name, (0, 0))
         counted[name] = (missing + (one not in keep), total + 1)
     return {name: (missing, total) for name, (missing, total) in counted.items() if missing}

@@ -82,21 +82,35 @@ IDS = [
 
 
 def test_what_is_in_no_group_runs_each_time():
-    assert "tests/test_shape.py::test_law" in chosen(IDS, "all", 7)
+    assert "tests/test_shape.py::test_law" in chosen(IDS, 7)
 
 
 @over("name", [name for name, group in GROUPS.items() if not group.alone])
 def test_a_group_that_a_change_touches_runs_three_slices_and_the_others_one(name):
-    usual, changed = chosen(IDS, "all", 7), chosen(IDS, "all", 7, frozenset({name}))
+    usual, changed = chosen(IDS, 7), chosen(IDS, 7, frozenset({name}))
     assert usual < changed
     assert {sampling.group_of(one).name for one in changed - usual} == {name}
 
 
-def test_the_run_of_one_group_has_its_tests_alone():
+def test_the_run_of_one_group_collects_a_slice_of_its_files():
     (alone,) = (group for group in GROUPS.values() if group.alone)
-    found = chosen([*IDS, *alone.tests], alone.name, 7)
-    assert found
-    assert [one for one in found if one not in alone] == []
+    files, total = sampling.files_alone(alone.name)
+    assert total / alone.one_in - 1 <= len(files) <= CHANGED_SLICES * total / alone.one_in + CHANGED_SLICES
+    assert [one for one in files if one not in alone or not (ROOT / one).is_file()] == []
+
+
+class Item:
+    def __init__(self, nodeid):
+        self.nodeid = nodeid
+
+
+@given(st.lists(st.sampled_from(IDS), unique=True), st.integers(1, 5))
+def test_slow_tests_come_first_in_each_share_and_none_is_lost(ids, workers):
+    found = [item.nodeid for item in sampling.slow_first([Item(one) for one in ids], workers)]
+    assert sorted(found) == sorted(ids)
+    slow = {one.split("::")[0] for one in ids if sampling.group_of(one)}
+    if workers == 1 and slow:
+        assert sampling.group_of(found[0])
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from hostagent.source.tape import ReplayBackend
 from tests.firsts import first_cause, holds, told
 from tests.judged import judged
 from tests.over import over
-from tests.recorded import HOSTS, NAMES, PAIRED, expectation_of, pairs, profile_of, report_of, tape_of
+from tests.recorded import HOSTS, NAMES, PAIRED, each_host, expectation_of, pairs, profile_of, report_of, tape_of
 from tests.trees.record import KEY, RECIPES, claimed
 from tests.trees.staged import stage
 
@@ -291,7 +291,7 @@ def test_no_check_of_a_part_of_somebody_else_s_could_say_it_there(name):
     assert [(check, word) for check, text in said for word in expectation_of(name)["never"] if holds(text, word)] == []
 
 
-@pytest.mark.parametrize("name", PAIRED)
+@each_host
 def test_the_command_line_ends_as_the_recorded_verdict_says(name):
     """As a person runs it on a laptop, once for each scope."""
     wanted = {scope: 0 if expectation_of(name)[f"{scope}_node"] in PLACEABLE else 1 for scope in ("single", "multi")}

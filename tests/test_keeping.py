@@ -91,7 +91,7 @@ def test_what_two_readers_take_for_two_things_is_left_out():
 # What is kept gives the same report.
 
 
-@pytest.mark.parametrize("name", recorded.PAIRED)
+@recorded.each_host
 def test_filtered_and_raw_give_one_report(name):
     left = snapshot.record(InProcess(ReplayBackend(recorded.tape_of(name))), b"k" * 32, redact=False)
     before, after = recorded.report_of(name), judged(ReplayBackend(left), recorded.profile_of(name))

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from hostagent.facts.unread import Unread
 from hostagent.report import PLACEABLE
 from hostagent.source import tape
@@ -16,13 +18,28 @@ _WHYS = ("denied", "error", "timeout")
 
 
 def _placed():
-    """Each running host that takes jobs, with one of the reasons in turn."""
-    names = [name for name in NAMES if expectation_of(name)["single_node"] in PLACEABLE and tape_of(name).kind != "image"]
-    return [(name, _WHYS[number % len(_WHYS)]) for number, name in enumerate(names)]
+    """Running hosts that take jobs."""
+    return [name for name in NAMES if expectation_of(name)["single_node"] in PLACEABLE and tape_of(name).kind != "image"]
 
 
-@over(("name", "why"), _placed)
+def _in_turn():
+    """Each of them with one of the reasons."""
+    return [(name, _WHYS[number % len(_WHYS)]) for number, name in enumerate(_placed())]
+
+
+@over(("name", "why"), _in_turn)
 def test_a_running_host_stays_placeable_without_all_that_a_boot_loader_says(name, why):
+    assert_placeable(name, why)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("why", _WHYS)
+def test_each_running_host_stays_so_for_each_reason(why):
+    for name in _placed():
+        assert_placeable(name, why)
+
+
+def assert_placeable(name, why):
     recorded = tape_of(name)
     lost = [question for question in recorded.answers if question.partition(" ")[2].startswith(_PLACES)]
     assert lost

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +23,7 @@ def told(report):
     return sorted(map(repr, rows)), report.verdict
 
 
-@pytest.mark.parametrize("name", recorded.PAIRED)
+@recorded.each_host
 def test_a_recorded_host_that_is_redacted_is_judged_the_same(name):
     before = recorded.tape_of(name)
     other = replace(before, answers=redacted(before.answers, KEY))

@@ -37,7 +37,7 @@ from hostagent.sinks import render
 from hostagent.source.tape import SCHEMA_VERSION, ReplayBackend, Tape, dumps
 from tests.judged import judged
 from tests.over import over
-from tests.recorded import NAMES, PAIRED, report_of, tape_of
+from tests.recorded import NAMES, PAIRED, each_host, report_of, tape_of
 
 KINDS = (Gpu, Driver, Packages, Kernel, Os, Platform, Toolkit, Runtime, Nic, Network, Rdma, RdmaPort)
 #: What checks run once for each of, a port that a check of the whole host finds something about, "" for the whole host, and a device that no
@@ -48,6 +48,7 @@ SUBJECTS = {
     subject_kind(RdmaPort),
     *(subject_kind(one.inputs.subject[1]) for one in load_checks([OURS]) if one.inputs.subject),
 }
+REPORT = jsonschema.Draft202012Validator(published("report"))
 FACTS = jsonschema.Draft202012Validator(facts_schema())
 
 
@@ -231,22 +232,24 @@ def test_the_profile_schema_has_an_old_key_as_deprecated_beside_the_new_one():
         assert jsonschema.Draft202012Validator(profile_body(())).is_valid(document) is False
 
 
-@pytest.mark.parametrize("profile_name", ["its own", *built_in.names()])
-def test_the_reports_of_recorded_hosts_follow_the_published_schema(profile_name):
-    """Each of the paired hosts by its own profile, and each built-in profile with some of them."""
-    validator = jsonschema.Draft202012Validator(published("report"))
-    names = PAIRED if profile_name == "its own" else PAIRED[built_in.names().index(profile_name) :: len(built_in.names())]
-    for name in names:
-        other = profile.load("default" if profile_name == "its own" else profile_name, site_file="")
-        made = report_of(name) if profile_name == "its own" else judged(ReplayBackend(tape_of(name)), other, replayed=True)
-        assert_follows(json.loads(render(made, "json")), validator)
+@each_host
+def test_the_report_of_a_recorded_host_follows_the_published_schema(name):
+    assert_follows(json.loads(render(report_of(name), "json")))
 
 
-def assert_follows(document, validator):
+@pytest.mark.parametrize("profile_name", built_in.names())
+def test_the_reports_by_a_built_in_profile_follow_the_published_schema(profile_name):
+    """Each profile with some of the hosts."""
+    for name in PAIRED[built_in.names().index(profile_name) :: len(built_in.names())]:
+        made = judged(ReplayBackend(tape_of(name)), profile.load(profile_name, site_file=""), replayed=True)
+        assert_follows(json.loads(render(made, "json")))
+
+
+def assert_follows(document):
     assert {(one["subject"] == "") == (one["subject_kind"] == "") for one in document["findings"]} == {True}
     assert {one["subject_kind"] for one in document["findings"]} <= SUBJECTS
     assert sorted(document["reading_order"]) == sorted({one["id"] for one in document["findings"]})
-    validator.validate(document)
+    REPORT.validate(document)
 
 
 def test_recorded_hosts_follow_the_published_schema():
