@@ -1,6 +1,7 @@
 """What the groups of tests cost, how to repeat what failed, and what did not run: the end of a run's output."""
 
 import resource
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Generator
@@ -67,7 +68,7 @@ def pytest_testnodedown(node: Any, error: Any) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     failed = [one.nodeid for key in ("failed", "error") for one in terminalreporter.stats.get(key, ())]
     for name in dict.fromkeys(failed):
-        terminalreporter.write_line(f"repeat: {sys.executable} -m pytest '{name}'")
+        terminalreporter.write_line(f"repeat: {sys.executable} -m pytest {shlex.quote(name)}")
     seconds, cases = config.stash[_SECONDS], config.stash[_CASES]
     if cases.total() > _ROWS:
         terminalreporter.write_line(f"processor seconds, {sum(seconds.values()):.0f} in all, the {_ROWS} dearest groups:")

@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,14 @@ from tests.judged import judged
 
 HOSTS = Path(__file__).parent / "hosts"
 NAMES = sorted(path.parent.name for path in HOSTS.glob("*/tape.json"))
-#: At least one host of each two features that some host has together: for claims that all formats and tapes share.
+#: At least one host of each two features that some host has together, and of each place that a value of a report can have: for claims that
+#: all formats and tapes share.
 PAIRED = (
+    "aks-gpu-other-cgroups",
     "almalinux9-copied-module",
     "almalinux9-weak-modules",
     "amazon-linux-2023",
+    "azure-nd-h100-v5",
     "bottlerocket",
     "bottlerocket-ldconfig-failed",
     "crio-worker-wrong-directory",
@@ -30,20 +33,34 @@ PAIRED = (
     "debian12-image-without-kernel",
     "debian12-own-driver",
     "debian12-runfile",
+    "dgx-spark",
+    "docker-snap",
     "eks-al2023-module-did-not-load",
     "eks-by-flags",
     "flatcar",
     "flatcar-after-update",
+    "g5-uncontained-error",
+    "gb200-nvl",
     "gke-cos-without-plugin",
     "gke-ubuntu",
     "gke-ubuntu-libraries-empty",
+    "gpu-operator-driver-container",
+    "gpu-operator-mig",
+    "hgx-h100-fabricmanager-mismatch",
+    "hgx-h100-gpu-off-the-bus",
     "hgx-h100-nccl-prefix",
+    "hgx-h100-roce-bond-half",
     "hgx-h100-roce-exclusive",
+    "hgx-h100-roce-one-rail-1500",
     "hgx-h100-roce-one-subnet",
+    "hgx-h100-userland-upgraded",
     "hgx-h100-without-peermem",
+    "incus-slurm-without-log",
     "jetson-orin",
+    "k3s-worker",
     "kubeadm-single-numa-node",
     "kubevirt-unexplained",
+    "microk8s-addon",
     "no-gpu-vm",
     "openshift-4.20",
     "openshift-driver-pod-gone",
@@ -56,6 +73,8 @@ PAIRED = (
     "sles15-next-entry",
     "slurm-dead-docker",
     "sriov-pod",
+    "t4-log-wrapped",
+    "t4-xid-cleared",
     "talos",
     "talos-without-toolkit",
     "toolkit-root-left-behind",
@@ -109,5 +128,21 @@ def features(name: str) -> dict[str, str]:
 
 
 def pairs(names: Iterable[str]) -> set[Any]:
-    """Each two features that some host of these has together."""
-    return {pair for name in names for pair in itertools.combinations(sorted(features(name).items()), 2)}
+    """Each two features that some host of these has together, and each place in a report where one has a value."""
+    found: set[Any] = set()
+    for name in names:
+        found.update(itertools.combinations(sorted(features(name).items()), 2))
+        found.update(_places(report_of(name).facts))
+    return found
+
+
+def _places(value: Any, path: str = "") -> Iterator[str]:
+    """Of each text, number and truth below, without indexes."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _places(one, f"{path}/{'#' if str(key)[:1].isdigit() else key}")
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _places(one, f"{path}[]")
+    else:
+        yield f"{path}: {type(value).__name__}"

@@ -113,6 +113,18 @@ def test_slow_tests_come_first_in_each_share_and_none_is_lost(ids, workers):
         assert sampling.group_of(found[0])
 
 
+def test_a_loop_tries_all_and_names_every_offender(tmp_path):
+    @over("number", range(9))
+    @over("word", ("a", "b"))
+    def law(tmp_path, number, word):
+        assert number % 3, f"{word} in {tmp_path.name}"
+
+    with pytest.raises(AssertionError, match=r"3 of 9:\n0: AssertionError: 2 of 2:\na: AssertionError: a in .*\n(?s:.*)\n6: "):
+        law(tmp_path=tmp_path)
+    with pytest.raises(AssertionError, match="there is none"):
+        over("number", ())(lambda number: None)()
+
+
 @pytest.fixture
 def clone(tmp_path):
     """Two commits that its origin has, and two that it lacks."""

@@ -187,7 +187,7 @@ def _is_own(part: str, name: str, version: str) -> bool:
         return name in TOOLKIT_PACKAGES
     if part in ("cuda", "docker"):
         return (_CUDA if part == "cuda" else _DOCKER).fullmatch(name) is not None
-    if version.endswith("*"):  # nobody was asked
+    if version.endswith("*"):  # the repositories were not asked
         return bool(driver_part(name))
     plain = upstream(version)
     return not isinstance(plain, Unread) and belongs(name, plain)
