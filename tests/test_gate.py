@@ -122,7 +122,7 @@ def test_a_loop_tries_all_and_names_every_offender(tmp_path):
     with pytest.raises(AssertionError, match=r"3 of 9:\n0: AssertionError: 2 of 2:\na: AssertionError: a in .*\n(?s:.*)\n6: "):
         law(tmp_path=tmp_path)
     with pytest.raises(AssertionError, match="there is none"):
-        over("number", ())(lambda number: None)()
+        over("number", ())(law)(tmp_path=tmp_path, word="a")
 
 
 @pytest.fixture
