@@ -14,6 +14,7 @@ from hostagent.sinks import render
 from hostagent.source.tape import ReplayBackend
 from tests import recorded
 from tests.judged import judged
+from tests.over import over
 
 ASKED = tuple(map(Asked._make, product(("single_node", "multi_node"), ("not-ready", "degraded"))))
 SERIAL = re.compile(r"\b(?:GPU|MIG)-[0-9a-f]{8}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}\b")
@@ -126,7 +127,7 @@ def test_the_line_of_the_next_run_is_the_same(name):
         pytest.fail(f"{first.verdict} is {second.verdict} an hour later")
 
 
-@recorded.each_host
+@over("name", recorded.NAMES)
 def test_line_and_metrics_carry_no_serial_number(name):
     report = recorded.report_of(name)
     for form in ("line", "prometheus"):
@@ -137,7 +138,7 @@ def test_a_serial_number_is_known_when_it_is_seen():
     assert SERIAL.search(render(recorded.report_of("hgx-h100-ubuntu2404"), "json"))
 
 
-@recorded.each_host
+@over("name", recorded.NAMES)
 def test_the_line_is_ascii_and_one_of_at_most_200_characters(name):
     line = render(recorded.report_of(name), "line")
     assert line.endswith("\n")
