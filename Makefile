@@ -18,7 +18,7 @@ check: $(VENV)/.installed  ## install into .venv and judge this machine; succeed
 	@$(BIN)/hostagent check; code=$$?; [ $$code -le 1 ] || exit $$code
 
 test: $(VENV)/.tests real  ## install what the tests need, run the linters and, of each group in tests/groups.toml, this commit's slice; T=nccl: one topic
-ifdef T
+ifeq ($(origin T),command line)
 	TOPIC=$(T) $(PYTEST) -n 2
 else
 	$(MAKE) --no-print-directory lint
@@ -27,6 +27,7 @@ endif
 
 test-full: $(VENV)/.tests real lint  ## run every test and the linters: before a release
 	@status=0; \
+	unset SAMPLE TOPIC; \
 	$(PYTEST) -n 3 $(FORKING) || status=$$?; \
 	$(PYTEST) -n 2 $(FORKING:%=--ignore=%) || status=$$?; \
 	exit $$status

@@ -95,7 +95,8 @@ def _not_judged(one: Check, profile: Profile) -> Judgement:
         return _off(one, policy)
     if one.severity != "critical":
         one = one._replace(severity="info")
-    return judgement(one, "unknown", WHOLE_HOST, code="unread-timeout", message="not judged (timeout: the time for judging was up)")
+    message = f"not judged (timeout: {COMPUTING_S:g} s of processor time were up)"
+    return judgement(one, "unknown", WHOLE_HOST, code="unread-timeout", message=message)
 
 
 def _off(one: Check, policy: CheckPolicy) -> Judgement:

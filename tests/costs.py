@@ -82,4 +82,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     left_out = config.stash.get(sampling.LEFT_OUT, {})
     if left_out and not hasattr(config, "workerinput"):
         rows = ", ".join(f"{missing} of {total} of {name}" for name, (missing, total) in sorted(left_out.items()))
-        sys.stdout.write(f"Not run here: {rows}. 'make test-full' runs them all.\n")
+        changed = ", ".join(sorted(sampling.changed_groups(sampling.base())))
+        more = f" Three slices each, for the change since {sampling.base()}: {changed}." if changed else ""
+        whole = "test-pythons" if sampling.SAMPLE in sampling.ALONE else "test-full"
+        sys.stdout.write(f"Not run here: {rows}.{more} 'make {whole}' runs them all.\n")

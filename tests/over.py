@@ -35,7 +35,7 @@ def over(
             for label, row in zip(labels, rows, strict=True):
                 try:
                     test(**fixtures, **dict(zip(keys, (row,) if len(keys) == 1 else row, strict=True)))
-                except (Exception, pytest.fail.Exception) as error:  # every offender is named, whatever it raised
+                except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # a row that skips proves nothing
                     offenders.append((label, error))
             if offenders:
                 shown = [f"{label}: {type(error).__name__}: {error}" for label, error in offenders[:_SHOWN]]

@@ -3,7 +3,7 @@
 Set by the environment, because each worker of a run collects for itself:
 
 ``SAMPLE``
-    ``all``: every test of no group, and a slice of each group. The name of a group: a slice of that one alone.
+    ``all``: every test of no group, and a slice of each group. The name of a group that runs alone: a slice of its files.
 ``SAMPLE_BASE``
     A revision, or ``auto``: a group gets three slices if a file below one of its ``paths`` differs from it.
 ``TOPIC``
@@ -55,6 +55,8 @@ def groups(file: Path = FILE) -> dict[str, Group]:
 
 
 GROUPS = groups()
+#: Those that run by their name only.
+ALONE = frozenset(one.name for one in GROUPS.values() if one.alone)
 
 
 def group_of(test_id: str) -> "Group | None":
@@ -63,7 +65,7 @@ def group_of(test_id: str) -> "Group | None":
 
 
 def sliced(ids: list[str], group: Group, commit: int, slices: int) -> set[str]:
-    """Those of `ids` in the first `slices` slices of a commit: all slices are equally long, and consecutive commits take any of them."""
+    """Those of `ids` in the first `slices` slices of a commit: all slices are equally long, and a commit takes any of them."""
     ordered = sorted(ids, key=lambda one: (zlib.crc32(one.encode()), one))
     return {one for place, one in enumerate(ordered) if (place - commit) % group.one_in < slices}
 
@@ -85,7 +87,7 @@ def files_alone(name: str) -> "tuple[frozenset[str], int]":
     group = GROUPS[name]
     found = [path.relative_to(ROOT).as_posix() for folder in ("tests", "hostagent") for path in (ROOT / folder).rglob("*.py")]
     files = [one for one in found if one in group]
-    slices = CHANGED_SLICES if name in changed_groups(BASE) else 1
+    slices = CHANGED_SLICES if name in changed_groups(base()) else 1
     return frozenset(sliced(files, group, commit_number(), slices)), len(files)
 
 
@@ -105,30 +107,35 @@ def base_of_change(root: Path = ROOT) -> str:
     return f"{first or 'HEAD'}~1"
 
 
-def changed_groups(base: str) -> "frozenset[str]":
-    """Names of the groups of which a file differs from `base`; none where that revision is not here."""
-    base = base_of_change() if base == "auto" else base
-    names = _git("diff", "--name-only", base, "--").splitlines() if base else []
+def base() -> str:
+    """The revision that ``SAMPLE_BASE`` names, "" for none."""
+    return base_of_change() if BASE == "auto" else BASE
+
+
+@functools.cache
+def changed_groups(since: str) -> "frozenset[str]":
+    """Names of the groups of which a file differs from that revision; none where it is not here."""
+    names = _git("diff", "--name-only", since, "--").splitlines() if since else []
     return frozenset(one.name for one in GROUPS.values() if any(name.startswith(one.paths) for name in names))
 
 
 def pytest_ignore_collect(collection_path: Path) -> "bool | None":
-    if SAMPLE in GROUPS and collection_path.suffix == ".py":
+    if SAMPLE in ALONE and collection_path.suffix == ".py":
         return collection_path.relative_to(ROOT).as_posix() not in files_alone(SAMPLE)[0] or None
     return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if SAMPLE and SAMPLE != "all" and SAMPLE not in GROUPS:
-        raise pytest.UsageError(f"found SAMPLE={SAMPLE}, wanted all or one of {', '.join(GROUPS)}")
+    if SAMPLE and SAMPLE != "all" and SAMPLE not in ALONE:
+        raise pytest.UsageError(f"found SAMPLE={SAMPLE}, wanted all or one of {', '.join(sorted(ALONE))}")
     ids = [item.nodeid for item in items]
     full = {item.nodeid for item in items if item.get_closest_marker("full")}
-    if SAMPLE in GROUPS:
-        keep = {one for one in ids if one in GROUPS[SAMPLE]} - full
+    if SAMPLE in ALONE:
         files, total = files_alone(SAMPLE)
+        keep = {one for one in ids if one.partition("::")[0] in files and one in GROUPS[SAMPLE]} - full
         config.stash[LEFT_OUT] = {f"the files of {SAMPLE}": (total - len(files), total)}
     elif SAMPLE:
-        keep = chosen(ids, commit_number(), changed_groups(BASE)) - full
+        keep = chosen(ids, commit_number(), changed_groups(base())) - full
         config.stash[LEFT_OUT] = left_out([one for one in ids if one in full or group_of(one)], keep)
     else:
         keep = {one for one in ids if TOPIC in one}

@@ -12,7 +12,7 @@ from hostagent.facts.unread import Unread
 _EPOCH = re.compile(r"[0-9]+:")
 _PRE_RELEASE = r"[~.+-]?(rc|beta|alpha|dev)"
 _UPSTREAM = re.compile(rf"[0-9]+(?:\.[0-9]+)*(?:{_PRE_RELEASE}(?:[.0-9]*[0-9])?)?", re.IGNORECASE)
-_WISH = re.compile(rf"([0-9]+(?:\.[0-9]+)*(?:{_PRE_RELEASE}(?:[.0-9]*[0-9])?)?)(\.\*)?", re.IGNORECASE)
+_WISH = re.compile(r"(?P<prefix>[0-9]+(?:\.[0-9]+)*(?:[~.+-]?rc\.?[0-9]+)?)(?P<star>\.\*)?", re.IGNORECASE)
 #: A version of fewer fields is a branch: 580, 580.95, 1.19.
 _FIELDS = 3
 _TRAILING_ZEROS = re.compile(r"(?:\.0+)+(?=~|$)")
@@ -73,11 +73,13 @@ def wish(text: str) -> Wish:
     >>> wish("580.*")[1:] == wish("580")[1:], wish("580.178.04").is_open
     (True, False)
     """
+    if not text:
+        return Wish(text, "", True)
     match = _WISH.fullmatch(text.strip())
-    if text and not match:
+    if not match:
         raise WishError(f'found {text!r:.60}, wanted a branch like "580.*" or "580", or a version like "580.126.20"')
-    prefix = _rc(match[1]) if match else ""
-    return Wish(text, prefix, bool(match and match[2]) or prefix.count(".") < _FIELDS - 1)
+    prefix = _rc(match["prefix"])
+    return Wish(text, prefix, bool(match["star"]) or ("~" not in prefix and prefix.count(".") < _FIELDS - 1))
 
 
 class Constraint(NamedTuple):

@@ -60,6 +60,7 @@ class _Ready(NamedTuple):
     lock: Lock
     keys: Mapping[str, bytes]
     run: runs.Run
+    before: dict[str, Any]  # packages and files, as `_state_before` gives them
     continued: bool  # a run that did not end goes on
 
 
@@ -80,6 +81,10 @@ class Performance:
         with ExitStack() as held:
             try:
                 ready = self._ready(held)
+                if isinstance(ready, Outcome):
+                    return ready
+                if not self.wishes.policy.before:
+                    self.run = self._begin(ready, ready.before)
             except Busy as error:
                 return Outcome("busy", f"{error}")
             except RefusedError as error:
@@ -90,7 +95,7 @@ class Performance:
                 if self.began or error.errno not in _NO_ROOM:
                     raise
                 return Outcome("refused", f"found {FOLDER}: {error.strerror}, wanted it to keep what a rollback needs", notes=(_FREE,))
-            return ready if isinstance(ready, Outcome) else self._carry_out(ready)
+            return self._carry_out(ready)
 
     def _ready(self, held: ExitStack) -> "_Ready | Outcome":
         """All that can refuse a run. `held` keeps the lock, and a new run that does not begin goes with it."""
@@ -123,10 +128,10 @@ class Performance:
         unended = runs.to_continue(self.target)
         run = unended or held.enter_context(runs.opened(self.target))
         before = self._state_before(run, plan, continued=unended is not None)
-        if unended is None or not self.wishes.policy.before:  # a refusal leaves a run that did not end as it is
+        if unended is None:  # there is room for it; one that did not end stays as it is until nothing refuses
             run.save(_BEFORE, before)
         retain(self.target, run, plan, required=self.wishes.rollback)
-        return _Ready(plan, document, lock, keys, run, unended is not None)
+        return _Ready(plan, document, lock, keys, run, before, unended is not None)
 
     @contextmanager
     def _lock(self, *, make: bool) -> "Iterator[Lock | None]":
@@ -160,13 +165,11 @@ class Performance:
 
     def _carry_out(self, ready: _Ready) -> Outcome:
         """The profile's own programs, then the parts of the plan. Whatever goes wrong behind those programs is a failed run."""
-        before = self.wishes.policy.before
-        if problem := hooks.run_before(before):
+        if problem := hooks.run_before(self.wishes.policy.before):
             return Outcome("refused", problem, notes=("Fix that, or take it out of the profile's install.before",))
         self.began = True
-        if before:  # what they changed is no change of this run
-            ready.run.save(_BEFORE, self._state_before(ready.run, ready.plan, continued=ready.continued))
-        self.run = self._begin(ready)
+        if self.run is None:  # files that the programs changed are no change of this run
+            self.run = self._begin(ready, self._state_before(ready.run, ready.plan, continued=ready.continued))
         todo = ready.plan.todo
         problem = next(filter(None, (self._part(part, steps, ready.keys, ready.lock, len(todo)) for part, steps in _parts(todo))), "")
         return self._end(ready.plan, problem)
@@ -184,9 +187,10 @@ class Performance:
         state.keep(self.target, {**state.unchanged(self.target, known), **new}, run)
         return {**before, "files": {**before["files"], **state.as_json(new)}}
 
-    def _begin(self, ready: _Ready) -> runs.Run:
+    def _begin(self, ready: _Ready, before: dict[str, Any]) -> runs.Run:
         """From here on it is a run that has to be continued, or taken back."""
         run = ready.run
+        run.save(_BEFORE, before)
         if ready.continued:
             clear_half_written(self.target, run)
         run.add_plan(plain(ready.document))

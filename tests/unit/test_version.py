@@ -120,23 +120,26 @@ def test_any_text_has_a_place_in_each_order(left, right):
 
 
 @pytest.mark.parametrize(
-    ("text", "named", "others"),
+    ("text", "is_open", "named", "others"),
     [
-        ("580", ("580.95.05", "580.142"), ("5800.1", "58.1", "570.211.01")),
-        ("580.*", ("580.95.05", "580.142"), ("5800.1", "58.1", "570.211.01")),
-        ("580.95", ("580.95.05", "580.95"), ("580.950.1", "580.142")),
-        ("580.95.*", ("580.95.05", "580.95"), ("580.950.1", "580.142")),
-        ("580.142", ("580.142",), ("580.14", "580.142~rc.1")),
-        ("580.126.20", ("580.126.20",), ("580.126.09", "580.126")),
-        ("1.19", ("1.19.0", "1.19.1", "1.19"), ("1.190.0", "1.20.0", "1.19~rc.1")),
-        ("1.19.*", ("1.19.0", "1.19.1", "1.19"), ("1.190.0", "1.20.0")),
-        ("1.19.0", ("1.19.0", "1.19"), ("1.19.1", "1.19.0~rc.1")),
-        ("1.19.0-rc.1", ("1.19.0~rc.1",), ("1.19.0",)),
-        ("", (), ("580.142",)),
+        ("580", True, ("580.95.05", "580.142"), ("5800.1", "58.1", "570.211.01")),
+        ("580.*", True, ("580.95.05", "580.142"), ("5800.1", "58.1", "570.211.01")),
+        ("580.95", True, ("580.95.05", "580.95"), ("580.950.1", "580.142")),
+        ("580.95.*", True, ("580.95.05", "580.95"), ("580.950.1", "580.142")),
+        ("580.142", True, ("580.142",), ("580.14", "580.142~rc.1")),
+        ("580.126.20", False, ("580.126.20",), ("580.126.09", "580.126")),
+        ("1.19", True, ("1.19.0", "1.19.1", "1.19"), ("1.190.0", "1.20.0", "1.19~rc.1")),
+        ("1.19.*", True, ("1.19.0", "1.19.1", "1.19"), ("1.190.0", "1.20.0")),
+        ("1.19.0", False, ("1.19.0", "1.19"), ("1.19.1", "1.19.0~rc.1")),
+        ("580.95.05.*", True, ("580.95.05",), ("580.95.06", "580.95")),
+        ("1.19.0-rc.1", False, ("1.19.0~rc.1",), ("1.19.0",)),
+        ("1.19-rc1", False, ("1.19~rc1",), ("1.19.0", "1.19.1")),
+        ("", True, (), ("580.142",)),
     ],
 )
-def test_a_version_to_install_names_the_same_versions_for_profile_and_plan(text, named, others):
+def test_a_version_to_install_names_the_same_versions_for_profile_and_plan(text, is_open, named, others):
     found = wish(text)
+    assert found.is_open is is_open
     assert all(map(found.names, named))
     assert not any(map(found.names, others))
     assert all(found.allowed_by(f"=={version}") for version in named)
@@ -144,7 +147,9 @@ def test_a_version_to_install_names_the_same_versions_for_profile_and_plan(text,
     assert all(satisfies(version, found.constraint) for version in named)
 
 
-@pytest.mark.parametrize("text", [">=580", "580.126,<590", "latest", "580*", "580.**", "==580.142", " ", "580-", ".*"])
+@pytest.mark.parametrize(
+    "text", [">=580", "580.126,<590", "latest", "580*", "580.**", "==580.142", " ", "580-", ".*", "1.19.0-beta1", "1.19.0rc"]
+)
 def test_what_is_no_version_to_install_is_rejected_with_what_is_one(text):
     with pytest.raises(WishError, match=r'found .*, wanted a branch like "580\.\*" or "580", or a version like'):
         wish(text)

@@ -240,6 +240,15 @@ def test_a_run_that_did_not_end_is_as_it_was_after_a_hook_that_fails(tmp_path):
     assert len(run.plans()) == 1
 
 
+@pytest.mark.parametrize("name", ["add_plan", "note"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_a_run_without_hooks_that_has_no_room_to_begin_is_refused_and_leaves_nothing(name, number, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs.Run, name, raising(OSError(number, "No room")))
+    host = Host(tmp_path, todo_plan())
+    host.wishes.policy = replace(host.wishes.policy, before=())
+    host.refuses()
+
+
 # -- and nothing refuses afterwards
 
 

@@ -158,11 +158,12 @@ def least_s(call):
     return least
 
 
-def test_the_pod_of_all_gpus_costs_a_third_of_a_loop_of_a_hundred_thousand_steps():
+def test_the_pod_of_all_gpus_costs_less_than_a_loop_of_a_hundred_thousand_steps():
     """Which takes 5 ms where the whole check may take 2; of all recorded hosts these take longest."""
     prepared = prepare(load(site_file=""), ["kubelet.full_node"])
     floor = least_s(lambda: sum(one * one for one in range(100_000)))
-    for name in ("kubeadm-single-numa-node", "hgx-h100-ubuntu2404", "eks-by-flags", "p5-vm-seven-gpus"):
+    bounds = {"kubeadm-single-numa-node": 0.5, "hgx-h100-ubuntu2404": 0.2, "eks-by-flags": 0.2, "p5-vm-seven-gpus": 0.2}
+    for name, bound in bounds.items():
         backend = ReplayBackend(load_tape(str(TAPES / name)))
         facts = InProcess(backend, prepared.kinds).collect(policy_of(prepared)).facts
-        assert least_s(partial(evaluate, prepared.checks, facts, prepared.loaded.profile)) < 0.36 * floor, name
+        assert least_s(partial(evaluate, prepared.checks, facts, prepared.loaded.profile)) < bound * floor, name
