@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hostagent import profile
+from hostagent.cli import run as run_module
 from hostagent.profiles import files
 from hostagent.report import state
 from hostagent.source import tape
@@ -511,3 +512,14 @@ class TestStatus:
         found = state.read(path, report.observed_at)
         assert found.data["verdict"]["single_node"] == report.verdict.single_node
         assert oct(os.stat(path).st_mode & 0o777) == "0o644"
+
+
+def test_a_failure_of_python_itself_is_a_sentence(monkeypatch, capfd):
+    """Some starts with little memory end so: a module in C has none for the exception."""
+
+    def failing(_):
+        raise SystemError("error return without exception set")
+
+    monkeypatch.setattr(run_module, "_called", failing)
+    assert run_module._told(["check"]) == 2
+    assert capfd.readouterr().err.startswith("Error: Python itself failed (error return without exception set; ")

@@ -61,6 +61,8 @@ def _told(arguments: list[str]) -> int:
         raise
     except MemoryError:
         complain("Error: there is not enough memory.")
+    except SystemError as error:  # a module of Python in C that had no memory for the exception itself
+        complain(f"Error: Python itself failed ({error}; {_place(error)}), as it does without enough memory.")
     except BaseException as error:  # SystemExit too: a command returns its code
         if isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in _REFUSED):
             complain(f"Error: hostagent cannot run here: {error} ({_place(error)}).")
