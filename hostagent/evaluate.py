@@ -83,11 +83,11 @@ def judge_each(
                 judge = partial(_judged, one, facts, profile, origins)
                 judged[one.id] = steady.judged(one, profile, judge) if steady else judge()
         if under_way and under_way.id not in judged:
-            judged[under_way.id] = (_not_judged(under_way, profile),)
-    return {**judged, **{one.id: (_not_judged(one, profile),) for one in ordered if one.id not in judged}}
+            judged[under_way.id] = (_not_judged(under_way, profile, within_s),)
+    return {**judged, **{one.id: (_not_judged(one, profile, within_s),) for one in ordered if one.id not in judged}}
 
 
-def _not_judged(one: Check, profile: Profile) -> Judgement:
+def _not_judged(one: Check, profile: Profile, within_s: float) -> Judgement:
     """For want of time, which says nothing about the host: it counts in a verdict only where the check is critical."""
     policy = profile.checks.get(one.id, _NO_POLICY)
     one = one._replace(severity=policy.severity or _by_axis(one, profile))
@@ -95,7 +95,7 @@ def _not_judged(one: Check, profile: Profile) -> Judgement:
         return _off(one, policy)
     if one.severity != "critical":
         one = one._replace(severity="info")
-    message = f"not judged (timeout: {COMPUTING_S:g} s of processor time were up)"
+    message = f"not judged (timeout: {within_s:g} s of processor time were up)"
     return judgement(one, "unknown", WHOLE_HOST, code="unread-timeout", message=message)
 
 

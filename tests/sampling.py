@@ -107,6 +107,7 @@ def base_of_change(root: Path = ROOT) -> str:
     return f"{first or 'HEAD'}~1"
 
 
+@functools.cache
 def base() -> str:
     """The revision that ``SAMPLE_BASE`` names, "" for none."""
     return base_of_change() if BASE == "auto" else BASE

@@ -119,8 +119,14 @@ def test_a_loop_tries_all_and_names_every_offender(tmp_path):
     def law(tmp_path, number, word):
         assert number % 3, f"{word} in {tmp_path.name}"
 
+    @over("word", ("a",))
+    def skipping(word):
+        pytest.skip(word)
+
     with pytest.raises(AssertionError, match=r"3 of 9:\n0: AssertionError: 2 of 2:\na: AssertionError: a in .*\n(?s:.*)\n6: "):
         law(tmp_path=tmp_path)
+    with pytest.raises(AssertionError, match="1 of 1:\na: Skipped: a"):
+        skipping()
     with pytest.raises(AssertionError, match="there is none"):
         over("number", ())(law)(tmp_path=tmp_path, word="a")
 

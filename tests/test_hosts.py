@@ -240,10 +240,14 @@ AGAIN = "run 'make hosts' (root, gcc), read the difference of each expect.yaml, 
 CAN_BUILD = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("gcc"), reason="device nodes need root, the stub of NVML gcc")
 
 
+def set_ours(patch):
+    for variable, value in OURS_ALONE.items():
+        patch.setenv(variable, value)
+
+
 def test_what_is_set_in_our_own_environment_changes_no_judgement_of_a_recorded_host(monkeypatch):
     before = {name: report_of(name).findings for name in PAIRED}
-    for variable, value in OURS_ALONE.items():
-        monkeypatch.setenv(variable, value)
+    set_ours(monkeypatch)
     for name in PAIRED:
         assert judged(ReplayBackend(tape_of(name)), profile_of(name)).findings == before[name], name
 
@@ -391,8 +395,7 @@ def assert_recorded(name, root):
     """The tree is built once: one pass is judged, another one makes both tapes."""
     loaded = profile.load(RECIPES[name].profile, site_file="")
     with stage(RECIPES[name].build(root), RECIPES[name].kind) as backend, pytest.MonkeyPatch.context() as patch:
-        for variable, value in OURS_ALONE.items():
-            patch.setenv(variable, value)
+        set_ours(patch)
         live = judged(backend, loaded)
         raw, redacted = recordings(backend)
     taped = judged(ReplayBackend(raw), loaded)

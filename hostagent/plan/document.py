@@ -179,7 +179,7 @@ def version_of(part: str, changes: "Iterable[tuple[str, str | None]]") -> str:
     """
     coming = [(name.partition(":")[0], version) for name, version in changes if version]
     got = [version for name, version in coming if _is_own(part, name, version)]
-    if not got and part in ("cuda", "docker"):  # a profile may name other packages
+    if not got and part in ("cuda", "docker"):  # a request of setup may name other packages
         got = [version for _, version in coming]
     return max(sorted(set(got)), key=got.count) if got else ""
 

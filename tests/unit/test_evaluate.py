@@ -640,6 +640,7 @@ def test_an_endless_check_costs_its_own_judgement():
         ("b.endless", "unknown", "unread-timeout"),
         ("c.last", "pass", ""),
     ]
+    assert told[1].message == "not judged (timeout: 0.3 s of processor time were up)"
     assert 0.2 < time.process_time() - started < 0.8
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
 

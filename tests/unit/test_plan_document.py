@@ -218,6 +218,8 @@ def test_the_packages_of_nvidia_come_first_and_are_never_cut_off():
         ("toolkit", [("libfoo", "2"), ("libbar", "2"), ("nvidia-container-toolkit", "1.19.0-1")], "1.19.0-1"),
         ("cuda", [("libcublas-13-0", "13.1.0.3-1"), ("libcufft-13-0", "13.1.0.3-1"), ("cuda-toolkit-13-0", "13.0.2-1")], "13.0.2-1"),
         ("docker", [("containerd", "1.7.28"), ("runc", "1.7.28"), ("docker.io", "28.2.2-1")], "28.2.2-1"),
+        ("docker", [("docker-of-ours", "28.5.2-1")], "28.5.2-1"),  # DOCKER_PACKAGE names it
+        ("cuda", [("nvidia-cuda-toolkit", "12.4.131-1")], "12.4.131-1"),
     ],
 )  # fmt: skip
 def test_a_part_comes_to_the_version_of_its_own_packages(part, rows, version):

@@ -151,18 +151,18 @@ def test_a_kubelet_that_aligns_nothing_is_judged_without_the_model(host, said):
 def least_s(call):
     """Of this thread's processor time."""
     least = math.inf
-    for _ in range(40):
+    for _ in range(200):
         started = time.thread_time()
         call()
         least = min(least, time.thread_time() - started)
     return least
 
 
-def test_the_pod_of_all_gpus_costs_less_than_a_loop_of_a_hundred_thousand_steps():
+def test_the_pod_of_all_gpus_costs_a_third_of_a_loop_of_a_hundred_thousand_steps():
     """Which takes 5 ms where the whole check may take 2; of all recorded hosts these take longest."""
     prepared = prepare(load(site_file=""), ["kubelet.full_node"])
     floor = least_s(lambda: sum(one * one for one in range(100_000)))
-    bounds = {"kubeadm-single-numa-node": 0.5, "hgx-h100-ubuntu2404": 0.2, "eks-by-flags": 0.2, "p5-vm-seven-gpus": 0.2}
+    bounds = {"kubeadm-single-numa-node": 0.36, "hgx-h100-ubuntu2404": 0.2, "eks-by-flags": 0.2, "p5-vm-seven-gpus": 0.2}
     for name, bound in bounds.items():
         backend = ReplayBackend(load_tape(str(TAPES / name)))
         facts = InProcess(backend, prepared.kinds).collect(policy_of(prepared)).facts
